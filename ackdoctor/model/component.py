@@ -1,0 +1,81 @@
+"""One lowered file, and the bolts and spouts found in it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ackdoctor.model.cfg import Cfg, Expr
+from ackdoctor.model.source import Span
+
+__all__ = ["ClassInfo", "Function", "Param", "Unit"]
+
+
+class Param(NamedTuple):
+    """One formal parameter; `kind` is 'positional', 'keyword', '*' or '**'; `type` is the annotation as written."""
+
+    name: str
+    kind: str = "positional"
+    default: Expr | None = None
+    type: str | None = None
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Function:
+    """A function, method, lambda or module body, lowered.
+
+    `qualname` is unique in its unit: "CountBolt.process", "CountBolt.process.<locals>.done", "<module>".
+    `captures` are the names it reads from enclosing functions.
+    """
+
+    name: str
+    qualname: str
+    path: str
+    params: tuple[Param, ...]
+    cfg: Cfg
+    span: Span  # from `def` (or `lambda`) to the end of the body
+    head: Span  # the name after `def`; for a lambda, the whole of it
+    is_async: bool = False
+    is_generator: bool = False
+    binding: str = "instance"  # 'instance', 'class', 'static', or 'none' for a plain function
+    decorators: tuple[Expr, ...] = ()
+    closures: dict[str, "Function"] = field(default_factory=dict)
+    captures: frozenset[str] = frozenset()
+    docstring_only: bool = False  # the body is nothing but pass, ..., a docstring or `raise NotImplementedError`
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class ClassInfo:
+    """A class: its bases as written (pure expressions), its methods and its class-level assignments."""
+
+    name: str
+    qualname: str  # "Outer.Inner" within the unit
+    path: str
+    module: str
+    span: Span
+    head: Span  # the name after `class`
+    bases: tuple[Expr, ...]
+    methods: dict[str, Function]
+    attrs: dict[str, Expr]
+    attr_spans: dict[str, Span]
+    decorators: tuple[Expr, ...] = ()
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Unit:
+    """One source file, lowered.
+
+    `imports` maps a bound name to the qualified names it may stand for (several after a
+    `try: import a except ImportError: import b`); relative imports are made absolute against
+    `module`.  `stars` are the modules star-imported.  `body` is the module's own top-level code,
+    `functions` its module-level functions, `values` its module-level assignments of pure
+    expressions (last one wins), and `classes` all classes by qualname, nested ones included.
+    """
+
+    path: str
+    module: str
+    imports: Mapping[str, tuple[str, ...]]
+    stars: tuple[str, ...]
+    classes: dict[str, ClassInfo]
+    functions: dict[str, Function]
+    values: dict[str, Expr]
+    body: Function

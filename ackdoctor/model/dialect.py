@@ -1,0 +1,213 @@
+"""The shape of what we know about a framework: data, no behaviour."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum, unique
+
+__all__ = [
+    "OFF",
+    "ON",
+    "Anchoring",
+    "Dialect",
+    "Discipline",
+    "Entry",
+    "EntryKind",
+    "Kind",
+    "Misuse",
+    "Price",
+    "Role",
+    "Switch",
+    "TickDuty",
+    "Verb",
+    "VerbKind",
+]
+
+
+@unique
+class Kind(Enum):
+    """What a component is."""
+
+    BOLT = "bolt"
+    SPOUT = "spout"
+
+
+@unique
+class EntryKind(Enum):
+    """What the framework calls a method for."""
+
+    DATA = "data"  # one input tuple (in some dialects ticks come this way too)
+    BATCH = "batch"  # a list of input tuples
+    TICK = "tick"  # one tick tuple, or nothing (pyleus SimpleBolt)
+    INIT = "init"
+    NEXT = "next"  # spout: emit something
+    ACKED = "acked"  # spout: this id is done
+    FAILED = "failed"  # spout: this id has failed
+    LIFE = "life"  # activate, deactivate, close, cleanup
+
+
+@unique
+class VerbKind(Enum):
+    """What a framework call does."""
+
+    ACK = "ack"
+    FAIL = "fail"
+    EMIT = "emit"
+    EMIT_MANY = "emit-many"
+    RESET = "reset-timeout"
+    REPORT = "report"  # reports an error; completes nothing
+    LOG = "log"
+    TICK_TEST = "tick-test"  # asks whether a tuple is a tick
+    OTHER = "other"
+
+
+@unique
+class Anchoring(Enum):
+    """What an emit is anchored to when the code names no anchor."""
+
+    NONE = "none"
+    CURRENT = "current"  # the current tuple or batch, if the auto_anchor switch is on
+    FORCED = "forced"  # the current tuple, whatever the code names
+
+
+@unique
+class TickDuty(Enum):
+    """Who must complete a tick tuple (reference dialects 7 row 4)."""
+
+    FRAMEWORK = "framework"  # the framework always does: by hand is a double completion
+    AUTO = "auto"  # completed by the same switch as data tuples
+    REQUIRED = "required"  # by hand, or one entry leaks per tick
+    FORBIDDEN = "forbidden"  # completing it is an error of its own (heronpy)
+    OPTIONAL = "optional"  # harmless either way (Java)
+
+
+@unique
+class Misuse(Enum):
+    """The rows of reference dialects section 4: what can be done wrong, priced per dialect."""
+
+    TWICE = "completed twice"
+    MIXED = "acked and failed"
+    NEVER = "never completed"
+    UNANCHORED = "emitted unanchored"
+    LATE_EMIT = "anchored after completion"
+    TICK_TWICE = "tick completed twice"
+    TICK_NEVER = "tick never completed"
+    ANCHOR_SHAPE = "anchors is no list of tuples"
+    ANCHOR_ID = "anchors is an id"
+    PAYLOAD_SHAPE = "payload is no list"
+    PAYLOAD_TUPLE = "payload is the input tuple itself"
+    PAYLOAD_OPAQUE = "payload cannot be serialised"
+    ESCAPES = "exception escapes"
+    SWALLOWED = "exception swallowed"
+    STDOUT = "written to stdout"
+    OFF_THREAD = "completed from another thread"
+    EARLY = "completed before the work is done"
+
+
+@unique
+class Price(Enum):
+    """What a misuse costs (codes of reference dialects); the values say it to a reader."""
+
+    KILL = "the worker dies"
+    LEAK = "an entry stays in ShellBolt.inputs for the life of the worker"
+    TIMEOUT = "the tree times out and the spout replays"
+    ZOMBIE = "the acker keeps an entry that can never complete"
+    LOSS = "data is lost in silence"
+    EXIT = "the component process exits"
+    ERROR = "the handler raises"
+    NOTHING = "nothing is noticed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Switch:
+    """A behaviour of the framework: `default`, and the class attribute that turns it (None: fixed)."""
+
+    default: bool
+    attribute: str | None = None
+
+
+ON = Switch(default=True)
+OFF = Switch(default=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Discipline:
+    """What the framework does by itself, and what it does not forgive."""
+
+    auto_ack: Switch = OFF
+    auto_fail: Switch = OFF
+    auto_anchor: Switch = OFF
+    anchoring: Anchoring = Anchoring.NONE
+    tick: TickDuty = TickDuty.OPTIONAL
+    ticks_in_data: bool = False  # ticks arrive through the DATA entry
+    survives_exception: bool = False  # the component goes on after an escaping exception
+    thread_safe: bool = False
+    stdout_is_pipe: bool = False
+    accepts_id: bool = False  # ack/fail take the id as well as the tuple
+    prices: Mapping[Misuse, tuple[Price, ...]] = field(default_factory=dict)
+    notes: Mapping[Misuse, str] = field(default_factory=dict)  # the exact error text or consequence, one clause
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A method that the framework calls; `subject` is the position of the tuple, list or id after self (None: none)."""
+
+    method: str
+    kind: EntryKind
+    subject: int | None = 0
+    off_thread: bool = False  # called from a thread of the framework's own
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verb:
+    """A call the framework offers.
+
+    `on` is "self" for a method of the component, else the qualified module ("storm") whose function
+    it is.  `params` are the formal parameters in order, after self; the fields below name one of
+    them, or None where the call has no such thing.  `keyword_only` parameters are refused by position.
+    """
+
+    name: str
+    kind: VerbKind
+    on: str = "self"
+    params: tuple[str, ...] = ("tup",)
+    keyword_only: tuple[str, ...] = ()
+    subject: str | None = "tup"  # what is completed, tested or emitted
+    anchors: str | None = None
+    message_id: str | None = None
+    direct: str | None = None
+    task_ids: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Role:
+    """One base class of a framework.
+
+    `classes` are all qualified names it is reached by.  `owned` maps a method that the framework
+    implements itself to what breaks when a subclass overrides it.
+    """
+
+    name: str
+    kind: Kind
+    classes: tuple[str, ...]
+    entries: tuple[Entry, ...]
+    verbs: tuple[Verb, ...]
+    discipline: Discipline
+    owned: Mapping[str, str] = field(default_factory=dict)
+    needs_ticks: bool = False  # completes only when ticks are configured (pystorm BatchingBolt)
+    abstract: bool = False  # a base that defines no component by itself
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """A framework: how its modules are recognised and what its base classes promise.
+
+    `words` are byte strings one of which every source file that imports the framework contains.
+    `verbs` are module-level functions (storm.emit) shared by all roles.
+    """
+
+    name: str
+    language: str  # "python" or "java"
+    title: str  # as a sentence names it: "streamparse", "Storm's storm.py"
+    words: tuple[bytes, ...]
+    roles: tuple[Role, ...]
+    verbs: tuple[Verb, ...] = ()

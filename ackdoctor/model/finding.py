@@ -1,0 +1,103 @@
+"""What a run has to say."""
+
+from dataclasses import dataclass
+from enum import IntEnum, unique
+
+from ackdoctor.model.source import Site
+
+__all__ = ["Confidence", "Finding", "PathStep", "PathWitness", "Report", "Severity", "Unreadable"]
+
+
+@unique
+class Severity(IntEnum):
+    """How bad it is in this dialect; ordered."""
+
+    INFO = 1
+    WARNING = 2
+    ERROR = 3
+
+    @property
+    def word(self) -> str:
+        """The lower-case word used on the command line and in every format."""
+        return self.name.lower()
+
+
+@unique
+class Confidence(IntEnum):
+    """MUST: whenever the shown branches are taken, it happens.  MAY: it rests on an assumption the path names."""
+
+    MAY = 1
+    MUST = 2
+
+    @property
+    def word(self) -> str:
+        """The lower-case word used on the command line and in every format."""
+        return self.name.lower()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathStep:
+    """One station of a path: what happens there, and the tuple's state after it ('' where it has none).
+
+    `depth` counts the helper calls entered.
+    """
+
+    site: Site
+    note: str
+    state: str = ""
+    depth: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathWitness:
+    """A path through the code that breaks the protocol, from receipt to breach."""
+
+    steps: tuple[PathStep, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One defect, with its evidence.
+
+    `component` and `handler` name where it happens ("CountBolt", "process"); `cause` is the
+    line-free key of what is wrong, from which the fingerprint is made.
+    """
+
+    code: str
+    name: str
+    severity: Severity
+    confidence: Confidence
+    site: Site
+    message: str
+    component: str
+    handler: str
+    dialect: str
+    evidence: PathWitness
+    cause: str
+    fingerprint: str = ""
+    help: str = ""  # what to do, one line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unreadable:
+    """An input that could not be read, and why; `line` is 0 where no line is known."""
+
+    path: str
+    line: int
+    column: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """All that one run has to say: sorted, complete, independent of file order and jobs."""
+
+    findings: tuple[Finding, ...] = ()
+    unreadable: tuple[Unreadable, ...] = ()
+    files: tuple[str, ...] = ()  # files that were looked at
+    components: int = 0
+    suppressed: int = 0
+    baselined: int = 0
+    hidden: int = 0  # below --min-severity or --min-confidence
+    fixed: tuple[str, ...] = ()  # baseline entries that no longer occur
+    notes: tuple[str, ...] = ()

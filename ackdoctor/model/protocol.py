@@ -1,0 +1,92 @@
+"""THE HEART: the acking protocol as one table, state x operation -> state and perhaps a breach.
+
+A tuple that a bolt receives is OWED one completion.  Handing it to a field, a queue or another
+thread makes it HELD: somebody else owes the completion now, and may still give it.  ACK and FAIL
+complete it; whatever completes it again, or anchors to it afterwards, is a breach.
+
+Example: RECEIVE, ANCHOR, FAIL, AUTO_ACK walks OWED, OWED, FAILED and ends in ACK_AFTER_FAIL, which
+ShellBolt answers with "Acked a non-existent or already acked/failed id" (reference dialects 3.2).
+"""
+
+from enum import Enum, unique
+from typing import NamedTuple
+
+__all__ = ["TABLE", "Breach", "Move", "Op", "State", "move"]
+
+
+@unique
+class State(Enum):
+    """What a tuple is owed."""
+
+    OWED = "owed"
+    HELD = "held"
+    ACKED = "acked"
+    FAILED = "failed"
+
+
+@unique
+class Op(Enum):
+    """What code, or the framework on its behalf (AUTO_*), does to a tuple."""
+
+    ANCHOR = "anchor"
+    ACK = "ack"
+    FAIL = "fail"
+    AUTO_ACK = "auto-ack"
+    AUTO_FAIL = "auto-fail"
+    HOLD = "hold"
+    RELEASE = "release"
+    END = "end"
+
+
+@unique
+class Breach(Enum):
+    """A broken promise."""
+
+    MISSING_ACK = "missing ack"
+    DOUBLE_ACK = "double ack"
+    DOUBLE_FAIL = "double fail"
+    ACK_AFTER_FAIL = "ack after fail"
+    FAIL_AFTER_ACK = "fail after ack"
+    EMIT_AFTER_ACK = "emit after ack"
+    EMIT_AFTER_FAIL = "emit after fail"
+
+
+class Move(NamedTuple):
+    """The state after an operation, and the breach it made, if any."""
+
+    state: State
+    breach: Breach | None
+
+
+def _table() -> dict[tuple[State, Op], Move]:
+    s, o, b = State, Op, Breach
+    rows: dict[tuple[State, Op], Move] = {}
+    for state in (s.OWED, s.HELD):
+        rows[state, o.ANCHOR] = Move(state, None)
+        rows[state, o.HOLD] = Move(s.HELD, None)
+        rows[state, o.RELEASE] = Move(s.OWED, None)
+        for op, after in ((o.ACK, s.ACKED), (o.AUTO_ACK, s.ACKED), (o.FAIL, s.FAILED), (o.AUTO_FAIL, s.FAILED)):
+            rows[state, op] = Move(after, None)
+    rows[s.OWED, o.END] = Move(s.OWED, b.MISSING_ACK)
+    rows[s.HELD, o.END] = Move(s.HELD, None)
+    done = {
+        s.ACKED: (b.EMIT_AFTER_ACK, b.DOUBLE_ACK, b.FAIL_AFTER_ACK),
+        s.FAILED: (b.EMIT_AFTER_FAIL, b.ACK_AFTER_FAIL, b.DOUBLE_FAIL),
+    }
+    for state, (on_anchor, on_ack, on_fail) in done.items():
+        rows[state, o.ANCHOR] = Move(state, on_anchor)
+        for op in (o.ACK, o.AUTO_ACK):
+            rows[state, op] = Move(state, on_ack)
+        for op in (o.FAIL, o.AUTO_FAIL):
+            rows[state, op] = Move(state, on_fail)
+        for op in (o.HOLD, o.RELEASE, o.END):
+            rows[state, op] = Move(state, None)
+    return rows
+
+
+TABLE = _table()
+
+
+def move(state: State, op: Op) -> Move:
+    """One step of the protocol; the table is total, so this never fails."""
+    return TABLE[state, op]
