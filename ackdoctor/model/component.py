@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ackdoctor.model.cfg import Cfg, Expr
+from ackdoctor.model.dialect import Dialect, Role
 from ackdoctor.model.source import Span
 
-__all__ = ["ClassInfo", "Function", "Param", "Unit"]
+__all__ = ["ClassInfo", "Component", "Function", "Param", "Unit"]
 
 
 class Param(NamedTuple):
@@ -79,3 +80,40 @@ class Unit:
     functions: dict[str, Function]
     values: dict[str, Expr]
     body: Function
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Component:
+    """A class of the project that is a bolt or a spout.
+
+    `lineage` is its method resolution order as far as the project's own classes go, itself first.
+    A switch is None where the code sets it to something that only a run can know.  `opaque` says
+    that one of its bases could not be read, so that a method missing here may exist there.
+    """
+
+    name: str
+    cls: ClassInfo
+    lineage: tuple[ClassInfo, ...]
+    dialect: Dialect
+    role: Role
+    auto_ack: bool | None
+    auto_fail: bool | None
+    auto_anchor: bool | None
+    opaque: bool = False
+    heirs: tuple[ClassInfo, ...] = ()  # the project's classes that derive from it
+
+    def method(self, name: str) -> Function | None:
+        """The method of that name that a call on an instance reaches, if the project defines it."""
+        for cls in self.lineage:
+            if name in cls.methods:
+                return cls.methods[name]
+        return None
+
+    def attribute(self, name: str) -> Expr | None:
+        """The class-level value of that name, if the project gives one."""
+        for cls in self.lineage:
+            if name in cls.attrs:
+                return cls.attrs[name]
+            if name in cls.methods:
+                return None
+        return None

@@ -1,0 +1,252 @@
+"""Links lowered files into a program: which name means what, which class is a component.
+
+Terms.  A *qualified name* is dotted text ("bolts.base.CountBolt").  Resolving one ends in a `ClassInfo`
+or `Function` of the project, or in the qualified name itself when it leads outside.  A module of the
+project is found by the longest matching tail of its path, nearest directory first, so that `bolts.base`
+finds `src/bolts/base.py` without knowing that `src` is on the path.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ackdoctor.model.cfg import Attr, Bind, Expr, Global, Literal, Name
+from ackdoctor.model.component import ClassInfo, Component, Function, Unit
+from ackdoctor.model.dialect import Dialect, Role, Switch
+
+__all__ = ["Program", "Symbol"]
+
+Symbol = ClassInfo | Function | str
+HOPS = 12  # re-exports followed before giving up
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A framework class: its dialect and role."""
+
+    dialect: Dialect
+    role: Role
+
+
+class Program:
+    """All lowered files of a run, and the components among their classes."""
+
+    def __init__(
+        self, units: Sequence[Unit], dialects: Sequence[Dialect], extra_bases: Mapping[str, str] | None = None
+    ) -> None:
+        self.units = {unit.path: unit for unit in sorted(units, key=lambda unit: unit.path)}
+        self._modules: dict[str, list[Unit]] = {}
+        for unit in self.units.values():
+            parts = unit.module.split(".")
+            for start in range(len(parts)):
+                self._modules.setdefault(".".join(parts[start:]), []).append(unit)
+        self._roles = _role_index(dialects)
+        self._vendored = _vendored_index(dialects)
+        self.extra_bases = dict(extra_bases or {})
+        self._owners: dict[int, ClassInfo] = {}
+        for cls in self.classes():
+            for function in cls.methods.values():
+                self._owners[id(function)] = cls
+        self._mro: dict[int, tuple[tuple[ClassInfo, ...], _Known | None, bool]] = {}
+        self._qualified: dict[tuple[str, Expr], tuple[Symbol, ...]] = {}
+        self.components = tuple(self._components())
+
+    # ---- names ----
+
+    def classes(self) -> Iterator[ClassInfo]:
+        """Every class of the project, by file and then by name."""
+        for unit in self.units.values():
+            yield from unit.classes.values()
+
+    def owner(self, function: Function) -> ClassInfo | None:
+        """The class whose method this is."""
+        return self._owners.get(id(function))
+
+    def qualify(self, unit: Unit, expr: Expr) -> tuple[str, ...]:
+        """The qualified names that a dotted expression may stand for, as the file's imports have it."""
+        match expr:
+            case Global(id=name):
+                if name in unit.imports:
+                    return unit.imports[name]
+                if name in unit.classes or name in unit.functions or name in unit.values:
+                    return (f"{unit.module}.{name}",)
+                return (*(f"{star}.{name}" for star in unit.stars), name)
+            case Attr(obj=obj, name=name):
+                return tuple(f"{base}.{name}" for base in self.qualify(unit, obj))
+            case _:
+                return ()
+
+    def resolve(self, unit: Unit, expr: Expr) -> tuple[Symbol, ...]:
+        """What a dotted expression leads to, through imports, re-exports, aliases and star imports."""
+        key = (unit.path, expr)
+        if key not in self._qualified:
+            found: list[Symbol] = []
+            for name in self.qualify(unit, expr):
+                found += [symbol for symbol in self._follow(unit, name, HOPS) if symbol not in found]
+            self._qualified[key] = tuple(found)
+        return self._qualified[key]
+
+    def known(self, name: str) -> _Known | None:
+        """The framework class of that qualified name."""
+        if name in self._roles:
+            return self._roles[name]
+        for tail, known in self._vendored.items():
+            if name.endswith("." + tail):
+                return known
+        hint = self.extra_bases.get(name) or self.extra_bases.get(name.rpartition(".")[2])
+        return self._roles.get(hint) if hint else None
+
+    def _follow(self, origin: Unit, name: str, hops: int) -> Iterator[Symbol]:
+        if hops == 0 or self.known(name):
+            yield name
+            return
+        head, rest = name, ""
+        while head:
+            unit = self._module(origin, head)
+            if unit is not None and rest:
+                found = list(self._member(unit, rest, hops - 1))
+                if found:
+                    yield from found
+                    return
+            head, _, tail = head.rpartition(".")
+            rest = f"{tail}.{rest}" if rest else tail
+        yield name
+
+    def _member(self, unit: Unit, dotted: str, hops: int) -> Iterator[Symbol]:
+        first, _, rest = dotted.partition(".")
+        if dotted in unit.classes:
+            yield unit.classes[dotted]
+        elif first in unit.classes and rest in unit.classes[first].methods:
+            yield unit.classes[first].methods[rest]
+        elif dotted in unit.functions:
+            yield unit.functions[dotted]
+        elif first in unit.imports:
+            for name in unit.imports[first]:
+                yield from self._follow(unit, f"{name}.{rest}" if rest else name, hops)
+        elif first in unit.values:
+            for name in self.qualify(unit, unit.values[first]):
+                if name != f"{unit.module}.{first}":
+                    yield from self._follow(unit, f"{name}.{rest}" if rest else name, hops)
+        else:
+            for star in unit.stars:
+                found = list(self._follow(unit, f"{star}.{dotted}", hops))
+                if any(not isinstance(symbol, str) or self.known(symbol) for symbol in found):
+                    yield from found
+                    return
+
+    def _module(self, origin: Unit, name: str) -> Unit | None:
+        units = self._modules.get(name, [])
+        if len(units) < 2:
+            return units[0] if units else None
+        return max(units, key=lambda unit: (_shared(origin.path, unit.path), -len(unit.path), unit.path))
+
+    # ---- classes ----
+
+    def lineage(self, cls: ClassInfo) -> tuple[tuple[ClassInfo, ...], "_Known | None", bool]:
+        """The project's part of a class's resolution order, the framework class behind it, and whether some base is unread."""
+        if id(cls) not in self._mro:
+            self._mro[id(cls)] = ((cls,), None, False)  # a cycle of bases ends here
+            self._mro[id(cls)] = self._linearise(cls)
+        return self._mro[id(cls)]
+
+    def _linearise(self, cls: ClassInfo) -> tuple[tuple[ClassInfo, ...], "_Known | None", bool]:
+        order: list[ClassInfo] = [cls]
+        known: _Known | None = None
+        opaque = False
+        unit = self.units[cls.path]
+        for base in cls.bases:
+            symbols = self.resolve(unit, base)
+            framework = next((k for s in symbols if isinstance(s, str) and (k := self.known(s))), None)
+            project = next((s for s in symbols if isinstance(s, ClassInfo)), None)
+            if framework is not None:
+                known = known or framework
+            elif project is not None and project is not cls:
+                theirs, their_known, their_opaque = self.lineage(project)
+                order = [cls, *(c for c in order[1:] if c not in theirs), *(c for c in theirs if c is not cls)]
+                known = known or their_known
+                opaque = opaque or their_opaque
+            elif not (isinstance(base, Global) and base.id == "object"):
+                opaque = True
+        return tuple(order), known, opaque
+
+    def _components(self) -> Iterator[Component]:
+        heirs: dict[int, list[ClassInfo]] = {}
+        for cls in self.classes():
+            for ancestor in self.lineage(cls)[0][1:]:
+                heirs.setdefault(id(ancestor), []).append(cls)
+        for cls in self.classes():
+            order, known, opaque = self.lineage(cls)
+            if known is None or known.role.abstract:
+                continue
+            discipline = known.role.discipline
+            yield Component(
+                name=cls.name,
+                cls=cls,
+                lineage=order,
+                dialect=known.dialect,
+                role=known.role,
+                auto_ack=self._switch(order, discipline.auto_ack),
+                auto_fail=self._switch(order, discipline.auto_fail),
+                auto_anchor=self._switch(order, discipline.auto_anchor),
+                opaque=opaque,
+                heirs=tuple(heirs.get(id(cls), ())),
+            )
+
+    def _switch(self, order: tuple[ClassInfo, ...], switch: Switch) -> bool | None:
+        """A switch's value: an assignment from outside, then one in an initialiser, then the class attribute."""
+        if switch.attribute is None:
+            return switch.default
+        values = list(self._set_from_outside(order[0], switch.attribute))
+        if not values:
+            values = list(_set_on_self(order, switch.attribute))
+        if not values:
+            values = [cls.attrs[switch.attribute] for cls in order if switch.attribute in cls.attrs][:1]
+        if not values:
+            return switch.default
+        truths = {value.value for value in values if isinstance(value, Literal)}
+        if len(truths) != 1 or not all(isinstance(value, Literal) for value in values):
+            return None
+        return bool(truths.pop())
+
+    def _set_from_outside(self, cls: ClassInfo, attribute: str) -> Iterator[Expr]:
+        for unit in self.units.values():
+            for step in unit.body.cfg.steps:
+                match step.op:
+                    case Bind(target=Attr(obj=Global() as obj, name=name), value=value) if name == attribute:
+                        if cls in self.resolve(unit, obj):
+                            yield value
+
+
+def _set_on_self(order: tuple[ClassInfo, ...], attribute: str) -> Iterator[Expr]:
+    for cls in order:
+        for method in cls.methods.values():
+            if not method.params:
+                continue
+            own = Name(method.params[0].name)
+            for step in method.cfg.steps:
+                if isinstance(step.op, Bind) and step.op.target == Attr(own, attribute):
+                    yield step.op.value
+
+
+def _role_index(dialects: Iterable[Dialect]) -> dict[str, _Known]:
+    return {path: _Known(d, role) for d in dialects for role in d.roles for path in role.classes}
+
+
+def _vendored_index(dialects: Iterable[Dialect]) -> dict[str, _Known]:
+    """Classes of frameworks whose module is copied into projects: any module whose last part fits counts."""
+    return {
+        path: _Known(d, role)
+        for d in dialects
+        if getattr(d, "vendored", False)
+        for role in d.roles
+        for path in role.classes
+    }
+
+
+def _shared(one: str, other: str) -> int:
+    """How many leading folders two paths share."""
+    count = 0
+    for left, right in zip(one.split("/"), other.split("/"), strict=False):
+        if left != right:
+            break
+        count += 1
+    return count
