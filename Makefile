@@ -1,0 +1,48 @@
+# `make demo` and `make test` need python3 (3.10 or newer) and nothing else: they set up what they use, once.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+HERONPY := 0.20.5
+
+.PHONY: help demo test bench clean
+
+help:
+	@echo "make demo   lint our fixtures, then the bolts inside the published heronpy wheel"
+	@echo "make test   format, lint, types, import contracts, tests"
+	@echo "make bench  speed and quality, measured (see benchmarks/)"
+	@echo "make clean  forget all set-up"
+
+demo: $(VENV)/.runtime .demo/heronpy/.unpacked
+	@echo; echo "== our fixtures"
+	@$(BIN)/ackdoctor lint --isolated --exit-zero fixtures/topologies
+	@echo; echo "== the published heronpy $(HERONPY)"
+	@cd .demo/heronpy && ../../$(BIN)/ackdoctor lint --isolated --exit-zero .
+
+test: $(VENV)/.dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest -n 2
+
+bench: $(VENV)/.dev
+	PATH="$(CURDIR)/$(BIN):$$PATH" sh benchmarks/run.sh
+
+clean:
+	rm -rf $(VENV) .demo .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .ackdoctor_cache
+
+$(VENV)/.runtime: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "ackdoctor needs Python 3.10 or newer: make PYTHON=python3.x")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.runtime
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+.demo/heronpy/.unpacked: | $(VENV)/.runtime
+	@mkdir -p .demo
+	$(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps --only-binary :all: --dest .demo heronpy==$(HERONPY)
+	$(BIN)/python -m zipfile -e .demo/heronpy-$(HERONPY)-*.whl .demo/heronpy
+	@touch $@

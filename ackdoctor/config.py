@@ -1,0 +1,270 @@
+"""Settings from `[tool.ackdoctor]` in the nearest pyproject.toml, or from an ackdoctor.toml.
+
+A selector is a code ("ACK101"), the start of one ("ACK1") or a rule's name ("missing-ack").  The more
+exact selector wins, and `ignore` wins a draw: select ACK1, ignore ACK101 leaves the rest of ACK1.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from functools import lru_cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+from ackdoctor.model.errors import ConfigError
+from ackdoctor.model.finding import Confidence, Severity
+
+__all__ = ["FORMATS", "Settings", "find_config", "load_settings", "matches_glob", "nearest"]
+
+FORMATS = ("full", "concise", "json", "json-lines", "sarif", "github")
+
+_FILES = ("ackdoctor.toml", "pyproject.toml")
+_EXCLUDE = (
+    ".git", ".hg", ".svn", ".venv", "venv", ".tox", ".nox", ".eggs", ".mypy_cache", ".pytest_cache",
+    ".ruff_cache", ".ackdoctor_cache", "__pycache__", "__pypackages__", "node_modules", "site-packages",
+    "build", "dist",
+)  # fmt: skip
+_PREFIX = re.compile(r"[A-Z]+[0-9]*")
+_DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
+_VERSION = re.compile(r"[0-9]+(\.[0-9]+)*")
+
+Parsed: TypeAlias = object  # what a parser makes of a TOML value: the type of its field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What one run is asked to do; `directory` is where relative patterns and paths start."""
+
+    select: tuple[str, ...] = ()  # () means every rule that is on by default
+    ignore: tuple[str, ...] = ()
+    extend_select: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = _EXCLUDE
+    extend_exclude: tuple[str, ...] = ()
+    per_file_ignores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # glob -> selectors
+    extra_bases: Mapping[str, str] = field(default_factory=dict)  # "mylib.base.MyBolt" -> "streamparse.Bolt"
+    dialect_version: Mapping[str, str] = field(default_factory=dict)  # "streamparse" -> "2.1"
+    min_severity: Severity = Severity.WARNING
+    min_confidence: Confidence = Confidence.MAY
+    baseline: Path | None = None
+    output_format: str = "full"
+    fatal_unreadable: bool = False
+    directory: Path | None = None
+    source: Path | None = None  # the file these settings were read from
+
+    def selects(self, code: str, name: str, *, default: bool = True) -> bool:
+        """Whether a rule runs at all; `default` is what it does when nobody selects anything."""
+        wanted = _exactness((*self.select, *self.extend_select), code, name)
+        if not self.select and default:
+            wanted = max(wanted, 1)
+        return wanted > _exactness(self.ignore, code, name)
+
+    def ignores(self, path: str, code: str, name: str) -> bool:
+        """Whether per-file-ignores silences the rule in a file; `path` is relative to `directory`."""
+        return any(
+            matches_glob(path, glob) and _exactness(selectors, code, name)
+            for glob, selectors in self.per_file_ignores.items()
+        )
+
+    def selectors(self) -> tuple[str, ...]:
+        """Every selector the user wrote, in order, for checking against the rulebook."""
+        per_file = (selector for selectors in self.per_file_ignores.values() for selector in selectors)
+        return tuple(dict.fromkeys((*self.select, *self.extend_select, *self.ignore, *per_file)))
+
+    def fingerprint(self) -> str:
+        """A digest of everything that can change what is found, for cache keys; no path of this machine in it."""
+        from hashlib import blake2b  # only a run with a cache needs it
+
+        values = (
+            (item.name, sorted(value.items()) if isinstance(value, Mapping) else value)
+            for item in fields(self)
+            if item.name not in _PRESENTATION
+            for value in (getattr(self, item.name),)
+        )
+        return blake2b(repr(tuple(values)).encode(), digest_size=16).hexdigest()
+
+
+_PRESENTATION = {
+    "min_severity", "min_confidence", "baseline", "output_format", "fatal_unreadable", "directory", "source",
+}  # fmt: skip
+
+
+def _exactness(selectors: Iterable[str], code: str, name: str) -> int:
+    """How closely the best of the selectors names the rule: 0 not at all, a name or a whole code most."""
+    return max(
+        (
+            len(code) + 1 if s in (name, code) else len(s) + 1
+            for s in selectors
+            if s == name or code.startswith(s)
+        ),
+        default=0,
+    )
+
+
+def matches_glob(path: str, glob: str) -> bool:
+    """Gitignore's sense of a pattern: without a slash it fits any file or folder name on the way, `**` any depth."""
+    return _compiled(glob).fullmatch(path) is not None
+
+
+@lru_cache(maxsize=256)
+def _compiled(glob: str) -> re.Pattern[str]:
+    anchored = "/" in glob.rstrip("/")
+    words = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    parts = re.split(r"(\*\*/|\*\*|\*|\?)", glob.strip("/"))
+    body = "".join(words.get(part) or re.escape(part) for part in parts)
+    return re.compile(("" if anchored else "(?:.*/)?") + body + "(?:/.*)?", re.DOTALL)
+
+
+def find_config(start: Path) -> Path | None:
+    """The configuration that governs `start`: the nearest ackdoctor.toml, or pyproject.toml with our table, upward."""
+    start = start.absolute()
+    for directory in (start, *start.parents):
+        for name in _FILES:
+            path = directory / name
+            try:
+                content = path.read_bytes()
+            except OSError:
+                continue
+            # The cheap test first: parsing everybody's pyproject.toml would cost more than reading it.
+            if name == "ackdoctor.toml" or (b"ackdoctor" in content and _has_table(path, content)):
+                return path
+    return None
+
+
+def load_settings(path: Path) -> Settings:
+    """Settings from one file.  ConfigError names the file, the line where it is known, and the key."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
+    table = _parse(path, content)
+    if path.name == "pyproject.toml":
+        table = _ours(table)
+    directory = path.absolute().parent
+    values: dict[str, Any] = {}  # each parser gives what its field holds
+    for key, value in table.items():
+        where = f"{path}{_line_of(key, content.decode())}"
+        if key not in _KEYS:
+            raise ConfigError(f"{where}: unknown key `{key}`{nearest(key, _KEYS)}")
+        try:
+            parsed = _KEYS[key](value)
+        except ValueError as error:
+            raise ConfigError(f"{where}: `{key}` {error}") from None
+        values[key.replace("-", "_")] = directory / parsed if isinstance(parsed, Path) else parsed
+    return Settings(**values, directory=directory, source=path)
+
+
+def _has_table(path: Path, content: bytes) -> bool:
+    tool = _parse(path, content).get("tool")
+    return isinstance(tool, dict) and "ackdoctor" in tool
+
+
+def _ours(table: dict[str, object]) -> dict[str, object]:
+    tool = table.get("tool")
+    ours = tool.get("ackdoctor") if isinstance(tool, dict) else None
+    return ours if isinstance(ours, dict) else {}
+
+
+def _parse(path: Path, content: bytes) -> dict[str, object]:
+    import sys  # tomllib only where there is something to parse
+
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    try:
+        table: dict[str, object] = tomllib.loads(content.decode())
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: not UTF-8: {error.reason} at byte {error.start}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: not TOML: {error}") from None
+    return table
+
+
+def _line_of(key: str, text: str) -> str:
+    """`:12`, or nothing where the key is not at the start of a line of its own."""
+    found = re.search(rf"^[ \t]*(?:\[tool\.ackdoctor\.)?[\"']?{re.escape(key)}\b", text, re.MULTILINE)
+    return f":{text.count(chr(10), 0, found.start()) + 1}" if found else ""
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """A hint for a misspelt word: the nearest known one, or all of them."""
+    from difflib import get_close_matches  # only on the way to an error
+
+    close = get_close_matches(word, list(known), n=1)
+    return f"; did you mean `{close[0]}`?" if close else f"; known: {', '.join(known)}"
+
+
+# ---- one parser per kind of value; ValueError says what it must be ----
+
+
+def _strings(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise ValueError("must be a list of strings")
+    return tuple(value)
+
+
+def _selectors(value: object) -> tuple[str, ...]:
+    selectors = _strings(value)
+    for selector in selectors:
+        if not _PREFIX.fullmatch(selector) and not re.fullmatch(r"[a-z]+(-[a-z]+)*", selector):
+            raise ValueError(f"must list codes, starts of codes or rule names, not {selector!r}")
+    return selectors
+
+
+def _ignores(value: object) -> Mapping[str, tuple[str, ...]]:
+    if not isinstance(value, dict):
+        raise ValueError('must be a table of glob = ["ACK101", ...]')
+    return {glob: _selectors(selectors) for glob, selectors in value.items()}
+
+
+def _table_of(pattern: re.Pattern[str], example: str) -> Callable[[object], Parsed]:
+    def parse(value: object) -> Parsed:
+        if not isinstance(value, dict):
+            raise ValueError(f"must be a table such as {example}")
+        for key, item in value.items():
+            if not isinstance(item, str) or not pattern.fullmatch(item):
+                raise ValueError(f"must be a table such as {example}; {key!r} has {item!r}")
+        return value
+
+    return parse
+
+
+def _word_of(words: Mapping[str, Parsed]) -> Callable[[object], Parsed]:
+    def parse(value: object) -> Parsed:
+        if not isinstance(value, str) or value not in words:
+            raise ValueError(f"must be one of {', '.join(words)}, not {value!r}")
+        return words[value]
+
+    return parse
+
+
+def _path(value: object) -> Path:
+    if not isinstance(value, str) or not value:
+        raise ValueError("must be the path of a file")
+    return Path(value)
+
+
+def _switch(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"must be true or false, not {value!r}")
+    return value
+
+
+_KEYS: Mapping[str, Callable[[object], Parsed]] = MappingProxyType(
+    {
+        "select": _selectors,
+        "ignore": _selectors,
+        "extend-select": _selectors,
+        "exclude": _strings,
+        "extend-exclude": _strings,
+        "per-file-ignores": _ignores,
+        "extra-bases": _table_of(_DOTTED, '{"mylib.base.MyBolt" = "streamparse.Bolt"}'),
+        "dialect-version": _table_of(_VERSION, '{streamparse = "2.1"}'),
+        "min-severity": _word_of({severity.word: severity for severity in Severity}),
+        "min-confidence": _word_of({confidence.word: confidence for confidence in Confidence}),
+        "baseline": _path,
+        "output-format": _word_of({word: word for word in FORMATS}),
+        "fatal-unreadable": _switch,
+    }
+)

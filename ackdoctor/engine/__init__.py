@@ -1,0 +1,1 @@
+"""From paths to a Report: discover, index, analyze, cache, suppress, baseline."""
