@@ -1,0 +1,436 @@
+"""Calls: the framework's, the project's own, and those that lead where nobody can look."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ackdoctor.flow.context import Context, Later, tested_names
+from ackdoctor.flow.evaluate import evaluate, stored
+from ackdoctor.flow.known import (
+    CONTAINER_READS,
+    CONTAINER_STORES,
+    CONTAINER_VIEWS,
+    HARMLESS,
+    LATER,
+    LOGGING,
+    NO_RAISE,
+    SEE_THROUGH,
+    THREADS,
+    VIEWS,
+)
+from ackdoctor.flow.lattice import (
+    Batch,
+    BoundMethod,
+    Coll,
+    Const,
+    External,
+    Field,
+    FunctionRef,
+    Holding,
+    Partial,
+    SelfRef,
+    State,
+    SuperRef,
+    TickTest,
+    Thrown,
+    Token,
+    TokenKind,
+    TokenRef,
+    Value,
+    mentions,
+    tokens_in,
+)
+from ackdoctor.flow.sighting import Deferral, Handed, Released, Stored
+from ackdoctor.flow.trail import Trail
+from ackdoctor.flow.verbs import apply_verb, external_verb, own_verb, quiet
+from ackdoctor.model.cfg import Arg, Attr, Call, Expr, Global, Name
+from ackdoctor.model.component import Function
+from ackdoctor.model.dialect import Verb
+from ackdoctor.model.protocol import State as Stage
+
+__all__ = ["Done", "Enter", "apply_value", "escape", "resolve_call", "store"]
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The call needs no look inside: the state after it, its value, and whether it may raise."""
+
+    state: State
+    value: Value | None
+    may_raise: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Enter:
+    """The call enters a function of the project with this state."""
+
+    function: Function
+    state: State
+
+
+def resolve_call(context: Context, trail: Trail, call: Call) -> Done | Enter:
+    """What a call does, as far as it can be known from here."""
+    function, state = trail.function, trail.state
+    target = evaluate(context, function, state, call.func)
+    if isinstance(target, Partial):
+        return _apply(context, trail, call, target.target, tuple(target.args) + _values(context, trail, call))
+    if isinstance(call.func, Attr) and not isinstance(target, (BoundMethod, FunctionRef, External)):
+        receiver = evaluate(context, function, state, call.func.obj)
+        done = _method(context, trail, call, receiver, call.func)
+        if done is not None:
+            return done
+    return _apply(context, trail, call, target, None)
+
+
+def apply_value(context: Context, trail: Trail, call: Call, target: Value, given: tuple[Value | None, ...]) -> Done | Enter:
+    """What calling a value with these arguments does."""
+    if isinstance(target, Partial):
+        return apply_value(context, trail, call, target.target, target.args + given) if target.target else Done(trail.state, None, may_raise=True)
+    return _apply(context, trail, call, target, given)
+
+
+def _values(context: Context, trail: Trail, call: Call) -> tuple[Value | None, ...]:
+    return tuple(evaluate(context, trail.function, trail.state, arg.value) for arg in call.args)
+
+
+def _apply(
+    context: Context, trail: Trail, call: Call, target: Value | None, given: tuple[Value | None, ...] | None
+) -> Done | Enter:
+    match target:
+        case BoundMethod(name=name, after=after):
+            method = _method_after(context, name, after)
+            verb = own_verb(context, name)
+            if method is not None:
+                return _enter(context, trail, call, method, SelfRef(), given)
+            if verb is not None and (after is None or _framework_next(context, after, name)):
+                return _verb(context, trail, call, verb, given)
+        case FunctionRef(function=function, captured=captured):
+            return _enter(context, trail, call, function, None, given, captured)
+        case External():
+            verb = external_verb(context, target)
+            if verb is not None:
+                return _verb(context, trail, call, verb, given)
+            return _external(context, trail, call, target, given)
+        case _:
+            pass
+    return _unknown(context, trail, call, given)
+
+
+def _method_after(context: Context, name: str, after: object) -> Function | None:
+    lineage = context.component.lineage
+    if after is not None:
+        index = next((i for i, cls in enumerate(lineage) if cls is after), -1)
+        lineage = lineage[index + 1 :]
+    return next((cls.methods[name] for cls in lineage if name in cls.methods), None)
+
+
+def _framework_next(context: Context, after: object, name: str) -> bool:
+    return _method_after(context, name, after) is None
+
+
+def _verb(
+    context: Context, trail: Trail, call: Call, verb: Verb, given: tuple[Value | None, ...] | None
+) -> Done:
+    if given is not None:
+        call, trail = _spelled_out(trail, call, given)
+    state, value = apply_verb(context, trail, call, verb)
+    return Done(state, value, not quiet(verb))
+
+
+def _spelled_out(trail: Trail, call: Call, given: tuple[Value | None, ...]) -> tuple[Call, Trail]:
+    """A call whose arguments are values rather than expressions, through temporaries of its own."""
+    env = {**trail.state.env, **{f"%given{i}": value for i, value in enumerate(given) if value is not None}}
+    args = tuple(Arg(Name(f"%given{i}")) for i in range(len(given)))
+    at = Trail(trail.function, trail.index, trail.state.but(env=env), trail.before, trail.via, trail.inner)
+    return Call(call.result, call.func, args, call.awaited), at
+
+
+# ---- into the project's own functions ----
+
+
+def _enter(
+    context: Context,
+    trail: Trail,
+    call: Call,
+    function: Function,
+    receiver: Value | None,
+    given: tuple[Value | None, ...] | None,
+    captured: tuple[tuple[str, Value], ...] = (),
+) -> Done | Enter:
+    if not _readable(context, function) or (function.is_async and not call.awaited):
+        return _unknown(context, trail, call, given)
+    env: dict[str, Value] = dict(captured)
+    params = [param for param in function.params if param.kind == "positional"]
+    if receiver is not None and function.binding != "static" and params:
+        env[params.pop(0).name] = receiver
+    args = call.args if given is None else tuple(Arg(Name("")) for _ in given)
+    values = _values(context, trail, call) if given is None else given
+    for arg, value in zip(args, values, strict=True):
+        name = arg.name
+        if name is None and not arg.star and params:
+            name = params.pop(0).name
+        if name is not None and _matters(function, name, value):
+            env[name] = value  # type: ignore[assignment]  # _matters refuses None
+        elif arg.star and value is not None and any(tokens_in(value)):
+            return _unknown(context, trail, call, given)
+    for param in function.params:
+        if param.name not in env and param.default is not None:
+            value = evaluate(context, function, State(), param.default)
+            if isinstance(value, Const) and _matters(function, param.name, value):
+                env[param.name] = value
+    before = trail.state
+    state = State(env=env, tokens=before.tokens, fields=before.fields, caught=before.caught)
+    return Enter(function, state)
+
+
+def _matters(function: Function, name: str, value: Value | None) -> bool:
+    if isinstance(value, Const):
+        return name in tested_names(function)
+    return value is not None
+
+
+def _readable(context: Context, function: Function) -> bool:
+    """Whether nothing that we cannot read stands around a function."""
+    unit = context.unit(function)
+    for decorator in function.decorators:
+        names = context.program.qualify(unit, decorator)
+        if not any(name.rpartition(".")[2] in SEE_THROUGH for name in names):
+            return False
+    return True
+
+
+# ---- containers and fields ----
+
+
+def _method(context: Context, trail: Trail, call: Call, receiver: Value | None, func: Attr) -> Done | None:
+    """A method call on something that is not the component."""
+    state, name = trail.state, func.name
+    match receiver:
+        case Field(name=field):
+            return _field_method(context, trail, call, field, name)
+        case TokenRef(token=token, part="") if token.kind is TokenKind.STORED:
+            return _field_method(context, trail, call, token.field, name, inner=True)
+        case TokenRef(token=token, part="") if "tick" in name.lower():
+            return Done(state, TickTest(token), may_raise=False)
+        case Coll(items=items) if name in CONTAINER_STORES:
+            return Done(_add_to_local(context, trail, call, func.obj, items), None, may_raise=False)
+        case Coll() if name in CONTAINER_VIEWS:
+            return Done(state, receiver, may_raise=False)
+        case Coll(items=items) if name in CONTAINER_READS:
+            value = next(iter(items)) if len(items) == 1 else None
+            return Done(state, value, may_raise=True)
+        case Batch() if name in ("copy",):
+            return Done(state, receiver, may_raise=False)
+        case _:
+            return None
+
+
+def _add_to_local(
+    context: Context, trail: Trail, call: Call, obj: Expr, items: frozenset[Value]
+) -> State:
+    added = frozenset(v for v in _values(context, trail, call) if v is not None and any(tokens_in(v)))
+    if not added:
+        return trail.state
+    if isinstance(obj, Name):
+        return trail.state.bind(obj.id, Coll(items | added))
+    return escape(context, trail, trail.state, added, "a container")
+
+
+def _field_method(
+    context: Context, trail: Trail, call: Call, field: str, name: str, *, inner: bool = False
+) -> Done | None:
+    values = _values(context, trail, call)
+    carried = [value for value in values if value is not None and any(tokens_in(value))]
+    state = _forget(trail.state, call.func)
+    if name in CONTAINER_STORES and carried:
+        for value in carried:
+            state = store(context, trail, state, field, value, how=name, key=None)
+        value = stored(field) if name == "setdefault" else None
+        return Done(state, value, may_raise=name not in NO_RAISE)
+    if name in CONTAINER_READS:
+        read = stored(field, f".{name}" if inner else "")
+        tokens = {token: held for token, held in state.tokens.items() if token != read.token}
+        return Done(state.but(tokens=tokens), read, may_raise=name not in NO_RAISE)
+    if name in CONTAINER_VIEWS:
+        return Done(state, stored(field, ".view") if inner else Field(field), may_raise=False)
+    if carried or name in NO_RAISE or name in LOGGING:
+        return None
+    if field in context.held:
+        release(context, trail, field)
+    return None
+
+
+def _forget(state: State, func: Expr) -> State:
+    """A method may change its receiver: what was decided about that no longer holds."""
+    if not state.facts or not isinstance(func, Attr):
+        return state
+    facts = {fact: truth for fact, truth in state.facts.items() if not mentions(fact, func.obj)}
+    return state if len(facts) == len(state.facts) else state.but(facts=facts)
+
+
+def store(
+    context: Context, trail: Trail, state: State, field: str, value: Value, *, how: str, key: Expr | None
+) -> State:
+    """A value goes into `self.<field>`; the tuples it carries are held there."""
+    for token in dict.fromkeys(tokens_in(value)):
+        if token.kind is TokenKind.STORED:
+            if token.field != field:
+                release(context, trail, token.field)
+            continue
+        context.see(
+            Stored(
+                function=trail.function,
+                step=trail.step,
+                trail=trail,
+                deferral=context.deferral,
+                field=field,
+                token=token,
+                how=how,
+                key=key,
+            ),
+            field,
+            token,
+        )
+        holding = context.holding(state, token)
+        if holding.stage is Stage.OWED:
+            state = state.hold(token, Holding(Stage.HELD, holding.tick, f"self.{field}"))
+    return state
+
+
+def release(context: Context, trail: Trail, field: str) -> None:
+    """What a field holds goes where nobody can look."""
+    released = Released(
+        function=trail.function,
+        step=trail.step,
+        trail=trail,
+        deferral=context.deferral,
+        field=field,
+        completed=False,
+    )
+    context.see(released, field, False)
+
+
+# ---- into the unknown ----
+
+
+def _external(
+    context: Context, trail: Trail, call: Call, target: External, given: tuple[Value | None, ...] | None
+) -> Done:
+    name = target.names[-1].rpartition(".")[2]
+    values = _values(context, trail, call) if given is None else given
+    state = trail.state
+    if name == "partial" and values and values[0] is not None:
+        return Done(state, Partial(values[0], values[1:]), may_raise=False)
+    if name == "super":
+        return Done(state, SuperRef(context.program.owner(_outermost(context, trail))), may_raise=False)
+    if name in VIEWS:
+        seen = [value for value in values if isinstance(value, (Batch, Coll, Field, TokenRef))]
+        return Done(state, seen[0] if seen else Coll(frozenset()), may_raise=False)
+    if name in HARMLESS or name in LOGGING:
+        token = next((t for value in values for t in tokens_in(value)), None)
+        if "tick" in name.lower() and token is not None:
+            return Done(state, TickTest(token), may_raise=False)
+        return Done(state, None, may_raise=name not in NO_RAISE and name not in LOGGING)
+    if "tick" in name.lower() and len(values) == 1 and isinstance(values[0], TokenRef):
+        return Done(state, TickTest(values[0].token), may_raise=False)
+    if name.endswith(("Error", "Exception")):
+        return Done(state, Thrown(target.names[-1]), may_raise=False)
+    return _unknown(context, trail, call, given)
+
+
+def _outermost(context: Context, trail: Trail) -> Function:
+    """The method that a trail is in: `super()` in a closure means the method around it."""
+    visit: Trail | None = trail
+    while visit is not None:
+        if context.program.owner(visit.function) is not None:
+            return visit.function
+        visit = visit.before
+    return trail.function
+
+
+def _unknown(
+    context: Context, trail: Trail, call: Call, given: tuple[Value | None, ...] | None
+) -> Done:
+    name = _callee(call.func)
+    if name in LOGGING or name in HARMLESS:
+        return Done(trail.state, None, may_raise=name not in LOGGING)
+    values = _values(context, trail, call) if given is None else given
+    if "tick" in name.lower() and len(values) == 1 and isinstance(values[0], TokenRef):
+        return Done(trail.state, TickTest(values[0].token), may_raise=False)
+    state = _forget(trail.state, call.func)
+    state = escape(context, trail, state, values, name)
+    run_later(context, trail, state, call, values, name)
+    carried = frozenset(value for value in values if value is not None and any(tokens_in(value)))
+    result = Coll(carried) if carried and name[:1].isupper() else None
+    return Done(state, result, may_raise=name not in NO_RAISE)
+
+
+def _callee(func: Expr) -> str:
+    match func:
+        case Attr(name=name) | Global(id=name) | Name(id=name):
+            return name
+        case _:
+            return "a call"
+
+
+def escape(
+    context: Context, trail: Trail, state: State, values: "frozenset[Value] | tuple[Value | None, ...]", holder: str
+) -> State:
+    """Tuples handed to code that cannot be seen are held there; fields handed over are released."""
+    for value in values:
+        if isinstance(value, Field):
+            release(context, trail, value.name)
+        for token in tokens_in(value):
+            state = _hand_over(context, trail, state, token, holder)
+    return state
+
+
+def _hand_over(context: Context, trail: Trail, state: State, token: Token, holder: str) -> State:
+    if token.kind is TokenKind.STORED:
+        release(context, trail, token.field)
+        return state
+    holding = context.holding(state, token)
+    if holding.stage is Stage.OWED:
+        return state.hold(token, Holding(Stage.HELD, holding.tick, holder))
+    return state
+
+
+def run_later(
+    context: Context,
+    trail: Trail,
+    state: State,
+    call: Call,
+    values: tuple[Value | None, ...],
+    runner: str,
+) -> None:
+    """Callables among the arguments are looked at as code that runs later."""
+    for target in _callables(values):
+        deferral = Deferral(runner, trail.function, trail.step, runner in THREADS, runner in THREADS or runner in LATER)
+        args = tuple(
+            item
+            for value in values
+            if value is not target
+            for item in (sorted(value.items, key=repr) if isinstance(value, Coll) else (value,))
+            if item is not None
+        )
+        context.see(
+            Handed(function=trail.function, step=trail.step, trail=trail, deferral=deferral), repr(target), runner
+        )
+        if runner in THREADS or runner in LATER or any(tokens_in(target)) or any(map(_carries, args)):
+            context.later.append(Later(target, args, state, deferral, trail))
+
+
+def _carries(value: Value | None) -> bool:
+    return any(tokens_in(value))
+
+
+def _callables(values: tuple[Value | None, ...]) -> Iterator[Value]:
+    for value in values:
+        match value:
+            case BoundMethod() | FunctionRef() | Partial():
+                yield value
+            case Coll(items=items):
+                for item in sorted(items, key=repr):
+                    if isinstance(item, (BoundMethod, FunctionRef)):
+                        yield item
+            case _:
+                pass

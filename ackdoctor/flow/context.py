@@ -1,0 +1,113 @@
+"""What the transfer functions share while one component is solved."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from ackdoctor.flow.lattice import Holding, State, Tick, Token, TokenKind, Value
+from ackdoctor.flow.program import Program
+from ackdoctor.flow.sighting import Deferral, Sighting
+from ackdoctor.flow.trail import Trail
+from ackdoctor.model.cfg import Compare, Expr, Name, Return, Test
+from ackdoctor.model.component import Component, Function, Unit
+from ackdoctor.model.dialect import Verb
+from ackdoctor.model.protocol import State as Stage
+
+__all__ = ["Context", "Later", "normalised", "tested_names", "tested_subjects"]
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """A callable that was handed over, and the state it will find."""
+
+    target: Value
+    args: tuple[Value | None, ...]
+    state: State
+    deferral: Deferral
+    trail: Trail
+
+
+@dataclass(slots=True, eq=False)
+class Context:
+    """One component being solved from one entry.
+
+    `subject` is the tuple (or batch element) the framework handed in; `held` the fields known to hold
+    tuples, with the stage those tuples are in once their own handler has returned.
+    """
+
+    program: Program
+    component: Component
+    subject: Token | None
+    batch: bool
+    held: dict[str, Stage]
+    deferral: Deferral | None = None
+    sightings: dict[object, Sighting] = field(default_factory=dict)
+    later: list[Later] = field(default_factory=list)
+    limited: bool = False
+    steps_left: int = 20_000
+    entered: set[int] = field(default_factory=set)  # functions looked into
+
+    def unit(self, function: Function) -> Unit:
+        """The file that a function stands in."""
+        return self.program.units[function.path]
+
+    def see(self, sighting: Sighting, *key: object) -> None:
+        """Keep a sighting unless the same was seen on a shorter path."""
+        full = (type(sighting), id(sighting.step), id(sighting.deferral), *key)
+        self.sightings.setdefault(full, sighting)
+
+    def holding(self, state: State, token: Token) -> Holding:
+        """A token's holding; a tuple read from a field starts in the stage its own handler left it in."""
+        if token in state.tokens:
+            return state.tokens[token]
+        if token.kind is TokenKind.STORED:
+            return Holding(self.held.get(token.field, Stage.OWED), Tick.NO)
+        return Holding(Stage.OWED)
+
+    def verbs(self) -> Iterable[Verb]:
+        """The framework's calls that this component may make."""
+        return (*self.component.role.verbs, *self.component.dialect.verbs)
+
+
+_FLIPPED = {"!=": "==", "is not": "is", "not in": "in", ">=": "<", "<=": ">"}
+
+
+def normalised(condition: Expr) -> tuple[Expr, bool]:
+    """A condition in its positive form, and whether it was already positive."""
+    if isinstance(condition, Compare) and condition.op in _FLIPPED:
+        return Compare(condition.left, _FLIPPED[condition.op], condition.right), False
+    return condition, True
+
+
+def _subject(condition: Expr) -> Expr:
+    return condition.left if isinstance(condition, Compare) else condition
+
+
+@lru_cache(maxsize=4096)
+def tested_subjects(function: Function) -> frozenset[Expr]:
+    """What more than one test of the function asks about: only these facts are worth keeping."""
+    seen: dict[Expr, int] = {}
+    for step in function.cfg.steps:
+        if isinstance(step.op, Test):
+            subject = _subject(normalised(step.op.condition)[0])
+            seen[subject] = seen.get(subject, 0) + 1
+    return frozenset(subject for subject, count in seen.items() if count > 1)
+
+
+@lru_cache(maxsize=4096)
+def tested_names(function: Function) -> frozenset[str]:
+    """Locals whose constant value decides something: tested, returned or captured by a closure."""
+    names: set[str] = set()
+    for step in function.cfg.steps:
+        match step.op:
+            case Test(condition=condition):
+                subject = _subject(condition)
+                if isinstance(subject, Name):
+                    names.add(subject.id)
+            case Return(value=Name(id=name)):
+                names.add(name)
+            case _:
+                pass
+    for inner in function.closures.values():
+        names |= inner.captures
+    return frozenset(names)

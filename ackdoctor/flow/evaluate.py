@@ -1,0 +1,285 @@
+"""What an expression is, and whether a condition holds, as far as one path knows."""
+
+from collections.abc import Iterator
+
+from ackdoctor.flow.context import Context, normalised, tested_subjects
+from ackdoctor.flow.lattice import (
+    Batch,
+    BoundMethod,
+    Coll,
+    Const,
+    External,
+    Field,
+    FunctionRef,
+    Holding,
+    SelfRef,
+    State,
+    SuperRef,
+    Tick,
+    TickTest,
+    Token,
+    TokenKind,
+    TokenRef,
+    Value,
+)
+from ackdoctor.model.cfg import (
+    Attr,
+    Build,
+    Closure,
+    Compare,
+    Expr,
+    Global,
+    IsType,
+    Item,
+    Literal,
+    Mix,
+    Name,
+    Not,
+    Star,
+)
+from ackdoctor.model.component import Function
+
+__all__ = ["branch", "evaluate", "stored"]
+
+TICK_MARKS = ("__tick", "__system", "__heartbeat", -1)
+
+
+def stored(field: str, path: str = "") -> TokenRef:
+    """Any one tuple that a field holds."""
+    return TokenRef(Token(TokenKind.STORED, f"self.{field}[...]", field, path))
+
+
+def evaluate(context: Context, function: Function, state: State, expr: Expr) -> Value | None:
+    """The value of a pure expression; None where it does not matter to the protocol."""
+    match expr:
+        case Name(id=name):
+            return state.env.get(name)
+        case Literal(value=value):
+            return Const(value)
+        case Global():
+            return _global(context, function, expr)
+        case Attr(obj=obj, name=name):
+            return _attribute(context, function, state, expr, obj, name)
+        case Item(obj=obj, key=key):
+            return _item(evaluate(context, function, state, obj), key)
+        case Build(items=items):
+            return _collection(context, function, state, items)
+        case Star(value=value):
+            return evaluate(context, function, state, value)
+        case Closure(key=key):
+            return _closure(function, state, key)
+        case Compare():
+            token = _tick_comparison(context, function, state, expr)
+            return TickTest(token) if token is not None and expr.op in ("==", "is", "in") else None
+        case Mix(op="+", parts=parts):
+            return _collection(context, function, state, parts) if parts else None
+        case _:
+            return None
+
+
+def _global(context: Context, function: Function, expr: Expr) -> Value | None:
+    symbols = context.program.resolve(context.unit(function), expr)
+    functions = [symbol for symbol in symbols if isinstance(symbol, Function)]
+    if functions:
+        return FunctionRef(functions[0])
+    names = tuple(symbol for symbol in symbols if isinstance(symbol, str))
+    return External(names) if names else None
+
+
+def _attribute(
+    context: Context, function: Function, state: State, expr: Expr, obj: Expr, name: str
+) -> Value | None:
+    root: Expr = obj
+    while isinstance(root, Attr):
+        root = root.obj
+    if isinstance(root, Global):
+        return _global(context, function, expr)
+    match evaluate(context, function, state, obj):
+        case SelfRef():
+            return _own(context, state, name)
+        case SuperRef(cls=cls):
+            return BoundMethod(name, cls)
+        case TokenRef(token=token, part=""):
+            if token.kind is TokenKind.STORED:
+                return stored(token.field, f"{token.path}.{name}")
+            return TokenRef(token, "id") if name == "id" else None
+        case Field(name=field):
+            return Field(f"{field}.{name}")
+        case Coll() as collection:
+            return collection
+        case External(names=names):
+            return External(tuple(f"{base}.{name}" for base in names))
+        case _:
+            return None
+
+
+def _own(context: Context, state: State, name: str) -> Value:
+    """What `self.name` is."""
+    if name in state.fields:
+        return state.fields[name]
+    component = context.component
+    if component.method(name) is not None:
+        return BoundMethod(name)
+    if any(verb.name == name and verb.on == "self" for verb in context.verbs()):
+        return BoundMethod(name)
+    match component.attribute(name):
+        case Literal(value=value):
+            return Const(value)
+        case _:
+            return Field(name)
+
+
+def _item(container: Value | None, key: Expr) -> Value | None:
+    match container:
+        case Field(name=field):
+            if isinstance(key, Mix) and key.op == "slice":
+                return container
+            return stored(field)
+        case TokenRef(token=token, part="") if token.kind is TokenKind.STORED:
+            return stored(token.field, f"{token.path}[{key.value if isinstance(key, Literal) else ''}]")
+        case TokenRef(token=token, part="") if key == Literal(0):
+            return TokenRef(token, "id")
+        case Batch():
+            return container if isinstance(key, Mix) and key.op == "slice" else None
+        case Coll(items=items):
+            if isinstance(key, Mix) and key.op == "slice":
+                return container
+            return next(iter(items)) if len(items) == 1 else None
+        case _:
+            return None
+
+
+def _collection(context: Context, function: Function, state: State, items: tuple[Expr, ...]) -> Value | None:
+    values = (evaluate(context, function, state, item) for item in items)
+    kept = frozenset(value for value in values if isinstance(value, (TokenRef, Coll, Batch, FunctionRef, BoundMethod)))
+    return Coll(kept)
+
+
+def _closure(function: Function, state: State, key: str) -> Value | None:
+    inner = function.closures.get(key)
+    if inner is None:
+        return None
+    captured = tuple(sorted((name, state.env[name]) for name in inner.captures if name in state.env))
+    return FunctionRef(inner, captured)
+
+
+# ---- conditions ----
+
+
+def branch(
+    context: Context, function: Function, state: State, condition: Expr
+) -> Iterator[tuple[bool, State]]:
+    """The outcomes that this path allows for a condition, each with what is known after it."""
+    token = _tick_question(context, function, state, condition)
+    if token is not None:
+        yield from _tick_branches(context, state, token, condition)
+        return
+    fact, positive = normalised(condition)
+    known = _decide(context, function, state, fact)
+    for truth in (True, False):
+        if known is None or known == truth:
+            yield truth == positive, _learn(function, state, fact, truth)
+
+
+def _decide(context: Context, function: Function, state: State, fact: Expr) -> bool | None:
+    if fact in state.facts:
+        return state.facts[fact]
+    match fact:
+        case Compare(left=left, op="is", right=Literal(value=None)):
+            value = evaluate(context, function, state, left)
+            if isinstance(value, Const):
+                return value.value is None
+            if state.facts.get(left) or _truth(value):
+                return False
+            return None
+        case Compare(left=left, op="==", right=Literal(value=wanted)):
+            value = evaluate(context, function, state, left)
+            if isinstance(value, Const):
+                return bool(value.value == wanted)
+            return _other_equality(state, left, wanted)
+        case Compare() | IsType():
+            return None
+        case Not(value=inner):
+            known = _decide(context, function, state, inner)
+            return None if known is None else not known
+        case _:
+            if state.facts.get(Compare(fact, "is", Literal(None))):
+                return False
+            return _truth(evaluate(context, function, state, fact))
+
+
+def _other_equality(state: State, left: Expr, wanted: object) -> bool | None:
+    """`x == 1` is false where the path knows `x == 2`."""
+    for other, truth in state.facts.items():
+        match other:
+            case Compare(left=same, op="==", right=Literal(value=value)) if truth and same == left:
+                return bool(value == wanted)
+            case _:
+                pass
+    return None
+
+
+def _truth(value: Value | None) -> bool | None:
+    match value:
+        case Const(value=constant):
+            return bool(constant)
+        case TokenRef(token=token):
+            return None if token.kind is TokenKind.STORED else True
+        case SelfRef() | BoundMethod() | FunctionRef() | Batch():
+            return True
+        case Coll(items=items):
+            return True if items else None
+        case _:
+            return None
+
+
+def _learn(function: Function, state: State, fact: Expr, truth: bool) -> State:
+    subject = fact.left if isinstance(fact, Compare) else fact
+    if subject in tested_subjects(function) and fact not in state.facts:
+        return state.but(facts={**state.facts, fact: truth})
+    return state
+
+
+# ---- ticks ----
+
+
+def _tick_question(context: Context, function: Function, state: State, condition: Expr) -> Token | None:
+    if isinstance(condition, Compare):
+        return _tick_comparison(context, function, state, condition)
+    value = evaluate(context, function, state, condition)
+    return value.token if isinstance(value, TickTest) else None
+
+
+def _tick_comparison(context: Context, function: Function, state: State, condition: Compare) -> Token | None:
+    """`tup.stream == "__tick"` and its like ask whether the tuple is a tick."""
+    for one, other in ((condition.left, condition.right), (condition.right, condition.left)):
+        if isinstance(one, Attr) and _is_tick_mark(other):
+            match evaluate(context, function, state, one.obj):
+                case TokenRef(token=token, part="") if token.kind is not TokenKind.STORED:
+                    return token
+                case _:
+                    pass
+    return None
+
+
+def _is_tick_mark(expr: Expr) -> bool:
+    match expr:
+        case Literal(value=value):
+            return value in TICK_MARKS and not isinstance(value, bool)
+        case Build(items=items):
+            return bool(items) and all(_is_tick_mark(item) for item in items)
+        case Attr(name=name) | Global(id=name):
+            return "TICK" in name.upper()
+        case _:
+            return False
+
+
+def _tick_branches(
+    context: Context, state: State, token: Token, condition: Expr
+) -> Iterator[tuple[bool, State]]:
+    holding = context.holding(state, token)
+    negative = isinstance(condition, Compare) and condition.op in ("!=", "is not", "not in")
+    for is_tick, tick in ((True, Tick.YES), (False, Tick.NO)):
+        if holding.tick in (Tick.MAYBE, tick):
+            after = state.hold(token, Holding(holding.stage, tick, holding.holder))
+            yield is_tick != negative, after

@@ -1,0 +1,332 @@
+"""What is known at a point of the code: values, tuple tokens, and the state of one path.
+
+Terms.  A *token* stands for one tuple that the framework handed in (INPUT), for any one element of a
+batch (ELEMENT), or for any one tuple that a field holds (STORED).  A *value* says what an expression is
+as far as the protocol cares; None means "something else".  A `State` is one path's knowledge; the
+abstract state at a step is the set of them (states that differ in nothing are one, which is the join).
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum, unique
+from typing import NamedTuple, TypeAlias
+
+from ackdoctor.model.cfg import Attr, Build, Compare, Expr, IsType, Item, Mix, Name, Not, Star
+from ackdoctor.model.component import ClassInfo, Function
+from ackdoctor.model.protocol import State as Stage
+
+__all__ = [
+    "Batch",
+    "BoundMethod",
+    "Coll",
+    "Const",
+    "External",
+    "Field",
+    "FunctionRef",
+    "Holding",
+    "LoopMemory",
+    "Partial",
+    "SelfRef",
+    "State",
+    "SuperRef",
+    "Thrown",
+    "Tick",
+    "TickTest",
+    "Token",
+    "TokenKind",
+    "TokenRef",
+    "Value",
+    "mentions",
+    "tokens_in",
+    "worse",
+]
+
+
+@unique
+class TokenKind(Enum):
+    """Where a tuple comes from."""
+
+    INPUT = "input"
+    ELEMENT = "element"
+    STORED = "stored"
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One tuple: `name` is how the reader knows it; `field` and `path` say where a stored one lies."""
+
+    kind: TokenKind
+    name: str
+    field: str = ""
+    path: str = ""
+
+
+@unique
+class Tick(Enum):
+    """Whether a tuple is a tick, as far as this path has asked."""
+
+    MAYBE = "maybe"
+    YES = "yes"
+    NO = "no"
+
+
+class Holding(NamedTuple):
+    """A token's stage in the protocol; `holder` names the field ("self.pending") or callee that holds it."""
+
+    stage: Stage
+    tick: Tick = Tick.MAYBE
+    holder: str = ""
+
+
+# ---- values ----
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRef:
+    """The tuple itself, or its id where `part` is "id"."""
+
+    token: Token
+    part: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The list of tuples a batch handler receives; `token` stands for any one of them."""
+
+    token: Token
+
+
+@dataclass(frozen=True, slots=True)
+class SelfRef:
+    """The component."""
+
+
+@dataclass(frozen=True, slots=True)
+class SuperRef:
+    """`super()` in a method of `cls`."""
+
+    cls: ClassInfo | None
+
+
+@dataclass(frozen=True, slots=True)
+class BoundMethod:
+    """`self.name`: a method of the component or one of the framework's verbs; `after` starts the search behind a class."""
+
+    name: str
+    after: ClassInfo | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionRef:
+    """A function of the project, with the captured variables that matter."""
+
+    function: Function
+    captured: tuple[tuple[str, "Value"], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """`functools.partial(target, *args)`."""
+
+    target: "Value"
+    args: tuple["Value | None", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class External:
+    """A name that leads outside the project."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A literal."""
+
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class Coll:
+    """A local list, tuple, set, dict or object that holds these values."""
+
+    items: frozenset["Value"]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """What `self.name` holds (or a view of it)."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class TickTest:
+    """The answer to "is this tuple a tick?"."""
+
+    token: Token
+
+
+@dataclass(frozen=True, slots=True)
+class Thrown:
+    """An exception object of that class (dotted, as written)."""
+
+    name: str
+
+
+Value: TypeAlias = (
+    TokenRef
+    | Batch
+    | SelfRef
+    | SuperRef
+    | BoundMethod
+    | FunctionRef
+    | Partial
+    | External
+    | Const
+    | Coll
+    | Field
+    | TickTest
+    | Thrown
+)
+
+
+def tokens_in(value: Value | None) -> Iterator[Token]:
+    """Every token that a value carries, itself or inside."""
+    match value:
+        case TokenRef(token=token) | Batch(token=token):
+            yield token
+        case Coll(items=items):
+            for item in sorted(items, key=repr):
+                yield from tokens_in(item)
+        case FunctionRef(captured=captured):
+            for _, item in captured:
+                yield from tokens_in(item)
+        case Partial(target=target, args=args):
+            for part in (target, *args):
+                yield from tokens_in(part)
+        case _:
+            return
+
+
+def mentions(expr: Expr, target: Expr) -> bool:
+    """Whether `target` occurs in `expr`."""
+    if expr == target:
+        return True
+    match expr:
+        case Attr(obj=obj):
+            return mentions(obj, target)
+        case Item(obj=obj, key=key):
+            return mentions(obj, target) or mentions(key, target)
+        case Mix(parts=parts) | Build(items=parts):
+            return any(mentions(part, target) for part in parts)
+        case Compare(left=left, right=right):
+            return mentions(left, target) or mentions(right, target)
+        case Not(value=value) | Star(value=value):
+            return mentions(value, target)
+        case IsType(value=value, types=types):
+            return mentions(value, target) or any(mentions(t, target) for t in types)
+        case _:
+            return False
+
+
+# ---- the state of one path ----
+
+
+class LoopMemory(NamedTuple):
+    """What a loop remembers: a batch's holding before it, the worst an earlier round left, the rounds of a known list."""
+
+    base: Holding | None
+    rest: Holding | None
+    position: int = 0
+
+
+WORST = (Stage.OWED, Stage.HELD, Stage.FAILED, Stage.ACKED)
+
+
+def worse(one: Holding | None, other: Holding) -> Holding:
+    """The holding that leaves more undone."""
+    if one is None:
+        return other
+    return min(one, other, key=lambda holding: WORST.index(holding.stage))
+
+
+_EMPTY: Mapping[str, Value] = {}
+
+
+class State:
+    """One path's knowledge at one step; never changed once made.
+
+    `env` holds the locals of the current function, `fields` what fields are known to hold, `tokens` the
+    holding of each tuple, `facts` the conditions this path has decided, `loops` the loops it is inside,
+    `caught` the handler (path, line) it last went through, `raising` the exception class under way.
+    """
+
+    __slots__ = ("_key", "caught", "env", "facts", "fields", "loops", "raising", "tokens")
+
+    def __init__(
+        self,
+        *,
+        env: Mapping[str, Value] = _EMPTY,
+        tokens: Mapping[Token, Holding] | None = None,
+        fields: Mapping[str, Value] = _EMPTY,
+        facts: Mapping[Expr, bool] | None = None,
+        loops: Mapping[int, LoopMemory] | None = None,
+        caught: tuple[str, int] | None = None,
+        raising: str | None = None,
+    ) -> None:
+        self.env = env
+        self.tokens = tokens if tokens is not None else {}
+        self.fields = fields
+        self.facts = facts if facts is not None else {}
+        self.loops = loops if loops is not None else {}
+        self.caught = caught
+        self.raising = raising
+        self._key: object = None
+
+    def key(self) -> object:
+        """What makes two states the same; hashable."""
+        if self._key is None:
+            self._key = (
+                frozenset(self.env.items()),
+                frozenset(self.tokens.items()),
+                frozenset(self.fields.items()),
+                frozenset(self.facts.items()),
+                frozenset(self.loops.items()),
+                self.caught,
+                self.raising,
+            )
+        return self._key
+
+    def but(self, **changes: object) -> "State":
+        """This state with some parts replaced."""
+        parts: dict[str, object] = {
+            name: getattr(self, name) for name in ("env", "tokens", "fields", "facts", "loops", "caught", "raising")
+        }
+        parts.update(changes)
+        return State(**parts)  # type: ignore[arg-type]  # the names are those of __init__
+
+    def bind(self, name: str, value: Value | None) -> "State":
+        """The local `name` now is `value`; facts about it die."""
+        target = Name(name)
+        facts = self.facts
+        if facts and any(mentions(fact, target) for fact in facts):
+            facts = {fact: truth for fact, truth in facts.items() if not mentions(fact, target)}
+        if value is None:
+            if name not in self.env:
+                return self if facts is self.facts else self.but(facts=facts)
+            env = {key: old for key, old in self.env.items() if key != name}
+        else:
+            env = {**self.env, name: value}
+        return self.but(env=env, facts=facts)
+
+    def hold(self, token: Token, holding: Holding) -> "State":
+        """The token's holding from here on."""
+        if self.tokens.get(token) == holding:
+            return self
+        return self.but(tokens={**self.tokens, token: holding})
+
+    def weakened(self) -> "State":
+        """The state without what only prunes: the cap's first resort."""
+        env = {name: value for name, value in self.env.items() if not isinstance(value, Const)}
+        return self.but(facts={}, env=env)

@@ -1,0 +1,210 @@
+"""Drives paths through the graph until nothing new is found.
+
+A path is a chain of visits (`Trail`).  Two paths that reach a step in the same state are one from there
+on (property simulation), so the number of visits is bounded by steps x states; the states of a step are
+capped all the same, first by dropping what only prunes, then by giving up on further ones, which marks
+the result as limited.  A helper is solved once per state it is entered with; a recursive one is
+solved again until its exits no longer grow.
+"""
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ackdoctor.flow.calls import Done, Enter, resolve_call
+from ackdoctor.flow.context import Context
+from ackdoctor.flow.lattice import Coll, State, Value
+from ackdoctor.flow.trail import Trail
+from ackdoctor.flow.typestate import WayOn, assign, ways_on
+from ackdoctor.model.cfg import ENTRY, EXIT, RAISED, Attr, Call, Compare, EdgeKind, Expr, IsType, Item, Mix, Not
+from ackdoctor.model.component import Function
+from ackdoctor.model.protocol import State as Stage
+
+__all__ = ["Leaving", "Solver"]
+
+STATES_PER_STEP = 32
+HELPER_DEPTH = 10
+ROUNDS = 3
+
+
+class Leaving(NamedTuple):
+    """One way a function ends: by return (with its value) or by an exception, and the visit that left."""
+
+    raised: bool
+    state: State
+    value: Value | None
+    trail: Trail
+
+
+@dataclass(slots=True, eq=False)
+class _Activation:
+    """A function entered with one state: its exits so far."""
+
+    exits: list[Leaving] = field(default_factory=list)
+    running: bool = True
+    recursive: bool = False
+
+
+class Solver:
+    """Solves the functions of one component, remembering helpers by the state they were entered with."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self._activations: dict[tuple[int, object], _Activation] = {}
+        self._depth = 0
+
+    def solve(self, function: Function, state: State, call: Trail | None = None) -> list[Leaving]:
+        """Every way `function` ends when entered with `state`."""
+        key = (id(function), state.key())
+        known = self._activations.get(key)
+        if known is not None:
+            known.recursive = known.recursive or known.running
+            return list(known.exits)
+        activation = self._activations[key] = _Activation()
+        self.context.entered.add(id(function))
+        self._depth += 1
+        for _ in range(ROUNDS):
+            before = len(activation.exits)
+            activation.recursive = False
+            self._run(function, state, call, activation)
+            if not activation.recursive or len(activation.exits) == before:
+                break
+        self._depth -= 1
+        activation.running = False
+        return list(activation.exits)
+
+    def _run(self, function: Function, state: State, call: Trail | None, activation: _Activation) -> None:
+        outermost = self._depth == 1
+        merging = _merge_points(function) - ({EXIT, RAISED} if outermost else set())
+        visited: dict[int, set[object]] = {}
+        seen_exits = {_exit_key(leaving, outermost=outermost) for leaving in activation.exits}
+        paths = deque([Trail(function, ENTRY, state, call, None)])
+        context = self.context
+        while paths:
+            trail = paths.popleft()
+            if trail.index in (EXIT, RAISED):
+                leaving = _leave(trail)
+                key = _exit_key(leaving, outermost=outermost)
+                if key not in seen_exits:
+                    seen_exits.add(key)
+                    activation.exits.append(leaving)
+                continue
+            if context.steps_left <= 0:
+                context.limited = True
+                return
+            context.steps_left -= 1
+            for way, inner in self._next(trail):
+                following = self._follow(trail, way, inner, merging, visited)
+                if following is not None:
+                    paths.append(following)
+
+    def _follow(
+        self,
+        trail: Trail,
+        way: WayOn,
+        inner: Trail | None,
+        merging: frozenset[int],
+        visited: dict[int, set[object]],
+    ) -> Trail | None:
+        state = way.state
+        if way.target in merging:
+            keys = visited.setdefault(way.target, set())
+            if len(keys) >= STATES_PER_STEP:
+                state = state.weakened()
+                if len(keys) >= 2 * STATES_PER_STEP:
+                    self.context.limited = True
+                    return None
+            key = state.key()
+            if key in keys:
+                return None
+            keys.add(key)
+        return Trail(trail.function, way.target, state, trail, way.kind, inner)
+
+    def _next(self, trail: Trail) -> Iterator[tuple[WayOn, Trail | None]]:
+        op = trail.step.op
+        if not isinstance(op, Call):
+            for way in ways_on(self.context, trail):
+                yield way, None
+            return
+        outcome = resolve_call(self.context, trail, op)
+        if isinstance(outcome, Enter) and self._depth > HELPER_DEPTH:
+            self.context.limited = True
+            outcome = Done(trail.state, None, may_raise=True)
+        if isinstance(outcome, Done):
+            yield from self._past(trail, op, outcome)
+        else:
+            yield from self._through(trail, op, outcome)
+
+    def _past(self, trail: Trail, op: Call, done: Done) -> Iterator[tuple[WayOn, Trail | None]]:
+        for kind, target in trail.step.edges:
+            if kind is not EdgeKind.RAISE:
+                yield WayOn(kind, target, assign(self.context, trail, done.state, op.result, done.value)), None
+            elif done.may_raise and self._worth_raising(target, trail.state):
+                raised = trail.state if trail.state.raising is not None else trail.state.but(raising="")
+                yield WayOn(kind, target, raised), None
+
+    def _worth_raising(self, target: int, state: State) -> bool:
+        """An exception that escapes the handler itself matters only once something was completed."""
+        if target != RAISED or self._depth > 1:
+            return True
+        return any(held.stage in (Stage.ACKED, Stage.FAILED) for held in state.tokens.values())
+
+    def _through(self, trail: Trail, op: Call, enter: Enter) -> Iterator[tuple[WayOn, Trail | None]]:
+        before = trail.state
+        for leaving in self.solve(enter.function, enter.state, trail):
+            after = before.but(
+                tokens=leaving.state.tokens,
+                fields=leaving.state.fields,
+                facts=_kept_facts(before),
+                caught=leaving.state.caught,
+            )
+            for kind, target in trail.step.edges:
+                if leaving.raised and kind is EdgeKind.RAISE:
+                    yield WayOn(kind, target, after.but(raising=leaving.state.raising or "")), leaving.trail
+                elif not leaving.raised and kind is not EdgeKind.RAISE:
+                    bound = assign(self.context, trail, after, op.result, leaving.value)
+                    yield WayOn(kind, target, bound), leaving.trail
+
+
+def _kept_facts(before: State) -> Mapping[Expr, bool]:
+    """Facts about locals survive a helper call; what a field holds may have changed in it."""
+    return {fact: truth for fact, truth in before.facts.items() if not _reads_field(fact)}
+
+
+def _reads_field(expr: Expr) -> bool:
+    match expr:
+        case Attr() | Item():
+            return True
+        case Compare(left=left, right=right):
+            return _reads_field(left) or _reads_field(right)
+        case Mix(parts=parts):
+            return any(map(_reads_field, parts))
+        case IsType(value=value) | Not(value=value):
+            return _reads_field(value)
+        case _:
+            return False
+
+
+def _exit_key(leaving: Leaving, *, outermost: bool) -> object:
+    """What makes two exits one: the state, and in the handler itself also the statement that leaves."""
+    where = leaving.trail.before.index if outermost and leaving.trail.before is not None else 0
+    return (leaving.raised, leaving.state.key(), leaving.value, where)
+
+
+def _leave(trail: Trail) -> Leaving:
+    raised = trail.index == RAISED
+    state = trail.state
+    value = state.env.get("%return")
+    produced = state.env.get("%yield")
+    if isinstance(produced, Coll):
+        value = produced
+    return Leaving(raised, State(tokens=state.tokens, fields=state.fields, caught=state.caught, raising=state.raising), value, trail)
+
+
+def _merge_points(function: Function) -> frozenset[int]:
+    counts = [0] * len(function.cfg.steps)
+    for step in function.cfg.steps:
+        for edge in step.edges:
+            counts[edge.target] += 1
+    return frozenset(index for index, count in enumerate(counts) if count > 1)

@@ -1,0 +1,387 @@
+"""One step at a time: what each instruction does to one path's state.
+
+Terms.  A *way on* is an edge that this path can take, with the state it takes along.  A RAISE edge takes the
+state from before the step: an ack that raises is one that did not happen.
+
+Example.  At `self.pending[key] = tup`, a token that is OWED becomes HELD by "self.pending"; at
+`if tick(tup):` a token whose tick is MAYBE leaves by TRUE as YES and by FALSE as NO.
+"""
+
+import builtins
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ackdoctor.flow.calls import escape, store
+from ackdoctor.flow.context import Context, tested_names
+from ackdoctor.flow.evaluate import branch, evaluate, stored
+from ackdoctor.flow.lattice import (
+    Batch,
+    BoundMethod,
+    Coll,
+    Const,
+    Field,
+    FunctionRef,
+    LoopMemory,
+    SelfRef,
+    State,
+    Thrown,
+    TokenKind,
+    TokenRef,
+    Value,
+    mentions,
+    tokens_in,
+    worse,
+)
+from ackdoctor.flow.trail import Trail
+from ackdoctor.model.cfg import (
+    Attr,
+    Bind,
+    Build,
+    Catch,
+    Drop,
+    EdgeKind,
+    Expr,
+    Global,
+    Item,
+    Name,
+    Next,
+    Return,
+    Star,
+    Step,
+    Test,
+    Throw,
+    Unpack,
+    Update,
+    Yield,
+)
+
+__all__ = ["WayOn", "assign", "ways_on"]
+
+
+class WayOn(NamedTuple):
+    """An edge taken: its kind, its target and the state after it."""
+
+    kind: EdgeKind
+    target: int
+    state: State
+
+
+def ways_on(context: Context, trail: Trail) -> Iterator[WayOn]:
+    """Where a path can go from a step that is no call."""
+    step = trail.step
+    match step.op:
+        case Test(condition=condition):
+            yield from _tested(context, trail, condition)
+        case Next():
+            yield from _iterated(context, trail, step.op)
+        case Catch():
+            yield from _caught(trail, step.op)
+        case _:
+            after = _after(context, trail, step)
+            for kind, target in step.edges:
+                if kind is EdgeKind.RAISE:
+                    yield WayOn(kind, target, _raising(context, trail, step))
+                else:
+                    yield WayOn(kind, target, after)
+
+
+def _raising(context: Context, trail: Trail, step: Step) -> State:
+    state = trail.state
+    if isinstance(step.op, Throw):
+        name = ""
+        if step.op.value is not None:
+            match evaluate(context, trail.function, state, step.op.value):
+                case Thrown(name=thrown):
+                    name = thrown
+                case _:
+                    name = step.op.value.id if isinstance(step.op.value, Global) else ""
+        return state.but(raising=name)
+    return state if state.raising is not None else state.but(raising="")
+
+
+def _after(context: Context, trail: Trail, step: Step) -> State:
+    function, state = trail.function, trail.state
+    match step.op:
+        case Bind(target=target, value=value):
+            return assign(context, trail, state, target, evaluate(context, function, state, value))
+        case Unpack(targets=targets, value=value):
+            return _unpack(context, trail, targets, value)
+        case Update(target=target, value=value):
+            return _update(context, trail, target, evaluate(context, function, state, value))
+        case Drop(target=Name(id=name)):
+            return state.bind(name, None)
+        case Return(value=value) if value is not None:
+            return state.bind("%return", _returned(context, trail, value))
+        case Yield(result=result, value=value):
+            return _yielded(context, trail, result, value)
+        case _:
+            return state
+
+
+def _returned(context: Context, trail: Trail, expr: Expr) -> Value | None:
+    value = evaluate(context, trail.function, trail.state, expr)
+    if isinstance(value, Const) and not isinstance(value.value, (bool, type(None))):
+        return None
+    return value
+
+
+def _yielded(context: Context, trail: Trail, result: Name, expr: Expr | None) -> State:
+    value = evaluate(context, trail.function, trail.state, expr) if expr is not None else None
+    state = trail.state.bind(result.id, None)
+    if value is None or not any(tokens_in(value)):
+        return state
+    before = state.env.get("%yield")
+    items = before.items if isinstance(before, Coll) else frozenset()
+    return state.bind("%yield", Coll(items | {value}))
+
+
+# ---- assignment ----
+
+
+def assign(context: Context, trail: Trail, state: State, target: Expr | None, value: Value | None) -> State:
+    """`target = value`."""
+    match target:
+        case Name(id=name):
+            return _assign_local(trail, state, name, value)
+        case Attr(obj=obj, name=name):
+            return _assign_attribute(context, trail, state, target, obj, name, value)
+        case Item(obj=obj, key=key):
+            return _assign_item(context, trail, _forget(state, target), obj, key, value)
+        case Star(value=inner):
+            return assign(context, trail, state, inner, None)
+        case Global(id=name) if value is not None:
+            return escape(context, trail, state, (value,), f"global {name}")
+        case _:
+            return state
+
+
+def _assign_local(trail: Trail, state: State, name: str, value: Value | None) -> State:
+    if isinstance(value, Const) and name not in tested_names(trail.function) and not name.startswith("%"):
+        value = None
+    if isinstance(value, TokenRef) and value.token.kind is TokenKind.STORED and value.token in state.tokens:
+        tokens = {token: held for token, held in state.tokens.items() if token != value.token}
+        if not isinstance(trail.step.op, (Bind, Unpack)) or not _copies(trail.step.op, value):
+            state = state.but(tokens=tokens)
+    return state.bind(name, value)
+
+
+def _copies(op: Bind | Unpack, value: TokenRef) -> bool:
+    """`a = b` is no new look into the field; `a = self.f[k]` is."""
+    return isinstance(op.value, Name) and value.token.path == ""
+
+
+def _assign_attribute(
+    context: Context, trail: Trail, state: State, target: Attr, obj: Expr, name: str, value: Value | None
+) -> State:
+    state = _forget(state, target)
+    match evaluate(context, trail.function, state, obj):
+        case SelfRef():
+            if value is not None and any(tokens_in(value)):
+                state = store(context, trail, state, name, value, how="=", key=None)
+            fields = {field: old for field, old in state.fields.items() if field != name}
+            if isinstance(value, (TokenRef, Const, BoundMethod, FunctionRef)):
+                fields[name] = value
+            return state.but(fields=fields)
+        case Field(name=field) if value is not None:
+            return store(context, trail, state, f"{field}.{name}", value, how="=", key=None)
+        case TokenRef(token=token) if token.kind is TokenKind.STORED and value is not None:
+            return store(context, trail, state, token.field, value, how="=", key=None)
+        case Coll(items=items) if value is not None and any(tokens_in(value)) and isinstance(obj, Name):
+            return state.bind(obj.id, Coll(items | {value}))
+        case _:
+            return escape(context, trail, state, (value,), "an object") if value is not None else state
+
+
+def _assign_item(
+    context: Context, trail: Trail, state: State, obj: Expr, key: Expr, value: Value | None
+) -> State:
+    if value is None or not any(tokens_in(value)):
+        return state
+    match evaluate(context, trail.function, state, obj):
+        case Field(name=field):
+            return store(context, trail, state, field, value, how="[]", key=key)
+        case TokenRef(token=token) if token.kind is TokenKind.STORED:
+            return store(context, trail, state, token.field, value, how="[]", key=key)
+        case Coll(items=items) if isinstance(obj, Name):
+            return state.bind(obj.id, Coll(items | {value}))
+        case None if isinstance(obj, Name):
+            return state.bind(obj.id, Coll(frozenset({value})))
+        case _:
+            return escape(context, trail, state, (value,), "a container")
+
+
+def _forget(state: State, target: Expr) -> State:
+    if not any(mentions(fact, target) for fact in state.facts):
+        return state
+    return state.but(facts={fact: truth for fact, truth in state.facts.items() if not mentions(fact, target)})
+
+
+def _unpack(context: Context, trail: Trail, targets: tuple[Expr | None, ...], value: Expr) -> State:
+    function, state = trail.function, trail.state
+    plain = not any(isinstance(target, Star) for target in targets)
+    if isinstance(value, Build) and plain and len(value.items) == len(targets):
+        values = [evaluate(context, function, state, item) for item in value.items]
+    else:
+        values = _parts(evaluate(context, function, state, value), len(targets))
+    for target, part in zip(targets, values, strict=True):
+        state = assign(context, trail, state, target, part)
+    return state
+
+
+def _parts(whole: Value | None, count: int) -> list[Value | None]:
+    """What the targets of an unpacking get."""
+    match whole:
+        case TokenRef(token=token, part="") if token.kind is TokenKind.STORED:
+            return [stored(token.field, f"{token.path}#{index}") for index in range(count)]
+        case TokenRef(token=token) if token.kind is TokenKind.ELEMENT:
+            return [whole] * count
+        case TokenRef(token=token, part=""):
+            return [TokenRef(token, "id"), *[None] * (count - 1)]
+        case Field(name=name):
+            return [stored(name, f"#{index}") for index in range(count)]
+        case Coll(items=items) if len(items) == 1:
+            return list(items) * count
+        case _:
+            return [None] * count
+
+
+def _update(context: Context, trail: Trail, target: Expr, value: Value | None) -> State:
+    state = _forget(trail.state, target)
+    if value is None or not any(tokens_in(value)):
+        return state.bind(target.id, state.env.get(target.id)) if isinstance(target, Name) else state
+    match evaluate(context, trail.function, state, target):
+        case Field(name=field):
+            return store(context, trail, state, field, value, how="+=", key=None)
+        case Coll(items=items) if isinstance(target, Name):
+            extra = value.items if isinstance(value, Coll) else frozenset({value})
+            return state.bind(target.id, Coll(items | extra))
+        case _ if isinstance(target, Name):
+            return state.bind(target.id, value)
+        case _:
+            return escape(context, trail, state, (value,), "a container")
+
+
+# ---- branches, loops, handlers ----
+
+
+def _tested(context: Context, trail: Trail, condition: Expr) -> Iterator[WayOn]:
+    step = trail.step
+    for truth, after in branch(context, trail.function, trail.state, condition):
+        wanted = EdgeKind.TRUE if truth else EdgeKind.FALSE
+        for kind, target in step.edges:
+            if kind is wanted or (kind in (EdgeKind.BACK, EdgeKind.NEXT) and wanted not in {e.kind for e in step.edges}):
+                yield WayOn(wanted, target, after)
+    for kind, target in step.edges:
+        if kind is EdgeKind.RAISE:
+            yield WayOn(kind, target, _raising(context, trail, step))
+
+
+def _iterated(context: Context, trail: Trail, op: Next) -> Iterator[WayOn]:
+    state = trail.state
+    iterable = evaluate(context, trail.function, state, op.iterable)
+    again = op.loop in state.loops
+    for more, after in _rounds(context, trail, op, iterable, again=again):
+        wanted = EdgeKind.TRUE if more else EdgeKind.FALSE
+        for kind, target in trail.step.edges:
+            if kind is wanted:
+                yield WayOn(kind, target, after)
+    for kind, target in trail.step.edges:
+        if kind is EdgeKind.RAISE:
+            yield WayOn(kind, target, _raising(context, trail, trail.step))
+
+
+def _rounds(
+    context: Context, trail: Trail, op: Next, iterable: Value | None, *, again: bool
+) -> Iterator[tuple[bool, State]]:
+    state = trail.state
+    match iterable:
+        case Batch(token=token):
+            yield from _batch_rounds(context, trail, op, TokenRef(token), again=again)
+        case Coll(items=items) if any(tokens_in(iterable)):
+            yield from _listed_rounds(context, trail, op, sorted(items, key=repr))
+        case Field(name=field):
+            yield from _open_rounds(context, trail, op, stored(field))
+        case TokenRef(token=token, part="") if token.kind is TokenKind.STORED:
+            yield from _open_rounds(context, trail, op, stored(token.field, f"{token.path}[*]"))
+        case _:
+            yield True, assign(context, trail, state, op.target, None)
+            yield False, state
+
+
+def _open_rounds(context: Context, trail: Trail, op: Next, element: TokenRef) -> Iterator[tuple[bool, State]]:
+    """Over what a field holds: any number of rounds, each with a tuple not seen before."""
+    state = trail.state
+    fresh = {
+        token: held
+        for token, held in state.tokens.items()
+        if token.kind is not TokenKind.STORED or token.field != element.token.field
+    }
+    yield True, assign(context, trail, state.but(tokens=fresh), op.target, element)
+    yield False, state
+
+
+def _batch_rounds(
+    context: Context, trail: Trail, op: Next, element: TokenRef, *, again: bool
+) -> Iterator[tuple[bool, State]]:
+    """Over a batch: at least one round; each element starts where the loop found the batch."""
+    state, token = trail.state, element.token
+    now = context.holding(state, token)
+    if again:
+        memory = state.loops[op.loop]
+        memory = memory._replace(rest=worse(memory.rest, now))
+        done = {loop: kept for loop, kept in state.loops.items() if loop != op.loop}
+        yield False, state.but(loops=done).hold(token, memory.rest or now)
+    else:
+        memory = LoopMemory(now, None)
+    state = state.but(loops={**state.loops, op.loop: memory}).hold(token, memory.base or now)
+    yield True, assign(context, trail, state, op.target, element)
+
+
+def _listed_rounds(
+    context: Context, trail: Trail, op: Next, items: list[Value]
+) -> Iterator[tuple[bool, State]]:
+    """Over a list whose tuples are known: each in turn, once."""
+    state = trail.state
+    memory = state.loops.get(op.loop)
+    position = memory.position if memory is not None else 0
+    if position >= len(items):
+        done = {loop: kept for loop, kept in state.loops.items() if loop != op.loop}
+        yield False, state.but(loops=done)
+        return
+    after = state.but(loops={**state.loops, op.loop: LoopMemory(None, None, position + 1)})
+    yield True, assign(context, trail, after, op.target, items[position])
+
+
+_ALL = frozenset({"Exception", "BaseException", "StandardError", "Throwable"})
+
+
+def _caught(trail: Trail, op: Catch) -> Iterator[WayOn]:
+    state = trail.state
+    names = {name.rpartition(".")[2] for name in op.types}
+    broad = not op.types or bool(names & _ALL)
+    certain, possible = _matches(names, broad=broad, raising=state.raising or "")
+    for kind, target in trail.step.edges:
+        if kind is EdgeKind.TRUE and possible:
+            after = state.but(raising=None, caught=(trail.function.path, trail.step.span.line))
+            yield WayOn(kind, target, after.bind(op.name, None) if op.name else after)
+        elif kind is not EdgeKind.TRUE and not certain:
+            yield WayOn(EdgeKind.FALSE, target, state)
+
+
+def _matches(names: set[str], *, broad: bool, raising: str) -> tuple[bool, bool]:
+    """Whether a handler certainly, and whether it possibly, takes what is raised."""
+    raised = raising.rpartition(".")[2]
+    if broad:
+        return True, True
+    if not raised:
+        return False, True
+    if raised in names:
+        return True, True
+    cls = getattr(builtins, raised, None)
+    if not isinstance(cls, type):
+        return False, True
+    parents = {parent.__name__ for parent in cls.__mro__}
+    handled = {name for name in names if isinstance(getattr(builtins, name, None), type)}
+    if parents & handled:
+        return True, True
+    return False, len(handled) < len(names)

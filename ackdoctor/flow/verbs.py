@@ -1,0 +1,282 @@
+"""The framework's calls and what they do to tuples."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ackdoctor.flow.context import Context
+from ackdoctor.flow.evaluate import evaluate
+from ackdoctor.flow.lattice import (
+    Batch,
+    Coll,
+    Const,
+    External,
+    Field,
+    Holding,
+    State,
+    Tick,
+    TickTest,
+    Token,
+    TokenKind,
+    TokenRef,
+    Value,
+    tokens_in,
+)
+from ackdoctor.flow.sighting import Anchors, Completed, Emitted, Released
+from ackdoctor.flow.trail import Trail
+from ackdoctor.model.cfg import Arg, Build, Call, Expr, Literal, Name
+from ackdoctor.model.component import Function
+from ackdoctor.model.dialect import Anchoring, Verb, VerbKind
+from ackdoctor.model.protocol import Breach, Op, move
+from ackdoctor.model.protocol import State as Stage
+
+__all__ = ["apply_verb", "complete", "external_verb", "own_verb", "quiet"]
+
+_OPS = {VerbKind.ACK: Op.ACK, VerbKind.FAIL: Op.FAIL}
+
+
+def own_verb(context: Context, name: str) -> Verb | None:
+    """The framework's method of that name on the component."""
+    return next((verb for verb in context.verbs() if verb.on == "self" and verb.name == name), None)
+
+
+def external_verb(context: Context, value: External) -> Verb | None:
+    """The framework's module-level function that a name leads to; a vendored module counts by its last part."""
+    for verb in context.verbs():
+        if verb.on in ("self", "tuple"):
+            continue
+        full = f"{verb.on}.{verb.name}"
+        tail = "." + ".".join(full.split(".")[-2:])
+        if any(name == full or name.endswith(tail) for name in value.names):
+            return verb
+    return None
+
+
+def quiet(verb: Verb) -> bool:
+    """Whether a verb is taken never to raise after it had its effect."""
+    return verb.kind not in (VerbKind.EMIT, VerbKind.EMIT_MANY)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """A call's arguments by the verb's parameters; `extra` are those that fit none."""
+
+    args: Mapping[str, Expr]
+    extra: tuple[Arg, ...]
+    unclear: bool  # *args or **kwargs hide some
+
+
+def _bind(verb: Verb, args: tuple[Arg, ...]) -> _Bound:
+    bound: dict[str, Expr] = {}
+    extra: list[Arg] = []
+    unclear = False
+    positional = [name for name in verb.params if name not in verb.keyword_only]
+    for arg in args:
+        if arg.star:
+            unclear = True
+        elif arg.name is not None:
+            if arg.name in verb.params:
+                bound[arg.name] = arg.value
+            else:
+                extra.append(arg)
+        elif positional:
+            bound[positional.pop(0)] = arg.value
+        else:
+            extra.append(arg)
+    return _Bound(bound, tuple(extra), unclear)
+
+
+def apply_verb(context: Context, trail: Trail, call: Call, verb: Verb) -> tuple[State, Value | None]:
+    """The state after a framework call, and its value."""
+    bound = _bind(verb, call.args)
+    function, state = trail.function, trail.state
+    match verb.kind:
+        case VerbKind.ACK | VerbKind.FAIL:
+            subject = bound.args.get(verb.subject or "")
+            value = evaluate(context, function, state, subject) if subject is not None else None
+            return _complete_value(context, trail, state, _OPS[verb.kind], value, verb), None
+        case VerbKind.EMIT | VerbKind.EMIT_MANY:
+            return _emit(context, trail, bound, verb), None
+        case VerbKind.TICK_TEST:
+            subject = bound.args.get(verb.subject or "")
+            match evaluate(context, function, state, subject) if subject is not None else None:
+                case TokenRef(token=token):
+                    return state, TickTest(token)
+                case _:
+                    return state, None
+        case _:
+            return state, None
+
+
+# ---- completion ----
+
+
+def _complete_value(
+    context: Context, trail: Trail, state: State, op: Op, value: Value | None, verb: Verb
+) -> State:
+    match value:
+        case TokenRef(token=token):
+            return complete(context, trail, state, op, token, verb=verb, value=value)
+        case Const():
+            _see_completion(context, trail, op, None, Holding(Stage.OWED), None, verb, value)
+            return state
+        case _:
+            _see_completion(context, trail, op, None, Holding(Stage.OWED), None, verb, value)
+            return _perhaps_completed(state, value)
+
+
+def _perhaps_completed(state: State, value: Value | None) -> State:
+    """Something unknown was completed: it may have been any tuple still owed, so nobody can call it missing."""
+    tokens = {
+        token: holding._replace(stage=Stage.HELD, holder="an ack of something unknown")
+        if holding.stage is Stage.OWED
+        else holding
+        for token, holding in state.tokens.items()
+    }
+    for token in tokens_in(value):
+        tokens.pop(token, None)
+    return state.but(tokens=tokens)
+
+
+def complete(
+    context: Context,
+    trail: Trail,
+    state: State,
+    op: Op,
+    token: Token,
+    *,
+    verb: Verb | None = None,
+    value: Value | None = None,
+) -> State:
+    """The state after `op` completes `token`; what was seen is kept."""
+    before = context.holding(state, token)
+    after, breach = move(before.stage, op)
+    if token.kind is TokenKind.STORED:
+        if token.field not in context.held:
+            breach = None
+        released = Released(
+            function=trail.function,
+            step=trail.step,
+            trail=trail,
+            deferral=context.deferral,
+            field=token.field,
+            completed=True,
+        )
+        context.see(released, token.field, True)
+    _see_completion(context, trail, op, token, before, breach, verb, value)
+    return state.hold(token, Holding(after, before.tick, before.holder))
+
+
+def _see_completion(
+    context: Context,
+    trail: Trail,
+    op: Op,
+    token: Token | None,
+    before: Holding,
+    breach: Breach | None,
+    verb: Verb | None,
+    value: Value | None,
+) -> None:
+    context.see(
+        Completed(
+            function=trail.function,
+            step=trail.step,
+            trail=trail,
+            deferral=context.deferral,
+            op=op,
+            token=token,
+            tick=before.tick,
+            breach=breach,
+            verb=verb,
+            value=value,
+        ),
+        op,
+        token,
+        breach,
+        before.tick,
+        trail.step.way,
+        trail.state.caught is None,
+    )
+
+
+# ---- emits ----
+
+
+def _emit(context: Context, trail: Trail, bound: _Bound, verb: Verb) -> State:
+    function, state = trail.function, trail.state
+    how, anchored = _anchors(context, trail, bound, verb)
+    late: list[tuple[Token, Breach]] = []
+    for token in anchored:
+        breach = move(context.holding(state, token).stage, Op.ANCHOR).breach
+        if breach is not None and not (token.kind is TokenKind.STORED and token.field not in context.held):
+            late.append((token, breach))
+    subject = context.subject if context.deferral is None else None
+    tick = context.holding(state, subject).tick if subject is not None else Tick.NO
+    payload = bound.args.get(verb.subject or "")
+    value = evaluate(context, function, state, payload) if payload is not None else None
+    context.see(
+        Emitted(
+            function=function,
+            step=trail.step,
+            trail=trail,
+            deferral=context.deferral,
+            verb=verb,
+            args=bound.args,
+            extra=bound.extra,
+            anchors=how,
+            anchored=anchored,
+            late=tuple(late),
+            subject=subject,
+            tick=tick,
+            payload=value,
+        ),
+        how,
+        tuple(late),
+        tick,
+        subject,
+    )
+    return state
+
+
+def _anchors(context: Context, trail: Trail, bound: _Bound, verb: Verb) -> tuple[Anchors, tuple[Token, ...]]:
+    discipline = context.component.role.discipline
+    if discipline.anchoring is Anchoring.FORCED:
+        return Anchors.DEFAULT, _current(context)
+    if verb.anchors is None:
+        return _default(context)
+    expr = bound.args.get(verb.anchors)
+    if expr is None:
+        return (Anchors.UNKNOWN, ()) if bound.unclear else _default(context)
+    if expr == Literal(None):
+        return _default(context)
+    if isinstance(expr, Build) and not expr.items:
+        return Anchors.EMPTY, ()
+    match evaluate(context, trail.function, trail.state, expr):
+        case Const(value=None):
+            return _default(context)
+        case Coll() | Batch() | TokenRef() as value:
+            tokens = tuple(dict.fromkeys(tokens_in(value)))
+            if not tokens and isinstance(expr, Name):
+                return Anchors.UNKNOWN, ()
+            return (Anchors.EXPLICIT, tokens) if tokens else (Anchors.UNKNOWN, ())
+        case Field():
+            return Anchors.EXPLICIT, ()
+        case _:
+            return Anchors.UNKNOWN, ()
+
+
+def _default(context: Context) -> tuple[Anchors, tuple[Token, ...]]:
+    discipline = context.component.role.discipline
+    match discipline.anchoring, context.component.auto_anchor:
+        case Anchoring.CURRENT, True:
+            return Anchors.DEFAULT, _current(context)
+        case Anchoring.CURRENT, None:
+            return Anchors.UNKNOWN, ()
+        case _:
+            return Anchors.NONE, ()
+
+
+def _current(context: Context) -> tuple[Token, ...]:
+    """The framework's idea of the current tuple: none in code that runs later."""
+    return (context.subject,) if context.subject is not None and context.deferral is None else ()
+
+
