@@ -188,11 +188,11 @@ def _line_of(key: str, text: str) -> str:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """A hint for a misspelt word: the nearest known one, or all of them."""
+    """A hint for a misspelt word, or nothing where no known word is near."""
     from difflib import get_close_matches  # only on the way to an error
 
     close = get_close_matches(word, list(known), n=1)
-    return f"; did you mean `{close[0]}`?" if close else f"; known: {', '.join(known)}"
+    return f"; did you mean `{close[0]}`?" if close else ""
 
 
 # ---- one parser per kind of value; ValueError says what it must be ----

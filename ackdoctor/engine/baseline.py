@@ -1,0 +1,136 @@
+"""The findings a team has agreed to live with for now, in a file that shrinks.
+
+A fingerprint names the defect, not the line: rule, component, handler and cause.  Where the same defect
+stands several times it is counted, first in its own file, then in others, so that a file may be moved.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import NamedTuple
+
+from ackdoctor.model.errors import BaselineError
+from ackdoctor.model.finding import Finding
+
+__all__ = ["Comparison", "Entry", "compare", "fingerprint", "read", "stamp", "write"]
+
+_VERSION = 1
+
+
+class Entry(NamedTuple):
+    """One accepted finding; all but the fingerprint is there for the reader of a diff."""
+
+    path: str
+    code: str
+    where: str  # "CountBolt.process"
+    fingerprint: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.code} {self.where}".rstrip()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Findings not in the baseline, findings that are, and entries that no longer occur."""
+
+    new: tuple[Finding, ...]
+    known: tuple[Finding, ...]
+    fixed: tuple[Entry, ...]
+
+
+def fingerprint(finding: Finding) -> str:
+    """The digest of what is wrong and where, free of line numbers and paths."""
+    parts = (finding.code, finding.component, finding.handler, finding.cause)
+    return blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()
+
+
+def stamp(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """The findings with their fingerprints; the second of its kind ends in `-2`, and so on."""
+    seen: Counter[str] = Counter()
+    stamped = []
+    for finding in findings:
+        plain = fingerprint(finding)
+        seen[plain] += 1
+        ordinal = f"-{seen[plain]}" if seen[plain] > 1 else ""
+        stamped.append(replace(finding, fingerprint=plain + ordinal))
+    return tuple(stamped)
+
+
+def compare(
+    findings: Sequence[Finding], entries: Iterable[Entry], *, looked_at: Callable[[Entry], bool]
+) -> Comparison:
+    """Stamped findings against the baseline.  An entry that this run did not look at is not called fixed."""
+    waiting: dict[str, list[Entry]] = {}
+    for entry in sorted(entries):
+        waiting.setdefault(_plain(entry.fingerprint), []).append(entry)
+    known: set[int] = set()
+    for fits in (_same_file, _any_file):
+        for number, finding in enumerate(findings):
+            candidates = waiting.get(_plain(finding.fingerprint), [])
+            found = next((e for e in candidates if number not in known and fits(e, finding)), None)
+            if found is not None:
+                known.add(number)
+                candidates.remove(found)
+    left = (entry for rest in waiting.values() for entry in rest if looked_at(entry))
+    return Comparison(
+        new=tuple(f for number, f in enumerate(findings) if number not in known),
+        known=tuple(f for number, f in enumerate(findings) if number in known),
+        fixed=tuple(sorted(left)),
+    )
+
+
+def _same_file(entry: Entry, finding: Finding) -> bool:
+    return entry.path == finding.site.path
+
+
+def _any_file(_entry: Entry, _finding: Finding) -> bool:
+    return True
+
+
+def _plain(stamped: str) -> str:
+    return stamped.partition("-")[0]
+
+
+def read(path: Path) -> tuple[Entry, ...]:
+    """The entries of a baseline file; BaselineError says what is wrong with it."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BaselineError(f"{path}: the baseline cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise BaselineError(f"{path}: not a baseline: {error}") from None
+    if not isinstance(document, dict) or document.get("version") != _VERSION:
+        raise BaselineError(f"{path}: not a baseline of version {_VERSION}")
+    entries = document.get("findings")
+    if not isinstance(entries, list):
+        raise BaselineError(f"{path}: not a baseline: `findings` must be a list")
+    return tuple(_entry(path, number, raw) for number, raw in enumerate(entries, start=1))
+
+
+def _entry(path: Path, number: int, raw: object) -> Entry:
+    values = [raw.get(name) for name in Entry._fields] if isinstance(raw, dict) else []
+    if len(values) != len(Entry._fields) or not all(isinstance(value, str) for value in values):
+        raise BaselineError(f"{path}: entry {number} must have {', '.join(Entry._fields)}")
+    return Entry(*map(str, values))
+
+
+def write(path: Path, findings: Iterable[Finding]) -> None:
+    """One entry a line, sorted, so that a review shows what was added and what was mended."""
+    entries = sorted(
+        Entry(
+            path=finding.site.path,
+            code=finding.code,
+            where=".".join(filter(None, (finding.component, finding.handler))),
+            fingerprint=finding.fingerprint,
+        )
+        for finding in findings
+    )
+    lines = ",\n    ".join(json.dumps(entry._asdict(), ensure_ascii=False) for entry in entries)
+    body = f"\n    {lines}\n  " if entries else ""
+    try:
+        path.write_text(f'{{\n  "version": {_VERSION},\n  "findings": [{body}]\n}}\n', encoding="utf-8")
+    except OSError as error:
+        raise BaselineError(f"{path}: the baseline cannot be written: {error.strerror}") from error
