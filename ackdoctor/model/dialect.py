@@ -14,10 +14,12 @@ __all__ = [
     "EntryKind",
     "Kind",
     "Misuse",
+    "Moment",
     "Price",
     "Role",
     "Switch",
     "TickDuty",
+    "TupleShape",
     "Verb",
     "VerbKind",
 ]
@@ -81,6 +83,14 @@ class TickDuty(Enum):
 
 
 @unique
+class Moment(Enum):
+    """When the framework completes a tuple by itself."""
+
+    RETURN = "return"  # as soon as the handler that got it returns
+    EXPIRY = "expiry"  # some time later, when it has left the window
+
+
+@unique
 class Misuse(Enum):
     """The rows of reference dialects section 4: what can be done wrong, priced per dialect."""
 
@@ -101,6 +111,13 @@ class Misuse(Enum):
     STDOUT = "written to stdout"
     OFF_THREAD = "completed from another thread"
     EARLY = "completed before the work is done"
+    NEVER_RUNS = "the handler's body never runs"
+    SUBJECT_ID = "completed by its id"
+    ANCHOR_NONE = "anchors is None"
+    ANCHOR_IGNORED = "anchors are given to a class that ignores them"
+    EMIT_POSITIONAL = "emitted with a positional argument that must be a keyword"
+    NO_MESSAGE_ID = "emitted without a message id"
+    SPOUT_COMPLETES = "completed by a spout"
 
 
 @unique
@@ -130,8 +147,28 @@ OFF = Switch(default=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TupleShape:
+    """What a handler's tuple calls its attributes, in the order of its positions if it is `indexed`.
+
+    `ticks` are the attribute values that only a tick tuple has.
+    """
+
+    id: str = "id"
+    component: str = "component"
+    stream: str = "stream"
+    task: str = "task"
+    values: str = "values"
+    indexed: bool = False  # a namedtuple: `tup[0]` is its id, and it passes for a list of five values
+    ticks: tuple[tuple[str, object], ...] = (("component", "__system"), ("stream", "__tick"), ("task", -1))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Discipline:
-    """What the framework does by itself, and what it does not forgive."""
+    """What the framework does by itself, and what it does not forgive.
+
+    A misuse without a price costs nothing there.  `survives_exception` is what happens when nobody
+    turns the `exit_on_exception` switch.
+    """
 
     auto_ack: Switch = OFF
     auto_fail: Switch = OFF
@@ -140,11 +177,21 @@ class Discipline:
     tick: TickDuty = TickDuty.OPTIONAL
     ticks_in_data: bool = False  # ticks arrive through the DATA entry
     survives_exception: bool = False  # the component goes on after an escaping exception
-    thread_safe: bool = False
+    exit_on_exception: Switch = ON
+    completion: Moment = Moment.RETURN  # when auto_ack acks
+    advisory: bool = False  # completions count only in a reliability mode that is not the default
+    replays: bool = False  # spout: failed tuples are emitted again by the framework
+    payload_types: tuple[str, ...] = ()  # what emit accepts; () where it does not look
+    serializer: str = "json"  # what a payload must survive: "json", "msgpack" or "pickle"
+    thread_safe: bool = (
+        False  # messages are written under a lock; the current tuple is still the main thread's
+    )
     stdout_is_pipe: bool = False
     accepts_id: bool = False  # ack/fail take the id as well as the tuple
     prices: Mapping[Misuse, tuple[Price, ...]] = field(default_factory=dict)
-    notes: Mapping[Misuse, str] = field(default_factory=dict)  # the exact error text or consequence, one clause
+    notes: Mapping[Misuse, str] = field(
+        default_factory=dict
+    )  # the exact error text or consequence, one clause
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,8 +208,8 @@ class Entry:
 class Verb:
     """A call the framework offers.
 
-    `on` is "self" for a method of the component, else the qualified module ("storm") whose function
-    it is.  `params` are the formal parameters in order, after self; the fields below name one of
+    `on` is "self" for a method of the component, "tuple" for a method of the tuple it receives, else
+    the qualified module ("storm") whose function it is.  `params` are the formal parameters in order, after self; the fields below name one of
     them, or None where the call has no such thing.  `keyword_only` parameters are refused by position.
     """
 
@@ -176,6 +223,8 @@ class Verb:
     message_id: str | None = None
     direct: str | None = None
     task_ids: str | None = None
+    waits: bool = False  # blocks for task ids unless `task_ids` is false
+    breaks: str = ""  # what happens whenever it is called, where it never works
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,7 +232,7 @@ class Role:
     """One base class of a framework.
 
     `classes` are all qualified names it is reached by.  `owned` maps a method that the framework
-    implements itself to what breaks when a subclass overrides it.
+    implements itself to what breaks when a subclass overrides it and does not call super.
     """
 
     name: str
@@ -195,6 +244,7 @@ class Role:
     owned: Mapping[str, str] = field(default_factory=dict)
     needs_ticks: bool = False  # completes only when ticks are configured (pystorm BatchingBolt)
     abstract: bool = False  # a base that defines no component by itself
+    config_attribute: str | None = None  # the class attribute that may hold the tick frequency
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,7 +252,11 @@ class Dialect:
     """A framework: how its modules are recognised and what its base classes promise.
 
     `words` are byte strings one of which every source file that imports the framework contains.
-    `verbs` are module-level functions (storm.emit) shared by all roles.
+    `verbs` are module-level functions (storm.emit) shared by all roles; a role's own verb of the same
+    name and place goes first.  A `vendored` framework is a module that projects copy: "storm.Bolt" is
+    also reached as "<any package>.storm.Bolt", unless another dialect has that name.  A dialect that
+    `replaces` another describes an older version: it has the same class paths and is left out until
+    the configuration asks for it by name.
     """
 
     name: str
@@ -211,3 +265,8 @@ class Dialect:
     words: tuple[bytes, ...]
     roles: tuple[Role, ...]
     verbs: tuple[Verb, ...] = ()
+    shape: TupleShape = TupleShape()
+    version: str = ""  # the versions described, as a sentence names them: ">= 3"
+    replaces: str = ""
+    vendored: bool = False
+    tick_settings: tuple[str, ...] = ("topology.tick.tuple.freq.secs",)
