@@ -1,0 +1,247 @@
+"""pystorm 1.0 and later: the multilang library under streamparse 3.
+
+Read: pystorm/pystorm pystorm/bolt.py, spout.py, component.py, serializers/serializer.py @ v3.1.4
+(reference dialects 1.1, 2.1 to 2.3, 4, 5).  Its roles are shared by `streamparse`.
+"""
+
+from ackdoctor.dialects._shellbolt import BOLT_NOTES, BOLT_PRICES, SPOUT_NOTES, SPOUT_PRICES
+from ackdoctor.model.dialect import (
+    Anchoring,
+    Dialect,
+    Discipline,
+    Entry,
+    EntryKind,
+    Kind,
+    Misuse,
+    Price,
+    Role,
+    Switch,
+    TickDuty,
+    TupleShape,
+    Verb,
+    VerbKind,
+)
+
+__all__ = ["ACK", "BATCHING", "BOLT", "DIALECTS", "FAIL", "RELIABLE", "SHAPE", "SPOUT", "TICKLESS"]
+
+SHAPE = TupleShape(indexed=True)
+
+_PRICES = {
+    **BOLT_PRICES,
+    Misuse.OFF_THREAD: (Price.LOSS,),
+    Misuse.NEVER_RUNS: (Price.LOSS,),
+    Misuse.ANCHOR_SHAPE: (Price.KILL,),
+    Misuse.ANCHOR_ID: (Price.KILL,),
+    Misuse.PAYLOAD_SHAPE: (Price.ERROR,),
+    Misuse.PAYLOAD_TUPLE: (Price.LOSS,),
+    Misuse.PAYLOAD_OPAQUE: (Price.LOSS,),
+}
+_NOTES = {
+    **BOLT_NOTES,
+    Misuse.OFF_THREAD: "an emit without anchors takes whatever tuple the main thread is at, or none",
+    Misuse.NEVER_RUNS: "the call makes a generator or coroutine that nobody runs, and the tuple is acked all the same",
+    Misuse.ESCAPES: "the tuple is failed and the process exits with status 1",
+    Misuse.ANCHOR_SHAPE: "the tuple's five fields are sent as five anchors and the worker exits",
+    Misuse.ANCHOR_ID: "every character of the id is sent as an anchor and the worker exits",
+    Misuse.PAYLOAD_SHAPE: "emit raises TypeError: all Tuples must be either lists or tuples",
+    Misuse.PAYLOAD_TUPLE: "the five fields of the tuple are emitted instead of its values",
+    Misuse.PAYLOAD_OPAQUE: "the serializer logs the error and sends nothing, and the input is acked",
+}
+
+_DISCIPLINE = Discipline(
+    auto_ack=Switch(default=True, attribute="auto_ack"),
+    auto_fail=Switch(default=True, attribute="auto_fail"),
+    auto_anchor=Switch(default=True, attribute="auto_anchor"),
+    anchoring=Anchoring.CURRENT,
+    tick=TickDuty.AUTO,
+    exit_on_exception=Switch(default=True, attribute="exit_on_exception"),
+    thread_safe=True,
+    stdout_is_pipe=True,
+    accepts_id=True,
+    payload_types=("list", "tuple"),
+    prices=_PRICES,
+    notes=_NOTES,
+)
+_BATCH_DISCIPLINE = Discipline(
+    auto_ack=_DISCIPLINE.auto_ack,
+    auto_fail=_DISCIPLINE.auto_fail,
+    auto_anchor=_DISCIPLINE.auto_anchor,
+    anchoring=Anchoring.CURRENT,
+    tick=TickDuty.FRAMEWORK,
+    exit_on_exception=_DISCIPLINE.exit_on_exception,
+    thread_safe=True,
+    stdout_is_pipe=True,
+    accepts_id=True,
+    payload_types=("list", "tuple"),
+    prices={**_PRICES, Misuse.EMIT_POSITIONAL: (Price.ERROR,)},
+    notes={
+        **_NOTES,
+        Misuse.ESCAPES: "every tuple that waits in a batch is failed and the process exits with status 1",
+        Misuse.EMIT_POSITIONAL: "emit takes keywords only after the payload and raises TypeError, which fails the batch",
+    },
+)
+_SPOUT_DISCIPLINE = Discipline(
+    exit_on_exception=_DISCIPLINE.exit_on_exception,
+    thread_safe=True,
+    stdout_is_pipe=True,
+    payload_types=("list", "tuple"),
+    prices={
+        **SPOUT_PRICES,
+        Misuse.PAYLOAD_SHAPE: (Price.ERROR,),
+        Misuse.PAYLOAD_OPAQUE: (Price.LOSS,),
+    },
+    notes={
+        **SPOUT_NOTES,
+        Misuse.PAYLOAD_SHAPE: "emit raises TypeError: all Tuples must be either lists or tuples",
+        Misuse.PAYLOAD_OPAQUE: "the serializer logs the error and sends nothing",
+    },
+)
+_RELIABLE_DISCIPLINE = Discipline(
+    exit_on_exception=_DISCIPLINE.exit_on_exception,
+    thread_safe=True,
+    stdout_is_pipe=True,
+    replays=True,
+    payload_types=("list", "tuple"),
+    prices={**_SPOUT_DISCIPLINE.prices, Misuse.NO_MESSAGE_ID: (Price.ERROR,)},
+    notes={
+        **_SPOUT_DISCIPLINE.notes,
+        Misuse.NO_MESSAGE_ID: "emit raises ValueError: a ReliableSpout tracks by tuple id",
+        Misuse.PAYLOAD_OPAQUE: "nothing is sent, but the payload stays in unacked_tuples for ever",
+    },
+)
+
+ACK = Verb(name="ack", kind=VerbKind.ACK)
+FAIL = Verb(name="fail", kind=VerbKind.FAIL)
+_REPORTS = (
+    Verb(name="raise_exception", kind=VerbKind.REPORT, params=("exception", "tup"), subject=None),
+    Verb(name="log", kind=VerbKind.LOG, params=("message", "level"), subject=None),
+    Verb(name="report_metric", kind=VerbKind.OTHER, params=("name", "value"), subject=None),
+)
+_TESTS = (
+    Verb(name="is_tick", kind=VerbKind.TICK_TEST),
+    Verb(name="is_heartbeat", kind=VerbKind.OTHER),
+)
+_EMIT = Verb(
+    name="emit",
+    kind=VerbKind.EMIT,
+    params=("tup", "stream", "anchors", "direct_task", "need_task_ids"),
+    anchors="anchors",
+    direct="direct_task",
+    task_ids="need_task_ids",
+)
+_EMIT_BATCH = Verb(
+    name="emit",
+    kind=VerbKind.EMIT,
+    params=("tup", "stream", "anchors", "direct_task", "need_task_ids"),
+    keyword_only=("stream", "anchors", "direct_task", "need_task_ids"),
+    anchors="anchors",
+    direct="direct_task",
+)
+_EMIT_SPOUT = Verb(
+    name="emit",
+    kind=VerbKind.EMIT,
+    params=("tup", "tup_id", "stream", "direct_task", "need_task_ids"),
+    message_id="tup_id",
+    direct="direct_task",
+    task_ids="need_task_ids",
+)
+
+_INIT = Entry(method="initialize", kind=EntryKind.INIT, subject=None)
+_RUN = "the loop that reads, dispatches and completes tuples never runs"
+_SPOUT_ENTRIES = (
+    Entry(method="next_tuple", kind=EntryKind.NEXT, subject=None),
+    Entry(method="ack", kind=EntryKind.ACKED),
+    Entry(method="fail", kind=EntryKind.FAILED),
+    Entry(method="activate", kind=EntryKind.LIFE, subject=None),
+    Entry(method="deactivate", kind=EntryKind.LIFE, subject=None),
+    _INIT,
+)
+_BATCH_VERBS = (
+    ACK,
+    FAIL,
+    _EMIT_BATCH,
+    *_REPORTS,
+    *_TESTS,
+    Verb(name="process_batches", kind=VerbKind.OTHER, params=(), subject=None),
+)
+
+BOLT = Role(
+    name="Bolt",
+    kind=Kind.BOLT,
+    classes=("pystorm.Bolt", "pystorm.bolt.Bolt"),
+    entries=(
+        Entry(method="process", kind=EntryKind.DATA),
+        Entry(method="process_tick", kind=EntryKind.TICK),
+        _INIT,
+    ),
+    verbs=(ACK, FAIL, _EMIT, *_REPORTS, *_TESTS),
+    discipline=_DISCIPLINE,
+    owned={"run": _RUN, "_run": _RUN},
+)
+BATCHING = Role(
+    name="BatchingBolt",
+    kind=Kind.BOLT,
+    classes=("pystorm.BatchingBolt", "pystorm.bolt.BatchingBolt"),
+    entries=(Entry(method="process_batch", kind=EntryKind.BATCH, subject=1), _INIT),
+    verbs=_BATCH_VERBS,
+    discipline=_BATCH_DISCIPLINE,
+    owned={
+        "process": "tuples are neither batched nor acked",
+        "process_tick": "ticks are not acked and no batch is ever processed",
+        "process_batches": "batches are not acked",
+        "run": _RUN,
+        "_run": _RUN,
+    },
+    needs_ticks=True,
+)
+TICKLESS = Role(
+    name="TicklessBatchingBolt",
+    kind=Kind.BOLT,
+    classes=("pystorm.TicklessBatchingBolt", "pystorm.bolt.TicklessBatchingBolt"),
+    entries=(Entry(method="process_batch", kind=EntryKind.BATCH, subject=1, off_thread=True), _INIT),
+    verbs=_BATCH_VERBS,
+    discipline=_BATCH_DISCIPLINE,
+    owned={
+        "process": "tuples are neither batched nor acked",
+        "process_tick": "ticks are not acked",
+        "process_batches": "batches are not acked",
+        "run": _RUN,
+        "_run": _RUN,
+    },
+)
+SPOUT = Role(
+    name="Spout",
+    kind=Kind.SPOUT,
+    classes=("pystorm.Spout", "pystorm.spout.Spout"),
+    entries=_SPOUT_ENTRIES,
+    verbs=(_EMIT_SPOUT, *_REPORTS),
+    discipline=_SPOUT_DISCIPLINE,
+    owned={"run": _RUN, "_run": _RUN},
+)
+RELIABLE = Role(
+    name="ReliableSpout",
+    kind=Kind.SPOUT,
+    classes=("pystorm.ReliableSpout", "pystorm.spout.ReliableSpout"),
+    entries=_SPOUT_ENTRIES,
+    verbs=(_EMIT_SPOUT, *_REPORTS),
+    discipline=_RELIABLE_DISCIPLINE,
+    owned={
+        "ack": "unacked_tuples is never emptied",
+        "fail": "failed tuples are not replayed",
+        "emit": "nothing is tracked, so nothing is replayed",
+        "run": _RUN,
+        "_run": _RUN,
+    },
+)
+
+DIALECTS = (
+    Dialect(
+        name="pystorm",
+        language="python",
+        title="pystorm",
+        version=">= 1.0",
+        words=(b"pystorm",),
+        roles=(BOLT, BATCHING, TICKLESS, SPOUT, RELIABLE),
+        shape=SHAPE,
+    ),
+)

@@ -1,0 +1,146 @@
+"""Every name by which a framework's classes can be imported (reference dialects 1.1)."""
+
+from collections import Counter
+
+import pytest
+
+from ackdoctor.dialects import known, load, words
+from ackdoctor.model.errors import ConfigError
+
+PATHS = {
+    "pystorm": {
+        "Bolt": ["pystorm.Bolt", "pystorm.bolt.Bolt"],
+        "BatchingBolt": ["pystorm.BatchingBolt", "pystorm.bolt.BatchingBolt"],
+        "TicklessBatchingBolt": ["pystorm.TicklessBatchingBolt", "pystorm.bolt.TicklessBatchingBolt"],
+        "Spout": ["pystorm.Spout", "pystorm.spout.Spout"],
+        "ReliableSpout": ["pystorm.ReliableSpout", "pystorm.spout.ReliableSpout"],
+    },
+    "streamparse": {
+        **{
+            name: [f"streamparse{module}.{name}" for module in ("", ".bolt", ".storm", ".storm.bolt")]
+            for name in ("Bolt", "BatchingBolt", "TicklessBatchingBolt")
+        },
+        "BasicBolt": ["streamparse.bolt.BasicBolt"],
+        **{
+            name: [f"streamparse{module}.{name}" for module in ("", ".spout", ".storm", ".storm.spout")]
+            for name in ("Spout", "ReliableSpout")
+        },
+    },
+    "storm_py": {"Bolt": ["storm.Bolt"], "BasicBolt": ["storm.BasicBolt"], "Spout": ["storm.Spout"]},
+    "pyleus": {
+        "Bolt": ["pyleus.storm.Bolt", "pyleus.storm.bolt.Bolt"],
+        "SimpleBolt": ["pyleus.storm.SimpleBolt", "pyleus.storm.bolt.SimpleBolt"],
+        "JSONFieldsBolt": ["pyleus.json_fields_bolt.JSONFieldsBolt"],
+        "Spout": ["pyleus.storm.Spout", "pyleus.storm.spout.Spout"],
+    },
+    "petrel": {
+        "Bolt": ["petrel.emitter.Bolt", "petrel.storm.Bolt"],
+        "BasicBolt": ["petrel.emitter.BasicBolt", "petrel.storm.BasicBolt"],
+        "Spout": ["petrel.emitter.Spout", "petrel.storm.Spout"],
+    },
+    "heronpy": {
+        "Bolt": [
+            "heronpy.api.bolt.bolt.Bolt",
+            "heronpy.api.bolt.base_bolt.BaseBolt",
+            "heron.api.src.python.Bolt",
+            "heron.api.src.python.bolt.bolt.Bolt",
+            "heron.pyheron.src.python.Bolt",
+            "heron.pyheron.src.python.bolt.Bolt",
+            "pyheron.Bolt",
+        ],
+        "SlidingWindowBolt": [
+            "heronpy.api.bolt.window_bolt.SlidingWindowBolt",
+            "heron.api.src.python.SlidingWindowBolt",
+            "heron.api.src.python.bolt.window_bolt.SlidingWindowBolt",
+        ],
+        "TumblingWindowBolt": [
+            "heronpy.api.bolt.window_bolt.TumblingWindowBolt",
+            "heron.api.src.python.TumbingWindowBolt",
+        ],
+        "Spout": [
+            "heronpy.api.spout.spout.Spout",
+            "heronpy.api.spout.base_spout.BaseSpout",
+            "heron.api.src.python.Spout",
+            "heron.pyheron.src.python.Spout",
+            "pyheron.Spout",
+        ],
+    },
+}
+
+ROWS = [
+    (dialect, role, path)
+    for dialect, roles in PATHS.items()
+    for role, paths in roles.items()
+    for path in paths
+]
+
+
+@pytest.mark.parametrize(("dialect", "role", "path"), ROWS)
+def test_a_class_path_names_one_role_of_one_dialect(dialect: str, role: str, path: str) -> None:
+    owners = [(d.name, r.name) for d in load() for r in d.roles if path in r.classes]
+    assert owners == [(dialect, role)]
+
+
+def test_no_class_path_belongs_to_two_roles_in_force() -> None:
+    for chosen in ((), ("streamparse-2",), ("streamparse-1",), ("streamparse-0",)):
+        paths = Counter(path for d in load(*chosen) for role in d.roles for path in role.classes)
+        assert [path for path, count in paths.items() if count > 1] == []
+
+
+def test_every_role_of_the_reference_is_described_and_no_other() -> None:
+    described = {d.name: [role.name for role in d.roles] for d in load()}
+    assert described == {name: list(roles) for name, roles in sorted(PATHS.items())} | {
+        "streamparse": [
+            "Bolt",
+            "BatchingBolt",
+            "TicklessBatchingBolt",
+            "BasicBolt",
+            "Spout",
+            "ReliableSpout",
+        ],
+    }
+
+
+def test_only_storm_py_is_copied_into_projects() -> None:
+    assert [dialect.name for dialect in known() if dialect.vendored] == ["storm_py"]
+
+
+def test_a_file_that_imports_a_framework_contains_one_of_its_words() -> None:
+    for dialect in known():
+        for role in dialect.roles:
+            for path in role.classes:
+                assert any(word in path.encode() for word in dialect.words), path
+
+
+def test_the_words_are_sorted_and_unique() -> None:
+    assert words() == (b"heron", b"petrel", b"pyleus", b"pystorm", b"storm", b"streamparse")
+
+
+def test_dialects_come_sorted_by_name_without_older_versions() -> None:
+    assert [d.name for d in load()] == ["heronpy", "petrel", "pyleus", "pystorm", "storm_py", "streamparse"]
+
+
+def test_a_chosen_older_version_stands_in_for_the_current_one() -> None:
+    assert [d.name for d in load("streamparse-1")][-1] == "streamparse-1"
+    assert "streamparse" not in [d.name for d in load("streamparse-1")]
+
+
+def test_naming_a_current_dialect_changes_nothing() -> None:
+    assert load("pystorm") == load()
+
+
+def test_an_unknown_dialect_is_an_error_that_lists_the_known_ones() -> None:
+    with pytest.raises(ConfigError) as caught:
+        load("storm.py")
+    assert str(caught.value) == (
+        "unknown dialect 'storm.py': known are heronpy, petrel, pyleus, pystorm, storm_py, streamparse, "
+        "streamparse-0, streamparse-1, streamparse-2"
+    )
+
+
+def test_two_versions_of_one_dialect_cannot_both_be_chosen() -> None:
+    with pytest.raises(ConfigError) as caught:
+        load("streamparse-1", "streamparse-2")
+    assert str(caught.value) == (
+        "only one version of a dialect can be chosen, not streamparse-1, streamparse-2"
+    )
