@@ -4,6 +4,7 @@ A module here states `DIALECTS`; putting it into the folder is all it takes.  Mo
 with an underscore hold facts that several frameworks share.
 """
 
+from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
@@ -24,22 +25,30 @@ def known() -> tuple[Dialect, ...]:
     return tuple(sorted(found, key=lambda dialect: dialect.name))
 
 
-def load(*chosen: str) -> tuple[Dialect, ...]:
-    """The dialects in force, sorted by name; an older version named in `chosen` stands in for the current one.
+def load(versions: Mapping[str, str] | None = None) -> tuple[Dialect, ...]:
+    """The dialects in force, sorted by name; `versions` ("streamparse" -> "2.1") puts older ones in their place.
 
     No class path belongs to two of them.
     """
-    by_name = {dialect.name: dialect for dialect in known()}
-    for name in chosen:
-        if name not in by_name:
-            raise ConfigError(f"unknown dialect {name!r}: known are {', '.join(by_name)}")
-    older = [by_name[name] for name in dict.fromkeys(chosen) if by_name[name].replaces]
-    replaced = {dialect.replaces for dialect in older}
-    if len(replaced) < len(older):
-        names = ", ".join(dialect.name for dialect in older)
-        raise ConfigError(f"only one version of a dialect can be chosen, not {names}")
-    current = [dialect for dialect in known() if not dialect.replaces and dialect.name not in replaced]
-    return tuple(sorted([*current, *older], key=lambda dialect: dialect.name))
+    chosen = {name: _of_version(name, version) for name, version in (versions or {}).items()}
+    current = [dialect for dialect in known() if not dialect.replaces]
+    return tuple(sorted((chosen.get(d.name, d) for d in current), key=lambda dialect: dialect.name))
+
+
+def _of_version(name: str, version: str) -> Dialect:
+    family = [dialect for dialect in known() if name in (dialect.name, dialect.replaces)]
+    if not any(dialect.name == name and not dialect.replaces for dialect in family):
+        names = ", ".join(dialect.name for dialect in known() if not dialect.replaces)
+        raise ConfigError(f"dialect-version: unknown dialect {name!r}; known are {names}")
+    try:
+        wanted = tuple(int(part) for part in version.split("."))
+    except ValueError:
+        raise ConfigError(f"dialect-version: {name} = {version!r} is no version such as '2.1'") from None
+    fitting = [dialect for dialect in family if dialect.since <= wanted]
+    if not fitting:
+        oldest = ".".join(str(part) for part in min(dialect.since for dialect in family))
+        raise ConfigError(f"dialect-version: {name} {version} is older than {oldest}, the first described")
+    return max(fitting, key=lambda dialect: dialect.since)
 
 
 def words() -> tuple[bytes, ...]:

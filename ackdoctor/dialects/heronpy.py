@@ -215,6 +215,7 @@ DIALECTS = (
         name="heronpy",
         language="python",
         title="heronpy",
+        since=(0, 14),
         words=(b"heron",),
         roles=(_BOLT, _SLIDING, _TUMBLING, _SPOUT),
         shape=TupleShape(

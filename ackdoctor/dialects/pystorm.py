@@ -239,7 +239,7 @@ DIALECTS = (
         name="pystorm",
         language="python",
         title="pystorm",
-        version=">= 1.0",
+        since=(1,),
         words=(b"pystorm",),
         roles=(BOLT, BATCHING, TICKLESS, SPOUT, RELIABLE),
         shape=SHAPE,

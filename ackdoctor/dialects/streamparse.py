@@ -69,7 +69,7 @@ DIALECTS = (
         name="streamparse",
         language="python",
         title="streamparse",
-        version=">= 3",
+        since=(3,),
         words=(b"streamparse",),
         roles=(
             _BOLT,

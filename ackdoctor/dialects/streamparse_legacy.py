@@ -247,12 +247,14 @@ _ZERO = (
 )
 
 
-def _dialect(major: str, version: str, roles: tuple[Role, ...], shape: TupleShape) -> Dialect:
+def _dialect(
+    name: str, version: str, since: tuple[int, ...], roles: tuple[Role, ...], shape: TupleShape
+) -> Dialect:
     return Dialect(
-        name=f"streamparse-{major}",
+        name=name,
         language="python",
         title=f"streamparse {version}",
-        version=version,
+        since=since,
         replaces="streamparse",
         words=_WORDS,
         roles=tuple(replace(role, config_attribute=None) for role in roles),
@@ -261,7 +263,7 @@ def _dialect(major: str, version: str, roles: tuple[Role, ...], shape: TupleShap
 
 
 DIALECTS = (
-    _dialect("2", "2.x", _TWO, pystorm.SHAPE),
-    _dialect("1", "1.x", _ONE, _SHAPE),
-    _dialect("0", "0.0.x", _ZERO, _SHAPE),
+    _dialect("streamparse_2", "2.x", (2,), _TWO, pystorm.SHAPE),
+    _dialect("streamparse_legacy", "1.x", (1,), _ONE, _SHAPE),
+    _dialect("streamparse_0", "0.0.x", (0,), _ZERO, _SHAPE),
 )

@@ -255,8 +255,8 @@ class Dialect:
     `verbs` are module-level functions (storm.emit) shared by all roles; a role's own verb of the same
     name and place goes first.  A `vendored` framework is a module that projects copy: "storm.Bolt" is
     also reached as "<any package>.storm.Bolt", unless another dialect has that name.  A dialect that
-    `replaces` another describes an older version: it has the same class paths and is left out until
-    the configuration asks for it by name.
+    `replaces` another describes an older version of it, from `since` on: it has the same class paths
+    and is left out until the configuration names such a version.
     """
 
     name: str
@@ -266,7 +266,7 @@ class Dialect:
     roles: tuple[Role, ...]
     verbs: tuple[Verb, ...] = ()
     shape: TupleShape = TupleShape()
-    version: str = ""  # the versions described, as a sentence names them: ">= 3"
+    since: tuple[int, ...] = ()  # the first version described
     replaces: str = ""
     vendored: bool = False
     tick_settings: tuple[str, ...] = ("topology.tick.tuple.freq.secs",)

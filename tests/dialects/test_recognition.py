@@ -81,10 +81,11 @@ def test_a_class_path_names_one_role_of_one_dialect(dialect: str, role: str, pat
     assert owners == [(dialect, role)]
 
 
-def test_no_class_path_belongs_to_two_roles_in_force() -> None:
-    for chosen in ((), ("streamparse-2",), ("streamparse-1",), ("streamparse-0",)):
-        paths = Counter(path for d in load(*chosen) for role in d.roles for path in role.classes)
-        assert [path for path, count in paths.items() if count > 1] == []
+@pytest.mark.parametrize("version", ["5.0.1", "2.1", "1.1.0", "0.0.13"])
+def test_no_class_path_belongs_to_two_roles_in_force(version: str) -> None:
+    dialects = load({"streamparse": version})
+    paths = Counter(path for d in dialects for role in d.roles for path in role.classes)
+    assert [path for path, count in paths.items() if count > 1] == []
 
 
 def test_every_role_of_the_reference_is_described_and_no_other() -> None:
@@ -120,27 +121,38 @@ def test_dialects_come_sorted_by_name_without_older_versions() -> None:
     assert [d.name for d in load()] == ["heronpy", "petrel", "pyleus", "pystorm", "storm_py", "streamparse"]
 
 
-def test_a_chosen_older_version_stands_in_for_the_current_one() -> None:
-    assert [d.name for d in load("streamparse-1")][-1] == "streamparse-1"
-    assert "streamparse" not in [d.name for d in load("streamparse-1")]
+CURRENT = "heronpy, petrel, pyleus, pystorm, storm_py, streamparse"
+
+VERSIONS = [
+    ("5.0.1", "streamparse"),
+    ("3", "streamparse"),
+    ("2.1.4", "streamparse_2"),
+    ("1.1.0", "streamparse_legacy"),
+    ("0.0.13", "streamparse_0"),
+]
 
 
-def test_naming_a_current_dialect_changes_nothing() -> None:
-    assert load("pystorm") == load()
+@pytest.mark.parametrize(("version", "name"), VERSIONS)
+def test_a_chosen_version_stands_in_for_the_current_one(version: str, name: str) -> None:
+    assert [d.name for d in load({"streamparse": version}) if "streamparse" in d.name] == [name]
 
 
-def test_an_unknown_dialect_is_an_error_that_lists_the_known_ones() -> None:
+@pytest.mark.parametrize(
+    ("versions", "message"),
+    [
+        (
+            {"storm.py": "1.0"},
+            f"dialect-version: unknown dialect 'storm.py'; known are {CURRENT}",
+        ),
+        (
+            {"streamparse_2": "2.0"},
+            f"dialect-version: unknown dialect 'streamparse_2'; known are {CURRENT}",
+        ),
+        ({"streamparse": "two"}, "dialect-version: streamparse = 'two' is no version such as '2.1'"),
+        ({"pystorm": "0.9"}, "dialect-version: pystorm 0.9 is older than 1, the first described"),
+    ],
+)
+def test_a_version_that_cannot_be_is_an_error_that_says_why(versions: dict[str, str], message: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        load("storm.py")
-    assert str(caught.value) == (
-        "unknown dialect 'storm.py': known are heronpy, petrel, pyleus, pystorm, storm_py, streamparse, "
-        "streamparse-0, streamparse-1, streamparse-2"
-    )
-
-
-def test_two_versions_of_one_dialect_cannot_both_be_chosen() -> None:
-    with pytest.raises(ConfigError) as caught:
-        load("streamparse-1", "streamparse-2")
-    assert str(caught.value) == (
-        "only one version of a dialect can be chosen, not streamparse-1, streamparse-2"
-    )
+        load(versions)
+    assert str(caught.value) == message

@@ -62,8 +62,8 @@ ENTRIES = [
     ("heronpy/SlidingWindowBolt", "processWindow", EntryKind.BATCH, 1),
     ("heronpy/TumblingWindowBolt", "processWindow", EntryKind.BATCH, 1),
     ("heronpy/Spout", "next_tuple", EntryKind.NEXT, None),
-    ("streamparse-1/Bolt", "process", EntryKind.DATA, 0),
-    ("streamparse-0/BatchingBolt", "process_batch", EntryKind.BATCH, 1),
+    ("streamparse_legacy/Bolt", "process", EntryKind.DATA, 0),
+    ("streamparse_0/BatchingBolt", "process_batch", EntryKind.BATCH, 1),
 ]
 
 
@@ -93,12 +93,12 @@ AUTOMATISMS = [
     ("heronpy/Bolt", False, False, Anchoring.NONE, TickDuty.FORBIDDEN, False),
     ("heronpy/SlidingWindowBolt", True, False, Anchoring.NONE, TickDuty.FRAMEWORK, False),
     ("heronpy/TumblingWindowBolt", True, False, Anchoring.NONE, TickDuty.FRAMEWORK, False),
-    ("streamparse-2/Bolt", True, True, Anchoring.CURRENT, TickDuty.AUTO, False),
-    ("streamparse-1/Bolt", True, True, Anchoring.CURRENT, TickDuty.AUTO, True),
-    ("streamparse-1/BatchingBolt", True, True, Anchoring.CURRENT, TickDuty.AUTO, True),
-    ("streamparse-0/Bolt", False, False, Anchoring.NONE, TickDuty.REQUIRED, True),
-    ("streamparse-0/BasicBolt", True, False, Anchoring.CURRENT, TickDuty.AUTO, True),
-    ("streamparse-0/BatchingBolt", True, False, Anchoring.NONE, TickDuty.AUTO, True),
+    ("streamparse_2/Bolt", True, True, Anchoring.CURRENT, TickDuty.AUTO, False),
+    ("streamparse_legacy/Bolt", True, True, Anchoring.CURRENT, TickDuty.AUTO, True),
+    ("streamparse_legacy/BatchingBolt", True, True, Anchoring.CURRENT, TickDuty.AUTO, True),
+    ("streamparse_0/Bolt", False, False, Anchoring.NONE, TickDuty.REQUIRED, True),
+    ("streamparse_0/BasicBolt", True, False, Anchoring.CURRENT, TickDuty.AUTO, True),
+    ("streamparse_0/BatchingBolt", True, False, Anchoring.NONE, TickDuty.AUTO, True),
 ]
 
 
@@ -175,7 +175,7 @@ ACCEPTS = [
     # role, ack and fail take an id, types that emit insists on
     *((name, True, LISTS) for name in names("Bolt", "BatchingBolt", "TicklessBatchingBolt")),
     *((name, False, LISTS) for name in names("Spout", "ReliableSpout")),
-    ("streamparse-1/Bolt", True, ("list",)),
+    ("streamparse_legacy/Bolt", True, ("list",)),
     ("storm_py/Bolt", False, ()),
     ("storm_py/BasicBolt", False, ()),
     ("storm_py/Spout", False, ()),
@@ -204,7 +204,7 @@ def test_emit_waits_for_task_ids_only_in_storm_py_and_pyleus(name: str) -> None:
 
 
 def test_an_old_streamparse_waits_for_task_ids_too() -> None:
-    assert [emit_of(f"streamparse-{major}/Bolt").waits for major in "210"] == [True, True, False]
+    assert [emit_of(f"streamparse_{v}/Bolt").waits for v in ("2", "legacy", "0")] == [True, True, False]
 
 
 MULTILANG = [
@@ -215,7 +215,7 @@ MULTILANG = [
     "pyleus/SimpleBolt",
     "petrel/Bolt",
     "petrel/BasicBolt",
-    "streamparse-0/Bolt",
+    "streamparse_0/Bolt",
 ]
 
 
@@ -262,8 +262,8 @@ PRICES = [
     ("heronpy/Bolt", Misuse.TICK_TWICE, (Price.EXIT,)),
     ("heronpy/Bolt", Misuse.TICK_NEVER, None),
     ("heronpy/Bolt", Misuse.STDOUT, None),
-    ("streamparse-2/Bolt", Misuse.PAYLOAD_OPAQUE, (Price.ERROR,)),
-    ("streamparse-0/Bolt", Misuse.ANCHOR_ID, (Price.ERROR,)),
+    ("streamparse_2/Bolt", Misuse.PAYLOAD_OPAQUE, (Price.ERROR,)),
+    ("streamparse_0/Bolt", Misuse.ANCHOR_ID, (Price.ERROR,)),
 ]
 
 
@@ -323,6 +323,6 @@ def test_only_namedtuples_are_indexed() -> None:
     assert [d.name for d in known() if not d.shape.indexed] == [
         "petrel",
         "storm_py",
-        "streamparse-0",
-        "streamparse-1",
+        "streamparse_0",
+        "streamparse_legacy",
     ]
