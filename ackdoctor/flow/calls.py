@@ -106,7 +106,7 @@ def _apply(
         case FunctionRef(function=function, captured=captured):
             return _enter(context, trail, call, function, None, given, captured)
         case External():
-            verb = external_verb(context, target)
+            verb = external_verb(context.verbs(), target.names)
             if verb is not None:
                 return _verb(context, trail, call, verb, given)
             return _external(context, trail, call, target, given)

@@ -87,6 +87,8 @@ class _Work:
         self, entry: Entry | None, method: Function, held: dict[str, Stage], entered: set[int] | None = None
     ) -> Flow:
         subject = _subject(entry, method)
+        if entry is not None and (method.is_async or method.is_generator):
+            return Flow(entry=entry, function=method, sightings=(), limited=False, wrapped=bool(method.decorators))
         context = Context(
             program=self.program,
             component=self.component,

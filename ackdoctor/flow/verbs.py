@@ -1,6 +1,6 @@
 """The framework's calls and what they do to tuples."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ackdoctor.flow.context import Context
@@ -9,7 +9,6 @@ from ackdoctor.flow.lattice import (
     Batch,
     Coll,
     Const,
-    External,
     Field,
     Holding,
     State,
@@ -39,14 +38,14 @@ def own_verb(context: Context, name: str) -> Verb | None:
     return next((verb for verb in context.verbs() if verb.on == "self" and verb.name == name), None)
 
 
-def external_verb(context: Context, value: External) -> Verb | None:
-    """The framework's module-level function that a name leads to; a vendored module counts by its last part."""
-    for verb in context.verbs():
+def external_verb(verbs: Iterable[Verb], names: tuple[str, ...]) -> Verb | None:
+    """The framework's module-level function that qualified names lead to; a vendored module counts by its last part."""
+    for verb in verbs:
         if verb.on in ("self", "tuple"):
             continue
         full = f"{verb.on}.{verb.name}"
         tail = "." + ".".join(full.split(".")[-2:])
-        if any(name == full or name.endswith(tail) for name in value.names):
+        if any(name == full or name.endswith(tail) for name in names):
             return verb
     return None
 

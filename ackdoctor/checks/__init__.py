@@ -1,0 +1,33 @@
+"""The rules' logic: one module per rule page, found by its name (`ack101_missing_ack` is ACK101 missing-ack).
+
+A check is a function `check(diagnosis) -> Iterator[Finding]`.  It reads what the flow engine saw and the
+neutral code of the component; it never sees a syntax tree and never asks which language it looks at.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+from types import MappingProxyType, ModuleType
+
+from ackdoctor.checks.diagnosis import Diagnosis
+from ackdoctor.flow.program import Program
+from ackdoctor.model.component import Component
+from ackdoctor.model.finding import Finding
+
+__all__ = ["diagnose", "load"]
+
+
+@cache
+def load() -> Mapping[str, ModuleType]:
+    """Every check module by its rule code, in order."""
+    names = sorted(module.name for module in iter_modules(__path__) if module.name.startswith("ack"))
+    return MappingProxyType({name.split("_")[0].upper(): import_module(f"{__name__}.{name}") for name in names})
+
+
+def diagnose(program: Program, component: Component) -> Iterator[Finding]:
+    """All findings of all rules about one component."""
+    diagnosis = Diagnosis.of(program, component)
+    for code, module in load().items():
+        name = module.__name__.rpartition(".")[2].partition("_")[2].replace("_", "-")
+        yield from module.check(diagnosis.under(code, name))

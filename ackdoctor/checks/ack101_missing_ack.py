@@ -1,0 +1,93 @@
+"""ACK101: a path leaves the handler with the tuple neither acked nor failed nor handed on."""
+
+from collections.abc import Iterator
+
+from ackdoctor.checks.diagnosis import Diagnosis
+from ackdoctor.flow.lattice import Tick, Token
+from ackdoctor.flow.sighting import Completed, Ended, Flow, Stored
+from ackdoctor.flow.witness import leaving_step
+from ackdoctor.model.dialect import EntryKind, Misuse
+from ackdoctor.model.finding import Finding
+from ackdoctor.model.protocol import Op
+
+__all__ = ["check"]
+
+_BY_HAND = (Op.ACK, Op.FAIL)
+
+
+def check(diagnosis: Diagnosis) -> Iterator[Finding]:
+    """One finding per way out that forgets the tuple; one at the handler where every way does."""
+    for flow in diagnosis.flows:
+        if flow.entry is None or flow.entry.kind not in (EntryKind.DATA, EntryKind.BATCH) or flow.wrapped:
+            continue
+        missing = [
+            s
+            for s in flow.sightings
+            if isinstance(s, Ended) and s.breach is not None and s.token is not None and not _is_tick(s)
+        ]
+        if not missing or flow.function.docstring_only:
+            continue
+        token = missing[0].token
+        assert token is not None  # noqa: S101  # filtered above
+        if _never(flow, token):
+            first = missing[0]
+            yield diagnosis.finding(
+                at=(flow.function, flow.function.head),
+                message=f"no path through {diagnosis.component.name}.{flow.function.name} acks or fails `{token.name}`",
+                misuse=Misuse.NEVER,
+                trail=first.trail,
+                token=token,
+                last="returns to the framework",
+                flow=flow,
+                help=f"ack `{token.name}` when its work is done, fail it when it cannot be done",
+            )
+            continue
+        completing = _completing(flow, token)
+        for ended in missing:
+            where = leaving_step(ended.trail, completing, token)
+            yield diagnosis.finding(
+                at=where,
+                message=f"`{token.name}` leaves {diagnosis.component.name}.{flow.function.name} "
+                "neither acked nor failed on this path",
+                misuse=Misuse.NEVER,
+                trail=ended.trail,
+                token=token,
+                last="returns to the framework",
+                flow=flow,
+                help=f"ack or fail `{token.name}` on this path too",
+            )
+
+
+def _is_tick(ended: Ended) -> bool:
+    if ended.token is None or ended.token not in ended.state.tokens:
+        return False
+    return ended.state.tokens[ended.token].tick is Tick.YES
+
+
+def _never(flow: Flow, token: Token) -> bool:
+    """Whether no path completes or hands on the tuple."""
+    for sighting in flow.sightings:
+        match sighting:
+            case Completed(token=done, op=op) if op in _BY_HAND and (done == token or done is None):
+                return False
+            case Stored(token=kept) if kept == token:
+                return False
+            case Ended(breach=None, raised=None, state=state) if token in state.tokens and not _ended_as_tick(state, token):
+                return False
+            case _:
+                pass
+    return True
+
+
+def _ended_as_tick(state: object, token: Token) -> bool:
+    tokens = getattr(state, "tokens", {})
+    return token in tokens and tokens[token].tick is Tick.YES
+
+
+def _completing(flow: Flow, token: Token) -> frozenset[int]:
+    """The functions in which the tuple is completed by hand, the handler among them."""
+    found = {id(flow.function)}
+    for sighting in flow.sightings:
+        if isinstance(sighting, Completed) and sighting.token == token and sighting.op in _BY_HAND:
+            found.add(id(sighting.function))
+    return frozenset(found)

@@ -1,0 +1,147 @@
+"""ACK102: a broad except hides that the work failed, and the tuple is acked all the same."""
+
+from collections.abc import Iterator
+
+from ackdoctor.checks.diagnosis import Diagnosis
+from ackdoctor.checks.shape import derived_names, handler_only, mentions_any, raising_into
+from ackdoctor.flow.known import HARMLESS, LOGGING
+from ackdoctor.flow.sighting import Ended, Flow
+from ackdoctor.flow.trail import Station, stations
+from ackdoctor.model.cfg import Attr, Bind, Call, Catch, EdgeKind, Expr, Global, Name, Step, Throw, Unpack
+from ackdoctor.model.component import Function
+from ackdoctor.model.dialect import EntryKind, Misuse, VerbKind
+from ackdoctor.model.finding import Confidence, Finding, Severity
+from ackdoctor.model.protocol import State as Stage
+
+__all__ = ["check"]
+
+_BROAD = frozenset({"Exception", "BaseException", "StandardError", "Throwable"})
+_NO_HELP = (VerbKind.ACK, VerbKind.LOG, VerbKind.REPORT)
+
+
+def check(diagnosis: Diagnosis) -> Iterator[Finding]:
+    """One finding for each broad handler behind which the tuple is acked."""
+    told: set[int] = set()
+    for flow, ended in diagnosis.sightings(Ended, EntryKind.DATA, EntryKind.BATCH):
+        if ended.raised is not None or ended.token is None or ended.deferral is not None:
+            continue
+        if not _acked(diagnosis, ended):
+            continue
+        caught = _last_catch(ended)
+        if caught is None or id(caught.visit.step) in told:
+            continue
+        if _was_done(caught, ended) or not _swallows(diagnosis, flow, caught):
+            continue
+        told.add(id(caught.visit.step))
+        name = ended.token.name
+        yield diagnosis.finding(
+            at=(caught.visit.function, caught.visit.step.span),
+            message=f"this handler hides that the work for `{name}` failed, and `{name}` is acked",
+            misuse=Misuse.SWALLOWED,
+            trail=ended.trail,
+            token=ended.token,
+            last="acked although its work failed",
+            flow=flow,
+            severity=Severity.WARNING,
+            confidence=Confidence.MAY if flow.limited else Confidence.MUST,
+            help=_help(diagnosis, name),
+        )
+
+
+def _help(diagnosis: Diagnosis, name: str) -> str:
+    if diagnosis.component.auto_ack and diagnosis.component.auto_fail:
+        return "let the exception out, so that the framework fails the tuple; or catch only what you expect"
+    return f"fail `{name}` here, or catch only what you expect"
+
+
+def _acked(diagnosis: Diagnosis, ended: Ended) -> bool:
+    if ended.token not in ended.state.tokens:
+        return bool(diagnosis.component.auto_ack)
+    stage = ended.state.tokens[ended.token].stage
+    return stage is Stage.ACKED or (stage is Stage.OWED and bool(diagnosis.component.auto_ack))
+
+
+def _last_catch(ended: Ended) -> Station | None:
+    if ended.state.caught is None:
+        return None
+    for station in reversed(stations(ended.trail)):
+        if isinstance(station.visit.step.op, Catch) and station.after is not None:
+            if station.after.via is EdgeKind.TRUE:
+                return station
+    return None
+
+
+def _was_done(caught: Station, ended: Ended) -> bool:
+    """Whether the tuple was already acked when the handler was entered."""
+    holding = caught.visit.state.tokens.get(ended.token) if ended.token is not None else None
+    return holding is not None and holding.stage is not Stage.OWED
+
+
+def _swallows(diagnosis: Diagnosis, flow: Flow, caught: Station) -> bool:
+    function, index = caught.visit.function, caught.visit.index
+    op = caught.visit.step.op
+    if not isinstance(op, Catch):
+        return False
+    if op.types and not {name.rpartition(".")[2] for name in op.types} & _BROAD:
+        return False
+    steps = function.cfg.steps
+    if not all(_idle(diagnosis, function, steps[i]) for i in handler_only(function, index)):
+        return False
+    derived = derived_names(function, _parameters(flow, function))
+    return any(_works(diagnosis, function, steps[i], derived) for i in raising_into(function, index))
+
+
+def _parameters(flow: Flow, function: Function) -> frozenset[str]:
+    """The names that carry the tuple: the handler's own parameter, or whatever a helper was given."""
+    names = [param.name for param in function.params]
+    if function is flow.function and flow.entry is not None and flow.entry.subject is not None:
+        return frozenset(names[flow.entry.subject + 1 : flow.entry.subject + 2])
+    return frozenset(names[1:])
+
+
+def _idle(diagnosis: Diagnosis, function: Function, step: Step) -> bool:
+    """Whether a step of the handler does nothing about the failure."""
+    match step.op:
+        case Throw():
+            return False
+        case Call() as call:
+            kind = diagnosis.verb_kind(function, call)
+            return kind in _NO_HELP or _last_name(call.func) in LOGGING | HARMLESS
+        case Bind(target=target):
+            return isinstance(target, Name) and target.id.startswith("%")
+        case Unpack():
+            return False
+        case _:
+            return True
+
+
+def _last_name(func: Expr) -> str:
+    match func:
+        case Attr(name=name) | Global(id=name) | Name(id=name):
+            return name
+        case _:
+            return ""
+
+
+def _works(diagnosis: Diagnosis, function: Function, step: Step, derived: frozenset[str]) -> bool:
+    """Whether a step of the try does the tuple's real work."""
+    if not isinstance(step.op, Call):
+        return False
+    call = step.op
+    if diagnosis.verb_kind(function, call) in (VerbKind.EMIT, VerbKind.EMIT_MANY):
+        return True
+    if not any(mentions_any(arg.value, derived) for arg in call.args):
+        return False
+    if diagnosis.held_by_component(function, call.func):
+        return True
+    helper = diagnosis.own_method(function, call.func)
+    if helper is None:
+        return False
+    return any(
+        isinstance(inner.op, Call)
+        and (
+            diagnosis.verb_kind(helper, inner.op) in (VerbKind.EMIT, VerbKind.EMIT_MANY)
+            or diagnosis.held_by_component(helper, inner.op.func)
+        )
+        for inner in helper.cfg.steps
+    )

@@ -1,0 +1,32 @@
+"""ACK104: a loop acks a tuple that the loop does not rebind, once per round."""
+
+from collections.abc import Iterator
+
+from ackdoctor.checks.completions import repeats
+from ackdoctor.checks.diagnosis import Diagnosis
+from ackdoctor.flow.witness import breach_site
+from ackdoctor.model.dialect import Misuse
+from ackdoctor.model.finding import Finding
+
+__all__ = ["check"]
+
+
+def check(diagnosis: Diagnosis) -> Iterator[Finding]:
+    """One finding for each completion that its own loop repeats."""
+    if diagnosis.component.auto_ack:
+        return
+    for repeat in repeats(diagnosis):
+        if repeat.automatic or not repeat.same_site:
+            continue
+        second = repeat.second
+        site = breach_site(second.trail, repeat.token)
+        yield diagnosis.finding(
+            at=(second.function, second.step.span) if site is second.trail else (site.function, site.step.span),
+            message=f"`{repeat.token.name}` is completed once in every round of the loop",
+            misuse=Misuse.TWICE,
+            trail=second.trail,
+            token=repeat.token,
+            last="completed again in the next round",
+            flow=repeat.flow,
+            help=f"complete `{repeat.token.name}` after the loop, not in it",
+        )

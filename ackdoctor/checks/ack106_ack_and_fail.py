@@ -1,0 +1,87 @@
+"""ACK106: the same tuple is acked and failed on one path."""
+
+from collections.abc import Iterator
+
+from ackdoctor.checks.completions import Repeat, repeats
+from ackdoctor.checks.diagnosis import Diagnosis
+from ackdoctor.flow.trail import Trail, stations
+from ackdoctor.flow.witness import breach_site, callee
+from ackdoctor.model.cfg import Call, EdgeKind, Throw
+from ackdoctor.model.dialect import Misuse
+from ackdoctor.model.finding import Confidence, Finding
+from ackdoctor.model.protocol import Breach, Op
+
+__all__ = ["check"]
+
+_MIXED = {
+    Breach.ACK_AFTER_FAIL: ("failed", "acked"),
+    Breach.FAIL_AFTER_ACK: ("acked", "failed"),
+}
+
+
+def check(diagnosis: Diagnosis) -> Iterator[Finding]:
+    """One finding for each completion that contradicts, or by the framework repeats, an earlier one."""
+    told: set[int] = set()
+    for repeat in repeats(diagnosis):
+        if repeat.second.op is Op.AUTO_FAIL:
+            yield from _auto_failed(diagnosis, repeat, told)
+        elif not repeat.automatic and repeat.second.breach in _MIXED and not diagnosis.component.auto_ack:
+            yield _by_hand(diagnosis, repeat)
+
+
+def _by_hand(diagnosis: Diagnosis, repeat: Repeat) -> Finding:
+    second, token = repeat.second, repeat.token
+    assert second.breach is not None  # noqa: S101  # the caller looked
+    first, then = _MIXED[second.breach]
+    site = breach_site(second.trail, token)
+    return diagnosis.finding(
+        at=(site.function, site.step.span),
+        message=f"`{token.name}` is {then} although this path has already {first} it",
+        misuse=Misuse.MIXED,
+        trail=second.trail,
+        token=token,
+        last=f"{then} as well",
+        flow=repeat.flow,
+        help=f"leave the handler after the first completion, so that `{token.name}` is only {first} or only {then}",
+    )
+
+
+def _auto_failed(diagnosis: Diagnosis, repeat: Repeat, told: set[int]) -> Iterator[Finding]:
+    """An exception leaves after a completion by hand, and the framework fails the tuple once more."""
+    token = repeat.token
+    thrown = _leaves_at(repeat.second.trail)
+    first = repeat.first
+    if thrown is None or first is None:
+        return
+    key = id(first.step)
+    explicit = isinstance(thrown.step.op, Throw)
+    if not explicit and key in told:
+        return
+    told.add(key)
+    what = "this exception" if explicit else f"if {_called(thrown)} raises, the exception"
+    yield diagnosis.finding(
+        at=(thrown.function, thrown.step.span),
+        message=f"{what} leaves after `{token.name}` was completed on line {first.step.span.line}, and the framework fails it again",
+        misuse=Misuse.MIXED,
+        trail=repeat.second.trail,
+        token=token,
+        last="the framework fails it",
+        flow=repeat.flow,
+        confidence=None if explicit else Confidence.MAY,
+        help=f"complete `{token.name}` last, or set `{diagnosis.discipline.auto_fail.attribute} = False`",
+    )
+
+
+def _called(visit: Trail) -> str:
+    return callee(visit.step.op.func) if isinstance(visit.step.op, Call) else "this"
+
+
+def _leaves_at(end: Trail) -> Trail | None:
+    """The visit whose exception leaves the handler: the deepest last one."""
+    found: Trail | None = None
+    for visit, after, _ in stations(end):
+        if after is not None and after.via is EdgeKind.RAISE and after.inner is None:
+            found = visit
+        elif after is None and visit.via is EdgeKind.RAISE and visit.before is not None and visit.inner is None:
+            found = visit.before
+    return found

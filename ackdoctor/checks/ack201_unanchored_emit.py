@@ -1,0 +1,35 @@
+"""ACK201: an emit without anchor in a bolt whose input is tracked."""
+
+from collections.abc import Iterator
+
+from ackdoctor.checks.diagnosis import Diagnosis
+from ackdoctor.flow.lattice import Tick
+from ackdoctor.flow.sighting import Anchors, Emitted
+from ackdoctor.model.dialect import EntryKind, Misuse
+from ackdoctor.model.finding import Finding, Severity
+
+__all__ = ["check"]
+
+
+def check(diagnosis: Diagnosis) -> Iterator[Finding]:
+    """One finding for each emit call that an input tuple causes and nothing anchors."""
+    if not diagnosis.is_bolt:
+        return
+    told: set[int] = set()
+    for flow, emit in diagnosis.sightings(Emitted, EntryKind.DATA, EntryKind.BATCH):
+        if emit.anchors is not Anchors.NONE or emit.tick is Tick.YES or id(emit.step) in told:
+            continue
+        told.add(id(emit.step))
+        name = emit.subject.name if emit.subject is not None else "the input tuple"
+        anchors = name if flow.entry is not None and flow.entry.kind is EntryKind.BATCH else f"[{name}]"
+        yield diagnosis.finding(
+            at=(emit.function, emit.step.span),
+            message=f"this emit is not anchored to `{name}`",
+            misuse=Misuse.UNANCHORED,
+            trail=emit.trail,
+            token=emit.subject,
+            last="emitted without anchor",
+            flow=flow,
+            severity=Severity.WARNING,
+            help=f"pass `{emit.verb.anchors}={anchors}`; if nobody needs the replay, say so with `{emit.verb.anchors}=[]`",
+        )

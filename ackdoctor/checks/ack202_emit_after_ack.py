@@ -1,0 +1,36 @@
+"""ACK202: an anchored emit after its anchor was acked or failed."""
+
+from collections.abc import Iterator
+
+from ackdoctor.checks.diagnosis import Diagnosis
+from ackdoctor.flow.sighting import Anchors, Emitted
+from ackdoctor.flow.witness import completions
+from ackdoctor.model.dialect import Misuse
+from ackdoctor.model.finding import Finding
+from ackdoctor.model.protocol import Breach
+
+__all__ = ["check"]
+
+
+def check(diagnosis: Diagnosis) -> Iterator[Finding]:
+    """One finding for each emit call that can find its anchor completed."""
+    told: set[int] = set()
+    for flow, emit in diagnosis.sightings(Emitted):
+        if not emit.late or id(emit.step) in told:
+            continue
+        told.add(id(emit.step))
+        token, breach = emit.late[0]
+        done = list(completions(emit.trail, token))
+        when = f" on line {done[-1].step.span.line}" if done else ""
+        verb = "acked" if breach is Breach.EMIT_AFTER_ACK else "failed"
+        how = "anchors to" if emit.anchors is Anchors.EXPLICIT else "is anchored by the framework to"
+        yield diagnosis.finding(
+            at=(emit.function, emit.step.span),
+            message=f"this emit {how} `{token.name}`, which was {verb}{when}",
+            misuse=Misuse.LATE_EMIT,
+            trail=emit.trail,
+            token=token,
+            last=f"emitted, anchored to a tuple already {verb}",
+            flow=flow,
+            help=f"emit first, then complete `{token.name}`",
+        )

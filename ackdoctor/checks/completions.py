@@ -1,0 +1,52 @@
+"""Second completions of one tuple, sorted by what came first: shared by ACK103 to ACK106."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ackdoctor.checks.diagnosis import Diagnosis
+from ackdoctor.flow.lattice import Tick, Token, TokenKind
+from ackdoctor.flow.sighting import Completed, Flow
+from ackdoctor.flow.trail import Trail
+from ackdoctor.flow.witness import completions
+from ackdoctor.model.protocol import Op
+
+__all__ = ["Repeat", "repeats"]
+
+AUTO = (Op.AUTO_ACK, Op.AUTO_FAIL)
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """`second` completes a tuple that `first` (None: cannot be told) had completed."""
+
+    flow: Flow
+    token: Token
+    first: Trail | None
+    second: Completed
+
+    @property
+    def same_site(self) -> bool:
+        """Whether one and the same call completes twice, in a loop."""
+        return self.first is not None and self.first.step is self.second.step
+
+    @property
+    def automatic(self) -> bool:
+        """Whether the framework is the second to complete."""
+        return self.second.op in AUTO
+
+
+def repeats(diagnosis: Diagnosis) -> Iterator[Repeat]:
+    """Every second completion of a data tuple by code that runs in its handler, once for each pair of places."""
+    seen: set[tuple[int, int, Op]] = set()
+    for flow, second in diagnosis.sightings(Completed):
+        token = second.token
+        if second.breach is None or token is None or second.tick is Tick.YES:
+            continue
+        if token.kind is TokenKind.STORED and diagnosis.component.auto_ack:
+            continue  # told as ack-with-auto-ack
+        before = list(completions(second.trail, token))
+        first = before[-1] if before else None
+        key = (id(first.step) if first else 0, id(second.step), second.op)
+        if key not in seen:
+            seen.add(key)
+            yield Repeat(flow, token, first, second)

@@ -1,0 +1,217 @@
+"""Turns a trail into the path a reader follows: received, branch taken, helper entered, acked, acked again."""
+
+from collections.abc import Iterator
+
+from ackdoctor.flow.lattice import State, Token
+from ackdoctor.flow.trail import Station, Trail, stations
+from ackdoctor.model.cfg import (
+    ENTRY,
+    EXIT,
+    RAISED,
+    Attr,
+    Call,
+    Catch,
+    EdgeKind,
+    Expr,
+    Global,
+    Jump,
+    Name,
+    Next,
+    Return,
+    Step,
+    Test,
+    Throw,
+    Update,
+)
+from ackdoctor.model.component import Function
+from ackdoctor.model.finding import PathStep, PathWitness
+from ackdoctor.model.source import Site, Span
+
+__all__ = ["breach_site", "callee", "completions", "implicit_raise", "leaving_step", "witness"]
+
+LONGEST = 40  # steps shown of one path; the first and the last ones are kept
+
+
+def witness(end: Trail, token: Token | None, last: str) -> PathWitness:
+    """The path to `end`; `last` says what happens there."""
+    path = stations(end)
+    steps: list[PathStep] = []
+    for station in path:
+        final = station.visit is end
+        note = last if final else _note(station, token)
+        if note:
+            after = None if final else station.after
+            state = _stage(after.state if after is not None else station.visit.state, token)
+            steps.append(
+                PathStep(
+                    site=_site(station.visit), note=note, state=state, depth=min(station.depth, 6)
+                )
+            )
+    if len(steps) > LONGEST:
+        half = LONGEST // 2
+        steps = steps[:half] + steps[-half:]
+    return PathWitness(steps=tuple(steps))
+
+
+def _site(visit: Trail) -> Site:
+    step = visit.step
+    span = visit.function.head if visit.index in (ENTRY, EXIT, RAISED) else step.span
+    if visit.index in (EXIT, RAISED) and visit.before is not None and visit.via is not None:
+        span = visit.before.step.span
+    return Site(visit.function.path, span)
+
+
+def _stage(state: State, token: Token | None) -> str:
+    if token is None or token not in state.tokens:
+        return ""
+    return state.tokens[token].stage.value
+
+
+def _note(station: Station, token: Token | None) -> str:
+    visit, after = station.visit, station.after
+    via = after.via if after is not None else None
+    match visit.step.op:
+        case _ if visit.index == ENTRY:
+            return "received" if visit.before is None else f"in {visit.function.name}"
+        case Throw():
+            return "raises"
+        case Catch():
+            return "caught here" if via is EdgeKind.TRUE else ""
+        case Call() as call:
+            return _call_note(station, call, token)
+        case _ if via is EdgeKind.RAISE:
+            return "an exception here"
+        case Test():
+            return {EdgeKind.TRUE: "true", EdgeKind.FALSE: "false"}.get(via, "") if via else ""
+        case Next():
+            return {EdgeKind.TRUE: "next round", EdgeKind.FALSE: "no more rounds"}.get(via, "") if via else ""
+        case Return() if station.depth == 0:
+            return "returns"
+        case Jump(word=word) if word in ("continue", "break"):
+            return word
+        case _:
+            return _change(visit, after, token)
+
+
+def _call_note(station: Station, call: Call, token: Token | None) -> str:
+    visit, after = station.visit, station.after
+    if after is None:
+        return f"calls {callee(call.func)}"
+    if after.inner is not None:
+        return f"calls {callee(call.func)}"
+    if after.via is EdgeKind.RAISE:
+        return f"if {callee(call.func)} raises"
+    return _change(visit, after, token)
+
+
+def _change(visit: Trail, after: Trail | None, token: Token | None) -> str:
+    if token is None or after is None:
+        return ""
+    was, now = visit.state.tokens.get(token), after.state.tokens.get(token)
+    if now is None or was == now or (was is not None and was.stage is now.stage):
+        return ""
+    return f"held by {now.holder}" if now.stage.value == "held" else now.stage.value
+
+
+def callee(func: Expr) -> str:
+    """A callee as a reader names it."""
+    match func:
+        case Attr(obj=Name(id=name) | Global(id=name), name=attr) if not name.startswith("%"):
+            return f"`{name}.{attr}`"
+        case Attr(name=attr):
+            return f"`.{attr}`"
+        case Name(id=name) | Global(id=name) if not name.startswith("%"):
+            return f"`{name}`"
+        case _:
+            return "this call"
+
+
+# ---- questions a check asks of a path ----
+
+
+def completions(end: Trail, token: Token) -> Iterator[Trail]:
+    """The visits at which `token` was acked or failed on the way to `end`, in order."""
+    for visit, after, _ in stations(end):
+        if after is None or after.inner is not None:
+            continue
+        was, now = visit.state.tokens.get(token), after.state.tokens.get(token)
+        if now is not None and now != was and now.stage.value in ("acked", "failed"):
+            yield visit
+
+
+def implicit_raise(end: Trail) -> bool:
+    """Whether the path assumes that something raises which does not say so."""
+    return any(
+        after is not None and after.via is EdgeKind.RAISE and not isinstance(visit.step.op, Throw)
+        for visit, after, _ in stations(end)
+    )
+
+
+def leaving_step(end: Trail, completing: frozenset[int], token: Token) -> tuple[Function, Span]:
+    """Where a path that never completes `token` is best shown: the statement that leaves, or the last fork that mattered.
+
+    `completing` are the functions (by id) in which the token is completed somewhere; a fork elsewhere is none.
+    """
+    fallback: tuple[Function, Span] | None = None
+    skip_exit_of: set[int] = set()
+    for visit, after, depth in reversed(stations(end)):
+        function, step = visit.function, visit.step
+        if depth > 0 and id(function) not in completing:
+            continue
+        match step.op:
+            case Return() if step.way is None:
+                return function, step.span
+            case Jump(word="continue" | "break"):
+                return function, step.span
+            case Next(loop=loop) if after is not None and after.via is EdgeKind.FALSE and loop in visit.state.loops:
+                skip_exit_of.add(loop)
+            case Next() if after is not None and after.via is EdgeKind.TRUE:
+                continue
+            case Test() | Next() | Catch():
+                if isinstance(step.op, Catch) and after is not None and after.via is not EdgeKind.TRUE:
+                    continue
+                if after is not None and _mattered(function, visit, after, token):
+                    return function, step.span
+                fallback = fallback or (function, step.span)
+            case _:
+                continue
+    return fallback or (end.function, end.function.head)
+
+
+def _mattered(function: Function, visit: Trail, after: Trail, token: Token) -> bool:
+    """Whether the other way out of a fork reaches a call that the way taken does not."""
+    taken = _calls_from(function, after.index)
+    others = {edge.target for edge in visit.step.edges if edge.target != after.index}
+    del token
+    return any(_calls_from(function, other) - taken for other in others)
+
+
+def _calls_from(function: Function, start: int) -> frozenset[int]:
+    """The verb-like calls reachable from a step without going round a loop again."""
+    steps: list[Step] = function.cfg.steps
+    seen = {start}
+    stack = [start]
+    found: set[int] = set()
+    while stack:
+        index = stack.pop()
+        step = steps[index]
+        if isinstance(step.op, (Call, Update)):
+            found.add(index)
+        for edge in step.edges:
+            if edge.kind not in (EdgeKind.BACK, EdgeKind.RAISE) and edge.target not in seen:
+                seen.add(edge.target)
+                stack.append(edge.target)
+    return frozenset(found)
+
+
+def breach_site(end: Trail, token: Token) -> Trail:
+    """Where a second completion is best shown: in the handler, the call of a helper that by itself is right."""
+    visit = end
+    while True:
+        entry = visit
+        while entry.via is not None and entry.before is not None:
+            entry = entry.before
+        holding = entry.state.tokens.get(token)
+        if entry.before is None or holding is None or holding.stage.value not in ("acked", "failed"):
+            return visit
+        visit = entry.before
