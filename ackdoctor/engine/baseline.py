@@ -5,6 +5,7 @@ stands several times it is counted, first in its own file, then in others, so th
 """
 
 import json
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from typing import NamedTuple
 from ackdoctor.model.errors import BaselineError
 from ackdoctor.model.finding import Finding
 
-__all__ = ["Comparison", "Entry", "compare", "fingerprint", "read", "stamp", "write"]
+__all__ = ["Baseline", "Comparison", "Entry", "compare", "fingerprint", "read", "stamp", "write"]
 
 _VERSION = 1
 
@@ -30,6 +31,14 @@ class Entry(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.path}: {self.code} {self.where}".rstrip()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline:
+    """A baseline file and its entries; their paths start where the file stands."""
+
+    file: Path
+    entries: tuple[Entry, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,42 +69,52 @@ def stamp(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def compare(
-    findings: Sequence[Finding], entries: Iterable[Entry], *, looked_at: Callable[[Entry], bool]
+    baseline: Baseline, findings: Sequence[Finding], *, root: Path, looked_at: Callable[[Entry], bool]
 ) -> Comparison:
-    """Stamped findings against the baseline.  An entry that this run did not look at is not called fixed."""
+    """Stamped findings against the baseline.  An entry that this run did not look at is not called fixed.
+
+    `root` is where the paths of the findings start.
+    """
     waiting: dict[str, list[Entry]] = {}
-    for entry in sorted(entries):
+    for entry in sorted(baseline.entries):
         waiting.setdefault(_plain(entry.fingerprint), []).append(entry)
+    paths = [_path(finding, root, baseline.file) for finding in findings]
     known: set[int] = set()
-    for fits in (_same_file, _any_file):
+    for fits in (str.__eq__, _anywhere):  # first in its own file
         for number, finding in enumerate(findings):
+            if number in known:
+                continue
             candidates = waiting.get(_plain(finding.fingerprint), [])
-            found = next((e for e in candidates if number not in known and fits(e, finding)), None)
+            found = next((entry for entry in candidates if fits(entry.path, paths[number])), None)
             if found is not None:
                 known.add(number)
                 candidates.remove(found)
-    left = (entry for rest in waiting.values() for entry in rest if looked_at(entry))
     return Comparison(
-        new=tuple(f for number, f in enumerate(findings) if number not in known),
-        known=tuple(f for number, f in enumerate(findings) if number in known),
-        fixed=tuple(sorted(left)),
+        new=tuple(finding for number, finding in enumerate(findings) if number not in known),
+        known=tuple(finding for number, finding in enumerate(findings) if number in known),
+        fixed=tuple(sorted(entry for rest in waiting.values() for entry in rest if looked_at(entry))),
     )
 
 
-def _same_file(entry: Entry, finding: Finding) -> bool:
-    return entry.path == finding.site.path
-
-
-def _any_file(_entry: Entry, _finding: Finding) -> bool:
+def _anywhere(_entry: str, _finding: str) -> bool:
     return True
+
+
+def _path(finding: Finding, root: Path, file: Path) -> str:
+    """The finding's path as seen from the baseline file, with forward slashes."""
+    try:
+        relative = os.path.relpath(root / finding.site.path, file.absolute().parent)
+    except ValueError:  # another drive
+        return finding.site.path
+    return relative.replace(os.sep, "/")
 
 
 def _plain(stamped: str) -> str:
     return stamped.partition("-")[0]
 
 
-def read(path: Path) -> tuple[Entry, ...]:
-    """The entries of a baseline file; BaselineError says what is wrong with it."""
+def read(path: Path) -> Baseline:
+    """A baseline file; BaselineError says what is wrong with it."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -107,7 +126,9 @@ def read(path: Path) -> tuple[Entry, ...]:
     entries = document.get("findings")
     if not isinstance(entries, list):
         raise BaselineError(f"{path}: not a baseline: `findings` must be a list")
-    return tuple(_entry(path, number, raw) for number, raw in enumerate(entries, start=1))
+    return Baseline(
+        file=path, entries=tuple(_entry(path, number, raw) for number, raw in enumerate(entries, start=1))
+    )
 
 
 def _entry(path: Path, number: int, raw: object) -> Entry:
@@ -117,11 +138,11 @@ def _entry(path: Path, number: int, raw: object) -> Entry:
     return Entry(*map(str, values))
 
 
-def write(path: Path, findings: Iterable[Finding]) -> None:
+def write(path: Path, findings: Iterable[Finding], *, root: Path) -> None:
     """One entry a line, sorted, so that a review shows what was added and what was mended."""
     entries = sorted(
         Entry(
-            path=finding.site.path,
+            path=_path(finding, root, path),
             code=finding.code,
             where=".".join(filter(None, (finding.component, finding.handler))),
             fingerprint=finding.fingerprint,

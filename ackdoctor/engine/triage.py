@@ -1,0 +1,46 @@
+"""What of a report is shown: fingerprints, then the baseline, then the thresholds."""
+
+import os.path
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from ackdoctor.config import Settings
+from ackdoctor.engine.baseline import Baseline, Entry, compare, stamp
+from ackdoctor.model.finding import Report
+
+__all__ = ["triage"]
+
+
+def triage(
+    report: Report, settings: Settings, baseline: Baseline | None, *, root: Path, names: Mapping[str, str]
+) -> Report:
+    """The report with its findings stamped and sifted; every one left out is counted.
+
+    `root` is where the report's paths start, `names` maps rule codes to names.
+    """
+    findings = stamp(report.findings)
+    if baseline is not None:
+        seen = {_absolute(root / path) for path in report.files}
+        unread = {_absolute(root / unreadable.path) for unreadable in report.unreadable}
+
+        def looked_at(entry: Entry) -> bool:
+            place = _absolute(baseline.file.absolute().parent / entry.path)
+            ran = settings.selects(entry.code, names.get(entry.code, entry.code))
+            return ran and place not in unread and (place in seen or not Path(place).exists())
+
+        comparison = compare(baseline, findings, root=root, looked_at=looked_at)
+        findings = comparison.new
+        report = replace(
+            report, baselined=len(comparison.known), fixed=tuple(str(entry) for entry in comparison.fixed)
+        )
+    shown = tuple(
+        finding
+        for finding in findings
+        if finding.severity >= settings.min_severity and finding.confidence >= settings.min_confidence
+    )
+    return replace(report, findings=shown, hidden=report.hidden + len(findings) - len(shown))
+
+
+def _absolute(path: Path) -> str:
+    return os.path.normpath(path.absolute())

@@ -1,0 +1,72 @@
+"""For scripts: one document, or one finding a line.  The README documents every field."""
+
+import json
+from typing import TextIO
+
+from ackdoctor import __version__
+from ackdoctor.model.finding import Finding, PathStep, Report
+from ackdoctor.model.source import Site
+from ackdoctor.reporters.context import Context
+
+__all__ = ["document", "lines"]
+
+
+def document(report: Report, stream: TextIO, _context: Context) -> None:
+    """The whole report as one object; non-ASCII characters are escaped, so any encoding carries it."""
+    content = {
+        "version": __version__,
+        "findings": [_finding(finding) for finding in report.findings],
+        "unreadable": [
+            {"path": u.path, "line": u.line, "column": u.column, "reason": u.reason}
+            for u in report.unreadable
+        ],
+        "fixed": list(report.fixed),
+        "notes": list(report.notes),
+        "summary": {
+            "files": len(report.files),
+            "components": report.components,
+            "findings": len(report.findings),
+            "unreadable": len(report.unreadable),
+            "suppressed": report.suppressed,
+            "baselined": report.baselined,
+            "hidden": report.hidden,
+        },
+    }
+    json.dump(content, stream, indent=2)
+    stream.write("\n")
+
+
+def lines(report: Report, stream: TextIO, _context: Context) -> None:
+    """One finding a line, nothing else."""
+    stream.writelines(json.dumps(_finding(finding)) + "\n" for finding in report.findings)
+
+
+def _finding(finding: Finding) -> dict[str, object]:
+    return {
+        "code": finding.code,
+        "name": finding.name,
+        "severity": finding.severity.word,
+        "confidence": finding.confidence.word,
+        **_site(finding.site),
+        "message": finding.message,
+        "help": finding.help,
+        "component": finding.component,
+        "handler": finding.handler,
+        "dialect": finding.dialect,
+        "steps": [_step(step) for step in finding.evidence.steps],
+        "fingerprint": finding.fingerprint,
+    }
+
+
+def _step(step: PathStep) -> dict[str, object]:
+    return {**_site(step.site), "note": step.note, "state": step.state, "depth": step.depth}
+
+
+def _site(site: Site) -> dict[str, object]:
+    return {
+        "path": site.path,
+        "line": site.span.line,
+        "column": site.span.column,
+        "end_line": site.span.end_line,
+        "end_column": site.span.end_column,
+    }

@@ -1,0 +1,63 @@
+"""Workflow commands, which GitHub shows beside the changed lines.
+
+A step may annotate ten times per level, so the worst come first and the rest follow as plain lines.
+"""
+
+from collections import Counter
+from typing import TextIO
+
+from ackdoctor.model.finding import Finding, Report, Severity
+from ackdoctor.reporters.context import Context, printable
+from ackdoctor.reporters.terminal import one_line
+
+__all__ = ["github"]
+
+_MOST = 10  # annotations per step and level
+_LEVEL = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
+_IN_MESSAGE = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
+_IN_PROPERTY = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"})
+
+
+def github(report: Report, stream: TextIO, context: Context) -> None:
+    """Errors first; a file that could not be read is an error of its own."""
+    room = Counter(dict.fromkeys(_LEVEL.values(), _MOST))
+    for unreadable in report.unreadable[:_MOST]:
+        properties = {"file": unreadable.path, "line": str(unreadable.line or 1), "title": "not read"}
+        stream.write(_command("error", properties, unreadable.reason))
+        room["error"] -= 1
+    left: list[Finding] = []
+    for finding in sorted(report.findings, key=lambda finding: -finding.severity):
+        level = _LEVEL[finding.severity]
+        if room[level] == 0:
+            left.append(finding)
+            continue
+        room[level] -= 1
+        stream.write(_command(level, _properties(finding), _message(finding)))
+    if left:
+        stream.write(f"and {len(left)} more, for which GitHub has no room beside the code:\n")
+        stream.writelines(f"{one_line(finding, context)}\n" for finding in left)
+
+
+def _properties(finding: Finding) -> dict[str, str]:
+    span = finding.site.span
+    one_line_only = {"endColumn": str(span.end_column)} if span.end_line == span.line else {}
+    return {
+        "file": finding.site.path,
+        "line": str(span.line),
+        "col": str(span.column),
+        **one_line_only,
+        "title": f"{finding.code} {finding.name}",
+    }
+
+
+def _message(finding: Finding) -> str:
+    path = [
+        f"  {step.site.span.line}: {step.note}" + (f" ({step.state})" if step.state else "")
+        for step in finding.evidence.steps
+    ]
+    return "\n".join([finding.message, *map(printable, path), *filter(None, [finding.help])])
+
+
+def _command(level: str, properties: dict[str, str], message: str) -> str:
+    written = ",".join(f"{name}={value.translate(_IN_PROPERTY)}" for name, value in properties.items())
+    return f"::{level} {written}::{message.translate(_IN_MESSAGE)}\n"

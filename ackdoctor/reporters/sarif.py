@@ -1,0 +1,183 @@
+"""SARIF 2.1.0, made for code scanning: paths as code flows, the manual as rule help, fingerprints that last.
+
+The caps are GitHub's: what goes beyond them would be refused or cut there, so it is left out here, worst
+findings first, and a notification says so.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TextIO, TypeAlias
+from urllib.parse import quote
+
+from ackdoctor import __version__
+from ackdoctor.model.finding import Confidence, Finding, PathStep, Report, Severity, Unreadable
+from ackdoctor.model.source import Site
+from ackdoctor.reporters.context import Context, Page, Sources
+from ackdoctor.reporters.linehash import LineHashes
+
+__all__ = ["sarif"]
+
+Json: TypeAlias = dict[str, object]
+
+_MOST_RESULTS = 25_000  # per run
+_MOST_STEPS = 1_000  # per thread flow
+_LONGEST = 1_024  # characters of a message or description
+_LEVEL = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
+_PROBLEM = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "recommendation"}
+_PRECISION = {Confidence.MUST: "very-high", Confidence.MAY: "high"}
+_ROOT = "%SRCROOT%"
+
+
+def sarif(report: Report, stream: TextIO, context: Context) -> None:
+    """One log with one run; non-ASCII characters are escaped, so any encoding carries it."""
+    pages = sorted(context.pages(), key=lambda page: page.code)
+    numbers = {page.code: number for number, page in enumerate(pages)}
+    kept = _worst(report.findings)
+    cut = len(report.findings) - len(kept)
+    hashes: dict[str, LineHashes] = {}
+    log = {
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {
+                    "driver": {
+                        "name": "ackdoctor",
+                        "version": __version__,
+                        "semanticVersion": __version__,
+                        "rules": [_rule(page) for page in pages],
+                        "notifications": [{"id": "unreadable"}, {"id": "cut"}],
+                    }
+                },
+                "automationDetails": {"id": "ackdoctor/"},
+                "columnKind": "unicodeCodePoints",
+                "originalUriBaseIds": {_ROOT: {"description": {"text": "where ackdoctor was started"}}},
+                "invocations": [
+                    {
+                        "executionSuccessful": True,
+                        "toolExecutionNotifications": [*map(_unreadable, report.unreadable), *_cut(cut)],
+                    }
+                ],
+                "results": [_result(finding, numbers, hashes, context.sources) for finding in kept],
+            }
+        ],
+    }
+    json.dump(log, stream, indent=2)
+    stream.write("\n")
+
+
+def _worst(findings: Sequence[Finding]) -> Sequence[Finding]:
+    if len(findings) <= _MOST_RESULTS:
+        return findings
+    return sorted(findings, key=lambda finding: -finding.severity)[:_MOST_RESULTS]
+
+
+def _rule(page: Page) -> Json:
+    summary = _short(page.summary)
+    return {
+        "id": page.code,
+        "name": "".join(word.capitalize() for word in page.name.split("-")),
+        "shortDescription": {"text": summary},
+        "fullDescription": {"text": summary},
+        "help": {"text": f"ackdoctor explain {page.code}", "markdown": page.markdown},
+        "defaultConfiguration": {"level": _LEVEL[page.severity]},
+        "properties": {
+            "tags": ["correctness", "reliability"],
+            "precision": "high",
+            "problem.severity": _PROBLEM[page.severity],
+        },
+    }
+
+
+def _result(
+    finding: Finding, numbers: Mapping[str, int], hashes: dict[str, LineHashes], sources: Sources
+) -> Json:
+    path = finding.site.path
+    if path not in hashes:
+        hashes[path] = LineHashes(sources.content(path))
+    prints = {
+        "primaryLocationLineHash": hashes[path].of(finding.site.span.line),
+        "ackdoctor/v1": finding.fingerprint,
+    }
+    result: Json = {
+        "ruleId": finding.code,
+        "level": _LEVEL[finding.severity],
+        "message": {"text": _short(finding.message + (f". {finding.help}" if finding.help else ""))},
+        "locations": [_primary(finding, sources)],
+        "partialFingerprints": {name: value for name, value in prints.items() if value},
+        "properties": {
+            "confidence": finding.confidence.word,
+            "precision": _PRECISION[finding.confidence],
+            "dialect": finding.dialect,
+        },
+    }
+    if finding.code in numbers:
+        result["ruleIndex"] = numbers[finding.code]
+    if finding.evidence.steps:
+        result["codeFlows"] = [{"threadFlows": [{"locations": _flow(finding.evidence.steps)}]}]
+    return result
+
+
+def _primary(finding: Finding, sources: Sources) -> Json:
+    """The finding's first line only: GitHub shows a finding on a pull request if all of its lines changed."""
+    span = finding.site.span
+    if span.end_line > span.line:
+        end = max(span.column + 1, len(sources.line(finding.site.path, span.line)) + 1)
+        span = span._replace(end_line=span.line, end_column=end)
+    place = _place(Site(finding.site.path, span))
+    symbol = ".".join(filter(None, (finding.component, finding.handler)))
+    if symbol:
+        place["logicalLocations"] = [{"fullyQualifiedName": symbol, "kind": "function"}]
+    return place
+
+
+def _flow(steps: Iterable[PathStep]) -> list[Json]:
+    flow = []
+    for order, step in enumerate(list(steps)[:_MOST_STEPS], start=1):
+        location = _place(step.site)
+        location["message"] = {"text": _short(step.note)}
+        entry: Json = {"location": location, "executionOrder": order, "nestingLevel": step.depth}
+        if step.state:
+            entry["state"] = {"tuple": {"text": step.state}}
+        flow.append(entry)
+    return flow
+
+
+def _place(site: Site) -> Json:
+    span = site.span
+    region = {
+        "startLine": span.line,
+        "startColumn": span.column,
+        "endLine": span.end_line,
+        "endColumn": span.end_column,
+    }
+    return {"physicalLocation": {"artifactLocation": _artifact(site.path), "region": region}}
+
+
+def _artifact(path: str) -> Json:
+    """Relative to where we were started, or a file address for a path that is not."""
+    address = quote(path.encode("utf-8", "surrogateescape"))
+    return {"uri": f"file://{address}"} if path.startswith("/") else {"uri": address, "uriBaseId": _ROOT}
+
+
+def _unreadable(unreadable: Unreadable) -> Json:
+    physical: Json = {"artifactLocation": _artifact(unreadable.path)}
+    if unreadable.line:
+        physical["region"] = {"startLine": unreadable.line, "startColumn": max(1, unreadable.column)}
+    return {
+        "level": "error",
+        "descriptor": {"id": "unreadable"},
+        "message": {"text": _short(unreadable.reason)},
+        "locations": [{"physicalLocation": physical}],
+    }
+
+
+def _cut(amount: int) -> list[Json]:
+    if amount == 0:
+        return []
+    text = f"{amount} findings of the lowest severity are left out: a run holds {_MOST_RESULTS}"
+    return [{"level": "warning", "descriptor": {"id": "cut"}, "message": {"text": text}}]
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"

@@ -1,0 +1,70 @@
+"""For people: each finding with its source and its path, or one line each."""
+
+from collections.abc import Iterator
+from typing import TextIO
+
+from ackdoctor.model.finding import Confidence, Finding, Report
+from ackdoctor.reporters.context import Context, printable
+from ackdoctor.reporters.frame import Row, columns, frame, padded
+
+__all__ = ["concise", "files", "full"]
+
+_FEWEST_DIGITS = 5  # room for line numbers, so that frames of one report stand in line
+
+
+def full(report: Report, stream: TextIO, context: Context) -> None:
+    """Every finding as a compiler shows it."""
+    for finding in report.findings:
+        stream.writelines(f"{line.rstrip()}\n" for line in _finding(finding, context))
+        stream.write("\n")
+
+
+def concise(report: Report, stream: TextIO, context: Context) -> None:
+    """`path:line:column: CODE name message`."""
+    stream.writelines(one_line(finding, context) + "\n" for finding in report.findings)
+
+
+def files(report: Report, stream: TextIO, _context: Context) -> None:
+    """The files that were looked at."""
+    stream.writelines(f"{printable(path)}\n" for path in report.files)
+
+
+def one_line(finding: Finding, context: Context) -> str:
+    """The finding as editors and `grep` read it."""
+    paint = context.palette.paint
+    where = paint("path", printable(str(finding.site)))
+    return f"{where}: {paint('code', finding.code)} {finding.name} {printable(finding.message)}"
+
+
+def _finding(finding: Finding, context: Context) -> Iterator[str]:
+    paint = context.palette.paint
+    severity = paint(finding.severity.word, finding.severity.word)
+    doubt = paint("faint", " (may)") if finding.confidence is Confidence.MAY else ""
+    where = paint("path", printable(str(finding.site)))
+    yield f"{where}  {severity} {paint('code', finding.code)} {finding.name}{doubt}  {printable(finding.message)}"
+    yield from _rows(frame(finding, context), context)
+    advice = [printable(finding.help)] if finding.help else []
+    advice.append(paint("faint", f"ackdoctor explain {finding.code}"))
+    yield f"{' ' * _FEWEST_DIGITS} = {paint('label', 'help:')} {f' {context.glyphs.dot} '.join(advice)}"
+
+
+def _rows(rows: list[Row], context: Context) -> Iterator[str]:
+    """The rows with their columns in line."""
+    paint = context.palette.paint
+    digits = max(_FEWEST_DIGITS, *(len(row.number) for row in rows))
+    source_width = max(columns(row.source) for row in rows) + 2
+    note_width = max(columns(f"{row.gutter} {row.note}") for row in rows) + 2
+    bar = paint("number", "|")
+    for row in rows:
+        number = paint("number", row.number.rjust(digits))
+        if row.file:
+            yield f"{' ' * digits} {bar} {paint('path', f'--> {row.file}')}"
+            continue
+        text = (
+            paint("caret", padded(row.carets, source_width))
+            if row.carets
+            else padded(row.source, source_width)
+        )
+        note = f"{paint('gutter', row.gutter)} {paint('note', row.note)}"
+        gap = " " * (note_width - columns(f"{row.gutter} {row.note}"))
+        yield f"{number} {bar} {text}{note}{gap}{paint('state', row.state)}"
