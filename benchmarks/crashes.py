@@ -1,0 +1,119 @@
+"""Lints whole trees that have nothing to do with Storm, and fails on whatever should not happen there.
+
+    python benchmarks/crashes.py [FOLDER ...] [--seconds 120] [--allow TEXT]
+
+Without a folder: the standard library and the site-packages of this interpreter.  A failure is a
+traceback or an exit code other than 0, more than the given wall seconds, or a finding in a file that
+does not name a Storm framework, or whose path does not contain an allowed text.  Files that the
+linter reports as unreadable are counted and shown.
+"""
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import sysconfig
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+FRAMEWORKS = re.compile(
+    rb"^[ \t]*(?:from|import)[ \t]+(?:[\w.]*\.)?(?:streamparse|pystorm|pyleus|petrel|heronpy|pyheron|storm)\b",
+    re.MULTILINE,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What one tree gave."""
+
+    folder: Path
+    files: int
+    seconds: float
+    failures: tuple[str, ...]
+    findings: int
+    unreadable: tuple[str, ...]
+
+
+def lint(folder: Path, seconds: float, allowed: Sequence[str]) -> Outcome:
+    """One run over one tree."""
+    command = [sys.executable, "-m", "ackdoctor", "lint", "--isolated", "--no-cache", "--exit-zero"]
+    command += ["--output-format", "json", str(folder)]
+    files = sum(1 for _ in folder.rglob("*.py"))
+    start = time.perf_counter()
+    try:
+        run = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
+    except subprocess.TimeoutExpired:
+        failure = (f"hang: no end after {seconds:g} s",)
+        return Outcome(
+            folder=folder, files=files, seconds=seconds, failures=failure, findings=0, unreadable=()
+        )
+    spent = time.perf_counter() - start
+    failures = list(process_failures(run))
+    document: Any = [] if failures else json.loads(run.stdout)
+    findings = document["findings"] if isinstance(document, dict) else document
+    unreadable = document.get("unreadable", []) if isinstance(document, dict) else []
+    failures += strangers(findings, allowed)
+    return Outcome(
+        folder=folder,
+        files=files,
+        seconds=spent,
+        failures=tuple(failures),
+        findings=len(findings),
+        unreadable=tuple(f"{row['path']}:{row.get('line', 0)}: {row['reason']}" for row in unreadable),
+    )
+
+
+def process_failures(run: subprocess.CompletedProcess[str]) -> Iterator[str]:
+    """An internal error, however it shows."""
+    if "Traceback (most recent call last)" in run.stderr or "internal error" in run.stderr.lower():
+        yield f"internal error:\n{run.stderr.strip()[-2000:]}"
+    elif run.returncode != 0:
+        yield f"exit code {run.returncode}: {run.stderr.strip()[-2000:]}"
+
+
+def strangers(findings: Sequence[Mapping[str, Any]], allowed: Sequence[str]) -> Iterator[str]:
+    """Findings where no Storm component stands."""
+    for row in findings:
+        path = Path(row["path"])
+        if any(text in path.as_posix() for text in allowed) or FRAMEWORKS.search(path.read_bytes()):
+            continue
+        yield f"finding outside Storm components: {path}:{row['line']} {row['code']} {row['message']}"
+
+
+def main() -> int:
+    """Lints every folder; 1 if any failed."""
+    parser = argparse.ArgumentParser(
+        description="No crash, no hang and no finding where no Storm component stands."
+    )
+    parser.add_argument("folders", nargs="*", type=Path)
+    parser.add_argument(
+        "--seconds", type=float, default=120, help="wall seconds per folder before it counts as a hang"
+    )
+    parser.add_argument(
+        "--allow", action="append", default=[], help="findings are right in paths that contain this"
+    )
+    parser.add_argument("-v", "--verbose", action="store_true", help="every unreadable file")
+    args = parser.parse_args()
+    paths = sysconfig.get_paths()
+    folders = args.folders or [Path(paths["stdlib"]), Path(paths["purelib"])]
+    failed = False
+    for folder in folders:
+        outcome = lint(folder.resolve(), args.seconds, args.allow)
+        failed = failed or bool(outcome.failures)
+        print(
+            f"{outcome.folder}: {outcome.files} files, {outcome.seconds:.1f} s, {outcome.findings} findings, "
+            f"{len(outcome.unreadable)} unreadable, {len(outcome.failures)} failures"
+        )
+        for line in outcome.failures:
+            print(f"  FAIL {line}")
+        for line in outcome.unreadable if args.verbose else ():
+            print(f"  unreadable {line}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

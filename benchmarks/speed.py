@@ -1,0 +1,364 @@
+"""Measures what `ackdoctor lint` costs, as ratios to other tools in the same run.
+
+    python benchmarks/speed.py COMPONENTS TREE [--rounds 5]
+
+COMPONENTS is a folder of bolt and spout sources, TREE a folder of Python that has nothing to do with
+Storm (a site-packages).  Every figure is CPU time, user and system, of a whole process and the
+processes it waited for; `imports excluded` is CPU time inside one process after everything has been
+imported.  Commands run interleaved, in reverse order every other round; a ratio is the median of the
+rounds' ratios.  A tool that is not installed leaves its row empty.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from statistics import median
+
+HERE = Path(__file__).resolve().parent
+PARSE = str(HERE / "drivers" / "parse.py")
+INSIDE = str(HERE / "drivers" / "inside.py")
+ONE_FILE = str(HERE / "inputs" / "word_count.py")
+A_BOLT = (HERE / "inputs" / "a_bolt.py").read_bytes()
+LARGEST = 25  # files of the standard library that are tried with a bolt appended
+CACHE = ".ackdoctor_cache"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """One run: CPU and wall seconds, peak memory in MB, and what it printed."""
+
+    cpu: float
+    wall: float
+    peak: float
+    printed: str
+
+
+def cpu_time(sample: Sample) -> float:
+    """Seconds of user and system time."""
+    return sample.cpu
+
+
+def nothing() -> None:
+    """No preparation."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """What is run, and what must be done before the clock starts; `clock` is the figure that counts."""
+
+    argv: tuple[str, ...]
+    cwd: Path
+    env: Mapping[str, str] = field(default_factory=dict)
+    before: Callable[[], None] = nothing
+    clock: Callable[[Sample], float] = cpu_time
+    accepted: tuple[int, ...] = (0,)  # exit codes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A promise: `top` / `bottom` (None: seconds, MB as they are) at most, or at least, a bound."""
+
+    title: str
+    top: str
+    bottom: str | None
+    unit: str = "x"
+    reach: float | None = None
+    moonshot: float | None = None
+    at_least: bool = False
+
+    def met(self, value: float, bound: float | None) -> str:
+        """Whether the value keeps within a bound."""
+        if bound is None:
+            return "-"
+        return "yes" if (value >= bound if self.at_least else value <= bound) else "NO"
+
+
+ROWS = (
+    Row(
+        title="components, cold / libcst.parse_module, whole process",
+        top="lint components",
+        bottom="parse components",
+        reach=3.0,
+        moonshot=2.0,
+    ),
+    Row(
+        title="components, cold / libcst.parse_module, imports excluded",
+        top="lint components inside",
+        bottom="parse components inside",
+        reach=3.0,
+        moonshot=2.0,
+    ),
+    Row(
+        title="Fixit default rules / components, cold",
+        top="fixit components",
+        bottom="lint components",
+        reach=8,
+        moonshot=15,
+        at_least=True,
+    ),
+    Row(
+        title="unrelated tree, cold / ruff default, one thread",
+        top="lint tree",
+        bottom="ruff tree",
+        reach=0.5,
+        moonshot=0.2,
+    ),
+    Row(
+        title="unrelated tree, warm / its own cold run",
+        top="warm tree",
+        bottom="cold tree",
+        reach=0.15,
+        moonshot=0.05,
+    ),
+    Row(
+        title="components, warm / their own cold run",
+        top="warm components",
+        bottom="cold components",
+        reach=0.15,
+        moonshot=0.05,
+    ),
+    Row(
+        title="one 50-line file / interpreter + import libcst",
+        top="lint one file",
+        bottom="import libcst",
+        reach=1.6,
+        moonshot=1.2,
+    ),
+    Row(title="peak memory, unrelated tree", top="peak tree", bottom=None, unit="MB", reach=120, moonshot=60),
+    Row(title="peak memory, components", top="peak components", bottom=None, unit="MB"),
+    Row(title="worst standard library file, as it is", top="worst plain", bottom=None, unit="s", reach=2),
+    Row(
+        title="worst standard library file, a bolt appended",
+        top="worst with bolt",
+        bottom=None,
+        unit="s",
+        reach=2,
+    ),
+    Row(title="components, wall: two jobs / one", top="two jobs components", bottom="one job components"),
+    Row(title="everything, wall: two jobs / one", top="two jobs all", bottom="one job all"),
+)
+
+
+# ---- running ----
+
+
+def run(command: Command) -> Sample:
+    """Runs to the end and reads the child's own resource usage."""
+    command.before()
+    start = time.perf_counter()
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        child = subprocess.Popen(
+            command.argv, cwd=command.cwd, env={**os.environ, **command.env}, stdout=out, stderr=err
+        )
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        wall = time.perf_counter() - start
+        out.seek(0)
+        err.seek(0)
+        if child.returncode not in command.accepted:
+            raise SystemExit(
+                f"{' '.join(command.argv)[:300]}\nexit code {child.returncode}\n{err.read().decode()}"
+            )
+        printed = out.read().decode("utf-8", "replace")
+    return Sample(
+        cpu=usage.ru_utime + usage.ru_stime, wall=wall, peak=usage.ru_maxrss / 1024, printed=printed
+    )
+
+
+def last_number(sample: Sample) -> float:
+    """What the command printed last."""
+    return float(sample.printed.split()[-1])
+
+
+def largest_number(sample: Sample) -> float:
+    """The largest of the numbers it printed."""
+    return max(map(float, sample.printed.split()))
+
+
+def wall_time(sample: Sample) -> float:
+    """Seconds on the wall."""
+    return sample.wall
+
+
+def peak_memory(sample: Sample) -> float:
+    """MB."""
+    return sample.peak
+
+
+def rounds(commands: Mapping[str, Command], count: int) -> dict[str, list[float]]:
+    """The figure of every command in every round."""
+    figures: dict[str, list[float]] = {name: [] for name in commands}
+    for number in range(count):
+        names = list(commands)[:: 1 if number % 2 == 0 else -1]
+        for name in names:
+            if sys.stderr.isatty():
+                print(f"round {number + 1}/{count}: {name:30s}", end="\r", file=sys.stderr, flush=True)
+            figures[name].append(commands[name].clock(run(commands[name])))
+    if sys.stderr.isatty():
+        print(" " * 60, end="\r", file=sys.stderr)
+    return figures
+
+
+# ---- what is run ----
+
+
+def lint_command(
+    cwd: Path, *rest: str, before: Callable[[], None] = nothing, clock: Callable[[Sample], float] = cpu_time
+) -> Command:
+    """`ackdoctor lint` with settings of no project."""
+    argv = (sys.executable, "-m", "ackdoctor", "lint", "--isolated", "--exit-zero", *rest)
+    return Command(argv=argv, cwd=cwd, before=before, clock=clock)
+
+
+def lint_commands(components: Path, tree: Path, scratch: Path) -> Iterator[tuple[str, Command]]:
+    """The linter itself, in every way the table asks for."""
+    one = ("--no-cache", "--jobs", "1")
+    cold = scratch / "cache"
+    yield "lint components", lint_command(scratch, *one, str(components))
+    inside = (sys.executable, INSIDE, ONE_FILE, str(components))
+    yield "lint components inside", Command(argv=inside, cwd=scratch, clock=last_number)
+    yield "lint tree", lint_command(scratch, *one, str(tree))
+    yield "lint one file", lint_command(scratch, *one, ONE_FILE)
+    yield "peak tree", lint_command(scratch, *one, str(tree), clock=peak_memory)
+    yield "peak components", lint_command(scratch, *one, str(components), clock=peak_memory)
+    for name, folder in (("tree", tree), ("components", components)):
+        home = cold / name
+        cached = ("--jobs", "1", str(folder))
+        yield f"cold {name}", lint_command(home, *cached, before=lambda home=home: forget(home))  # type: ignore[misc]
+        yield f"warm {name}", lint_command(home, *cached)
+    for name, folders in (("components", (str(components),)), ("all", (str(components), str(tree)))):
+        for word, jobs in (("one job", "1"), ("two jobs", "2")):
+            rest = ("--no-cache", "--jobs", jobs, *folders)
+            yield f"{word} {name}", lint_command(scratch, *rest, clock=wall_time)
+
+
+def other_commands(components: Path, tree: Path, scratch: Path) -> Iterator[tuple[str, Command]]:
+    """What ackdoctor is measured against, as far as it is installed."""
+    python = sys.executable
+    parse = (python, PARSE, str(components))
+    yield "parse components", Command(argv=parse, cwd=scratch)
+    yield "parse components inside", Command(argv=parse, cwd=scratch, clock=last_number)
+    yield "import libcst", Command(argv=(python, "-c", "import libcst"), cwd=scratch)
+    if find_spec("fixit"):
+        argv = (python, "-m", "fixit", "lint", str(components))
+        yield (
+            "fixit components",
+            Command(argv=argv, cwd=scratch, accepted=(0, 1)),
+        )  # 1: it has found something
+    if ruff := shutil.which(
+        "ruff", path=os.pathsep.join((str(Path(python).parent), os.environ.get("PATH", "")))
+    ):
+        check = (ruff, "check", "--isolated", "--no-cache", "--quiet", "--exit-zero", str(tree))
+        yield "ruff tree", Command(argv=check, cwd=scratch, env={"RAYON_NUM_THREADS": "1"})
+
+
+def forget(home: Path) -> None:
+    """Drops the cache that runs from this folder have written."""
+    shutil.rmtree(home / CACHE, ignore_errors=True)
+
+
+def prepare(scratch: Path) -> None:
+    """The folders that the cached runs start from."""
+    for name in ("tree", "components"):
+        (scratch / "cache" / name).mkdir(parents=True)
+
+
+def worst_files(scratch: Path) -> dict[str, list[float]]:
+    """CPU time of the slowest file of the standard library, alone; and of its largest, made into components."""
+    library = Path(os.__file__).parent
+    skipped = {"site-packages", "lib2to3"}
+    files = [path for path in sorted(library.rglob("*.py")) if not skipped & set(path.parts)]
+    files.sort(key=lambda path: path.stat().st_size, reverse=True)
+    plain = [str(path) for path in files]
+    bolts = []
+    for number, path in enumerate(files[:LARGEST]):
+        copy = scratch / "bolts" / str(number) / path.name
+        copy.parent.mkdir(parents=True)
+        copy.write_bytes(path.read_bytes() + A_BOLT)
+        bolts.append(str(copy))
+    figures = {}
+    for name, paths in (("worst plain", plain), ("worst with bolt", bolts)):
+        command = Command(argv=(sys.executable, INSIDE, ONE_FILE, *paths), cwd=scratch, clock=largest_number)
+        figures[name] = [command.clock(run(command))]
+    return figures
+
+
+# ---- printing ----
+
+
+def table(figures: Mapping[str, Sequence[float]]) -> Iterator[str]:
+    """Every promise with its figures, bounds and whether they are met."""
+    yield f"{'what':58s}{'value':>10s}{'reach':>9s}{'met':>5s}{'moonshot':>10s}{'met':>5s}"
+    for row in ROWS:
+        sides = [name for name in (row.top, row.bottom) if name is not None]
+        absent = [name for name in sides if name not in figures]
+        if absent:
+            yield f"{row.title:58s}  not measured: {absent[0]}"
+            continue
+        value = ratio(figures[row.top], figures[row.bottom] if row.bottom else None)
+        sign = ">=" if row.at_least else "<="
+        bounds = (f"{sign} {bound:g}" if bound is not None else "-" for bound in (row.reach, row.moonshot))
+        shown = f"{value:.2f} {row.unit}"
+        yield (
+            f"{row.title:58s}{shown:>10s}{next(bounds):>9s}{row.met(value, row.reach):>5s}"
+            f"{next(bounds):>10s}{row.met(value, row.moonshot):>5s}"
+        )
+
+
+def ratio(top: Sequence[float], bottom: Sequence[float] | None) -> float:
+    """The median of the rounds' ratios, or of the figures where there is nothing to divide by."""
+    return median(top) if bottom is None else median(a / b for a, b in zip(top, bottom, strict=True))
+
+
+def medians(figures: Mapping[str, Sequence[float]]) -> Iterator[str]:
+    """The figures behind the ratios."""
+    yield f"{'figure':30s}{'median':>10s}{'least':>10s}{'most':>10s}"
+    for name, values in figures.items():
+        yield f"{name:30s}{median(values):10.3f}{min(values):10.3f}{max(values):10.3f}"
+
+
+def census(folder: Path) -> str:
+    """How much Python a folder holds."""
+    files = sorted(path for path in folder.rglob("*.py") if path.is_file())
+    size = sum(path.stat().st_size for path in files)
+    return f"{folder}: {len(files)} files, {size / 1e6:.1f} MB"
+
+
+def main() -> int:
+    """Prepares, runs, prints."""
+    parser = argparse.ArgumentParser(description="What ackdoctor lint costs, as ratios to other tools.")
+    parser.add_argument("components", type=Path)
+    parser.add_argument("tree", type=Path)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", help="only commands whose name contains this word")
+    args = parser.parse_args()
+    components, tree = args.components.resolve(), args.tree.resolve()
+    print(f"components {census(components)}\ntree       {census(tree)}\n")
+    with tempfile.TemporaryDirectory() as name:
+        scratch = Path(name)
+        prepare(scratch)
+        commands = {
+            **dict(other_commands(components, tree, scratch)),
+            **dict(lint_commands(components, tree, scratch)),
+        }
+        if args.only:
+            commands = {key: value for key, value in commands.items() if args.only in key}
+        figures = rounds(commands, args.rounds)
+        if not args.only:
+            figures |= worst_files(scratch)
+    print("\n".join(table(figures)))
+    print()
+    print("\n".join(medians(figures)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
