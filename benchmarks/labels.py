@@ -23,6 +23,7 @@ CODES: Mapping[str, tuple[str, ...]] = {
     "double-ack": ("ACK103", "ACK104", "ACK105"),
     "manual-ack-with-auto-ack": ("ACK105", "ACK103"),
     "ack-and-fail": ("ACK106", "ACK105"),
+    "emit-after-ack": ("ACK202",),
     "unanchored-emit": ("ACK201", "ACK203"),
     "unreliable-spout-emit": ("ACK301",),
     "spout-no-fail-handler": ("ACK302",),
