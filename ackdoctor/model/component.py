@@ -80,6 +80,7 @@ class Unit:
     functions: dict[str, Function]
     values: dict[str, Expr]
     body: Function
+    python2: bool = False  # read by translating it first
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

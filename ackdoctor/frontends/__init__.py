@@ -1,0 +1,1 @@
+"""Source text to `Unit`, one package per language."""

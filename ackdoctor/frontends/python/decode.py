@@ -1,0 +1,60 @@
+"""Bytes to text, as Python reads a source file: byte order mark, coding cookie, UTF-8."""
+
+import codecs
+import re
+
+from ackdoctor.model.finding import Unreadable
+
+__all__ = ["decode"]
+
+_COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
+_BLANK = re.compile(rb"^[ \t\f]*(?:#.*)?$")
+_LINE_END = re.compile(rb"\r\n|\r|\n")
+
+
+def decode(path: str, data: bytes) -> str | Unreadable:
+    """The text of a source file without its byte order mark."""
+    if data.startswith(codecs.BOM_UTF8):
+        data = data[len(codecs.BOM_UTF8) :]
+    name = _cookie(data)
+    try:
+        encoding = codecs.lookup(name).name if name is not None else "utf-8"
+        if name is not None and not _is_text(name):
+            raise LookupError
+    except (LookupError, ValueError):
+        return Unreadable(path=path, line=1, column=1, reason=f"unknown encoding: {name}")
+    zero = data.find(b"\0")
+    if zero >= 0 and not encoding.startswith(("utf-16", "utf-32")):
+        line, column = _place(data, zero)
+        return Unreadable(path=path, line=line, column=column, reason="a NUL byte: this is no source text")
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        line, column = _place(data, error.start)
+        byte = data[error.start]
+        return Unreadable(
+            path=path, line=line, column=column, reason=f"byte 0x{byte:02x} cannot be decoded as {encoding}: {error.reason}"
+        )
+
+
+def _cookie(data: bytes) -> str | None:
+    for line in _LINE_END.split(data[:4096], maxsplit=2)[:2]:
+        match = _COOKIE.match(line)
+        if match is not None:
+            return match[1].decode("ascii", "replace")
+        if not _BLANK.match(line):
+            return None
+    return None
+
+
+def _is_text(name: str) -> bool:
+    try:
+        return isinstance(codecs.decode(b"", name), str)
+    except (LookupError, ValueError, TypeError):
+        return False
+
+
+def _place(data: bytes, offset: int) -> tuple[int, int]:
+    """Line and byte column of an offset, from 1."""
+    ends = [end.end() for end in _LINE_END.finditer(data, 0, offset)]
+    return len(ends) + 1, offset - (ends[-1] if ends else 0) + 1

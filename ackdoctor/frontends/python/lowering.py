@@ -1,0 +1,148 @@
+"""The state of lowering: one `SourceFile`, and in it one `Lowering` per function.
+
+The functions that know a node type live in the sibling modules, one table per kind of node; they
+reach each other only through the tables, so that none of those modules imports another.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple, TypeAlias
+
+import libcst as cst
+
+from ackdoctor.flow.build import CfgBuilder, Fork
+from ackdoctor.frontends.python.imports import Imports
+from ackdoctor.frontends.python.positions import Positions
+from ackdoctor.frontends.python.scope import Scope
+from ackdoctor.model.cfg import Bind, Expr
+from ackdoctor.model.component import ClassInfo, Function
+from ackdoctor.model.source import Span
+
+__all__ = ["Lowering", "SourceFile", "Tables"]
+
+# The node type is known from the table, so the entries may ask for it.
+Values: TypeAlias = Mapping[type, Callable[["Lowering", Any], Expr]]
+Forks: TypeAlias = Mapping[type, Callable[["Lowering", Any], Fork]]
+Statements: TypeAlias = Mapping[type, Callable[["Lowering", Any], None]]
+
+
+class Tables(NamedTuple):
+    """Who lowers which node: values in code, values where no step may be made, conditions, statements, targets."""
+
+    values: Values
+    pure: Values
+    forks: Forks
+    plain_fork: Callable[["Lowering", Any], Fork]
+    statements: Statements
+    bind: Callable[["Lowering", cst.CSTNode, Expr, Span], None]
+
+
+class SourceFile:
+    """What all functions of one file share while it is lowered."""
+
+    __slots__ = (
+        "_counts",
+        "_keys",
+        "classes",
+        "has_walrus",
+        "has_yield",
+        "imports",
+        "module",
+        "module_names",
+        "path",
+        "positions",
+        "tables",
+    )
+
+    def __init__(
+        self, *, path: str, module: str, positions: Positions, tables: Tables, imports: Imports, text: str
+    ) -> None:
+        self.path = path
+        self.module = module
+        self.positions = positions
+        self.tables = tables
+        self.has_yield = "yield" in text
+        self.has_walrus = ":=" in text
+        self.module_names: set[str] = set()  # bound at module level, in whatever way
+        self.imports = imports
+        self.classes: dict[str, ClassInfo] = {}
+        self._counts: dict[str, int] = {}
+        self._keys: dict[int, str] = {}
+
+    def qualname(self, node: cst.CSTNode, wanted: str) -> str:
+        """A name unique in the file for a definition: the second `f` is `f#2`; a node always gets the same one."""
+        key = self._keys.get(id(node))
+        if key is None:
+            count = self._counts[wanted] = self._counts.get(wanted, 0) + 1
+            key = self._keys[id(node)] = wanted if count == 1 else f"{wanted}#{count}"
+        return key
+
+
+class Lowering:
+    """One function, method, lambda or module body being lowered."""
+
+    __slots__ = ("builder", "closures", "file", "qualname", "scope", "values")
+
+    def __init__(self, file: SourceFile, scope: Scope, qualname: str, span: Span) -> None:
+        self.file = file
+        self.scope = scope
+        self.qualname = qualname
+        self.builder = CfgBuilder(span)
+        self.closures: dict[str, Function] = {}
+        self.values = file.tables.values
+
+    def value(self, node: cst.CSTNode) -> Expr:
+        """The value of an expression; the calls in it become steps."""
+        return self.values[type(node)](self, node)
+
+    def pure(self, node: cst.CSTNode) -> Expr:
+        """The value of an expression that is not executed here: no step is made, a call is a `Mix`."""
+        before, self.values = self.values, self.file.tables.pure
+        try:
+            return self.values[type(node)](self, node)
+        finally:
+            self.values = before
+
+    def fork(self, node: cst.CSTNode) -> Fork:
+        """A condition; the builder's frontier is empty afterwards."""
+        tables = self.file.tables
+        return tables.forks.get(type(node), tables.plain_fork)(self, node)
+
+    def bind(self, target: cst.CSTNode, value: Expr, span: Span) -> None:
+        """`target = value` for any target."""
+        self.file.tables.bind(self, target, value, span)
+
+    def store(self, value: Expr, span: Span) -> Expr:
+        """The value in a temporary of its own."""
+        result = self.builder.temp()
+        self.builder.add(Bind(result, value), span)
+        return result
+
+    def suite(self, body: cst.BaseSuite) -> None:
+        """The statements of a block."""
+        self.run(body.body)
+
+    def run(self, statements: Sequence[cst.CSTNode]) -> None:
+        """Statements in order, as far as they can be reached."""
+        table = self.file.tables.statements
+        for node in statements:
+            if not self.builder.alive:
+                return
+            if type(node) is cst.SimpleStatementLine:
+                for small in node.body:
+                    table[type(small)](self, small)
+            else:
+                table[type(node)](self, node)
+
+    def span(self, node: cst.CSTNode) -> Span:
+        """Where a node stands."""
+        return self.file.positions.span(node)
+
+    @contextmanager
+    def inside(self, scope: Scope) -> Iterator[None]:
+        """Names mean what they mean in this scope."""
+        before, self.scope = self.scope, scope
+        try:
+            yield
+        finally:
+            self.scope = before

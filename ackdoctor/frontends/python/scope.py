@@ -1,0 +1,228 @@
+"""Which names a function binds, and what a name means inside it."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+
+import libcst as cst
+
+from ackdoctor.model.cfg import Expr, Global, Name
+
+__all__ = ["Names", "Scope", "block_parts", "child_nodes", "names_bound", "own_nodes", "target_names"]
+
+_NO_CHILDREN = ("whitespace", "lpar", "rpar", "leading_lines", "comma", "semicolon", "header", "footer", "lbracket")
+_OWN_SCOPE = (cst.FunctionDef, cst.ClassDef, cst.Lambda)
+
+
+class Scope:
+    """A function, a module or a comprehension: what its names stand for, and what lies around it."""
+
+    __slots__ = ("captures", "names", "parent")
+
+    def __init__(self, names: dict[str, Expr], parent: "Scope | None") -> None:
+        self.names = names
+        self.parent = parent
+        self.captures: set[str] = set()
+
+    def resolve(self, word: str) -> Expr:
+        """The expression a name stands for; a name of an enclosing function is noted as captured."""
+        found = self.names.get(word)
+        if found is not None:
+            return found
+        crossed = [self]
+        scope = self.parent
+        while scope is not None:
+            found = scope.names.get(word)
+            if found is not None:
+                if isinstance(found, Name):
+                    for inner in crossed:
+                        inner.captures.add(found.id)
+                return found
+            crossed.append(scope)
+            scope = scope.parent
+        return Global(word)
+
+    def knows(self, word: str) -> str | None:
+        """The local that a name stands for, without noting it as captured."""
+        scope: Scope | None = self
+        while scope is not None:
+            found = scope.names.get(word)
+            if found is not None:
+                return found.id if isinstance(found, Name) else None
+            scope = scope.parent
+        return None
+
+
+class Names:
+    """What one pass over a body found: the names it binds, and its imports."""
+
+    __slots__ = ("bound", "declared", "imports", "outer")
+
+    def __init__(self) -> None:
+        self.bound: set[str] = set()
+        self.outer: set[str] = set()  # nonlocal
+        self.declared: set[str] = set()  # global
+        self.imports: list[cst.Import | cst.ImportFrom] = []
+
+    def meanings(self, params: Iterable[str]) -> dict[str, Expr]:
+        """The names of a function, as a `Scope` wants them."""
+        local = (self.bound - self.outer - self.declared) | set(params)
+        meanings: dict[str, Expr] = {word: Name(word) for word in local}
+        meanings.update((word, Global(word)) for word in self.declared)
+        return meanings
+
+
+def names_bound(body: Sequence[cst.CSTNode], *, walrus: bool) -> Names:
+    """Scans statements, not entering nested functions and classes; `walrus`: whether the file has any `:=`."""
+    names = Names()
+    stack: list[cst.CSTNode] = list(reversed(body))
+    while stack:
+        node = stack.pop()
+        kind = type(node)
+        if kind is cst.SimpleStatementLine or kind is cst.IndentedBlock or kind is cst.SimpleStatementSuite:
+            stack.extend(reversed(node.body))  # type: ignore[attr-defined]
+            continue
+        binder = _BINDERS.get(kind)
+        if binder is not None:
+            binder(names, node)
+        if kind in _INNER:
+            stack.extend(block_parts(node))
+    if walrus:
+        for node in own_nodes(body):
+            if type(node) is cst.NamedExpr:
+                names.bound.update(target_names(node.target))
+    return names
+
+
+def block_parts(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The blocks, handlers and cases of a compound statement, last one first; none of a function or class."""
+    for field in _INNER.get(type(node), ()):
+        value = getattr(node, field)
+        if isinstance(value, cst.CSTNode):
+            yield value
+        elif value is not None:
+            yield from reversed(value)
+
+
+def target_names(target: cst.CSTNode) -> list[str]:
+    """The plain names an assignment target binds."""
+    found: list[str] = []
+    stack = [target]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, cst.Name):
+            found.append(node.value)
+        elif isinstance(node, (cst.Tuple, cst.List)):
+            stack.extend(reversed(node.elements))
+        elif isinstance(node, (cst.Element, cst.StarredElement)):
+            stack.append(node.value)
+    return found
+
+
+def own_nodes(body: Iterable[cst.CSTNode]) -> Iterator[cst.CSTNode]:
+    """All nodes below, in no promised order, not entering nested functions, classes and lambdas."""
+    stack = list(body)
+    while stack:
+        node = stack.pop()
+        yield node
+        if not isinstance(node, _OWN_SCOPE):
+            stack.extend(child_nodes(node))
+
+
+def child_nodes(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The children that are more than white space and punctuation."""
+    for name in _fields(type(node)):
+        value = getattr(node, name)
+        if isinstance(value, cst.CSTNode):
+            yield value
+        elif isinstance(value, (tuple, list)):
+            yield from (item for item in value if isinstance(item, cst.CSTNode))
+
+
+@cache
+def _fields(kind: type[cst.CSTNode]) -> tuple[str, ...]:
+    return tuple(name for name in kind.__dataclass_fields__ if not name.startswith(_NO_CHILDREN))
+
+
+# ---- what each statement binds ----
+
+
+def _assign(names: Names, node: cst.Assign) -> None:
+    for target in node.targets:
+        names.bound.update(target_names(target.target))
+
+
+def _target(names: Names, node: cst.AnnAssign | cst.AugAssign | cst.For) -> None:
+    names.bound.update(target_names(node.target))
+
+
+def _del(names: Names, node: cst.Del) -> None:
+    names.bound.update(target_names(node.target))
+
+
+def _definition(names: Names, node: cst.FunctionDef | cst.ClassDef) -> None:
+    names.bound.add(node.name.value)
+
+
+def _with(names: Names, node: cst.With) -> None:
+    for item in node.items:
+        if item.asname is not None:
+            names.bound.update(target_names(item.asname.name))
+
+
+def _handler(names: Names, node: cst.ExceptHandler | cst.ExceptStarHandler) -> None:
+    if node.name is not None:
+        names.bound.update(target_names(node.name.name))
+
+
+def _global(names: Names, node: cst.Global) -> None:
+    names.declared.update(item.name.value for item in node.names)
+
+
+def _nonlocal(names: Names, node: cst.Nonlocal) -> None:
+    names.outer.update(item.name.value for item in node.names)
+
+
+def _import(names: Names, node: cst.Import | cst.ImportFrom) -> None:
+    names.imports.append(node)
+
+
+def _case(names: Names, node: cst.MatchCase) -> None:
+    for inner in own_nodes([node.pattern]):
+        if isinstance(inner, (cst.MatchAs, cst.MatchStar)) and inner.name is not None:
+            names.bound.add(inner.name.value)
+        elif isinstance(inner, cst.MatchMapping) and inner.rest is not None:
+            names.bound.add(inner.rest.value)
+
+
+_BINDERS: dict[type, Callable[..., None]] = {
+    cst.Assign: _assign,
+    cst.AnnAssign: _target,
+    cst.AugAssign: _target,
+    cst.For: _target,
+    cst.Del: _del,
+    cst.FunctionDef: _definition,
+    cst.ClassDef: _definition,
+    cst.With: _with,
+    cst.ExceptHandler: _handler,
+    cst.ExceptStarHandler: _handler,
+    cst.Global: _global,
+    cst.Nonlocal: _nonlocal,
+    cst.Import: _import,
+    cst.ImportFrom: _import,
+    cst.MatchCase: _case,
+}
+
+_INNER: dict[type, tuple[str, ...]] = {
+    cst.If: ("orelse", "body"),
+    cst.Else: ("body",),
+    cst.For: ("orelse", "body"),
+    cst.While: ("orelse", "body"),
+    cst.Try: ("finalbody", "orelse", "handlers", "body"),
+    cst.TryStar: ("finalbody", "orelse", "handlers", "body"),
+    cst.ExceptHandler: ("body",),
+    cst.ExceptStarHandler: ("body",),
+    cst.Finally: ("body",),
+    cst.With: ("body",),
+    cst.Match: ("cases",),
+    cst.MatchCase: ("body",),
+}
