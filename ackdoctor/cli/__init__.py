@@ -1,0 +1,30 @@
+"""The command line: arguments in, exit code out.  0 clean, 1 findings, 2 could not do its work."""
+
+import os
+import sys
+from typing import NoReturn
+
+from ackdoctor.model.errors import AckdoctorError
+
+__all__ = ["main"]
+
+
+def main() -> NoReturn:
+    """The `ackdoctor` command; whatever goes wrong is one line on standard error, never a traceback."""
+    try:
+        from ackdoctor.cli.app import app
+
+        app(prog_name="ackdoctor")
+    except AckdoctorError as error:
+        _say(str(error))
+    except Exception as error:
+        if os.environ.get("ACKDOCTOR_TRACEBACK"):
+            raise
+        _say(f"internal error: {type(error).__name__}: {error}")
+        _say("please report it, with the traceback that ACKDOCTOR_TRACEBACK=1 shows")
+    sys.exit(2)
+
+
+def _say(text: str) -> None:
+    line = " ".join(text.splitlines())
+    sys.stderr.write(f"ackdoctor: {line}\n".encode("utf-8", "backslashreplace").decode("utf-8"))

@@ -1,0 +1,41 @@
+"""The commands, each in a module of its own; what they do is imported when they run."""
+
+from typing import Annotated
+
+import typer
+
+from ackdoctor import __version__
+from ackdoctor.cli.explain import explain
+from ackdoctor.cli.lint import lint
+from ackdoctor.cli.rules import rules
+
+__all__ = ["app"]
+
+# No rich in help and errors: importing it would cost a third of a whole run on one file.
+app = typer.Typer(
+    help="Finds where and why Storm-style topologies break the acking protocol.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(lint)
+app.command()(rules)
+app.command()(explain)
+
+
+def _version(asked: bool) -> None:  # noqa: FBT001 -- the shape of an option's callback
+    if asked:
+        typer.echo(f"ackdoctor {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def start(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Finds where and why Storm-style topologies break the acking protocol."""
+    del version  # answered by its callback

@@ -1,0 +1,112 @@
+"""`ackdoctor lint`: the arguments, as the user may write them."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ackdoctor.config import FORMATS
+
+__all__ = ["lint"]
+
+Paths = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="PATHS", help="Files and folders; - is standard input. Default: ."),
+]
+Rules = list[str] | None
+File = Path | None
+
+
+def lint(
+    *,
+    paths: Paths = None,
+    select: Annotated[
+        Rules, typer.Option(metavar="RULES", help="Only these: codes, names or starts of codes, with commas.")
+    ] = None,
+    ignore: Annotated[Rules, typer.Option(metavar="RULES", help="All but these.")] = None,
+    extend_select: Annotated[Rules, typer.Option(metavar="RULES", help="These too.")] = None,
+    min_severity: Annotated[
+        str | None, typer.Option(metavar="info|warning|error", help="Hide what is less bad.")
+    ] = None,
+    min_confidence: Annotated[
+        str | None, typer.Option(metavar="may|must", help="must: hide what rests on an assumption.")
+    ] = None,
+    output_format: Annotated[
+        str | None, typer.Option(metavar="|".join(FORMATS), help="Default: full.")
+    ] = None,
+    output_file: Annotated[
+        File, typer.Option(metavar="FILE", help="Write there instead of standard output.")
+    ] = None,
+    statistics: Annotated[
+        bool, typer.Option("--statistics", help="Count findings by rule instead of showing them.")
+    ] = False,
+    show_files: Annotated[
+        bool, typer.Option("--show-files", help="List the files looked at instead of findings.")
+    ] = False,
+    exit_zero: Annotated[
+        bool, typer.Option("--exit-zero", help="Exit 0 where findings alone would make it 1.")
+    ] = False,
+    strict_files: Annotated[
+        bool, typer.Option("--strict-files", help="Exit 2 if any file cannot be read, not only a named one.")
+    ] = False,
+    baseline: Annotated[
+        File, typer.Option(metavar="FILE", help="Leave out the findings this file accepts.")
+    ] = None,
+    write_baseline: Annotated[
+        bool, typer.Option("--write-baseline", help="Accept all present findings into the baseline.")
+    ] = False,
+    config: Annotated[
+        File, typer.Option(metavar="FILE", help="Settings from here, not from the nearest file upward.")
+    ] = None,
+    isolated: Annotated[bool, typer.Option("--isolated", help="No settings file at all.")] = False,
+    stdin_filename: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What to call standard input.")
+    ] = None,
+    jobs: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Processes; 0 is one for each core.", show_default=False)
+    ] = 0,
+    no_cache: Annotated[
+        bool, typer.Option("--no-cache", help="Neither read nor write .ackdoctor_cache.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Findings and errors only.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Say which settings and files are used.")
+    ] = False,
+) -> None:
+    """Find broken acking in bolts and spouts.
+
+    Exit code: 0 nothing found; 1 findings; 2 the work could not be done: a wrong argument or setting, no such
+    path, no Python file under it, or a file named here that cannot be read. A file that only a folder leads to
+    and that cannot be read is reported, and changes the exit code with --strict-files.
+    """
+    from ackdoctor.cli.request import Request
+    from ackdoctor.cli.run import run
+
+    request = Request(
+        paths=tuple(paths or ()),
+        select=_split(select),
+        ignore=_split(ignore),
+        extend_select=_split(extend_select),
+        min_severity=min_severity,
+        min_confidence=min_confidence,
+        output_format=output_format,
+        output_file=output_file,
+        statistics=statistics,
+        show_files=show_files,
+        exit_zero=exit_zero,
+        strict_files=strict_files,
+        baseline=baseline,
+        write_baseline=write_baseline,
+        config=config,
+        isolated=isolated,
+        stdin_filename=stdin_filename,
+        jobs=jobs,
+        no_cache=no_cache,
+        quiet=quiet,
+        verbose=verbose,
+    )
+    raise typer.Exit(run(request))
+
+
+def _split(values: list[str] | None) -> tuple[str, ...]:
+    return tuple(part.strip() for value in values or () for part in value.split(",") if part.strip())

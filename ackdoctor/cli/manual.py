@@ -1,0 +1,47 @@
+"""The rulebook as the commands need it; a page that does not parse is left out here and named by `broken`."""
+
+from collections.abc import Mapping, Sequence
+
+from ackdoctor.config import nearest
+from ackdoctor.model.errors import UsageError
+from ackdoctor.reporters.context import Page
+from ackdoctor.rulebook import Rule, find, survey
+
+__all__ = ["broken", "names", "page", "pages"]
+
+
+def names() -> Mapping[str, str]:
+    """Every rule's name by its code."""
+    return {code: rule.name for code, rule in survey()[0].items()}
+
+
+def broken() -> Sequence[str]:
+    """What is wrong with the pages that do not parse."""
+    return [str(error) for error in survey()[1]]
+
+
+def pages() -> Sequence[Page]:
+    """Every rule's page, by code."""
+    return [_page(rule) for rule in survey()[0].values()]
+
+
+def page(wanted: str) -> Page:
+    """The page of a rule, by code or name; UsageError for anything else."""
+    rules = survey()[0]
+    rule = find(rules, wanted)
+    if rule is None:
+        known = [*rules, *(rule.name for rule in rules.values())]
+        raise UsageError(
+            f"no rule is called `{wanted}`{nearest(wanted, known)}; `ackdoctor rules` lists them"
+        )
+    return _page(rule)
+
+
+def _page(rule: Rule) -> Page:
+    return Page(
+        code=rule.code,
+        name=rule.name,
+        summary=rule.summary,
+        severity=rule.severity,
+        markdown=rule.path.read_text(encoding="utf-8"),
+    )

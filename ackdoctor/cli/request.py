@@ -1,0 +1,123 @@
+"""What the user asked of one lint run, and the settings it comes to."""
+
+import os.path
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ackdoctor.config import FORMATS, Settings, find_config, load_settings, nearest
+from ackdoctor.model.errors import UsageError
+from ackdoctor.model.finding import Confidence, Severity
+
+__all__ = ["STDIN", "Request", "check_selectors", "settings_of"]
+
+STDIN = "-"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """The arguments of `ackdoctor lint`, as given; None and () mean not given."""
+
+    paths: tuple[str, ...] = ()
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    extend_select: tuple[str, ...] = ()
+    min_severity: str | None = None
+    min_confidence: str | None = None
+    output_format: str | None = None
+    output_file: Path | None = None
+    statistics: bool = False
+    show_files: bool = False
+    exit_zero: bool = False
+    strict_files: bool = False
+    baseline: Path | None = None
+    write_baseline: bool = False
+    config: Path | None = None
+    isolated: bool = False
+    stdin_filename: str | None = None
+    jobs: int = 0
+    no_cache: bool = False
+    quiet: bool = False
+    verbose: bool = False
+
+    def __post_init__(self) -> None:
+        """UsageError for arguments that exclude each other."""
+        if self.config is not None and self.isolated:
+            raise UsageError("--config and --isolated exclude each other")
+        if self.quiet and self.verbose:
+            raise UsageError("--quiet and --verbose exclude each other")
+        if self.statistics and self.show_files:
+            raise UsageError("--statistics and --show-files exclude each other")
+        if STDIN in self.paths and len(self.paths) > 1:
+            raise UsageError("- (standard input) stands alone, without other paths")
+        if self.stdin_filename is not None and self.paths != (STDIN,):
+            raise UsageError("--stdin-filename needs - (standard input) as the path")
+
+
+def settings_of(request: Request) -> Settings:
+    """The settings file that governs the paths, with the command line on top.
+
+    `--select` starts afresh: what the file selects or ignores counts no longer.
+    """
+    settings = _from_file(request)
+    changes: dict[str, Any] = {}
+    if request.select:
+        changes |= {"select": request.select, "extend_select": (), "ignore": ()}
+    if request.extend_select:
+        changes["extend_select"] = (
+            *changes.get("extend_select", settings.extend_select),
+            *request.extend_select,
+        )
+    if request.ignore:
+        changes["ignore"] = (*changes.get("ignore", settings.ignore), *request.ignore)
+    if request.min_severity is not None:
+        words = {severity.word: severity for severity in Severity}
+        changes["min_severity"] = _word("--min-severity", request.min_severity, words)
+    if request.min_confidence is not None:
+        levels = {confidence.word: confidence for confidence in Confidence}
+        changes["min_confidence"] = _word("--min-confidence", request.min_confidence, levels)
+    if request.output_format is not None:
+        formats = {word: word for word in FORMATS}
+        changes["output_format"] = _word("--output-format", request.output_format, formats)
+    if request.baseline is not None:
+        changes["baseline"] = request.baseline.absolute()
+    if request.strict_files:
+        changes["fatal_unreadable"] = True
+    settings = replace(settings, **changes)
+    if request.write_baseline and settings.baseline is None:
+        raise UsageError("--write-baseline needs --baseline FILE, or `baseline` in the settings")
+    return settings
+
+
+def _from_file(request: Request) -> Settings:
+    here = Path.cwd()
+    if request.isolated:
+        return Settings(directory=here)
+    path = request.config or find_config(_start(request))
+    return load_settings(path) if path is not None else Settings(directory=here)
+
+
+def _start(request: Request) -> Path:
+    """The folder that all named paths share; there the search for settings begins."""
+    names = [request.stdin_filename or "."] if STDIN in request.paths else list(request.paths or ["."])
+    paths = [Path(name).resolve() for name in names]
+    folders = [path if path.is_dir() else path.parent for path in paths]
+    try:
+        return Path(os.path.commonpath(folders))
+    except ValueError:  # different drives
+        return Path.cwd()
+
+
+def _word(option: str, given: str, words: Mapping[str, object]) -> object:
+    if given not in words:
+        raise UsageError(f"{option} must be one of {', '.join(words)}, not {given!r}{nearest(given, words)}")
+    return words[given]
+
+
+def check_selectors(settings: Settings, names: Mapping[str, str]) -> None:
+    """UsageError for a selector that fits no rule; `names` maps every code to its name."""
+    for selector in settings.selectors():
+        if not any(code.startswith(selector) or selector == name for code, name in names.items()):
+            known = [*names, *names.values()]
+            raise UsageError(f"no rule is called `{selector}`{nearest(selector, known)}")

@@ -1,0 +1,58 @@
+"""`ackdoctor rules`: what can be found."""
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ackdoctor.cli.streams import COLOURED, chatter, palette_for, tolerant, until_reader_leaves
+from ackdoctor.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from ackdoctor.reporters.context import Page
+
+__all__ = ["rules"]
+
+
+def rules(
+    output_format: Annotated[str, typer.Option(metavar="table|json", help="Default: table.")] = "table",
+) -> None:
+    """List the rules."""
+    from ackdoctor.cli.manual import broken, pages
+
+    forms = {"table": _as_table, "json": _as_json}
+    if output_format not in forms:
+        raise UsageError(f"--output-format must be one of {', '.join(forms)}, not {output_format!r}")
+    tolerant(sys.stdout)
+    with until_reader_leaves():
+        forms[output_format](pages())
+    for trouble in broken():
+        chatter(trouble)
+    if broken():
+        raise typer.Exit(2)
+
+
+def _as_table(found: Sequence["Page"]) -> None:
+    rows = [(page.code, page.name, page.severity.word, page.summary) for page in found]
+    if palette_for(sys.stdout) is COLOURED:
+        from rich import box
+        from rich.console import Console
+        from rich.table import Table
+
+        table = Table("code", "name", "severity", "what it finds", box=box.SIMPLE_HEAD, pad_edge=False)
+        for row in rows:
+            table.add_row(*row)
+        Console(highlight=False).print(table)
+        return
+    name_width = max((len(name) for _, name, _, _ in rows), default=0)
+    sys.stdout.writelines(f"{row[0]}  {row[1]:{name_width}}  {row[2]:7}  {row[3]}\n" for row in rows)
+
+
+def _as_json(found: Sequence["Page"]) -> None:
+    import json
+
+    rows = [
+        {"code": p.code, "name": p.name, "severity": p.severity.word, "summary": p.summary} for p in found
+    ]
+    sys.stdout.write(json.dumps(rows, indent=2) + "\n")

@@ -1,0 +1,169 @@
+"""One lint run from request to exit code: settings, engine, triage, reporters."""
+
+import os
+import sys
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TextIO
+
+from ackdoctor.cli.progress import Progress
+from ackdoctor.cli.request import STDIN, Request, check_selectors, settings_of
+from ackdoctor.cli.streams import chatter, glyphs_for, palette_for, tolerant, until_reader_leaves
+from ackdoctor.config import Settings
+from ackdoctor.engine import baseline as baselines
+from ackdoctor.engine.analyze import lint
+from ackdoctor.engine.triage import triage
+from ackdoctor.model.errors import UsageError
+from ackdoctor.model.finding import Report
+from ackdoctor.reporters import Context, reporter
+from ackdoctor.reporters.context import PLAIN, Sources
+
+__all__ = ["exit_code", "run"]
+
+_CACHE = ".ackdoctor_cache"
+_FOR_PEOPLE = {"full", "concise"}
+
+
+def run(request: Request) -> int:
+    """Everything a lint run does; the result is the exit code."""
+    settings = settings_of(request)
+    root = Path.cwd()
+    names = _names(settings)
+    check_selectors(settings, names)
+    baseline = None
+    if settings.baseline is not None and not (request.write_baseline and not settings.baseline.exists()):
+        baseline = baselines.read(settings.baseline)
+    given = _standard_input(request)
+    report = _lint(request, settings, root, given)
+    if not report.files and not report.unreadable:
+        raise UsageError(f"no Python file under {', '.join(request.paths or ('.',))}")
+    shown = triage(report, settings, baseline, root=root, names=names)
+    _complain(shown)
+    if request.write_baseline and settings.baseline is not None:
+        present = triage(report, settings, None, root=root, names=names)
+        _accept(settings.baseline, present=present, change=shown, root=root)
+        shown = replace(shown, findings=())
+    else:
+        if not request.quiet:
+            _tell(shown, request, settings)
+        _show(shown, request, settings, Sources(root=root, given=dict([given]) if given else {}))
+    code = exit_code(shown, settings, named=request.paths, root=root)
+    return 0 if request.exit_zero and code == 1 else code
+
+
+def exit_code(report: Report, settings: Settings, *, named: Collection[str], root: Path) -> int:
+    """2 where a named file, or under strict settings any file, could not be read; else 1 where there are findings."""
+    named_paths = {os.path.realpath(path) for path in named}
+    fatal = settings.fatal_unreadable or STDIN in named
+    if any(fatal or os.path.realpath(root / unread.path) in named_paths for unread in report.unreadable):
+        return 2
+    return 1 if report.findings else 0
+
+
+def _names(settings: Settings) -> Mapping[str, str]:
+    """The rules' codes and names, where somebody needs them: reading the rulebook is not free."""
+    if not settings.selectors() and settings.baseline is None:
+        return {}
+    from ackdoctor.cli.manual import names
+
+    return names()
+
+
+def _standard_input(request: Request) -> tuple[str, bytes] | None:
+    if STDIN not in request.paths:
+        return None
+    return request.stdin_filename or "<stdin>", sys.stdin.buffer.read()
+
+
+def _lint(request: Request, settings: Settings, root: Path, given: tuple[str, bytes] | None) -> Report:
+    paths = [] if given else [Path(path) for path in request.paths or (".",)]
+    cache = None if request.no_cache else (settings.directory or root) / _CACHE
+    progress = Progress(sys.stderr) if sys.stderr.isatty() and not request.quiet else None
+    try:
+        return lint(
+            paths,
+            settings,
+            root=root,
+            stdin=given,
+            jobs=request.jobs or _cores(),
+            cache=cache,
+            progress=progress.show if progress else None,
+        )
+    finally:
+        if progress:
+            progress.clear()
+
+
+def _cores() -> int:
+    """The cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _accept(file: Path, *, present: Report, change: Report, root: Path) -> None:
+    """Write all present findings into the baseline, and say what that changes."""
+    baselines.write(file, present.findings, root=root)
+    counts = (
+        f"{len(present.findings)} accepted, {len(change.findings)} of them new, {len(change.fixed)} fixed"
+    )
+    chatter(f"{file.name}: {counts}")
+
+
+def _tell(report: Report, request: Request, settings: Settings) -> None:
+    """What the user should know beside the findings."""
+    if request.verbose:
+        chatter(f"settings: {settings.source or 'none'}")
+        chatter(f"{len(report.files)} files, {report.components} components")
+    for note in report.notes:
+        chatter(note)
+    for entry in report.fixed:
+        chatter(f"baseline: no longer occurs: {entry}")
+    if report.fixed:
+        chatter("baseline: drop these entries with --write-baseline")
+
+
+def _complain(report: Report) -> None:
+    """Files that could not be read: never silent, whatever the format."""
+    for unread in report.unreadable:
+        where = f"{unread.path}:{unread.line}:{unread.column}" if unread.line else unread.path
+        chatter(f"{where}: {unread.reason}", prefix="")
+
+
+def _show(report: Report, request: Request, settings: Settings, sources: Sources) -> None:
+    from ackdoctor.cli.manual import pages
+
+    form = settings.output_format
+    people = form in _FOR_PEOPLE
+    if request.show_files:
+        form = "files"
+    elif request.statistics:
+        if not people and form != "json":
+            raise UsageError(f"--statistics comes as full, concise or json, not as {form}")
+        form = "statistics" if people else "statistics-json"
+    with until_reader_leaves(), _destination(request.output_file) as stream:
+        context = Context(
+            sources=sources,
+            palette=palette_for(stream) if people else PLAIN,
+            glyphs=glyphs_for(stream),
+            pages=pages,
+        )
+        reporter(form)(report, stream, context)
+        if people and not request.quiet and not request.show_files:
+            reporter("footer")(report, stream, context)
+
+
+@contextmanager
+def _destination(file: Path | None) -> Iterator[TextIO]:
+    """Standard output, or the file; UsageError where the file cannot be written."""
+    if file is None:
+        yield tolerant(sys.stdout)
+        return
+    try:
+        stream = file.open("w", encoding="utf-8", errors="backslashreplace", newline="\n")
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be written: {error.strerror}") from error
+    with stream:
+        yield stream

@@ -1,0 +1,53 @@
+"""What the terminal, or whatever stands at the other end, can show."""
+
+import io
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+from ackdoctor.reporters.context import ASCII, COLOURED, PLAIN, UNICODE, Glyphs, Palette, printable
+
+__all__ = ["COLOURED", "chatter", "glyphs_for", "palette_for", "tolerant", "until_reader_leaves"]
+
+
+def palette_for(stream: TextIO) -> Palette:
+    """Colours on a terminal; NO_COLOR and FORCE_COLOR decide before that."""
+    if os.environ.get("NO_COLOR"):
+        return PLAIN
+    if os.environ.get("FORCE_COLOR", "0") not in {"", "0"}:
+        return COLOURED
+    return COLOURED if stream.isatty() and os.environ.get("TERM") != "dumb" else PLAIN
+
+
+def glyphs_for(stream: TextIO) -> Glyphs:
+    """Line-drawing characters where the encoding has them."""
+    try:
+        "╭├╰╶│─⋮·".encode(stream.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return ASCII
+    return UNICODE
+
+
+def tolerant(stream: TextIO) -> TextIO:
+    """The stream, made to escape what its encoding cannot carry: a file's name may hold any byte."""
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(errors="backslashreplace")
+    return stream
+
+
+def chatter(text: str, *, prefix: str = "ackdoctor: ") -> None:
+    """One line for people on standard error."""
+    tolerant(sys.stderr).write(f"{prefix}{printable(text)}\n")
+
+
+@contextmanager
+def until_reader_leaves() -> Iterator[None]:
+    """Writes to standard output until nobody reads it any more (`| head`); that is no error."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python would complain once more while shutting down, so the rest goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
