@@ -13,23 +13,22 @@ __all__ = ["check"]
 
 
 def check(diagnosis: Diagnosis) -> Iterator[Finding]:
-    """One finding for each second ack (or second fail) that the code itself makes."""
+    """One finding for each second ack that the code itself makes."""
     if diagnosis.component.auto_ack:
         return
     for repeat in repeats(diagnosis):
         second = repeat.second
-        if repeat.automatic or repeat.same_site or second.breach not in (Breach.DOUBLE_ACK, Breach.DOUBLE_FAIL):
+        if repeat.automatic or repeat.same_site or second.breach is not Breach.DOUBLE_ACK:
             continue
-        verb = "acked" if second.breach is Breach.DOUBLE_ACK else "failed"
         site = breach_site(second.trail, repeat.token)
         where = f" (first on line {repeat.first.step.span.line})" if repeat.first is not None else ""
         yield diagnosis.finding(
             at=(site.function, site.step.span),
-            message=f"`{repeat.token.name}` is {verb} a second time on this path",
+            message=f"`{repeat.token.name}` is acked a second time on this path",
             misuse=Misuse.TWICE,
             trail=second.trail,
             token=repeat.token,
-            last=f"{verb} again",
+            last="acked again",
             flow=repeat.flow,
-            help=f"return after the first completion{where}, or complete `{repeat.token.name}` in one place only",
+            help=f"return after the first ack{where}, or ack `{repeat.token.name}` in one place only",
         )

@@ -56,8 +56,10 @@ def _repeated(diagnosis: Diagnosis, flow: Flow, done: Completed) -> Trail | None
     token = done.token
     if token is None:
         return None
-    if done.deferral is not None or token.kind is not TokenKind.INPUT:
-        return done.trail if _auto_acked_before(diagnosis, done, token) else None
+    if done.deferral is not None or token.kind is TokenKind.ELEMENT:
+        return done.trail
+    if token.kind is TokenKind.STORED:
+        return done.trail if done.breach is not None else None
     for _, end in diagnosis.sightings(Completed, EntryKind.DATA, EntryKind.BATCH):
         if end.op is Op.AUTO_ACK and end.token == token and end.breach is not None and end.function is flow.function:
             if any(visit.step is done.step for visit in completions(end.trail, token)):
@@ -65,11 +67,3 @@ def _repeated(diagnosis: Diagnosis, flow: Flow, done: Completed) -> Trail | None
     ends = [s for s in flow.sightings if isinstance(s, Ended) and s.deferral is None]
     passes = [s for s in ends if any(station.visit.step is done.step for station in stations(s.trail))]
     return done.trail if not passes else None
-
-
-def _auto_acked_before(diagnosis: Diagnosis, done: Completed, token: Token) -> bool:
-    """Deferred code and later handlers find a tuple that the framework has already acked."""
-    if token.kind is TokenKind.ELEMENT and done.deferral is None:
-        return True
-    del diagnosis
-    return done.breach is not None

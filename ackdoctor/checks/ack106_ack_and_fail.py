@@ -16,6 +16,7 @@ __all__ = ["check"]
 _MIXED = {
     Breach.ACK_AFTER_FAIL: ("failed", "acked"),
     Breach.FAIL_AFTER_ACK: ("acked", "failed"),
+    Breach.DOUBLE_FAIL: ("failed", "failed"),
 }
 
 
@@ -25,7 +26,7 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
     for repeat in repeats(diagnosis):
         if repeat.second.op is Op.AUTO_FAIL:
             yield from _auto_failed(diagnosis, repeat, told)
-        elif not repeat.automatic and repeat.second.breach in _MIXED and not diagnosis.component.auto_ack:
+        elif not repeat.automatic and not repeat.same_site and repeat.second.breach in _MIXED and not diagnosis.component.auto_ack:
             yield _by_hand(diagnosis, repeat)
 
 
@@ -42,7 +43,7 @@ def _by_hand(diagnosis: Diagnosis, repeat: Repeat) -> Finding:
         token=token,
         last=f"{then} as well",
         flow=repeat.flow,
-        help=f"leave the handler after the first completion, so that `{token.name}` is only {first} or only {then}",
+        help=f"leave the handler after the first completion, so that `{token.name}` is completed once",
     )
 
 

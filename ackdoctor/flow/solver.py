@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ackdoctor.flow.calls import Done, Enter, resolve_call
 from ackdoctor.flow.context import Context
-from ackdoctor.flow.lattice import Coll, State, Value
+from ackdoctor.flow.lattice import Coll, State, Token, Value
 from ackdoctor.flow.trail import Trail
 from ackdoctor.flow.typestate import WayOn, assign, ways_on
 from ackdoctor.model.cfg import ENTRY, EXIT, RAISED, Attr, Call, Compare, EdgeKind, Expr, IsType, Item, Mix, Not
@@ -84,7 +84,7 @@ class Solver:
         while paths:
             trail = paths.popleft()
             if trail.index in (EXIT, RAISED):
-                leaving = _leave(trail)
+                leaving = _leave(trail, context.subject)
                 key = _exit_key(leaving, outermost=outermost)
                 if key not in seen_exits:
                     seen_exits.add(key)
@@ -148,7 +148,8 @@ class Solver:
         """An exception that escapes the handler itself matters only once something was completed."""
         if target != RAISED or self._depth > 1:
             return True
-        return any(held.stage in (Stage.ACKED, Stage.FAILED) for held in state.tokens.values())
+        earlier = (memory.rest for memory in state.loops.values() if memory.rest is not None)
+        return any(held.stage in (Stage.ACKED, Stage.FAILED) for held in (*state.tokens.values(), *earlier))
 
     def _through(self, trail: Trail, op: Call, enter: Enter) -> Iterator[tuple[WayOn, Trail | None]]:
         before = trail.state
@@ -192,14 +193,18 @@ def _exit_key(leaving: Leaving, *, outermost: bool) -> object:
     return (leaving.raised, leaving.state.key(), leaving.value, where)
 
 
-def _leave(trail: Trail) -> Leaving:
+def _leave(trail: Trail, subject: Token | None) -> Leaving:
     raised = trail.index == RAISED
     state = trail.state
-    value = state.env.get("%return")
     produced = state.env.get("%yield")
-    if isinstance(produced, Coll):
-        value = produced
-    return Leaving(raised, State(tokens=state.tokens, fields=state.fields, caught=state.caught, raising=state.raising), value, trail)
+    value = produced if isinstance(produced, Coll) else state.env.get("%return")
+    tokens = state.tokens
+    if raised and subject is not None:
+        for memory in state.loops.values():
+            if memory.rest is not None and memory.rest.stage in (Stage.ACKED, Stage.FAILED):
+                tokens = {**tokens, subject: memory.rest}  # the batch has completed elements
+    after = State(tokens=tokens, fields=state.fields, caught=state.caught, raising=state.raising)
+    return Leaving(raised, after, value, trail)
 
 
 def _merge_points(function: Function) -> frozenset[int]:

@@ -1,0 +1,136 @@
+"""ACK107: the tuple is acked while its work can still fail."""
+
+from collections.abc import Iterator
+
+from ackdoctor.checks.diagnosis import Diagnosis
+from ackdoctor.checks.shape import derived_names, mentions_any
+from ackdoctor.flow.known import THREADS
+from ackdoctor.flow.lattice import Tick, Token, TokenKind
+from ackdoctor.flow.sighting import Completed, Ended, Flow
+from ackdoctor.flow.trail import Trail, stations
+from ackdoctor.flow.witness import callee, completions
+from ackdoctor.model.cfg import Attr, Call, Expr, Global, Name, Step, Way
+from ackdoctor.model.dialect import EntryKind, Misuse
+from ackdoctor.model.finding import Confidence, Finding, Severity
+from ackdoctor.model.protocol import Op
+
+__all__ = ["check"]
+
+_STARTS = THREADS | {"create_task", "ensure_future", "run_async", "defer"} - {"add_done_callback"}
+_WAITS = frozenset(
+    "join result exception wait gather as_completed get run run_until_complete shutdown wait_for done __exit__".split()
+)
+
+
+def check(diagnosis: Diagnosis) -> Iterator[Finding]:
+    """One finding for each ack that does not wait for work started, or that a finally gives while raising."""
+    if diagnosis.component.auto_ack:
+        return
+    told: set[tuple[object, int]] = set()
+    for flow, done in diagnosis.sightings(Completed, EntryKind.DATA, EntryKind.BATCH):
+        if done.op is not Op.ACK or done.token is None or done.tick is Tick.YES or done.deferral is not None:
+            continue
+        if done.token.kind is TokenKind.STORED or (id(done.function), done.step.span.line) in told:
+            continue
+        started = _started(flow, done)
+        if started is not None:
+            told.add((id(done.function), done.step.span.line))
+            yield _too_early(diagnosis, flow, done, started)
+    for flow, ended in diagnosis.sightings(Ended, EntryKind.DATA, EntryKind.BATCH):
+        done_at = _in_finally(diagnosis, ended)
+        if done_at is not None and (id(done_at.function), done_at.step.span.line) not in told:
+            told.add((id(done_at.function), done_at.step.span.line))
+            yield _while_raising(diagnosis, flow, ended, done_at)
+
+
+# ---- work that still runs ----
+
+
+def _started(flow: Flow, done: Completed) -> Step | None:
+    """The last step on the way to the ack that started work with the tuple's data, if nothing waited for it."""
+    started: Step | None = None
+    for visit, after, _ in stations(done.trail):
+        if after is None or not isinstance(visit.step.op, Call):
+            continue
+        call = visit.step.op
+        name = _last_name(call.func)
+        if name in _WAITS:
+            started = None
+        elif name in _STARTS and not _scoped(call.func) and _about_tuple(flow, visit, call):
+            started = visit.step
+    return started
+
+
+def _last_name(func: Expr) -> str:
+    match func:
+        case Attr(name=name) | Global(id=name) | Name(id=name):
+            return name
+        case _:
+            return ""
+
+
+def _scoped(func: Expr) -> bool:
+    """Whether the runner is a local one: a `with` block around it waits at its end."""
+    return isinstance(func, Attr) and isinstance(func.obj, Name) and func.obj.id not in ("self", "loop")
+
+
+def _about_tuple(flow: Flow, visit: Trail, call: Call) -> bool:
+    names = [param.name for param in visit.function.params]
+    if visit.function is flow.function and flow.entry is not None and flow.entry.subject is not None:
+        given = frozenset(names[flow.entry.subject + 1 : flow.entry.subject + 2])
+    else:
+        given = frozenset(names[1:])
+    derived = derived_names(visit.function, given)
+    return any(mentions_any(arg.value, derived) for arg in call.args)
+
+
+def _too_early(diagnosis: Diagnosis, flow: Flow, done: Completed, started: Step) -> Finding:
+    assert done.token is not None  # noqa: S101  # the caller looked
+    assert isinstance(started.op, Call)  # noqa: S101
+    work = callee(started.op.func)
+    return diagnosis.finding(
+        at=(done.function, done.step.span),
+        message=f"`{done.token.name}` is acked while the work that {work} started on line {started.span.line} still runs",
+        misuse=Misuse.EARLY,
+        trail=done.trail,
+        token=done.token,
+        last="acked, nothing waited for the work",
+        flow=flow,
+        severity=_severity(diagnosis),
+        help="wait for the result first, or keep tuple and future together and complete them at a later tick",
+    )
+
+
+# ---- an ack in finally ----
+
+
+def _in_finally(diagnosis: Diagnosis, ended: Ended) -> Trail | None:
+    """The ack in a finally block through which an exception leaves, where the framework does not fail the tuple."""
+    if ended.raised is None or diagnosis.component.auto_fail is not False or ended.deferral is not None:
+        return None
+    token: Token | None = ended.token
+    if token is None:
+        return None
+    acked = [visit for visit in completions(ended.trail, token) if ended.state.tokens[token].stage.value == "acked"]
+    last = acked[-1] if acked else None
+    return last if last is not None and last.step.way is Way.RAISE else None
+
+
+def _while_raising(diagnosis: Diagnosis, flow: Flow, ended: Ended, done: Trail) -> Finding:
+    name = ended.token.name if ended.token is not None else "the tuple"
+    return diagnosis.finding(
+        at=(done.function, done.step.span),
+        message=f"`finally` acks `{name}` although an exception is on its way out",
+        misuse=Misuse.EARLY,
+        trail=ended.trail,
+        token=ended.token,
+        last="the exception leaves, the ack is out",
+        flow=flow,
+        severity=_severity(diagnosis),
+        confidence=Confidence.MUST,
+        help="put the ack behind the `try`, where it is reached only when the work was done",
+    )
+
+
+def _severity(diagnosis: Diagnosis) -> Severity:
+    return Severity.WARNING if diagnosis.discipline.advisory else Severity.ERROR

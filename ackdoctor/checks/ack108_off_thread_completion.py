@@ -1,0 +1,58 @@
+"""ACK108: ack, fail or emit on another thread than the framework's, where the dialect does not allow it."""
+
+from collections.abc import Iterator
+
+from ackdoctor.checks.diagnosis import Diagnosis
+from ackdoctor.flow.sighting import Anchors, Completed, Deferral, Emitted, Flow
+from ackdoctor.model.dialect import Anchoring, Misuse
+from ackdoctor.model.finding import Finding
+from ackdoctor.model.protocol import Op
+
+__all__ = ["check"]
+
+_WORDS = {Op.ACK: "acks", Op.FAIL: "fails"}
+
+
+def check(diagnosis: Diagnosis) -> Iterator[Finding]:
+    """One finding for each framework call in code that the component itself starts on another thread."""
+    if Misuse.OFF_THREAD not in diagnosis.discipline.prices:
+        return
+    told: set[int] = set()
+    for flow, sighting, deferral in _off_thread(diagnosis):
+        if id(sighting.step) in told:
+            continue
+        told.add(id(sighting.step))
+        verb = _WORDS[sighting.op] if isinstance(sighting, Completed) else "emits"
+        yield diagnosis.finding(
+            at=(sighting.function, sighting.step.span),
+            message=f"this {verb} on a thread that `{deferral.runner}` started on line {deferral.step.span.line}",
+            misuse=Misuse.OFF_THREAD,
+            trail=sighting.trail,
+            token=sighting.token if isinstance(sighting, Completed) else None,
+            last=f"{verb} off the framework's thread",
+            flow=flow,
+            help=_help(diagnosis, sighting),
+        )
+
+
+def _off_thread(diagnosis: Diagnosis) -> Iterator[tuple[Flow, Completed | Emitted, Deferral]]:
+    locked = diagnosis.discipline.thread_safe
+    for flow, done in diagnosis.sightings(Completed):
+        if done.deferral is not None and done.deferral.thread and done.op in _WORDS and not locked:
+            yield flow, done, done.deferral
+    for flow, emit in diagnosis.sightings(Emitted):
+        if emit.deferral is None or not emit.deferral.thread:
+            continue
+        if not locked or _guesses(diagnosis, emit):
+            yield flow, emit, emit.deferral
+
+
+def _guesses(diagnosis: Diagnosis, emit: Emitted) -> bool:
+    """Whether the framework anchors the emit to the tuple that its own thread is at in that moment."""
+    return emit.anchors is Anchors.DEFAULT and diagnosis.discipline.anchoring is Anchoring.CURRENT
+
+
+def _help(diagnosis: Diagnosis, sighting: Completed | Emitted) -> str:
+    if diagnosis.discipline.thread_safe and isinstance(sighting, Emitted):
+        return "name the anchors, or put the result into a queue and emit it at a later tick"
+    return "put the result into a queue and complete the tuple at a later tick, on the framework's thread"

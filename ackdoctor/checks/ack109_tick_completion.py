@@ -1,0 +1,256 @@
+"""ACK109: a tick is completed where the framework does it, left over where the bolt must, or taken for data."""
+
+from collections.abc import Iterator
+
+from ackdoctor.checks.diagnosis import Diagnosis
+from ackdoctor.checks.shape import derived_names, mentions_any
+from ackdoctor.flow.lattice import Tick, mentions
+from ackdoctor.flow.sighting import Completed, Ended, Flow
+from ackdoctor.flow.witness import leaving_step
+from ackdoctor.model.cfg import Attr, Bind, Call, Expr, Literal, Name, Return, Test, Unpack
+from ackdoctor.model.component import Function
+from ackdoctor.model.dialect import Entry, EntryKind, Kind, Misuse, TickDuty
+from ackdoctor.model.finding import Finding, Severity
+from ackdoctor.model.protocol import Op
+
+__all__ = ["check"]
+
+_BY_HAND = {Op.ACK: "acked", Op.FAIL: "failed"}
+
+
+def check(diagnosis: Diagnosis) -> Iterator[Finding]:
+    """Everything that can go wrong with a tick in a bolt."""
+    if not diagnosis.is_bolt:
+        return
+    yield from _completed_twice(diagnosis)
+    for flow in diagnosis.flows:
+        yield from _forgotten(diagnosis, flow)
+    yield from _nobody_takes_them(diagnosis)
+    yield from _taken_over(diagnosis)
+    yield from _taken_for_data(diagnosis)
+
+
+# ---- completed by hand where the framework does it ----
+
+
+def _completed_twice(diagnosis: Diagnosis) -> Iterator[Finding]:
+    duty, auto = diagnosis.discipline.tick, diagnosis.component.auto_ack
+    if duty is TickDuty.AUTO and not auto:
+        return
+    if duty not in (TickDuty.AUTO, TickDuty.FRAMEWORK, TickDuty.FORBIDDEN):
+        return
+    told: set[int] = set()
+    for flow, done in diagnosis.sightings(Completed, EntryKind.TICK, EntryKind.DATA):
+        if done.op in _BY_HAND and done.tick is Tick.YES and id(done.step) not in told:
+            told.add(id(done.step))
+            yield _twice(diagnosis, done.function, done, flow)
+    if duty is TickDuty.FRAMEWORK:
+        yield from _in_owned_method(diagnosis)
+
+
+def _twice(diagnosis: Diagnosis, function: Function, done: Completed, flow: Flow) -> Finding:
+    verb = _BY_HAND[done.op]
+    who = "nobody completes ticks" if diagnosis.discipline.tick is TickDuty.FORBIDDEN else "the framework acks it"
+    return diagnosis.finding(
+        at=(function, done.step.span),
+        message=f"the tick is {verb} by hand, and {who}",
+        misuse=Misuse.TICK_TWICE,
+        trail=done.trail,
+        token=done.token,
+        last=f"tick {verb}",
+        flow=flow,
+        help="remove this call",
+    )
+
+
+def _in_owned_method(diagnosis: Diagnosis) -> Iterator[Finding]:
+    """An override of the framework's own tick method that acks what the framework has acked already."""
+    method = diagnosis.component.method("process_tick")
+    if method is None or len(method.params) < 2 or not _calls_super(method):
+        return
+    tick = Name(method.params[1].name)
+    for step in method.cfg.steps:
+        if isinstance(step.op, Call) and step.op.args and step.op.args[0].value == tick:
+            verb = diagnosis.verb(method, step.op)
+            if verb is not None and verb.kind.value in ("ack", "fail"):
+                yield diagnosis.finding(
+                    at=(method, step.span),
+                    message=f"the tick is {verb.kind.value}ed by hand, and the framework acks it",
+                    misuse=Misuse.TICK_TWICE,
+                    last="tick completed again",
+                    help="remove this call",
+                )
+
+
+# ---- never completed where the bolt must ----
+
+
+def _forgotten(diagnosis: Diagnosis, flow: Flow) -> Iterator[Finding]:
+    if flow.entry is None or flow.entry.kind not in (EntryKind.TICK, EntryKind.DATA) or flow.wrapped:
+        return
+    left = [s for s in flow.sightings if isinstance(s, Ended) and s.breach is not None and _is_tick(s)]
+    if not left or flow.function.docstring_only:
+        return
+    token = left[0].token
+    assert token is not None  # noqa: S101  # _is_tick looked
+    done = [s for s in flow.sightings if isinstance(s, Completed) and s.token == token and s.op in _BY_HAND]
+    finished = [
+        s for s in flow.sightings if isinstance(s, Ended) and s.breach is None and s.raised is None and _is_tick(s)
+    ]
+    if flow.entry.kind is EntryKind.DATA and not any(s for s in flow.sightings if isinstance(s, Completed)):
+        return  # nothing is completed at all: missing-ack says so
+    whole = flow.entry.kind is EntryKind.TICK and not done and not finished
+    completing = frozenset({id(flow.function), *(id(s.function) for s in done)})
+    told: set[object] = set()
+    for ended in left[:1] if whole else left:
+        where = (flow.function, flow.function.head) if whole else leaving_step(ended.trail, completing, token)
+        if where[1] in told:
+            continue
+        told.add(where[1])
+        yield diagnosis.finding(
+            at=where,
+            message=f"the tick leaves {diagnosis.component.name}.{flow.function.name} without an ack",
+            misuse=Misuse.TICK_NEVER,
+            trail=ended.trail,
+            token=token,
+            last="returns to the framework",
+            flow=flow,
+            help=f"ack `{token.name}`: with acks by hand, ticks are yours to ack too",
+        )
+
+
+def _is_tick(ended: Ended) -> bool:
+    if ended.token is None or ended.token not in ended.state.tokens:
+        return False
+    return ended.state.tokens[ended.token].tick is Tick.YES
+
+
+def _nobody_takes_them(diagnosis: Diagnosis) -> Iterator[Finding]:
+    """Ticks are switched on in the class, acks are by hand, and the inherited process_tick does nothing."""
+    component = diagnosis.component
+    entry = next((e for e in diagnosis.role.entries if e.kind is EntryKind.TICK), None)
+    if entry is None or entry.subject is None or component.opaque or component.heirs:
+        return
+    if diagnosis.discipline.tick is not TickDuty.AUTO or component.auto_ack is not False:
+        return
+    if component.method(entry.method) is None and _ticks_on(diagnosis):
+        yield diagnosis.finding(
+            at=(_somewhere(diagnosis), component.cls.head),
+            message=f"{component.name} asks for ticks and acks by hand, but has no {entry.method} to ack them",
+            misuse=Misuse.TICK_NEVER,
+            last="ticks arrive and stay",
+            handler=entry.method,
+            help=f"override {entry.method} and ack the tick there",
+        )
+
+
+def _somewhere(diagnosis: Diagnosis) -> Function:
+    """A function of the component's own file, to stand for the file."""
+    return diagnosis.program.units[diagnosis.component.cls.path].body
+
+
+def _ticks_on(diagnosis: Diagnosis) -> bool:
+    """Whether the class itself switches ticks on."""
+    settings = diagnosis.dialect.tick_settings
+    attribute = diagnosis.role.config_attribute or "config"
+    value = diagnosis.component.attribute(attribute)
+    if value is not None and any(mentions(value, Literal(word)) for word in settings):
+        return True
+    for function in diagnosis.functions():
+        if function.name != "getComponentConfiguration":
+            continue
+        for step in function.cfg.steps:
+            match step.op:
+                case Return(value=value) if value is not None:
+                    if any(mentions(value, Literal(word)) for word in settings):
+                        return True
+                case Bind(target=target, value=value):
+                    if any(mentions(e, Literal(word)) for word in settings for e in (target, value)):
+                        return True
+                case _:
+                    pass
+    return False
+
+
+# ---- the framework's own methods ----
+
+
+def _taken_over(diagnosis: Diagnosis) -> Iterator[Finding]:
+    component = diagnosis.component
+    if diagnosis.role.kind is not Kind.BOLT:
+        return
+    for name, damage in diagnosis.role.owned.items():
+        method = component.cls.methods.get(name)
+        if method is None or _calls_super(method) or method.docstring_only:
+            continue
+        yield diagnosis.finding(
+            at=(method, method.head),
+            message=f"{component.name}.{name} replaces the framework's own {name}: {damage}",
+            misuse=None,
+            severity=Severity.WARNING if diagnosis.discipline.advisory else Severity.ERROR,
+            last="replaces the framework's own",
+            help=f"call `super().{name}(...)`, or do this work in another method",
+        )
+
+
+def _calls_super(method: Function) -> bool:
+    """Whether a method calls the one it overrides, by super() or by a base class's name."""
+    for step in method.cfg.steps:
+        if isinstance(step.op, Call) and isinstance(step.op.func, Attr) and step.op.func.name == method.name:
+            own = Name(method.params[0].name) if method.params else None
+            if step.op.func.obj != own:
+                return True
+    return False
+
+
+# ---- ticks taken for data ----
+
+
+def _taken_for_data(diagnosis: Diagnosis) -> Iterator[Finding]:
+    if not diagnosis.discipline.ticks_in_data or not _ticks_on(diagnosis):
+        return
+    for flow in diagnosis.flows:
+        entry = flow.entry
+        if entry is None or entry.kind is not EntryKind.DATA or entry.subject is None:
+            continue
+        if _asks(flow) or not _reads(flow.function, entry):
+            continue
+        yield diagnosis.finding(
+            at=(flow.function, flow.function.head),
+            message=f"{diagnosis.component.name} asks for ticks, and {flow.function.name} reads every tuple as data",
+            misuse=None,
+            severity=Severity.WARNING,
+            flow=flow,
+            last="ticks arrive here too",
+            help="test for the tick first and leave the data alone",
+        )
+
+
+def _asks(flow: Flow) -> bool:
+    """Whether some path has found out that the tuple is a tick."""
+    for sighting in flow.sightings:
+        if isinstance(sighting, Ended) and sighting.token in sighting.state.tokens:
+            if sighting.state.tokens[sighting.token].tick is not Tick.MAYBE:
+                return True
+    return any(
+        isinstance(step.op, Test) and "tick" in repr(step.op.condition).lower() for step in flow.function.cfg.steps
+    )
+
+
+def _reads(function: Function, entry: Entry) -> bool:
+    """Whether the handler looks into the values of its tuple."""
+    names = [param.name for param in function.params][(entry.subject or 0) + 1 :][:1]
+    derived = derived_names(function, frozenset(names))
+
+    def reads(expr: Expr) -> bool:
+        return mentions_any(expr, derived) and expr not in [Name(name) for name in names]
+
+    for step in function.cfg.steps:
+        match step.op:
+            case Bind(value=value) | Unpack(value=value) | Test(condition=value) if reads(value):
+                return True
+            case Call(args=args) if any(reads(arg.value) for arg in args):
+                return True
+            case _:
+                pass
+    return False

@@ -1,0 +1,173 @@
+"""ACK203: data kept from input tuples is emitted at a tick, with only the tick as anchor."""
+
+from collections.abc import Iterator
+
+from ackdoctor.checks.diagnosis import Diagnosis
+from ackdoctor.checks.shape import derived_names, mentions_any
+from ackdoctor.flow.known import CONTAINER_STORES
+from ackdoctor.flow.lattice import Tick
+from ackdoctor.flow.sighting import Anchors, Emitted, Flow
+from ackdoctor.model.cfg import Attr, Bind, Build, Call, Expr, Item, Name, Next, Unpack
+from ackdoctor.model.component import Function
+from ackdoctor.model.dialect import EntryKind, Misuse
+from ackdoctor.model.finding import Finding, Severity
+
+__all__ = ["check"]
+
+_APPENDS = CONTAINER_STORES - {"update", "setdefault"}
+_EMPTIES = frozenset({"clear", "pop", "popleft", "get_nowait", "get"})
+
+
+def check(diagnosis: Diagnosis) -> Iterator[Finding]:
+    """One finding for each emit at a tick of rows that `process` has put aside one by one."""
+    if not diagnosis.is_bolt:
+        return
+    filled = _filled(diagnosis)
+    emptied = _emptied(diagnosis) if filled else frozenset()
+    in_flight = filled & emptied
+    if not in_flight:
+        return
+    told: set[int] = set()
+    for flow, emit in diagnosis.sightings(Emitted, EntryKind.DATA, EntryKind.TICK):
+        at_tick = flow.entry is not None and (flow.entry.kind is EntryKind.TICK or emit.tick is Tick.YES)
+        if not at_tick or id(emit.step) in told or not _bare(emit):
+            continue
+        field = _source(diagnosis, flow, emit, in_flight)
+        if field is None:
+            continue
+        told.add(id(emit.step))
+        yield diagnosis.finding(
+            at=(emit.function, emit.step.span),
+            message=f"rows kept in `self.{field}` are emitted at a tick without the tuples they came from as anchors",
+            misuse=None,
+            trail=emit.trail,
+            token=emit.subject,
+            last="emitted, tied to no input tuple",
+            flow=flow,
+            severity=min(Severity.WARNING, diagnosis.severity(Misuse.UNANCHORED)),
+            help="keep the tuples themselves, emit with them as anchors and ack them afterwards",
+        )
+
+
+def _bare(emit: Emitted) -> bool:
+    if emit.anchors in (Anchors.NONE, Anchors.DEFAULT):
+        return True
+    return emit.anchors is Anchors.EXPLICIT and set(emit.anchored) == {emit.subject}
+
+
+def _filled(diagnosis: Diagnosis) -> frozenset[str]:
+    """The list fields to which a data handler appends what its tuples carry."""
+    found: set[str] = set()
+    for flow in diagnosis.flows:
+        if flow.entry is None or flow.entry.kind is not EntryKind.DATA or flow.entry.subject is None:
+            continue
+        names = [param.name for param in flow.function.params][flow.entry.subject + 1 :][:1]
+        derived = derived_names(flow.function, frozenset(names))
+        for step in flow.function.cfg.steps:
+            match step.op:
+                case Call(func=Attr(obj=Attr() as obj, name=name), args=args) if name in _APPENDS:
+                    field = diagnosis.field(flow.function, obj)
+                    if field and any(mentions_any(arg.value, derived) for arg in args):
+                        found.add(field)
+                case _:
+                    pass
+    return frozenset(found - _sorted_or_cut(diagnosis))
+
+
+def _sorted_or_cut(diagnosis: Diagnosis) -> set[str]:
+    """Fields that a handler ranks or trims are summaries."""
+    found: set[str] = set()
+    for function, _, call in diagnosis.calls():
+        if isinstance(call.func, Attr) and call.func.name in ("sort", "most_common"):
+            field = diagnosis.field(function, call.func.obj)
+            if field:
+                found.add(field)
+    return found
+
+
+def _emptied(diagnosis: Diagnosis) -> frozenset[str]:
+    """The fields that some method other than an initialiser empties."""
+    found: set[str] = set()
+    for function in diagnosis.functions():
+        if function.name in ("__init__", "initialize", "prepare"):
+            continue
+        for step in function.cfg.steps:
+            match step.op:
+                case Bind(target=Attr() as target, value=Build(items=())):
+                    found.add(diagnosis.field(function, target) or "")
+                case Unpack(targets=targets, value=Build(items=items)):
+                    for target, item in zip(targets, items, strict=False):
+                        if isinstance(target, Attr) and isinstance(item, Build) and not item.items:
+                            found.add(diagnosis.field(function, target) or "")
+                case Call(func=Attr(obj=obj, name=name)) if name in _EMPTIES:
+                    found.add(diagnosis.field(function, obj) or "")
+                case _:
+                    pass
+    return frozenset(found - {""})
+
+
+def _source(diagnosis: Diagnosis, flow: Flow, emit: Emitted, fields: frozenset[str]) -> str | None:
+    """The field whose rows an emit sends, one by one or all together."""
+    payload = emit.args.get(emit.verb.subject or "")
+    if payload is None:
+        return None
+    for field in sorted(fields):
+        if _carries(diagnosis, emit.function, payload, field):
+            return field
+        if emit.function is not flow.function and _given(diagnosis, flow.function, field):
+            names = frozenset(param.name for param in emit.function.params[1:])
+            if mentions_any(payload, derived_names(emit.function, names)):
+                return field
+    return None
+
+
+def _given(diagnosis: Diagnosis, function: Function, field: str) -> bool:
+    """Whether a handler hands a field's rows to a helper of its own."""
+    rows = _rows(diagnosis, function, field)
+    return any(
+        isinstance(step.op, Call)
+        and diagnosis.own_method(function, step.op.func) is not None
+        and any(mentions_any(arg.value, rows) or _is(diagnosis, function, arg.value, field) for arg in step.op.args)
+        for step in function.cfg.steps
+    )
+
+
+def _carries(diagnosis: Diagnosis, function: Function, payload: Expr, field: str) -> bool:
+    if mentions_any(payload, _rows(diagnosis, function, field)):
+        return True
+    parts = payload.items if isinstance(payload, Build) else (payload,)
+    return any(_is(diagnosis, function, part, field) for part in parts)
+
+
+def _is(diagnosis: Diagnosis, function: Function, expr: Expr, field: str) -> bool:
+    return isinstance(expr, (Attr, Item)) and diagnosis.field(function, expr) == field
+
+
+def _rows(diagnosis: Diagnosis, function: Function, field: str) -> frozenset[str]:
+    """The locals that hold rows of a field: bound to it, iterated from it or popped off it."""
+    names: set[str] = set()
+    for step in function.cfg.steps:
+        match step.op:
+            case Bind(target=Name(id=name), value=value) if _is(diagnosis, function, value, field):
+                names.add(name)
+            case Unpack(targets=targets, value=Build(items=items)):
+                for target, item in zip(targets, items, strict=False):
+                    if isinstance(target, Name) and _is(diagnosis, function, item, field):
+                        names.add(target.id)
+            case Next(target=Name(id=name), iterable=iterable) if _is(diagnosis, function, iterable, field):
+                names.add(name)
+            case Call(result=result, func=Attr(obj=obj, name=verb)) if verb in _EMPTIES:
+                if _is(diagnosis, function, obj, field):
+                    names.add(result.id)
+            case _:
+                pass
+    return derived_names(function, frozenset(names)) - _summaries(function)
+
+
+def _summaries(function: Function) -> frozenset[str]:
+    """Results of calls that make one value of many rows."""
+    return frozenset(
+        step.op.result.id
+        for step in function.cfg.steps
+        if isinstance(step.op, Call) and getattr(step.op.func, "id", "") in ("sum", "max", "min", "sorted", "Counter")
+    )
