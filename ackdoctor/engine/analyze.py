@@ -1,0 +1,139 @@
+"""One lint run: files in, `Report` out.
+
+    discover -> survey (bytes) -> index (clusters) -> cache, or examine (lower, solve, check) -> select
+
+The report is a function of the files and the settings: not of the order of paths, of the number of jobs, nor
+of what was cached.
+"""
+
+import gc
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from ackdoctor import dialects
+from ackdoctor.config import Settings
+from ackdoctor.engine.cache import Cache, cluster_key, run_key
+from ackdoctor.engine.discover import LIMIT, Candidate, discover, shown
+from ackdoctor.engine.index import Cluster, clusters
+from ackdoctor.engine.lexicon import lexicon
+from ackdoctor.engine.outcome import Outcome, Terms
+from ackdoctor.engine.pool import Progress, processors, run
+from ackdoctor.engine.select import select
+from ackdoctor.engine.survey import Survey
+from ackdoctor.model.finding import Report, Unreadable
+
+__all__ = ["lint"]
+
+
+def lint(
+    paths: Sequence[Path],
+    settings: Settings,
+    *,
+    root: Path,
+    stdin: tuple[str, bytes] | None = None,
+    jobs: int = 1,
+    cache: Path | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Lints files, folders, and perhaps one text under a name (`stdin`) as if it stood there.
+
+    Paths in the report are relative to `root`.  `jobs` below 1 means as many as there are processors;
+    `cache` is the cache's folder; `progress` is called with the clusters done and all clusters.  Findings
+    carry no fingerprint yet.  UsageError for a path that does not exist, ConfigError for a version that no
+    dialect has.
+    """
+    with _collector_off():
+        found = discover(paths, settings, root)
+        top = os.path.abspath(root)
+        overlay = {os.path.join(top, name): data for name, data in ([stdin] if stdin else [])}
+        refused = [_too_large(name) for name, data in ([stdin] if stdin else []) if len(data) > LIMIT]
+        files = {file.path: file for file in found.files}
+        if not refused:
+            files |= {path: _given(path, data, top) for path, data in overlay.items()}
+        memory = Cache(cache, run_key(settings) if cache else "")
+        survey = Survey(
+            files.values(),
+            lexicon(dialects.load(settings.dialect_version), settings.extra_bases),
+            top,
+            remember=memory.record,
+            overlay=overlay,
+        )
+        terms = Terms(dict(settings.dialect_version), dict(settings.extra_bases), overlay)
+        outcomes = _outcomes(survey, memory, terms, jobs if jobs > 0 else processors(), progress)
+        memory.save(survey, top)
+        unreadable = _unique(
+            [*found.unreadable, *refused, *survey.unreadable, *(u for o in outcomes for u in o.unreadable)]
+        )
+        asked = sorted(file.shown for file in files.values())
+        choice = select(
+            (finding for outcome in outcomes for finding in outcome.findings),
+            _marked(survey, files, {item.path for item in unreadable}),
+            frozenset(asked),
+            settings,
+            top,
+        )
+        return Report(
+            findings=choice.findings,
+            unreadable=unreadable,
+            files=tuple(asked),
+            components=sum(outcome.components for outcome in outcomes),
+            suppressed=choice.suppressed,
+            notes=choice.notes,
+        )
+
+
+def _outcomes(
+    survey: Survey, memory: Cache, terms: Terms, jobs: int, progress: Progress | None
+) -> list[Outcome]:
+    """The outcome of every cluster, remembered or new."""
+    groups = clusters(survey)
+    keys = [cluster_key(group, survey) if memory.is_kept else "" for group in groups]
+    known = [memory.outcome(key) for key in keys]
+    missing = [number for number, outcome in enumerate(known) if outcome is None]
+    if missing:
+        work = [groups[number] for number in missing]
+        sizes = [_size(group, survey) for group in work]
+        for number, outcome in zip(missing, run(work, terms, sizes, jobs, progress), strict=True):
+            known[number] = outcome
+            memory.remember(keys[number], outcome)
+    return [outcome for outcome in known if outcome is not None]
+
+
+def _size(group: Cluster, survey: Survey) -> int:
+    return sum(survey.files[source.path].size for source in (*group.own, *group.context))
+
+
+def _marked(survey: Survey, files: Iterable[str], unread: set[str]) -> Mapping[str, bytes]:
+    """The files asked for that may hold comments of ours, by shown path."""
+    marked = (path for path in files if path in survey.records and survey.records[path].marked)
+    return {
+        survey.files[path].shown: survey.read(path)
+        for path in marked
+        if survey.files[path].shown not in unread
+    }
+
+
+def _given(path: str, data: bytes, root: str) -> Candidate:
+    return Candidate(path, shown(path, root), 0, len(data), named=True)
+
+
+def _too_large(name: str) -> Unreadable:
+    return Unreadable(path=name, line=0, column=0, reason=f"larger than {LIMIT // 1_000_000} MB")
+
+
+def _unique(items: Iterable[Unreadable]) -> tuple[Unreadable, ...]:
+    return tuple(sorted(set(items), key=lambda item: (item.path, item.line, item.column, item.reason)))
+
+
+@contextmanager
+def _collector_off() -> Iterator[None]:
+    """Trees die by reference count; looking for cycles among them costs up to twice their making."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()

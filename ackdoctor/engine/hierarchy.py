@@ -1,0 +1,115 @@
+"""Which classes come from a framework's base class, as far as outlines tell, through any number of files.
+
+Answers err towards yes: a class counts when one of the names in its parentheses may lead to a framework.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from ackdoctor.engine.modules import Modules
+from ackdoctor.engine.outline import Outline
+from ackdoctor.engine.survey import Survey
+
+__all__ = ["ClassKey", "Hierarchy"]
+
+_HOPS = 12  # re-exports followed before giving up
+
+
+class ClassKey(NamedTuple):
+    """A class of the project: the file and its bare name."""
+
+    path: str
+    name: str
+
+
+class Hierarchy:
+    """Bases followed and remembered.
+
+    `bases` are the files in which a class of the key file has a base, directly or through re-exports.
+    """
+
+    def __init__(self, survey: Survey, modules: Modules) -> None:
+        self._survey = survey
+        self._modules = modules
+        self._answers: dict[ClassKey, bool] = {}
+        self.bases: dict[str, set[str]] = {}
+
+    def is_component(self, key: ClassKey) -> bool:
+        """Whether a framework's class is among the ancestors.  A cycle of bases leads nowhere."""
+        waiting = [key]
+        below: dict[ClassKey, set[ClassKey]] = {}
+        while waiting:
+            cls = waiting.pop()
+            if cls in self._answers:
+                continue
+            self._answers[cls] = False
+            for base in self._bases_of(cls):
+                if base is None or self._answers.get(base):
+                    self._yes(cls, below)
+                else:
+                    below.setdefault(base, set()).add(cls)
+                    waiting.append(base)
+        return self._answers[key]
+
+    def _yes(self, cls: ClassKey, below: dict[ClassKey, set[ClassKey]]) -> None:
+        waiting = [cls]
+        while waiting:
+            cls = waiting.pop()
+            if not self._answers.get(cls):
+                self._answers[cls] = True
+                waiting += below.get(cls, ())
+
+    def _bases_of(self, cls: ClassKey) -> Iterator[ClassKey | None]:
+        """The classes of the project that it derives from; None stands for one of a framework."""
+        for name, bases in self._survey.outline(cls.path).classes:
+            if name == cls.name:
+                for base in bases:
+                    yield from self.lead(cls.path, base)
+
+    def lead(self, path: str, dotted: str) -> Iterator[ClassKey | None]:
+        """Where a dotted name in a file may lead."""
+        seen: set[tuple[str, str]] = set()
+        waiting: list[tuple[str, str, int, tuple[str, ...]]] = [(path, dotted, _HOPS, ())]
+        while waiting:
+            here, name, hops, way = waiting.pop()
+            if hops == 0 or (here, name) in seen:
+                continue
+            seen.add((here, name))
+            found = self._survey.outline(here)
+            if any(cls == name.rpartition(".")[2] for cls, _ in found.classes) or here != path:
+                self.bases.setdefault(path, set()).update((*way, here))
+                yield ClassKey(here, name.rpartition(".")[2])
+            for meaning in _meanings(found, name):
+                if self._survey.lexicon.is_base(meaning):
+                    yield None
+                elif meaning.startswith("="):
+                    waiting.append((here, meaning[1:], hops - 1, way))
+                else:
+                    waiting += [
+                        (there, ".".join(rest), hops - 1, (*way, here))
+                        for there, rest in self._files(here, meaning)
+                    ]
+
+    def _files(self, origin: str, qualified: str) -> Iterable[tuple[str, tuple[str, ...]]]:
+        """The file of the longest module in the name, unless it is a framework's own."""
+        for path, rest in self._modules.locate(origin, qualified):
+            module = ".".join(qualified.split(".")[: -len(rest)] if rest else qualified.split("."))
+            if self._survey.lexicon.is_module(module):
+                return ()
+            if rest and self._survey.add(path):
+                return ((path, rest),)
+        return ()
+
+
+def _meanings(found: Outline, dotted: str) -> Iterator[str]:
+    """What a dotted name may stand for; "=name" is another name in the same file."""
+    first, _, rest = dotted.partition(".")
+    tail = f".{rest}" if rest else ""
+    for bound, qualified in found.imports:
+        if bound == first:
+            yield qualified + tail
+    for bound, target in found.aliases:
+        if bound == first:
+            yield f"={target}{tail}"
+    for star in found.stars:
+        yield f"{star}{'' if star.endswith('.') else '.'}{dotted}"

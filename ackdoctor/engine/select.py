@@ -1,0 +1,89 @@
+"""Which of the findings a run shows: those in files it was asked for, of rules that are selected, not silenced.
+
+The rulebook is read only when there is something to judge: a finding, or a comment that may silence one.
+"""
+
+import os
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ackdoctor.config import Settings
+from ackdoctor.model.finding import Finding
+
+__all__ = ["Choice", "select"]
+
+
+class Choice(NamedTuple):
+    """What is left, how many findings comments silenced, and what was wrong with the rulebook."""
+
+    findings: tuple[Finding, ...]
+    suppressed: int
+    notes: tuple[str, ...]
+
+
+def select(
+    findings: Iterable[Finding],
+    sources: Mapping[str, bytes],
+    asked: Collection[str],
+    settings: Settings,
+    root: str,
+) -> Choice:
+    """The choice among all findings of a run, sorted by path, line, column and code.
+
+    `sources` are the files that were read to the end and may hold comments of ours, by shown path.
+    """
+    candidates = _once(finding for finding in findings if finding.site.path in asked)
+    if not candidates and not sources:
+        return Choice((), 0, ())
+    from ackdoctor.engine.suppress import apply  # a clean run needs neither this nor the rulebook
+    from ackdoctor.rulebook import survey
+
+    rules, errors = survey()
+    active = {code for code, rule in rules.items() if settings.selects(code, rule.name, default=rule.default)}
+    unpaged = {f.code for f in candidates if f.code not in rules and settings.selects(f.code, f.name)}
+    selected = [finding for finding in candidates if finding.code in active | unpaged]
+    names = {code: rule.name for code, rule in rules.items()}
+    kept, suppressed = apply(selected, sources, names, active=active)
+    places = _Places(settings, root)
+    return Choice(
+        tuple(sorted((f for f in kept if not places.ignores(f)), key=_order)),
+        suppressed,
+        tuple(str(error) for error in errors),
+    )
+
+
+def _once(findings: Iterable[Finding]) -> list[Finding]:
+    """Heirs inherit the faults of their bases: what several components have in common is said once."""
+    found: dict[tuple[object, ...], Finding] = {}
+    for finding in sorted(findings, key=_order):
+        found.setdefault((finding.code, finding.site), finding)
+    return list(found.values())
+
+
+def _order(finding: Finding) -> tuple[object, ...]:
+    span = finding.site.span
+    return (
+        finding.site.path,
+        *span[:2],
+        finding.code,
+        -finding.confidence,
+        finding.component,
+        finding.message,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Findings seen from the folder where the settings lie."""
+
+    settings: Settings
+    root: str
+
+    def ignores(self, finding: Finding) -> bool:
+        """Whether per-file-ignores silences it."""
+        if not self.settings.per_file_ignores:
+            return False
+        directory = os.path.abspath(self.settings.directory or self.root)
+        path = os.path.relpath(os.path.join(self.root, finding.site.path), directory)
+        return self.settings.ignores(path.replace(os.sep, "/"), finding.code, finding.name)
