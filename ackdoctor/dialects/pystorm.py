@@ -59,6 +59,7 @@ _DISCIPLINE = Discipline(
     stdout_is_pipe=True,
     accepts_id=True,
     payload_types=("list", "tuple"),
+    serializer="simplejson",
     prices=_PRICES,
     notes=_NOTES,
 )
@@ -73,6 +74,7 @@ _BATCH_DISCIPLINE = Discipline(
     stdout_is_pipe=True,
     accepts_id=True,
     payload_types=("list", "tuple"),
+    serializer="simplejson",
     prices={**_PRICES, Misuse.EMIT_POSITIONAL: (Price.ERROR,)},
     notes={
         **_NOTES,
@@ -85,6 +87,7 @@ _SPOUT_DISCIPLINE = Discipline(
     thread_safe=True,
     stdout_is_pipe=True,
     payload_types=("list", "tuple"),
+    serializer="simplejson",
     prices={
         **SPOUT_PRICES,
         Misuse.PAYLOAD_SHAPE: (Price.ERROR,),
@@ -102,6 +105,7 @@ _RELIABLE_DISCIPLINE = Discipline(
     stdout_is_pipe=True,
     replays=True,
     payload_types=("list", "tuple"),
+    serializer="simplejson",
     prices={**_SPOUT_DISCIPLINE.prices, Misuse.NO_MESSAGE_ID: (Price.ERROR,)},
     notes={
         **_SPOUT_DISCIPLINE.notes,

@@ -56,7 +56,12 @@ _BASIC_PRICES: Mapping[Misuse, tuple[Price, ...]] = {
 }
 
 _BOLT_DISCIPLINE = Discipline(
-    tick=TickDuty.REQUIRED, ticks_in_data=True, stdout_is_pipe=True, prices=_PRICES, notes=_NOTES
+    tick=TickDuty.REQUIRED,
+    ticks_in_data=True,
+    stdout_is_pipe=True,
+    serializer="simplejson",
+    prices=_PRICES,
+    notes=_NOTES,
 )
 _BASIC_DISCIPLINE = Discipline(
     auto_ack=ON,
@@ -68,6 +73,7 @@ _BASIC_DISCIPLINE = Discipline(
     survives_exception=True,
     exit_on_exception=OFF,
     stdout_is_pipe=True,
+    serializer="simplejson",
     prices={
         **_BASIC_PRICES,
         Misuse.ANCHOR_IGNORED: (Price.NOTHING,),
@@ -82,6 +88,7 @@ _BASIC_DISCIPLINE = Discipline(
 )
 _SPOUT_DISCIPLINE = Discipline(
     stdout_is_pipe=True,
+    serializer="simplejson",
     prices={
         **SPOUT_PRICES,
         Misuse.PAYLOAD_SHAPE: (Price.KILL,),

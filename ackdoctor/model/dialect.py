@@ -182,7 +182,7 @@ class Discipline:
     advisory: bool = False  # completions count only in a reliability mode that is not the default
     replays: bool = False  # spout: failed tuples are emitted again by the framework
     payload_types: tuple[str, ...] = ()  # what emit accepts; () where it does not look
-    serializer: str = "json"  # what a payload must survive: "json", "msgpack" or "pickle"
+    serializer: str = "json"  # what a payload must survive: "json", "simplejson", "msgpack" or "pickle"
     thread_safe: bool = (
         False  # messages are written under a lock; the current tuple is still the main thread's
     )
