@@ -183,7 +183,7 @@ def _parse(path: Path, content: bytes) -> dict[str, object]:
 
 def _line_of(key: str, text: str) -> str:
     """`:12`, or nothing where the key is not at the start of a line of its own."""
-    found = re.search(rf"^[ \t]*(?:\[tool\.ackdoctor\.)?[\"']?{re.escape(key)}\b", text, re.MULTILINE)
+    found = re.search(rf"^[ \t]*\[?(?:tool\.ackdoctor\.)?[\"']?{re.escape(key)}\b", text, re.MULTILINE)
     return f":{text.count(chr(10), 0, found.start()) + 1}" if found else ""
 
 

@@ -10,7 +10,7 @@ _PAUSE = 0.1  # seconds between two updates
 
 
 class Progress:
-    """Counts files on one line, and leaves no trace of it."""
+    """Counts on one line, and leaves no trace of it."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -23,7 +23,7 @@ class Progress:
         if now >= self._next:
             self._next = now + _PAUSE
             self._shown = True
-            self._stream.write(f"\rackdoctor: {done:,} of {total:,} files")
+            self._stream.write(f"\rackdoctor: {done:,} of {total:,}")
             self._stream.flush()
 
     def clear(self) -> None:

@@ -87,20 +87,13 @@ def _lint(request: Request, settings: Settings, root: Path, given: tuple[str, by
             settings,
             root=root,
             stdin=given,
-            jobs=request.jobs or _cores(),
+            jobs=request.jobs,
             cache=cache,
             progress=progress.show if progress else None,
         )
     finally:
         if progress:
             progress.clear()
-
-
-def _cores() -> int:
-    """The cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _accept(file: Path, *, present: Report, change: Report, root: Path) -> None:

@@ -6,6 +6,7 @@ A step may annotate ten times per level, so the worst come first and the rest fo
 from collections import Counter
 from typing import TextIO
 
+from ackdoctor.engine.text import lines_of
 from ackdoctor.model.finding import Finding, Report, Severity
 from ackdoctor.reporters.context import Context, printable
 from ackdoctor.reporters.terminal import one_line
@@ -55,9 +56,16 @@ def _message(finding: Finding) -> str:
         f"  {step.site.span.line}: {step.note}" + (f" ({step.state})" if step.state else "")
         for step in finding.evidence.steps
     ]
-    return "\n".join([finding.message, *map(printable, path), *filter(None, [finding.help])])
+    return "\n".join([finding.message, *path, *filter(None, [finding.help])])
 
 
 def _command(level: str, properties: dict[str, str], message: str) -> str:
-    written = ",".join(f"{name}={value.translate(_IN_PROPERTY)}" for name, value in properties.items())
-    return f"::{level} {written}::{message.translate(_IN_MESSAGE)}\n"
+    written = ",".join(
+        f"{name}={_clean(value).translate(_IN_PROPERTY)}" for name, value in properties.items()
+    )
+    return f"::{level} {written}::{_clean(message).translate(_IN_MESSAGE)}\n"
+
+
+def _clean(text: str) -> str:
+    """The text without control characters, line ends kept."""
+    return "\n".join(map(printable, lines_of(text)))

@@ -1,0 +1,176 @@
+"""Findings a team has accepted: new, known, fixed."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ackdoctor.config import Settings
+from ackdoctor.engine.baseline import Baseline, Entry, compare, read, stamp, write
+from ackdoctor.engine.triage import triage
+from ackdoctor.model.errors import BaselineError
+from ackdoctor.model.finding import Confidence, Finding, PathWitness, Report, Severity, Unreadable
+from ackdoctor.model.source import Site, Span
+
+NAMES = {"ACK101": "missing-ack", "ACK103": "double-ack"}
+
+
+def finding(line: int = 1, path: str = "bolt.py", handler: str = "process", code: str = "ACK101") -> Finding:
+    return Finding(
+        code=code,
+        name=NAMES[code],
+        severity=Severity.ERROR,
+        confidence=Confidence.MUST,
+        site=Site(path, Span(line, 1, line, 2)),
+        message="m",
+        component="CountBolt",
+        handler=handler,
+        dialect="streamparse",
+        evidence=PathWitness(steps=()),
+        cause="return in if",
+    )
+
+
+def accepted(folder: Path, *findings: Finding) -> Baseline:
+    path = folder / "known.json"
+    write(path, stamp(findings), root=folder)
+    return read(path)
+
+
+def split(baseline: Baseline, root: Path, *findings: Finding) -> tuple[list[int], list[str]]:
+    """The lines of the new findings, and the entries no longer met."""
+    comparison = compare(baseline, stamp(findings), root=root, looked_at=lambda _: True)
+    return [f.site.span.line for f in comparison.new], [str(entry) for entry in comparison.fixed]
+
+
+def test_a_fingerprint_does_not_know_the_line_or_the_file():
+    assert stamp([finding(3)])[0].fingerprint == stamp([finding(90, "moved.py")])[0].fingerprint
+    assert stamp([finding(3)])[0].fingerprint != stamp([finding(3, handler="process_tick")])[0].fingerprint
+
+
+def test_the_second_of_its_kind_has_an_ordinal():
+    first, second, third = (f.fingerprint for f in stamp([finding(1), finding(2), finding(3)]))
+    assert (second, third) == (f"{first}-2", f"{first}-3")
+
+
+def test_an_accepted_finding_is_known_wherever_it_moves(tmp_path):
+    baseline = accepted(tmp_path, finding(3))
+    assert split(baseline, tmp_path, finding(90)) == ([], [])
+    assert split(baseline, tmp_path, finding(3, "moved.py")) == ([], [])
+
+
+def test_one_more_of_an_accepted_kind_is_new(tmp_path):
+    baseline = accepted(tmp_path, finding(3))
+    assert split(baseline, tmp_path, finding(3), finding(9)) == ([9], [])
+
+
+def test_the_new_one_is_the_one_in_another_file(tmp_path):
+    baseline = accepted(tmp_path, finding(3, "z.py"))
+    assert split(baseline, tmp_path, finding(1, "a.py"), finding(3, "z.py")) == ([1], [])
+
+
+def test_an_entry_that_no_longer_occurs_is_fixed(tmp_path):
+    baseline = accepted(tmp_path, finding(3), finding(5))
+    assert split(baseline, tmp_path, finding(3)) == ([], ["bolt.py: ACK101 CountBolt.process"])
+
+
+def test_paths_are_those_seen_from_the_baseline_file(tmp_path):
+    (tmp_path / "ci").mkdir()
+    path = tmp_path / "ci" / "known.json"
+    write(path, stamp([finding(3, "src/bolt.py")]), root=tmp_path)
+    assert [entry.path for entry in read(path).entries] == ["../src/bolt.py"]
+    (tmp_path / "src").mkdir()
+    found = stamp([finding(3, "bolt.py")])
+    assert compare(read(path), found, root=tmp_path / "src", looked_at=lambda _: True).known == found
+
+
+def test_the_file_has_one_sorted_entry_a_line(tmp_path):
+    baseline = accepted(tmp_path, finding(9, "z.py"), finding(1, "ä.py"), finding(2, "a.py", code="ACK103"))
+    assert baseline.file.read_text(encoding="utf-8") == (
+        '{\n  "version": 1,\n  "findings": [\n'
+        '    {"path": "a.py", "code": "ACK103", "where": "CountBolt.process", "fingerprint": "e7d85f448cf2f384ff23"},\n'
+        '    {"path": "z.py", "code": "ACK101", "where": "CountBolt.process", "fingerprint": "849a69982b9bf3accc67"},\n'
+        '    {"path": "ä.py", "code": "ACK101", "where": "CountBolt.process", "fingerprint": "849a69982b9bf3accc67-2"}\n'
+        "  ]\n}\n"
+    )
+
+
+def test_an_empty_baseline_can_be_written_and_read(tmp_path):
+    assert accepted(tmp_path).entries == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "not a baseline: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
+        ("[]", "not a baseline of version 1"),
+        ('{"version": 2, "findings": []}', "not a baseline of version 1"),
+        ('{"version": 1}', "not a baseline: `findings` must be a list"),
+        (
+            '{"version": 1, "findings": [{"code": "ACK101"}]}',
+            "entry 1 must have path, code, where, fingerprint",
+        ),
+    ],
+)
+def test_a_file_that_is_no_baseline_says_why(tmp_path, text, message):
+    path = tmp_path / "known.json"
+    path.write_text(text)
+    with pytest.raises(BaselineError) as error:
+        read(path)
+    assert str(error.value) == f"{path}: {message}"
+
+
+def test_a_missing_baseline_is_named(tmp_path):
+    with pytest.raises(BaselineError, match=r"known\.json: the baseline cannot be read: No such file"):
+        read(tmp_path / "known.json")
+
+
+def test_a_baseline_that_cannot_be_written_is_named(tmp_path):
+    with pytest.raises(BaselineError, match=r"known\.json: the baseline cannot be written: No such file"):
+        write(tmp_path / "none" / "known.json", [], root=tmp_path)
+
+
+# ---- triage: fingerprints, baseline, thresholds ----
+
+
+def sifted(report: Report, baseline: Baseline | None, root: Path, settings: Settings | None = None) -> Report:
+    return triage(report, settings or Settings(), baseline, root=root, names=NAMES)
+
+
+def test_findings_below_a_threshold_are_counted_as_hidden(tmp_path):
+    doubtful = replace(finding(1), confidence=Confidence.MAY)
+    mild = replace(finding(2), severity=Severity.INFO)
+    report = sifted(Report(findings=(doubtful, mild, finding(3))), None, tmp_path)
+    assert ([f.site.span.line for f in report.findings], report.hidden) == ([1, 3], 1)
+    strict = Settings(min_severity=Severity.ERROR, min_confidence=Confidence.MUST)
+    report = sifted(Report(findings=(doubtful, mild, finding(3))), None, tmp_path, strict)
+    assert ([f.site.span.line for f in report.findings], report.hidden) == ([3], 2)
+
+
+def test_known_findings_are_counted_as_baselined(tmp_path):
+    baseline = accepted(tmp_path, finding(3))
+    report = sifted(Report(findings=(finding(3), finding(4)), files=("bolt.py",)), baseline, tmp_path)
+    assert ([f.site.span.line for f in report.findings], report.baselined, report.fixed) == ([4], 1, ())
+
+
+def test_an_entry_of_a_file_that_was_read_or_is_gone_counts_as_fixed(tmp_path):
+    baseline = accepted(tmp_path, finding(3), finding(3, "gone.py", handler="other"))
+    (tmp_path / "bolt.py").touch()
+    assert sifted(Report(files=("bolt.py",)), baseline, tmp_path).fixed == (
+        "bolt.py: ACK101 CountBolt.process",
+        "gone.py: ACK101 CountBolt.other",
+    )
+
+
+def test_an_entry_that_this_run_could_not_see_is_not_called_fixed(tmp_path):
+    baseline = accepted(tmp_path, finding(3))
+    (tmp_path / "bolt.py").touch()
+    assert sifted(Report(files=("other.py",)), baseline, tmp_path).fixed == ()
+    unread = Unreadable(path="bolt.py", line=1, column=1, reason="invalid syntax")
+    assert sifted(Report(files=("bolt.py",), unreadable=(unread,)), baseline, tmp_path).fixed == ()
+    ignored = Settings(ignore=("missing-ack",))
+    assert sifted(Report(files=("bolt.py",)), baseline, tmp_path, ignored).fixed == ()
+
+
+def test_an_entry_reads_as_a_person_would_say_it():
+    assert str(Entry("a.py", "ACK901", "", "0")) == "a.py: ACK901"

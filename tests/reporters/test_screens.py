@@ -1,0 +1,146 @@
+"""What people and scripts see, character by character.  REWRITE_GOLDENS=1 writes the files anew."""
+
+import io
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ackdoctor.model.finding import PathWitness, Report, Severity
+from ackdoctor.reporters import Context, reporter
+from ackdoctor.reporters.context import ASCII, COLOURED, Page
+from tests.reporters.samples import DOUBLE, IDLE, MISSING, REPORT, context, site, step
+
+GOLDEN = Path(__file__).parent / "golden"
+PAGE = Page(
+    code="ACK101",
+    name="missing-ack",
+    summary="A path leaves the tuple neither acked nor failed.",
+    severity=Severity.ERROR,
+    markdown="# missing-ack (ACK101)\n",
+)
+
+
+def shown(form: str, report: Report = REPORT, surroundings: Context | None = None) -> str:
+    stream = io.StringIO()
+    reporter(form)(report, stream, surroundings or context())
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("file", "form", "surroundings"),
+    [
+        ("full.txt", "full", context()),
+        ("full-ascii.txt", "full", replace(context(), glyphs=ASCII)),
+        ("full-coloured.txt", "full", replace(context(), palette=COLOURED)),
+        ("concise.txt", "concise", context()),
+        ("statistics.txt", "statistics", context()),
+        ("statistics.json", "statistics-json", context()),
+        ("findings.json", "json", context()),
+        ("findings.jsonl", "json-lines", context()),
+        ("findings.sarif", "sarif", replace(context(), pages=lambda: [PAGE])),
+        ("github.txt", "github", context()),
+        ("files.txt", "files", context()),
+        ("footer.txt", "footer", context()),
+    ],
+)
+def test_a_report_looks_as_recorded(file, form, surroundings):
+    golden = GOLDEN / file
+    text = shown(form, surroundings=surroundings)
+    if os.environ.get("REWRITE_GOLDENS"):
+        golden.write_text(text, encoding="utf-8", newline="")
+    assert text == golden.read_text(encoding="utf-8")
+
+
+def test_nothing_found_says_so():
+    report = Report(files=("a.py",), components=2)
+    assert shown("full", report) == ""
+    assert shown("footer", report) == "no findings in 1 file, 2 components\n"
+
+
+def test_the_path_is_shown_in_its_own_order():
+    back = replace(
+        MISSING,
+        evidence=PathWitness(
+            steps=(
+                step(site("bolts/enrich.py", 12, 1, 2), "first", "owed"),
+                step(site("bolts/enrich.py", 9, 1, 2), "then"),
+                step(site("bolts/enrich.py", 12, 1, 2), "again", "owed"),
+            )
+        ),
+    )
+    assert shown("full", Report(findings=(back,))).splitlines()[1:-2] == [
+        "   12 |         return           ╭ first  owed",
+        "    9 | def process(self, tup):  ├ then",
+        "   12 |         return           ╰ again  owed",
+        "      |         ^^^^^^",
+    ]
+
+
+def test_a_long_path_is_folded_in_the_middle():
+    steps = tuple(step(site("bolts/enrich.py", 11, 1, 2), f"turn {n}") for n in range(40))
+    long = replace(MISSING, evidence=PathWitness(steps=(*steps, MISSING.evidence.steps[-1])))
+    lines = shown("full", Report(findings=(long,))).splitlines()
+    assert len(lines) == 29
+    assert lines[12:15] == [
+        "      |              ├ turn 11",
+        "      |              ⋮ 17 steps",
+        "      |              ├ turn 29",
+    ]
+
+
+def test_a_finding_that_no_step_stands_on_shows_its_own_line_first():
+    elsewhere = replace(DOUBLE, site=site("bolts/enrich.py", 7, 5, 13))
+    assert shown("full", Report(findings=(elsewhere,))).splitlines()[1:3] == [
+        "    7 | auto_ack = False",
+        "      | ^^^^^^^^",
+    ]
+
+
+def test_a_line_that_is_too_long_is_cut():
+    long = context()
+    long.sources.given = {"bolts/enrich.py": b"x = " + b"y" * 200}
+    finding = replace(IDLE, site=site("bolts/enrich.py", 1, 1, 204))
+    assert shown("full", Report(findings=(finding,)), long).splitlines()[1:3] == [
+        "    1 | x = " + "y" * 63 + "…",
+        "      | " + "^" * 68,
+    ]
+
+
+def test_a_source_that_is_gone_leaves_the_path():
+    gone = context()
+    gone.sources.given = {}
+    assert shown("full", Report(findings=(MISSING,)), gone).splitlines()[1:4] == [
+        "    9 |   ╭ received  owed",
+        "   11 |   ├ true",
+        "   12 |   ╰ returns   owed",
+    ]
+
+
+@pytest.mark.parametrize("form", ["full", "concise", "github"])
+def test_a_source_cannot_steer_the_terminal(form):
+    evil = context()
+    evil.sources.given = {"bolts/enrich.py": b"x = '\x1b[2J\x07'\n" * 20}
+    finding = replace(MISSING, message="a\x1b]0;b\nc", site=site("bolts/\x1benrich.py", 1, 1, 2))
+    assert "\x1b" not in shown(form, Report(findings=(finding,)), evil)
+
+
+def test_github_annotates_ten_of_a_kind_and_prints_the_rest():
+    many = tuple(replace(DOUBLE, site=site("a.py", n, 1, 2)) for n in range(1, 13))
+    lines = shown("github", Report(findings=(*many, MISSING))).splitlines()
+    assert lines[0].startswith("::error file=bolts/enrich.py,line=12,")
+    assert [line.partition(" ")[0] for line in lines[1:11]] == ["::warning"] * 10
+    assert lines[11:] == [
+        "and 2 more, for which GitHub has no room beside the code:",
+        "a.py:11:1: ACK103 double-ack `tup` is acked twice",
+        "a.py:12:1: ACK103 double-ack `tup` is acked twice",
+    ]
+
+
+def test_github_commands_are_escaped():
+    odd = replace(IDLE, site=site("a,b:c%.py", 1, 1, 2), message="50%\r\nmore: yes, it is", help="")
+    assert shown("github", Report(findings=(odd,))) == (
+        "::warning file=a%2Cb%3Ac%25.py,line=1,col=1,endColumn=2,title=ACK901 unused-ignore"
+        "::50%25%0Amore: yes, it is\n"
+    )

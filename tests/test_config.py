@@ -1,0 +1,197 @@
+"""Settings: where they are found, what they say, and what is said about wrong ones."""
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from ackdoctor.config import Settings, find_config, load_settings, matches_glob
+from ackdoctor.model.errors import ConfigError
+from ackdoctor.model.finding import Confidence, Severity
+
+
+def written(folder: Path, text: str, name: str = "ackdoctor.toml") -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_every_key_reaches_its_field(tmp_path):
+    path = written(
+        tmp_path,
+        """
+        [tool.ackdoctor]
+        select = ["ACK1", "unanchored-emit"]
+        ignore = ["ACK101"]
+        extend-select = ["ACK901"]
+        exclude = ["vendored"]
+        extend-exclude = ["*_pb2.py"]
+        min-severity = "error"
+        min-confidence = "must"
+        baseline = "known.json"
+        output-format = "sarif"
+        fatal-unreadable = true
+        [tool.ackdoctor.per-file-ignores]
+        "tests/**" = ["ACK3"]
+        [tool.ackdoctor.extra-bases]
+        "mylib.base.MyBolt" = "streamparse.Bolt"
+        [tool.ackdoctor.dialect-version]
+        streamparse = "2.1"
+        """,
+        "pyproject.toml",
+    )
+    assert load_settings(path) == Settings(
+        select=("ACK1", "unanchored-emit"),
+        ignore=("ACK101",),
+        extend_select=("ACK901",),
+        exclude=("vendored",),
+        extend_exclude=("*_pb2.py",),
+        per_file_ignores={"tests/**": ("ACK3",)},
+        extra_bases={"mylib.base.MyBolt": "streamparse.Bolt"},
+        dialect_version={"streamparse": "2.1"},
+        min_severity=Severity.ERROR,
+        min_confidence=Confidence.MUST,
+        baseline=tmp_path / "known.json",
+        output_format="sarif",
+        fatal_unreadable=True,
+        directory=tmp_path,
+        source=path,
+    )
+
+
+def test_the_nearest_file_upward_governs(tmp_path):
+    inner = tmp_path / "a" / "b"
+    inner.mkdir(parents=True)
+    outer = written(tmp_path, "[tool.ackdoctor]\n", "pyproject.toml")
+    assert find_config(inner) == outer
+    nearer = written(tmp_path / "a", "select = []\n")
+    assert find_config(inner) == nearer
+
+
+def test_somebody_elses_pyproject_is_passed_over(tmp_path):
+    inner = tmp_path / "a"
+    inner.mkdir()
+    outer = written(tmp_path, "[tool.ackdoctor]\n", "pyproject.toml")
+    written(inner, '[project]\nname = "uses-ackdoctor"\n', "pyproject.toml")
+    assert find_config(inner) == outer
+
+
+def test_ackdoctor_toml_goes_before_a_pyproject_beside_it(tmp_path):
+    written(tmp_path, "[tool.ackdoctor]\n", "pyproject.toml")
+    own = written(tmp_path, "")
+    assert find_config(tmp_path) == own
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('\nselct = ["ACK101"]\n', "ackdoctor.toml:2: unknown key `selct`; did you mean `select`?"),
+        ("select = 3\n", "ackdoctor.toml:1: `select` must be a list of strings"),
+        (
+            'ignore = ["ack101"]\n',
+            "ackdoctor.toml:1: `ignore` must list codes, starts of codes or rule names, not 'ack101'",
+        ),
+        (
+            'min-severity = "warn"\n',
+            "ackdoctor.toml:1: `min-severity` must be one of info, warning, error, not 'warn'",
+        ),
+        ("fatal-unreadable = 1\n", "ackdoctor.toml:1: `fatal-unreadable` must be true or false, not 1"),
+        ('baseline = ""\n', "ackdoctor.toml:1: `baseline` must be the path of a file"),
+        (
+            '[extra-bases]\n"mylib.Base" = "streamparse Bolt"\n',
+            (
+                'ackdoctor.toml:1: `extra-bases` must be a table such as {"mylib.base.MyBolt" = "streamparse.Bolt"}'
+                "; 'mylib.Base' has 'streamparse Bolt'"
+            ),
+        ),
+        (
+            "per-file-ignores = []\n",
+            'ackdoctor.toml:1: `per-file-ignores` must be a table of glob = ["ACK101", ...]',
+        ),
+    ],
+)
+def test_a_wrong_setting_names_file_line_and_key(tmp_path, monkeypatch, text, message):
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path, text)
+    with pytest.raises(ConfigError) as error:
+        load_settings(Path("ackdoctor.toml"))
+    assert str(error.value) == message
+
+
+def test_toml_that_does_not_parse_names_the_file(tmp_path):
+    path = written(tmp_path, "select = [\n")
+    with pytest.raises(ConfigError, match=r"ackdoctor\.toml: not TOML: "):
+        load_settings(path)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(ConfigError, match=r"none\.toml: cannot be read: No such file or directory$"):
+        load_settings(tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize(
+    ("settings", "selected"),
+    [
+        (Settings(), True),
+        (Settings(ignore=("ACK1",)), False),
+        (Settings(ignore=("missing-ack",)), False),
+        (Settings(ignore=("ACK1",), extend_select=("ACK101",)), True),
+        (Settings(select=("ACK2",)), False),
+        (Settings(select=("ACK2",), extend_select=("missing-ack",)), True),
+        (Settings(select=("ACK101",), ignore=("ACK1",)), True),
+        (Settings(select=("ACK1",), ignore=("ACK101",)), False),
+        (Settings(select=("ACK101",), ignore=("missing-ack",)), False),
+    ],
+)
+def test_the_more_exact_selector_wins_and_ignore_wins_a_draw(settings, selected):
+    assert settings.selects("ACK101", "missing-ack") is selected
+
+
+def test_a_rule_that_is_off_by_default_runs_when_it_is_selected():
+    assert not Settings().selects("ACK901", "unused-ignore", default=False)
+    assert Settings(extend_select=("ACK9",)).selects("ACK901", "unused-ignore", default=False)
+    assert Settings(select=("ACK",)).selects("ACK901", "unused-ignore", default=False)
+
+
+@pytest.mark.parametrize(
+    ("path", "glob", "fits"),
+    [
+        ("tests/test_a.py", "tests/**", True),
+        ("tests/unit/test_a.py", "tests/*", True),
+        ("src/tests/test_a.py", "tests/**", False),
+        ("src/tests/test_a.py", "**/tests/**", True),
+        ("tests/test_a.py", "**/tests/**", True),
+        ("src/tests/test_a.py", "tests", True),
+        ("src/a_pb2.py", "*_pb2.py", True),
+        ("src/a_pb2.pyi", "*_pb2.py", False),
+        ("src/a.py", "src/?.py", True),
+        ("src/x/a.py", "src/?.py", False),
+        ("src+/a.py", "src+/a.py", True),
+    ],
+)
+def test_a_glob_fits_as_gitignore_would_say(path, glob, fits):
+    assert matches_glob(path, glob) is fits
+
+
+def test_per_file_ignores_silence_by_glob():
+    settings = Settings(per_file_ignores={"tests/**": ("ACK1",)})
+    assert settings.ignores("tests/a.py", "ACK101", "missing-ack")
+    assert not settings.ignores("tests/a.py", "ACK201", "unanchored-emit")
+    assert not settings.ignores("src/a.py", "ACK101", "missing-ack")
+
+
+def test_the_fingerprint_changes_with_what_is_found_and_only_with_that():
+    plain = Settings().fingerprint()
+    assert (
+        Settings(output_format="json", min_severity=Severity.ERROR, directory=Path("x")).fingerprint()
+        == plain
+    )
+    assert Settings(select=("ACK1",)).fingerprint() != plain
+    assert Settings(extra_bases={"a.B": "c.D"}).fingerprint() != plain
+    one, other = {"a.B": "c.D", "e.F": "c.D"}, {"e.F": "c.D", "a.B": "c.D"}
+    assert Settings(extra_bases=one).fingerprint() == Settings(extra_bases=other).fingerprint()
+
+
+def test_settings_travel_to_other_processes(tmp_path):
+    settings = load_settings(written(tmp_path, '[extra-bases]\n"a.B" = "c.D"\n'))
+    assert pickle.loads(pickle.dumps(settings)) == settings
