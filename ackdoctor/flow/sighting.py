@@ -79,7 +79,10 @@ class Completed(_At):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Emitted(_At):
-    """An emit.  `args` maps the verb's parameters to the expressions given; `late` are anchors already completed."""
+    """An emit.  `args` maps the verb's parameters to the expressions given; `late` are anchors already completed.
+
+    `values` holds what is known of those expressions; `unclear` says that `*args` or `**kwargs` hide some.
+    """
 
     verb: Verb
     args: Mapping[str, Expr]
@@ -90,6 +93,8 @@ class Emitted(_At):
     subject: Token | None  # the tuple being handled
     tick: Tick
     payload: Value | None
+    values: Mapping[str, Value]
+    unclear: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

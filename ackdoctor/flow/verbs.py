@@ -24,7 +24,7 @@ from ackdoctor.flow.sighting import Anchors, Completed, Emitted, Released
 from ackdoctor.flow.trail import Trail
 from ackdoctor.model.cfg import Arg, Build, Call, Expr, Literal, Name
 from ackdoctor.model.component import Function
-from ackdoctor.model.dialect import Anchoring, Verb, VerbKind
+from ackdoctor.model.dialect import Anchoring, Misuse, Verb, VerbKind
 from ackdoctor.model.protocol import Breach, Op, move
 from ackdoctor.model.protocol import State as Stage
 
@@ -210,8 +210,8 @@ def _emit(context: Context, trail: Trail, bound: _Bound, verb: Verb) -> State:
             late.append((token, breach))
     subject = context.subject if context.deferral is None else None
     tick = context.holding(state, subject).tick if subject is not None else Tick.NO
-    payload = bound.args.get(verb.subject or "")
-    value = evaluate(context, function, state, payload) if payload is not None else None
+    given = {name: evaluate(context, function, state, expr) for name, expr in bound.args.items()}
+    values = {name: value for name, value in given.items() if value is not None}
     context.see(
         Emitted(
             function=function,
@@ -226,7 +226,9 @@ def _emit(context: Context, trail: Trail, bound: _Bound, verb: Verb) -> State:
             late=tuple(late),
             subject=subject,
             tick=tick,
-            payload=value,
+            payload=values.get(verb.subject or ""),
+            values=values,
+            unclear=bound.unclear,
         ),
         how,
         tuple(late),
@@ -246,12 +248,12 @@ def _anchors(context: Context, trail: Trail, bound: _Bound, verb: Verb) -> tuple
     if expr is None:
         return (Anchors.UNKNOWN, ()) if bound.unclear else _default(context)
     if expr == Literal(None):
-        return _default(context)
+        return _unnamed(context)
     if isinstance(expr, Build) and not expr.items:
         return Anchors.EMPTY, ()
     match evaluate(context, trail.function, trail.state, expr):
         case Const(value=None):
-            return _default(context)
+            return _unnamed(context)
         case Coll() | Batch() | TokenRef() as value:
             tokens = tuple(dict.fromkeys(tokens_in(value)))
             if not tokens and isinstance(expr, Name):
@@ -261,6 +263,13 @@ def _anchors(context: Context, trail: Trail, bound: _Bound, verb: Verb) -> tuple
             return Anchors.EXPLICIT, ()
         case _:
             return Anchors.UNKNOWN, ()
+
+
+def _unnamed(context: Context) -> tuple[Anchors, tuple[Token, ...]]:
+    """`anchors=None`: the default, except where the framework stumbles over it and nothing is emitted."""
+    if Misuse.ANCHOR_NONE in context.component.role.discipline.prices:
+        return Anchors.UNKNOWN, ()
+    return _default(context)
 
 
 def _default(context: Context) -> tuple[Anchors, tuple[Token, ...]]:
