@@ -1,0 +1,103 @@
+"""ACK206: text written to the pipe that carries the component's messages."""
+
+from collections.abc import Iterator
+
+from ackdoctor.checks.diagnosis import Diagnosis
+from ackdoctor.checks.shape import reachable
+from ackdoctor.model.cfg import ENTRY, Call, Compare, EdgeKind, Expr, Global, Literal, Step, Test
+from ackdoctor.model.component import Function
+from ackdoctor.model.dialect import Misuse
+from ackdoctor.model.finding import Finding, Severity
+
+__all__ = ["check"]
+
+_STDOUT = frozenset(("sys.stdout", "sys.__stdout__", "sys.stdout.buffer"))
+_PRINTS = frozenset(("print", "builtins.print"))
+_WRITES = frozenset(f"{stream}.{verb}" for stream in _STDOUT for verb in ("write", "writelines"))
+_IS_MAIN = (Global("__name__"), Literal("__main__"))
+_REDIRECTED_IN_PYTHON_2 = frozenset(("pystorm", "streamparse"))
+
+
+def check(diagnosis: Diagnosis) -> Iterator[Finding]:
+    """One finding for each call that writes to stdout and that the component runs."""
+    if not diagnosis.discipline.stdout_is_pipe:
+        return
+    for function, step in _run(diagnosis):
+        if not isinstance(step.op, Call) or _redirected(diagnosis, function):
+            continue
+        name = _writes(diagnosis, function, step.op)
+        if name:
+            yield diagnosis.finding(
+                at=(function, step.span),
+                message=f"`{name}` writes to the pipe between {diagnosis.component.name} and Storm",
+                misuse=Misuse.STDOUT,
+                last="written here",
+                severity=Severity.WARNING,
+                help="use the framework's log, or print to `sys.stderr`",
+            )
+
+
+def _redirected(diagnosis: Diagnosis, function: Function) -> bool:
+    python2 = diagnosis.program.units[function.path].python2
+    return python2 and diagnosis.dialect.name in _REDIRECTED_IN_PYTHON_2
+
+
+def _writes(diagnosis: Diagnosis, function: Function, call: Call) -> str:
+    """The call as a reader names it if it writes to stdout, else ""."""
+    names = {symbol for symbol in diagnosis.resolve(function, call.func) if isinstance(symbol, str)}
+    if names & _WRITES:
+        return min(names & _WRITES)
+    if not names & _PRINTS:
+        return ""
+    for arg in call.args:
+        if arg.star == "**" or (arg.name == "file" and not _is_stdout(diagnosis, function, arg.value)):
+            return ""
+    return "print"
+
+
+def _is_stdout(diagnosis: Diagnosis, function: Function, expr: Expr) -> bool:
+    return expr == Literal(None) or any(symbol in _STDOUT for symbol in diagnosis.resolve(function, expr))
+
+
+# ---- what runs ----
+
+
+def _run(diagnosis: Diagnosis) -> Iterator[tuple[Function, Step]]:
+    """Every step that the component's process may run in its own files: methods, what they call, and the top level."""
+    bodies = {cls.path: diagnosis.program.units[cls.path].body for cls in diagnosis.component.lineage}
+    todo = [*diagnosis.functions()]
+    seen = {id(function) for function in todo}
+    steps: list[tuple[Function, Step]] = [(function, step) for function in todo for step in function.cfg.steps]
+    for body in bodies.values():
+        steps += [(body, step) for step in _top_level(diagnosis, body)]
+    while steps:
+        function, step = steps.pop(0)
+        yield function, step
+        if isinstance(step.op, Call):
+            for symbol in diagnosis.resolve(function, step.op.func):
+                if isinstance(symbol, Function) and symbol.path == function.path and id(symbol) not in seen:
+                    seen.add(id(symbol))
+                    steps += [(symbol, inner) for inner in symbol.cfg.steps]
+
+
+def _top_level(diagnosis: Diagnosis, body: Function) -> list[Step]:
+    """The steps of a file that run when it is imported, or when it is started as the component's script."""
+    steps = body.cfg.steps
+    main = {(index, EdgeKind.TRUE) for index, step in enumerate(steps) if _asks_for_main(step)}
+    closed = frozenset() if _is_script(diagnosis, body) else frozenset(main)
+    return [steps[index] for index in sorted(reachable(body, [ENTRY], closed))]
+
+
+def _asks_for_main(step: Step) -> bool:
+    match step.op:
+        case Test(condition=Compare(left=left, op="==", right=right)):
+            return (left, right) == _IS_MAIN or (right, left) == _IS_MAIN
+        case _:
+            return False
+
+
+def _is_script(diagnosis: Diagnosis, body: Function) -> bool:
+    """Whether the file makes the component itself when it is started."""
+    makes = (step.op for step in body.cfg.steps if isinstance(step.op, Call))
+    return any(diagnosis.component.cls in diagnosis.resolve(body, call.func) for call in makes)
+
