@@ -31,6 +31,11 @@ def _runs(finding: Finding, case: Case, defaults: Mapping[str, bool]) -> bool:
     return defaults.get(finding.code, True) or finding.code == case.code
 
 
+def _versions(dialect: str) -> dict[str, str]:
+    """The setting under which an older dialect is in force."""
+    return {d.replaces: ".".join(map(str, d.since)) for d in known() if d.replaces and d.name == dialect}
+
+
 def findings_of(case: Case) -> list[Finding]:
     """Every finding about a case's files, one for each rule and place."""
     units = []
@@ -43,8 +48,7 @@ def findings_of(case: Case) -> list[Finding]:
             message = f"{unit.path}:{unit.line}:{unit.column}: {unit.reason}"
             raise ValueError(message)
         units.append(unit)
-    older = [dialect.name for dialect in known() if dialect.replaces and dialect.name == case.dialect]
-    program = Program(units, load(*older))
+    program = Program(units, load(_versions(case.dialect)))
     findings: dict[tuple[str, object], Finding] = {}
     for component in program.components:
         for finding in diagnose(program, component):

@@ -6,7 +6,7 @@ from ackdoctor.checks.completions import Repeat, repeats
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.flow.trail import Trail, stations
 from ackdoctor.flow.witness import breach_site, callee
-from ackdoctor.model.cfg import Call, EdgeKind, Throw
+from ackdoctor.model.cfg import Call, EdgeKind, Throw, Way
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Confidence, Finding
 from ackdoctor.model.protocol import Breach, Op
@@ -54,6 +54,9 @@ def _auto_failed(diagnosis: Diagnosis, repeat: Repeat, told: set[int]) -> Iterat
     first = repeat.first
     if thrown is None or first is None:
         return
+    if first.step.way is Way.RAISE:
+        yield _in_finally(diagnosis, repeat, first)
+        return
     key = id(first.step)
     explicit = isinstance(thrown.step.op, Throw)
     if not explicit and key in told:
@@ -70,6 +73,20 @@ def _auto_failed(diagnosis: Diagnosis, repeat: Repeat, told: set[int]) -> Iterat
         flow=repeat.flow,
         confidence=None if explicit else Confidence.MAY,
         help=f"complete `{token.name}` last, or set `{diagnosis.discipline.auto_fail.attribute} = False`",
+    )
+
+
+def _in_finally(diagnosis: Diagnosis, repeat: Repeat, first: Trail) -> Finding:
+    token = repeat.token
+    return diagnosis.finding(
+        at=(first.function, first.step.span),
+        message=f"`finally` completes `{token.name}` while an exception leaves, and the framework fails it again",
+        misuse=Misuse.MIXED,
+        trail=repeat.second.trail,
+        token=token,
+        last="the framework fails it",
+        flow=repeat.flow,
+        help="put the ack behind the `try`, where it is reached only when the work was done",
     )
 
 

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.shape import derived_names, mentions_any
-from ackdoctor.flow.known import CONTAINER_STORES
+from ackdoctor.flow.known import CONTAINER_STORES, VIEWS
 from ackdoctor.flow.lattice import Tick
 from ackdoctor.flow.sighting import Anchors, Emitted, Flow
-from ackdoctor.model.cfg import Attr, Bind, Build, Call, Expr, Item, Name, Next, Unpack
+from ackdoctor.model.cfg import Attr, Bind, Build, Call, Drop, Expr, Global, Item, Name, Next, Unpack
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Finding, Severity
@@ -99,6 +99,8 @@ def _emptied(diagnosis: Diagnosis) -> frozenset[str]:
                     for target, item in zip(targets, items, strict=False):
                         if isinstance(target, Attr) and isinstance(item, Build) and not item.items:
                             found.add(diagnosis.field(function, target) or "")
+                case Drop(target=Item(obj=obj)):
+                    found.add(diagnosis.field(function, obj) or "")
                 case Call(func=Attr(obj=obj, name=name)) if name in _EMPTIES:
                     found.add(diagnosis.field(function, obj) or "")
                 case _:
@@ -159,6 +161,9 @@ def _rows(diagnosis: Diagnosis, function: Function, field: str) -> frozenset[str
             case Call(result=result, func=Attr(obj=obj, name=verb)) if verb in _EMPTIES:
                 if _is(diagnosis, function, obj, field):
                     names.add(result.id)
+            case Call(result=result, func=Global(id=view), args=args) if view in VIEWS and args:
+                if _is(diagnosis, function, args[0].value, field):
+                    names.add(result.id)
             case _:
                 pass
     return derived_names(function, frozenset(names)) - _summaries(function)
@@ -169,5 +174,5 @@ def _summaries(function: Function) -> frozenset[str]:
     return frozenset(
         step.op.result.id
         for step in function.cfg.steps
-        if isinstance(step.op, Call) and getattr(step.op.func, "id", "") in ("sum", "max", "min", "sorted", "Counter")
+        if isinstance(step.op, Call) and getattr(step.op.func, "id", "") in ("sum", "max", "min", "Counter")
     )

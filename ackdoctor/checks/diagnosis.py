@@ -201,7 +201,7 @@ class Diagnosis:
             assumed = limited or (trail is not None and implicit_raise(trail))
             confidence = Confidence.MAY if assumed else Confidence.MUST
         if severity is None:
-            severity = self.severity(misuse) if misuse is not None else Severity.WARNING
+            severity = max(self.severity(misuse), Severity.WARNING) if misuse is not None else Severity.WARNING
         price = self.price(misuse) if misuse is not None else ""
         return Finding(
             code=self.code,

@@ -36,6 +36,7 @@ from ackdoctor.flow.lattice import (
     TokenKind,
     TokenRef,
     Value,
+    Zipped,
     mentions,
     tokens_in,
 )
@@ -99,11 +100,11 @@ def _apply(
         case BoundMethod(name=name, after=after):
             method = _method_after(context, name, after)
             verb = own_verb(context, name)
-            if method is not None:
+            if method is not None and _readable(context, method):
                 return _enter(context, trail, call, method, SelfRef(), given)
-            if verb is not None and (after is None or _framework_next(context, after, name)):
+            if method is None and verb is not None:
                 return _verb(context, trail, call, verb, given)
-        case FunctionRef(function=function, captured=captured):
+        case FunctionRef(function=function, captured=captured, bare=bare) if bare or _readable(context, function):
             return _enter(context, trail, call, function, None, given, captured)
         case External():
             verb = external_verb(context.verbs(), target.names)
@@ -121,10 +122,6 @@ def _method_after(context: Context, name: str, after: object) -> Function | None
         index = next((i for i, cls in enumerate(lineage) if cls is after), -1)
         lineage = lineage[index + 1 :]
     return next((cls.methods[name] for cls in lineage if name in cls.methods), None)
-
-
-def _framework_next(context: Context, after: object, name: str) -> bool:
-    return _method_after(context, name, after) is None
 
 
 def _verb(
@@ -156,7 +153,7 @@ def _enter(
     given: tuple[Value | None, ...] | None,
     captured: tuple[tuple[str, Value], ...] = (),
 ) -> Done | Enter:
-    if not _readable(context, function) or (function.is_async and not call.awaited):
+    if function.is_async and not call.awaited:
         return _unknown(context, trail, call, given)
     env: dict[str, Value] = dict(captured)
     params = [param for param in function.params if param.kind == "positional"]
@@ -241,7 +238,7 @@ def _field_method(
     values = _values(context, trail, call)
     carried = [value for value in values if value is not None and any(tokens_in(value))]
     state = _forget(trail.state, call.func)
-    if name in CONTAINER_STORES and carried:
+    if name in CONTAINER_STORES and carried and not any(isinstance(v, _CALLABLE) for v in values):
         for value in carried:
             state = store(context, trail, state, field, value, how=name, key=None)
         value = stored(field) if name == "setdefault" else None
@@ -257,6 +254,9 @@ def _field_method(
     if field in context.held:
         release(context, trail, field)
     return None
+
+
+_CALLABLE = (BoundMethod, FunctionRef, Partial)
 
 
 def _forget(state: State, func: Expr) -> State:
@@ -322,6 +322,15 @@ def _external(
         return Done(state, Partial(values[0], values[1:]), may_raise=False)
     if name == "super":
         return Done(state, SuperRef(context.program.owner(_outermost(context, trail))), may_raise=False)
+    if name == "wraps":
+        return Done(state, External(("identity",)), may_raise=False)
+    if name in SEE_THROUGH and values:
+        return Done(state, values[0], may_raise=False)
+    if name in ("zip", "enumerate", "izip", "zip_longest"):
+        for column, value in enumerate(values):
+            if isinstance(value, Batch):
+                rows = Zipped(value.token, 1 if name == "enumerate" else column)
+                return Done(state, rows, may_raise=False)
     if name in VIEWS:
         seen = [value for value in values if isinstance(value, (Batch, Coll, Field, TokenRef))]
         return Done(state, seen[0] if seen else Coll(frozenset()), may_raise=False)

@@ -116,7 +116,7 @@ class _Work:
 
     def _handler(self, context: Context, method: Function) -> tuple[FunctionRef, bool]:
         """The function the framework really calls: the method, or what the project's own decorators make of it."""
-        target = FunctionRef(method)
+        target = FunctionRef(method, bare=True)
         unit = context.unit(method)
         for decorator in reversed(method.decorators):
             symbol = next(iter(self.program.resolve(unit, decorator)), None)

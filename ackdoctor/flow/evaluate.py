@@ -12,6 +12,7 @@ from ackdoctor.flow.lattice import (
     Field,
     FunctionRef,
     Holding,
+    Row,
     SelfRef,
     State,
     SuperRef,
@@ -139,6 +140,8 @@ def _item(container: Value | None, key: Expr) -> Value | None:
             return stored(token.field, f"{token.path}[{key.value if isinstance(key, Literal) else ''}]")
         case TokenRef(token=token, part="") if key == Literal(0):
             return TokenRef(token, "id")
+        case Row(token=token, column=column):
+            return TokenRef(token) if key == Literal(column) else None
         case Batch():
             return container if isinstance(key, Mix) and key.op == "slice" else None
         case Coll(items=items):
@@ -150,9 +153,14 @@ def _item(container: Value | None, key: Expr) -> Value | None:
 
 
 def _collection(context: Context, function: Function, state: State, items: tuple[Expr, ...]) -> Value | None:
-    values = (evaluate(context, function, state, item) for item in items)
+    values = (_as_held(context, evaluate(context, function, state, item)) for item in items)
     kept = frozenset(value for value in values if isinstance(value, (TokenRef, Coll, Batch, FunctionRef, BoundMethod)))
     return Coll(kept)
+
+
+def _as_held(context: Context, value: Value | None) -> Value | None:
+    """A field known to hold tuples, named as if it were one."""
+    return stored(value.name) if isinstance(value, Field) and value.name in context.held else value
 
 
 def _closure(function: Function, state: State, key: str) -> Value | None:

@@ -31,7 +31,7 @@ HARMLESS = frozenset(
 NO_RAISE = frozenset(
     "append appendleft add get items keys values setdefault clear copy startswith endswith strip lstrip rstrip "
     "lower upper title extend update discard print str repr len isinstance hasattr bool time monotonic clock sleep "
-    "perf_counter utcnow now uuid4 count incr increment format write flush super partial list dict set tuple".split()
+    "perf_counter utcnow now uuid4 count incr increment format super partial list dict set tuple".split()
 )
 
 VIEWS = frozenset("list tuple set frozenset sorted reversed iter enumerate zip filter deque chain islice dict".split())
@@ -55,5 +55,5 @@ LATER = frozenset(
 
 SEE_THROUGH = frozenset(
     "staticmethod classmethod override final wraps abstractmethod lru_cache cache wrapt total_ordering "
-    "typechecked beartype profile timeit log_calls".split()
+    "typechecked beartype identity profile timeit log_calls".split()
 )

@@ -26,6 +26,7 @@ __all__ = [
     "Holding",
     "LoopMemory",
     "Partial",
+    "Row",
     "SelfRef",
     "State",
     "SuperRef",
@@ -36,6 +37,7 @@ __all__ = [
     "TokenKind",
     "TokenRef",
     "Value",
+    "Zipped",
     "mentions",
     "tokens_in",
     "worse",
@@ -97,6 +99,22 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
+class Zipped:
+    """A batch zipped or enumerated: each round gives a row with the tuple in one column."""
+
+    token: Token
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row of a `Zipped`."""
+
+    token: Token
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
 class SelfRef:
     """The component."""
 
@@ -118,10 +136,11 @@ class BoundMethod:
 
 @dataclass(frozen=True, slots=True)
 class FunctionRef:
-    """A function of the project, with the captured variables that matter."""
+    """A function of the project, with the captured variables that matter; `bare` of its decorators if so."""
 
     function: Function
     captured: tuple[tuple[str, "Value"], ...] = ()
+    bare: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +196,8 @@ class Thrown:
 Value: TypeAlias = (
     TokenRef
     | Batch
+    | Zipped
+    | Row
     | SelfRef
     | SuperRef
     | BoundMethod
@@ -194,7 +215,7 @@ Value: TypeAlias = (
 def tokens_in(value: Value | None) -> Iterator[Token]:
     """Every token that a value carries, itself or inside."""
     match value:
-        case TokenRef(token=token) | Batch(token=token):
+        case TokenRef(token=token) | Batch(token=token) | Zipped(token=token) | Row(token=token):
             yield token
         case Coll(items=items):
             for item in sorted(items, key=repr):

@@ -8,6 +8,7 @@ finds `src/bolts/base.py` without knowing that `src` is on the path.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ackdoctor.model.cfg import Attr, Bind, Expr, Global, Literal, Name
 from ackdoctor.model.component import ClassInfo, Component, Function, Unit
@@ -25,6 +26,18 @@ class _Known:
 
     dialect: Dialect
     role: Role
+
+
+class _Lineage(NamedTuple):
+    """A class's project ancestors in resolution order, itself first; those `ahead` of the framework class; that class.
+
+    `opaque` says that some base could not be read.
+    """
+
+    order: tuple[ClassInfo, ...]
+    ahead: tuple[ClassInfo, ...]
+    known: _Known | None
+    opaque: bool
 
 
 class Program:
@@ -46,7 +59,7 @@ class Program:
         for cls in self.classes():
             for function in cls.methods.values():
                 self._owners[id(function)] = cls
-        self._mro: dict[int, tuple[tuple[ClassInfo, ...], _Known | None, bool]] = {}
+        self._mro: dict[int, _Lineage] = {}
         self._qualified: dict[tuple[str, Expr], tuple[Symbol, ...]] = {}
         self.components = tuple(self._components())
 
@@ -141,15 +154,16 @@ class Program:
 
     # ---- classes ----
 
-    def lineage(self, cls: ClassInfo) -> tuple[tuple[ClassInfo, ...], "_Known | None", bool]:
-        """The project's part of a class's resolution order, the framework class behind it, and whether some base is unread."""
+    def lineage(self, cls: ClassInfo) -> "_Lineage":
+        """The project's part of a class's resolution order, and the framework class in it."""
         if id(cls) not in self._mro:
-            self._mro[id(cls)] = ((cls,), None, False)  # a cycle of bases ends here
+            self._mro[id(cls)] = _Lineage((cls,), (cls,), None, opaque=False)  # a cycle of bases ends here
             self._mro[id(cls)] = self._linearise(cls)
         return self._mro[id(cls)]
 
-    def _linearise(self, cls: ClassInfo) -> tuple[tuple[ClassInfo, ...], "_Known | None", bool]:
+    def _linearise(self, cls: ClassInfo) -> "_Lineage":
         order: list[ClassInfo] = [cls]
+        ahead: list[ClassInfo] = [cls]
         known: _Known | None = None
         opaque = False
         unit = self.units[cls.path]
@@ -160,21 +174,24 @@ class Program:
             if framework is not None:
                 known = known or framework
             elif project is not None and project is not cls:
-                theirs, their_known, their_opaque = self.lineage(project)
-                order = [cls, *(c for c in order[1:] if c not in theirs), *(c for c in theirs if c is not cls)]
-                known = known or their_known
-                opaque = opaque or their_opaque
+                theirs = self.lineage(project)
+                order = [cls, *(c for c in order[1:] if c not in theirs.order), *(c for c in theirs.order if c is not cls)]
+                if known is None:
+                    first = theirs.ahead
+                    ahead = [cls, *(c for c in ahead[1:] if c not in first), *(c for c in first if c is not cls)]
+                known = known or theirs.known
+                opaque = opaque or theirs.opaque
             elif not (isinstance(base, Global) and base.id == "object"):
                 opaque = True
-        return tuple(order), known, opaque
+        return _Lineage(tuple(order), tuple(ahead), known, opaque)
 
     def _components(self) -> Iterator[Component]:
         heirs: dict[int, list[ClassInfo]] = {}
         for cls in self.classes():
-            for ancestor in self.lineage(cls)[0][1:]:
+            for ancestor in self.lineage(cls).order[1:]:
                 heirs.setdefault(id(ancestor), []).append(cls)
         for cls in self.classes():
-            order, known, opaque = self.lineage(cls)
+            order, ahead, known, opaque = self.lineage(cls)
             if known is None or known.role.abstract:
                 continue
             discipline = known.role.discipline
@@ -184,9 +201,9 @@ class Program:
                 lineage=order,
                 dialect=known.dialect,
                 role=known.role,
-                auto_ack=self._switch(order, discipline.auto_ack),
-                auto_fail=self._switch(order, discipline.auto_fail),
-                auto_anchor=self._switch(order, discipline.auto_anchor),
+                auto_ack=self._switch(ahead, discipline.auto_ack),
+                auto_fail=self._switch(ahead, discipline.auto_fail),
+                auto_anchor=self._switch(ahead, discipline.auto_anchor),
                 opaque=opaque,
                 heirs=tuple(heirs.get(id(cls), ())),
             )

@@ -22,18 +22,21 @@ from ackdoctor.flow.lattice import (
     Field,
     FunctionRef,
     LoopMemory,
+    Row,
     SelfRef,
     State,
     Thrown,
     TokenKind,
     TokenRef,
     Value,
+    Zipped,
     mentions,
     tokens_in,
     worse,
 )
 from ackdoctor.flow.trail import Trail
 from ackdoctor.model.cfg import (
+    RAISED,
     Attr,
     Bind,
     Build,
@@ -233,8 +236,8 @@ def _parts(whole: Value | None, count: int) -> list[Value | None]:
     match whole:
         case TokenRef(token=token, part="") if token.kind is TokenKind.STORED:
             return [stored(token.field, f"{token.path}#{index}") for index in range(count)]
-        case TokenRef(token=token) if token.kind is TokenKind.ELEMENT:
-            return [whole] * count
+        case Row(token=token, column=column):
+            return [TokenRef(token) if index == column else None for index in range(count)]
         case TokenRef(token=token, part=""):
             return [TokenRef(token, "id"), *[None] * (count - 1)]
         case Field(name=name):
@@ -285,9 +288,10 @@ def _iterated(context: Context, trail: Trail, op: Next) -> Iterator[WayOn]:
         for kind, target in trail.step.edges:
             if kind is wanted:
                 yield WayOn(kind, target, after)
-    for kind, target in trail.step.edges:
-        if kind is EdgeKind.RAISE:
-            yield WayOn(kind, target, _raising(context, trail, trail.step))
+    if iterable is None and isinstance(op.iterable, Name):
+        for kind, target in trail.step.edges:
+            if kind is EdgeKind.RAISE and target != RAISED:
+                yield WayOn(kind, target, _raising(context, trail, trail.step))
 
 
 def _rounds(
@@ -297,6 +301,8 @@ def _rounds(
     match iterable:
         case Batch(token=token):
             yield from _batch_rounds(context, trail, op, TokenRef(token), again=again)
+        case Zipped(token=token, column=column):
+            yield from _batch_rounds(context, trail, op, Row(token, column), again=again)
         case Coll(items=items) if any(tokens_in(iterable)):
             yield from _listed_rounds(context, trail, op, sorted(items, key=repr))
         case Field(name=field):
@@ -321,7 +327,7 @@ def _open_rounds(context: Context, trail: Trail, op: Next, element: TokenRef) ->
 
 
 def _batch_rounds(
-    context: Context, trail: Trail, op: Next, element: TokenRef, *, again: bool
+    context: Context, trail: Trail, op: Next, element: TokenRef | Row, *, again: bool
 ) -> Iterator[tuple[bool, State]]:
     """Over a batch: at least one round; each element starts where the loop found the batch."""
     state, token = trail.state, element.token

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ackdoctor.flow.context import Context
-from ackdoctor.flow.evaluate import evaluate
+from ackdoctor.flow.evaluate import evaluate, stored
 from ackdoctor.flow.lattice import (
     Batch,
     Coll,
@@ -115,6 +115,8 @@ def _complete_value(
     match value:
         case TokenRef(token=token):
             return complete(context, trail, state, op, token, verb=verb, value=value)
+        case Field(name=field) if field in context.held:
+            return complete(context, trail, state, op, stored(field).token, verb=verb, value=value)
         case Const():
             _see_completion(context, trail, op, None, Holding(Stage.OWED), None, verb, value)
             return state
@@ -205,7 +207,7 @@ def _emit(context: Context, trail: Trail, bound: _Bound, verb: Verb) -> State:
     how, anchored = _anchors(context, trail, bound, verb)
     late: list[tuple[Token, Breach]] = []
     for token in anchored:
-        breach = move(context.holding(state, token).stage, Op.ANCHOR).breach
+        breach = move(_worst_stage(context, state, token, how), Op.ANCHOR).breach
         if breach is not None and not (token.kind is TokenKind.STORED and token.field not in context.held):
             late.append((token, breach))
     subject = context.subject if context.deferral is None else None
@@ -238,6 +240,15 @@ def _emit(context: Context, trail: Trail, bound: _Bound, verb: Verb) -> State:
     return state
 
 
+def _worst_stage(context: Context, state: State, token: Token, how: Anchors) -> Stage:
+    """An anchor's stage; a whole batch as anchor includes the elements that earlier rounds have completed."""
+    stage = context.holding(state, token).stage
+    if token.kind is TokenKind.ELEMENT and how is Anchors.DEFAULT and stage is Stage.OWED:
+        earlier = [memory.rest.stage for memory in state.loops.values() if memory.rest is not None]
+        return next((done for done in earlier if done in (Stage.ACKED, Stage.FAILED)), stage)
+    return stage
+
+
 def _anchors(context: Context, trail: Trail, bound: _Bound, verb: Verb) -> tuple[Anchors, tuple[Token, ...]]:
     discipline = context.component.role.discipline
     if discipline.anchoring is Anchoring.FORCED:
@@ -259,8 +270,9 @@ def _anchors(context: Context, trail: Trail, bound: _Bound, verb: Verb) -> tuple
             if not tokens and isinstance(expr, Name):
                 return Anchors.UNKNOWN, ()
             return (Anchors.EXPLICIT, tokens) if tokens else (Anchors.UNKNOWN, ())
-        case Field():
-            return Anchors.EXPLICIT, ()
+        case Field(name=field):
+            held = (stored(field).token,) if field in context.held else ()
+            return Anchors.EXPLICIT, held
         case _:
             return Anchors.UNKNOWN, ()
 
