@@ -37,7 +37,8 @@ __all__ = ["provenance"]
 
 def provenance(diagnosis: Diagnosis, function: Function, expr: Expr) -> frozenset[str]:
     """The qualified names behind an expression of a function of the component."""
-    walk = _Walk(diagnosis)
+    units = diagnosis.program.units.values()
+    walk = _Walk(diagnosis, modules=tuple(f"{unit.module}." for unit in units))
     walk.value(function, expr)
     walk.run()
     return frozenset(walk.names)
@@ -50,6 +51,7 @@ class _Walk:
     todo: list[tuple[Function, Expr]] = field(default_factory=list)
     seen: set[tuple[int, Expr]] = field(default_factory=set)
     functions: tuple[Function, ...] = ()
+    modules: tuple[str, ...] = ()  # the project's own, as prefixes
     owns: dict[int, Name | None] = field(default_factory=dict)
 
     def run(self) -> None:
@@ -117,7 +119,7 @@ class _Walk:
 
     def _symbol(self, symbol: Symbol) -> None:
         match symbol:
-            case str():
+            case str() if not symbol.startswith(self.modules):
                 self.names.add(symbol)
             case Function():
                 self._returned(symbol)
@@ -192,7 +194,7 @@ class _Walk:
             if isinstance(step.op, Call):
                 for symbol in self.diagnosis.resolve(function, step.op.func):
                     if isinstance(symbol, str):
-                        self.names.add(symbol)
+                        self._symbol(symbol)
 
 
 def _given(function: Function, place: Expr) -> Iterator[Expr | Call]:

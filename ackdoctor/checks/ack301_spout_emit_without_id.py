@@ -1,0 +1,97 @@
+"""ACK301: a spout emits without a message id, so nobody will tell it what became of the tuple."""
+
+import re
+from collections.abc import Iterator
+
+from ackdoctor.checks.diagnosis import Diagnosis
+from ackdoctor.checks.provenance import provenance
+from ackdoctor.checks.shape import derived_names, mentions_any
+from ackdoctor.checks.sources import Source, source_of
+from ackdoctor.checks.spouts import acts, emits, entry_method, first, has_id, reach, steps_of
+from ackdoctor.flow.sighting import Emitted
+from ackdoctor.model.cfg import Attr, Bind, Item, Name
+from ackdoctor.model.dialect import EntryKind, Kind, Misuse
+from ackdoctor.model.finding import Finding, Severity
+
+__all__ = ["check"]
+
+_ID_NAME = re.compile(r"(?:.*_)?(?:msg|message|mess|tup|tuple|emit|storm)_?u?u?id|uuid|guid|.*_uuid", re.IGNORECASE)
+_ID_LIKE = re.compile(r"(?:.*_)?(?:u?u?id|key|tag|offset)", re.IGNORECASE)
+
+
+def check(diagnosis: Diagnosis) -> Iterator[Finding]:
+    """One finding for a spout none of whose emits passes an id."""
+    if diagnosis.role.kind is not Kind.SPOUT:
+        return
+    found = emits(diagnosis, EntryKind.NEXT)
+    if not found or any(has_id(emit) is not False for emit in found):
+        return
+    emit = first(found)
+    severity, reason = _weight(diagnosis, found)
+    yield diagnosis.finding(
+        at=(emit.function, emit.step.span),
+        message=f"this emit passes no message id{reason}",
+        misuse=Misuse.NO_MESSAGE_ID,
+        trail=emit.trail,
+        last="emitted without message id",
+        severity=severity,
+        help=_help(emit),
+    )
+
+
+def _help(emit: Emitted) -> str:
+    word = emit.verb.message_id
+    stream = emit.args.get("stream")
+    if isinstance(stream, Name) and _ID_LIKE.fullmatch(stream.id):
+        position = emit.verb.params.index("stream") + 1
+        return f"argument {position} of `{emit.verb.name}` is the stream: pass `{word}={stream.id}`"
+    return f"pass `{word}=...` with what the source knows the record by, and replay it in `fail`"
+
+
+def _weight(diagnosis: Diagnosis, found: list[Emitted]) -> tuple[Severity, str]:
+    """How much it matters, and the reason as the message gives it."""
+    if diagnosis.discipline.replays:
+        return diagnosis.severity(Misuse.NO_MESSAGE_ID), ""
+    for kind, word in ((EntryKind.FAILED, "fail"), (EntryKind.ACKED, "ack")):
+        if acts(diagnosis, entry_method(diagnosis, kind)):
+            return Severity.WARNING, f", although {diagnosis.component.name} has a `{word}` that waits for it"
+    for emit in found:
+        unused = _unused_id(emit)
+        if unused:
+            return Severity.WARNING, f", although `{unused}` looks like one"
+    if _keeps(diagnosis):
+        return Severity.WARNING, ", although the spout keeps what it has sent"
+    source = max(_source(diagnosis, emit) for emit in found)
+    return (Severity.WARNING if source.replayable else Severity.INFO), ""
+
+
+def _source(diagnosis: Diagnosis, emit: Emitted) -> Source:
+    payload = emit.args.get(emit.verb.subject or "")
+    return source_of(provenance(diagnosis, emit.function, payload)) if payload is not None else Source.UNKNOWN
+
+
+def _unused_id(emit: Emitted) -> str:
+    """A local of the emitting function whose name says that it is an id, and that the emit does not carry."""
+    payload = emit.args.get(emit.verb.subject or "")
+    for step in emit.function.cfg.steps:
+        match step.op:
+            case Bind(target=Name(id=name)) if _ID_NAME.fullmatch(name):
+                used = derived_names(emit.function, frozenset((name,)))
+                if payload is None or not mentions_any(payload, used):
+                    return name
+            case _:
+                pass
+    return ""
+
+
+def _keeps(diagnosis: Diagnosis) -> bool:
+    """Whether `next_tuple` puts something under a key into a field that speaks of waiting."""
+    for function, step in steps_of(reach(diagnosis, entry_method(diagnosis, EntryKind.NEXT))):
+        match step.op:
+            case Bind(target=Item(obj=Attr() as place)):
+                name = diagnosis.field(function, place) or ""
+                if re.search(r"pending|flight|unacked|outstanding|sent|replay", name):
+                    return True
+            case _:
+                pass
+    return False
