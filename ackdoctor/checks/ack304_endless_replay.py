@@ -1,0 +1,86 @@
+"""ACK304: `fail` sends the tuple again every time, with no limit, no pause and no way out."""
+
+from collections.abc import Iterator
+
+from ackdoctor.checks.canonical import Spelling
+from ackdoctor.checks.diagnosis import Diagnosis
+from ackdoctor.checks.fields import is_container, own_field, taken_from
+from ackdoctor.checks.spouts import calls_of, emits, entry_method, has_id, reach
+from ackdoctor.flow.known import CONTAINER_READS, CONTAINER_STORES, CONTAINER_VIEWS, HARMLESS
+from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Global, IsType, Mix, Not, Return, Step, Test
+from ackdoctor.model.component import Function
+from ackdoctor.model.dialect import EntryKind, Kind
+from ackdoctor.model.finding import Finding, Severity
+
+__all__ = ["check"]
+
+_ORDERS = frozenset(("<", "<=", ">", ">=", "==", "!="))
+_PAUSES = frozenset("sleep wait call_later Timer sleep_for".split())
+_KNOWN = HARMLESS | CONTAINER_READS | CONTAINER_VIEWS | {"len", "bool", "get", "empty", "qsize"}
+
+
+def check(diagnosis: Diagnosis) -> Iterator[Finding]:
+    """One finding for a spout whose `fail` always tries again."""
+    if diagnosis.role.kind is not Kind.SPOUT or diagnosis.discipline.replays:
+        return
+    fail = entry_method(diagnosis, EntryKind.FAILED)
+    shared = {id(function) for function in reach(diagnosis, entry_method(diagnosis, EntryKind.NEXT))}
+    functions = tuple(function for function in reach(diagnosis, fail) if id(function) not in shared)
+    if any(_limits(function, step) for function in functions for step in function.cfg.steps):
+        return
+    for function, step, how in _again(diagnosis, fail, functions):
+        yield diagnosis.finding(
+            at=(function, step.span),
+            message=f"`fail` of {diagnosis.component.name} {how} every time: "
+            "a record that can never succeed is replayed for the life of the topology",
+            misuse=None,
+            last="sent again",
+            severity=Severity.WARNING,
+            help="count the failures of each id, and after some put the record where somebody looks",
+        )
+        return
+
+
+def _again(
+    diagnosis: Diagnosis, fail: Function | None, functions: tuple[Function, ...]
+) -> Iterator[tuple[Function, Step, str]]:
+    inside = {id(function) for function in functions}
+    for emit in emits(diagnosis, EntryKind.FAILED):
+        if has_id(emit) and id(emit.function) in inside:
+            yield emit.function, emit.step, "emits the tuple again"
+    queues = taken_from(diagnosis, reach(diagnosis, entry_method(diagnosis, EntryKind.NEXT)))
+    for function, call in calls_of(diagnosis, fail):
+        if id(function) not in inside or not isinstance(call.func, Attr) or call.func.name not in CONTAINER_STORES:
+            continue
+        name = own_field(diagnosis, function, call.func.obj)
+        if name is not None and name in queues and is_container(diagnosis, name):
+            step = next(step for step in function.cfg.steps if step.op is call)
+            yield function, step, f"puts the record back into `self.{name}`"
+
+
+# ---- limits ----
+
+
+def _limits(function: Function, step: Step) -> bool:
+    """Whether a step compares an amount, asks code that nobody can see, or waits."""
+    match step.op:
+        case Test(condition=value) | Return(value=value) if value is not None:
+            return _measures(Spelling(function).of(value))
+        case Call(func=Attr(name=name)) | Call(func=Global(id=name)):
+            return name in _PAUSES
+        case _:
+            return False
+
+
+def _measures(expr: Expr) -> bool:
+    match expr:
+        case Compare(op=op, left=left, right=right):
+            return op in _ORDERS or _measures(left) or _measures(right)
+        case Mix(op="call", parts=(Attr(name=name) | Global(id=name), *_)):
+            return name not in _KNOWN
+        case Mix(parts=parts):
+            return any(_measures(part) for part in parts)
+        case Not(value=value) | IsType(value=value):
+            return _measures(value)
+        case _:
+            return False
