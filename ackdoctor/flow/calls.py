@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from ackdoctor.flow.context import Context, Later, tested_names
 from ackdoctor.flow.evaluate import evaluate, stored
 from ackdoctor.flow.known import (
+    CONTAINER_QUIET,
     CONTAINER_READS,
     CONTAINER_STORES,
     CONTAINER_VIEWS,
@@ -48,7 +49,10 @@ from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import Verb
 from ackdoctor.model.protocol import State as Stage
 
-__all__ = ["Done", "Enter", "apply_value", "escape", "resolve_call", "store"]
+__all__ = ["EVERYTHING", "Done", "Enter", "apply_value", "escape", "resolve_call", "store"]
+
+
+EVERYTHING = "*"  # the name under which all fields are released: the component itself was handed over
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +253,8 @@ def _field_method(
         return Done(state.but(tokens=tokens), read, may_raise=name not in NO_RAISE)
     if name in CONTAINER_VIEWS:
         return Done(state, stored(field, ".view") if inner else Field(field), may_raise=False)
+    if name in CONTAINER_QUIET:
+        return Done(state, None, may_raise=name not in NO_RAISE)
     if carried or name in NO_RAISE or name in LOGGING:
         return None
     if field in context.held:
@@ -290,9 +296,16 @@ def store(
             field,
             token,
         )
-        holding = context.holding(state, token)
-        if holding.stage is Stage.OWED:
-            state = state.hold(token, Holding(Stage.HELD, holding.tick, f"self.{field}"))
+        state = _kept_in(state, token, context.holding(state, token), f"self.{field}")
+    return state
+
+
+def _kept_in(state: State, token: Token, holding: Holding, holder: str) -> State:
+    """The token is held by one field more; several are named one after the other."""
+    if holding.stage is Stage.OWED:
+        return state.hold(token, Holding(Stage.HELD, holding.tick, holder))
+    if holding.stage is Stage.HELD and holder not in holding.holder.split():
+        return state.hold(token, holding._replace(holder=f"{holding.holder} {holder}"))
     return state
 
 
@@ -388,6 +401,8 @@ def escape(
     for value in values:
         if isinstance(value, Field):
             release(context, trail, value.name)
+        elif isinstance(value, SelfRef):
+            release(context, trail, EVERYTHING)
         for token in tokens_in(value):
             state = _hand_over(context, trail, state, token, holder)
     return state

@@ -101,9 +101,7 @@ def _attribute(
         case SuperRef(cls=cls):
             return BoundMethod(name, cls)
         case TokenRef(token=token, part=""):
-            if token.kind is TokenKind.STORED:
-                return stored(token.field, f"{token.path}.{name}")
-            return TokenRef(token, "id") if name == "id" else None
+            return _part(context, token, name)
         case Field(name=field):
             return Field(f"{field}.{name}")
         case Coll() as collection:
@@ -112,6 +110,16 @@ def _attribute(
             return External(tuple(f"{base}.{name}" for base in names))
         case _:
             return None
+
+
+def _part(context: Context, token: Token, name: str) -> Value | None:
+    """An attribute of a tuple: its id stands for it, its data does not; of something stored, it may hold the tuple."""
+    shape = context.component.dialect.shape
+    if name == shape.id:
+        return TokenRef(token, "id")
+    if token.kind is not TokenKind.STORED or name in (shape.values, shape.stream, shape.component, shape.task):
+        return None
+    return stored(token.field, f"{token.path}.{name}")
 
 
 def _own(context: Context, state: State, name: str) -> Value:

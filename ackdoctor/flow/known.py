@@ -5,6 +5,7 @@ are all `warning`.
 """
 
 __all__ = [
+    "CONTAINER_QUIET",
     "CONTAINER_READS",
     "CONTAINER_STORES",
     "CONTAINER_VIEWS",
@@ -40,6 +41,7 @@ CONTAINER_STORES = frozenset(
     "append appendleft add insert put put_nowait push extend extendleft setdefault update enqueue offer".split()
 )
 CONTAINER_READS = frozenset("pop popleft popitem get get_nowait remove dequeue poll setdefault".split())
+CONTAINER_QUIET = frozenset("sort reverse index count remove rotate discard clear".split())
 CONTAINER_VIEWS = frozenset("items values keys copy itervalues iteritems iterkeys".split())
 
 THREADS = frozenset(

@@ -110,7 +110,7 @@ def _change(visit: Trail, after: Trail | None, token: Token | None) -> str:
     was, now = visit.state.tokens.get(token), after.state.tokens.get(token)
     if now is None or was == now or (was is not None and was.stage is now.stage):
         return ""
-    return f"held by {now.holder}" if now.stage.value == "held" else now.stage.value
+    return f"held by {now.holder.replace(' self.', ' and self.')}" if now.stage.value == "held" else now.stage.value
 
 
 def callee(func: Expr) -> str:

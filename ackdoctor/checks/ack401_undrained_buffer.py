@@ -1,0 +1,34 @@
+"""ACK401: tuples held in a field that no handler ever acks or fails."""
+
+from collections.abc import Iterator
+
+from ackdoctor.checks.buffers import kept, left_behind
+from ackdoctor.checks.diagnosis import Diagnosis
+from ackdoctor.model.dialect import Misuse
+from ackdoctor.model.finding import Finding
+
+__all__ = ["check"]
+
+
+def check(diagnosis: Diagnosis) -> Iterator[Finding]:
+    """One finding for each such field, where it is first filled."""
+    if diagnosis.component.opaque:
+        return
+    fields = left_behind(diagnosis)
+    told: set[str] = set()
+    for flow, stored in kept(diagnosis):
+        field = stored.field.partition(".")[0]
+        if field not in fields or field in told:
+            continue
+        told.add(field)
+        yield diagnosis.finding(
+            at=(stored.function, stored.step.span),
+            message=f"`{stored.token.name}` is kept in `self.{field}`, and nothing in {diagnosis.component.name} "
+            "ever acks or fails what that holds",
+            misuse=Misuse.NEVER,
+            trail=stored.trail,
+            token=stored.token,
+            last=f"kept in self.{field}",
+            flow=flow,
+            help=f"ack or fail the tuples of `self.{field}` when their work is done, before you let them go",
+        )

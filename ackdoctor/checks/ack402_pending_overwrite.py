@@ -1,0 +1,88 @@
+"""ACK402: `self.pending[key] = tup` under a key from the data, with no look at the tuple it replaces."""
+
+from collections.abc import Iterator
+
+from ackdoctor.checks.buffers import asks_about, kept, left_behind
+from ackdoctor.checks.diagnosis import Diagnosis
+from ackdoctor.checks.origin import origin
+from ackdoctor.flow.sighting import Stored
+from ackdoctor.flow.trail import Trail, stations
+from ackdoctor.model.cfg import Attr, Bind, Call, Catch, Expr, Global, Item, Literal, Name, Test
+from ackdoctor.model.dialect import Misuse
+from ackdoctor.model.finding import Finding, Severity
+
+__all__ = ["check"]
+
+_LOOKS = frozenset({"get", "pop", "setdefault", "has_key", "__contains__", "keys"})
+_UNIQUE = frozenset({"uuid1", "uuid4", "next", "token_hex", "getrandbits", "random", "monotonic", "time", "count"})
+
+
+def check(diagnosis: Diagnosis) -> Iterator[Finding]:
+    """One finding for each place that overwrites blindly."""
+    if diagnosis.component.opaque:
+        return
+    never_drained = left_behind(diagnosis)
+    told: set[int] = set()
+    for flow, stored in kept(diagnosis):
+        field = stored.field
+        if stored.how != "[]" or stored.key is None or field in never_drained or id(stored.step) in told:
+            continue
+        if not _from_data(diagnosis, stored) or _looked(diagnosis, stored):
+            continue
+        told.add(id(stored.step))
+        yield diagnosis.finding(
+            at=(stored.function, stored.step.span),
+            message=f"a tuple that waits in `self.{field}` under the same key is thrown away un-acked",
+            misuse=Misuse.NEVER,
+            trail=stored.trail,
+            token=stored.token,
+            last=f"replaces what self.{field} held under that key",
+            flow=flow,
+            severity=Severity.WARNING,
+            help=f"look at `self.{field}` under that key first, and ack or fail what is there; or keep a list per key",
+        )
+
+
+def _from_data(diagnosis: Diagnosis, stored: Stored) -> bool:
+    """Whether the key can repeat: it comes out of the data, and is no id, counter or random number."""
+    assert stored.key is not None  # noqa: S101  # the caller looked
+    visit, made = _made(stored.trail, stored.key)
+    function = visit.function
+    while isinstance(made, (Attr, Item)) and isinstance(made.obj, Name) and made.obj.id.startswith("%"):
+        visit, made = _made(visit, made.obj)
+    match made:
+        case Call(func=Attr(name=name) | Global(id=name) | Name(id=name)):
+            return name not in _UNIQUE
+        case Attr(name="id") | Literal():
+            return False
+        case Attr() | Item() if diagnosis.field(function, made) is not None:
+            return False
+        case Item(obj=Name(id=name), key=Literal(value=0)) if name == stored.token.name:
+            return False
+        case _:
+            return True
+
+
+def _made(visit: Trail, expr: Expr) -> tuple[Trail, Expr | Call | Catch]:
+    """What made the value of an expression, and where; the expression itself where that cannot be told."""
+    found = origin(visit, expr)
+    return (found.visit, found.made) if found is not None else (visit, expr)
+
+
+def _looked(diagnosis: Diagnosis, stored: Stored) -> bool:
+    """Whether the path to the store has read the field under some key."""
+    for visit, _, _ in stations(stored.trail):
+        if visit is stored.trail:
+            continue
+        match visit.step.op:
+            case Test(condition=condition) | Bind(value=condition):
+                if asks_about(diagnosis, visit.function, condition, stored.field):
+                    return True
+            case Call(func=Attr(obj=obj, name=name), args=args):
+                if name in _LOOKS and diagnosis.field(visit.function, obj) == stored.field:
+                    return True
+                if any(asks_about(diagnosis, visit.function, arg.value, stored.field) for arg in args):
+                    return True
+            case _:
+                pass
+    return False

@@ -1,0 +1,117 @@
+"""ACK403: tuples in a bounded or expiring container whose eviction completes nothing."""
+
+from collections.abc import Iterator
+
+from ackdoctor.checks.buffers import asks_about, kept, left_behind
+from ackdoctor.checks.diagnosis import Diagnosis
+from ackdoctor.checks.shape import derived_names, mentions_any
+from ackdoctor.flow.sighting import Stored
+from ackdoctor.flow.trail import stations
+from ackdoctor.model.cfg import Attr, Bind, Call, Expr, Literal, Name, Test
+from ackdoctor.model.component import Function
+from ackdoctor.model.dialect import Misuse, VerbKind
+from ackdoctor.model.finding import Finding, Severity
+
+__all__ = ["check"]
+
+_CACHES = frozenset(
+    f"cachetools.{name}" for name in "Cache FIFOCache LFUCache LRUCache MRUCache RRCache TTLCache TLRUCache".split()
+)
+_DEQUES = frozenset({"collections.deque", "deque"})
+
+
+def check(diagnosis: Diagnosis) -> Iterator[Finding]:
+    """One finding for each such container, where tuples go in."""
+    never_drained = left_behind(diagnosis)
+    told: set[str] = set()
+    for flow, stored in kept(diagnosis):
+        field = stored.field
+        if field in told or field in never_drained:
+            continue
+        what = _evicts(diagnosis, stored)
+        if what is None:
+            continue
+        told.add(field)
+        yield diagnosis.finding(
+            at=(stored.function, stored.step.span),
+            message=f"`self.{field}` is {what}: tuples that fall out of it are neither acked nor failed",
+            misuse=Misuse.NEVER,
+            trail=stored.trail,
+            token=stored.token,
+            last=f"kept in self.{field}",
+            flow=flow,
+            severity=Severity.WARNING,
+            help=f"fail what falls out of `self.{field}`, or use a container without a limit and bound it at the spout",
+        )
+
+
+def _evicts(diagnosis: Diagnosis, stored: Stored) -> str | None:
+    field = stored.field
+    for function in diagnosis.functions():
+        for call in _assigned(diagnosis, function, field):
+            names = {symbol for symbol in diagnosis.resolve(function, call.func) if isinstance(symbol, str)}
+            if names & _CACHES:
+                return "a cache with a limit"
+            if names & _DEQUES and _limited(call) and not _makes_room(diagnosis, stored):
+                return "a deque with a limit"
+    return "trimmed with popitem" if _trimmed(diagnosis, field) else None
+
+
+def _assigned(diagnosis: Diagnosis, function: Function, field: str) -> Iterator[Call]:
+    """The calls whose result becomes the field."""
+    own = diagnosis.own_name(function)
+    results = {step.op.result: step.op for step in function.cfg.steps if isinstance(step.op, Call)}
+    for step in function.cfg.steps:
+        match step.op:
+            case Bind(target=Attr(obj=obj, name=name), value=Name() as value) if name == field and obj == own:
+                if value in results:
+                    yield results[value]
+            case _:
+                pass
+
+
+def _limited(call: Call) -> bool:
+    return any(arg.name == "maxlen" and arg.value != Literal(None) for arg in call.args) or len(call.args) > 1
+
+
+def _makes_room(diagnosis: Diagnosis, stored: Stored) -> bool:
+    """Whether the path to the store has asked how full the container is, or taken something out."""
+    for visit, _, _ in stations(stored.trail):
+        match visit.step.op:
+            case Test(condition=condition) if asks_about(diagnosis, visit.function, condition, stored.field):
+                return True
+            case Call(func=Attr(obj=obj, name="popleft" | "pop")):
+                if diagnosis.field(visit.function, obj) == stored.field:
+                    return True
+            case _:
+                pass
+    return any(
+        isinstance(step.op, Test) and asks_about(diagnosis, stored.function, step.op.condition, stored.field)
+        for step in stored.function.cfg.steps
+    )
+
+
+def _trimmed(diagnosis: Diagnosis, field: str) -> bool:
+    """Whether entries are taken out with popitem and not completed."""
+    for function in diagnosis.functions():
+        for step in function.cfg.steps:
+            match step.op:
+                case Call(func=Attr(obj=obj, name="popitem"), result=result):
+                    if diagnosis.field(function, obj) == field and not _completed(diagnosis, function, result):
+                        return True
+                case _:
+                    pass
+    return False
+
+
+def _completed(diagnosis: Diagnosis, function: Function, result: Name) -> bool:
+    names = derived_names(function, frozenset({result.id}))
+
+    def completes(call: Call) -> bool:
+        given: tuple[Expr, ...] = tuple(arg.value for arg in call.args)
+        kind = diagnosis.verb_kind(function, call)
+        helper = diagnosis.own_method(function, call.func)
+        known = kind in (VerbKind.ACK, VerbKind.FAIL) or (kind is None and helper is not None)
+        return known and any(mentions_any(value, names) for value in given)
+
+    return any(isinstance(step.op, Call) and completes(step.op) for step in function.cfg.steps)

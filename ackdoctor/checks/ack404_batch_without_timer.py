@@ -1,0 +1,145 @@
+"""ACK404: work waits for a full batch, or for the last part of a set, and nothing ends the wait."""
+
+from collections.abc import Iterator
+
+from ackdoctor.checks.buffers import asks_about, kept, subexpressions
+from ackdoctor.checks.diagnosis import Diagnosis
+from ackdoctor.checks.joins import unfinished_joins
+from ackdoctor.flow.calls import EVERYTHING
+from ackdoctor.flow.lattice import Tick
+from ackdoctor.flow.sighting import Flow, Released
+from ackdoctor.flow.trail import Station, stations
+from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Global, Literal, Mix, Name, Test, Update
+from ackdoctor.model.component import Function
+from ackdoctor.model.dialect import EntryKind, Misuse
+from ackdoctor.model.finding import Finding, Severity
+
+__all__ = ["check"]
+
+_CLOCKS = frozenset({"time", "monotonic", "now", "utcnow", "perf_counter", "clock", "timestamp"})
+
+
+def check(diagnosis: Diagnosis) -> Iterator[Finding]:
+    """The three forms of waiting without an end."""
+    if not diagnosis.is_bolt:
+        return
+    yield from _full_batches(diagnosis)
+    for join in unfinished_joins(diagnosis):
+        yield diagnosis.finding(
+            at=(join.function, join.created.span),
+            message=f"an entry of `self.{join.field}` leaves only when it is complete: one whose last part never "
+            "comes stays for ever, and its other parts are acked",
+            misuse=None,
+            severity=Severity.WARNING,
+            last=f"entry of self.{join.field} made here",
+            help="drop or emit incomplete entries at a tick, some time after their first part",
+        )
+    if diagnosis.role.needs_ticks and not diagnosis.component.heirs and not _ticks_somewhere(diagnosis):
+        yield _no_ticks(diagnosis)
+
+
+# ---- a batch that must be full ----
+
+
+def _full_batches(diagnosis: Diagnosis) -> Iterator[Finding]:
+    fields = {stored.field for _, stored in kept(diagnosis)}
+    for field in sorted(fields):
+        test = _only_when_full(diagnosis, field)
+        if test is None:
+            continue
+        flow, station = test
+        visit = station.visit
+        yield diagnosis.finding(
+            at=(visit.function, visit.step.span),
+            message=f"the tuples of `self.{field}` are completed only when this limit is reached",
+            misuse=None,
+            severity=Severity.WARNING,
+            trail=visit,
+            token=None,
+            last="below the limit they wait, until they time out",
+            flow=flow,
+            help="flush what there is at a tick too, well within topology.message.timeout.secs",
+        )
+
+
+def _only_when_full(diagnosis: Diagnosis, field: str) -> tuple[Flow, Station] | None:
+    """The size test that every release of the field's tuples is behind, if there is no other way."""
+    found: tuple[Flow, Station] | None = None
+    for flow, release in diagnosis.sightings(Released):
+        if release.field == EVERYTHING:
+            return None
+        if release.field.partition(".")[0] != field:
+            continue
+        at_data = flow.entry is not None and flow.entry.kind is EntryKind.DATA
+        if not at_data or release.deferral is not None or not release.completed or _at_tick(release):
+            return None
+        tests = [s for s in stations(release.trail) if _is_size_test(diagnosis, s, field)]
+        if not tests or _asks_the_time(flow.function):
+            return None
+        found = found or (flow, tests[-1])
+    return found
+
+
+def _at_tick(release: Released) -> bool:
+    return any(held.tick is Tick.YES for held in release.trail.state.tokens.values())
+
+
+def _is_size_test(diagnosis: Diagnosis, station: Station, field: str) -> bool:
+    function, op = station.visit.function, station.visit.step.op
+    if not isinstance(op, Test) or not isinstance(op.condition, Compare):
+        return False
+    if op.condition.op not in (">=", ">", "==", "<", "<=", "!="):
+        return False
+    for part in subexpressions(op.condition):
+        if isinstance(part, Mix) and part.op == "len" and asks_about(diagnosis, function, part, field):
+            return True
+        if _is_counter(diagnosis, function, part):
+            return True
+    return False
+
+
+def _is_counter(diagnosis: Diagnosis, function: Function, expr: Expr) -> bool:
+    """Whether an expression is a field that the handler counts up."""
+    own = diagnosis.own_name(function)
+    if not isinstance(expr, Attr) or expr.obj != own:
+        return False
+    return any(
+        isinstance(step.op, Update) and step.op.target == expr and step.op.op.startswith("+")
+        for step in function.cfg.steps
+    )
+
+
+def _asks_the_time(function: Function) -> bool:
+    for step in function.cfg.steps:
+        match step.op:
+            case Call(func=Attr(name=name) | Global(id=name) | Name(id=name)) if name in _CLOCKS:
+                return True
+            case _:
+                pass
+    return False
+
+
+# ---- a batching bolt without ticks ----
+
+
+def _ticks_somewhere(diagnosis: Diagnosis) -> bool:
+    """Whether the component, or any file of the project that was read, sets a tick frequency."""
+    words = tuple(Literal(word) for word in diagnosis.dialect.tick_settings)
+    for unit in diagnosis.program.units.values():
+        values = [*unit.values.values(), *(v for cls in unit.classes.values() for v in cls.attrs.values())]
+        if any(part in words for value in values for part in subexpressions(value)):
+            return True
+    return False
+
+
+def _no_ticks(diagnosis: Diagnosis) -> Finding:
+    component = diagnosis.component
+    return diagnosis.finding(
+        at=(diagnosis.program.units[component.cls.path].body, component.cls.head),
+        message=f"{component.name} processes its batches at ticks, and no tick frequency is to be seen",
+        misuse=Misuse.NEVER,
+        severity=Severity.INFO,
+        last="batches wait for ticks",
+        handler="process_batch",
+        help=f"set {diagnosis.dialect.tick_settings[-1]} in the class's config or in the topology",
+    )

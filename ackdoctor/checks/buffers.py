@@ -1,0 +1,70 @@
+"""Tuples that a bolt keeps in its fields: what is stored, and what becomes of it.  Shared by ACK401 to ACK404."""
+
+from collections.abc import Iterator
+
+from ackdoctor.checks.diagnosis import Diagnosis
+from ackdoctor.flow.calls import EVERYTHING
+from ackdoctor.flow.lattice import TokenKind
+from ackdoctor.flow.sighting import Ended, Flow, Released, Stored
+from ackdoctor.model.cfg import Attr, Build, Compare, Expr, IsType, Item, Mix, Not, Star
+from ackdoctor.model.component import Function
+from ackdoctor.model.dialect import EntryKind
+from ackdoctor.model.protocol import State as Stage
+
+__all__ = ["asks_about", "kept", "left_behind", "released", "subexpressions"]
+
+
+def kept(diagnosis: Diagnosis) -> Iterator[tuple[Flow, Stored]]:
+    """Every place where a handler of a bolt that acks by hand puts its own input tuple into a field."""
+    if diagnosis.component.auto_ack is not False or not diagnosis.is_bolt:
+        return
+    for flow, stored in diagnosis.sightings(Stored, EntryKind.DATA, EntryKind.BATCH):
+        if stored.token.kind is not TokenKind.STORED and stored.deferral is None:
+            yield flow, stored
+
+
+def released(diagnosis: Diagnosis) -> frozenset[str]:
+    """The fields whose tuples some code of the component completes or hands to code that cannot be seen."""
+    return frozenset(sighting.field.partition(".")[0] for _, sighting in diagnosis.sightings(Released))
+
+
+def left_behind(diagnosis: Diagnosis) -> frozenset[str]:
+    """The fields that still hold an un-acked tuple when its handler returns, and that nobody ever releases."""
+    done = released(diagnosis)
+    if EVERYTHING in done:
+        return frozenset()
+    found: set[str] = set()
+    for _, ended in diagnosis.sightings(Ended, EntryKind.DATA, EntryKind.BATCH):
+        holding = ended.state.tokens.get(ended.token) if ended.token is not None else None
+        if ended.raised is not None or holding is None or holding.stage is not Stage.HELD:
+            continue
+        holders = holding.holder.split()
+        fields = {holder.removeprefix("self.").partition(".")[0] for holder in holders}
+        if all(holder.startswith("self.") for holder in holders) and not fields & done:
+            found |= fields
+    return frozenset(found)
+
+
+def subexpressions(expr: Expr) -> Iterator[Expr]:
+    """An expression and everything in it."""
+    stack = [expr]
+    while stack:
+        part = stack.pop()
+        yield part
+        match part:
+            case Attr(obj=obj) | Star(value=obj) | Not(value=obj) | IsType(value=obj):
+                stack.append(obj)
+            case Item(obj=obj, key=key):
+                stack += (obj, key)
+            case Mix(parts=parts) | Build(items=parts):
+                stack += parts
+            case Compare(left=left, right=right):
+                stack += (left, right)
+            case _:
+                pass
+
+
+def asks_about(diagnosis: Diagnosis, function: Function, expr: Expr, field: str) -> bool:
+    """Whether an expression reads `self.<field>`."""
+    own = diagnosis.own_name(function)
+    return any(part == Attr(own, field) for part in subexpressions(expr)) if own is not None else False
