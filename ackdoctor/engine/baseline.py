@@ -4,7 +4,6 @@ A fingerprint names the defect, not the line: rule, component, handler and cause
 stands several times it is counted, first in its own file, then in others, so that a file may be moved.
 """
 
-import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -115,6 +114,8 @@ def _plain(stamped: str) -> str:
 
 def read(path: Path) -> Baseline:
     """A baseline file; BaselineError says what is wrong with it."""
+    import json  # only a run with a baseline needs it
+
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -140,6 +141,8 @@ def _entry(path: Path, number: int, raw: object) -> Entry:
 
 def write(path: Path, findings: Iterable[Finding], *, root: Path) -> None:
     """One entry a line, sorted, so that a review shows what was added and what was mended."""
+    import json
+
     entries = sorted(
         Entry(
             path=_path(finding, root, path),

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from ackdoctor.engine.text import decode, lines_of
 from ackdoctor.model.finding import Severity
@@ -21,8 +22,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Glyphs:
+class Glyphs(NamedTuple):
     """The characters of the path's gutter."""
 
     first: str
@@ -39,8 +39,7 @@ UNICODE = Glyphs(first="╭", middle="├", last="╰", only="╶", through="│
 ASCII = Glyphs(first=",", middle="|", last="`", only="-", through="|", into="-", fold=":", dot="-")
 
 
-@dataclass(frozen=True, slots=True)
-class Palette:
+class Palette(NamedTuple):
     """Style names and the terminal codes that start them; no codes means no colours."""
 
     codes: Mapping[str, str]
@@ -98,8 +97,7 @@ class Sources:
         return lines[number - 1] if 1 <= number <= len(lines) else ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class Page(NamedTuple):
     """What a format that carries the manual needs of a rule's page."""
 
     code: str

@@ -77,7 +77,7 @@ def _stations(finding: Finding, glyphs: Glyphs) -> list[_Station]:
     stations = [
         _Station(
             (step.site.path, step.site.span.line),
-            Row(gutter=_gutter(n, steps, glyphs), note=printable(step.note), state=printable(step.state)),
+            Row(gutter=_gutter(n, steps, glyphs), note=printable(step.note), state=_state(n, steps)),
         )
         for n, step in enumerate(steps)
     ]
@@ -96,6 +96,12 @@ def _gutter(n: int, steps: Sequence[PathStep], glyphs: Glyphs) -> str:
     if n == len(steps) - 1:
         return glyphs.last + glyphs.into * 2 * steps[n].depth
     return (glyphs.through + " ") * steps[n].depth + glyphs.middle
+
+
+def _state(n: int, steps: Sequence[PathStep]) -> str:
+    """The tuple's state where it changes, and at the end."""
+    unchanged = n > 0 and steps[n].state == steps[n - 1].state
+    return "" if unchanged and n < len(steps) - 1 else printable(steps[n].state)
 
 
 def _text(context: Context, place: _Place) -> str:

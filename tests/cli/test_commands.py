@@ -1,0 +1,129 @@
+"""`rules`, `explain`, `--version`, and what happens when something is wrong with us."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ackdoctor import __version__
+from ackdoctor.cli import run
+from ackdoctor.rulebook import load_rules
+from tests.cli.running import BOLT
+
+RULES = load_rules()
+
+
+def test_version(shell):
+    assert shell("--version") == (0, f"ackdoctor {__version__}\n", "")
+
+
+def test_rules_come_as_a_table(shell):
+    lines = shell("rules").out.splitlines()
+    assert [line.split()[:3] for line in lines] == [[r.code, r.name, r.severity.word] for r in RULES.values()]
+    assert [line.split(maxsplit=3)[3] for line in lines] == [rule.summary for rule in RULES.values()]
+
+
+def test_rules_come_as_json(shell):
+    assert json.loads(shell("rules", "--output-format", "json").out) == [
+        {"code": r.code, "name": r.name, "severity": r.severity.word, "summary": r.summary}
+        for r in RULES.values()
+    ]
+
+
+def test_rules_in_another_format_exit_2(shell):
+    outcome = shell("rules", "--output-format", "xml")
+    assert (outcome.code, outcome.err) == (
+        2,
+        "ackdoctor: --output-format must be one of table, json, not 'xml'\n",
+    )
+
+
+@pytest.mark.parametrize("wanted", ["ACK101", "ack101", "missing-ack"])
+def test_explain_prints_the_page_as_it_is(shell, wanted):
+    assert shell("explain", wanted).out == RULES["ACK101"].text
+
+
+def test_explain_renders_the_page_for_a_terminal(shell, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    out = shell("explain", "ACK101").out
+    assert "missing-ack (ACK101)" in out
+    assert "\n# missing-ack" not in out
+
+
+def test_explain_suggests_the_nearest_rule(shell):
+    outcome = shell("explain", "mising-ack")
+    assert (outcome.code, outcome.err) == (
+        2,
+        "ackdoctor: no rule is called `mising-ack`; did you mean `missing-ack`?; `ackdoctor rules` lists them\n",
+    )
+
+
+def test_an_error_of_ours_is_two_lines_and_exits_2(shell, monkeypatch):
+    Path("bolt.py").write_text(BOLT)
+
+    def fails(*_arguments, **_options):
+        raise ZeroDivisionError("a defect\nof ours")
+
+    monkeypatch.setattr(run, "lint", fails)
+    assert shell("lint") == (
+        2,
+        "",
+        "ackdoctor: internal error: ZeroDivisionError: a defect of ours\n"
+        "ackdoctor: please report it, with the traceback that ACKDOCTOR_TRACEBACK=1 shows\n",
+    )
+
+
+def command(folder: Path, *arguments: str, **variables: str) -> "subprocess.Popen[bytes]":
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "NO_COLOR": "1", **variables}
+    return subprocess.Popen(
+        [sys.executable, "-m", "ackdoctor", *arguments],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def test_a_reader_that_leaves_is_no_error(tmp_path):
+    for number in range(60):
+        (tmp_path / f"bolt{number}.py").write_text(BOLT * 10)
+    with command(tmp_path, "lint", "--no-cache") as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.read(10)
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 1
+
+
+def test_a_terminal_without_line_drawing_gets_ascii(tmp_path):
+    (tmp_path / "bolt.py").write_text(BOLT)
+    with command(tmp_path, "lint", "--no-cache", PYTHONIOENCODING="ascii") as process:
+        out, err = process.communicate()
+    assert err == b""
+    assert b"    7 | def process(self, tup):" in out
+    assert out.isascii()
+
+
+def test_lint_starts_without_what_it_does_not_need(tmp_path):
+    (tmp_path / "bolt.py").write_text(BOLT)
+    probe = (
+        "import sys; sys.argv[0] = 'ackdoctor'; from ackdoctor.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "heavy = {'rich', 'pyspark', 'guppy', 'pytest', 'pydantic', 'asyncio', 'fissix'}\n"
+        "print('loaded:', sorted(heavy & set(sys.modules)))\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", probe, "lint", "--isolated", "--no-cache", "bolt.py"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines()[-1] == "loaded: []"

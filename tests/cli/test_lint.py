@@ -1,0 +1,233 @@
+"""`ackdoctor lint` from arguments to exit code, over real files."""
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import BOLT, CLEAN
+
+
+def codes(text: str) -> list[str]:
+    return [f"{f['path']}:{f['line']} {f['code']}" for f in json.loads(text)["findings"]]
+
+
+def test_a_clean_project_exits_0(shell):
+    Path("bolt.py").write_text(CLEAN)
+    assert shell("lint") == (0, "no findings in 1 file, 1 component\n", "")
+
+
+def test_findings_exit_1(shell):
+    Path("bolt.py").write_text(BOLT)
+    outcome = shell("lint", "--output-format", "concise", ".")
+    assert (outcome.code, outcome.err) == (1, "")
+    assert outcome.out.splitlines()[0].startswith(
+        "bolt.py:9:13: ACK101 missing-ack `tup` leaves EnrichBolt.process"
+    )
+    assert outcome.out.splitlines()[-1] == "1 finding (1 error) in 1 file, 1 component"
+
+
+def test_the_full_screen_is_the_default(shell):
+    Path("bolt.py").write_text(BOLT)
+    lines = shell("lint").out.splitlines()
+    assert lines[0].startswith("bolt.py:9:13  error ACK101 missing-ack  ")
+    assert lines[1].startswith("    7 | def process(self, tup):")
+    assert "      |         ^^^^^^" in lines
+
+
+def test_exit_zero_hides_findings_from_the_exit_code_only(shell):
+    Path("bolt.py").write_text(BOLT)
+    outcome = shell("lint", "--exit-zero", "--output-format", "json")
+    assert (outcome.code, codes(outcome.out)) == (0, ["bolt.py:9 ACK101"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere"], "ackdoctor: nowhere: no such file or folder\n"),
+        (["."], "ackdoctor: no Python file under .\n"),
+        (["--config", "x.toml", "--isolated"], "ackdoctor: --config and --isolated exclude each other\n"),
+        (["--config", "x.toml"], "ackdoctor: x.toml: cannot be read: No such file or directory\n"),
+        (["--quiet", "--verbose"], "ackdoctor: --quiet and --verbose exclude each other\n"),
+        (["-", "."], "ackdoctor: - (standard input) stands alone, without other paths\n"),
+        (["--stdin-filename", "x.py"], "ackdoctor: --stdin-filename needs - (standard input) as the path\n"),
+        (
+            ["--output-format", "srif"],
+            "ackdoctor: --output-format must be one of full, concise, json, json-lines, sarif, github, "
+            "not 'srif'; did you mean `sarif`?\n",
+        ),
+        (
+            ["--min-severity", "bad"],
+            "ackdoctor: --min-severity must be one of info, warning, error, not 'bad'\n",
+        ),
+        (["--select", "ACK999"], "ackdoctor: no rule is called `ACK999`; did you mean `ACK901`?\n"),
+        (
+            ["--ignore", "mising-ack"],
+            "ackdoctor: no rule is called `mising-ack`; did you mean `missing-ack`?\n",
+        ),
+        (
+            ["--baseline", "b.json"],
+            "ackdoctor: b.json: the baseline cannot be read: No such file or directory\n",
+        ),
+        (
+            ["--write-baseline"],
+            "ackdoctor: --write-baseline needs --baseline FILE, or `baseline` in the settings\n",
+        ),
+    ],
+)
+def test_work_that_cannot_be_done_is_one_line_and_exits_2(shell, monkeypatch, arguments, message):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    outcome = shell("lint", *arguments)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.replace(str(Path.cwd()) + "/", "") == message
+
+
+def test_an_unknown_option_exits_2(shell):
+    outcome = shell("lint", "--nope")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "No such option: --nope" in outcome.err
+
+
+def test_a_wrong_setting_names_file_line_and_key(shell):
+    Path("bolt.py").write_text(BOLT)
+    Path("pyproject.toml").write_text('[tool.ackdoctor]\nselct = ["ACK101"]\n')
+    outcome = shell("lint")
+    assert (outcome.code, outcome.out) == (2, "")
+    where = Path("pyproject.toml").resolve()
+    assert outcome.err == f"ackdoctor: {where}:2: unknown key `selct`; did you mean `select`?\n"
+
+
+def test_settings_come_from_the_folder_of_the_paths(shell):
+    Path("a").mkdir()
+    Path("a/bolt.py").write_text(BOLT)
+    Path("a/ackdoctor.toml").write_text('ignore = ["missing-ack"]\n')
+    assert shell("lint", "a").code == 0
+    assert shell("lint", "a", "--isolated").code == 1
+    assert shell("lint", "a", "--select", "ACK1").code == 1  # starts afresh
+
+
+def test_a_broken_file_is_reported_and_the_rest_is_linted(shell):
+    Path("bolt.py").write_text(BOLT)
+    Path("broken.py").write_text("from streamparse import Bolt\nclass B(Bolt:\n    pass\n")
+    outcome = shell("lint", "--output-format", "json")
+    assert outcome.code == 1
+    assert codes(outcome.out) == ["bolt.py:9 ACK101"]
+    assert [entry["path"] for entry in json.loads(outcome.out)["unreadable"]] == ["broken.py"]
+    assert outcome.err.startswith("broken.py:2:")
+    assert len(outcome.err.splitlines()) == 1
+
+
+def test_a_broken_file_that_is_named_exits_2(shell):
+    Path("broken.py").write_text("from streamparse import Bolt\nclass B(Bolt:\n    pass\n")
+    assert shell("lint", "broken.py").code == 2
+    assert shell("lint", ".").code == 0
+    assert shell("lint", "--strict-files", ".").code == 2
+    assert shell("lint", "--strict-files", "--exit-zero", ".").code == 2
+
+
+def test_standard_input_is_linted_under_its_name(shell, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(BOLT.encode())))
+    outcome = shell("lint", "-", "--stdin-filename", "src/enrich.py")
+    assert outcome.code == 1
+    assert outcome.out.startswith("src/enrich.py:9:13  error ACK101 missing-ack")
+    assert "    8 |     if not tup.values[0]:" in outcome.out
+
+
+def test_a_report_goes_to_a_file(shell):
+    Path("bolt.py").write_text(BOLT)
+    outcome = shell("lint", "--output-format", "sarif", "--output-file", "report.sarif")
+    assert outcome == (1, "", "")
+    run = json.loads(Path("report.sarif").read_text())["runs"][0]
+    assert [result["ruleId"] for result in run["results"]] == ["ACK101"]
+    rule = run["tool"]["driver"]["rules"][run["results"][0]["ruleIndex"]]
+    assert (rule["id"], rule["help"]["markdown"].splitlines()[0]) == ("ACK101", "# missing-ack (ACK101)")
+
+
+def test_a_report_that_cannot_be_written_exits_2(shell):
+    Path("bolt.py").write_text(BOLT)
+    outcome = shell("lint", "--output-file", "none/report.txt")
+    assert (outcome.code, outcome.err) == (
+        2,
+        "ackdoctor: none/report.txt: cannot be written: No such file or directory\n",
+    )
+
+
+def test_statistics_count_by_rule(shell):
+    Path("bolt.py").write_text(BOLT)
+    assert shell("lint", "--statistics").out == (
+        "1  ACK101  missing-ack\n1 finding (1 error) in 1 file, 1 component\n"
+    )
+    outcome = shell("lint", "--statistics", "--output-format", "json")
+    assert json.loads(outcome.out) == {"statistics": [{"code": "ACK101", "name": "missing-ack", "count": 1}]}
+    assert shell("lint", "--statistics", "--output-format", "sarif").err == (
+        "ackdoctor: --statistics comes as full, concise or json, not as sarif\n"
+    )
+
+
+def test_show_files_lists_what_was_looked_at(shell):
+    Path("b.py").write_text(BOLT)
+    Path("a.py").write_text("x = 1\n")
+    assert shell("lint", "--show-files").out == "a.py\nb.py\n"
+
+
+def test_quiet_leaves_only_findings(shell):
+    Path("bolt.py").write_text(BOLT)
+    outcome = shell("lint", "--quiet", "--output-format", "concise")
+    assert len(outcome.out.splitlines()) == 1
+
+
+def test_verbose_says_which_settings_are_used(shell):
+    Path("bolt.py").write_text(CLEAN)
+    outcome = shell("lint", "--verbose")
+    assert outcome.err == "ackdoctor: settings: none\nackdoctor: 1 files, 1 components\n"
+
+
+def test_a_baseline_takes_known_findings_away_and_tells_what_is_fixed(shell):
+    Path("bolt.py").write_text(BOLT)
+    outcome = shell("lint", "--baseline", "known.json", "--write-baseline")
+    assert outcome == (0, "", "ackdoctor: known.json: 1 accepted, 1 of them new, 0 fixed\n")
+    outcome = shell("lint", "--baseline", "known.json")
+    assert outcome == (0, "no findings in 1 file, 1 component · 1 in the baseline\n", "")
+    Path("bolt.py").write_text("# one line more\n" + BOLT)
+    assert shell("lint", "--baseline", "known.json").code == 0
+    Path("bolt.py").write_text(CLEAN)
+    outcome = shell("lint", "--baseline", "known.json")
+    assert (outcome.code, outcome.err.splitlines()) == (
+        0,
+        [
+            "ackdoctor: baseline: no longer occurs: bolt.py: ACK101 EnrichBolt.process",
+            "ackdoctor: baseline: drop these entries with --write-baseline",
+        ],
+    )
+    outcome = shell("lint", "--baseline", "known.json", "--write-baseline")
+    assert outcome.err == "ackdoctor: known.json: 0 accepted, 0 of them new, 1 fixed\n"
+
+
+def test_a_comment_silences_and_an_idle_one_is_told(shell):
+    source = BOLT.replace(
+        "            return\n", "            return  # ackdoctor: ignore[ACK101] dropped on purpose\n"
+    )
+    Path("bolt.py").write_text(source)
+    assert shell("lint") == (0, "no findings in 1 file, 1 component · 1 suppressed by comments\n", "")
+    Path("bolt.py").write_text(source.replace("ACK101", "ACK103"))
+    assert codes(shell("lint", "--output-format", "json").out) == ["bolt.py:9 ACK101", "bolt.py:9 ACK901"]
+
+
+def test_thresholds_hide_and_the_footer_counts(shell):
+    Path("bolt.py").write_text(BOLT.replace("return\n", "return  # ackdoctor: ignore[ACK101]\n"))
+    outcome = shell("lint", "--min-severity", "error")
+    assert outcome.out == (
+        "no findings in 1 file, 1 component · 1 hidden by --min-severity or --min-confidence"
+        " · 1 suppressed by comments\n"
+    )
+
+
+def test_colours_are_forced_and_refused_by_the_environment(shell, monkeypatch):
+    Path("bolt.py").write_text(BOLT)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert "\x1b[1;31merror\x1b[0m" in shell("lint").out
+    assert "\x1b" not in shell("lint", "--output-format", "github").out
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in shell("lint").out

@@ -1,0 +1,52 @@
+"""The house rules that no tool checks."""
+
+import ast
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "ackdoctor"
+MODULES = sorted(path.relative_to(ROOT).as_posix() for path in PACKAGE.rglob("*.py"))
+LONGEST_MODULE = 400
+LONGEST_FUNCTION = 60  # about 40 is the aim
+LONG_BY_NATURE = {"ackdoctor/cli/lint.py:lint"}  # one parameter for each option
+BANNED = {"utils", "helpers", "common", "misc", "manager"}
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_module_stays_short_enough_to_read(module):
+    assert len((ROOT / module).read_text(encoding="utf-8").splitlines()) <= LONGEST_MODULE
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_function_stays_short_enough_to_read(module):
+    long = [
+        f"{module}:{function.name}"
+        for function in _functions(ROOT / module)
+        if (function.end_lineno or 0) - function.lineno >= LONGEST_FUNCTION
+    ]
+    assert set(long) <= LONG_BY_NATURE
+
+
+def _functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def test_names_say_something():
+    words = {word for module in MODULES for word in re.split(r"[/_.]", module)}
+    assert not words & BANNED
+
+
+@pytest.mark.parametrize("module", [m for m in MODULES if not m.endswith("__main__.py")])
+def test_what_a_module_exports_exists_and_is_sorted(module):
+    name = module.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    loaded = import_module(name)
+    exported = getattr(loaded, "__all__", [])
+    assert [name for name in exported if not hasattr(loaded, name)] == []
+    assert len(set(exported)) == len(exported)
