@@ -130,12 +130,12 @@ def _piece(text: str, at: int) -> tuple[str, int]:
 
 
 def _bracket(text: str, at: int) -> tuple[str, int]:
-    """`[a-z]`, `[!a-z]` or `[^a-z]`; a bracket that is never closed stands for itself."""
+    """`[a-z]`, `[!a-z]` or `[^a-z]`; a bracket that is never closed fits nothing."""
     start = at + 1
     negated = start < len(text) and text[start] in "!^"
     start += negated
     end = text.find("]", start + 1)
     if end < 0:
-        return re.escape("["), at + 1
+        return "(?!)", at + 1
     inner = text[start:end].replace("\\", "\\\\").replace("[", "\\[").replace("^", "\\^")
     return f"(?!/)[{'^' if negated else ''}{inner}]", end + 1

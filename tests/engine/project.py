@@ -1,0 +1,74 @@
+"""Small projects on disk, and what the engine makes of them."""
+
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from ackdoctor.config import Settings
+from ackdoctor.dialects import load
+from ackdoctor.engine.analyze import lint
+from ackdoctor.engine.discover import discover
+from ackdoctor.engine.index import clusters
+from ackdoctor.engine.lexicon import lexicon
+from ackdoctor.engine.survey import Survey
+from ackdoctor.model.finding import Report
+
+__all__ = ["BOLT", "CLEAN", "age", "lines", "linted", "lowered", "refused", "write"]
+
+BOLT = """\
+from streamparse import Bolt
+
+
+class CountBolt(Bolt):
+    auto_ack = False
+
+    def process(self, tup):
+        self.ack(tup)
+        self.ack(tup)
+"""  # ACK103 in line 9
+CLEAN = BOLT.replace("        self.ack(tup)\n", "", 1)
+
+
+def write(root: Path, files: Mapping[str, str | bytes]) -> None:
+    """Puts files under a folder."""
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
+def age(root: Path, seconds: float = 10) -> None:
+    """Makes every file look as if it had been written some time ago."""
+    then = time.time_ns() - int(seconds * 1e9) + 1
+    for path in root.rglob("*.py"):
+        os.utime(path, ns=(then, then))
+
+
+def linted(root: Path, *paths: str, settings: Settings | None = None, **more: object) -> Report:
+    """The report on some paths of a project, all of it by default."""
+    chosen = [root / path for path in paths or (".",)]
+    return lint(chosen, settings or Settings(), root=root, **more)  # type: ignore[arg-type]  # as given
+
+
+def lines(report: Report) -> list[str]:
+    """Every finding as path, line and code."""
+    return [f"{f.site.path}:{f.site.span.line} {f.code}" for f in report.findings]
+
+
+def refused(report: Report) -> list[str]:
+    """Every unreadable input as path, line, column and reason."""
+    return [f"{u.path}:{u.line}:{u.column} {u.reason}" for u in report.unreadable]
+
+
+def lowered(root: Path, *paths: str, settings: Settings | None = None) -> list[str]:
+    """Every cluster as "own files <- context files", modules as the index names them."""
+    settings = settings or Settings()
+    found = discover([root / path for path in paths or (".",)], settings, root)
+    words = lexicon(load(settings.dialect_version), settings.extra_bases)
+    survey = Survey(found.files, words, str(root), remember=lambda _: None, overlay={})
+    return [
+        " ".join(source.module for source in cluster.own)
+        + "".join(f" <- {source.module}" for source in cluster.context)
+        for cluster in clusters(survey)
+    ]
