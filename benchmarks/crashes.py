@@ -36,6 +36,7 @@ class Outcome:
     failures: tuple[str, ...]
     findings: int
     unreadable: tuple[str, ...]
+    components: int = 0
 
 
 def lint(folder: Path, seconds: float, allowed: Sequence[str]) -> Outcome:
@@ -63,6 +64,7 @@ def lint(folder: Path, seconds: float, allowed: Sequence[str]) -> Outcome:
         seconds=spent,
         failures=tuple(failures),
         findings=len(findings),
+        components=document["summary"]["components"] if "summary" in document else 0,
         unreadable=tuple(f"{row['path']}:{row.get('line', 0)}: {row['reason']}" for row in unreadable),
     )
 
@@ -105,7 +107,8 @@ def main() -> int:
         outcome = lint(folder.resolve(), args.seconds, args.allow)
         failed = failed or bool(outcome.failures)
         print(
-            f"{outcome.folder}: {outcome.files} files, {outcome.seconds:.1f} s, {outcome.findings} findings, "
+            f"{outcome.folder}: {outcome.files} files, {outcome.seconds:.1f} s, "
+            f"{outcome.components} components, {outcome.findings} findings, "
             f"{len(outcome.unreadable)} unreadable, {len(outcome.failures)} failures"
         )
         for line in outcome.failures:

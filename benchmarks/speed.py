@@ -24,20 +24,21 @@ from statistics import median
 
 HERE = Path(__file__).resolve().parent
 PARSE = str(HERE / "drivers" / "parse.py")
+PEAK = str(HERE / "drivers" / "peak.py")
 INSIDE = str(HERE / "drivers" / "inside.py")
 ONE_FILE = str(HERE / "inputs" / "word_count.py")
 A_BOLT = (HERE / "inputs" / "a_bolt.py").read_bytes()
+KEPT = 1_000_000  # bytes of output
 LARGEST = 25  # files of the standard library that are tried with a bolt appended
 CACHE = ".ackdoctor_cache"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """One run: CPU and wall seconds, peak memory in MB, and what it printed."""
+    """One run: CPU and wall seconds, and the beginning of what it printed."""
 
     cpu: float
     wall: float
-    peak: float
     printed: str
 
 
@@ -57,7 +58,7 @@ class Command:
     argv: tuple[str, ...]
     cwd: Path
     env: Mapping[str, str] = field(default_factory=dict)
-    before: Callable[[], None] = nothing
+    before: Callable[[], object] = nothing
     clock: Callable[[Sample], float] = cpu_time
     accepted: tuple[int, ...] = (0,)  # exit codes
 
@@ -167,10 +168,8 @@ def run(command: Command) -> Sample:
             raise SystemExit(
                 f"{' '.join(command.argv)[:300]}\nexit code {child.returncode}\n{err.read().decode()}"
             )
-        printed = out.read().decode("utf-8", "replace")
-    return Sample(
-        cpu=usage.ru_utime + usage.ru_stime, wall=wall, peak=usage.ru_maxrss / 1024, printed=printed
-    )
+        printed = out.read(KEPT).decode("utf-8", "replace")
+    return Sample(cpu=usage.ru_utime + usage.ru_stime, wall=wall, printed=printed)
 
 
 def last_number(sample: Sample) -> float:
@@ -186,11 +185,6 @@ def largest_number(sample: Sample) -> float:
 def wall_time(sample: Sample) -> float:
     """Seconds on the wall."""
     return sample.wall
-
-
-def peak_memory(sample: Sample) -> float:
-    """MB."""
-    return sample.peak
 
 
 def rounds(commands: Mapping[str, Command], count: int) -> dict[str, list[float]]:
@@ -211,7 +205,7 @@ def rounds(commands: Mapping[str, Command], count: int) -> dict[str, list[float]
 
 
 def lint_command(
-    cwd: Path, *rest: str, before: Callable[[], None] = nothing, clock: Callable[[Sample], float] = cpu_time
+    cwd: Path, *rest: str, before: Callable[[], object] = nothing, clock: Callable[[Sample], float] = cpu_time
 ) -> Command:
     """`ackdoctor lint` with settings of no project."""
     argv = (sys.executable, "-m", "ackdoctor", "lint", "--isolated", "--exit-zero", *rest)
@@ -227,13 +221,15 @@ def lint_commands(components: Path, tree: Path, scratch: Path) -> Iterator[tuple
     yield "lint components inside", Command(argv=inside, cwd=scratch, clock=last_number)
     yield "lint tree", lint_command(scratch, *one, str(tree))
     yield "lint one file", lint_command(scratch, *one, ONE_FILE)
-    yield "peak tree", lint_command(scratch, *one, str(tree), clock=peak_memory)
-    yield "peak components", lint_command(scratch, *one, str(components), clock=peak_memory)
+    for name, folder in (("tree", tree), ("components", components)):
+        argv = (sys.executable, "-S", "-E", PEAK, *lint_command(scratch, *one, str(folder)).argv)
+        yield f"peak {name}", Command(argv=argv, cwd=scratch, clock=last_number)
     for name, folder in (("tree", tree), ("components", components)):
         home = cold / name
         cached = ("--jobs", "1", str(folder))
         yield f"cold {name}", lint_command(home, *cached, before=lambda home=home: forget(home))  # type: ignore[misc]
-        yield f"warm {name}", lint_command(home, *cached)
+        fill = lint_command(home, *cached)
+        yield f"warm {name}", lint_command(home, *cached, before=lambda fill=fill: run(fill))  # type: ignore[misc]
     for name, folders in (("components", (str(components),)), ("all", (str(components), str(tree)))):
         for word, jobs in (("one job", "1"), ("two jobs", "2")):
             rest = ("--no-cache", "--jobs", jobs, *folders)
@@ -256,7 +252,7 @@ def other_commands(components: Path, tree: Path, scratch: Path) -> Iterator[tupl
     if ruff := shutil.which(
         "ruff", path=os.pathsep.join((str(Path(python).parent), os.environ.get("PATH", "")))
     ):
-        check = (ruff, "check", "--isolated", "--no-cache", "--quiet", "--exit-zero", str(tree))
+        check = (ruff, "check", "--isolated", "--no-cache", "--silent", "--exit-zero", str(tree))
         yield "ruff tree", Command(argv=check, cwd=scratch, env={"RAYON_NUM_THREADS": "1"})
 
 
