@@ -16,14 +16,26 @@ and gives  3 Call %1 = more() / 4 Test %1 -> TRUE 5, FALSE .. / 5 Call %2 = work
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
+from ackdoctor.flow.frames import (
+    TO_END,
+    TO_RAISE,
+    TO_RETURN,
+    Duty,
+    Ends,
+    Fork,
+    Goal,
+    Handler,
+    Loop,
+    Net,
+    goal_order,
+)
 from ackdoctor.flow.trouble import may_raise, may_raise_when_watched
 from ackdoctor.model.cfg import (
     ENTRY,
     EXIT,
     RAISED,
-    Call,
     Catch,
     Cfg,
     Edge,
@@ -44,73 +56,10 @@ from ackdoctor.model.source import NOWHERE, Span
 
 __all__ = ["CfgBuilder", "Ends", "Fork", "Handler"]
 
-End: TypeAlias = tuple[int, EdgeKind]
-Ends: TypeAlias = list[End]
 Body: TypeAlias = Callable[[], None]
 
 _DEEPEST_COPY = 3  # finally blocks nested deeper than this are entered once for all ways
 _ORDER = {kind: place for place, kind in enumerate(EdgeKind)}
-
-
-class Fork(NamedTuple):
-    """Where a condition leads."""
-
-    true: Ends
-    false: Ends
-
-    def swapped(self) -> "Fork":
-        """The fork of the negated condition."""
-        return Fork(self.false, self.true)
-
-
-class Handler(NamedTuple):
-    """One catch clause; `total` says that nothing gets past it."""
-
-    types: tuple[str, ...]
-    name: str | None
-    span: Span
-    body: Body
-    total: bool = False
-
-
-class _Loop:
-    """An enclosing loop: where `continue` goes, and the ends that leave it by `break`."""
-
-    __slots__ = ("breaks", "head", "label", "span")
-
-    def __init__(self, head: int, span: Span, label: str | None) -> None:
-        self.head = head
-        self.span = span
-        self.label = label
-        self.breaks: Ends = []
-
-
-class _Net:
-    """An enclosing try body with handlers: the ends that raise into it."""
-
-    __slots__ = ("raises",)
-
-    def __init__(self) -> None:
-        self.raises: Ends = []
-
-
-class _Goal(NamedTuple):
-    """Where control is bound for when it leaves a block early; `loop` for 'break' and 'continue'."""
-
-    word: str
-    loop: _Loop | None = None
-
-
-_RAISE, _RETURN, _NORMAL = _Goal("raise"), _Goal("return"), _Goal("normal")
-
-
-class _Duty:
-    """An enclosing try body with a finally: the ends that must run it, by where they are bound for."""
-
-    __slots__ = ("waiting",)
-
-    def __init__(self) -> None:
-        self.waiting: dict[_Goal, Ends] = {}
 
 
 class CfgBuilder:
@@ -119,7 +68,7 @@ class CfgBuilder:
     def __init__(self, span: Span = NOWHERE) -> None:
         self._steps = [Step(Mark(word), span) for word in ("ENTRY", "EXIT", "RAISED")]
         self._frontier: Ends = [(ENTRY, EdgeKind.NEXT)]
-        self._frames: list[_Loop | _Net | _Duty] = []
+        self._frames: list[Loop | Net | Duty] = []
         self._watchers = 0  # enclosing nets and duties
         self._copies = 0  # finally copies being lowered now
         self._way: Way | None = None
@@ -147,7 +96,7 @@ class CfgBuilder:
         self._join(self._frontier, index)
         self._frontier = [(index, EdgeKind.NEXT)]
         if may_raise(op) or (self._watchers and may_raise_when_watched(op)):
-            self._send([(index, EdgeKind.RAISE)], _RAISE)
+            self._send([(index, EdgeKind.RAISE)], TO_RAISE)
         return index
 
     def take(self) -> Ends:
@@ -172,7 +121,7 @@ class CfgBuilder:
     def leave(self, value: Expr | None, span: Span) -> None:
         """`return value`, through every finally on the way."""
         self.add(Return(value), span)
-        self._send(self.take(), _RETURN)
+        self._send(self.take(), TO_RETURN)
 
     def throw(self, value: Expr | None, span: Span) -> None:
         """`raise value`."""
@@ -182,9 +131,9 @@ class CfgBuilder:
     def jump(self, word: str, span: Span, label: str | None = None) -> None:
         """`break` or `continue` of the innermost loop, or of the one with this label."""
         for frame in reversed(self._frames):
-            if isinstance(frame, _Loop) and (label is None or frame.label == label):
+            if isinstance(frame, Loop) and (label is None or frame.label == label):
                 self.add(Jump(word), span)
-                self._send(self.take(), _Goal(word, frame))
+                self._send(self.take(), Goal(word, frame))
                 return
         self.throw(None, span)  # outside any loop: not a program
 
@@ -208,6 +157,7 @@ class CfgBuilder:
         condition: Callable[[], Fork],
         body: Body,
         orelse: Body | None = None,
+        *,
         label: str | None = None,
     ) -> None:
         """A loop that asks first; `span` is its header."""
@@ -219,7 +169,7 @@ class CfgBuilder:
             self._frontier = fork.true
             self.add(Jump("while"), span)
             fork = Fork(self.take(), [])
-        self._turn(_Loop(head, span, label), fork, body, orelse)
+        self._turn(Loop(head, span, label), fork, body, orelse)
 
     def loop_for(
         self,
@@ -228,6 +178,7 @@ class CfgBuilder:
         iterable: Expr,
         body: Body,
         orelse: Body | None = None,
+        *,
         label: str | None = None,
     ) -> None:
         """A loop over the elements of something; `span` is its header."""
@@ -237,13 +188,13 @@ class CfgBuilder:
         head = self.add(Next(target, iterable, self._loops), span)
         self._frontier = []
         fork = Fork([(head, EdgeKind.TRUE)], [(head, EdgeKind.FALSE)])
-        self._turn(_Loop(head, span, label), fork, body, orelse)
+        self._turn(Loop(head, span, label), fork, body, orelse)
 
-    def _turn(self, loop: _Loop, fork: Fork, body: Body, orelse: Body | None) -> None:
+    def _turn(self, loop: Loop, fork: Fork, body: Body, orelse: Body | None) -> None:
         self._frames.append(loop)
         self._frontier = fork.true
         body()
-        self._send(self.take(), _Goal("continue", loop))
+        self._send(self.take(), Goal("continue", loop))
         self._frames.pop()
         self._frontier = fork.false
         if orelse is not None:
@@ -263,19 +214,19 @@ class CfgBuilder:
         if final is None:
             self._guarded(body, handlers, orelse)
             return
-        duty = _Duty()
+        duty = Duty()
         with self._inside(duty):
             self._guarded(body, handlers, orelse)
         if self._frontier:
-            duty.waiting[_NORMAL] = self.take()
-        depth = self._copies + sum(isinstance(frame, _Duty) for frame in self._frames)
+            duty.waiting[TO_END] = self.take()
+        depth = self._copies + sum(isinstance(frame, Duty) for frame in self._frames)
         if depth >= _DEEPEST_COPY:
             self._finish_together(duty, final)
         else:
             self._finish_apart(duty, final)
 
     @contextmanager
-    def _inside(self, frame: _Net | _Duty) -> Iterator[None]:
+    def _inside(self, frame: Net | Duty) -> Iterator[None]:
         self._frames.append(frame)
         self._watchers += 1
         yield
@@ -283,7 +234,7 @@ class CfgBuilder:
         self._frames.pop()
 
     def _guarded(self, body: Body, handlers: Sequence[Handler], orelse: Body | None) -> None:
-        net = _Net()
+        net = Net()
         first = len(self._steps)
         if handlers:
             with self._inside(net):
@@ -306,17 +257,17 @@ class CfgBuilder:
             handler.body()
             after += self.take()
             self._frontier = [] if handler.total else [(index, EdgeKind.FALSE)]
-        self._send(self.take(), _RAISE)
+        self._send(self.take(), TO_RAISE)
         self._frontier = after
 
-    def _finish_apart(self, duty: _Duty, final: Body) -> None:
+    def _finish_apart(self, duty: Duty, final: Body) -> None:
         outer, normal = self._way, []
         self._copies += 1
-        for goal in sorted(duty.waiting, key=_goal_order):
-            self._way = _WAYS.get(goal.word, Way.RETURN)
+        for goal in sorted(duty.waiting, key=goal_order):
+            self._way = goal.way
             self._frontier = duty.waiting[goal]
             final()
-            if goal is _NORMAL:
+            if goal is TO_END:
                 normal = self.take()
             else:
                 self._send(self.take(), goal)
@@ -324,11 +275,11 @@ class CfgBuilder:
         self._way = outer
         self._frontier = normal
 
-    def _finish_together(self, duty: _Duty, final: Body) -> None:
+    def _finish_together(self, duty: Duty, final: Body) -> None:
         """One copy for all ways: paths may mix them up, but the graph stays small."""
         outer = self._way
-        goals = sorted(duty.waiting, key=_goal_order)
-        self._way = _WAYS.get(goals[0].word, Way.RETURN) if goals else outer
+        goals = sorted(duty.waiting, key=goal_order)
+        self._way = goals[0].way if goals else outer
         self._frontier = [end for goal in goals for end in duty.waiting[goal]]
         self._copies += 1
         final()
@@ -336,23 +287,23 @@ class CfgBuilder:
         self._way = outer
         ends = self.take()
         for goal in goals:
-            if goal is _NORMAL:
+            if goal is TO_END:
                 self._frontier = list(ends)
             else:
                 self._send(list(ends), goal)
 
     # ---- edges ----
 
-    def _send(self, ends: Ends, goal: _Goal) -> None:
+    def _send(self, ends: Ends, goal: Goal) -> None:
         """Leads ends outward to where they are bound, or to the finally in between."""
         if not ends:
             return
         for frame in reversed(self._frames):
-            if isinstance(frame, _Duty):
+            if isinstance(frame, Duty):
                 frame.waiting.setdefault(goal, []).extend(ends)
                 return
-            if isinstance(frame, _Net):
-                if goal is _RAISE:
+            if isinstance(frame, Net):
+                if goal is TO_RAISE:
                     frame.raises.extend(ends)
                     return
             elif goal.loop is frame:
@@ -361,9 +312,9 @@ class CfgBuilder:
                 else:
                     self._close(frame, ends)
                 return
-        self._join(ends, RAISED if goal is _RAISE else EXIT)
+        self._join(ends, RAISED if goal is TO_RAISE else EXIT)
 
-    def _close(self, loop: _Loop, ends: Ends) -> None:
+    def _close(self, loop: Loop, ends: Ends) -> None:
         if any(kind is not EdgeKind.NEXT for _, kind in ends):
             # a BACK edge must not hide which side of a test it is: one plain step goes back for all
             kept, self._frontier = self._frontier, ends
@@ -383,11 +334,3 @@ class CfgBuilder:
             if len(step.edges) > 1:
                 step.edges = sorted(set(step.edges), key=lambda edge: (_ORDER[edge.kind], edge.target))
         return Cfg(self._steps)
-
-
-_WAYS = {"normal": Way.NORMAL, "raise": Way.RAISE}
-_GOALS = {"normal": 0, "return": 1, "break": 2, "continue": 3, "raise": 4}
-
-
-def _goal_order(goal: _Goal) -> tuple[int, int]:
-    return _GOALS[goal.word], goal.loop.head if goal.loop is not None else 0

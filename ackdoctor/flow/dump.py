@@ -1,10 +1,12 @@
 """A graph as text, one step per line, for goldens and for a developer's eye.
 
-    3 4:9-4:16 Call %1 = ok(tup) -> NEXT 4, RAISE 6
+3 4:9-4:16 Call %1 = ok(tup) -> NEXT 4, RAISE 6
 """
 
+from collections.abc import Callable, Iterable
+from typing import Any
+
 from ackdoctor.model.cfg import (
-    Arg,
     Attr,
     Bind,
     Build,
@@ -38,8 +40,6 @@ from ackdoctor.model.cfg import (
 
 __all__ = ["dump", "show", "show_instr"]
 
-_BRACKETS = {"list": "[]", "tuple": "()", "set": "{}", "dict": "{}"}
-
 
 def dump(cfg: Cfg) -> str:
     """The whole graph; ends in a newline."""
@@ -60,74 +60,72 @@ def _step(step: Step) -> str:
 
 def show_instr(op: Instr) -> str:
     """One instruction as it would be written."""
-    match op:
-        case Mark(word):
-            return word
-        case Jump(word):
-            return f"Jump {word}"
-        case Bind(target, value):
-            return f"Bind {show(target)} = {show(value)}"
-        case Unpack(targets, value):
-            return f"Unpack {', '.join('_' if t is None else show(t) for t in targets)} = {show(value)}"
-        case Update(target, sign, value):
-            return f"Update {show(target)} {sign}= {show(value)}"
-        case Call(result, func, args, awaited):
-            wait = "await " if awaited else ""
-            return f"Call {result.id} = {wait}{show(func)}({', '.join(map(_arg, args))})"
-        case Next(target, iterable, loop):
-            return f"Next #{loop} {'_' if target is None else show(target)} in {show(iterable)}"
-        case Catch(types, name):
-            return " ".join(["Catch", ", ".join(types) or "everything", *([f"as {name}"] if name else [])])
-        case Yield(result, value, delegate):
-            return f"Yield {result.id} = yield{' from' if delegate else ''}{_optional(value)}"
-        case Test(condition):
-            return f"Test {show(condition)}"
-        case Drop(target):
-            return f"Drop {show(target)}"
-        case Return(value):
-            return f"Return{_optional(value)}"
-        case Throw(value):
-            return f"Throw{_optional(value)}"
+    return _INSTRS[type(op)](op)
+
+
+def show(expr: Expr) -> str:
+    """One expression; a global name carries a `@`, a computation its operator in front."""
+    return _EXPRS[type(expr)](expr)
 
 
 def _optional(value: Expr | None) -> str:
     return "" if value is None else f" {show(value)}"
 
 
-def _arg(arg: Arg) -> str:
-    name = f"{arg.name}=" if arg.name else arg.star
-    return name + show(arg.value)
+def _list(items: Iterable[Expr | None]) -> str:
+    return ", ".join("_" if item is None else show(item) for item in items)
 
 
-def show(expr: Expr) -> str:
-    """One expression; a global name carries a `@`, a computation its operator in front."""
-    match expr:
-        case Name(word):
-            return word
-        case Global(word):
-            return f"@{word}"
-        case Attr(obj, name):
-            return f"{show(obj)}.{name}"
-        case Item(obj, key):
-            return f"{show(obj)}[{show(key)}]"
-        case Literal(value):
-            return "..." if value is ... else repr(value)
-        case Star(value):
-            return f"*{show(value)}"
-        case Closure(key):
-            return f"<{key}>"
-        case Not(value):
-            return f"not {show(value)}"
-        case Compare(left, sign, right):
-            return f"({show(left)} {sign} {show(right)})"
-        case IsType(value, types):
-            return f"({show(value)} is a {' or '.join(map(show, types))})"
-        case Mix(sign, parts):
-            return f"{{{' '.join([sign, *map(show, parts)])}}}"
-        case Build("dict", items) if len(items) % 2 == 0:
-            pairs = zip(items[::2], items[1::2], strict=True)
-            return "{" + ", ".join(f"{show(key)}: {show(value)}" for key, value in pairs) + "}"
-        case Build(kind, items):
-            left, right = _BRACKETS.get(kind, f"{kind}()")[0], _BRACKETS.get(kind, "()")[-1]
-            inside = ", ".join(map(show, items))
-            return f"{'' if kind in _BRACKETS else kind}{left if kind in _BRACKETS else '('}{inside}{right}"
+def _call(op: Call) -> str:
+    args = (f"{arg.name}=" * bool(arg.name) + arg.star + show(arg.value) for arg in op.args)
+    return f"Call {op.result.id} = {'await ' * op.awaited}{show(op.func)}({', '.join(args)})"
+
+
+def _catch(op: Catch) -> str:
+    return f"Catch {', '.join(op.types) or 'everything'}{f' as {op.name}' if op.name else ''}"
+
+
+def _yield(op: Yield) -> str:
+    return f"Yield {op.result.id} = yield{' from' * op.delegate}{_optional(op.value)}"
+
+
+def _build(expr: Build) -> str:
+    if expr.kind == "dict":
+        pairs = zip(expr.items[::2], expr.items[1::2], strict=True)
+        return "{" + ", ".join(f"{show(key)}: {show(value)}" for key, value in pairs) + "}"
+    left, right = _BRACKETS.get(expr.kind, (f"{expr.kind}(", ")"))
+    return left + _list(expr.items) + right
+
+
+_BRACKETS = {"list": ("[", "]"), "tuple": ("(", ")"), "set": ("{", "}")}
+
+_INSTRS: dict[type, Callable[[Any], str]] = {
+    Mark: lambda op: str(op.word),
+    Jump: lambda op: f"Jump {op.word}",
+    Bind: lambda op: f"Bind {show(op.target)} = {show(op.value)}",
+    Unpack: lambda op: f"Unpack {_list(op.targets)} = {show(op.value)}",
+    Update: lambda op: f"Update {show(op.target)} {op.op}= {show(op.value)}",
+    Call: _call,
+    Next: lambda op: f"Next #{op.loop} {_list([op.target])} in {show(op.iterable)}",
+    Catch: _catch,
+    Yield: _yield,
+    Test: lambda op: f"Test {show(op.condition)}",
+    Drop: lambda op: f"Drop {show(op.target)}",
+    Return: lambda op: f"Return{_optional(op.value)}",
+    Throw: lambda op: f"Throw{_optional(op.value)}",
+}
+
+_EXPRS: dict[type, Callable[[Any], str]] = {
+    Name: lambda expr: str(expr.id),
+    Global: lambda expr: f"@{expr.id}",
+    Attr: lambda expr: f"{show(expr.obj)}.{expr.name}",
+    Item: lambda expr: f"{show(expr.obj)}[{show(expr.key)}]",
+    Literal: lambda expr: "..." if expr.value is ... else repr(expr.value),
+    Star: lambda expr: f"*{show(expr.value)}",
+    Closure: lambda expr: f"<{expr.key}>",
+    Not: lambda expr: f"not {show(expr.value)}",
+    Compare: lambda expr: f"({show(expr.left)} {expr.op} {show(expr.right)})",
+    IsType: lambda expr: f"({show(expr.value)} is a {' or '.join(map(show, expr.types))})",
+    Mix: lambda expr: f"{{{' '.join([expr.op, *map(show, expr.parts)])}}}",
+    Build: _build,
+}

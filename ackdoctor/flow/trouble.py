@@ -36,7 +36,9 @@ from ackdoctor.model.cfg import (
 __all__ = ["may_raise", "may_raise_when_watched"]
 
 _ALWAYS = frozenset({Call, Throw, Yield, Next})
-_HARMLESS = frozenset({"len", "bool", "type", "id", "class"})  # operators that do not fail on what they are given
+_HARMLESS = frozenset(
+    {"len", "bool", "type", "id", "class"}
+)  # operators that do not fail on what they are given
 _PLAIN = (Name, Global, Attr, Literal)
 
 
@@ -47,36 +49,44 @@ def may_raise(op: Instr) -> bool:
 
 def may_raise_when_watched(op: Instr) -> bool:
     """Whether it has one inside a try body."""
+    if isinstance(op, Drop):
+        return isinstance(op.target, Item)
+    if isinstance(op, Jump):
+        return op.word == "import"
+    return isinstance(op, Unpack) or any(map(_computes, _worked_out(op)))
+
+
+def _worked_out(op: Instr) -> tuple[Expr, ...]:
+    """The expressions that an instruction evaluates, where they are not mere references."""
     match op:
-        case Bind(_, value) | Return(value):
-            return value is not None and _computes(value)
-        case Unpack():
-            return True
+        case Bind(_, value):
+            return (value,)
+        case Return(value) if value is not None:
+            return (value,)
         case Update(target, _, value):
-            return _computes(target) or _computes(value)
+            return (target, value)
         case Test(condition):
-            return _computes(condition)
-        case Drop(target):
-            return isinstance(target, Item)
-        case Jump(word):
-            return word == "import"
-        case _:
-            return False
+            return (condition,)
+    return ()
 
 
 def _computes(expr: Expr) -> bool:
-    match expr:
-        case Item():
-            return True
-        case Mix("f", parts):
-            return not all(isinstance(part, _PLAIN) for part in parts)
-        case Mix(op, parts):
-            return op not in _HARMLESS or any(_computes(part) for part in parts)
-        case Build(_, items):
-            return any(_computes(item) for item in items)
-        case Attr(part, _) | Star(part) | Not(part) | IsType(part):
-            return _computes(part)
-        case Compare(left, _, right):
-            return _computes(left) or _computes(right)
-        case _:
-            return False
+    stack = [expr]
+    while stack:
+        match stack.pop():
+            case Item():
+                return True
+            case Mix("f", parts):
+                if not all(isinstance(part, _PLAIN) for part in parts):
+                    return True
+            case Mix(op, parts):
+                if op not in _HARMLESS:
+                    return True
+                stack += parts
+            case Build(_, items):
+                stack += items
+            case Attr(part, _) | Star(part) | Not(part) | IsType(part):
+                stack.append(part)
+            case Compare(left, _, right):
+                stack += (left, right)
+    return False

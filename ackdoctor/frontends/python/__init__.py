@@ -1,8 +1,7 @@
 """Python source to a `Unit`, by libcst."""
 
-import libcst as cst
-
 from ackdoctor.frontends.python.decode import decode
+from ackdoctor.frontends.python.parse import TOO_DEEP, parse
 from ackdoctor.frontends.python.unit import lower_module
 from ackdoctor.model.component import Unit
 from ackdoctor.model.finding import Unreadable
@@ -13,14 +12,18 @@ __all__ = ["lower_source"]
 def lower_source(
     *, path: str, module: str, is_package: bool, data: bytes, only: frozenset[str] | None = None
 ) -> Unit | Unreadable:
-    """Lowers one file; never raises for bad input.  `only` limits it to these top-level functions and classes."""
+    """Lowers one file; never raises for bad input.
+
+    `module` is its dotted name, which relative imports start from.  `only` limits the work to these
+    functions and classes of its top level; the imports inside the others are then not seen.
+    """
     text = decode(path, data)
     if isinstance(text, Unreadable):
         return text
     try:
-        tree = cst.parse_module(text)
-        return lower_module(tree, path=path, module=module, is_package=is_package, text=text, only=only)
+        parsed = parse(path, text)
+        if isinstance(parsed, Unreadable):
+            return parsed
+        return lower_module(parsed, path=path, module=module, is_package=is_package, only=only)
     except RecursionError:
-        return Unreadable(path=path, line=0, column=0, reason="nested too deeply")
-    except cst.ParserSyntaxError as error:
-        return Unreadable(path=path, line=error.raw_line, column=error.raw_column + 1, reason="syntax error")
+        return Unreadable(path=path, line=0, column=0, reason=TOO_DEEP)

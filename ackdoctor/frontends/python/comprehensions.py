@@ -23,7 +23,12 @@ from ackdoctor.model.cfg import Bind, Build, Expr, Mix, Name
 
 __all__ = ["COMPREHENSIONS", "PURE_COMPREHENSIONS"]
 
-_KINDS: dict[type, str] = {cst.ListComp: "list", cst.SetComp: "set", cst.GeneratorExp: "generator", cst.DictComp: "dict"}
+_KINDS: dict[type, str] = {
+    cst.ListComp: "list",
+    cst.SetComp: "set",
+    cst.GeneratorExp: "generator",
+    cst.DictComp: "dict",
+}
 
 
 def _comprehension(fn: Lowering, node: cst.BaseComp) -> Expr:

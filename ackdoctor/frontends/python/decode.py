@@ -14,14 +14,10 @@ _LINE_END = re.compile(rb"\r\n|\r|\n")
 
 def decode(path: str, data: bytes) -> str | Unreadable:
     """The text of a source file without its byte order mark."""
-    if data.startswith(codecs.BOM_UTF8):
-        data = data[len(codecs.BOM_UTF8) :]
+    data = data.removeprefix(codecs.BOM_UTF8)
     name = _cookie(data)
-    try:
-        encoding = codecs.lookup(name).name if name is not None else "utf-8"
-        if name is not None and not _is_text(name):
-            raise LookupError
-    except (LookupError, ValueError):
+    encoding = "utf-8" if name is None else _encoding(name)
+    if encoding is None:
         return Unreadable(path=path, line=1, column=1, reason=f"unknown encoding: {name}")
     zero = data.find(b"\0")
     if zero >= 0 and not encoding.startswith(("utf-16", "utf-32")):
@@ -33,7 +29,10 @@ def decode(path: str, data: bytes) -> str | Unreadable:
         line, column = _place(data, error.start)
         byte = data[error.start]
         return Unreadable(
-            path=path, line=line, column=column, reason=f"byte 0x{byte:02x} cannot be decoded as {encoding}: {error.reason}"
+            path=path,
+            line=line,
+            column=column,
+            reason=f"byte 0x{byte:02x} cannot be decoded as {encoding}: {error.reason}",
         )
 
 
@@ -47,11 +46,12 @@ def _cookie(data: bytes) -> str | None:
     return None
 
 
-def _is_text(name: str) -> bool:
+def _encoding(name: str) -> str | None:
+    """The codec's own name; None for what is unknown or no text encoding."""
     try:
-        return isinstance(codecs.decode(b"", name), str)
+        return codecs.lookup(name).name if isinstance(codecs.decode(b"", name), str) else None
     except (LookupError, ValueError, TypeError):
-        return False
+        return None
 
 
 def _place(data: bytes, offset: int) -> tuple[int, int]:

@@ -10,10 +10,8 @@ from ackdoctor.frontends.python.lowering import Lowering
 from ackdoctor.model.cfg import (
     Arg,
     Attr,
-    Bind,
     Build,
     Call,
-    Compare,
     Expr,
     Global,
     IsType,
@@ -28,7 +26,6 @@ from ackdoctor.model.cfg import (
 __all__ = ["CALLS", "PURE_CALLS", "VALUES", "comparison_sign"]
 
 _CONSTANTS = {"True": Literal(value=True), "False": Literal(value=False), "None": Literal(value=None)}
-_PURE_BUILTINS = frozenset({"len", "bool", "type", "id"})
 
 _SIGNS: dict[type, str] = {
     cst.Add: "+", cst.Subtract: "-", cst.Multiply: "*", cst.Divide: "/", cst.FloorDivide: "//",
@@ -45,22 +42,22 @@ def _name(fn: Lowering, node: cst.Name) -> Expr:
     return _CONSTANTS.get(node.value) or fn.scope.resolve(node.value)
 
 
-def _number(fn: Lowering, node: cst.Integer | cst.Float) -> Expr:
+def _number(_fn: Lowering, node: cst.Integer | cst.Float) -> Expr:
     try:
         return Literal(number_of(node))
     except ValueError:  # more digits than the interpreter is willing to read
         return Mix("number", ())
 
 
-def _imaginary(fn: Lowering, node: cst.Imaginary) -> Expr:
+def _imaginary(_fn: Lowering, _node: cst.Imaginary) -> Expr:
     return Mix("number", ())
 
 
-def _ellipsis(fn: Lowering, node: cst.Ellipsis) -> Expr:
+def _ellipsis(_fn: Lowering, _node: cst.Ellipsis) -> Expr:
     return Literal(...)
 
 
-def _string(fn: Lowering, node: cst.SimpleString) -> Expr:
+def _string(_fn: Lowering, node: cst.SimpleString) -> Expr:
     return Literal(string_of(node.value))
 
 
@@ -192,7 +189,9 @@ def _call_step(fn: Lowering, node: cst.Call, *, awaited: bool) -> Expr:
     for arg in node.args:
         inner = arg.value
         keyword = arg.keyword
-        args.append(Arg(fn.values[type(inner)](fn, inner), None if keyword is None else keyword.value, arg.star))
+        args.append(
+            Arg(fn.values[type(inner)](fn, inner), None if keyword is None else keyword.value, arg.star)
+        )
     if type(func) is Global and func.id not in fn.file.module_names:
         pure = _builtin(func.id, args)
         if pure is not None:
@@ -206,11 +205,13 @@ def _builtin(word: str, args: list[Arg]) -> Expr | None:
     """The calls that only look at their argument."""
     if any(arg.name or arg.star for arg in args):
         return None
-    if word in _PURE_BUILTINS and len(args) == 1:
-        return Mix(word, (args[0].value,))
-    if word == "isinstance" and len(args) == 2:
-        types = args[1].value
-        return IsType(args[0].value, types.items if isinstance(types, Build) else (types,))
+    match word, [arg.value for arg in args]:
+        case "len" | "bool" | "type" | "id", [value]:
+            return Mix(word, (value,))
+        case "isinstance", [value, Build(_, types)]:
+            return IsType(value, types)
+        case "isinstance", [value, kind]:
+            return IsType(value, (kind,))
     return None
 
 
@@ -256,7 +257,7 @@ def _pure_await(fn: Lowering, node: cst.Await) -> Expr:
     return Mix("await", (fn.value(node.expression),))
 
 
-def _pure_yield(fn: Lowering, node: cst.Yield) -> Expr:
+def _pure_yield(_fn: Lowering, _node: cst.Yield) -> Expr:
     return Mix("yield", ())
 
 

@@ -14,9 +14,10 @@ _LETTERS = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v
 
 
 def string_of(text: str) -> str | bytes:
-    """The value of a string literal as written; `\\N{...}` and wrong escapes stay as they are."""
+    """The value of a string literal as written; escapes by name and wrong ones stay as they are."""
     if "\\" not in text and text[0] in "'\"":
-        return text[3:-3] if len(text) >= 6 and text[:3] in ("'''", '"""') else text[1:-1]
+        quotes = 3 if text.startswith(("'''", '"""')) else 1
+        return text[quotes:-quotes]
     match = _LITERAL.fullmatch(text)
     if match is None:
         return text

@@ -13,6 +13,7 @@ from types import TracebackType
 import libcst as cst
 from libcst._nodes.internal import CodegenState
 
+from ackdoctor.frontends.python.python2 import Translation
 from ackdoctor.model.source import Span
 
 __all__ = ["Positions"]
@@ -26,7 +27,11 @@ class _Recorder:
     __slots__ = ("_end_node", "_node", "_start", "_start_node", "_state")
 
     def __init__(
-        self, state: "_Recording", node: cst.CSTNode, start_node: cst.CSTNode | None, end_node: cst.CSTNode | None
+        self,
+        state: "_Recording",
+        node: cst.CSTNode,
+        start_node: cst.CSTNode | None,
+        end_node: cst.CSTNode | None,
     ) -> None:
         self._state = state
         self._node = node
@@ -54,7 +59,7 @@ class _Recording(CodegenState):
         self.extents: dict[int, tuple[int, int]] = {}
         self._starts: list[int] = []
 
-    def before_codegen(self, node: cst.CSTNode) -> None:
+    def before_codegen(self, node: cst.CSTNode) -> None:  # noqa: ARG002
         self._starts.append(len(self.tokens))
 
     def after_codegen(self, node: cst.CSTNode) -> None:
@@ -70,14 +75,20 @@ class _Recording(CodegenState):
 
 
 class Positions:
-    """Spans and source text of the nodes of one module; the module must outlive it."""
+    """Spans and source text of the nodes of one module; the module must outlive it.
 
-    def __init__(self, module: cst.Module) -> None:
+    Where the parsed text was made from another one, `translation` leads back to that.
+    """
+
+    def __init__(self, module: cst.Module, translation: Translation | None = None) -> None:
         state = _Recording(module)
-        module._codegen(state)
+        module._codegen(state)  # noqa: SLF001 - the public way in builds a state of its own
         self._extents = state.extents
         self._offsets = [0, *accumulate(map(len, state.tokens))]
         self._text = "".join(state.tokens)
+        if translation is not None:
+            self._offsets = [translation.origin(offset) for offset in self._offsets]
+            self._text = translation.old
         self._lines = [0, *(end.end() for end in _LINE_END.finditer(self._text))]
 
     def span(self, node: cst.CSTNode) -> Span:

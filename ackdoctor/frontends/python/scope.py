@@ -9,7 +9,17 @@ from ackdoctor.model.cfg import Expr, Global, Name
 
 __all__ = ["Names", "Scope", "block_parts", "child_nodes", "names_bound", "own_nodes", "target_names"]
 
-_NO_CHILDREN = ("whitespace", "lpar", "rpar", "leading_lines", "comma", "semicolon", "header", "footer", "lbracket")
+_NO_CHILDREN = (
+    "whitespace",
+    "lpar",
+    "rpar",
+    "leading_lines",
+    "comma",
+    "semicolon",
+    "header",
+    "footer",
+    "lbracket",
+)
 _OWN_SCOPE = (cst.FunctionDef, cst.ClassDef, cst.Lambda)
 
 

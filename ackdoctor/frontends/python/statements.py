@@ -6,18 +6,7 @@ from typing import Any
 import libcst as cst
 
 from ackdoctor.frontends.python.lowering import Lowering
-from ackdoctor.model.cfg import (
-    Bind,
-    Drop,
-    Expr,
-    Global,
-    Jump,
-    Literal,
-    Name,
-    Star,
-    Unpack,
-    Update,
-)
+from ackdoctor.model.cfg import Bind, Drop, Expr, Global, Jump, Literal, Name, Star, Unpack, Update
 from ackdoctor.model.source import Span
 
 __all__ = ["SIMPLE", "bind"]
@@ -38,7 +27,7 @@ def bind(fn: Lowering, target: cst.CSTNode, value: Expr, span: Span) -> None:
     places: list[Expr | None] = []
     nested: list[tuple[cst.CSTNode, Expr]] = []
     for element in target.elements:
-        inner = element.value
+        inner: cst.CSTNode = element.value
         if isinstance(inner, (cst.Tuple, cst.List)):
             place: Expr = fn.builder.temp()
             nested.append((inner, place))
@@ -102,9 +91,9 @@ def _assert(fn: Lowering, node: cst.Assert) -> None:
 
 def _del(fn: Lowering, node: cst.Del) -> None:
     span = fn.span(node)
-    stack = [node.target]
+    stack: list[Any] = [node.target]
     while stack:
-        target: Any = stack.pop()
+        target = stack.pop()
         if isinstance(target, (cst.Tuple, cst.List)):
             stack.extend(element.value for element in reversed(target.elements))
         else:
@@ -135,7 +124,7 @@ def _import(fn: Lowering, node: cst.Import | cst.ImportFrom) -> None:
             fn.builder.add(Bind(local, Global(word)), span)
 
 
-def _nothing(fn: Lowering, node: cst.CSTNode) -> None:
+def _nothing(_fn: Lowering, _node: cst.CSTNode) -> None:
     return
 
 

@@ -18,6 +18,7 @@ from ackdoctor.frontends.python.definitions import (
 from ackdoctor.frontends.python.expressions import CALLS, PURE_CALLS, VALUES
 from ackdoctor.frontends.python.imports import Imports
 from ackdoctor.frontends.python.lowering import Lowering, SourceFile, Tables
+from ackdoctor.frontends.python.parse import Parsed
 from ackdoctor.frontends.python.patterns import MATCH
 from ackdoctor.frontends.python.positions import Positions
 from ackdoctor.frontends.python.scope import Scope
@@ -37,19 +38,14 @@ _TABLES = Tables(
 
 
 def lower_module(
-    tree: cst.Module,
-    *,
-    path: str,
-    module: str,
-    is_package: bool,
-    text: str,
-    only: frozenset[str] | None = None,
-    python2: bool = False,
+    parsed: Parsed, *, path: str, module: str, is_package: bool, only: frozenset[str] | None
 ) -> Unit:
     """Lowers everything in a file, or of its functions and classes only those with the names in `only`."""
-    positions = Positions(tree)
+    tree, positions = parsed.tree, Positions(parsed.tree, parsed.translation)
     imports = Imports(module, is_package=is_package)
-    file = SourceFile(path=path, module=module, positions=positions, tables=_TABLES, imports=imports, text=text)
+    file = SourceFile(
+        path=path, module=module, positions=positions, tables=_TABLES, imports=imports, text=parsed.text
+    )
     names = scan(file, tree.body)
     file.module_names |= names.bound
     file.module_names.update(name for node in names.imports for name in imports.names(node))
@@ -66,7 +62,7 @@ def lower_module(
         functions=functions,
         values=values,
         body=_module_body(fn),
-        python2=python2,
+        python2=parsed.translation is not None,
     )
 
 

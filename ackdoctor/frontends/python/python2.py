@@ -1,0 +1,252 @@
+"""Python 2 source, made readable for a Python 3 parser.
+
+The text is edited token by token and every edit is written down, so that each place in the new
+text leads back to its line and column in the old one.  Only syntax is touched: the statements
+`print`, `exec`, `raise E, v` and `except E, e`, the operator `<>`, backquotes, old numbers and
+string prefixes, tuple parameters (which are flattened), names that became keywords, and tabs.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ackdoctor.frontends.python.tokens import Token, tokens
+
+__all__ = ["Translation", "translate"]
+
+_COMPOUND = frozenset(
+    ("if", "elif", "else", "for", "while", "try", "except", "finally", "with", "def", "class")
+)
+_OLD_NUMBER = re.compile(r"(0[xXbBoO][\da-fA-F]+|\d+)[lL]?")
+_ASYNC = frozenset(("def", "for", "with"))
+_ENDS_NAME = frozenset(("=", ",", ")", "]", ".", ":", "(", ""))
+
+
+class _Edit(NamedTuple):
+    start: int
+    end: int
+    text: str
+
+
+class Translation:
+    """The new text, and the way back."""
+
+    def __init__(self, old: str, edits: list[_Edit]) -> None:
+        pieces: list[str] = []
+        self._new: list[int] = []
+        self._edits = sorted(edits)
+        place = length = 0
+        for edit in self._edits:
+            pieces += (old[place : edit.start], edit.text)
+            length += edit.start - place
+            self._new.append(length)
+            length += len(edit.text)
+            place = edit.end
+        pieces.append(old[place:])
+        self.old = old
+        self.text = "".join(pieces)
+
+    def origin(self, offset: int) -> int:
+        """The offset in the old text of an offset in the new one."""
+        index = bisect_right(self._new, offset) - 1
+        if index < 0:
+            return offset
+        edit = self._edits[index]
+        inside = offset - self._new[index]
+        if inside < len(edit.text):
+            return min(edit.start + inside, edit.end)
+        return edit.end + inside - len(edit.text)
+
+
+def translate(text: str) -> Translation | None:
+    """The text in Python 3's syntax; None where there is nothing to translate."""
+    edits: list[_Edit] = []
+    functional = "print_function" in text
+    for statement in _statements(text, edits):
+        word = statement[0].text
+        if word == "print" and not functional:
+            edits += _print(statement)
+        elif word == "exec":
+            edits += _exec(statement)
+        elif word == "raise":
+            edits += _raise(statement)
+        elif word == "except":
+            edits += _except(statement)
+    return Translation(text, edits) if edits else None
+
+
+def _statements(text: str, edits: list[_Edit]) -> Iterator[list[Token]]:
+    """Statements and block headers without white space and comments; edits single tokens on the way."""
+    found: list[Token] = []
+    depth = 0
+    fresh = True  # at the start of a line
+    quoted = False  # between backquotes
+    for token in tokens(text):
+        kind = token.kind
+        if kind == "newline":
+            fresh = True
+            if depth == 0:
+                yield from _finished(found, edits)
+                found = []
+            continue
+        if kind == "space":
+            if fresh and "\t" in token.text and depth == 0:
+                edits.append(_Edit(token.start, token.end, token.text.expandtabs(8)))
+            continue
+        fresh = False
+        if kind == "comment":
+            continue
+        if token.text == "`":
+            edits.append(_Edit(token.start, token.end, ")" if quoted else "repr("))
+            quoted = not quoted
+        edits += _single(token)
+        depth = max(0, depth + (kind == "open") - (kind == "close"))
+        if depth == 0 and (token.text == ";" or (token.text == ":" and found and found[0].text in _COMPOUND)):
+            yield from _finished(found, edits)
+            found = []
+        else:
+            found.append(token)
+    yield from _finished(found, edits)
+
+
+def _finished(statement: list[Token], edits: list[_Edit]) -> Iterator[list[Token]]:
+    if statement:
+        edits += _keywords(statement)
+        edits += _tuple_parameters(statement)
+        yield statement
+
+
+def _single(token: Token) -> list[_Edit]:
+    """What is wrong with a token whatever stands around it."""
+    kind, text = token.kind, token.text
+    if text == "<>":
+        return [_Edit(token.start, token.end, "!=")]
+    if kind == "string" and text[:2].lower() == "ur":
+        return [_Edit(token.start, token.start + 1, "")]
+    if kind == "number" and _OLD_NUMBER.fullmatch(text):
+        new = text.rstrip("lL")
+        if new.isdigit() and new[0] == "0" and new.strip("0"):
+            new = f"0o{new[1:]}"
+        if new != text:
+            return [_Edit(token.start, token.end, new)]
+    return []
+
+
+def _keywords(statement: Sequence[Token]) -> Iterator[_Edit]:
+    """`async` and `await` where they are plain names."""
+    for place, token in enumerate(statement):
+        if token.text not in ("async", "await"):
+            continue
+        after = statement[place + 1].text if place + 1 < len(statement) else ""
+        before = statement[place - 1].text if place else ""
+        if before == "." or (after not in _ASYNC if token.text == "async" else after in _ENDS_NAME):
+            yield _Edit(token.end, token.end, "_")
+
+
+def _tuple_parameters(statement: Sequence[Token]) -> Iterator[_Edit]:
+    """`def f(a, (b, c))` and `lambda (k, v): ...`: the inner parentheses go."""
+    if statement[0].text == "def" and _opens(statement, 2):
+        yield from _flattened(statement[3 : _closing(statement, 2)])
+    for place, token in enumerate(statement):
+        if token.text == "lambda":
+            end = place + 1
+            while end < len(statement) and statement[end].text != ":":
+                end = (_closing(statement, end) if statement[end].kind == "open" else end) + 1
+            yield from _flattened(statement[place + 1 : end])
+
+
+def _opens(statement: Sequence[Token], place: int) -> bool:
+    return place < len(statement) and statement[place].text == "("
+
+
+def _flattened(params: Sequence[Token]) -> Iterator[_Edit]:
+    place = 0
+    while place < len(params):
+        token, before = params[place], params[place - 1] if place else None
+        if token.kind == "open":
+            if token.text == "(" and (before is None or before.text in ("(", ",")):
+                yield _Edit(token.start, token.end, " ")
+            else:
+                place = _closing(params, place)  # a default value
+        elif token.kind == "close":
+            yield _Edit(token.start, token.end, " ")
+            if before is not None and before.text == ",":
+                yield _Edit(before.start, before.end, " ")
+        place += 1
+
+
+def _closing(statement: Sequence[Token], place: int) -> int:
+    """The place of the bracket that closes the one at `place`."""
+    depth = 0
+    for end in range(place, len(statement)):
+        depth += (statement[end].kind == "open") - (statement[end].kind == "close")
+        if depth == 0:
+            return end
+    return len(statement) - 1
+
+
+# ---- statements ----
+
+
+def _top_level(statement: Sequence[Token], word: str) -> list[int]:
+    """The places of a token outside all brackets."""
+    depth, places = 0, []
+    for place, token in enumerate(statement):
+        depth += (token.kind == "open") - (token.kind == "close")
+        if depth == 0 and token.text == word:
+            places.append(place)
+    return places
+
+
+def _is_call(statement: Sequence[Token]) -> bool:
+    """Whether all that follows the first word stands in one pair of parentheses."""
+    return _opens(statement, 1) and _closing(statement, 1) == len(statement) - 1
+
+
+def _print(statement: Sequence[Token]) -> list[_Edit]:
+    first, last = statement[0], statement[-1]
+    if len(statement) == 1:
+        return [_Edit(first.end, first.end, "()")]
+    if _is_call(statement):
+        return []
+    if statement[1].text != ">>":
+        return [_Edit(first.end, first.end, "("), _Edit(last.end, last.end, ")")]
+    commas = _top_level(statement, ",")
+    edits = [_Edit(statement[1].start, statement[1].end, "(file=")]
+    if not commas or commas[0] == len(statement) - 1:
+        return [*edits, _Edit(last.end, last.end, ")")]
+    comma = statement[commas[0]]
+    return [*edits, _Edit(comma.end, comma.end, "*["), _Edit(last.end, last.end, "])")]
+
+
+def _exec(statement: Sequence[Token]) -> list[_Edit]:
+    if len(statement) == 1 or _is_call(statement) or statement[1].text in ("=", ".", ","):
+        return []
+    first, last = statement[0], statement[-1]
+    edits = [_Edit(first.end, first.end, "("), _Edit(last.end, last.end, ")")]
+    edits += [_Edit(statement[at].start, statement[at].end, ",") for at in _top_level(statement, "in")]
+    return edits
+
+
+def _raise(statement: Sequence[Token]) -> list[_Edit]:
+    commas = [statement[place] for place in _top_level(statement, ",")]
+    if not commas:
+        return []
+    edits = [_Edit(commas[0].start, commas[0].end, "(")]
+    edits += [_Edit(comma.start, comma.end, ").with_traceback(") for comma in commas[1:2]]
+    return [*edits, _Edit(statement[-1].end, statement[-1].end, ")")]
+
+
+def _except(statement: Sequence[Token]) -> list[_Edit]:
+    """A handler that unpacks the exception keeps only the first name."""
+    commas = _top_level(statement, ",")
+    if not commas or any(token.text == "as" for token in statement):
+        return []
+    comma, target = statement[commas[0]], statement[commas[0] + 1 :]
+    names = [token.text for token in target if token.kind == "name"]
+    if not names:
+        return []
+    if len(target) == 1:
+        return [_Edit(comma.start, comma.end, " as ")]
+    return [_Edit(comma.start, target[-1].end, f" as {names[0]}")]
