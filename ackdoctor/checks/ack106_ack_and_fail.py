@@ -59,8 +59,8 @@ def _auto_failed(diagnosis: Diagnosis, repeat: Repeat, told: set[int]) -> Iterat
         return
     key = id(first.step)
     explicit = isinstance(thrown.step.op, Throw)
-    if not explicit and key in told:
-        return
+    if not explicit and (key in told or diagnosis.component.auto_ack):
+        return  # with auto_ack on, ack-with-auto-ack has said so at the first completion
     told.add(key)
     what = "this exception" if explicit else f"if {_called(thrown)} raises, the exception"
     yield diagnosis.finding(

@@ -374,7 +374,7 @@ def _unknown(
 ) -> Done:
     name = _callee(call.func)
     if name in LOGGING or name in HARMLESS:
-        return Done(trail.state, None, may_raise=name not in LOGGING)
+        return Done(trail.state, None, may_raise=name not in LOGGING and name not in NO_RAISE)
     values = _values(context, trail, call) if given is None else given
     if "tick" in name.lower() and len(values) == 1 and isinstance(values[0], TokenRef):
         return Done(trail.state, TickTest(values[0].token), may_raise=False)

@@ -195,7 +195,7 @@ def _see_completion(
         breach,
         before.tick,
         trail.step.way,
-        trail.state.caught is None,
+        id(trail) if op in (Op.AUTO_ACK, Op.AUTO_FAIL) else trail.state.caught is None,
     )
 
 
