@@ -11,10 +11,10 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ackdoctor import dialects
 from ackdoctor.config import Settings
-from ackdoctor.engine.cache import Cache, cluster_key, run_key
 from ackdoctor.engine.discover import LIMIT, Candidate, discover, shown
 from ackdoctor.engine.index import Cluster, clusters
 from ackdoctor.engine.lexicon import lexicon
@@ -23,6 +23,9 @@ from ackdoctor.engine.pool import Progress, processors, run
 from ackdoctor.engine.select import select
 from ackdoctor.engine.survey import Survey
 from ackdoctor.model.finding import Report, Unreadable
+
+if TYPE_CHECKING:
+    from ackdoctor.engine.cache import Cache
 
 __all__ = ["lint"]
 
@@ -52,17 +55,18 @@ def lint(
         files = {file.path: file for file in found.files}
         if not refused:
             files |= {path: _given(path, data, top) for path, data in overlay.items()}
-        memory = Cache(cache, run_key(settings) if cache else "")
+        memory = _memory(cache, settings)
         survey = Survey(
             files.values(),
             lexicon(dialects.load(settings.dialect_version), settings.extra_bases),
             top,
-            remember=memory.record,
+            remember=memory.record if memory else _nothing,
             overlay=overlay,
         )
         terms = Terms(dict(settings.dialect_version), dict(settings.extra_bases), overlay)
         outcomes = _outcomes(survey, memory, terms, jobs if jobs > 0 else processors(), progress)
-        memory.save(survey, top)
+        if memory:
+            memory.save(survey, top)
         unreadable = _unique(
             [*found.unreadable, *refused, *survey.unreadable, *(u for o in outcomes for u in o.unreadable)]
         )
@@ -85,20 +89,32 @@ def lint(
 
 
 def _outcomes(
-    survey: Survey, memory: Cache, terms: Terms, jobs: int, progress: Progress | None
+    survey: Survey, memory: "Cache | None", terms: Terms, jobs: int, progress: Progress | None
 ) -> list[Outcome]:
     """The outcome of every cluster, remembered or new."""
     groups = clusters(survey)
-    keys = [cluster_key(group, survey) if memory.is_kept else "" for group in groups]
-    known = [memory.outcome(key) for key in keys]
+    known: list[Outcome | None] = memory.outcomes(groups, survey) if memory else [None for _ in groups]
     missing = [number for number, outcome in enumerate(known) if outcome is None]
     if missing:
         work = [groups[number] for number in missing]
         sizes = [_size(group, survey) for group in work]
         for number, outcome in zip(missing, run(work, terms, sizes, jobs, progress), strict=True):
             known[number] = outcome
-            memory.remember(keys[number], outcome)
+            if memory:
+                memory.remember(groups[number], survey, outcome)
     return [outcome for outcome in known if outcome is not None]
+
+
+def _memory(folder: Path | None, settings: Settings) -> "Cache | None":
+    if folder is None:
+        return None
+    from ackdoctor.engine.cache import Cache, run_key  # a run without a cache does not pay for one
+
+    return Cache(folder, run_key(settings))
+
+
+def _nothing(_shown: str) -> None:
+    """What a run without a cache remembers of a file."""
 
 
 def _size(group: Cluster, survey: Survey) -> int:

@@ -9,7 +9,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from ackdoctor.engine.outcome import Outcome
 from ackdoctor.engine.reading import read_file
 from ackdoctor.engine.survey import Record, Survey
 
-__all__ = ["Cache", "cluster_key", "run_key"]
+__all__ = ["Cache", "run_key"]
 
 _FILE = "lint.json"
 _TAG = (
@@ -34,25 +34,17 @@ _FINE, _COARSE = 100_000_000, 2_000_000_000  # ns that must have passed before a
 
 
 class Cache:
-    """The memory of one root.
+    """The memory of one root; `key` says for whom the contents hold, and for anybody else it is empty."""
 
-    `folder` None remembers nothing.  `key` says for whom the contents hold; for anybody else it is empty.
-    """
-
-    def __init__(self, folder: Path | None, key: str) -> None:
+    def __init__(self, folder: Path, key: str) -> None:
         self._folder = folder
         self._key = key
         self._started = time.time_ns()
-        contents = _load(folder, key) if folder is not None else {}
+        contents = _load(folder, key)
         self._records: dict[str, Any] = contents.get("records", {})
         self._outcomes: dict[str, Any] = contents.get("outcomes", {})
         self._used: dict[str, Any] = {}
         self._changed = not contents
-
-    @property
-    def is_kept(self) -> bool:
-        """Whether there is anything to remember for."""
-        return self._folder is not None
 
     def record(self, shown: str) -> Record | None:
         """The record of a file."""
@@ -64,8 +56,17 @@ class Cache:
         except (TypeError, ValueError, LookupError):
             return None
 
-    def outcome(self, key: str) -> Outcome | None:
-        """The outcome of a cluster."""
+    def outcomes(self, groups: Sequence[Cluster], survey: Survey) -> list[Outcome | None]:
+        """What is known of each cluster."""
+        return [self._outcome(cluster_key(group, survey)) for group in groups]
+
+    def remember(self, group: Cluster, survey: Survey, outcome: Outcome) -> None:
+        """Keeps an outcome that would come out the same again, a syntax error included."""
+        if outcome.lasting:
+            self._used[cluster_key(group, survey)] = encode_outcome(outcome)
+            self._changed = True
+
+    def _outcome(self, key: str) -> Outcome | None:
         raw = self._outcomes.get(key)
         if raw is None:
             return None
@@ -76,16 +77,8 @@ class Cache:
         self._used[key] = raw
         return found
 
-    def remember(self, key: str, outcome: Outcome) -> None:
-        """Keeps an outcome that would come out the same again, a syntax error included."""
-        if self.is_kept and outcome.lasting:
-            self._used[key] = encode_outcome(outcome)
-            self._changed = True
-
     def save(self, survey: Survey, root: str) -> str:
         """Writes what is known now, if that is anything new; the answer says why it could not ("" if it could)."""
-        if self._folder is None:
-            return ""
         fresh = {shown: encode_record(record) for shown, record in survey.learnt().items()}
         if not (fresh or self._changed):
             return ""

@@ -28,6 +28,8 @@ def encode_record(record: Record) -> list[Any]:
 def decode_record(raw: list[Any]) -> Record:
     """The record that made this value."""
     mtime_ns, size, flags, *rest = raw
+    if not flags and not rest:
+        return Record(mtime_ns, size)
     named, marked, odd, acts = (bool(flags & 1 << bit) for bit in range(len(_FLAGS)))
     digest, outline = rest or ("", None)
     known = None if outline is None else Outline(*outline)

@@ -153,11 +153,10 @@ class _Walk:
         """Takes a file; True for a folder to walk."""
         python = entry.name.endswith(".py")
         try:
-            linked = entry.is_symlink()
             if entry.is_dir():
                 if self._left_out(entry, ignores, folder=True):
                     return False
-                return not linked or self._through(entry, top)
+                return not entry.is_symlink() or self._through(entry, top)
             if python and not self._left_out(entry, ignores, folder=False):
                 self._file(entry.path, entry.stat(), named=False)
         except OSError as error:

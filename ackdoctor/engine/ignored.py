@@ -34,6 +34,7 @@ class _Group(NamedTuple):
     path: re.Pattern[str] | None
 
     def fits(self, path: str, name: str) -> bool:
+        """Whether one of the rules fits."""
         return (
             name in self.names
             or (self.name is not None and self.name.fullmatch(name) is not None)
@@ -53,11 +54,17 @@ class Patterns:
 
     def folder(self, path: str, name: str) -> bool | None:
         """The verdict on a folder; `path` is relative to the list's own folder, with forward slashes."""
-        return next((group.leaves_out for group in self._folders if group.fits(path, name)), None)
+        for group in self._folders:
+            if group.fits(path, name):
+                return group.leaves_out
+        return None
 
     def file(self, path: str, name: str) -> bool | None:
         """The verdict on a file."""
-        return next((group.leaves_out for group in self._files if group.fits(path, name)), None)
+        for group in self._files:
+            if group.fits(path, name):
+                return group.leaves_out
+        return None
 
 
 def _groups(rules: list[_Rule]) -> tuple[_Group, ...]:

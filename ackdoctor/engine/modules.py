@@ -7,7 +7,7 @@ file is meant.  What the run did not list is looked for on disk, in the folders 
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 __all__ = ["Modules", "module_name"]
 
@@ -32,12 +32,9 @@ class Modules:
     def __init__(self, paths: Iterable[str], root: str) -> None:
         self._root = root
         self._exact = frozenset(paths)
-        self._by_last: dict[str, list[tuple[tuple[str, ...], str]]] = {}
+        self._by_last: dict[str, list[tuple[tuple[str, ...], str]]] | None = None  # most runs never ask
         self._on_disk: dict[str, bool] = {}
         self._found: dict[tuple[str, tuple[str, ...]], str | None] = {}
-        for path in self._exact:
-            parts = _parts(path)
-            self._by_last.setdefault(parts[-1], []).append((parts, path))
 
     def locate(self, origin: str, qualified: str) -> Iterator[tuple[str, tuple[str, ...]]]:
         """Files that a qualified name may lead to, and what is left of the name in each; longest module first."""
@@ -65,7 +62,7 @@ class Modules:
         here = _parts(origin)
         fitting = [
             (_shared(theirs, here), -len(theirs), path)
-            for theirs, path in self._by_last.get(parts[-1], ())
+            for theirs, path in self._ending(parts[-1])
             if theirs[-len(parts) :] == parts
         ]
         if fitting:
@@ -73,6 +70,15 @@ class Modules:
         return next(
             (path for base in self._bases(folder) if (path := self._within(base, parts)) is not None), None
         )
+
+    def _ending(self, last: str) -> Sequence[tuple[tuple[str, ...], str]]:
+        """The run's modules whose name ends so."""
+        if self._by_last is None:
+            self._by_last = {}
+            for path in self._exact:
+                parts = _parts(path)
+                self._by_last.setdefault(parts[-1], []).append((parts, path))
+        return self._by_last.get(last, ())
 
     def _bases(self, folder: str) -> Iterator[str]:
         for _ in range(_HEIGHT if not folder.startswith(self._root) else len(folder)):

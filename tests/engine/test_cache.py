@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from ackdoctor.config import Settings
-from ackdoctor.engine.cache import Cache
 from ackdoctor.model.finding import Report
 from tests.engine.project import BOLT, CLEAN, age, lines, linted, refused, write
 
@@ -176,13 +175,6 @@ def test_standard_input_is_not_remembered(project, folder):
     linted(project, cache=folder)
     assert lines(linted(project, "b.py", stdin=("a.py", text), cache=folder)) == []
     assert lines(linted(project, cache=folder)) == ["a.py:9 ACK103"]
-
-
-def test_no_folder_remembers_nothing():
-    memory = Cache(None, "")
-    assert not memory.is_kept
-    assert memory.record("a.py") is None
-    assert memory.outcome("") is None
 
 
 def test_an_unchanged_run_loads_no_parser(project, folder):
