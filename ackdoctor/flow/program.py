@@ -54,6 +54,7 @@ class Program:
                 self._modules.setdefault(".".join(parts[start:]), []).append(unit)
         self._roles = _role_index(dialects)
         self._vendored = _vendored_index(dialects)
+        self._calls, self._vendored_calls = _call_index(dialects)
         self.extra_bases = dict(extra_bases or {})
         self._owners: dict[int, ClassInfo] = {}
         for cls in self.classes():
@@ -108,8 +109,12 @@ class Program:
         hint = self.extra_bases.get(name) or self.extra_bases.get(name.rpartition(".")[2])
         return self._roles.get(hint) if hint else None
 
+    def _is_call(self, name: str) -> bool:
+        """Whether a qualified name is a function of a framework, even if the project holds a copy of it."""
+        return name in self._calls or ".".join(name.split(".")[-2:]) in self._vendored_calls
+
     def _follow(self, origin: Unit, name: str, hops: int) -> Iterator[Symbol]:
-        if hops == 0 or self.known(name):
+        if hops == 0 or self.known(name) or self._is_call(name):
             yield name
             return
         head, rest = name, ""
@@ -257,6 +262,18 @@ def _vendored_index(dialects: Iterable[Dialect]) -> dict[str, _Known]:
         for role in d.roles
         for path in role.classes
     }
+
+
+def _call_index(dialects: Iterable[Dialect]) -> tuple[frozenset[str], frozenset[str]]:
+    """The qualified names of the frameworks' functions: all of them, and those of modules that projects copy."""
+    found = [
+        (d, f"{verb.on}.{verb.name}")
+        for d in dialects
+        for verbs in (d.verbs, *(role.verbs for role in d.roles))
+        for verb in verbs
+        if verb.on not in ("self", "tuple")
+    ]
+    return frozenset(name for _, name in found), frozenset(name for d, name in found if d.vendored)
 
 
 def _shared(one: str, other: str) -> int:
