@@ -7,7 +7,7 @@ from ackdoctor.checks.shape import derived_names, handler_only, mentions_any, ra
 from ackdoctor.flow.known import HARMLESS, LOGGING
 from ackdoctor.flow.sighting import Ended, Flow
 from ackdoctor.flow.trail import Station, stations
-from ackdoctor.model.cfg import Attr, Bind, Call, Catch, EdgeKind, Expr, Global, Name, Step, Throw, Unpack
+from ackdoctor.model.cfg import Attr, Bind, Call, Catch, EdgeKind, Expr, Global, Name, Return, Step, Throw, Unpack
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, Misuse, VerbKind
 from ackdoctor.model.finding import Confidence, Finding, Severity
@@ -85,6 +85,8 @@ def _swallows(diagnosis: Diagnosis, flow: Flow, caught: Station) -> bool:
     if op.types and not {name.rpartition(".")[2] for name in op.types} & _BROAD:
         return False
     steps = function.cfg.steps
+    if function is not flow.function and any(_answers(steps[i]) for i in handler_only(function, index)):
+        return False  # a helper that answers its caller: the caller decides
     if not all(_idle(diagnosis, function, steps[i]) for i in handler_only(function, index)):
         return False
     derived = derived_names(function, _parameters(flow, function))
@@ -113,6 +115,10 @@ def _idle(diagnosis: Diagnosis, function: Function, step: Step) -> bool:
             return False
         case _:
             return True
+
+
+def _answers(step: Step) -> bool:
+    return isinstance(step.op, Return) and step.op.value is not None
 
 
 def _last_name(func: Expr) -> str:
