@@ -1,0 +1,71 @@
+"""The topologies under fixtures/: the sick say exactly what their findings.txt holds, the healthy say nothing."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import Shell
+
+TOPOLOGIES = Path(__file__).parent.parent / "fixtures" / "topologies"
+SICK = sorted(TOPOLOGIES.glob("*/*-sick"))
+HEALTHY = sorted(TOPOLOGIES.glob("*/*-healthy"))
+LINT = ("lint", "--isolated", "--no-cache", "--output-format", "concise", "--quiet")
+
+
+def _name(folder: Path) -> str:
+    return f"{folder.parent.name}/{folder.name}"
+
+
+@pytest.fixture
+def shell(monkeypatch, capsys) -> Shell:
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    return Shell(monkeypatch, capsys)
+
+
+@pytest.mark.parametrize("folder", SICK, ids=_name)
+def test_a_sick_topology_has_the_findings_it_was_written_for(folder, shell, monkeypatch, request):
+    monkeypatch.chdir(folder)
+    outcome = shell(*LINT, ".")
+    golden = folder / "findings.txt"
+    if request.config.getoption("--golden"):
+        golden.write_text(outcome.out, encoding="utf-8", newline="\n")
+    assert outcome.out == golden.read_text(encoding="utf-8")
+    assert (outcome.code, outcome.err) == (1, "")
+
+
+@pytest.mark.parametrize("folder", HEALTHY, ids=_name)
+def test_a_healthy_topology_has_none(folder, shell, monkeypatch):
+    monkeypatch.chdir(folder)
+    assert shell(*LINT, ".") == (0, "", "")
+
+
+def test_every_sick_topology_has_a_healthy_twin_with_the_same_files():
+    def files(folder: Path) -> set[str]:
+        found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+        return found - {"findings.txt"}
+
+    twins = {folder: folder.with_name(folder.name.replace("-sick", "-healthy")) for folder in SICK}
+    assert sorted(twins.values()) == HEALTHY
+    assert [_name(sick) for sick, healthy in twins.items() if files(sick) != files(healthy)] == []
+
+
+def test_side_by_side_the_topologies_say_the_same(shell, monkeypatch):
+    monkeypatch.chdir(TOPOLOGIES)
+    apart = [
+        f"{_name(folder)}/{line}"
+        for folder in SICK
+        for line in (folder / "findings.txt").read_text(encoding="utf-8").splitlines()
+    ]
+    together = shell(*LINT, ".").out.splitlines()
+    assert sorted(together) == sorted(apart)
+
+
+@pytest.mark.parametrize("folder", [*SICK, *HEALTHY], ids=_name)
+def test_every_topology_says_what_it_proves(folder):
+    assert (folder / "README.md").read_text(encoding="utf-8").startswith("# ")
+
+
+def test_every_dialect_is_there():
+    from ackdoctor.dialects import load
+
+    assert {folder.parent.name for folder in SICK} == {dialect.name for dialect in load()}
