@@ -55,7 +55,11 @@ def _fault(diagnosis: Diagnosis, emit: Emitted) -> _Fault | None:
         _extra(emit)
         or _payload(emit)
         or _stream(emit)
-        or (_forced(diagnosis, emit) if diagnosis.discipline.anchoring is Anchoring.FORCED else _anchors(diagnosis, emit))
+        or (
+            _forced(diagnosis, emit)
+            if diagnosis.discipline.anchoring is Anchoring.FORCED
+            else _anchors(diagnosis, emit)
+        )
     )
 
 
@@ -74,7 +78,9 @@ def _extra(emit: Emitted) -> _Fault | None:
 
 def _payload(emit: Emitted) -> _Fault | None:
     match emit.payload:
-        case TokenRef(token=token, part="") if token.kind is not TokenKind.STORED and emit.verb.kind is VerbKind.EMIT:
+        case TokenRef(token=token, part="") if (
+            token.kind is not TokenKind.STORED and emit.verb.kind is VerbKind.EMIT
+        ):
             return _Fault(
                 message=f"this emits the tuple `{token.name}` itself, not its values",
                 help=f"emit `{token.name}.values`, or a list of the fields you mean",
@@ -87,9 +93,15 @@ def _payload(emit: Emitted) -> _Fault | None:
 def _stream(emit: Emitted) -> _Fault | None:
     if "stream" not in emit.verb.params or "stream" not in emit.args:
         return None
-    value = emit.values.get("stream")
-    if not isinstance(value, (Coll, Batch, TokenRef)) or (isinstance(value, Coll) and not tuple(value.items)):
-        return None
+    match emit.values.get("stream"):
+        case TokenRef(token=token) if token.kind is TokenKind.STORED:
+            return None
+        case TokenRef() | Batch():
+            pass
+        case Coll(items=items) if items:
+            pass
+        case _:
+            return None
     position = emit.verb.params.index("stream") + 1
     anchors = emit.verb.anchors or "anchors"
     return _Fault(
@@ -128,7 +140,9 @@ def _anchors(diagnosis: Diagnosis, emit: Emitted) -> _Fault | None:
     match emit.values.get(name):
         case Const(value=None) if Misuse.ANCHOR_NONE in diagnosis.discipline.prices:
             return _Fault(
-                message=f"`{name}` is None", help=f"leave `{name}` out, or pass a list", misuse=Misuse.ANCHOR_NONE
+                message=f"`{name}` is None",
+                help=f"leave `{name}` out, or pass a list",
+                misuse=Misuse.ANCHOR_NONE,
             )
         case Const(value=str()):
             return _one_id(name, "an id")
@@ -195,7 +209,9 @@ def _nested(emit: Emitted, name: str) -> _Fault | None:
 def _element(emit: Emitted, expr: Expr) -> str:
     """`tups[0]` as the code says it, where `tups` is the batch; "" for anything else."""
     match expr:
-        case Item(obj=Name(id=batch), key=Literal(value=key)) if isinstance(emit.trail.state.env.get(batch), Batch):
+        case Item(obj=Name(id=batch), key=Literal(value=key)) if isinstance(
+            emit.trail.state.env.get(batch), Batch
+        ):
             return f"{batch}[{key!r}]"
         case _:
             return ""

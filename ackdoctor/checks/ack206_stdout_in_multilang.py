@@ -67,7 +67,9 @@ def _run(diagnosis: Diagnosis) -> Iterator[tuple[Function, Step]]:
     bodies = {cls.path: diagnosis.program.units[cls.path].body for cls in diagnosis.component.lineage}
     todo = [*diagnosis.functions()]
     seen = {id(function) for function in todo}
-    steps: list[tuple[Function, Step]] = [(function, step) for function in todo for step in function.cfg.steps]
+    steps: list[tuple[Function, Step]] = [
+        (function, step) for function in todo for step in function.cfg.steps
+    ]
     for body in bodies.values():
         steps += [(body, step) for step in _top_level(diagnosis, body)]
     while steps:
@@ -91,7 +93,7 @@ def _top_level(diagnosis: Diagnosis, body: Function) -> list[Step]:
 def _asks_for_main(step: Step) -> bool:
     match step.op:
         case Test(condition=Compare(left=left, op="==", right=right)):
-            return (left, right) == _IS_MAIN or (right, left) == _IS_MAIN
+            return _IS_MAIN in ((left, right), (right, left))
         case _:
             return False
 
@@ -100,4 +102,3 @@ def _is_script(diagnosis: Diagnosis, body: Function) -> bool:
     """Whether the file makes the component itself when it is started."""
     makes = (step.op for step in body.cfg.steps if isinstance(step.op, Call))
     return any(diagnosis.component.cls in diagnosis.resolve(body, call.func) for call in makes)
-

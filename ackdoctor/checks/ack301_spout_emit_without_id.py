@@ -7,7 +7,7 @@ from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.provenance import provenance
 from ackdoctor.checks.shape import derived_names, mentions_any
 from ackdoctor.checks.sources import Source, source_of
-from ackdoctor.checks.spouts import acts, emits, entry_method, first, has_id, reach, steps_of
+from ackdoctor.checks.spouts import acts, data_emits, entry_method, first, has_id, reach, steps_of
 from ackdoctor.flow.sighting import Emitted
 from ackdoctor.model.cfg import Attr, Bind, Item, Name
 from ackdoctor.model.dialect import EntryKind, Kind, Misuse
@@ -15,7 +15,9 @@ from ackdoctor.model.finding import Finding, Severity
 
 __all__ = ["check"]
 
-_ID_NAME = re.compile(r"(?:.*_)?(?:msg|message|mess|tup|tuple|emit|storm)_?u?u?id|uuid|guid|.*_uuid", re.IGNORECASE)
+_ID_NAME = re.compile(
+    r"(?:.*_)?(?:msg|message|mess|tup|tuple|emit|storm)_?u?u?id|uuid|guid|.*_uuid", re.IGNORECASE
+)
 _ID_LIKE = re.compile(r"(?:.*_)?(?:u?u?id|key|tag|offset)", re.IGNORECASE)
 
 
@@ -23,7 +25,7 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
     """One finding for a spout none of whose emits passes an id."""
     if diagnosis.role.kind is not Kind.SPOUT:
         return
-    found = emits(diagnosis, EntryKind.NEXT)
+    found = data_emits(diagnosis)
     if not found or any(has_id(emit) is not False for emit in found):
         return
     emit = first(found)

@@ -3,15 +3,16 @@
 from collections.abc import Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.checks.fields import filled_by, is_container, taken_from
+from ackdoctor.checks.fields import is_container, taken_from
+from ackdoctor.checks.kept import kept
 from ackdoctor.checks.provenance import provenance
 from ackdoctor.checks.sources import Source, source_of
-from ackdoctor.checks.spouts import REMOVALS, acts, calls_of, emits, entry_method, first, has_id, reach
+from ackdoctor.checks.spouts import REMOVALS, acts, calls_of, data_emits, entry_method, first, has_id, reach
 from ackdoctor.flow.known import CONTAINER_STORES
 from ackdoctor.flow.sighting import Emitted
 from ackdoctor.model.cfg import Attr
 from ackdoctor.model.component import Function
-from ackdoctor.model.dialect import EntryKind, Kind, Misuse
+from ackdoctor.model.dialect import EntryKind, Kind
 from ackdoctor.model.finding import Finding, Severity
 
 __all__ = ["check"]
@@ -24,7 +25,7 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
     component = diagnosis.component
     if diagnosis.role.kind is not Kind.SPOUT or diagnosis.discipline.replays or component.opaque:
         return
-    found = [emit for emit in emits(diagnosis, EntryKind.NEXT) if has_id(emit)]
+    found = [emit for emit in data_emits(diagnosis) if has_id(emit)]
     fail = entry_method(diagnosis, EntryKind.FAILED)
     deeds = set(acts(diagnosis, fail))
     if not found or not deeds <= _GIVES_UP or _source_keeps(diagnosis) or _sent_again_elsewhere(diagnosis):
@@ -56,8 +57,8 @@ def _severity(diagnosis: Diagnosis, found: list[Emitted]) -> Severity:
         if payload is not None:
             names |= provenance(diagnosis, emit.function, payload)
     source = source_of(names)
-    kept = source is Source.UNKNOWN and bool(filled_by(diagnosis, _next(diagnosis)))
-    return Severity.WARNING if source.replayable or kept else Severity.INFO
+    remembers = source is Source.UNKNOWN and any(True for _ in kept(diagnosis))
+    return Severity.WARNING if source.replayable or remembers else Severity.INFO
 
 
 def _next(diagnosis: Diagnosis) -> tuple[Function, ...]:
@@ -67,13 +68,14 @@ def _next(diagnosis: Diagnosis) -> tuple[Function, ...]:
 def _source_keeps(diagnosis: Diagnosis) -> bool:
     """Whether `ack` completes the record at its source, which therefore still has what was not acked."""
     for function, call in calls_of(diagnosis, entry_method(diagnosis, EntryKind.ACKED)):
-        name = diagnosis.field(function, call.func.obj) if isinstance(call.func, Attr) else None
-        if name is None or not (is_container(diagnosis, name) or isinstance(call.func, Attr) and call.func.name in CONTAINER_STORES):
+        if not isinstance(call.func, Attr):
+            return True
+        name = diagnosis.field(function, call.func.obj)
+        if name is None or not (is_container(diagnosis, name) or call.func.name in CONTAINER_STORES):
             return True
     return False
 
 
 def _sent_again_elsewhere(diagnosis: Diagnosis) -> bool:
     """Whether `next_tuple` looks through what it has kept."""
-    functions = _next(diagnosis)
-    return bool(filled_by(diagnosis, functions) & taken_from(diagnosis, functions))
+    return any(name in taken_from(diagnosis, _next(diagnosis)) for _, _, name in kept(diagnosis))

@@ -1,10 +1,12 @@
 """ACK304: `fail` sends the tuple again every time, with no limit, no pause and no way out."""
 
+import re
 from collections.abc import Iterator
 
-from ackdoctor.checks.canonical import Spelling
+from ackdoctor.checks.canonical import Spelling, words
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.fields import is_container, own_field, taken_from
+from ackdoctor.checks.shape import derived_names, mentions_any
 from ackdoctor.checks.spouts import calls_of, emits, entry_method, has_id, reach
 from ackdoctor.flow.known import CONTAINER_READS, CONTAINER_STORES, CONTAINER_VIEWS, HARMLESS
 from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Global, IsType, Mix, Not, Return, Step, Test
@@ -16,6 +18,7 @@ __all__ = ["check"]
 
 _ORDERS = frozenset(("<", "<=", ">", ">=", "==", "!="))
 _PAUSES = frozenset("sleep wait call_later Timer sleep_for".split())
+_COUNTS = re.compile(r"retr|tries|attempt|fail|count|age|time|clock|limit|max", re.IGNORECASE)
 _KNOWN = HARMLESS | CONTAINER_READS | CONTAINER_VIEWS | {"len", "bool", "get", "empty", "qsize"}
 
 
@@ -50,7 +53,11 @@ def _again(
             yield emit.function, emit.step, "emits the tuple again"
     queues = taken_from(diagnosis, reach(diagnosis, entry_method(diagnosis, EntryKind.NEXT)))
     for function, call in calls_of(diagnosis, fail):
-        if id(function) not in inside or not isinstance(call.func, Attr) or call.func.name not in CONTAINER_STORES:
+        if (
+            id(function) not in inside
+            or not isinstance(call.func, Attr)
+            or call.func.name not in CONTAINER_STORES
+        ):
             continue
         name = own_field(diagnosis, function, call.func.obj)
         if name is not None and name in queues and is_container(diagnosis, name):
@@ -62,25 +69,33 @@ def _again(
 
 
 def _limits(function: Function, step: Step) -> bool:
-    """Whether a step compares an amount, asks code that nobody can see, or waits."""
+    """Whether a step compares a count or an age of the tuple, asks code that nobody can see, or waits."""
     match step.op:
         case Test(condition=value) | Return(value=value) if value is not None:
-            return _measures(Spelling(function).of(value))
+            given = derived_names(function, frozenset(param.name for param in function.params[1:]))
+            return _measures(Spelling(function).of(value), given)
         case Call(func=Attr(name=name)) | Call(func=Global(id=name)):
             return name in _PAUSES
         case _:
             return False
 
 
-def _measures(expr: Expr) -> bool:
+def _measures(expr: Expr, given: frozenset[str]) -> bool:
     match expr:
         case Compare(op=op, left=left, right=right):
-            return op in _ORDERS or _measures(left) or _measures(right)
+            if op in _ORDERS and _about_the_tuple(expr, given):
+                return True
+            return _measures(left, given) or _measures(right, given)
         case Mix(op="call", parts=(Attr(name=name) | Global(id=name), *_)):
-            return name not in _KNOWN
+            return name not in _KNOWN and mentions_any(expr, given)
         case Mix(parts=parts):
-            return any(_measures(part) for part in parts)
+            return any(_measures(part, given) for part in parts)
         case Not(value=value) | IsType(value=value):
-            return _measures(value)
+            return _measures(value, given)
         case _:
             return False
+
+
+def _about_the_tuple(expr: Expr, given: frozenset[str]) -> bool:
+    """Whether a comparison has to do with the id that failed, or by its words with a count or an age."""
+    return mentions_any(expr, given) or any(_COUNTS.search(word) for word in words(expr))

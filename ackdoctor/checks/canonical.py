@@ -4,11 +4,29 @@
 """
 
 from collections import Counter
+from collections.abc import Iterator
 
-from ackdoctor.model.cfg import Attr, Bind, Build, Call, Expr, Global, Item, Mix, Name, Next, Star, Unpack, Update, Yield
+from ackdoctor.model.cfg import (
+    Attr,
+    Bind,
+    Build,
+    Call,
+    Compare,
+    Expr,
+    Global,
+    Item,
+    Mix,
+    Name,
+    Next,
+    Not,
+    Star,
+    Unpack,
+    Update,
+    Yield,
+)
 from ackdoctor.model.component import Function
 
-__all__ = ["Spelling", "bare"]
+__all__ = ["Spelling", "bare", "words"]
 
 DEEPEST = 8
 _CASTS = frozenset(("str", "int", "unicode", "repr", "float"))
@@ -53,6 +71,10 @@ class Spelling:
                 return Mix(op, tuple(self.of(part, depth + 1) for part in parts))
             case Build(kind=kind, items=items):
                 return Build(kind, tuple(self.of(item, depth + 1) for item in items))
+            case Compare(left=left, op=op, right=right):
+                return Compare(self.of(left, depth + 1), op, self.of(right, depth + 1))
+            case Not(value=value):
+                return Not(self.of(value, depth + 1))
             case Star(value=value):
                 return Star(self.of(value, depth + 1))
             case _:
@@ -67,3 +89,21 @@ def bare(expr: Expr) -> Expr:
                 expr = inner
             case _:
                 return expr
+
+
+def words(expr: Expr) -> Iterator[str]:
+    """Every name and attribute in an expression."""
+    match expr:
+        case Name(id=word) | Global(id=word):
+            yield word
+        case Attr(obj=obj, name=word):
+            yield word
+            yield from words(obj)
+        case Item(obj=left, key=right) | Compare(left=left, right=right):
+            yield from words(left)
+            yield from words(right)
+        case Mix(parts=parts) | Build(items=parts):
+            for part in parts:
+                yield from words(part)
+        case _:
+            return

@@ -4,10 +4,24 @@ from collections.abc import Iterable, Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.flow.known import CONTAINER_STORES, CONTAINER_VIEWS, HARMLESS, LOGGING
-from ackdoctor.model.cfg import Arg, Attr, Bind, Build, Call, Drop, Expr, Item, Literal, Mix, Name, Next, Update
+from ackdoctor.model.cfg import (
+    Arg,
+    Attr,
+    Bind,
+    Build,
+    Call,
+    Drop,
+    Expr,
+    Item,
+    Literal,
+    Mix,
+    Name,
+    Next,
+    Update,
+)
 from ackdoctor.model.component import Function
 
-__all__ = ["emptied_by", "filled_by", "is_container", "is_queue", "own_field", "taken_from"]
+__all__ = ["emptied_by", "is_container", "is_queue", "own_field", "taken_from"]
 
 _PLAIN = frozenset(
     "dict list set collections.OrderedDict collections.defaultdict collections.deque collections.Counter "
@@ -20,7 +34,9 @@ _QUEUES = frozenset(
 )
 _LIMITS = frozenset(("maxlen", "maxsize"))
 _SIZED_BY_POSITION = {"collections.deque": 1, "deque": 1, **dict.fromkeys(_QUEUES, 0)}
-_TAKES = frozenset("pop popleft popitem remove discard clear get_nowait intersection_update difference_update".split())
+_TAKES = frozenset(
+    "pop popleft popitem remove discard clear get_nowait intersection_update difference_update".split()
+)
 _LOOKS = frozenset("get count index copy".split()) | CONTAINER_VIEWS
 
 
@@ -56,14 +72,14 @@ def _given(diagnosis: Diagnosis, name: str) -> Iterator[tuple[Function, Expr | C
                     yield function, made.get(value.id, value) if isinstance(value, Name) else value
                 case _:
                     pass
-    value = diagnosis.component.attribute(name)
+    given = diagnosis.component.attribute(name)
     method = next(iter(diagnosis.component.cls.methods.values()), None)
-    if value is not None and method is not None:
-        yield method, value
+    if given is not None and method is not None:
+        yield method, given
 
 
 def _kind(diagnosis: Diagnosis, function: Function, value: Expr | Call) -> str:
-    """"plain" or "queue" for an unlimited container of the standard library, else ""."""
+    """ "plain" or "queue" for an unlimited container of the standard library, else ""."""
     match value:
         case Build(kind="dict" | "list" | "set"):
             return "plain"
@@ -93,21 +109,6 @@ def _made(diagnosis: Diagnosis, function: Function, func: Expr, args: Iterable[A
 # ---- what happens to it ----
 
 
-def filled_by(diagnosis: Diagnosis, functions: Iterable[Function]) -> frozenset[str]:
-    """The fields that these functions put something into."""
-    found: set[str | None] = set()
-    for function in functions:
-        for step in function.cfg.steps:
-            match step.op:
-                case Bind(target=Item(obj=place)):
-                    found.add(own_field(diagnosis, function, place))
-                case Call(func=Attr(obj=place, name=name)) if name in CONTAINER_STORES:
-                    found.add(own_field(diagnosis, function, place))
-                case _:
-                    pass
-    return frozenset(name for name in found if name is not None)
-
-
 def taken_from(diagnosis: Diagnosis, functions: Iterable[Function]) -> frozenset[str]:
     """The fields that these functions take something out of, or look through."""
     found: set[str | None] = set()
@@ -116,7 +117,9 @@ def taken_from(diagnosis: Diagnosis, functions: Iterable[Function]) -> frozenset
             match step.op:
                 case Next(iterable=place):
                     found.add(own_field(diagnosis, function, place))
-                case Call(func=Attr(obj=place, name=name)) if name in _TAKES | CONTAINER_VIEWS or name == "get":
+                case Call(func=Attr(obj=place, name=name)) if (
+                    name in _TAKES | CONTAINER_VIEWS or name == "get"
+                ):
                     found.add(own_field(diagnosis, function, place))
                 case _:
                     pass
@@ -147,17 +150,30 @@ def emptied_by(diagnosis: Diagnosis, functions: Iterable[Function]) -> frozenset
 _BEGINNINGS = frozenset(("__init__", "initialize", "init_state"))
 
 
-def _by_call(diagnosis: Diagnosis, function: Function, func: Expr, args: tuple[Arg, ...]) -> Iterator[str | None]:
+def _by_call(
+    diagnosis: Diagnosis, function: Function, func: Expr, args: tuple[Arg, ...]
+) -> Iterator[str | None]:
     match func:
         case Attr(obj=place, name=name):
             field = own_field(diagnosis, function, place)
-            if field is not None and name == "get" and is_queue(diagnosis, field):
-                yield field
-            elif name not in CONTAINER_STORES | _LOOKS:
+            taken = name == "get" and field is not None and is_queue(diagnosis, field)
+            if taken or name not in CONTAINER_STORES | _LOOKS:
                 yield field
         case _:
             pass
     word = getattr(func, "name", None) or getattr(func, "id", "")
-    if word not in HARMLESS | LOGGING | {"iter", "sorted", "list", "dict", "set", "tuple", "enumerate", "len", "sum", "max", "min"}:
+    if word not in HARMLESS | LOGGING | {
+        "iter",
+        "sorted",
+        "list",
+        "dict",
+        "set",
+        "tuple",
+        "enumerate",
+        "len",
+        "sum",
+        "max",
+        "min",
+    }:
         for arg in args:
             yield own_field(diagnosis, function, arg.value)

@@ -67,9 +67,7 @@ def _binds(visit: Trail, name: Name) -> bool:
 
 def _argument(visit: Trail, name: Name) -> tuple[Expr, Trail] | None:
     """What the call of this helper gave for one of its parameters."""
-    entry = visit
-    for entry in _before(visit):
-        pass
+    entry = [visit, *_before(visit)][-1]
     call = entry.before.step.op if entry.before is not None else None
     if not isinstance(call, Call) or entry.before is None or any(arg.star for arg in call.args):
         return None

@@ -28,7 +28,16 @@ _MADE_BY = {
     **{f"uuid.uuid{n}": "a UUID" for n in (1, 3, 4, 5, 6, 7, 8)},
     **{
         f"datetime.datetime{way}": "a datetime"
-        for way in ("", ".now", ".utcnow", ".today", ".fromtimestamp", ".utcfromtimestamp", ".strptime", ".combine")
+        for way in (
+            "",
+            ".now",
+            ".utcnow",
+            ".today",
+            ".fromtimestamp",
+            ".utcfromtimestamp",
+            ".strptime",
+            ".combine",
+        )
     },
     **{f"datetime.date{way}": "a date" for way in ("", ".today", ".fromtimestamp", ".fromisoformat")},
     "datetime.time": "a time of day",

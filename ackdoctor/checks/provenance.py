@@ -16,6 +16,7 @@ from ackdoctor.model.cfg import (
     Bind,
     Build,
     Call,
+    Closure,
     Compare,
     Expr,
     Global,
@@ -90,8 +91,9 @@ class _Walk:
                 else:
                     self._symbols(function, expr)
                     self.value(function, obj)
-            case Item(obj=obj):
+            case Item(obj=obj, key=key):
                 self.value(function, obj)
+                self.value(function, key)
             case Build(items=parts) | Mix(parts=parts):
                 for part in parts:
                     self.value(function, part)
@@ -163,19 +165,33 @@ class _Walk:
             self._returned(method)
 
     def _parameter(self, function: Function, position: int) -> None:
-        """The arguments that the component's own calls of a helper give."""
+        """The arguments that the component's own calls of a helper give, or whoever calls back."""
         offset = 0 if function.binding in ("static", "none") else 1
         name = function.params[position].name
         for caller in self.functions:
             for step in caller.cfg.steps:
-                if isinstance(step.op, Call) and self.diagnosis.own_method(caller, step.op.func) is function:
-                    plain = [arg for arg in step.op.args if arg.name is None]
-                    for place, arg in enumerate(plain):
-                        if place == position - offset:
-                            self.value(caller, arg.value)
-                    for arg in step.op.args:
-                        if arg.name == name:
-                            self.value(caller, arg.value)
+                if not isinstance(step.op, Call):
+                    continue
+                if self.diagnosis.own_method(caller, step.op.func) is function:
+                    plain = [arg.value for arg in step.op.args if arg.name is None]
+                    named = [arg.value for arg in step.op.args if arg.name == name]
+                    for value in named or plain[position - offset : position - offset + 1]:
+                        self.value(caller, value)
+                elif any(self._refers(caller, arg.value, function) for arg in step.op.args):
+                    self.value(caller, step.op.func)
+
+    def _refers(self, caller: Function, value: Expr, function: Function) -> bool:
+        """Whether an argument is this method or closure itself."""
+        match value:
+            case Closure(key=key):
+                return caller.closures.get(key) is function
+            case Name():
+                return any(
+                    isinstance(source, Closure) and caller.closures.get(source.key) is function
+                    for source in _given(caller, value)
+                )
+            case _:
+                return self.diagnosis.own_method(caller, value) is function
 
     def _returned(self, function: Function) -> None:
         if (id(function), Name("return")) in self.seen:
@@ -201,9 +217,13 @@ def _given(function: Function, place: Expr) -> Iterator[Expr | Call]:
     """Everything that a function assigns to a local or field, or puts into it."""
     for step in function.cfg.steps:
         match step.op:
-            case Bind(target=target, value=value) | Update(target=target, value=value) if _root(target) == place:
+            case Bind(target=target, value=value) | Update(target=target, value=value) if (
+                _root(target) == place
+            ):
                 yield value
-            case Unpack(targets=targets, value=value) if any(t is not None and _root(t) == place for t in targets):
+            case Unpack(targets=targets, value=value) if any(
+                t is not None and _root(t) == place for t in targets
+            ):
                 yield value
             case Next(target=target, iterable=value) if target is not None and _root(target) == place:
                 yield value

@@ -54,7 +54,9 @@ _FILE = frozenset(
 )
 _TABLES = ((_KEPT, Source.KEPT), (_LIVE, Source.LIVE), (_GENERATED, Source.GENERATED), (_FILE, Source.FILE))
 
-_WORDS = re.compile(r"kafka|rabbit|redis|sqs|kinesis|amqp|pubsub|mongo|beanstalk|cassandra|mysql|postgres", re.IGNORECASE)
+_WORDS = re.compile(
+    r"kafka|rabbit|redis|sqs|kinesis|amqp|pubsub|mongo|beanstalk|cassandra|mysql|postgres", re.IGNORECASE
+)
 
 
 def source_of(names: Iterable[str]) -> Source:

@@ -13,9 +13,24 @@ from ackdoctor.model.cfg import Attr, Bind, Call, Drop, Expr, Global, Item, Name
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, VerbKind
 
-__all__ = ["REMOVALS", "acts", "calls_of", "calls_super", "deed", "emits", "entry_method", "first", "has_id", "reach", "steps_of"]
+__all__ = [
+    "REMOVALS",
+    "acts",
+    "calls_of",
+    "calls_super",
+    "data_emits",
+    "deed",
+    "emits",
+    "entry_method",
+    "first",
+    "has_id",
+    "reach",
+    "steps_of",
+]
 
-REMOVALS = frozenset("pop popleft popitem remove discard clear delete delete_one delete_many hdel srem zrem lrem expire unlink".split())
+REMOVALS = frozenset(
+    "pop popleft popitem remove discard clear delete delete_one delete_many hdel srem zrem lrem expire unlink".split()
+)
 _IDLE_CALLS = (
     HARMLESS
     | LOGGING
@@ -51,6 +66,10 @@ def reach(diagnosis: Diagnosis, method: Function | None) -> tuple[Function, ...]
 
 
 def _callees(diagnosis: Diagnosis, function: Function, call: Call) -> Iterator[Function]:
+    for arg in call.args:
+        callback = diagnosis.own_method(function, arg.value)
+        if callback is not None:
+            yield callback
     own = diagnosis.own_method(function, call.func)
     if own is not None:
         yield own
@@ -75,7 +94,11 @@ def _is_super(function: Function, func: Expr) -> bool:
     """Whether a callee is `super().name` or `Base.name` of the method's own name."""
     match func:
         case Attr(obj=Name(id=temp), name=name) if name == function.name and temp.startswith("%"):
-            made = (step.op for step in function.cfg.steps if isinstance(step.op, Call) and step.op.result.id == temp)
+            made = (
+                step.op
+                for step in function.cfg.steps
+                if isinstance(step.op, Call) and step.op.result.id == temp
+            )
             return any(call.func == Global("super") for call in made)
         case Attr(obj=Global() | Attr(), name=name):
             return name == function.name
@@ -106,6 +129,12 @@ def emits(diagnosis: Diagnosis, *kinds: EntryKind) -> list[Emitted]:
     return list(found.values())
 
 
+def data_emits(diagnosis: Diagnosis) -> list[Emitted]:
+    """The emits of `next_tuple` and its callbacks; where it has none, those of callbacks that `initialize` registers."""
+    found = emits(diagnosis, EntryKind.NEXT)
+    return found or [emit for emit in emits(diagnosis, EntryKind.INIT) if emit.deferral is not None]
+
+
 def has_id(emit: Emitted) -> bool | None:
     """Whether an emit passes a message id; None where only the caller knows."""
     if emit.verb.message_id is None:
@@ -128,7 +157,11 @@ def acts(diagnosis: Diagnosis, method: Function | None) -> list[str]:
     """What a callback does that outlives it: the names of the calls and "=" for assignments; [] for an idle one."""
     if method is None:
         return []
-    return [word for function, step in steps_of(reach(diagnosis, method)) if (word := deed(diagnosis, function, step))]
+    return [
+        word
+        for function, step in steps_of(reach(diagnosis, method))
+        if (word := deed(diagnosis, function, step))
+    ]
 
 
 def calls_of(diagnosis: Diagnosis, method: Function | None) -> Iterator[tuple[Function, Call]]:

@@ -46,7 +46,7 @@ from ackdoctor.flow.trail import Trail
 from ackdoctor.flow.verbs import apply_verb, external_verb, own_verb, quiet
 from ackdoctor.model.cfg import Arg, Attr, Call, Expr, Global, Name
 from ackdoctor.model.component import Function
-from ackdoctor.model.dialect import Verb
+from ackdoctor.model.dialect import Kind, Verb
 from ackdoctor.model.protocol import State as Stage
 
 __all__ = ["EVERYTHING", "Done", "Enter", "apply_value", "escape", "resolve_call", "store"]
@@ -439,7 +439,8 @@ def run_later(
         context.see(
             Handed(function=trail.function, step=trail.step, trail=trail, deferral=deferral), repr(target), runner
         )
-        if runner in THREADS or runner in LATER or any(tokens_in(target)) or any(map(_carries, args)):
+        emits_later = context.component.role.kind is Kind.SPOUT  # a callback needs no tuple to emit one
+        if emits_later or runner in THREADS or runner in LATER or any(map(_carries, (target, *args))):
             context.later.append(Later(target, args, state, deferral, trail))
 
 
