@@ -10,7 +10,7 @@ from ackdoctor.engine.modules import Modules
 from ackdoctor.engine.outline import Outline
 from ackdoctor.engine.survey import Survey
 
-__all__ = ["ClassKey", "Hierarchy"]
+__all__ = ["ClassKey", "Hierarchy", "Lead"]
 
 _HOPS = 12  # re-exports followed before giving up
 
@@ -20,6 +20,13 @@ class ClassKey(NamedTuple):
 
     path: str
     name: str
+
+
+class Lead(NamedTuple):
+    """Where a name may lead: a class (None: a framework's), and the files on the way, the first one included."""
+
+    cls: ClassKey | None
+    way: tuple[str, ...]
 
 
 class Hierarchy:
@@ -64,31 +71,32 @@ class Hierarchy:
         for name, bases in self._survey.outline(cls.path).classes:
             if name == cls.name:
                 for base in bases:
-                    yield from self.lead(cls.path, base)
+                    for lead in self.leads(cls.path, base):
+                        self.bases.setdefault(cls.path, set()).update(lead.way)
+                        yield lead.cls
 
-    def lead(self, path: str, dotted: str) -> Iterator[ClassKey | None]:
-        """Where a dotted name in a file may lead."""
+    def leads(self, path: str, dotted: str) -> Iterator[Lead]:
+        """Where a dotted name in a file may lead, through imports, renamings, re-exports and star imports."""
         seen: set[tuple[str, str]] = set()
-        waiting: list[tuple[str, str, int, tuple[str, ...]]] = [(path, dotted, _HOPS, ())]
+        waiting: list[tuple[tuple[str, ...], str]] = [((path,), dotted)]
         while waiting:
-            here, name, hops, way = waiting.pop()
-            if hops == 0 or (here, name) in seen:
+            way, name = waiting.pop()
+            here = way[-1]
+            if len(way) > _HOPS or (here, name) in seen:
                 continue
             seen.add((here, name))
             found = self._survey.outline(here)
-            if any(cls == name.rpartition(".")[2] for cls, _ in found.classes) or here != path:
-                self.bases.setdefault(path, set()).update((*way, here))
-                yield ClassKey(here, name.rpartition(".")[2])
+            last = name.rpartition(".")[2]
+            if here != path or any(cls == last for cls, _ in found.classes):
+                yield Lead(ClassKey(here, last), way)
             for meaning in _meanings(found, name):
                 if self._survey.lexicon.is_base(meaning):
-                    yield None
+                    yield Lead(None, way)
                 elif meaning.startswith("="):
-                    waiting.append((here, meaning[1:], hops - 1, way))
+                    waiting.append((way, meaning[1:]))
                 else:
-                    waiting += [
-                        (there, ".".join(rest), hops - 1, (*way, here))
-                        for there, rest in self._files(here, meaning)
-                    ]
+                    files = self._files(here, meaning)
+                    waiting += [((*way, there), ".".join(rest)) for there, rest in files]
 
     def _files(self, origin: str, qualified: str) -> Iterable[tuple[str, tuple[str, ...]]]:
         """The file of the longest module in the name, unless it is a framework's own."""

@@ -47,7 +47,8 @@ def clusters(survey: Survey) -> tuple[Cluster, ...]:
     asked = set(survey.files)
     search = _Search(survey)
     components = search.components()
-    groups = _Groups(path for path in components | search.seeds if path in asked)
+    own = (components | search.seeds) & asked
+    groups = _Groups(path for path in own if not search.is_frameworks(path))
     for path in sorted(components & asked):
         for base in search.hierarchy.bases.get(path, ()):
             if base in components:
@@ -78,6 +79,13 @@ class _Search:
             for path, record in self.survey.records.items()
             if record.odd and self.survey.files[path].named
         }
+
+    def is_frameworks(self, path: str) -> bool:
+        """Whether the file is a part of a framework: one of its classes has the full name of a base class."""
+        module = module_name(self.survey.files[path].shown)[0].split(".")
+        tails = [".".join(module[start:]) for start in range(len(module))]
+        names = {cls for cls, _ in self.survey.classes(path).classes}
+        return any(f"{tail}.{name}" in self.survey.lexicon.theirs for tail in tails for name in names)
 
     def components(self) -> set[str]:
         """The component files, those that the run was not asked for included."""
@@ -162,10 +170,12 @@ class _Search:
     def _imported(self, path: str) -> Iterator[str]:
         """Files of the project that an import leads to, re-exports followed."""
         found = self.survey.outline(path)
-        for name in {bound for bound, _ in found.imports}:
-            yield from (key.path for key in self.hierarchy.lead(path, name) if key and key.path != path)
+        lexicon = self.survey.lexicon
+        for name in {bound for bound, qualified in found.imports if not lexicon.is_foreign(qualified)}:
+            for lead in self.hierarchy.leads(path, name):
+                yield from lead.way[1:]
         for name in (*found.modules, *found.stars, *(qualified for _, qualified in found.imports)):
-            if not self.survey.lexicon.is_module(name) and not self.survey.lexicon.is_base(name):
+            if not lexicon.is_foreign(name) and not lexicon.is_base(name):
                 yield from (there for there, rest in self.modules.locate(path, name) if not rest)
 
     def _source(self, path: str) -> Source:

@@ -14,15 +14,18 @@ class Lexicon(NamedTuple):
     """The words of all Python dialects and of the user's extra bases.
 
     `words` occur in every file that names a framework.  `classes` are the qualified names of base
-    classes, `exported` their last parts, `modules` where they live, `vendored` those classes whose
-    module is copied into projects, so that any module whose last part fits counts.
+    classes, `exported` their last parts, `modules` where they live, `theirs` those that a framework
+    defines itself, `vendored` those of them whose module is copied into projects, so that any module
+    whose last part fits counts; `packages` are the top-level packages of the others.
     """
 
     words: tuple[bytes, ...]
     classes: frozenset[str]
     exported: frozenset[str]
     modules: frozenset[str]
+    theirs: frozenset[str]
     vendored: frozenset[str]
+    packages: frozenset[str]
 
     def is_base(self, qualified: str) -> bool:
         """Whether that is the name of a framework's base class."""
@@ -30,6 +33,10 @@ class Lexicon(NamedTuple):
             return True
         tail = ".".join(qualified.rsplit(".", 2)[-2:])
         return tail in self.vendored
+
+    def is_foreign(self, qualified: str) -> bool:
+        """Whether that name lies in a framework's own package: what it does is known from its dialect."""
+        return qualified.partition(".")[0] in self.packages or self.is_module(qualified)
 
     def is_module(self, qualified: str) -> bool:
         """Whether that is the name of a framework's module."""
@@ -41,17 +48,19 @@ def lexicon(dialects: Iterable[Dialect], extra_bases: Mapping[str, str]) -> Lexi
     ours = [dialect for dialect in dialects if dialect.language == "python"]
     words = {word for dialect in ours for word in dialect.words}
     words |= {base.rpartition(".")[2].encode() for base in extra_bases}
-    classes = {name for dialect in ours for role in dialect.roles for name in role.classes}
+    theirs = {name for dialect in ours for role in dialect.roles for name in role.classes}
     vendored = {
         name for dialect in ours if dialect.vendored for role in dialect.roles for name in role.classes
     }
-    classes |= set(extra_bases)
+    classes = theirs | set(extra_bases)
     return Lexicon(
         words=_shortest(words),
         classes=frozenset(classes),
         exported=frozenset(name.rpartition(".")[2] for name in classes),
         modules=frozenset(name.rpartition(".")[0] for name in classes) - {""},
+        theirs=frozenset(theirs),
         vendored=frozenset(vendored),
+        packages=frozenset(name.partition(".")[0] for name in theirs - vendored),
     )
 
 

@@ -136,6 +136,26 @@ def test_a_vendored_framework_is_no_component(tmp_path):
     assert lowered(tmp_path) == ["multilang.resources.bolt"]
 
 
+def test_a_framework_that_builds_on_another_is_no_component(tmp_path):
+    write(
+        tmp_path,
+        {
+            "site/streamparse/storm/bolt.py": "from pystorm import bolt\nclass Bolt(bolt.Bolt):\n    pass\n",
+            "site/streamparse/examples.py": "from .storm.bolt import Bolt\nclass Echo(Bolt):\n    pass\n",
+            "site/pystorm/bolt.py": "class Bolt(Component):\n    pass\nclass BatchingBolt(Bolt):\n    pass\n",
+        },
+    )
+    assert lowered(tmp_path) == ["site.streamparse.examples <- site.streamparse.storm.bolt"]
+
+
+def test_a_frameworks_own_code_is_no_helper(tmp_path):
+    user = (
+        "from heronpy.api.bolt.bolt import Bolt\nfrom heronpy.api import stream\nclass B(Bolt):\n    pass\n"
+    )
+    write(tmp_path, {"user.py": user, "heronpy/api/stream.py": "def emit():\n    pass\n"})
+    assert lowered(tmp_path) == ["user"]
+
+
 def test_an_extra_base_makes_its_children_components(tmp_path, padding):
     write(tmp_path, {**padding, "a.py": "from corp.bolts import Special\nclass A(Special):\n    pass\n"})
     settings = Settings(extra_bases={"corp.bolts.Special": "streamparse.Bolt"})
