@@ -11,7 +11,8 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
 from ackdoctor import dialects
 from ackdoctor.config import Settings
@@ -47,45 +48,58 @@ def lint(
     carry no fingerprint yet.  UsageError for a path that does not exist, ConfigError for a version that no
     dialect has.
     """
+    top = os.path.abspath(root)
+    found = discover(paths, settings, root)
+    given = _Given.of(stdin, top)
+    files = {file.path: file for file in (*found.files, *given.files)}
+    memory = _memory(cache, settings)
     with _collector_off():
-        found = discover(paths, settings, root)
-        top = os.path.abspath(root)
-        overlay = {os.path.join(top, name): data for name, data in ([stdin] if stdin else [])}
-        refused = [_too_large(name) for name, data in ([stdin] if stdin else []) if len(data) > LIMIT]
-        files = {file.path: file for file in found.files}
-        if not refused:
-            files |= {path: _given(path, data, top) for path, data in overlay.items()}
-        memory = _memory(cache, settings)
         survey = Survey(
             files.values(),
             lexicon(dialects.load(settings.dialect_version), settings.extra_bases),
             top,
             remember=memory.record if memory else _nothing,
-            overlay=overlay,
+            overlay=given.overlay,
         )
-        terms = Terms(dict(settings.dialect_version), dict(settings.extra_bases), overlay)
+        terms = Terms(dict(settings.dialect_version), dict(settings.extra_bases), dict(given.overlay))
         outcomes = _outcomes(survey, memory, terms, jobs if jobs > 0 else processors(), progress)
-        if memory:
-            memory.save(survey, top)
-        unreadable = _unique(
-            [*found.unreadable, *refused, *survey.unreadable, *(u for o in outcomes for u in o.unreadable)]
-        )
-        asked = sorted(file.shown for file in files.values())
-        choice = select(
-            (finding for outcome in outcomes for finding in outcome.findings),
-            _marked(survey, files, {item.path for item in unreadable}),
-            frozenset(asked),
-            settings,
-            top,
-        )
-        return Report(
-            findings=choice.findings,
-            unreadable=unreadable,
-            files=tuple(asked),
-            components=sum(outcome.components for outcome in outcomes),
-            suppressed=choice.suppressed,
-            notes=choice.notes,
-        )
+    if memory:
+        memory.save(survey, top)
+    refused = (u for outcome in outcomes for u in outcome.unreadable)
+    unreadable = _unique([*found.unreadable, *given.refused, *survey.unreadable, *refused])
+    asked = sorted(file.shown for file in files.values())
+    findings = (finding for outcome in outcomes for finding in outcome.findings)
+    sources = _marked(survey, files, {item.path for item in unreadable})
+    choice = select(findings, sources, frozenset(asked), settings, top)
+    return Report(
+        findings=choice.findings,
+        unreadable=unreadable,
+        files=tuple(asked),
+        components=sum(outcome.components for outcome in outcomes),
+        suppressed=choice.suppressed,
+        notes=choice.notes,
+    )
+
+
+class _Given(NamedTuple):
+    """What came by standard input."""
+
+    files: tuple[Candidate, ...] = ()
+    overlay: Mapping[str, bytes] = MappingProxyType({})
+    refused: tuple[Unreadable, ...] = ()
+
+    @classmethod
+    def of(cls, stdin: tuple[str, bytes] | None, root: str) -> "_Given":
+        """One text under its name, or nothing."""
+        if stdin is None:
+            return cls()
+        name, data = stdin
+        path = os.path.normpath(os.path.join(root, name))
+        where = shown(path, root)
+        if len(data) > LIMIT:
+            why = f"larger than {LIMIT // 1_000_000} MB ({len(data):,} bytes)"
+            return cls(refused=(Unreadable(path=where, line=0, column=0, reason=why),))
+        return cls((Candidate(path, where, 0, len(data), named=True),), {path: data})
 
 
 def _outcomes(
@@ -129,14 +143,6 @@ def _marked(survey: Survey, files: Iterable[str], unread: set[str]) -> Mapping[s
         for path in marked
         if survey.files[path].shown not in unread
     }
-
-
-def _given(path: str, data: bytes, root: str) -> Candidate:
-    return Candidate(path, shown(path, root), 0, len(data), named=True)
-
-
-def _too_large(name: str) -> Unreadable:
-    return Unreadable(path=name, line=0, column=0, reason=f"larger than {LIMIT // 1_000_000} MB")
 
 
 def _unique(items: Iterable[Unreadable]) -> tuple[Unreadable, ...]:

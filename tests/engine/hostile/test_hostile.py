@@ -74,7 +74,7 @@ def test_a_file_of_fifty_megabytes_is_not_read(project):
     assert refused(report) == ["huge.py:0:0 larger than 10 MB (50,000,000 bytes)"]
     assert lines(report) == GOOD
     assert refused(linted(project, "good.py", stdin=("x.py", b"#" * 10_000_001))) == [
-        "x.py:0:0 larger than 10 MB"
+        "x.py:0:0 larger than 10 MB (10,000,001 bytes)"
     ]
 
 
