@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -115,8 +116,7 @@ def test_a_broken_file_is_reported_and_the_rest_is_linted(shell):
     assert outcome.code == 1
     assert codes(outcome.out) == ["bolt.py:9 ACK101"]
     assert [entry["path"] for entry in json.loads(outcome.out)["unreadable"]] == ["broken.py"]
-    assert outcome.err.startswith("broken.py:2:")
-    assert len(outcome.err.splitlines()) == 1
+    assert re.fullmatch(r"broken\.py:[23]:\d+: .+\n", outcome.err)  # where depends on Python's own parser
 
 
 def test_a_broken_file_that_is_named_exits_2(shell):
