@@ -79,7 +79,7 @@ def _given(diagnosis: Diagnosis, name: str) -> Iterator[tuple[Function, Expr | C
 
 
 def _kind(diagnosis: Diagnosis, function: Function, value: Expr | Call) -> str:
-    """ "plain" or "queue" for an unlimited container of the standard library, else ""."""
+    """Whether a value is an unlimited container of the standard library: "plain", "queue" or ""."""
     match value:
         case Build(kind="dict" | "list" | "set"):
             return "plain"
