@@ -6,6 +6,9 @@ Without a folder: the standard library and the site-packages of this interpreter
 traceback or an exit code other than 0, more than the given wall seconds, or a finding in a file that
 does not name a Storm framework, or whose path does not contain an allowed text.  Files that the
 linter reports as unreadable are counted and shown.
+
+A file without a component is never analysed.  So `--with-bolt N` also takes N files of each folder, evenly
+drawn, appends a small correct bolt to each, and lints those: every construct in them is then lowered.
 """
 
 import argparse
@@ -14,6 +17,7 @@ import re
 import subprocess
 import sys
 import sysconfig
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +28,8 @@ FRAMEWORKS = re.compile(
     rb"^[ \t]*(?:from|import)[ \t]+(?:[\w.]*\.)?(?:streamparse|pystorm|pyleus|petrel|heronpy|pyheron|storm)\b",
     re.MULTILINE,
 )
+
+A_BOLT = (Path(__file__).resolve().parent / "inputs" / "a_bolt.py").read_bytes()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +43,7 @@ class Outcome:
     findings: int
     unreadable: tuple[str, ...]
     components: int = 0
+    seen: int = 0  # files the linter says it looked at
 
 
 def lint(folder: Path, seconds: float, allowed: Sequence[str]) -> Outcome:
@@ -65,6 +72,7 @@ def lint(folder: Path, seconds: float, allowed: Sequence[str]) -> Outcome:
         failures=tuple(failures),
         findings=len(findings),
         components=document["summary"]["components"] if "summary" in document else 0,
+        seen=document["summary"]["files"] if "summary" in document else 0,
         unreadable=tuple(f"{row['path']}:{row.get('line', 0)}: {row['reason']}" for row in unreadable),
     )
 
@@ -86,6 +94,16 @@ def strangers(findings: Sequence[Mapping[str, Any]], allowed: Sequence[str]) -> 
         yield f"finding outside Storm components: {path}:{row['line']} {row['code']} {row['message']}"
 
 
+def with_bolts(folder: Path, count: int, home: Path) -> Path:
+    """Copies of `count` files of a folder, each made into a component file."""
+    files = [path for path in sorted(folder.rglob("*.py")) if path.is_file()]
+    for number, path in enumerate(files[:: max(1, len(files) // count)]):
+        copy = home / f"part{number}" / path.name
+        copy.parent.mkdir()
+        copy.write_bytes(path.read_bytes() + b"\n" + A_BOLT)
+    return home
+
+
 def main() -> int:
     """Lints every folder; 1 if any failed."""
     parser = argparse.ArgumentParser(
@@ -98,24 +116,38 @@ def main() -> int:
     parser.add_argument(
         "--allow", action="append", default=[], help="findings are right in paths that contain this"
     )
+    parser.add_argument(
+        "--with-bolt", type=int, default=0, metavar="N", help="also N files with a bolt appended"
+    )
     parser.add_argument("-v", "--verbose", action="store_true", help="every unreadable file")
     args = parser.parse_args()
     paths = sysconfig.get_paths()
     folders = args.folders or [Path(paths["stdlib"]), Path(paths["purelib"])]
     failed = False
     for folder in folders:
-        outcome = lint(folder.resolve(), args.seconds, args.allow)
-        failed = failed or bool(outcome.failures)
-        print(
-            f"{outcome.folder}: {outcome.files} files, {outcome.seconds:.1f} s, "
-            f"{outcome.components} components, {outcome.findings} findings, "
-            f"{len(outcome.unreadable)} unreadable, {len(outcome.failures)} failures"
-        )
-        for line in outcome.failures:
-            print(f"  FAIL {line}")
-        for line in outcome.unreadable if args.verbose else ():
-            print(f"  unreadable {line}")
+        failed = report(lint(folder.resolve(), args.seconds, args.allow), str(folder), args.verbose) or failed
+        if args.with_bolt:
+            with tempfile.TemporaryDirectory() as name:
+                home = with_bolts(folder.resolve(), args.with_bolt, Path(name))
+                outcome = lint(home, args.seconds, args.allow)
+                failed = (
+                    report(outcome, f"{folder} with bolts", args.verbose) or bool(outcome.findings) or failed
+                )
     return 1 if failed else 0
+
+
+def report(outcome: Outcome, title: str, verbose: bool) -> bool:  # noqa: FBT001 - the command line's own switch
+    """Prints an outcome; whether it is a failure."""
+    print(
+        f"{title}: {outcome.files} files, {outcome.seen} looked at, {outcome.seconds:.1f} s, "
+        f"{outcome.components} components, {outcome.findings} findings, "
+        f"{len(outcome.unreadable)} unreadable, {len(outcome.failures)} failures"
+    )
+    for line in outcome.failures:
+        print(f"  FAIL {line}")
+    for line in outcome.unreadable if verbose else ():
+        print(f"  unreadable {line}")
+    return bool(outcome.failures)
 
 
 if __name__ == "__main__":
