@@ -72,8 +72,8 @@ def _handler(fn: Lowering, node: cst.ExceptHandler | cst.ExceptStarHandler) -> H
         resolved = fn.scope.resolve(node.name.name.value)
         name = getattr(resolved, "id", None)
     total = not types or "BaseException" in types
-    span = fn.file.positions.until(node, node.whitespace_before_colon)
-    return Handler(types, name, span, partial(fn.suite, node.body), total)
+    space = node.whitespace_after_except if node.type is None else node.whitespace_before_colon
+    return Handler(types, name, fn.file.positions.until(node, space), partial(fn.suite, node.body), total)
 
 
 def _type_names(fn: Lowering, node: cst.BaseExpression) -> tuple[str, ...]:

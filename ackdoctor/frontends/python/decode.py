@@ -15,10 +15,10 @@ _LINE_END = re.compile(rb"\r\n|\r|\n")
 def decode(path: str, data: bytes) -> str | Unreadable:
     """The text of a source file without its byte order mark."""
     data = data.removeprefix(codecs.BOM_UTF8)
-    name = _cookie(data)
+    name, name_line = _cookie(data)
     encoding = "utf-8" if name is None else _encoding(name)
     if encoding is None:
-        return Unreadable(path=path, line=1, column=1, reason=f"unknown encoding: {name}")
+        return Unreadable(path=path, line=name_line, column=1, reason=f"unknown encoding: {name}")
     zero = data.find(b"\0")
     if zero >= 0 and not encoding.startswith(("utf-16", "utf-32")):
         line, column = _place(data, zero)
@@ -36,14 +36,15 @@ def decode(path: str, data: bytes) -> str | Unreadable:
         )
 
 
-def _cookie(data: bytes) -> str | None:
-    for line in _LINE_END.split(data[:4096], maxsplit=2)[:2]:
+def _cookie(data: bytes) -> tuple[str | None, int]:
+    """The encoding that one of the first two lines declares, and the number of that line."""
+    for number, line in enumerate(_LINE_END.split(data[:4096], maxsplit=2)[:2], 1):
         match = _COOKIE.match(line)
         if match is not None:
-            return match[1].decode("ascii", "replace")
+            return match[1].decode("ascii", "replace"), number
         if not _BLANK.match(line):
-            return None
-    return None
+            break
+    return None, 1
 
 
 def _encoding(name: str) -> str | None:

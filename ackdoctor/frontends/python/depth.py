@@ -13,7 +13,7 @@ from ackdoctor.frontends.python.tokens import Token, tokens
 __all__ = ["TooDeep", "too_deep"]
 
 _MOST_BRACKETS = 100
-_LONGEST_CHAIN = 500
+_LONGEST_CHAIN = 500  # operators, through all brackets that are open
 _LONG_LINE = 500  # characters
 _LONG_STATEMENT = 150  # lines
 _CHAINING = frozenset(("if", "else", "not", "and", "or", "lambda", "await", "in", "is", "for"))
@@ -64,17 +64,21 @@ def _suspicious(text: str) -> bool:
 def _offender(text: str) -> Token | None:
     """The token that opens one bracket too many, or that makes a chain too long."""
     chains = [0]  # links since the last comma, per open bracket
+    total = 0
     for token in tokens(text):
         kind, word = token.kind, token.text
         if kind == "open":
             chains.append(0)
         elif kind == "close":
+            total += 1 - chains[-1]
             chains[-2:] = [sum(chains[-2:-1]) + 1]
         elif word in _NEW_CHAIN or (kind == "newline" and len(chains) == 1):
+            total -= chains[-1]
             chains[-1] = 0
         elif (kind in _LINKS and word != ":") or word in _CHAINING:
+            total += 1
             chains[-1] += 1
-        if len(chains) > _MOST_BRACKETS or chains[-1] > _LONGEST_CHAIN:
+        if len(chains) > _MOST_BRACKETS or total > _LONGEST_CHAIN:
             return token
         if kind == "string" and _nested_braces(word):
             return token

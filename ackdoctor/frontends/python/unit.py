@@ -41,7 +41,7 @@ def lower_module(
     parsed: Parsed, *, path: str, module: str, is_package: bool, only: frozenset[str] | None
 ) -> Unit:
     """Lowers everything in a file, or of its functions and classes only those with the names in `only`."""
-    tree, positions = parsed.tree, Positions(parsed.tree, parsed.translation)
+    tree, positions = parsed.tree, Positions(parsed.tree, parsed.text, parsed.translation)
     imports = Imports(module, is_package=is_package)
     file = SourceFile(
         path=path, module=module, positions=positions, tables=_TABLES, imports=imports, text=parsed.text
