@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from ackdoctor.checks.completions import Repeat, repeats
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.flow.trail import Trail, stations
-from ackdoctor.flow.witness import breach_site, callee
+from ackdoctor.flow.witness import breach_site
+from ackdoctor.flow.wording import callee
 from ackdoctor.model.cfg import Call, EdgeKind, Throw, Way
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Confidence, Finding
@@ -59,8 +60,8 @@ def _auto_failed(diagnosis: Diagnosis, repeat: Repeat, told: set[int]) -> Iterat
         return
     key = id(first.step)
     explicit = isinstance(thrown.step.op, Throw)
-    if not explicit and (key in told or diagnosis.component.auto_ack):
-        return  # with auto_ack on, ack-with-auto-ack has said so at the first completion
+    if not explicit and (key in told or diagnosis.component.auto_ack or _is_emit(diagnosis, thrown)):
+        return  # an emit after its anchor is another rule's; with auto_ack on, ack-with-auto-ack has said so at the first completion
     told.add(key)
     what = "this exception" if explicit else f"if {_called(thrown)} raises, the exception"
     yield diagnosis.finding(
@@ -74,6 +75,10 @@ def _auto_failed(diagnosis: Diagnosis, repeat: Repeat, told: set[int]) -> Iterat
         confidence=None if explicit else Confidence.MAY,
         help=f"complete `{token.name}` last, or set `{diagnosis.discipline.auto_fail.attribute} = False`",
     )
+
+
+def _is_emit(diagnosis: Diagnosis, visit: Trail) -> bool:
+    return isinstance(visit.step.op, Call) and diagnosis.verb(visit.function, visit.step.op) is not None
 
 
 def _in_finally(diagnosis: Diagnosis, repeat: Repeat, first: Trail) -> Finding:

@@ -8,7 +8,8 @@ from ackdoctor.flow.known import THREADS
 from ackdoctor.flow.lattice import Tick, Token, TokenKind
 from ackdoctor.flow.sighting import Completed, Ended, Flow
 from ackdoctor.flow.trail import Trail, stations
-from ackdoctor.flow.witness import callee, completions
+from ackdoctor.flow.witness import completions
+from ackdoctor.flow.wording import callee
 from ackdoctor.model.cfg import Attr, Call, Expr, Global, Name, Step, Way
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Confidence, Finding, Severity

@@ -218,7 +218,7 @@ def _method(context: Context, trail: Trail, call: Call, receiver: Value | None, 
             return Done(state, receiver, may_raise=False)
         case Coll(items=items) if name in CONTAINER_READS:
             value = next(iter(items)) if len(items) == 1 else None
-            return Done(state, value, may_raise=True)
+            return Done(state, value, may_raise=name not in NO_RAISE)
         case Batch() if name in ("copy",):
             return Done(state, receiver, may_raise=False)
         case _:

@@ -4,18 +4,16 @@ from collections.abc import Iterator
 
 from ackdoctor.flow.lattice import State, Token
 from ackdoctor.flow.trail import Station, Trail, stations
+from ackdoctor.flow.wording import callee, condition
 from ackdoctor.model.cfg import (
     ENTRY,
     EXIT,
     RAISED,
-    Attr,
     Call,
     Catch,
     EdgeKind,
     Expr,
-    Global,
     Jump,
-    Name,
     Next,
     Return,
     Step,
@@ -27,20 +25,20 @@ from ackdoctor.model.component import Function
 from ackdoctor.model.finding import PathStep, PathWitness
 from ackdoctor.model.source import Site, Span
 
-__all__ = ["breach_site", "callee", "completions", "implicit_raise", "leaving_step", "witness"]
+__all__ = ["breach_site", "completions", "implicit_raise", "leaving_step", "witness"]
 
 LONGEST = 40  # steps shown of one path; the first and the last ones are kept
 
 
 def witness(end: Trail, token: Token | None, last: str) -> PathWitness:
     """The path to `end`; `last` says what happens there."""
-    path = stations(end)
+    path = _telling(stations(end), end, token)
     steps: list[PathStep] = []
     for station in path:
         final = station.visit is end
         note = last if final else _note(station, token)
         if note:
-            after = None if final else station.after
+            after = None if final or (station.after is not None and station.after.inner) else station.after
             state = _stage(after.state if after is not None else station.visit.state, token)
             steps.append(
                 PathStep(
@@ -51,6 +49,27 @@ def witness(end: Trail, token: Token | None, last: str) -> PathWitness:
         half = LONGEST // 2
         steps = steps[:half] + steps[-half:]
     return PathWitness(steps=tuple(steps))
+
+
+def _telling(path: tuple[Station, ...], end: Trail, token: Token | None) -> list[Station]:
+    """The path without the helpers that left the tuple as it was."""
+    kept: list[Station] = []
+    hidden: int | None = None
+    for station in path:
+        if hidden is not None and station.depth > hidden:
+            continue
+        hidden = None
+        after = station.after
+        quiet = after is not None and after.inner is not None and after.via is not EdgeKind.RAISE
+        if quiet and after is not None and _same(station.visit, after, token):
+            hidden = station.depth
+            continue
+        kept.append(station)
+    return kept if kept and kept[-1].visit is end else list(path)
+
+
+def _same(visit: Trail, after: Trail, token: Token | None) -> bool:
+    return token is not None and visit.state.tokens.get(token) == after.state.tokens.get(token)
 
 
 def _site(visit: Trail) -> Site:
@@ -81,8 +100,8 @@ def _note(station: Station, token: Token | None) -> str:
             return _call_note(station, call, token)
         case _ if via is EdgeKind.RAISE:
             return "an exception here"
-        case Test():
-            return {EdgeKind.TRUE: "true", EdgeKind.FALSE: "false"}.get(via, "") if via else ""
+        case Test(condition=asked):
+            return _outcome(visit, asked, via)
         case Next():
             return {EdgeKind.TRUE: "next round", EdgeKind.FALSE: "no more rounds"}.get(via, "") if via else ""
         case Return() if station.depth == 0:
@@ -91,6 +110,12 @@ def _note(station: Station, token: Token | None) -> str:
             return word
         case _:
             return _change(visit, after, token)
+
+
+def _outcome(visit: Trail, asked: Expr, via: EdgeKind | None) -> str:
+    word = {EdgeKind.TRUE: "true", EdgeKind.FALSE: "false"}.get(via, "") if via else ""
+    text = condition(visit.function, asked) if word else ""
+    return f"{text} is {word}" if text else word
 
 
 def _call_note(station: Station, call: Call, token: Token | None) -> str:
@@ -111,19 +136,6 @@ def _change(visit: Trail, after: Trail | None, token: Token | None) -> str:
     if now is None or was == now or (was is not None and was.stage is now.stage):
         return ""
     return f"held by {now.holder.replace(' self.', ' and self.')}" if now.stage.value == "held" else now.stage.value
-
-
-def callee(func: Expr) -> str:
-    """A callee as a reader names it."""
-    match func:
-        case Attr(obj=Name(id=name) | Global(id=name), name=attr) if not name.startswith("%"):
-            return f"`{name}.{attr}`"
-        case Attr(name=attr):
-            return f"`.{attr}`"
-        case Name(id=name) | Global(id=name) if not name.startswith("%"):
-            return f"`{name}`"
-        case _:
-            return "this call"
 
 
 # ---- questions a check asks of a path ----

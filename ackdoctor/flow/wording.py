@@ -1,0 +1,84 @@
+"""Expressions in a reader's words, as close to the source as the neutral code allows."""
+
+from ackdoctor.model.cfg import (
+    Attr,
+    Bind,
+    Build,
+    Call,
+    Compare,
+    Expr,
+    Global,
+    IsType,
+    Item,
+    Literal,
+    Mix,
+    Name,
+    Not,
+    Star,
+)
+from ackdoctor.model.component import Function
+
+__all__ = ["callee", "condition"]
+
+LONGEST = 44  # characters of a condition that are worth quoting
+
+
+def callee(func: Expr) -> str:
+    """A callee as a reader names it."""
+    match func:
+        case Attr(obj=Name(id=name) | Global(id=name), name=attr) if not name.startswith("%"):
+            return f"`{name}.{attr}`"
+        case Attr(name=attr):
+            return f"`.{attr}`"
+        case Name(id=name) | Global(id=name) if not name.startswith("%"):
+            return f"`{name}`"
+        case _:
+            return "this call"
+
+
+def condition(function: Function, expr: Expr) -> str:
+    """A condition in back quotes, or "" where it would be too long or is no longer to be told."""
+    made: dict[str, Expr | Call] = {}
+    for step in function.cfg.steps:
+        match step.op:
+            case Call(result=Name(id=name)) as call:
+                made[name] = call
+            case Bind(target=Name(id=name), value=value) if name.startswith("%"):
+                made.setdefault(name, value)
+            case _:
+                pass
+    text = _text(expr, made)
+    return f"`{text}`" if 0 < len(text) <= LONGEST and "%" not in text.replace(" % ", "") else ""
+
+
+def _text(expr: Expr | Call, made: dict[str, Expr | Call]) -> str:
+    match expr:
+        case Name(id=name) if name.startswith("%"):
+            return _text(made[name], {k: v for k, v in made.items() if k != name}) if name in made else "%"
+        case Name(id=name) | Global(id=name):
+            return name
+        case Attr(obj=obj, name=name):
+            return f"{_text(obj, made)}.{name}"
+        case Item(obj=obj, key=key):
+            return f"{_text(obj, made)}[{_text(key, made)}]"
+        case Literal(value=value):
+            return '"' + value + '"' if isinstance(value, str) and '"' not in value else repr(value)
+        case Compare(left=left, op=op, right=right):
+            return f"{_text(left, made)} {op} {_text(right, made)}"
+        case Not(value=value):
+            return f"not {_text(value, made)}"
+        case IsType(value=value, types=types):
+            return f"isinstance({_text(value, made)}, {', '.join(_text(t, made) for t in types)})"
+        case Mix(op="len" | "bool" | "type" | "id" as op, parts=(part,)):
+            return f"{op}({_text(part, made)})"
+        case Mix(op="+" | "-" | "*" | "/" | "//" | "%" | "&" | "|" as op, parts=(left, right)):
+            return f"{_text(left, made)} {op} {_text(right, made)}"
+        case Call(func=func, args=args):
+            given = ", ".join(_text(arg.value, made) for arg in args if arg.name is None and not arg.star)
+            return f"{_text(func, made)}({given})"
+        case Build(items=()):
+            return "[]"
+        case Star() | Mix() | Build():
+            return "..."
+        case _:
+            return "%"
