@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ackdoctor.config import FORMATS, Settings, find_config, load_settings, nearest
-from ackdoctor.model.errors import UsageError
+from ackdoctor.model.errors import ConfigError, UsageError
 from ackdoctor.model.finding import Confidence, Severity
 
 __all__ = ["STDIN", "Request", "check_selectors", "settings_of"]
@@ -115,9 +115,13 @@ def _word(option: str, given: str, words: Mapping[str, object]) -> object:
     return words[given]
 
 
-def check_selectors(settings: Settings, names: Mapping[str, str]) -> None:
-    """UsageError for a selector that fits no rule; `names` maps every code to its name."""
+def check_selectors(request: Request, settings: Settings, names: Mapping[str, str]) -> None:
+    """A selector that fits no rule is a UsageError, or a ConfigError that names the file it stands in.
+
+    `names` maps every code to its name.
+    """
+    typed = {*request.select, *request.ignore, *request.extend_select}
     for selector in settings.selectors():
         if not any(code.startswith(selector) or selector == name for code, name in names.items()):
-            known = [*names, *names.values()]
-            raise UsageError(f"no rule is called `{selector}`{nearest(selector, known)}")
+            trouble = f"no rule is called `{selector}`{nearest(selector, [*names, *names.values()])}"
+            raise UsageError(trouble) if selector in typed else ConfigError(f"{settings.source}: {trouble}")

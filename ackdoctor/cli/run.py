@@ -31,7 +31,7 @@ def run(request: Request) -> int:
     settings = settings_of(request)
     root = Path.cwd()
     names = _names(settings)
-    check_selectors(settings, names)
+    check_selectors(request, settings, names)
     baseline = None
     if settings.baseline is not None and not (request.write_baseline and not settings.baseline.exists()):
         baseline = baselines.read(settings.baseline)

@@ -9,15 +9,16 @@ reported itself.
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ackdoctor.config import nearest
-from ackdoctor.engine.comments import Comment, comments_of
-from ackdoctor.engine.text import decode
 from ackdoctor.model.finding import Confidence, Finding, PathWitness, Severity
 from ackdoctor.model.source import Site, Span
+
+if TYPE_CHECKING:
+    from ackdoctor.engine.comments import Comment
 
 __all__ = ["MARK", "UNUSED_IGNORE", "Outcome", "apply"]
 
@@ -65,10 +66,8 @@ def apply(
     ran = frozenset(rules if active is None else active)
     ignores: list[_Ignore] = []
     complaints: list[Finding] = []
-    for path in sorted(sources):
-        if MARK in sources[path]:
-            for comment in comments_of(decode(sources[path])):
-                _read(comment, path, rules, ignores, complaints)
+    for path, comment in _comments(sources):
+        _read(comment, path, rules, ignores, complaints)
     by_path: dict[str, list[_Ignore]] = {}
     for ignore in ignores:
         by_path.setdefault(ignore.site.path, []).append(ignore)
@@ -82,6 +81,19 @@ def apply(
     kept_complaints = _without_silenced(complaints, by_path, used)
     suppressed += len(complaints) - len(kept_complaints)
     return Outcome((*kept, *kept_complaints), suppressed)
+
+
+def _comments(sources: Mapping[str, bytes]) -> Iterator[tuple[str, "Comment"]]:
+    """Every comment of the files that may hold one of ours, by path and line."""
+    marked = [path for path in sorted(sources) if MARK in sources[path]]
+    if not marked:
+        return
+    from ackdoctor.engine.comments import comments_of  # most runs need no lexer
+    from ackdoctor.engine.text import decode
+
+    for path in marked:
+        for comment in comments_of(decode(sources[path])):
+            yield path, comment
 
 
 def _without_silenced(
@@ -98,7 +110,7 @@ def _without_silenced(
 
 
 def _read(
-    comment: Comment,
+    comment: "Comment",
     path: str,
     rules: Mapping[str, str],
     ignores: list[_Ignore],

@@ -9,7 +9,6 @@ Lines stand in the order of the path, not of the file, without the indentation t
 steps stand one gutter further in; a change of file has a row of its own.
 """
 
-import unicodedata
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
@@ -137,10 +136,9 @@ def columns(text: str) -> int:
     """How many columns of a terminal the text takes."""
     if text.isascii():
         return len(text)
-    return sum(
-        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1
-        for char in text
-    )
+    from unicodedata import combining, east_asian_width  # most sources are ASCII
+
+    return sum(0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in text)
 
 
 def padded(text: str, width: int) -> str:

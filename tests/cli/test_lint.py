@@ -100,6 +100,17 @@ def test_a_wrong_setting_names_file_line_and_key(shell):
     assert outcome.err == f"ackdoctor: {where}:2: unknown key `selct`; did you mean `select`?\n"
 
 
+def test_a_rule_that_does_not_exist_is_blamed_on_the_file_that_names_it(shell):
+    Path("bolt.py").write_text(BOLT)
+    Path("ackdoctor.toml").write_text('[per-file-ignores]\n"*.py" = ["doubel-ack"]\n')
+    outcome = shell("lint")
+    where = Path("ackdoctor.toml").resolve()
+    assert (outcome.code, outcome.err) == (
+        2,
+        f"ackdoctor: {where}: no rule is called `doubel-ack`; did you mean `double-ack`?\n",
+    )
+
+
 def test_settings_come_from_the_folder_of_the_paths(shell):
     Path("a").mkdir()
     Path("a/bolt.py").write_text(BOLT)
