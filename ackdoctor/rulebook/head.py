@@ -15,21 +15,18 @@ since = "0.1.0"
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from json import JSONDecoder
 from pathlib import Path
 
 from ackdoctor.model.errors import RulebookError
 from ackdoctor.model.finding import Severity
 from ackdoctor.rulebook.rule import Rule
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 __all__ = ["FENCE", "head_length", "parse_head", "read_head", "trouble"]
 
 FENCE = "```"
 
+_JSON = JSONDecoder()
 _SEVERITIES = {severity.word: severity for severity in Severity}
 _EVIDENCE = ("path", "tree", "heap")
 _FIXES = ("none", "sometimes", "always")
@@ -125,10 +122,9 @@ def _toml(path: Path, lines: Sequence[str], opening: int) -> tuple[Mapping[str, 
     if closing is None:
         raise trouble(path, opening + 1, "the ```toml block is not closed")
     block = lines[opening + 1 : closing]
-    try:
-        table: dict[str, object] = tomllib.loads("\n".join(block))
-    except tomllib.TOMLDecodeError as error:
-        raise trouble(path, _toml_line(error, opening, closing), _toml_reason(error)) from None
+    table = _plain(block)
+    if table is None:
+        table = _any_toml(path, block, opening, closing)
     spots = {
         line.partition("=")[0].strip(): opening + 2 + i for i, line in enumerate(block) if line[:1].isalpha()
     }
@@ -158,6 +154,40 @@ def _value(
     if not fits(table[key]):
         raise trouble(path, spots.get(key, opening + 1), f"{key} must be {wanted}")
     return table[key]
+
+
+def _plain(block: Sequence[str]) -> dict[str, object] | None:
+    """The table where every line is `key = value` with a value that JSON writes the same; else None.
+
+    All pages are like that, and lint reads thirty of them at every start: tomllib alone takes longer to import.
+    """
+    table: dict[str, object] = {}
+    for line in block:
+        key, equals, rest = line.partition("=")
+        key = key.strip()
+        try:
+            value, end = _JSON.raw_decode(rest.strip())
+        except ValueError:
+            return None
+        comment = rest.strip()[end:].strip()
+        if not equals or not key.isidentifier() or key in table or comment[:1] not in ("", "#"):
+            return None
+        if not isinstance(value, (str, bool, list)):
+            return None
+        table[key] = value
+    return table
+
+
+def _any_toml(path: Path, block: Sequence[str], opening: int, closing: int) -> dict[str, object]:
+    """The table of a block that is not plain, or the exact error in it."""
+    if sys.version_info >= (3, 11):
+        import tomllib  # noqa: PLC0415  # for pages that are not plain
+    else:
+        import tomli as tomllib  # noqa: PLC0415
+    try:
+        return tomllib.loads("\n".join(block))
+    except tomllib.TOMLDecodeError as error:
+        raise trouble(path, _toml_line(error, opening, closing), _toml_reason(error)) from None
 
 
 def _items(value: object) -> list[object]:
