@@ -40,10 +40,16 @@ def run(
         done.update(zip(batch, outcomes, strict=True))
         if progress is not None:
             progress(len(done), len(work))
+    dead: list[int] = []
     for number in sorted(lost):  # one at a time, so that the culprit takes nobody along
+        if len(dead) > 1 and not done:
+            return list(_here(work, terms, progress))  # workers cannot live here at all
         for _, outcomes in _there(work, terms, [[number]], 1, method):
-            done[number] = outcomes[0] if outcomes else _died(work[number])
-    return [done[number] for number in range(len(work))]
+            if outcomes is None:
+                dead.append(number)
+            else:
+                done[number] = outcomes[0]
+    return [done[number] if number in done else _died(work[number]) for number in range(len(work))]
 
 
 def processors() -> int:

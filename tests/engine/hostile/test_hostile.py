@@ -280,3 +280,18 @@ def test_a_worker_that_dies_takes_one_file_along(project, monkeypatch):
     report = linted(project, jobs=2)
     assert refused(report) == ["b3.py:0:0 internal error: the process that analysed it died"]
     assert lines(report) == [f"b{number}.py:9 ACK103" for number in (0, 1, 2, 4, 5)] + GOOD
+
+
+def test_where_no_worker_can_live_the_work_is_done_all_the_same(project, monkeypatch):
+    write(project, {f"b{number}.py": BOLT for number in range(4)})
+    parent = os.getpid()
+
+    def die() -> None:
+        if os.getpid() != parent:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    monkeypatch.setattr("ackdoctor.engine.pool.gc.disable", die)  # the first thing a worker does
+    monkeypatch.setattr(pool, "_PAYS", {"fork": 0, "spawn": 0})
+    report = linted(project, jobs=2)
+    assert refused(report) == []
+    assert lines(report) == [f"b{number}.py:9 ACK103" for number in range(4)] + GOOD
