@@ -1,0 +1,184 @@
+"""The README shows what the command really does, and leaves out no rule, option, setting or field."""
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import typer
+
+from ackdoctor import dialects
+from ackdoctor.cli.app import app
+from ackdoctor.config import _KEYS, FORMATS, load_settings
+from ackdoctor.rulebook import load_rules
+from tests.cli.running import Shell
+
+ROOT = Path(__file__).parent.parent
+README = ROOT / "README.md"
+TEXT = README.read_text(encoding="utf-8")
+CONSOLE = re.compile(r"(?<=```console\n).*?(?=```\n)", re.DOTALL)
+RULES = re.compile(r"(?<=<!-- rules -->\n).*?(?=<!-- /rules -->)", re.DOTALL)
+PROMPT = "$ "
+
+
+@pytest.fixture
+def shell(monkeypatch, capsys, tmp_path) -> Shell:
+    shutil.copytree(ROOT / "fixtures", tmp_path / "fixtures")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    return Shell(monkeypatch, capsys)
+
+
+def replayed(block: str, shell: Shell) -> Iterator[str]:
+    """The block with what its commands print now."""
+    code = 0
+    for line in block.splitlines():
+        if not line.startswith(PROMPT):
+            continue
+        yield f"{line}\n"
+        command, *arguments = line.removeprefix(PROMPT).split()
+        if (command, arguments) == ("echo", ["$?"]):
+            yield f"{code}\n"
+        else:
+            assert command == "ackdoctor"
+            code, out, err = shell(*arguments)
+            yield err + out
+
+
+def rule_table() -> str:
+    rows = ["| code | name | severity | what it finds |", "| --- | --- | --- | --- |"]
+    for rule in load_rules().values():
+        off = "" if rule.default else ", off"
+        link = f"[{rule.code}](rules/{rule.path.name})"
+        rows.append(f"| {link} | {rule.name} | {rule.severity.word}{off} | {rule.summary} |")
+    return "".join(f"{row}\n" for row in rows)
+
+
+def section(title: str) -> str:
+    return re.split(r"^##+ ", TEXT.partition(f"# {title}\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
+
+
+def written(text: str, first_cell: str) -> list[str]:
+    """What stands in back quotes in the first cells of the table with that heading."""
+    table = text.partition(f"| {first_cell} |")[2].partition("\n\n")[0]
+    cells = [re.split(r"(?<!\\)\|", row)[1] for row in table.splitlines()[2:]]
+    return [word for cell in cells for word in re.findall(r"`([^`]+)`", cell)]
+
+
+def test_every_screen_is_what_the_command_shows(shell, request):
+    fresh = CONSOLE.sub(lambda block: "".join(replayed(block[0], shell)), TEXT)
+    if request.config.getoption("--golden"):
+        README.write_text(RULES.sub(lambda _: rule_table(), fresh), encoding="utf-8", newline="\n")
+        return
+    assert fresh == TEXT
+
+
+def test_the_rules_are_those_of_the_rulebook():
+    assert RULES.findall(TEXT) == [rule_table()]
+
+
+def test_every_option_of_lint_is_there():
+    command = typer.main.get_group(app).commands["lint"]
+    options = {option for parameter in command.params for option in parameter.opts if option.startswith("-")}
+    named = {word.split()[0] for word in written(section("Command line"), "option")}
+    assert named == options
+
+
+def test_every_format_is_there():
+    assert written(section("Formats"), "format") == list(FORMATS)
+
+
+def test_every_field_of_a_finding_is_there(shell):
+    document = json.loads(shell("lint", "--output-format", "json").out)
+    finding = document["findings"][0]
+    fields = section("Formats")
+    assert sorted(written(fields, "field")) == sorted(finding)
+    beyond = {*finding["steps"][0], *document, *document["summary"]} - set(finding)
+    assert [name for name in sorted(beyond) if f"`{name}`" not in fields] == []
+
+
+def test_every_setting_is_there():
+    assert sorted(written(section("Configuration"), "key")) == sorted(_KEYS)
+
+
+def test_the_example_settings_are_valid(tmp_path):
+    example = section("Configuration").partition("```toml\n")[2].partition("```")[0]
+    file = tmp_path / "pyproject.toml"
+    file.write_text(example, encoding="utf-8")
+    settings = load_settings(file)
+    dialects.load(settings.dialect_version)
+    names = {rule.code: rule.name for rule in load_rules().values()}
+    assert settings.selectors() == ("ACK206", "ACK301", "ACK1", "unanchored-emit")
+    assert set(names) >= {"ACK206", "ACK301"}
+    assert "unanchored-emit" in names.values()
+
+
+def test_every_dialect_is_there():
+    rows = section("Frameworks").partition("| framework |")[2].partition("\n\n")[0].splitlines()[2:]
+    names = [re.split(r" \| ", row)[1].strip("`") for row in rows]
+    assert sorted(names) == [dialect.name for dialect in dialects.load()]
+
+
+def test_the_example_suppressions_are_understood(shell):
+    bolt = """from streamparse import Bolt
+
+
+class CountBolt(Bolt):
+    auto_ack = False
+
+    def process(self, tup):
+        if not tup.values:
+{silent}
+        self.ack(tup)
+{loud}
+"""
+    example = section("Suppressions").partition("```python\n")[2].partition("```")[0]
+    loud, silent = example.split("\n\n")
+    text = bolt.format(loud=_indented(loud, 8), silent=_indented(silent, 12))
+    Path("bolt.py").write_text(text, encoding="utf-8")
+    assert shell("lint", "bolt.py") == (
+        0,
+        "no findings in 1 file, 1 component · 2 suppressed by comments\n",
+        "",
+    )
+
+
+def _indented(text: str, columns: int) -> str:
+    return "\n".join(" " * columns + line for line in text.strip().splitlines())
+
+
+@pytest.mark.parametrize("page", ["README.md", "DESIGN.md", "CHANGELOG.md", "fixtures/README.md"])
+def test_links_lead_somewhere(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    targets = [target for target in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in target]
+    assert [target for target in targets if not (ROOT / page).parent.joinpath(target).exists()] == []
+
+
+def test_the_decisions_are_numbered_without_gaps():
+    text = (ROOT / "DESIGN.md").read_text(encoding="utf-8")
+    numbers = [int(number) for number in re.findall(r"^\*\*D(\d+)\.", text, re.MULTILINE)]
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_the_hook_is_the_command():
+    hook = (ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8")
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    assert "entry: ackdoctor lint" in hook
+    assert '[project.scripts]\nackdoctor = "ackdoctor.cli:main"\n' in project
+
+
+def test_the_changelog_names_every_rule():
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert [f"{code} {rule.name}" for code, rule in load_rules().items()] == re.findall(
+        r"ACK\d+ [a-z-]+", text
+    )
+
+
+def test_the_folders_of_the_design_are_the_folders():
+    text = (ROOT / "DESIGN.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(ackdoctor/[a-z.]+)/?` \|", text)
+    package = ROOT / "ackdoctor"
+    there = [path for path in package.iterdir() if path.is_dir() and path.name != "__pycache__"]
+    assert sorted(named) == sorted(["ackdoctor/config.py", *(f"ackdoctor/{path.name}" for path in there)])
