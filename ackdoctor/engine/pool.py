@@ -17,7 +17,7 @@ __all__ = ["Progress", "processors", "run"]
 
 Progress = Callable[[int, int], None]
 
-_PAYS = {"fork": 150_000, "spawn": 600_000}  # bytes of source from which two workers beat one process
+_PAYS = {"fork": 60_000, "spawn": 250_000}  # bytes of source from which two workers beat one process
 _ROUNDS = 4  # batches per worker: enough to even out, few enough to share what is lowered
 
 
