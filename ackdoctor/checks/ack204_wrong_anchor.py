@@ -16,7 +16,7 @@ __all__ = ["check"]
 _NO_STREAM = "a stream is named by a string, and no stream has this name"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class _Fault:
     """What is wrong with an emit; without a misuse `cost` says what it costs."""
 

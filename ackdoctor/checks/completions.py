@@ -7,7 +7,7 @@ from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.flow.lattice import Tick, Token, TokenKind
 from ackdoctor.flow.sighting import Completed, Flow
 from ackdoctor.flow.trail import Trail
-from ackdoctor.flow.witness import completions
+from ackdoctor.flow.witness import call_chain, completions
 from ackdoctor.model.protocol import Op
 
 __all__ = ["Repeat", "repeats"]
@@ -15,7 +15,7 @@ __all__ = ["Repeat", "repeats"]
 AUTO = (Op.AUTO_ACK, Op.AUTO_FAIL)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Repeat:
     """`second` completes a tuple that `first` (None: cannot be told) had completed."""
 
@@ -26,8 +26,11 @@ class Repeat:
 
     @property
     def same_site(self) -> bool:
-        """Whether one and the same call completes twice, in a loop."""
-        return self.first is not None and self.first.step is self.second.step
+        """Whether one and the same call completes twice, in a loop: a helper called in two places is two."""
+        if self.first is None or self.first.step is not self.second.step:
+            return False
+        end = self.second.trail
+        return call_chain(end, self.first) == call_chain(end, end)
 
     @property
     def automatic(self) -> bool:
@@ -37,7 +40,7 @@ class Repeat:
 
 def repeats(diagnosis: Diagnosis) -> Iterator[Repeat]:
     """Every second completion of a data tuple by code that runs in its handler, once for each pair of places."""
-    seen: set[tuple[int, int, Op]] = set()
+    seen: set[tuple[tuple[int, ...], tuple[int, ...], Op]] = set()
     for flow, second in diagnosis.sightings(Completed):
         token = second.token
         if second.breach is None or token is None or second.tick is Tick.YES:
@@ -46,7 +49,8 @@ def repeats(diagnosis: Diagnosis) -> Iterator[Repeat]:
             continue  # told as ack-with-auto-ack
         before = list(completions(second.trail, token))
         first = before[-1] if before else None
-        key = (id(first.step) if first else 0, id(second.step), second.op)
+        end = second.trail
+        key = (call_chain(end, first) if first else (), call_chain(end, end), second.op)
         if key not in seen:
             seen.add(key)
             yield Repeat(flow, token, first, second)

@@ -33,7 +33,7 @@ _COSTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Diagnosis:
     """One component under one rule."""
 

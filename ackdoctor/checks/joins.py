@@ -16,7 +16,7 @@ _START = ("__init__", "initialize", "prepare")
 _TRIMS = frozenset({"popitem", "clear", "expire"})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Join:
     """A field whose entries leave only when complete, and the step that makes an entry."""
 

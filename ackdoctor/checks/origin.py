@@ -12,7 +12,7 @@ __all__ = ["Origin", "origin"]
 HOPS = 8  # helper calls and plain renamings followed
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Origin:
     """An expression, or the call or catch that made the value, and the visit at which it counts."""
 

@@ -1,5 +1,6 @@
 """The command line: arguments in, exit code out.  0 clean, 1 findings, 2 could not do its work."""
 
+import gc
 import os
 import sys
 from typing import NoReturn
@@ -11,6 +12,7 @@ __all__ = ["main"]
 
 def main() -> NoReturn:
     """The `ackdoctor` command; whatever goes wrong is one line on standard error, never a traceback."""
+    gc.disable()  # a run is short and its objects live to the end: collecting would only cost
     try:
         from ackdoctor.cli.app import app
 

@@ -55,7 +55,7 @@ __all__ = ["EVERYTHING", "Done", "Enter", "apply_value", "escape", "resolve_call
 EVERYTHING = "*"  # the name under which all fields are released: the component itself was handed over
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Done:
     """The call needs no look inside: the state after it, its value, and whether it may raise."""
 
@@ -64,7 +64,7 @@ class Done:
     may_raise: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Enter:
     """The call enters a function of the project with this state."""
 
@@ -159,7 +159,7 @@ def _enter(
 ) -> Done | Enter:
     if function.is_async and not call.awaited:
         return _unknown(context, trail, call, given)
-    env: dict[str, Value] = dict(captured)
+    env: dict[str, Value] = {"%return": Const(None), **dict(captured)}
     params = [param for param in function.params if param.kind == "positional"]
     if receiver is not None and function.binding != "static" and params:
         env[params.pop(0).name] = receiver

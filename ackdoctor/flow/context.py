@@ -8,7 +8,7 @@ from ackdoctor.flow.lattice import Holding, State, Tick, Token, TokenKind, Value
 from ackdoctor.flow.program import Program
 from ackdoctor.flow.sighting import Deferral, Sighting
 from ackdoctor.flow.trail import Trail
-from ackdoctor.model.cfg import Compare, Expr, Name, Return, Test
+from ackdoctor.model.cfg import Bind, Compare, Expr, Name, Return, Test
 from ackdoctor.model.component import Component, Function, Unit
 from ackdoctor.model.dialect import Verb
 from ackdoctor.model.protocol import State as Stage
@@ -16,7 +16,7 @@ from ackdoctor.model.protocol import State as Stage
 __all__ = ["Context", "Later", "normalised", "tested_names", "tested_subjects"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Later:
     """A callable that was handed over, and the state it will find."""
 
@@ -110,4 +110,20 @@ def tested_names(function: Function) -> frozenset[str]:
                 pass
     for inner in function.closures.values():
         names |= inner.captures
-    return frozenset(names)
+    return frozenset(names | _sources(function, names))
+
+
+def _sources(function: Function, names: set[str]) -> set[str]:
+    """The locals that are copied into these: `failed = flag`."""
+    copies = [
+        (step.op.target.id, step.op.value.id)
+        for step in function.cfg.steps
+        if isinstance(step.op, Bind) and isinstance(step.op.target, Name) and isinstance(step.op.value, Name)
+    ]
+    found = set(names)
+    for _ in copies:
+        before = len(found)
+        found |= {source for target, source in copies if target in found}
+        if len(found) == before:
+            break
+    return found

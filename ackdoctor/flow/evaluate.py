@@ -213,6 +213,8 @@ def _decide(context: Context, function: Function, state: State, fact: Expr) -> b
             if isinstance(value, Const):
                 return bool(value.value == wanted)
             return _other_equality(state, left, wanted)
+        case Compare(left=left, op="in", right=Build(items=items)):
+            return _one_of(context, function, state, left, items)
         case Compare() | IsType():
             return None
         case Not(value=inner):
@@ -224,12 +226,25 @@ def _decide(context: Context, function: Function, state: State, fact: Expr) -> b
             return _truth(evaluate(context, function, state, fact))
 
 
+def _one_of(
+    context: Context, function: Function, state: State, left: Expr, items: tuple[Expr, ...]
+) -> bool | None:
+    """`x in (1, 2)` is true where the path knows `x == 2`, and false where it knows that x is neither."""
+    known = [_decide(context, function, state, Compare(left, "==", item)) for item in items]
+    if any(known):
+        return True
+    return None if None in known else False
+
+
 def _other_equality(state: State, left: Expr, wanted: object) -> bool | None:
-    """`x == 1` is false where the path knows `x == 2`."""
+    """`x == 1` is false where the path knows `x == 2` or `x in (2, 3)`."""
     for other, truth in state.facts.items():
         match other:
             case Compare(left=same, op="==", right=Literal(value=value)) if truth and same == left:
                 return bool(value == wanted)
+            case Compare(left=same, op="in", right=Build(items=items)) if truth and same == left:
+                if items and all(isinstance(item, Literal) and item.value != wanted for item in items):
+                    return False
             case _:
                 pass
     return None

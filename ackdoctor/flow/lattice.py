@@ -53,7 +53,7 @@ class TokenKind(Enum):
     STORED = "stored"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Token:
     """One tuple: `name` is how the reader knows it; `field` and `path` say where a stored one lies."""
 
@@ -83,7 +83,7 @@ class Holding(NamedTuple):
 # ---- values ----
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class TokenRef:
     """The tuple itself, or its id where `part` is "id"."""
 
@@ -91,14 +91,14 @@ class TokenRef:
     part: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Batch:
     """The list of tuples a batch handler receives; `token` stands for any one of them."""
 
     token: Token
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Zipped:
     """A batch zipped or enumerated: each round gives a row with the tuple in one column."""
 
@@ -106,7 +106,7 @@ class Zipped:
     column: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Row:
     """One row of a `Zipped`."""
 
@@ -114,19 +114,19 @@ class Row:
     column: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class SelfRef:
     """The component."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class SuperRef:
     """`super()` in a method of `cls`."""
 
     cls: ClassInfo | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class BoundMethod:
     """`self.name`: a method of the component or one of the framework's verbs; `after` starts the search behind a class."""
 
@@ -134,7 +134,7 @@ class BoundMethod:
     after: ClassInfo | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class FunctionRef:
     """A function of the project, with the captured variables that matter; `bare` of its decorators if so."""
 
@@ -143,7 +143,7 @@ class FunctionRef:
     bare: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Partial:
     """`functools.partial(target, *args)`."""
 
@@ -151,42 +151,42 @@ class Partial:
     args: tuple["Value | None", ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class External:
     """A name that leads outside the project."""
 
     names: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Const:
     """A literal."""
 
     value: object
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Coll:
     """A local list, tuple, set, dict or object that holds these values."""
 
     items: frozenset["Value"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Field:
     """What `self.name` holds (or a view of it)."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class TickTest:
     """The answer to "is this tuple a tick?"."""
 
     token: Token
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Thrown:
     """An exception object of that class (dotted, as written)."""
 

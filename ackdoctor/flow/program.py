@@ -20,7 +20,7 @@ Symbol = ClassInfo | Function | str
 HOPS = 12  # re-exports followed before giving up
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class _Known:
     """A framework class: its dialect and role."""
 

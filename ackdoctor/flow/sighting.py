@@ -40,7 +40,7 @@ class Anchors(Enum):
     UNKNOWN = "unknown"  # the code names something only a run can know
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Deferral:
     """Code that runs later or elsewhere: handed over at `step` of `function` to `runner`.
 
@@ -55,7 +55,7 @@ class Deferral:
     asynchronous: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class _At:
     """Where a sighting was made: the step of a function, on the path `trail`, perhaps in deferred code."""
 
@@ -65,7 +65,7 @@ class _At:
     deferral: Deferral | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class Completed(_At):
     """An ack or fail of `token` (None: of something unknown); `op` is AUTO_* where the framework does it."""
 
@@ -77,7 +77,7 @@ class Completed(_At):
     value: Value | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class Emitted(_At):
     """An emit.  `args` maps the verb's parameters to the expressions given; `late` are anchors already completed.
 
@@ -97,7 +97,7 @@ class Emitted(_At):
     unclear: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class Stored(_At):
     """A tuple goes into a field: `how` is the method or "=" or "[]"; `key` the subscript."""
 
@@ -107,7 +107,7 @@ class Stored(_At):
     key: Expr | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class Released(_At):
     """Something happens to what a field holds: completed here, or handed to code that cannot be seen."""
 
@@ -115,12 +115,12 @@ class Released(_At):
     completed: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class Handed(_At):
     """A callable of the component is handed to `deferral.runner` to be run later."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class Ended(_At):
     """The handler ends.  `raised` is None on a normal return, else the exception class or "" if unknown."""
 
@@ -133,7 +133,7 @@ class Ended(_At):
 Sighting: TypeAlias = Completed | Emitted | Stored | Released | Handed | Ended
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class Flow:
     """Everything seen from one entry of a component; `limited` says that a cap was reached on the way.
 

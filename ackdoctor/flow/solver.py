@@ -198,6 +198,8 @@ def _leave(trail: Trail, subject: Token | None) -> Leaving:
     state = trail.state
     produced = state.env.get("%yield")
     value = produced if isinstance(produced, Coll) else state.env.get("%return")
+    if trail.function.is_generator and value is not produced:
+        value = None
     tokens = state.tokens
     if raised and subject is not None:
         for memory in state.loops.values():

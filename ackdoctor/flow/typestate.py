@@ -113,8 +113,8 @@ def _after(context: Context, trail: Trail, step: Step) -> State:
             return _update(context, trail, target, evaluate(context, function, state, value))
         case Drop(target=Name(id=name)):
             return state.bind(name, None)
-        case Return(value=value) if value is not None:
-            return state.bind("%return", _returned(context, trail, value))
+        case Return(value=value):
+            return state.bind("%return", _returned(context, trail, value) if value is not None else Const(None))
         case Yield(result=result, value=value):
             return _yielded(context, trail, result, value)
         case _:

@@ -55,7 +55,7 @@ def quiet(verb: Verb) -> bool:
     return verb.kind not in (VerbKind.EMIT, VerbKind.EMIT_MANY)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class _Bound:
     """A call's arguments by the verb's parameters; `extra` are those that fit none."""
 

@@ -151,6 +151,17 @@ def completions(end: Trail, token: Token) -> Iterator[Trail]:
             yield visit
 
 
+def call_chain(end: Trail, visit: Trail) -> tuple[int, ...]:
+    """The steps (by id) of the calls that a visit on the path to `end` is inside of, outermost first, its own last."""
+    chain: list[int] = []
+    for station in stations(end):
+        del chain[station.depth :]
+        chain.append(id(station.visit.step))
+        if station.visit is visit:
+            break
+    return tuple(chain)
+
+
 def implicit_raise(end: Trail) -> bool:
     """Whether the path assumes that something raises which does not say so."""
     return any(

@@ -13,7 +13,8 @@ Three steps always exist: ENTRY (0), EXIT (1, normal return) and RAISED (2, an e
     6 Catch ValueError         -> TRUE 7, FALSE 2
     7 Jump pass                -> NEXT 8
 
-No syntax node of any language appears here.
+No syntax node of any language appears here.  Nothing here is changed once it is made; the classes are not
+frozen only because a frozen dataclass takes four times as long to create, at every start of the linter.
 """
 
 from dataclasses import dataclass, field
@@ -67,21 +68,21 @@ ENTRY, EXIT, RAISED = 0, 1, 2
 # ---- expressions ----
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Name:
     """A local: parameter, variable or temporary (temporaries start with '%')."""
 
     id: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Global:
     """A name bound in no enclosing function: an import, a module-level name or a builtin."""
 
     id: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Attr:
     """`obj.name`."""
 
@@ -89,7 +90,7 @@ class Attr:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Item:
     """`obj[key]`; a slice has the key `Mix(...)`."""
 
@@ -97,14 +98,14 @@ class Item:
     key: "Expr"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Literal:
     """A constant: None, bool, int, float, str, bytes or Ellipsis."""
 
     value: object
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Build:
     """A display or comprehension result: 'list', 'tuple', 'set' or 'dict'; a dict lists keys and values in turn."""
 
@@ -112,21 +113,21 @@ class Build:
     items: tuple["Expr", ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Star:
     """`*value` inside a Build."""
 
     value: "Expr"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Closure:
     """A nested function or lambda; `key` finds it in `Function.closures`."""
 
     key: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Mix:
     """Any other computation over its parts: arithmetic, formatting, a slice; `op` is the operator's text, if one."""
 
@@ -134,7 +135,7 @@ class Mix:
     parts: tuple["Expr", ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Compare:
     """A comparison; `op` is one of == != < <= > >= is, is not, in, not in."""
 
@@ -143,14 +144,14 @@ class Compare:
     right: "Expr"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Not:
     """Logical negation that could not be turned into swapped edges (a stored condition)."""
 
     value: "Expr"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class IsType:
     """`isinstance(value, types)` / `value instanceof T`."""
 
@@ -174,14 +175,14 @@ class Arg(NamedTuple):
 # ---- instructions ----
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Mark:
     """ENTRY, EXIT or RAISED."""
 
     word: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Bind:
     """`target = value`; the target is a Name, Attr or Item."""
 
@@ -189,7 +190,7 @@ class Bind:
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Unpack:
     """`a, b = value`; a target may be a Name, Attr, Item, Star or None where a nested pattern was flattened away."""
 
@@ -197,7 +198,7 @@ class Unpack:
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Update:
     """`target op= value`."""
 
@@ -206,7 +207,7 @@ class Update:
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Call:
     """`result = func(args)`; `awaited` where the result is awaited at once."""
 
@@ -216,7 +217,7 @@ class Call:
     awaited: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Test:
     """A two-way branch on a pure condition; `and`, `or` and `not` have been unfolded into edges."""
 
@@ -225,7 +226,7 @@ class Test:
     condition: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Next:
     """The head of an iteration: TRUE binds the next element to `target`, FALSE leaves.  `loop` is unique in the Cfg."""
 
@@ -234,28 +235,28 @@ class Next:
     loop: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Drop:
     """`del target`."""
 
     target: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Return:
     """Leaves the function; a finally in between stands as its own steps after this one."""
 
     value: Expr | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Throw:
     """`raise value`; None re-raises what is being handled."""
 
     value: Expr | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Catch:
     """One handler's question: TRUE enters it, FALSE asks the next or leaves.
 
@@ -266,7 +267,7 @@ class Catch:
     name: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Yield:
     """`result = yield value`."""
 
@@ -275,7 +276,7 @@ class Yield:
     delegate: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Jump:
     """A step with no effect that the reader should see: pass, break, continue, finally, else, with."""
 

@@ -134,7 +134,7 @@ class Price(Enum):
     NOTHING = "nothing is noticed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Switch:
     """A behaviour of the framework: `default`, and the class attribute that turns it (None: fixed)."""
 
@@ -146,7 +146,7 @@ ON = Switch(default=True)
 OFF = Switch(default=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class TupleShape:
     """What a handler's tuple calls its attributes, in the order of its positions if it is `indexed`.
 
@@ -162,7 +162,7 @@ class TupleShape:
     ticks: tuple[tuple[str, object], ...] = (("component", "__system"), ("stream", "__tick"), ("task", -1))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Discipline:
     """What the framework does by itself, and what it does not forgive.
 
@@ -194,7 +194,7 @@ class Discipline:
     )  # the exact error text or consequence, one clause
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Entry:
     """A method that the framework calls; `subject` is the position of the tuple, list or id after self (None: none)."""
 
@@ -204,7 +204,7 @@ class Entry:
     off_thread: bool = False  # called from a thread of the framework's own
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Verb:
     """A call the framework offers.
 
@@ -227,7 +227,7 @@ class Verb:
     breaks: str = ""  # what happens whenever it is called, where it never works
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Role:
     """One base class of a framework.
 
@@ -247,7 +247,7 @@ class Role:
     config_attribute: str | None = None  # the class attribute that may hold the tick frequency
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Dialect:
     """A framework: how its modules are recognised and what its base classes promise.
 

@@ -35,7 +35,7 @@ class Confidence(IntEnum):
         return self.name.lower()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class PathStep:
     """One station of a path: what happens there, and the tuple's state after it ('' where it has none).
 
@@ -48,14 +48,14 @@ class PathStep:
     depth: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class PathWitness:
     """A path through the code that breaks the protocol, from receipt to breach."""
 
     steps: tuple[PathStep, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Finding:
     """One defect, with its evidence.
 
@@ -78,7 +78,7 @@ class Finding:
     help: str = ""  # what to do, one line
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Unreadable:
     """An input that could not be read, and why; `line` is 0 where no line is known."""
 
@@ -88,7 +88,7 @@ class Unreadable:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Report:
     """All that one run has to say: sorted, complete, independent of file order and jobs."""
 

@@ -8,7 +8,7 @@ from ackdoctor.model.finding import Severity
 __all__ = ["Rule"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Rule:
     """Enough of a rule to select it and to label its findings."""
 
