@@ -26,7 +26,7 @@ class Expected(NamedTuple):
     code: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Case:
     """One example: some files of one dialect and the findings in them, and no others.
 
@@ -47,7 +47,7 @@ class Case:
     diff: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class RulePage(Rule):
     """A whole page: `sections` maps the headings, in order, to their text; `text` is the file."""
 
