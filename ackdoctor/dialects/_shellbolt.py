@@ -56,7 +56,7 @@ SPOUT_PRICES: Mapping[Misuse, tuple[Price, ...]] = {
 SPOUT_NOTES: Mapping[Misuse, str] = {
     Misuse.STDOUT: f"the text lands between the protocol's messages, ShellSpout cannot parse it {_EXITS}",
     Misuse.ESCAPES: "the component reports an error and its process ends",
-    Misuse.NO_MESSAGE_ID: "Storm does not track the tuple: ack and fail are never called for it",
+    Misuse.NO_MESSAGE_ID: "Storm does not track the tuple and will never call ack or fail for it",
     Misuse.SPOUT_COMPLETES: f'ShellSpout answers "Unknown command received" {_EXITS}',
     Misuse.NEVER_RUNS: "the call makes a generator or coroutine that nobody runs, and nothing is emitted",
 }

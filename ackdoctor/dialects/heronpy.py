@@ -94,7 +94,7 @@ _SPOUT_DISCIPLINE = Discipline(
     },
     notes={
         Misuse.ESCAPES: "the instance stops and restarts",
-        Misuse.NO_MESSAGE_ID: "Heron does not track the tuple: ack and fail are never called for it",
+        Misuse.NO_MESSAGE_ID: "Heron does not track the tuple and will never call ack or fail for it",
         Misuse.NEVER_RUNS: "the call makes a generator or coroutine that nobody runs, and nothing is emitted",
         Misuse.PAYLOAD_SHAPE: _NOTES[Misuse.PAYLOAD_SHAPE],
         Misuse.PAYLOAD_OPAQUE: _NOTES[Misuse.PAYLOAD_OPAQUE],
