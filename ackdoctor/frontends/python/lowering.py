@@ -25,6 +25,8 @@ Values: TypeAlias = Mapping[type, Callable[["Lowering", Any], Expr]]
 Forks: TypeAlias = Mapping[type, Callable[["Lowering", Any], Fork]]
 Statements: TypeAlias = Mapping[type, Callable[["Lowering", Any], None]]
 
+_BRACKETED = (cst.Tuple, cst.GeneratorExp)
+
 
 class Tables(NamedTuple):
     """Who lowers which node: values in code, values where no step may be made, conditions, statements, targets."""
@@ -135,7 +137,9 @@ class Lowering:
                 table[type(node)](self, node)
 
     def span(self, node: cst.CSTNode) -> Span:
-        """Where a node stands."""
+        """Where a node stands; brackets that make it what it is are part of it."""
+        if isinstance(node, _BRACKETED) and node.lpar:
+            return self.file.positions.through(node.lpar[-1], node.rpar[0])
         return self.file.positions.span(node)
 
     @contextmanager
