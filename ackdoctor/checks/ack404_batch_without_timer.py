@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ackdoctor.checks.buffers import asks_about, kept, subexpressions
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.joins import unfinished_joins
-from ackdoctor.flow.calls import EVERYTHING
+from ackdoctor.flow.holding import EVERYTHING
 from ackdoctor.flow.lattice import Tick
 from ackdoctor.flow.sighting import Flow, Released
 from ackdoctor.flow.trail import Station, stations

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.flow.calls import EVERYTHING
+from ackdoctor.flow.holding import EVERYTHING
 from ackdoctor.flow.lattice import TokenKind
 from ackdoctor.flow.sighting import Ended, Flow, Released, Stored
 from ackdoctor.model.cfg import Attr, Build, Compare, Expr, IsType, Item, Mix, Not, Star

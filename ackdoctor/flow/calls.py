@@ -3,21 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ackdoctor.flow.containers import Done, arguments, method_call
 from ackdoctor.flow.context import Context, Later, tested_names
-from ackdoctor.flow.evaluate import evaluate, stored
-from ackdoctor.flow.known import (
-    CONTAINER_QUIET,
-    CONTAINER_READS,
-    CONTAINER_STORES,
-    CONTAINER_VIEWS,
-    HARMLESS,
-    LATER,
-    LOGGING,
-    NO_RAISE,
-    SEE_THROUGH,
-    THREADS,
-    VIEWS,
-)
+from ackdoctor.flow.evaluate import evaluate
+from ackdoctor.flow.holding import escape, forget
+from ackdoctor.flow.known import HARMLESS, LATER, LOGGING, NO_RAISE, SEE_THROUGH, THREADS, VIEWS
 from ackdoctor.flow.lattice import (
     Batch,
     BoundMethod,
@@ -26,42 +16,25 @@ from ackdoctor.flow.lattice import (
     External,
     Field,
     FunctionRef,
-    Holding,
     Partial,
     SelfRef,
     State,
     SuperRef,
-    TickTest,
     Thrown,
-    Token,
-    TokenKind,
+    TickTest,
     TokenRef,
     Value,
     Zipped,
-    mentions,
     tokens_in,
 )
-from ackdoctor.flow.sighting import Deferral, Handed, Released, Stored
+from ackdoctor.flow.sighting import Deferral, Handed
 from ackdoctor.flow.trail import Trail
 from ackdoctor.flow.verbs import apply_verb, external_verb, own_verb, quiet
 from ackdoctor.model.cfg import Arg, Attr, Call, Expr, Global, Name
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import Kind, Verb
-from ackdoctor.model.protocol import State as Stage
 
-__all__ = ["EVERYTHING", "Done", "Enter", "apply_value", "escape", "resolve_call", "store"]
-
-
-EVERYTHING = "*"  # the name under which all fields are released: the component itself was handed over
-
-
-@dataclass(slots=True, unsafe_hash=True)
-class Done:
-    """The call needs no look inside: the state after it, its value, and whether it may raise."""
-
-    state: State
-    value: Value | None
-    may_raise: bool
+__all__ = ["Done", "Enter", "apply_value", "resolve_call"]
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -77,10 +50,10 @@ def resolve_call(context: Context, trail: Trail, call: Call) -> Done | Enter:
     function, state = trail.function, trail.state
     target = evaluate(context, function, state, call.func)
     if isinstance(target, Partial):
-        return _apply(context, trail, call, target.target, tuple(target.args) + _values(context, trail, call))
+        return _apply(context, trail, call, target.target, tuple(target.args) + arguments(context, trail, call))
     if isinstance(call.func, Attr) and not isinstance(target, (BoundMethod, FunctionRef, External)):
         receiver = evaluate(context, function, state, call.func.obj)
-        done = _method(context, trail, call, receiver, call.func)
+        done = method_call(context, trail, call, receiver, call.func)
         if done is not None:
             return done
     return _apply(context, trail, call, target, None)
@@ -91,10 +64,6 @@ def apply_value(context: Context, trail: Trail, call: Call, target: Value, given
     if isinstance(target, Partial):
         return apply_value(context, trail, call, target.target, target.args + given) if target.target else Done(trail.state, None, may_raise=True)
     return _apply(context, trail, call, target, given)
-
-
-def _values(context: Context, trail: Trail, call: Call) -> tuple[Value | None, ...]:
-    return tuple(evaluate(context, trail.function, trail.state, arg.value) for arg in call.args)
 
 
 def _apply(
@@ -164,7 +133,7 @@ def _enter(
     if receiver is not None and function.binding != "static" and params:
         env[params.pop(0).name] = receiver
     args = call.args if given is None else tuple(Arg(Name("")) for _ in given)
-    values = _values(context, trail, call) if given is None else given
+    values = arguments(context, trail, call) if given is None else given
     for arg, value in zip(args, values, strict=True):
         name = arg.name
         if name is None and not arg.star and params:
@@ -199,129 +168,6 @@ def _readable(context: Context, function: Function) -> bool:
     return True
 
 
-# ---- containers and fields ----
-
-
-def _method(context: Context, trail: Trail, call: Call, receiver: Value | None, func: Attr) -> Done | None:
-    """A method call on something that is not the component."""
-    state, name = trail.state, func.name
-    match receiver:
-        case Field(name=field):
-            return _field_method(context, trail, call, field, name)
-        case TokenRef(token=token, part="") if token.kind is TokenKind.STORED:
-            return _field_method(context, trail, call, token.field, name, inner=True)
-        case TokenRef(token=token, part="") if "tick" in name.lower():
-            return Done(state, TickTest(token), may_raise=False)
-        case Coll(items=items) if name in CONTAINER_STORES:
-            return Done(_add_to_local(context, trail, call, func.obj, items), None, may_raise=False)
-        case Coll() if name in CONTAINER_VIEWS:
-            return Done(state, receiver, may_raise=False)
-        case Coll(items=items) if name in CONTAINER_READS:
-            value = next(iter(items)) if len(items) == 1 else None
-            return Done(state, value, may_raise=name not in NO_RAISE)
-        case Batch() if name in ("copy",):
-            return Done(state, receiver, may_raise=False)
-        case _:
-            return None
-
-
-def _add_to_local(
-    context: Context, trail: Trail, call: Call, obj: Expr, items: frozenset[Value]
-) -> State:
-    added = frozenset(v for v in _values(context, trail, call) if v is not None and any(tokens_in(v)))
-    if not added:
-        return trail.state
-    if isinstance(obj, Name):
-        return trail.state.bind(obj.id, Coll(items | added))
-    return escape(context, trail, trail.state, added, "a container")
-
-
-def _field_method(
-    context: Context, trail: Trail, call: Call, field: str, name: str, *, inner: bool = False
-) -> Done | None:
-    values = _values(context, trail, call)
-    carried = [value for value in values if value is not None and any(tokens_in(value))]
-    state = _forget(trail.state, call.func)
-    if name in CONTAINER_STORES and carried and not any(isinstance(v, _CALLABLE) for v in values):
-        for value in carried:
-            state = store(context, trail, state, field, value, how=name, key=None)
-        value = stored(field) if name == "setdefault" else None
-        return Done(state, value, may_raise=name not in NO_RAISE)
-    if name in CONTAINER_READS:
-        read = stored(field, f".{name}" if inner else "")
-        tokens = {token: held for token, held in state.tokens.items() if token != read.token}
-        return Done(state.but(tokens=tokens), read, may_raise=name not in NO_RAISE)
-    if name in CONTAINER_VIEWS:
-        return Done(state, stored(field, ".view") if inner else Field(field), may_raise=False)
-    if name in CONTAINER_QUIET:
-        return Done(state, None, may_raise=name not in NO_RAISE)
-    if carried or name in NO_RAISE or name in LOGGING:
-        return None
-    if field in context.held:
-        release(context, trail, field)
-    return None
-
-
-_CALLABLE = (BoundMethod, FunctionRef, Partial)
-
-
-def _forget(state: State, func: Expr) -> State:
-    """A method may change its receiver: what was decided about that no longer holds."""
-    if not state.facts or not isinstance(func, Attr):
-        return state
-    facts = {fact: truth for fact, truth in state.facts.items() if not mentions(fact, func.obj)}
-    return state if len(facts) == len(state.facts) else state.but(facts=facts)
-
-
-def store(
-    context: Context, trail: Trail, state: State, field: str, value: Value, *, how: str, key: Expr | None
-) -> State:
-    """A value goes into `self.<field>`; the tuples it carries are held there."""
-    for token in dict.fromkeys(tokens_in(value)):
-        if token.kind is TokenKind.STORED:
-            if token.field != field:
-                release(context, trail, token.field)
-            continue
-        context.see(
-            Stored(
-                function=trail.function,
-                step=trail.step,
-                trail=trail,
-                deferral=context.deferral,
-                field=field,
-                token=token,
-                how=how,
-                key=key,
-            ),
-            field,
-            token,
-        )
-        state = _kept_in(state, token, context.holding(state, token), f"self.{field}")
-    return state
-
-
-def _kept_in(state: State, token: Token, holding: Holding, holder: str) -> State:
-    """The token is held by one field more; several are named one after the other."""
-    if holding.stage is Stage.OWED:
-        return state.hold(token, Holding(Stage.HELD, holding.tick, holder))
-    if holding.stage is Stage.HELD and holder not in holding.holder.split():
-        return state.hold(token, holding._replace(holder=f"{holding.holder} {holder}"))
-    return state
-
-
-def release(context: Context, trail: Trail, field: str) -> None:
-    """What a field holds goes where nobody can look."""
-    released = Released(
-        function=trail.function,
-        step=trail.step,
-        trail=trail,
-        deferral=context.deferral,
-        field=field,
-        completed=False,
-    )
-    context.see(released, field, False)
-
-
 # ---- into the unknown ----
 
 
@@ -329,7 +175,7 @@ def _external(
     context: Context, trail: Trail, call: Call, target: External, given: tuple[Value | None, ...] | None
 ) -> Done:
     name = target.names[-1].rpartition(".")[2]
-    values = _values(context, trail, call) if given is None else given
+    values = arguments(context, trail, call) if given is None else given
     state = trail.state
     if name == "partial" and values and values[0] is not None:
         return Done(state, Partial(values[0], values[1:]), may_raise=False)
@@ -375,10 +221,10 @@ def _unknown(
     name = _callee(call.func)
     if name in LOGGING or name in HARMLESS:
         return Done(trail.state, None, may_raise=name not in LOGGING and name not in NO_RAISE)
-    values = _values(context, trail, call) if given is None else given
+    values = arguments(context, trail, call) if given is None else given
     if "tick" in name.lower() and len(values) == 1 and isinstance(values[0], TokenRef):
         return Done(trail.state, TickTest(values[0].token), may_raise=False)
-    state = _forget(trail.state, call.func)
+    state = forget(trail.state, call.func.obj) if isinstance(call.func, Attr) else trail.state
     state = escape(context, trail, state, values, name)
     run_later(context, trail, state, call, values, name)
     carried = frozenset(value for value in values if value is not None and any(tokens_in(value)))
@@ -392,30 +238,6 @@ def _callee(func: Expr) -> str:
             return name
         case _:
             return "a call"
-
-
-def escape(
-    context: Context, trail: Trail, state: State, values: "frozenset[Value] | tuple[Value | None, ...]", holder: str
-) -> State:
-    """Tuples handed to code that cannot be seen are held there; fields handed over are released."""
-    for value in values:
-        if isinstance(value, Field):
-            release(context, trail, value.name)
-        elif isinstance(value, SelfRef):
-            release(context, trail, EVERYTHING)
-        for token in tokens_in(value):
-            state = _hand_over(context, trail, state, token, holder)
-    return state
-
-
-def _hand_over(context: Context, trail: Trail, state: State, token: Token, holder: str) -> State:
-    if token.kind is TokenKind.STORED:
-        release(context, trail, token.field)
-        return state
-    holding = context.holding(state, token)
-    if holding.stage is Stage.OWED:
-        return state.hold(token, Holding(Stage.HELD, holding.tick, holder))
-    return state
 
 
 def run_later(

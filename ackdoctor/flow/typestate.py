@@ -11,9 +11,9 @@ import builtins
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ackdoctor.flow.calls import escape, store
 from ackdoctor.flow.context import Context, tested_names
 from ackdoctor.flow.evaluate import branch, evaluate, stored
+from ackdoctor.flow.holding import escape, forget, store
 from ackdoctor.flow.lattice import (
     Batch,
     BoundMethod,
@@ -30,7 +30,6 @@ from ackdoctor.flow.lattice import (
     TokenRef,
     Value,
     Zipped,
-    mentions,
     tokens_in,
     worse,
 )
@@ -149,7 +148,7 @@ def assign(context: Context, trail: Trail, state: State, target: Expr | None, va
         case Attr(obj=obj, name=name):
             return _assign_attribute(context, trail, state, target, obj, name, value)
         case Item(obj=obj, key=key):
-            return _assign_item(context, trail, _forget(state, target), obj, key, value)
+            return _assign_item(context, trail, forget(state, target), obj, key, value)
         case Star(value=inner):
             return assign(context, trail, state, inner, None)
         case Global(id=name) if value is not None:
@@ -176,7 +175,7 @@ def _copies(op: Bind | Unpack, value: TokenRef) -> bool:
 def _assign_attribute(
     context: Context, trail: Trail, state: State, target: Attr, obj: Expr, name: str, value: Value | None
 ) -> State:
-    state = _forget(state, target)
+    state = forget(state, target)
     match evaluate(context, trail.function, state, obj):
         case SelfRef():
             if value is not None and any(tokens_in(value)):
@@ -213,12 +212,6 @@ def _assign_item(
             return escape(context, trail, state, (value,), "a container")
 
 
-def _forget(state: State, target: Expr) -> State:
-    if not any(mentions(fact, target) for fact in state.facts):
-        return state
-    return state.but(facts={fact: truth for fact, truth in state.facts.items() if not mentions(fact, target)})
-
-
 def _unpack(context: Context, trail: Trail, targets: tuple[Expr | None, ...], value: Expr) -> State:
     function, state = trail.function, trail.state
     plain = not any(isinstance(target, Star) for target in targets)
@@ -249,7 +242,7 @@ def _parts(whole: Value | None, count: int) -> list[Value | None]:
 
 
 def _update(context: Context, trail: Trail, target: Expr, value: Value | None) -> State:
-    state = _forget(trail.state, target)
+    state = forget(trail.state, target)
     if value is None or not any(tokens_in(value)):
         return state.bind(target.id, state.env.get(target.id)) if isinstance(target, Name) else state
     match evaluate(context, trail.function, state, target):

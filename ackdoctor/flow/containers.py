@@ -1,0 +1,114 @@
+"""Method calls on containers: local ones, fields, and what lies in fields."""
+
+from dataclasses import dataclass
+
+from ackdoctor.flow.context import Context
+from ackdoctor.flow.evaluate import evaluate, stored
+from ackdoctor.flow.holding import escape, forget, release, store
+from ackdoctor.flow.known import (
+    CONTAINER_QUIET,
+    CONTAINER_READS,
+    CONTAINER_STORES,
+    CONTAINER_VIEWS,
+    LOGGING,
+    NO_RAISE,
+)
+from ackdoctor.flow.lattice import (
+    Batch,
+    BoundMethod,
+    Coll,
+    Field,
+    FunctionRef,
+    Partial,
+    State,
+    TickTest,
+    TokenKind,
+    TokenRef,
+    Value,
+    tokens_in,
+)
+from ackdoctor.flow.trail import Trail
+from ackdoctor.model.cfg import Attr, Call, Expr, Name
+
+__all__ = ["Done", "arguments", "method_call"]
+
+_CALLABLE = (BoundMethod, FunctionRef, Partial)
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Done:
+    """The call needs no look inside: the state after it, its value, and whether it may raise."""
+
+    state: State
+    value: Value | None
+    may_raise: bool
+
+
+def arguments(context: Context, trail: Trail, call: Call) -> tuple[Value | None, ...]:
+    """The values of a call's arguments, in the order they are written."""
+    return tuple(evaluate(context, trail.function, trail.state, arg.value) for arg in call.args)
+
+
+def method_call(context: Context, trail: Trail, call: Call, receiver: Value | None, func: Attr) -> Done | None:
+    """A method call on something that is not the component."""
+    state, name = trail.state, func.name
+    match receiver:
+        case Field(name=field):
+            return _field_method(context, trail, call, field, name)
+        case TokenRef(token=token, part="") if token.kind is TokenKind.STORED:
+            return _field_method(context, trail, call, token.field, name, inner=True)
+        case TokenRef(token=token, part="") if "tick" in name.lower():
+            return Done(state, TickTest(token), may_raise=False)
+        case Coll(items=items) if name in CONTAINER_STORES:
+            return Done(_add_to_local(context, trail, call, func.obj, items), None, may_raise=False)
+        case Coll() if name in CONTAINER_VIEWS:
+            return Done(state, receiver, may_raise=False)
+        case Coll(items=items) if name in CONTAINER_READS:
+            value = next(iter(items)) if len(items) == 1 else None
+            return Done(state, value, may_raise=name not in NO_RAISE)
+        case Batch() if name in ("copy",):
+            return Done(state, receiver, may_raise=False)
+        case _:
+            return None
+
+
+def _add_to_local(
+    context: Context, trail: Trail, call: Call, obj: Expr, items: frozenset[Value]
+) -> State:
+    added = frozenset(v for v in arguments(context, trail, call) if v is not None and any(tokens_in(v)))
+    if not added:
+        return trail.state
+    if isinstance(obj, Name):
+        return trail.state.bind(obj.id, Coll(items | added))
+    return escape(context, trail, trail.state, added, "a container")
+
+
+def _field_method(
+    context: Context, trail: Trail, call: Call, field: str, name: str, *, inner: bool = False
+) -> Done | None:
+    values = arguments(context, trail, call)
+    carried = [value for value in values if value is not None and any(tokens_in(value))]
+    state = _changed(trail.state, call.func)
+    if name in CONTAINER_STORES and carried and not any(isinstance(v, _CALLABLE) for v in values):
+        for value in carried:
+            state = store(context, trail, state, field, value, how=name, key=None)
+        value = stored(field) if name == "setdefault" else None
+        return Done(state, value, may_raise=name not in NO_RAISE)
+    if name in CONTAINER_READS:
+        read = stored(field, f".{name}" if inner else "")
+        tokens = {token: held for token, held in state.tokens.items() if token != read.token}
+        return Done(state.but(tokens=tokens), read, may_raise=name not in NO_RAISE)
+    if name in CONTAINER_VIEWS:
+        return Done(state, stored(field, ".view") if inner else Field(field), may_raise=False)
+    if name in CONTAINER_QUIET:
+        return Done(state, None, may_raise=name not in NO_RAISE)
+    if carried or name in NO_RAISE or name in LOGGING:
+        return None
+    if field in context.held:
+        release(context, trail, field)
+    return None
+
+
+def _changed(state: State, func: Expr) -> State:
+    """A method may change its receiver."""
+    return forget(state, func.obj) if isinstance(func, Attr) else state
