@@ -1,0 +1,42 @@
+"""A bolt around a few lines of handler, and what is found in it."""
+
+from textwrap import dedent, indent
+
+from ackdoctor.checks import diagnose
+from ackdoctor.dialects import load
+from ackdoctor.flow.program import Program
+from ackdoctor.frontends.python import lower_source
+from ackdoctor.model.finding import Finding, Unreadable
+
+__all__ = ["HANDLER_LINE", "codes", "findings", "in_bolt"]
+
+HANDLER_LINE = 8  # where the first line of `body` stands in `in_bolt(body)`
+
+_HEAD = """\
+from streamparse import Bolt
+from elsewhere import ready, work
+
+
+class Made(Bolt):
+    {switches}
+
+"""
+
+
+def in_bolt(body: str, *, switches: str = "auto_ack = auto_fail = False") -> str:
+    """A streamparse bolt with these methods; they begin on `HANDLER_LINE`."""
+    return _HEAD.format(switches=switches) + indent(dedent(body).strip("\n"), "    ") + "\n"
+
+
+def findings(source: str) -> list[Finding]:
+    """Everything found in one source, by line and code."""
+    unit = lower_source(path="bolt.py", module="bolt", is_package=False, data=source.encode())
+    assert not isinstance(unit, Unreadable), unit
+    program = Program([unit], load({}))
+    found = [finding for component in program.components for finding in diagnose(program, component)]
+    return sorted(found, key=lambda finding: (finding.site.span.line, finding.code))
+
+
+def codes(source: str) -> list[tuple[int, str]]:
+    """Line and code of everything found in one source."""
+    return list(dict.fromkeys((finding.site.span.line, finding.code) for finding in findings(source)))

@@ -1,0 +1,69 @@
+"""Where a second completion is told, and under which code."""
+
+from tests.checks.sources import codes, findings, in_bolt
+
+
+def test_a_helper_called_twice_is_no_loop():
+    source = in_bolt(
+        """
+        def finish(self, tup):
+            self.ack(tup)
+
+        def process(self, tup):
+            self.finish(tup)
+            if ready():
+                self.finish(tup)
+        """
+    )
+
+    assert codes(source) == [(14, "ACK103")]
+
+
+def test_a_helper_called_in_a_loop_is_one():
+    source = in_bolt(
+        """
+        def finish(self, tup):
+            self.ack(tup)
+
+        def process(self, tup):
+            for word in tup.values[0]:
+                self.finish(tup)
+            else:
+                work(word)
+        """
+    )
+
+    assert (13, "ACK104") in codes(source)
+    assert "ACK103" not in [code for _, code in codes(source)]
+
+
+def test_an_emit_that_may_raise_does_not_hide_another_call_that_may():
+    source = in_bolt(
+        """
+        def process(self, tup):
+            self.ack(tup)
+            self.emit([1], anchors=[])
+            work(1)
+        """,
+        switches="auto_ack = False",
+    )
+
+    assert codes(source) == [(11, "ACK106")]
+
+
+def test_a_second_completion_is_told_once_whatever_was_done_in_between():
+    source = in_bolt(
+        """
+        def process(self, tup):
+            self.ack(tup)
+            if ready():
+                work(1)
+            else:
+                work(2)
+            self.ack(tup)
+        """
+    )
+
+    told = [finding for finding in findings(source) if finding.code == "ACK103"]
+
+    assert [finding.site.span.line for finding in told] == [14]
