@@ -1,0 +1,112 @@
+"""What a path remembers about conditions, so that it does not go where no run goes."""
+
+import pytest
+
+from tests.checks.sources import codes, in_bolt
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ('kind == "a"', 'kind in ("a", "b")'),
+        ('kind in ("a", "b")', 'kind != "c"'),
+        ('kind not in ("a", "b")', 'kind != "a"'),
+        ("seen is None", "not seen"),
+        ("not seen", "not seen"),
+        ("seen", "seen is not None"),
+    ],
+)
+def test_one_condition_decides_another(first, then):
+    source = in_bolt(
+        f"""
+        def process(self, tup):
+            kind, seen = tup.values
+            if {first}:
+                work(kind)
+            else:
+                self.ack(tup)
+                return
+            if {then}:
+                self.ack(tup)
+        """
+    )
+
+    assert codes(source) == []
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ('kind == "a"', 'kind in ("b", "c")'),
+        ('kind in ("a", "b")', 'kind == "a"'),
+        ('kind not in ("a", "b")', 'kind == "c"'),
+        ("seen is not None", "seen"),
+        ("not seen", "seen is None"),
+    ],
+)
+def test_one_condition_leaves_another_open(first, then):
+    source = in_bolt(
+        f"""
+        def process(self, tup):
+            kind, seen = tup.values
+            if {first}:
+                work(kind)
+            else:
+                self.ack(tup)
+                return
+            if {then}:
+                self.ack(tup)
+        """
+    )
+
+    assert codes(source) == [(15, "ACK101")]
+
+
+def test_a_helper_that_falls_off_its_end_has_returned_none():
+    source = in_bolt(
+        """
+        def rejected(self, tup):
+            if not tup.values[0]:
+                self.fail(tup)
+                return True
+
+        def process(self, tup):
+            if self.rejected(tup):
+                return
+            self.ack(tup)
+        """
+    )
+
+    assert codes(source) == []
+
+
+def test_a_generator_has_not_returned_none():
+    source = in_bolt(
+        """
+        def parts(self, tup):
+            yield 1
+
+        def process(self, tup):
+            if self.parts(tup):
+                return
+            self.ack(tup)
+        """
+    )
+
+    assert (13, "ACK101") in codes(source)
+
+
+def test_a_flag_keeps_its_value_under_another_name():
+    source = in_bolt(
+        """
+        def finish(self, tup, ok=False):
+            good = ok
+            if good:
+                self.ack(tup)
+
+        def process(self, tup):
+            self.finish(tup, True)
+        """
+    )
+
+    assert codes(source) == []
