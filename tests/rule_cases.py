@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 
+import pytest
+
 from ackdoctor.checks import diagnose
 from ackdoctor.dialects import known, load
 from ackdoctor.flow.program import Program
@@ -45,8 +47,7 @@ def findings_of(case: Case) -> list[Finding]:
         module = ".".join(path.parts[:-1] if is_package else (*path.parts[:-1], path.stem))
         unit = lower_source(path=file.name, module=module, is_package=is_package, data=file.text.encode())
         if isinstance(unit, Unreadable):
-            message = f"{unit.path}:{unit.line}:{unit.column}: {unit.reason}"
-            raise ValueError(message)
+            pytest.fail(f"{unit.path}:{unit.line}:{unit.column}: {unit.reason}")
         units.append(unit)
     program = Program(units, load(_versions(case.dialect)))
     findings: dict[tuple[str, object], Finding] = {}

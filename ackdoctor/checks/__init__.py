@@ -22,7 +22,9 @@ __all__ = ["diagnose", "load"]
 def load() -> Mapping[str, ModuleType]:
     """Every check module by its rule code, in order."""
     names = sorted(module.name for module in iter_modules(__path__) if module.name.startswith("ack"))
-    return MappingProxyType({name.split("_")[0].upper(): import_module(f"{__name__}.{name}") for name in names})
+    return MappingProxyType(
+        {name.split("_")[0].upper(): import_module(f"{__name__}.{name}") for name in names}
+    )
 
 
 def diagnose(program: Program, component: Component) -> Iterator[Finding]:

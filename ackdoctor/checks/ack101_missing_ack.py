@@ -28,7 +28,7 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
         if not missing or flow.function.docstring_only:
             continue
         token = missing[0].token
-        assert token is not None  # noqa: S101  # filtered above
+        assert token is not None  # filtered above
         if _never(flow, token):
             first = missing[0]
             yield diagnosis.finding(
@@ -72,7 +72,9 @@ def _never(flow: Flow, token: Token) -> bool:
                 return False
             case Stored(token=kept) if kept == token:
                 return False
-            case Ended(breach=None, raised=None, state=state) if token in state.tokens and not _ended_as_tick(state, token):
+            case Ended(breach=None, raised=None, state=state) if token in state.tokens and not _ended_as_tick(
+                state, token
+            ):
                 return False
             case _:
                 pass

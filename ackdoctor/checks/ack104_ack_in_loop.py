@@ -21,7 +21,9 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
         second = repeat.second
         site = breach_site(second.trail, repeat.token)
         yield diagnosis.finding(
-            at=(second.function, second.step.span) if site is second.trail else (site.function, site.step.span),
+            at=(second.function, second.step.span)
+            if site is second.trail
+            else (site.function, site.step.span),
             message=f"`{repeat.token.name}` is completed once in every round of the loop",
             misuse=Misuse.TWICE,
             trail=second.trail,

@@ -27,13 +27,18 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
     for repeat in repeats(diagnosis):
         if repeat.second.op is Op.AUTO_FAIL:
             yield from _auto_failed(diagnosis, repeat, told)
-        elif not repeat.automatic and not repeat.same_site and repeat.second.breach in _MIXED and not diagnosis.component.auto_ack:
+        elif (
+            not repeat.automatic
+            and not repeat.same_site
+            and repeat.second.breach in _MIXED
+            and not diagnosis.component.auto_ack
+        ):
             yield _by_hand(diagnosis, repeat)
 
 
 def _by_hand(diagnosis: Diagnosis, repeat: Repeat) -> Finding:
     second, token = repeat.second, repeat.token
-    assert second.breach is not None  # noqa: S101  # the caller looked
+    assert second.breach is not None  # the caller looked
     first, then = _MIXED[second.breach]
     site = breach_site(second.trail, token)
     return diagnosis.finding(
@@ -105,6 +110,8 @@ def _leaves_at(end: Trail) -> Trail | None:
     for visit, after, _ in stations(end):
         if after is not None and after.via is EdgeKind.RAISE and after.inner is None:
             found = visit
-        elif after is None and visit.via is EdgeKind.RAISE and visit.before is not None and visit.inner is None:
+        elif (
+            after is None and visit.via is EdgeKind.RAISE and visit.before is not None and visit.inner is None
+        ):
             found = visit.before
     return found

@@ -86,8 +86,8 @@ def _about_tuple(flow: Flow, visit: Trail, call: Call) -> bool:
 
 
 def _too_early(diagnosis: Diagnosis, flow: Flow, done: Completed, started: Step) -> Finding:
-    assert done.token is not None  # noqa: S101  # the caller looked
-    assert isinstance(started.op, Call)  # noqa: S101
+    assert done.token is not None  # the caller looked
+    assert isinstance(started.op, Call)
     work = callee(started.op.func)
     return diagnosis.finding(
         at=(done.function, done.step.span),
@@ -112,7 +112,9 @@ def _in_finally(diagnosis: Diagnosis, ended: Ended) -> Trail | None:
     token: Token | None = ended.token
     if token is None:
         return None
-    acked = [visit for visit in completions(ended.trail, token) if ended.state.tokens[token].stage.value == "acked"]
+    acked = [
+        visit for visit in completions(ended.trail, token) if ended.state.tokens[token].stage.value == "acked"
+    ]
     last = acked[-1] if acked else None
     return last if last is not None and last.step.way is Way.RAISE else None
 

@@ -50,7 +50,11 @@ def _completed_twice(diagnosis: Diagnosis) -> Iterator[Finding]:
 
 def _twice(diagnosis: Diagnosis, function: Function, done: Completed, flow: Flow) -> Finding:
     verb = _BY_HAND[done.op]
-    who = "nobody completes ticks" if diagnosis.discipline.tick is TickDuty.FORBIDDEN else "the framework acks it"
+    who = (
+        "nobody completes ticks"
+        if diagnosis.discipline.tick is TickDuty.FORBIDDEN
+        else "the framework acks it"
+    )
     return diagnosis.finding(
         at=(function, done.step.span),
         message=f"the tick is {verb} by hand, and {who}",
@@ -66,9 +70,10 @@ def _twice(diagnosis: Diagnosis, function: Function, done: Completed, flow: Flow
 def _in_owned_method(diagnosis: Diagnosis) -> Iterator[Finding]:
     """An override of the framework's own tick method that acks what the framework has acked already."""
     method = diagnosis.component.method("process_tick")
-    if method is None or len(method.params) < 2 or not _calls_super(method):
+    given = method.params[1:] if method is not None else ()
+    if method is None or not given or not _calls_super(method):
         return
-    tick = Name(method.params[1].name)
+    tick = Name(given[0].name)
     for step in method.cfg.steps:
         if isinstance(step.op, Call) and step.op.args and step.op.args[0].value == tick:
             verb = diagnosis.verb(method, step.op)
@@ -92,10 +97,12 @@ def _forgotten(diagnosis: Diagnosis, flow: Flow) -> Iterator[Finding]:
     if not left or flow.function.docstring_only:
         return
     token = left[0].token
-    assert token is not None  # noqa: S101  # _is_tick looked
+    assert token is not None  # _is_tick looked
     done = [s for s in flow.sightings if isinstance(s, Completed) and s.token == token and s.op in _BY_HAND]
     finished = [
-        s for s in flow.sightings if isinstance(s, Ended) and s.breach is None and s.raised is None and _is_tick(s)
+        s
+        for s in flow.sightings
+        if isinstance(s, Ended) and s.breach is None and s.raised is None and _is_tick(s)
     ]
     if flow.entry.kind is EntryKind.DATA and not any(s for s in flow.sightings if isinstance(s, Completed)):
         return  # nothing is completed at all: missing-ack says so
@@ -229,11 +236,14 @@ def _taken_for_data(diagnosis: Diagnosis) -> Iterator[Finding]:
 def _asks(flow: Flow) -> bool:
     """Whether some path has found out that the tuple is a tick."""
     for sighting in flow.sightings:
-        if isinstance(sighting, Ended) and sighting.token in sighting.state.tokens:
-            if sighting.state.tokens[sighting.token].tick is not Tick.MAYBE:
-                return True
+        if not isinstance(sighting, Ended) or sighting.token is None:
+            continue
+        holding = sighting.state.tokens.get(sighting.token)
+        if holding is not None and holding.tick is not Tick.MAYBE:
+            return True
     return any(
-        isinstance(step.op, Test) and "tick" in repr(step.op.condition).lower() for step in flow.function.cfg.steps
+        isinstance(step.op, Test) and "tick" in repr(step.op.condition).lower()
+        for step in flow.function.cfg.steps
     )
 
 

@@ -96,9 +96,9 @@ def _emptied(diagnosis: Diagnosis) -> frozenset[str]:
                 case Bind(target=Attr() as target, value=Build(items=())):
                     found.add(diagnosis.field(function, target) or "")
                 case Unpack(targets=targets, value=Build(items=items)):
-                    for target, item in zip(targets, items, strict=False):
-                        if isinstance(target, Attr) and isinstance(item, Build) and not item.items:
-                            found.add(diagnosis.field(function, target) or "")
+                    for place, item in zip(targets, items, strict=False):
+                        if isinstance(place, Attr) and isinstance(item, Build) and not item.items:
+                            found.add(diagnosis.field(function, place) or "")
                 case Drop(target=Item(obj=obj)):
                     found.add(diagnosis.field(function, obj) or "")
                 case Call(func=Attr(obj=obj, name=name)) if name in _EMPTIES:
@@ -129,7 +129,10 @@ def _given(diagnosis: Diagnosis, function: Function, field: str) -> bool:
     return any(
         isinstance(step.op, Call)
         and diagnosis.own_method(function, step.op.func) is not None
-        and any(mentions_any(arg.value, rows) or _is(diagnosis, function, arg.value, field) for arg in step.op.args)
+        and any(
+            mentions_any(arg.value, rows) or _is(diagnosis, function, arg.value, field)
+            for arg in step.op.args
+        )
         for step in function.cfg.steps
     )
 

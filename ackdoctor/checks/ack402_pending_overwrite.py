@@ -14,7 +14,9 @@ from ackdoctor.model.finding import Finding, Severity
 __all__ = ["check"]
 
 _LOOKS = frozenset({"get", "pop", "setdefault", "has_key", "__contains__", "keys"})
-_UNIQUE = frozenset({"uuid1", "uuid4", "next", "token_hex", "getrandbits", "random", "monotonic", "time", "count"})
+_UNIQUE = frozenset(
+    {"uuid1", "uuid4", "next", "token_hex", "getrandbits", "random", "monotonic", "time", "count"}
+)
 
 
 def check(diagnosis: Diagnosis) -> Iterator[Finding]:
@@ -45,7 +47,7 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
 
 def _from_data(diagnosis: Diagnosis, stored: Stored) -> bool:
     """Whether the key can repeat: it comes out of the data, and is no id, counter or random number."""
-    assert stored.key is not None  # noqa: S101  # the caller looked
+    assert stored.key is not None  # the caller looked
     visit, made = _made(stored.trail, stored.key)
     function = visit.function
     while isinstance(made, (Attr, Item)) and isinstance(made.obj, Name) and made.obj.id.startswith("%"):

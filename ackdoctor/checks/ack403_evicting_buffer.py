@@ -15,7 +15,8 @@ from ackdoctor.model.finding import Finding, Severity
 __all__ = ["check"]
 
 _CACHES = frozenset(
-    f"cachetools.{name}" for name in "Cache FIFOCache LFUCache LRUCache MRUCache RRCache TTLCache TLRUCache".split()
+    f"cachetools.{name}"
+    for name in "Cache FIFOCache LFUCache LRUCache MRUCache RRCache TTLCache TLRUCache".split()
 )
 _DEQUES = frozenset({"collections.deque", "deque"})
 
@@ -97,7 +98,9 @@ def _trimmed(diagnosis: Diagnosis, field: str) -> bool:
         for step in function.cfg.steps:
             match step.op:
                 case Call(func=Attr(obj=obj, name="popitem"), result=result):
-                    if diagnosis.field(function, obj) == field and not _completed(diagnosis, function, result):
+                    if diagnosis.field(function, obj) == field and not _completed(
+                        diagnosis, function, result
+                    ):
                         return True
                 case _:
                     pass

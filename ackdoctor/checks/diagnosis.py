@@ -46,9 +46,7 @@ class Diagnosis:
     @classmethod
     def of(cls, program: Program, component: Component) -> "Diagnosis":
         """The diagnosis of a component; a handler that an heir inherits is left to the heir's own diagnosis."""
-        flows = tuple(
-            flow for flow in solve_component(program, component) if not _inherited(component, flow)
-        )
+        flows = tuple(flow for flow in solve_component(program, component) if not _inherited(component, flow))
         return cls(program, component, flows)
 
     def under(self, code: str, name: str) -> "Diagnosis":
@@ -201,7 +199,9 @@ class Diagnosis:
             assumed = limited or (trail is not None and implicit_raise(trail))
             confidence = Confidence.MAY if assumed else Confidence.MUST
         if severity is None:
-            severity = max(self.severity(misuse), Severity.WARNING) if misuse is not None else Severity.WARNING
+            severity = (
+                max(self.severity(misuse), Severity.WARNING) if misuse is not None else Severity.WARNING
+            )
         price = self.price(misuse) if misuse is not None else ""
         return Finding(
             code=self.code,
@@ -232,7 +232,4 @@ def _contains(outer: Function, inner: Function) -> bool:
 def _inherited(component: Component, flow: Flow) -> bool:
     """Whether some heir runs this very handler: its switches may differ, and its own diagnosis will tell."""
     name = flow.function.name
-    for heir in component.heirs:
-        if name not in heir.methods:
-            return True
-    return False
+    return any(name not in heir.methods for heir in component.heirs)

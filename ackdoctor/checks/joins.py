@@ -73,7 +73,9 @@ def _creation(diagnosis: Diagnosis, handler: Function, field: str, derived: froz
             case Call(func=Attr(obj=obj, name="setdefault"), args=(key, *_)) if obj == holder:
                 if mentions_any(key.value, derived):
                     by_rank.setdefault(1, step)
-            case Call(func=Attr(obj=Item(obj=obj, key=key), name="append" | "add" | "extend")) if obj == holder:
+            case Call(func=Attr(obj=Item(obj=obj, key=key), name="append" | "add" | "extend")) if (
+                obj == holder
+            ):
                 if mentions_any(key, derived):
                     by_rank.setdefault(2, step)
             case _:
@@ -86,7 +88,9 @@ def _leaves_otherwise(diagnosis: Diagnosis, handler: Function, field: str) -> bo
     for function in diagnosis.functions():
         for step in function.cfg.steps:
             match step.op:
-                case Drop(target=target) if function is not handler and _is(diagnosis, function, target, field):
+                case Drop(target=target) if function is not handler and _is(
+                    diagnosis, function, target, field
+                ):
                     return True
                 case Bind(target=Attr() as target) if function.name not in _START:
                     if _is(diagnosis, function, target, field):
@@ -96,16 +100,20 @@ def _leaves_otherwise(diagnosis: Diagnosis, handler: Function, field: str) -> bo
                         return True
                 case _:
                     pass
-            if isinstance(step.op, Call) and not isinstance(step.op.func, Attr):
-                if any(_is(diagnosis, function, arg.value, field, whole=True) for arg in step.op.args):
-                    return True
+            if isinstance(step.op, Call) and _gives_away(diagnosis, function, step.op, field):
+                return True
     return False
 
 
-def _is(diagnosis: Diagnosis, function: Function, expr: Expr, field: str, *, whole: bool = False) -> bool:
-    if whole:
-        own = diagnosis.own_name(function)
-        return own is not None and expr == Attr(own, field)
+def _gives_away(diagnosis: Diagnosis, function: Function, call: Call, field: str) -> bool:
+    """Whether a plain function gets the whole field."""
+    own = diagnosis.own_name(function)
+    if own is None or isinstance(call.func, Attr):
+        return False
+    return any(arg.value == Attr(own, field) for arg in call.args)
+
+
+def _is(diagnosis: Diagnosis, function: Function, expr: Expr, field: str) -> bool:
     return isinstance(expr, (Attr, Item)) and diagnosis.field(function, expr) == field
 
 
@@ -114,7 +122,9 @@ def _when_complete(diagnosis: Diagnosis, handler: Function, field: str, deletion
     steps = handler.cfg.steps
     entries = _entry_names(diagnosis, handler, field)
     for index, step in enumerate(steps):
-        if not isinstance(step.op, Test) or not _about_entry(diagnosis, handler, step.op.condition, field, entries):
+        if not isinstance(step.op, Test) or not _about_entry(
+            diagnosis, handler, step.op.condition, field, entries
+        ):
             continue
         for kind in (EdgeKind.TRUE, EdgeKind.FALSE):
             if deletion not in reachable(handler, [ENTRY], frozenset({(index, kind)})):
@@ -145,5 +155,6 @@ def _about_entry(
     if entries and mentions_any(condition, entries):
         return True
     return any(
-        isinstance(part, Item) and asks_about(diagnosis, handler, part, field) for part in subexpressions(condition)
+        isinstance(part, Item) and asks_about(diagnosis, handler, part, field)
+        for part in subexpressions(condition)
     )

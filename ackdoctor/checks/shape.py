@@ -9,7 +9,9 @@ from ackdoctor.model.component import Function
 __all__ = ["derived_names", "handler_only", "mentions_any", "raising_into", "reachable"]
 
 
-def reachable(function: Function, starts: Iterable[int], closed: frozenset[tuple[int, EdgeKind]] = frozenset()) -> set[int]:
+def reachable(
+    function: Function, starts: Iterable[int], closed: frozenset[tuple[int, EdgeKind]] = frozenset()
+) -> set[int]:
     """The steps that can be reached without taking a closed edge."""
     seen = set(starts)
     stack = list(seen)

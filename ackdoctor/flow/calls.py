@@ -50,7 +50,9 @@ def resolve_call(context: Context, trail: Trail, call: Call) -> Done | Enter:
     function, state = trail.function, trail.state
     target = evaluate(context, function, state, call.func)
     if isinstance(target, Partial):
-        return _apply(context, trail, call, target.target, tuple(target.args) + arguments(context, trail, call))
+        return _apply(
+            context, trail, call, target.target, tuple(target.args) + arguments(context, trail, call)
+        )
     if isinstance(call.func, Attr) and not isinstance(target, (BoundMethod, FunctionRef, External)):
         receiver = evaluate(context, function, state, call.func.obj)
         done = method_call(context, trail, call, receiver, call.func)
@@ -59,10 +61,12 @@ def resolve_call(context: Context, trail: Trail, call: Call) -> Done | Enter:
     return _apply(context, trail, call, target, None)
 
 
-def apply_value(context: Context, trail: Trail, call: Call, target: Value, given: tuple[Value | None, ...]) -> Done | Enter:
+def apply_value(
+    context: Context, trail: Trail, call: Call, target: Value, given: tuple[Value | None, ...]
+) -> Done | Enter:
     """What calling a value with these arguments does."""
     if isinstance(target, Partial):
-        return apply_value(context, trail, call, target.target, target.args + given) if target.target else Done(trail.state, None, may_raise=True)
+        return apply_value(context, trail, call, target.target, target.args + given)
     return _apply(context, trail, call, target, given)
 
 
@@ -77,7 +81,9 @@ def _apply(
                 return _enter(context, trail, call, method, SelfRef(), given)
             if method is None and verb is not None:
                 return _verb(context, trail, call, verb, given)
-        case FunctionRef(function=function, captured=captured, bare=bare) if bare or _readable(context, function):
+        case FunctionRef(function=function, captured=captured, bare=bare) if bare or _readable(
+            context, function
+        ):
             return _enter(context, trail, call, function, None, given, captured)
         case External():
             verb = external_verb(context.verbs(), target.names)
@@ -215,9 +221,7 @@ def _outermost(context: Context, trail: Trail) -> Function:
     return trail.function
 
 
-def _unknown(
-    context: Context, trail: Trail, call: Call, given: tuple[Value | None, ...] | None
-) -> Done:
+def _unknown(context: Context, trail: Trail, call: Call, given: tuple[Value | None, ...] | None) -> Done:
     name = _callee(call.func)
     if name in LOGGING or name in HARMLESS:
         return Done(trail.state, None, may_raise=name not in LOGGING and name not in NO_RAISE)
@@ -226,7 +230,7 @@ def _unknown(
         return Done(trail.state, TickTest(values[0].token), may_raise=False)
     state = forget(trail.state, call.func.obj) if isinstance(call.func, Attr) else trail.state
     state = escape(context, trail, state, values, name)
-    run_later(context, trail, state, call, values, name)
+    run_later(context, trail, state, values, name)
     carried = frozenset(value for value in values if value is not None and any(tokens_in(value)))
     result = Coll(carried) if carried and name[:1].isupper() else None
     return Done(state, result, may_raise=name not in NO_RAISE)
@@ -244,13 +248,14 @@ def run_later(
     context: Context,
     trail: Trail,
     state: State,
-    call: Call,
     values: tuple[Value | None, ...],
     runner: str,
 ) -> None:
     """Callables among the arguments are looked at as code that runs later."""
     for target in _callables(values):
-        deferral = Deferral(runner, trail.function, trail.step, runner in THREADS, runner in THREADS or runner in LATER)
+        deferral = Deferral(
+            runner, trail.function, trail.step, runner in THREADS, runner in THREADS or runner in LATER
+        )
         args = tuple(
             item
             for value in values
@@ -259,7 +264,9 @@ def run_later(
             if item is not None
         )
         context.see(
-            Handed(function=trail.function, step=trail.step, trail=trail, deferral=deferral), repr(target), runner
+            Handed(function=trail.function, step=trail.step, trail=trail, deferral=deferral),
+            repr(target),
+            runner,
         )
         emits_later = context.component.role.kind is Kind.SPOUT  # a callback needs no tuple to emit one
         if emits_later or runner in THREADS or runner in LATER or any(map(_carries, (target, *args))):

@@ -88,7 +88,9 @@ class _Work:
     ) -> Flow:
         subject = _subject(entry, method)
         if entry is not None and (method.is_async or method.is_generator):
-            return Flow(entry=entry, function=method, sightings=(), limited=False, wrapped=bool(method.decorators))
+            return Flow(
+                entry=entry, function=method, sightings=(), limited=False, wrapped=bool(method.decorators)
+            )
         context = Context(
             program=self.program,
             component=self.component,
@@ -137,7 +139,9 @@ class _Work:
         made = [value for value in values if isinstance(value, FunctionRef)]
         return made[0] if len(made) == len(values) == 1 else None
 
-    def _received(self, context: Context, entry: Entry | None, target: FunctionRef, subject: Token | None) -> State:
+    def _received(
+        self, context: Context, entry: Entry | None, target: FunctionRef, subject: Token | None
+    ) -> State:
         function = target.function
         env: dict[str, Value] = dict(target.captured)
         tokens: dict[Token, Holding] = {}
@@ -187,7 +191,7 @@ class _Work:
         breach = None
         if subject is not None and entry is not None:
             holding = context.holding(state, subject)
-            op = self._last_op(entry, holding, raised=leaving.raised)
+            op = self._last_op(holding, raised=leaving.raised)
             if op in (Op.AUTO_ACK, Op.AUTO_FAIL):
                 state = complete(context, trail, state, op, subject)
             elif op is Op.END:
@@ -204,7 +208,7 @@ class _Work:
         )
         context.see(ended, leaving.raised, id(trail))
 
-    def _last_op(self, entry: Entry, holding: Holding, *, raised: bool) -> Op | None:
+    def _last_op(self, holding: Holding, *, raised: bool) -> Op | None:
         """What the framework does to the tuple when its handler has ended."""
         component = self.component
         if raised:

@@ -49,7 +49,9 @@ def arguments(context: Context, trail: Trail, call: Call) -> tuple[Value | None,
     return tuple(evaluate(context, trail.function, trail.state, arg.value) for arg in call.args)
 
 
-def method_call(context: Context, trail: Trail, call: Call, receiver: Value | None, func: Attr) -> Done | None:
+def method_call(
+    context: Context, trail: Trail, call: Call, receiver: Value | None, func: Attr
+) -> Done | None:
     """A method call on something that is not the component."""
     state, name = trail.state, func.name
     match receiver:
@@ -66,15 +68,13 @@ def method_call(context: Context, trail: Trail, call: Call, receiver: Value | No
         case Coll(items=items) if name in CONTAINER_READS:
             value = next(iter(items)) if len(items) == 1 else None
             return Done(state, value, may_raise=name not in NO_RAISE)
-        case Batch() if name in ("copy",):
+        case Batch() if name == "copy":
             return Done(state, receiver, may_raise=False)
         case _:
             return None
 
 
-def _add_to_local(
-    context: Context, trail: Trail, call: Call, obj: Expr, items: frozenset[Value]
-) -> State:
+def _add_to_local(context: Context, trail: Trail, call: Call, obj: Expr, items: frozenset[Value]) -> State:
     added = frozenset(v for v in arguments(context, trail, call) if v is not None and any(tokens_in(v)))
     if not added:
         return trail.state
@@ -92,8 +92,8 @@ def _field_method(
     if name in CONTAINER_STORES and carried and not any(isinstance(v, _CALLABLE) for v in values):
         for value in carried:
             state = store(context, trail, state, field, value, how=name, key=None)
-        value = stored(field) if name == "setdefault" else None
-        return Done(state, value, may_raise=name not in NO_RAISE)
+        element = stored(field) if name == "setdefault" else None
+        return Done(state, element, may_raise=name not in NO_RAISE)
     if name in CONTAINER_READS:
         read = stored(field, f".{name}" if inner else "")
         tokens = {token: held for token, held in state.tokens.items() if token != read.token}

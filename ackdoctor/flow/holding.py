@@ -72,7 +72,11 @@ def release(context: Context, trail: Trail, field: str) -> None:
 
 
 def escape(
-    context: Context, trail: Trail, state: State, values: "frozenset[Value] | tuple[Value | None, ...]", holder: str
+    context: Context,
+    trail: Trail,
+    state: State,
+    values: "frozenset[Value] | tuple[Value | None, ...]",
+    holder: str,
 ) -> State:
     """Tuples handed to code that cannot be seen are held there; fields handed over are released."""
     for value in values:

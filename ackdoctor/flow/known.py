@@ -35,7 +35,9 @@ NO_RAISE = frozenset(
     "perf_counter utcnow now uuid4 count incr increment format super partial list dict set tuple".split()
 )
 
-VIEWS = frozenset("list tuple set frozenset sorted reversed iter enumerate zip filter deque chain islice dict".split())
+VIEWS = frozenset(
+    "list tuple set frozenset sorted reversed iter enumerate zip filter deque chain islice dict".split()
+)
 
 CONTAINER_STORES = frozenset(
     "append appendleft add insert put put_nowait push extend extendleft setdefault update enqueue offer".split()

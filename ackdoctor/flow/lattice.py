@@ -322,7 +322,8 @@ class State:
     def but(self, **changes: object) -> "State":
         """This state with some parts replaced."""
         parts: dict[str, object] = {
-            name: getattr(self, name) for name in ("env", "tokens", "fields", "facts", "loops", "caught", "raising")
+            name: getattr(self, name)
+            for name in ("env", "tokens", "fields", "facts", "loops", "caught", "raising")
         }
         parts.update(changes)
         return State(**parts)  # type: ignore[arg-type]  # the names are those of __init__

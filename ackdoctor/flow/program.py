@@ -153,8 +153,8 @@ class Program:
 
     def _module(self, origin: Unit, name: str) -> Unit | None:
         units = self._modules.get(name, [])
-        if len(units) < 2:
-            return units[0] if units else None
+        if not units:
+            return None
         return max(units, key=lambda unit: (_shared(origin.path, unit.path), -len(unit.path), unit.path))
 
     # ---- classes ----
@@ -180,10 +180,18 @@ class Program:
                 known = known or framework
             elif project is not None and project is not cls:
                 theirs = self.lineage(project)
-                order = [cls, *(c for c in order[1:] if c not in theirs.order), *(c for c in theirs.order if c is not cls)]
+                order = [
+                    cls,
+                    *(c for c in order[1:] if c not in theirs.order),
+                    *(c for c in theirs.order if c is not cls),
+                ]
                 if known is None:
                     first = theirs.ahead
-                    ahead = [cls, *(c for c in ahead[1:] if c not in first), *(c for c in first if c is not cls)]
+                    ahead = [
+                        cls,
+                        *(c for c in ahead[1:] if c not in first),
+                        *(c for c in first if c is not cls),
+                    ]
                 known = known or theirs.known
                 opaque = opaque or theirs.opaque
             elif not (isinstance(base, Global) and base.id == "object"):

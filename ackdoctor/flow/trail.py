@@ -55,7 +55,9 @@ def stations(end: Trail) -> tuple[Station, ...]:
         segments.append(_segment(outer))
     segments.reverse()
     return tuple(
-        station._replace(depth=station.depth + depth) for depth, segment in enumerate(segments) for station in segment
+        station._replace(depth=station.depth + depth)
+        for depth, segment in enumerate(segments)
+        for station in segment
     )
 
 

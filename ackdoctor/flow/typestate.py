@@ -113,7 +113,9 @@ def _after(context: Context, trail: Trail, step: Step) -> State:
         case Drop(target=Name(id=name)):
             return state.bind(name, None)
         case Return(value=value):
-            return state.bind("%return", _returned(context, trail, value) if value is not None else Const(None))
+            return state.bind(
+                "%return", _returned(context, trail, value) if value is not None else Const(None)
+            )
         case Yield(result=result, value=value):
             return _yielded(context, trail, result, value)
         case _:
@@ -236,7 +238,7 @@ def _parts(whole: Value | None, count: int) -> list[Value | None]:
         case Field(name=name):
             return [stored(name, f"#{index}") for index in range(count)]
         case Coll(items=items) if len(items) == 1:
-            return list(items) * count
+            return [next(iter(items))] * count
         case _:
             return [None] * count
 
@@ -265,7 +267,9 @@ def _tested(context: Context, trail: Trail, condition: Expr) -> Iterator[WayOn]:
     for truth, after in branch(context, trail.function, trail.state, condition):
         wanted = EdgeKind.TRUE if truth else EdgeKind.FALSE
         for kind, target in step.edges:
-            if kind is wanted or (kind in (EdgeKind.BACK, EdgeKind.NEXT) and wanted not in {e.kind for e in step.edges}):
+            if kind is wanted or (
+                kind in (EdgeKind.BACK, EdgeKind.NEXT) and wanted not in {e.kind for e in step.edges}
+            ):
                 yield WayOn(wanted, target, after)
     for kind, target in step.edges:
         if kind is EdgeKind.RAISE:

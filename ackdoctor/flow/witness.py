@@ -41,9 +41,7 @@ def witness(end: Trail, token: Token | None, last: str) -> PathWitness:
             after = None if final or (station.after is not None and station.after.inner) else station.after
             state = _stage(after.state if after is not None else station.visit.state, token)
             steps.append(
-                PathStep(
-                    site=_site(station.visit), note=note, state=state, depth=min(station.depth, 6)
-                )
+                PathStep(site=_site(station.visit), note=note, state=state, depth=min(station.depth, 6))
             )
     if len(steps) > LONGEST:
         half = LONGEST // 2
@@ -135,7 +133,11 @@ def _change(visit: Trail, after: Trail | None, token: Token | None) -> str:
     was, now = visit.state.tokens.get(token), after.state.tokens.get(token)
     if now is None or was == now or (was is not None and was.stage is now.stage):
         return ""
-    return f"held by {now.holder.replace(' self.', ' and self.')}" if now.stage.value == "held" else now.stage.value
+    return (
+        f"held by {now.holder.replace(' self.', ' and self.')}"
+        if now.stage.value == "held"
+        else now.stage.value
+    )
 
 
 # ---- questions a check asks of a path ----
@@ -186,7 +188,9 @@ def leaving_step(end: Trail, completing: frozenset[int], token: Token) -> tuple[
                 return function, step.span
             case Jump(word="continue" | "break"):
                 return function, step.span
-            case Next(loop=loop) if after is not None and after.via is EdgeKind.FALSE and loop in visit.state.loops:
+            case Next(loop=loop) if (
+                after is not None and after.via is EdgeKind.FALSE and loop in visit.state.loops
+            ):
                 skip_exit_of.add(loop)
             case Next() if after is not None and after.via is EdgeKind.TRUE:
                 continue

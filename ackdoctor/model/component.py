@@ -41,7 +41,9 @@ class Function:
     decorators: tuple[Expr, ...] = ()
     closures: dict[str, "Function"] = field(default_factory=dict)
     captures: frozenset[str] = frozenset()
-    docstring_only: bool = False  # the body is nothing but pass, ..., a docstring or `raise NotImplementedError`
+    docstring_only: bool = (
+        False  # the body is nothing but pass, ..., a docstring or `raise NotImplementedError`
+    )
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

@@ -7,6 +7,7 @@ from enum import Enum, unique
 __all__ = [
     "OFF",
     "ON",
+    "PLAIN",
     "Anchoring",
     "Dialect",
     "Discipline",
@@ -162,6 +163,9 @@ class TupleShape:
     ticks: tuple[tuple[str, object], ...] = (("component", "__system"), ("stream", "__tick"), ("task", -1))
 
 
+PLAIN = TupleShape()
+
+
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Discipline:
     """What the framework does by itself, and what it does not forgive.
@@ -265,7 +269,7 @@ class Dialect:
     words: tuple[bytes, ...]
     roles: tuple[Role, ...]
     verbs: tuple[Verb, ...] = ()
-    shape: TupleShape = TupleShape()
+    shape: TupleShape = PLAIN
     since: tuple[int, ...] = ()  # the first version described
     replaces: str = ""
     vendored: bool = False

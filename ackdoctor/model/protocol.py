@@ -65,7 +65,12 @@ def _table() -> dict[tuple[State, Op], Move]:
         rows[state, o.ANCHOR] = Move(state, None)
         rows[state, o.HOLD] = Move(s.HELD, None)
         rows[state, o.RELEASE] = Move(s.OWED, None)
-        for op, after in ((o.ACK, s.ACKED), (o.AUTO_ACK, s.ACKED), (o.FAIL, s.FAILED), (o.AUTO_FAIL, s.FAILED)):
+        for op, after in (
+            (o.ACK, s.ACKED),
+            (o.AUTO_ACK, s.ACKED),
+            (o.FAIL, s.FAILED),
+            (o.AUTO_FAIL, s.FAILED),
+        ):
             rows[state, op] = Move(after, None)
     rows[s.OWED, o.END] = Move(s.OWED, b.MISSING_ACK)
     rows[s.HELD, o.END] = Move(s.HELD, None)

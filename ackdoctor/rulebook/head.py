@@ -181,13 +181,14 @@ def _plain(block: Sequence[str]) -> dict[str, object] | None:
 def _any_toml(path: Path, block: Sequence[str], opening: int, closing: int) -> dict[str, object]:
     """The table of a block that is not plain, or the exact error in it."""
     if sys.version_info >= (3, 11):
-        import tomllib  # noqa: PLC0415  # for pages that are not plain
+        import tomllib  # for pages that are not plain
     else:
-        import tomli as tomllib  # noqa: PLC0415
+        import tomli as tomllib
     try:
-        return tomllib.loads("\n".join(block))
+        table: dict[str, object] = tomllib.loads("\n".join(block))
     except tomllib.TOMLDecodeError as error:
         raise trouble(path, _toml_line(error, opening, closing), _toml_reason(error)) from None
+    return table
 
 
 def _items(value: object) -> list[object]:
