@@ -50,7 +50,8 @@ def repeats(diagnosis: Diagnosis) -> Iterator[Repeat]:
         before = list(completions(second.trail, token))
         first = before[-1] if before else None
         end = second.trail
-        key = (call_chain(end, first) if first else (), call_chain(end, end), second.op)
+        at = end.before if second.op in AUTO and end.before is not None else end  # the framework: what leaves
+        key = (call_chain(end, first) if first else (), call_chain(at, at), second.op)
         if key not in seen:
             seen.add(key)
             yield Repeat(flow, token, first, second)

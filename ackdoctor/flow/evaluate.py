@@ -237,13 +237,14 @@ def _one_of(
 
 
 def _other_equality(state: State, left: Expr, wanted: object) -> bool | None:
-    """`x == 1` is false where the path knows `x == 2` or `x in (2, 3)`."""
+    """`x == 1` is false where the path knows `x == 2`, `x in (2, 3)` or `x not in (1, 2)`."""
     for other, truth in state.facts.items():
         match other:
             case Compare(left=same, op="==", right=Literal(value=value)) if truth and same == left:
                 return bool(value == wanted)
-            case Compare(left=same, op="in", right=Build(items=items)) if truth and same == left:
-                if items and all(isinstance(item, Literal) and item.value != wanted for item in items):
+            case Compare(left=same, op="in", right=Build(items=items)) if same == left:
+                listed = [item.value == wanted if isinstance(item, Literal) else None for item in items]
+                if (truth and not any(hit is not False for hit in listed)) or (not truth and True in listed):
                     return False
             case _:
                 pass
