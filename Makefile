@@ -3,13 +3,16 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 HERONPY := 0.20.5
+FRAMEWORKS := heronpy==$(HERONPY) streamparse==5.0.1 pystorm==3.1.4 petrel==1.0.3.0.3.post1
+COMPONENTS ?= .demo/components
+FETCH := -m pip download --quiet --disable-pip-version-check --no-deps --only-binary :all:
 
 .PHONY: help demo test bench clean
 
 help:
 	@echo "make demo   lint our fixtures, then the bolts inside the published heronpy wheel"
 	@echo "make test   format, lint, types, import contracts, tests"
-	@echo "make bench  speed and quality, measured (see benchmarks/)"
+	@echo "make bench  speed, measured; COMPONENTS=folder of your own bolts (see benchmarks/)"
 	@echo "make clean  forget all set-up"
 
 demo: $(VENV)/.runtime .demo/heronpy/.unpacked
@@ -25,8 +28,8 @@ test: $(VENV)/.dev
 	$(BIN)/lint-imports
 	$(BIN)/pytest -n 2
 
-bench: $(VENV)/.dev
-	PATH="$(CURDIR)/$(BIN):$$PATH" sh benchmarks/run.sh
+bench: $(VENV)/.bench .demo/components/.unpacked
+	$(BIN)/python benchmarks/speed.py $(COMPONENTS) $(VENV)/lib/python3*/site-packages
 
 clean:
 	rm -rf $(VENV) .demo .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .ackdoctor_cache
@@ -43,6 +46,17 @@ $(VENV)/.dev: $(VENV)/.runtime
 
 .demo/heronpy/.unpacked: | $(VENV)/.runtime
 	@mkdir -p .demo
-	$(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps --only-binary :all: --dest .demo heronpy==$(HERONPY)
+	$(BIN)/python $(FETCH) --dest .demo heronpy==$(HERONPY)
 	$(BIN)/python -m zipfile -e .demo/heronpy-$(HERONPY)-*.whl .demo/heronpy
+	@touch $@
+
+$(VENV)/.bench: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt fixit
+	@touch $@
+
+.demo/components/.unpacked: | $(VENV)/.runtime
+	@mkdir -p .demo/components
+	$(BIN)/python $(FETCH) --dest .demo/components $(FRAMEWORKS)
+	@touch .demo/components/pyproject.toml # a project of its own: Fixit would heed our .gitignore
+	@cd .demo/components && for wheel in *.whl; do ../../$(BIN)/python -m zipfile -e $$wheel .; done
 	@touch $@
