@@ -16,6 +16,7 @@ and gives  3 Call %1 = more() / 4 Test %1 -> TRUE 5, FALSE .. / 5 Call %2 = work
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from typing import TypeAlias
 
 from ackdoctor.flow.frames import (
@@ -165,10 +166,11 @@ class CfgBuilder:
             return
         head = len(self._steps)
         fork = condition()
-        if len(self._steps) == head:  # `while True`: the back edge still needs a step to go to
+        if fork.true and len(self._steps) == head:
+            # `while True`: the back edge still needs a step to go to
             self._frontier = fork.true
             self.add(Jump("while"), span)
-            fork = Fork(self.take(), [])
+            fork = Fork(self.take(), fork.false)
         self._turn(Loop(head, span, label), fork, body, orelse)
 
     def loop_for(
@@ -241,13 +243,15 @@ class CfgBuilder:
                 body()
         else:
             body()
+        last = len(self._steps)
         if orelse is not None:
             orelse()
         if not handlers:
             return
         after = self.take()
-        if not net.raises and first < len(self._steps):
-            net.raises.append((first, EdgeKind.RAISE))  # whoever writes a handler expects something
+        if not net.raises:  # whoever writes a handler expects something
+            working = (i for i in range(first, last) if not isinstance(self._steps[i].op, Jump))
+            net.raises += [(index, EdgeKind.RAISE) for index in islice(working, 1)]
         self._frontier = net.raises
         for handler in handlers:
             index = self.add(Catch(handler.types, handler.name), handler.span)

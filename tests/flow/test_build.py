@@ -2,7 +2,7 @@
 
 from ackdoctor.flow.build import CfgBuilder
 from ackdoctor.flow.dump import dump
-from ackdoctor.flow.frames import Handler
+from ackdoctor.flow.frames import Fork, Handler
 from ackdoctor.model.cfg import Bind, Call, EdgeKind, Global, Item, Jump, Literal, Name, Way
 from ackdoctor.model.source import NOWHERE
 
@@ -82,6 +82,23 @@ def test_a_back_edge_never_hides_the_side_of_a_test():
         "4 Test a -> TRUE 5, FALSE 6",
         "5 Call %1 = @yes() -> NEXT 6, RAISE 2",
         "6 Jump repeat -> BACK 3",
+    ]
+
+
+def test_a_loop_that_never_turns_is_passed_by():
+    builder = CfgBuilder()
+    builder.loop_while(NOWHERE, lambda: Fork([], builder.take()), doing(builder, "never"))
+    call(builder, "after")
+    assert lines(builder) == ["0 ENTRY -> NEXT 3", "3 Call %2 = @after() -> NEXT 1, RAISE 2"]
+
+
+def test_a_loop_without_a_condition_goes_back_to_its_header():
+    builder = CfgBuilder()
+    builder.loop_while(NOWHERE, lambda: Fork(builder.take(), []), doing(builder, "work"))
+    assert lines(builder) == [
+        "0 ENTRY -> NEXT 3",
+        "3 Jump while -> NEXT 4",
+        "4 Call %1 = @work() -> BACK 3, RAISE 2",
     ]
 
 
