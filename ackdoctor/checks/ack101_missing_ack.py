@@ -33,13 +33,13 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
             first = missing[0]
             yield diagnosis.finding(
                 at=(flow.function, flow.function.head),
-                message=f"no path through {diagnosis.component.name}.{flow.function.name} acks or fails `{token.name}`",
+                message=f"no path through {diagnosis.component.name}.{flow.function.name} acks or fails {token.words}",
                 misuse=Misuse.NEVER,
                 trail=first.trail,
                 token=token,
                 last="returns to the framework",
                 flow=flow,
-                help=f"ack `{token.name}` when its work is done, fail it when it cannot be done",
+                help=f"ack {token.words} when its work is done, fail it when it cannot be done",
             )
             continue
         completing = _completing(flow, token)
@@ -47,14 +47,14 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
             where = leaving_step(ended.trail, completing, token)
             yield diagnosis.finding(
                 at=where,
-                message=f"`{token.name}` leaves {diagnosis.component.name}.{flow.function.name} "
+                message=f"{token.words} leaves {diagnosis.component.name}.{flow.function.name} "
                 "neither acked nor failed on this path",
                 misuse=Misuse.NEVER,
                 trail=ended.trail,
                 token=token,
                 last="returns to the framework",
                 flow=flow,
-                help=f"ack or fail `{token.name}` on this path too",
+                help=f"ack or fail {token.words} on this path too",
             )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.completions import repeats
 from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.flow.witness import breach_site
+from ackdoctor.flow.witness import breach_site, line_of
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Finding
 from ackdoctor.model.protocol import Breach
@@ -21,14 +21,14 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
         if repeat.automatic or repeat.same_site or second.breach is not Breach.DOUBLE_ACK:
             continue
         site = breach_site(second.trail, repeat.token)
-        where = f" (first on line {repeat.first.step.span.line})" if repeat.first is not None else ""
+        where = f" (first on {line_of(repeat.first, site.function)})" if repeat.first is not None else ""
         yield diagnosis.finding(
             at=(site.function, site.step.span),
-            message=f"`{repeat.token.name}` is acked a second time on this path",
+            message=f"{repeat.token.words} is acked a second time on this path",
             misuse=Misuse.TWICE,
             trail=second.trail,
             token=repeat.token,
             last="acked again",
             flow=repeat.flow,
-            help=f"return after the first ack{where}, or ack `{repeat.token.name}` in one place only",
+            help=f"return after the first ack{where}, or ack {repeat.token.words} in one place only",
         )

@@ -24,11 +24,11 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
             at=(second.function, second.step.span)
             if site is second.trail
             else (site.function, site.step.span),
-            message=f"`{repeat.token.name}` is completed once in every round of the loop",
+            message=f"{repeat.token.words} is completed once in every round of the loop",
             misuse=Misuse.TWICE,
             trail=second.trail,
             token=repeat.token,
             last="completed again in the next round",
             flow=repeat.flow,
-            help=f"complete `{repeat.token.name}` after the loop, not in it",
+            help=f"complete {repeat.token.words} after the loop, not in it",
         )

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ackdoctor.checks.completions import Repeat, repeats
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.flow.trail import Trail, stations
-from ackdoctor.flow.witness import breach_site
+from ackdoctor.flow.witness import breach_site, line_of
 from ackdoctor.flow.wording import callee
 from ackdoctor.model.cfg import Call, EdgeKind, Throw, Way
 from ackdoctor.model.dialect import Misuse
@@ -43,13 +43,13 @@ def _by_hand(diagnosis: Diagnosis, repeat: Repeat) -> Finding:
     site = breach_site(second.trail, token)
     return diagnosis.finding(
         at=(site.function, site.step.span),
-        message=f"`{token.name}` is {then} although this path has already {first} it",
+        message=f"{token.words} is {then} although this path has already {first} it",
         misuse=Misuse.MIXED,
         trail=second.trail,
         token=token,
         last=f"{then} as well",
         flow=repeat.flow,
-        help=f"leave the handler after the first completion, so that `{token.name}` is completed once",
+        help=f"leave the handler after the first completion, so that {token.words} is completed once",
     )
 
 
@@ -71,14 +71,14 @@ def _auto_failed(diagnosis: Diagnosis, repeat: Repeat, told: set[int]) -> Iterat
     what = "this exception" if explicit else f"if {_called(thrown)} raises, the exception"
     yield diagnosis.finding(
         at=(thrown.function, thrown.step.span),
-        message=f"{what} leaves after `{token.name}` was completed on line {first.step.span.line}, and the framework fails it again",
+        message=f"{what} leaves after {token.words} was completed on {line_of(first, thrown.function)}, and the framework fails it again",
         misuse=Misuse.MIXED,
         trail=repeat.second.trail,
         token=token,
         last="the framework fails it",
         flow=repeat.flow,
         confidence=None if explicit else Confidence.MAY,
-        help=f"complete `{token.name}` last, or set `{diagnosis.discipline.auto_fail.attribute} = False`",
+        help=f"complete {token.words} last, or set `{diagnosis.discipline.auto_fail.attribute} = False`",
     )
 
 
@@ -90,7 +90,7 @@ def _in_finally(diagnosis: Diagnosis, repeat: Repeat, first: Trail) -> Finding:
     token = repeat.token
     return diagnosis.finding(
         at=(first.function, first.step.span),
-        message=f"`finally` completes `{token.name}` while an exception leaves, and the framework fails it again",
+        message=f"`finally` completes {token.words} while an exception leaves, and the framework fails it again",
         misuse=Misuse.MIXED,
         trail=repeat.second.trail,
         token=token,

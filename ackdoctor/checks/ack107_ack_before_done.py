@@ -8,9 +8,9 @@ from ackdoctor.flow.known import THREADS
 from ackdoctor.flow.lattice import Tick, Token, TokenKind
 from ackdoctor.flow.sighting import Completed, Ended, Flow
 from ackdoctor.flow.trail import Trail, stations
-from ackdoctor.flow.witness import completions
+from ackdoctor.flow.witness import completions, line_of
 from ackdoctor.flow.wording import callee
-from ackdoctor.model.cfg import Attr, Call, Expr, Global, Name, Step, Way
+from ackdoctor.model.cfg import Attr, Call, Expr, Global, Name, Way
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Confidence, Finding, Severity
 from ackdoctor.model.protocol import Op
@@ -47,9 +47,9 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
 # ---- work that still runs ----
 
 
-def _started(flow: Flow, done: Completed) -> Step | None:
-    """The last step on the way to the ack that started work with the tuple's data, if nothing waited for it."""
-    started: Step | None = None
+def _started(flow: Flow, done: Completed) -> Trail | None:
+    """The last visit on the way to the ack that started work with the tuple's data, if nothing waited for it."""
+    started: Trail | None = None
     for visit, after, _ in stations(done.trail):
         if after is None or not isinstance(visit.step.op, Call):
             continue
@@ -58,7 +58,7 @@ def _started(flow: Flow, done: Completed) -> Step | None:
         if name in _WAITS:
             started = None
         elif name in _STARTS and not _scoped(call.func) and _about_tuple(flow, visit, call):
-            started = visit.step
+            started = visit
     return started
 
 
@@ -85,13 +85,13 @@ def _about_tuple(flow: Flow, visit: Trail, call: Call) -> bool:
     return any(mentions_any(arg.value, derived) for arg in call.args)
 
 
-def _too_early(diagnosis: Diagnosis, flow: Flow, done: Completed, started: Step) -> Finding:
+def _too_early(diagnosis: Diagnosis, flow: Flow, done: Completed, started: Trail) -> Finding:
     assert done.token is not None  # the caller looked
-    assert isinstance(started.op, Call)
-    work = callee(started.op.func)
+    assert isinstance(started.step.op, Call)
+    work = callee(started.step.op.func)
     return diagnosis.finding(
         at=(done.function, done.step.span),
-        message=f"`{done.token.name}` is acked while the work that {work} started on line {started.span.line} still runs",
+        message=f"{done.token.words} is acked while the work that {work} started on {line_of(started, done.function)} still runs",
         misuse=Misuse.EARLY,
         trail=done.trail,
         token=done.token,

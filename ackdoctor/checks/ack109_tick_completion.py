@@ -122,7 +122,7 @@ def _forgotten(diagnosis: Diagnosis, flow: Flow) -> Iterator[Finding]:
             token=token,
             last="returns to the framework",
             flow=flow,
-            help=f"ack `{token.name}`: with acks by hand, ticks are yours to ack too",
+            help=f"ack {token.words}: with acks by hand, ticks are yours to ack too",
         )
 
 

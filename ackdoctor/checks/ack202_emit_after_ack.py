@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.flow.sighting import Anchors, Emitted
-from ackdoctor.flow.witness import completions
+from ackdoctor.flow.witness import completions, line_of
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Finding
 from ackdoctor.model.protocol import Breach
@@ -21,16 +21,16 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
         told.add(id(emit.step))
         token, breach = emit.late[0]
         done = list(completions(emit.trail, token))
-        when = f" on line {done[-1].step.span.line}" if done else ""
+        when = f" on {line_of(done[-1], emit.function)}" if done else ""
         verb = "acked" if breach is Breach.EMIT_AFTER_ACK else "failed"
         how = "anchors to" if emit.anchors is Anchors.EXPLICIT else "is anchored by the framework to"
         yield diagnosis.finding(
             at=(emit.function, emit.step.span),
-            message=f"this emit {how} `{token.name}`, which was {verb}{when}",
+            message=f"this emit {how} {token.words}, which was {verb}{when}",
             misuse=Misuse.LATE_EMIT,
             trail=emit.trail,
             token=token,
             last=f"emitted, anchored to a tuple already {verb}",
             flow=flow,
-            help=f"emit first, then complete `{token.name}`",
+            help=f"emit first, then complete {token.words}",
         )

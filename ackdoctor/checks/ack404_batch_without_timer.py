@@ -11,7 +11,7 @@ from ackdoctor.flow.sighting import Flow, Released
 from ackdoctor.flow.trail import Station, stations
 from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Global, Literal, Mix, Name, Test, Update
 from ackdoctor.model.component import Function
-from ackdoctor.model.dialect import EntryKind, Misuse
+from ackdoctor.model.dialect import EntryKind
 from ackdoctor.model.finding import Finding, Severity
 
 __all__ = ["check"]
@@ -137,7 +137,7 @@ def _no_ticks(diagnosis: Diagnosis) -> Finding:
     return diagnosis.finding(
         at=(diagnosis.program.units[component.cls.path].body, component.cls.head),
         message=f"{component.name} processes its batches at ticks, and no tick frequency is to be seen",
-        misuse=Misuse.NEVER,
+        misuse=None,
         severity=Severity.INFO,
         last="batches wait for ticks",
         handler="process_batch",

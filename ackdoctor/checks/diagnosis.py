@@ -216,6 +216,7 @@ class Diagnosis:
             evidence=evidence,
             cause=f"{function.qualname}|{message}|{'/'.join(step.note for step in evidence.steps[-6:])}",
             help=help,
+            home=self.component.cls.path if self.component.cls.path != site.path else "",
         )
 
 

@@ -1,4 +1,7 @@
-"""Which of the findings a run shows: those in files it was asked for, of rules that are selected, not silenced.
+"""Which of the findings a run shows: those of files it was asked for, of rules that are selected, not silenced.
+
+A finding in a helper or a base class belongs to the file of the component as well: who lints one file, as editors
+and pre-commit do, hears what is wrong with its bolt wherever that stands.
 
 The rulebook is read only when there is something to judge: a finding, or a comment that may silence one.
 """
@@ -33,7 +36,7 @@ def select(
 
     `sources` are the files that were read to the end and may hold comments of ours, by shown path.
     """
-    candidates = _once(finding for finding in findings if finding.site.path in asked)
+    candidates = _once(f for f in findings if f.site.path in asked or f.home in asked)
     if not candidates and not sources:
         return Choice((), 0, ())
     from ackdoctor.engine.suppress import apply  # a clean run needs neither this nor the rulebook

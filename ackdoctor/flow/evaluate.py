@@ -47,7 +47,7 @@ TICK_MARKS = ("__tick", "__system", "__heartbeat", -1)
 
 def stored(field: str, path: str = "") -> TokenRef:
     """Any one tuple that a field holds."""
-    return TokenRef(Token(TokenKind.STORED, f"self.{field}[...]", field, path))
+    return TokenRef(Token(TokenKind.STORED, f"self.{field}", field, path))
 
 
 def evaluate(context: Context, function: Function, state: State, expr: Expr) -> Value | None:

@@ -47,7 +47,7 @@ CONTAINER_QUIET = frozenset("sort reverse index count remove rotate discard clea
 CONTAINER_VIEWS = frozenset("items values keys copy itervalues iteritems iterkeys".split())
 
 THREADS = frozenset(
-    "Thread Timer Process submit apply_async map_async imap starmap_async start_new_thread run_in_executor "
+    "Thread Timer submit apply_async map_async imap starmap_async start_new_thread run_in_executor "
     "run_coroutine_threadsafe add_done_callback spawn spawn_later spawn_after Greenlet deferToThread "
     "callInThread call_in_thread to_thread".split()
 )

@@ -62,6 +62,11 @@ class Token:
     field: str = ""
     path: str = ""
 
+    @property
+    def words(self) -> str:
+        """The tuple as a sentence names it."""
+        return f"`{self.name}`" if self.kind is TokenKind.INPUT else f"a tuple of `{self.name}`"
+
 
 @unique
 class Tick(Enum):

@@ -25,7 +25,7 @@ from ackdoctor.model.component import Function
 from ackdoctor.model.finding import PathStep, PathWitness
 from ackdoctor.model.source import Site, Span
 
-__all__ = ["breach_site", "completions", "implicit_raise", "leaving_step", "witness"]
+__all__ = ["breach_site", "completions", "implicit_raise", "leaving_step", "line_of", "witness"]
 
 LONGEST = 40  # steps shown of one path; the first and the last ones are kept
 
@@ -40,6 +40,8 @@ def witness(end: Trail, token: Token | None, last: str) -> PathWitness:
         if note:
             after = None if final or (station.after is not None and station.after.inner) else station.after
             state = _stage(after.state if after is not None else station.visit.state, token)
+            if final and state == "owed" and isinstance(station.visit.step.op, Call):
+                state = ""  # what the call makes of it is what the note says
             steps.append(
                 PathStep(site=_site(station.visit), note=note, state=state, depth=min(station.depth, 6))
             )
@@ -141,6 +143,12 @@ def _change(visit: Trail, after: Trail | None, token: Token | None) -> str:
 
 
 # ---- questions a check asks of a path ----
+
+
+def line_of(visit: Trail, seen_from: Function) -> str:
+    """Where a visit stands, for a sentence about a place in `seen_from`: the file is named only if it is another."""
+    line = f"line {visit.step.span.line}"
+    return line if visit.function.path == seen_from.path else f"{line} of {visit.function.path.rpartition('/')[2]}"
 
 
 def completions(end: Trail, token: Token) -> Iterator[Trail]:

@@ -76,6 +76,7 @@ class Finding:
     cause: str
     fingerprint: str = ""
     help: str = ""  # what to do, one line
+    home: str = ""  # the file of the component, where that is not the file of `site`
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)

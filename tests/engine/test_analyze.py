@@ -50,11 +50,12 @@ def test_a_comment_silences_a_finding_and_an_idle_one_is_reported(tmp_path):
     assert report.suppressed == 1
 
 
-def test_findings_in_files_that_were_not_asked_for_are_left_out(tmp_path):
+def test_a_bolt_is_told_of_a_fault_that_it_inherits_from_a_file_not_asked_for(tmp_path):
     child = "from base import CountBolt\n\n\nclass Child(CountBolt):\n    pass\n"
-    write(tmp_path, {"base.py": BOLT, "child.py": child})
-    assert lines(linted(tmp_path, "child.py")) == []
+    write(tmp_path, {"base.py": BOLT, "child.py": child, "other.py": "from base import CountBolt\n"})
+    assert lines(linted(tmp_path, "child.py")) == ["base.py:9 ACK103"]
     assert lines(linted(tmp_path, "base.py")) == ["base.py:9 ACK103"]
+    assert lines(linted(tmp_path, "other.py")) == []
 
 
 def test_a_fault_that_many_inherit_is_said_once(tmp_path):
