@@ -140,16 +140,18 @@ def _enter(
         env[params.pop(0).name] = receiver
     args = call.args if given is None else tuple(Arg(Name("")) for _ in given)
     values = arguments(context, trail, call) if given is None else given
+    filled: set[str | None] = set()
     for arg, value in zip(args, values, strict=True):
         name = arg.name
         if name is None and not arg.star and params:
             name = params.pop(0).name
+        filled.add(name)
         if name is not None and _matters(function, name, value):
             env[name] = value  # type: ignore[assignment]  # _matters refuses None
         elif arg.star and value is not None and any(tokens_in(value)):
             return _unknown(context, trail, call, given)
     for param in function.params:
-        if param.name not in env and param.default is not None:
+        if param.name not in filled and param.default is not None and not any(arg.star for arg in args):
             value = evaluate(context, function, State(), param.default)
             if isinstance(value, Const) and _matters(function, param.name, value):
                 env[param.name] = value

@@ -8,7 +8,7 @@ from ackdoctor.flow.lattice import Holding, State, Tick, Token, TokenKind, Value
 from ackdoctor.flow.program import Program
 from ackdoctor.flow.sighting import Deferral, Sighting
 from ackdoctor.flow.trail import Trail
-from ackdoctor.model.cfg import Bind, Compare, Expr, Name, Return, Test
+from ackdoctor.model.cfg import Attr, Bind, Compare, EdgeKind, Expr, Item, Name, Return, Test
 from ackdoctor.model.component import Component, Function, Unit
 from ackdoctor.model.dialect import Verb
 from ackdoctor.model.protocol import State as Stage
@@ -85,13 +85,29 @@ def _subject(condition: Expr) -> Expr:
 
 @lru_cache(maxsize=4096)
 def tested_subjects(function: Function) -> frozenset[Expr]:
-    """What more than one test of the function asks about: only these facts are worth keeping."""
+    """What is asked about more than once, by several tests or in a loop: only these facts are worth keeping."""
     seen: dict[Expr, int] = {}
-    for step in function.cfg.steps:
-        if isinstance(step.op, Test):
-            subject = _subject(normalised(step.op.condition)[0])
-            seen[subject] = seen.get(subject, 0) + 1
+    looped = _looped(function)
+    for index, step in enumerate(function.cfg.steps):
+        match step.op:
+            case Test(condition=condition):
+                subject = _subject(normalised(condition)[0])
+                seen[subject] = seen.get(subject, 0) + (2 if index in looped else 1)
+            case Bind(value=value) if isinstance(value, (Name, Attr, Item)):  # and then perhaps by another name
+                seen[value] = seen.get(value, 0) + 1
+            case _:
+                pass
     return frozenset(subject for subject, count in seen.items() if count > 1)
+
+
+def _looped(function: Function) -> frozenset[int]:
+    """The steps inside a loop, as far as the layout tells: from a loop's head to the last step that goes back to it."""
+    found: set[int] = set()
+    for index, step in enumerate(function.cfg.steps):
+        for kind, target in step.edges:
+            if kind is EdgeKind.BACK:
+                found.update(range(target, index + 1))
+    return frozenset(found)
 
 
 @lru_cache(maxsize=4096)

@@ -7,10 +7,10 @@ Example.  At `self.pending[key] = tup`, a token that is OWED becomes HELD by "se
 `if tick(tup):` a token whose tick is MAYBE leaves by TRUE as YES and by FALSE as NO.
 """
 
-import builtins
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from ackdoctor.flow.catching import catches
 from ackdoctor.flow.context import Context, tested_names
 from ackdoctor.flow.evaluate import branch, evaluate, stored
 from ackdoctor.flow.holding import escape, forget, store
@@ -30,6 +30,7 @@ from ackdoctor.flow.lattice import (
     TokenRef,
     Value,
     Zipped,
+    mentions,
     tokens_in,
     worse,
 )
@@ -40,6 +41,7 @@ from ackdoctor.model.cfg import (
     Bind,
     Build,
     Catch,
+    Compare,
     Drop,
     EdgeKind,
     Expr,
@@ -105,7 +107,8 @@ def _after(context: Context, trail: Trail, step: Step) -> State:
     function, state = trail.function, trail.state
     match step.op:
         case Bind(target=target, value=value):
-            return assign(context, trail, state, target, evaluate(context, function, state, value))
+            after = assign(context, trail, state, target, evaluate(context, function, state, value))
+            return _same_under(trail, after, target, value) if state.facts else after
         case Unpack(targets=targets, value=value):
             return _unpack(context, trail, targets, value)
         case Update(target=target, value=value):
@@ -167,6 +170,21 @@ def _assign_local(trail: Trail, state: State, name: str, value: Value | None) ->
         if not isinstance(trail.step.op, (Bind, Unpack)) or not _copies(trail.step.op, value):
             state = state.but(tokens=tokens)
     return state.bind(name, value)
+
+
+def _same_under(trail: Trail, after: State, target: Expr, value: Expr) -> State:
+    """What was decided about a value holds under its new name, if that is asked about."""
+    if not isinstance(target, Name) or not isinstance(value, (Name, Attr, Item)) or mentions(value, target):
+        return after
+    if target.id not in tested_names(trail.function):
+        return after
+    facts = dict(after.facts)
+    for fact, truth in trail.state.facts.items():
+        if fact == value:
+            facts[target] = truth
+        elif isinstance(fact, Compare) and fact.left == value:
+            facts[Compare(target, fact.op, fact.right)] = truth
+    return after.but(facts=facts) if len(facts) > len(after.facts) else after
 
 
 def _copies(op: Bind | Unpack, value: TokenRef) -> bool:
@@ -265,6 +283,7 @@ def _update(context: Context, trail: Trail, target: Expr, value: Value | None) -
 def _tested(context: Context, trail: Trail, condition: Expr) -> Iterator[WayOn]:
     step = trail.step
     for truth, after in branch(context, trail.function, trail.state, condition):
+        after = _without_temporary(after, condition)
         wanted = EdgeKind.TRUE if truth else EdgeKind.FALSE
         for kind, target in step.edges:
             if kind is wanted or (
@@ -274,6 +293,14 @@ def _tested(context: Context, trail: Trail, condition: Expr) -> Iterator[WayOn]:
     for kind, target in step.edges:
         if kind is EdgeKind.RAISE:
             yield WayOn(kind, target, _raising(context, trail, step))
+
+
+def _without_temporary(state: State, condition: Expr) -> State:
+    """A temporary is tested once: what was known of it only keeps equal states apart."""
+    subject = condition.left if isinstance(condition, Compare) else condition
+    if isinstance(subject, Name) and subject.id.startswith("%"):
+        return forget(state, subject)
+    return state
 
 
 def _iterated(context: Context, trail: Trail, op: Next) -> Iterator[WayOn]:
@@ -355,36 +382,12 @@ def _listed_rounds(
     yield True, assign(context, trail, after, op.target, items[position])
 
 
-_ALL = frozenset({"Exception", "BaseException", "StandardError", "Throwable"})
-
-
 def _caught(trail: Trail, op: Catch) -> Iterator[WayOn]:
     state = trail.state
-    names = {name.rpartition(".")[2] for name in op.types}
-    broad = not op.types or bool(names & _ALL)
-    certain, possible = _matches(names, broad=broad, raising=state.raising or "")
+    certain, possible = catches(op, state.raising or "")
     for kind, target in trail.step.edges:
         if kind is EdgeKind.TRUE and possible:
             after = state.but(raising=None, caught=(trail.function.path, trail.step.span.line))
             yield WayOn(kind, target, after.bind(op.name, None) if op.name else after)
         elif kind is not EdgeKind.TRUE and not certain:
             yield WayOn(EdgeKind.FALSE, target, state)
-
-
-def _matches(names: set[str], *, broad: bool, raising: str) -> tuple[bool, bool]:
-    """Whether a handler certainly, and whether it possibly, takes what is raised."""
-    raised = raising.rpartition(".")[2]
-    if broad:
-        return True, True
-    if not raised:
-        return False, True
-    if raised in names:
-        return True, True
-    cls = getattr(builtins, raised, None)
-    if not isinstance(cls, type):
-        return False, True
-    parents = {parent.__name__ for parent in cls.__mro__}
-    handled = {name for name in names if isinstance(getattr(builtins, name, None), type)}
-    if parents & handled:
-        return True, True
-    return False, len(handled) < len(names)

@@ -23,7 +23,6 @@ from ackdoctor.flow.lattice import (
 from ackdoctor.flow.sighting import Anchors, Completed, Emitted, Released
 from ackdoctor.flow.trail import Trail
 from ackdoctor.model.cfg import Arg, Build, Call, Expr, Literal, Name
-from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import Anchoring, Misuse, Verb, VerbKind
 from ackdoctor.model.protocol import Breach, Op, move
 from ackdoctor.model.protocol import State as Stage
@@ -92,7 +91,7 @@ def apply_verb(context: Context, trail: Trail, call: Call, verb: Verb) -> tuple[
         case VerbKind.ACK | VerbKind.FAIL:
             subject = bound.args.get(verb.subject or "")
             value = evaluate(context, function, state, subject) if subject is not None else None
-            return _complete_value(context, trail, state, _OPS[verb.kind], value, verb), None
+            return _complete_value(context, trail, state, _OPS[verb.kind], value, verb), Const(None)
         case VerbKind.EMIT | VerbKind.EMIT_MANY:
             return _emit(context, trail, bound, verb), None
         case VerbKind.TICK_TEST:

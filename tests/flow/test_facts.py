@@ -110,3 +110,115 @@ def test_a_flag_keeps_its_value_under_another_name():
     )
 
     assert codes(source) == []
+
+
+def test_a_default_is_for_an_argument_that_is_not_given():
+    source = in_bolt(
+        """
+        def finish(self, tup, ok=False):
+            if ok:
+                return
+            self.ack(tup)
+
+        def process(self, tup):
+            self.finish(tup, ready())
+        """
+    )
+
+    assert codes(source) == [(10, "ACK101")]
+
+
+def test_a_default_may_be_overridden_by_a_dictionary():
+    source = in_bolt(
+        """
+        def finish(self, tup, ok=True):
+            if ok:
+                self.ack(tup)
+
+        def process(self, tup):
+            self.finish(tup, **work())
+        """
+    )
+
+    assert codes(source) == [(9, "ACK101")]
+
+
+def test_what_does_not_change_in_a_loop_is_the_same_in_every_round():
+    source = in_bolt(
+        """
+        def process(self, tup):
+            strict = ready()
+            for word in tup.values[0]:
+                if strict:
+                    self.fail(tup)
+                    return
+                work(word)
+            else:
+                self.ack(tup)
+        """
+    )
+    either = in_bolt(
+        """
+        def process(self, tup):
+            strict = ready()
+            for word in tup.values[0]:
+                if strict:
+                    self.fail(tup)
+                else:
+                    self.ack(tup)
+                break
+            else:
+                self.ack(tup)
+        """
+    )
+
+    assert codes(source) == []
+    assert codes(either) == []
+
+
+def test_a_loop_takes_one_side_of_a_flag_in_every_round():
+    source = in_bolt(
+        """
+        def process(self, tup):
+            strict = ready()
+            for word in tup.values[0]:
+                if strict:
+                    self.fail(tup)
+                else:
+                    self.ack(tup)
+        """
+    )
+
+    assert codes(source) == [(10, "ACK101"), (12, "ACK104"), (14, "ACK104")]
+
+
+def test_a_condition_keeps_its_answer_under_another_name():
+    source = in_bolt(
+        """
+        def process(self, tup):
+            seen = tup.values[0]
+            if seen:
+                self.ack(tup)
+            also = seen
+            if not also:
+                self.ack(tup)
+        """
+    )
+
+    assert codes(source) == []
+
+
+def test_what_ack_returns_is_none():
+    source = in_bolt(
+        """
+        def reject(self, tup):
+            return self.fail(tup)
+
+        def process(self, tup):
+            if not self.reject(tup):
+                return
+            self.ack(tup)
+        """
+    )
+
+    assert codes(source) == []
