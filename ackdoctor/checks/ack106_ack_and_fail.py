@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.completions import Repeat, repeats
 from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.flow.trail import Trail, stations
-from ackdoctor.flow.witness import breach_site, line_of
+from ackdoctor.flow.trail import Trail
+from ackdoctor.flow.witness import breach_site, line_of, thrown_at
 from ackdoctor.flow.wording import callee
-from ackdoctor.model.cfg import Call, EdgeKind, Throw, Way
+from ackdoctor.model.cfg import Call, Throw, Way
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Confidence, Finding
 from ackdoctor.model.protocol import Breach, Op
@@ -56,7 +56,7 @@ def _by_hand(diagnosis: Diagnosis, repeat: Repeat) -> Finding:
 def _auto_failed(diagnosis: Diagnosis, repeat: Repeat, told: set[int]) -> Iterator[Finding]:
     """An exception leaves after a completion by hand, and the framework fails the tuple once more."""
     token = repeat.token
-    thrown = _leaves_at(repeat.second.trail)
+    thrown = thrown_at(repeat.second.trail)
     first = repeat.first
     if thrown is None or first is None:
         return
@@ -102,16 +102,3 @@ def _in_finally(diagnosis: Diagnosis, repeat: Repeat, first: Trail) -> Finding:
 
 def _called(visit: Trail) -> str:
     return callee(visit.step.op.func) if isinstance(visit.step.op, Call) else "this"
-
-
-def _leaves_at(end: Trail) -> Trail | None:
-    """The visit whose exception leaves the handler: the deepest last one."""
-    found: Trail | None = None
-    for visit, after, _ in stations(end):
-        if after is not None and after.via is EdgeKind.RAISE and after.inner is None:
-            found = visit
-        elif (
-            after is None and visit.via is EdgeKind.RAISE and visit.before is not None and visit.inner is None
-        ):
-            found = visit.before
-    return found

@@ -7,7 +7,7 @@ from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.flow.lattice import Tick, Token, TokenKind
 from ackdoctor.flow.sighting import Completed, Flow
 from ackdoctor.flow.trail import Trail
-from ackdoctor.flow.witness import call_chain, completions
+from ackdoctor.flow.witness import call_chain, completions, thrown_at
 from ackdoctor.model.protocol import Op
 
 __all__ = ["Repeat", "repeats"]
@@ -50,8 +50,8 @@ def repeats(diagnosis: Diagnosis) -> Iterator[Repeat]:
         before = list(completions(second.trail, token))
         first = before[-1] if before else None
         end = second.trail
-        at = end.before if second.op in AUTO and end.before is not None else end  # the framework: what leaves
-        key = (call_chain(end, first) if first else (), call_chain(at, at), second.op)
+        at = (thrown_at(end) or end.before or end) if second.op in AUTO else end  # the framework: what leaves
+        key = (call_chain(end, first) if first else (), call_chain(end, at), second.op)
         if key not in seen:
             seen.add(key)
             yield Repeat(flow, token, first, second)

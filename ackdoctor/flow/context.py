@@ -93,8 +93,9 @@ def tested_subjects(function: Function) -> frozenset[Expr]:
             case Test(condition=condition):
                 subject = _subject(normalised(condition)[0])
                 seen[subject] = seen.get(subject, 0) + (2 if index in looped else 1)
-            case Bind(value=value) if isinstance(value, (Name, Attr, Item)):  # and then perhaps by another name
-                seen[value] = seen.get(value, 0) + 1
+            case Bind(value=value) if isinstance(value, (Name, Attr, Item, Compare)):  # and then by another name
+                subject = _subject(normalised(value)[0])
+                seen[subject] = seen.get(subject, 0) + 1
             case _:
                 pass
     return frozenset(subject for subject, count in seen.items() if count > 1)

@@ -40,7 +40,7 @@ from ackdoctor.model.cfg import (
 )
 from ackdoctor.model.component import Function
 
-__all__ = ["branch", "evaluate", "stored"]
+__all__ = ["branch", "decided", "evaluate", "stored"]
 
 TICK_MARKS = ("__tick", "__system", "__heartbeat", -1)
 
@@ -195,6 +195,15 @@ def branch(
     for truth in (True, False):
         if known is None or known == truth:
             yield truth == positive, _learn(function, state, fact, truth)
+
+
+def decided(context: Context, function: Function, state: State, condition: Expr) -> bool | None:
+    """Whether a path knows the truth of something that is only kept, not tested; constants speak for themselves."""
+    if not isinstance(condition, (Name, Attr, Item, Compare, Not)):
+        return None
+    fact, positive = normalised(condition)
+    known = _decide(context, function, state, fact)
+    return None if known is None else known == positive
 
 
 def _decide(context: Context, function: Function, state: State, fact: Expr) -> bool | None:

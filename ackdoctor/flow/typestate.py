@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ackdoctor.flow.catching import catches
 from ackdoctor.flow.context import Context, tested_names
-from ackdoctor.flow.evaluate import branch, evaluate, stored
+from ackdoctor.flow.evaluate import branch, decided, evaluate, stored
 from ackdoctor.flow.holding import escape, forget, store
 from ackdoctor.flow.lattice import (
     Batch,
@@ -108,7 +108,7 @@ def _after(context: Context, trail: Trail, step: Step) -> State:
     match step.op:
         case Bind(target=target, value=value):
             after = assign(context, trail, state, target, evaluate(context, function, state, value))
-            return _same_under(trail, after, target, value) if state.facts else after
+            return _same_under(trail, context, after, target, value)
         case Unpack(targets=targets, value=value):
             return _unpack(context, trail, targets, value)
         case Update(target=target, value=value):
@@ -172,17 +172,16 @@ def _assign_local(trail: Trail, state: State, name: str, value: Value | None) ->
     return state.bind(name, value)
 
 
-def _same_under(trail: Trail, after: State, target: Expr, value: Expr) -> State:
+def _same_under(trail: Trail, context: Context, after: State, target: Expr, value: Expr) -> State:
     """What was decided about a value holds under its new name, if that is asked about."""
-    if not isinstance(target, Name) or not isinstance(value, (Name, Attr, Item)) or mentions(value, target):
-        return after
-    if target.id not in tested_names(trail.function):
+    if not isinstance(target, Name) or mentions(value, target) or target.id not in tested_names(trail.function):
         return after
     facts = dict(after.facts)
+    known = decided(context, trail.function, trail.state, value)
+    if known is not None:
+        facts[target] = known
     for fact, truth in trail.state.facts.items():
-        if fact == value:
-            facts[target] = truth
-        elif isinstance(fact, Compare) and fact.left == value:
+        if isinstance(fact, Compare) and fact.left == value:
             facts[Compare(target, fact.op, fact.right)] = truth
     return after.but(facts=facts) if len(facts) > len(after.facts) else after
 

@@ -25,7 +25,16 @@ from ackdoctor.model.component import Function
 from ackdoctor.model.finding import PathStep, PathWitness
 from ackdoctor.model.source import Site, Span
 
-__all__ = ["breach_site", "completions", "implicit_raise", "leaving_step", "line_of", "witness"]
+__all__ = [
+    "breach_site",
+    "call_chain",
+    "completions",
+    "implicit_raise",
+    "leaving_step",
+    "line_of",
+    "thrown_at",
+    "witness",
+]
 
 LONGEST = 40  # steps shown of one path; the first and the last ones are kept
 
@@ -175,9 +184,23 @@ def call_chain(end: Trail, visit: Trail) -> tuple[int, ...]:
 def implicit_raise(end: Trail) -> bool:
     """Whether the path assumes that something raises which does not say so."""
     return any(
-        after is not None and after.via is EdgeKind.RAISE and not isinstance(visit.step.op, Throw)
+        after is not None
+        and after.via is EdgeKind.RAISE
+        and after.inner is None  # else what happened in the helper tells
+        and not isinstance(visit.step.op, Throw)
         for visit, after, _ in stations(end)
     )
+
+
+def thrown_at(end: Trail) -> Trail | None:
+    """The visit whose exception leaves the handler: the deepest last one."""
+    found: Trail | None = None
+    for visit, after, _ in stations(end):
+        if after is not None and after.via is EdgeKind.RAISE and after.inner is None:
+            found = visit
+        elif after is None and visit.via is EdgeKind.RAISE and visit.inner is None:
+            found = visit.before or found
+    return found
 
 
 def leaving_step(end: Trail, completing: frozenset[int], token: Token) -> tuple[Function, Span]:

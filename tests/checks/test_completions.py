@@ -67,3 +67,22 @@ def test_a_second_completion_is_told_once_whatever_was_done_in_between():
     told = [finding for finding in findings(source) if finding.code == "ACK103"]
 
     assert [finding.site.span.line for finding in told] == [14]
+
+
+def test_a_raise_in_a_helper_is_as_certain_as_one_in_the_handler():
+    source = in_bolt(
+        """
+        def give_up(self, tup):
+            work(1)
+            raise ValueError
+
+        def process(self, tup):
+            self.ack(tup)
+            self.give_up(tup)
+        """,
+        switches="",
+    )
+
+    told = [(f.site.span.line, f.code, f.confidence.word) for f in findings(source)]
+
+    assert told == [(10, "ACK106", "must")]

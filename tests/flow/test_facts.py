@@ -222,3 +222,19 @@ def test_what_ack_returns_is_none():
     )
 
     assert codes(source) == []
+
+
+def test_a_stored_comparison_is_decided_where_its_parts_are():
+    source = in_bolt(
+        """
+        def process(self, tup):
+            seen = tup.values[0]
+            if seen is None:
+                self.fail(tup)
+            known = seen is not None
+            if known:
+                self.ack(tup)
+        """
+    )
+
+    assert codes(source) == []
