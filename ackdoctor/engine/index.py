@@ -73,12 +73,8 @@ class _Search:
         }
 
     def odd(self) -> set[str]:
-        """Files that the user named and that are no source text."""
-        return {
-            path
-            for path, record in self.survey.records.items()
-            if record.odd and self.survey.files[path].named
-        }
+        """Files that are no source text: nobody can say that no component is in them."""
+        return {path for path, record in self.survey.records.items() if record.odd}
 
     def is_frameworks(self, path: str) -> bool:
         """Whether the file is a part of a framework: one of its classes has the full name of a base class."""
