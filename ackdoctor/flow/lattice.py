@@ -268,13 +268,14 @@ class LoopMemory(NamedTuple):
 
 
 WORST = (Stage.OWED, Stage.HELD, Stage.FAILED, Stage.ACKED)
+_UNASKED = (Tick.NO, Tick.MAYBE, Tick.YES)  # of two that are equally undone, the data tuple is worse
 
 
 def worse(one: Holding | None, other: Holding) -> Holding:
     """The holding that leaves more undone."""
     if one is None:
         return other
-    return min(one, other, key=lambda holding: WORST.index(holding.stage))
+    return min(one, other, key=lambda held: (WORST.index(held.stage), _UNASKED.index(held.tick), held.holder))
 
 
 _EMPTY: Mapping[str, Value] = {}

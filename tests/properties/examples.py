@@ -1,0 +1,37 @@
+"""How many examples a property is tried with: few and always the same, or with ACKDOCTOR_SEARCH=n many new ones."""
+
+import os
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn
+
+from tests.properties.handlers import write
+from tests.properties.settings import SETTINGS, Setting
+
+__all__ = ["SEARCH", "examples", "handlers", "seeds"]
+
+SEARCH = int(os.environ.get("ACKDOCTOR_SEARCH", "0"))
+
+
+def examples(count: int) -> settings:
+    """The settings of a property that is worth `count` examples in every run of the tests."""
+    return settings(
+        max_examples=SEARCH or count,
+        derandomize=not SEARCH,
+        deadline=None,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+
+
+@st.composite
+def handlers(draw: DrawFn, size: int = 6) -> tuple[str, Setting]:
+    """A generated bolt and its setting; shrinks to few and plain statements."""
+    setting = draw(st.sampled_from(SETTINGS))
+    return write(lambda options: options[draw(st.integers(0, len(options) - 1))], setting, size), setting
+
+
+def seeds(count: int) -> range:
+    """The seeds of generated bolts: those of the tests, or others for a search."""
+    return range(1_000_000, 1_000_000 + SEARCH) if SEARCH else range(count)

@@ -1,0 +1,183 @@
+"""The algebra that the solver rests on: joining forgets no path, forgetting allows more, and nothing depends on order."""
+
+from collections.abc import Iterator
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ackdoctor.flow.context import Context
+from ackdoctor.flow.lattice import Const, Holding, SelfRef, State, Tick, Token, TokenKind, TokenRef, Value, mentions, worse
+from ackdoctor.flow.sighting import Completed
+from ackdoctor.flow.trail import Trail, stations
+from ackdoctor.flow.typestate import ways_on
+from ackdoctor.model.cfg import Call, Compare, EdgeKind, Literal, Name
+from ackdoctor.model.protocol import Op, move
+from ackdoctor.model.protocol import State as Stage
+from tests.properties.examples import examples, handlers
+from tests.properties.judging import diagnosed, linked
+from tests.properties.settings import Setting
+
+TOKENS = (Token(TokenKind.INPUT, "tup"), Token(TokenKind.STORED, "self.pending[...]", "pending"))
+
+holdings = st.builds(
+    Holding, st.sampled_from(list(Stage)), st.sampled_from(list(Tick)), st.sampled_from(["", "keep", "self.pending"])
+)
+values: st.SearchStrategy[Value] = st.one_of(
+    st.builds(TokenRef, st.sampled_from(TOKENS), st.sampled_from(["", "id"])),
+    st.just(SelfRef()),
+    st.builds(Const, st.sampled_from([True, False, None, "a"])),
+)
+facts = st.dictionaries(
+    st.one_of(
+        st.builds(Name, st.sampled_from("abc")),
+        st.builds(Compare, st.builds(Name, st.sampled_from("abc")), st.just("=="), st.just(Literal(1))),
+    ),
+    st.booleans(),
+    max_size=3,
+)
+states = st.builds(
+    State,
+    env=st.dictionaries(st.sampled_from("abcd"), values, max_size=3),
+    tokens=st.dictionaries(st.sampled_from(TOKENS), holdings, max_size=2),
+    facts=facts,
+    raising=st.sampled_from([None, "", "ValueError"]),
+)
+
+
+def join(*parts: list[State]) -> frozenset[object]:
+    """The abstract state where paths meet, as the solver keeps it: one path for each key."""
+    return frozenset(state.key() for part in parts for state in part)
+
+
+# ---- states ----
+
+
+@examples(50)
+@given(st.lists(states, max_size=4), st.lists(states, max_size=4), st.lists(states, max_size=4))
+def test_the_join_of_abstract_states_is_a_semilattice(one, two, three):
+    assert join(one, one) == join(one)
+    assert join(one, two) == join(two, one)
+    assert join(one, two) | join(three) == join(one) | join(two, three)
+
+
+@examples(50)
+@given(states, st.randoms(use_true_random=False))
+def test_states_that_know_the_same_are_one_in_whatever_order_they_learnt_it(state, random):
+    def shuffled(mapping):
+        items = list(mapping.items())
+        random.shuffle(items)
+        return dict(items)
+
+    again = state.but(
+        env=shuffled(state.env), tokens=shuffled(state.tokens), facts=shuffled(state.facts), fields=dict(state.fields)
+    )
+
+    assert again.key() == state.key()
+
+
+@examples(100)
+@given(states, states)
+def test_states_that_differ_in_anything_stay_apart(one, two):
+    same = all(
+        getattr(one, part) == getattr(two, part)
+        for part in ("env", "tokens", "fields", "facts", "loops", "caught", "raising")
+    )
+
+    assert (one.key() == two.key()) == same
+
+
+@examples(100)
+@given(states, st.sampled_from("abcd"), st.one_of(st.none(), values))
+def test_a_rebound_name_keeps_no_fact_about_its_old_value(state, name, value):
+    after = state.bind(name, value)
+
+    assert after.env.get(name) == value
+    assert not any(mentions(fact, Name(name)) for fact in after.facts)
+    assert {other: held for other, held in after.env.items() if other != name} == {
+        other: held for other, held in state.env.items() if other != name
+    }
+
+
+# ---- holdings ----
+
+
+@examples(100)
+@given(holdings, holdings, holdings)
+def test_the_worse_of_two_holdings_is_a_semilattice(one, two, three):
+    assert worse(one, one) == one
+    assert worse(one, two) == worse(two, one)
+    assert worse(worse(one, two), three) == worse(one, worse(two, three))
+    assert worse(None, one) == one
+
+
+@examples(50)
+@given(holdings, holdings)
+def test_a_tuple_that_one_round_left_owed_stays_owed(one, two):
+    assert (worse(one, two).stage is Stage.OWED) == (Stage.OWED in (one.stage, two.stage))
+
+
+# ---- forgetting ----
+
+
+@examples(100)
+@given(states)
+def test_a_weakened_state_knows_nothing_that_the_full_one_did_not(state):
+    weak = state.weakened()
+
+    assert set(weak.env.items()) <= set(state.env.items())
+    assert set(weak.facts.items()) <= set(state.facts.items())
+    assert weak.tokens == state.tokens
+    assert weak.raising == state.raising
+    assert weak.weakened().key() == weak.key()
+
+
+def _visits(source: str, setting: Setting) -> Iterator[tuple[Context, Trail]]:
+    program, component = linked(source)
+    _, flow = diagnosed(source, setting)
+    context = Context(program=program, component=component, subject=None, batch=False, held={})
+    seen = set()
+    for sighting in flow.sightings:
+        for visit, _, _ in stations(sighting.trail):
+            if id(visit) not in seen:
+                seen.add(id(visit))
+                yield context, visit
+
+
+@examples(40)
+@given(handlers())
+def test_a_path_that_knows_less_can_go_wherever_one_that_knows_more_can(made):
+    """Transfer is monotone: forgetting what only prunes never closes a way on, nor changes a tuple's stage there."""
+    for context, visit in _visits(*made):
+        if isinstance(visit.step.op, Call):
+            continue
+        weak = Trail(visit.function, visit.index, visit.state.weakened(), visit.before, visit.via)
+        allowed = _ways(context, weak)
+
+        assert _ways(context, visit) <= allowed
+
+
+def _ways(context: Context, trail: Trail) -> set[tuple[EdgeKind, int, frozenset[object]]]:
+    return {(way.kind, way.target, frozenset(way.state.tokens.items())) for way in ways_on(context, trail)}
+
+
+@examples(40)
+@given(handlers())
+def test_every_completion_the_engine_saw_is_a_row_of_the_protocol(made):
+    _, flow = diagnosed(*made)
+    for sighting in flow.sightings:
+        if isinstance(sighting, Completed) and sighting.token is not None:
+            before = sighting.trail.state.tokens.get(sighting.token, Holding(Stage.OWED)).stage
+            assert sighting.breach is move(before, sighting.op).breach
+
+
+@examples(60)
+@given(st.lists(st.sampled_from([op for op in Op if op is not Op.END]), max_size=8))
+def test_the_protocol_walks_one_way_only(ops):
+    def walk() -> list[object]:
+        state, walked = Stage.OWED, []
+        for op in ops:
+            state, breach = move(state, op)
+            walked.append((state, breach))
+        return walked
+
+    assert walk() == walk()

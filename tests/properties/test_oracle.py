@@ -1,0 +1,36 @@
+"""The engine against real runs: small bolts are executed, and what it said about them must be so.
+
+A search for more: `ACKDOCTOR_SEARCH=2000 pytest tests/properties/test_oracle.py`.
+"""
+
+from random import Random
+
+import pytest
+from hypothesis import given, note
+
+from tests.properties.examples import examples, handlers, seeds
+from tests.properties.handlers import write
+from tests.properties.judging import disputes
+from tests.properties.settings import SETTINGS, Setting
+
+BATCHES = 12
+PER_BATCH = 10
+
+
+@examples(60)
+@given(handlers())
+def test_what_runs_do_is_what_the_engine_says(made: tuple[str, Setting]) -> None:
+    source, setting = made
+    note(source)
+
+    assert disputes(source, setting) == []
+
+
+@pytest.mark.parametrize("batch", seeds(BATCHES))
+def test_what_runs_do_is_what_the_engine_says_of_larger_handlers(batch: int) -> None:
+    for number in range(PER_BATCH):
+        seed = batch * PER_BATCH + number
+        setting = SETTINGS[seed % len(SETTINGS)]
+        source = write(Random(seed).choice, setting, size=8)
+
+        assert disputes(source, setting) == [], f"seed {seed}\n{source}"
