@@ -10,7 +10,7 @@ from ackdoctor.flow.program import Program, Symbol
 from ackdoctor.flow.sighting import Flow, Sighting
 from ackdoctor.flow.trail import Trail
 from ackdoctor.flow.verbs import external_verb
-from ackdoctor.flow.witness import implicit_raise, witness
+from ackdoctor.flow.witness import forgetful, implicit_raise, witness
 from ackdoctor.model.cfg import Attr, Call, Expr, Global, Item, Name, Step
 from ackdoctor.model.component import Component, Function
 from ackdoctor.model.dialect import Dialect, Discipline, EntryKind, Kind, Misuse, Price, Role, Verb, VerbKind
@@ -196,7 +196,7 @@ class Diagnosis:
             evidence = PathWitness(steps=(PathStep(site=site, note=last),))
         limited = flow is not None and (flow.limited or flow.wrapped)
         if confidence is None:
-            assumed = limited or (trail is not None and implicit_raise(trail))
+            assumed = limited or (trail is not None and (implicit_raise(trail) or forgetful(trail)))
             confidence = Confidence.MAY if assumed else Confidence.MUST
         if severity is None:
             severity = (

@@ -8,7 +8,7 @@ from ackdoctor.flow.lattice import Holding, State, Tick, Token, TokenKind, Value
 from ackdoctor.flow.program import Program
 from ackdoctor.flow.sighting import Deferral, Sighting
 from ackdoctor.flow.trail import Trail
-from ackdoctor.model.cfg import Attr, Bind, Compare, EdgeKind, Expr, Item, Name, Return, Test
+from ackdoctor.model.cfg import Attr, Bind, Call, Compare, EdgeKind, Expr, Global, Item, Name, Return, Test
 from ackdoctor.model.component import Component, Function, Unit
 from ackdoctor.model.dialect import Verb
 from ackdoctor.model.protocol import State as Stage
@@ -113,7 +113,7 @@ def _looped(function: Function) -> frozenset[int]:
 
 @lru_cache(maxsize=4096)
 def tested_names(function: Function) -> frozenset[str]:
-    """Locals whose constant value decides something: tested, returned or captured by a closure."""
+    """Locals whose constant value decides something: tested, returned, given to a function or captured by a closure."""
     names: set[str] = set()
     for step in function.cfg.steps:
         match step.op:
@@ -123,6 +123,8 @@ def tested_names(function: Function) -> frozenset[str]:
                     names.add(subject.id)
             case Return(value=Name(id=name)):
                 names.add(name)
+            case Call(func=Name() | Global() | Attr(obj=Name()), args=args):
+                names.update(arg.value.id for arg in args if isinstance(arg.value, Name))
             case _:
                 pass
     for inner in function.closures.values():

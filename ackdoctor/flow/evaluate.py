@@ -253,8 +253,13 @@ def _other_equality(state: State, left: Expr, wanted: object) -> bool | None:
                 return bool(value == wanted)
             case Compare(left=same, op="in", right=Build(items=items)) if same == left:
                 listed = [item.value == wanted if isinstance(item, Literal) else None for item in items]
-                if (truth and not any(hit is not False for hit in listed)) or (not truth and True in listed):
+                if not truth and True in listed:
                     return False
+                if truth and not any(hit is not False for hit in listed):
+                    return False
+                others = [item for item in items if item != Literal(wanted)]
+                if truth and all(state.facts.get(Compare(left, "==", item)) is False for item in others):
+                    return True
             case _:
                 pass
     return None

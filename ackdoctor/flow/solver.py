@@ -17,7 +17,20 @@ from ackdoctor.flow.context import Context
 from ackdoctor.flow.lattice import Coll, State, Token, Value
 from ackdoctor.flow.trail import Trail
 from ackdoctor.flow.typestate import WayOn, assign, ways_on
-from ackdoctor.model.cfg import ENTRY, EXIT, RAISED, Attr, Call, Compare, EdgeKind, Expr, IsType, Item, Mix, Not
+from ackdoctor.model.cfg import (
+    ENTRY,
+    EXIT,
+    RAISED,
+    Attr,
+    Call,
+    Compare,
+    EdgeKind,
+    Expr,
+    IsType,
+    Item,
+    Mix,
+    Not,
+)
 from ackdoctor.model.component import Function
 from ackdoctor.model.protocol import State as Stage
 
@@ -119,7 +132,9 @@ class Solver:
             if key in keys:
                 return None
             keys.add(key)
-        return Trail(trail.function, way.target, state, trail, way.kind, inner)
+        following = Trail(trail.function, way.target, state, trail, way.kind, inner)
+        following.forgot = state is not way.state
+        return following
 
     def _next(self, trail: Trail) -> Iterator[tuple[WayOn, Trail | None]]:
         op = trail.step.op

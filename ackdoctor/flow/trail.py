@@ -13,10 +13,10 @@ class Trail:
     """One visit of a step: the state before it, the visit before, and the edge between.
 
     After a helper call `inner` is the visit that left the helper; the entry of a helper has the visit of
-    the call as its `before` and no edge.
+    the call as its `before` and no edge.  `forgot` says that the cap took knowledge away on arrival here.
     """
 
-    __slots__ = ("before", "function", "index", "inner", "state", "via")
+    __slots__ = ("before", "forgot", "function", "index", "inner", "state", "via")
 
     def __init__(
         self,
@@ -27,6 +27,7 @@ class Trail:
         via: EdgeKind | None = None,
         inner: "Trail | None" = None,
     ) -> None:
+        self.forgot = False
         self.function = function
         self.index = index
         self.state = state

@@ -29,6 +29,7 @@ __all__ = [
     "breach_site",
     "call_chain",
     "completions",
+    "forgetful",
     "implicit_raise",
     "leaving_step",
     "line_of",
@@ -168,6 +169,11 @@ def completions(end: Trail, token: Token) -> Iterator[Trail]:
         was, now = visit.state.tokens.get(token), after.state.tokens.get(token)
         if now is not None and now != was and now.stage.value in ("acked", "failed"):
             yield visit
+
+
+def forgetful(end: Trail) -> bool:
+    """Whether a cap on the way took knowledge away that might have closed this path."""
+    return any(station.visit.forgot for station in stations(end))
 
 
 def call_chain(end: Trail, visit: Trail) -> tuple[int, ...]:
