@@ -3,6 +3,7 @@
 from ackdoctor.frontends.python.decode import decode
 from ackdoctor.frontends.python.parse import TOO_DEEP, parse
 from ackdoctor.frontends.python.unit import lower_module
+from ackdoctor.frontends.python.unknown import UnknownSyntax
 from ackdoctor.model.component import Unit
 from ackdoctor.model.finding import Unreadable
 
@@ -27,3 +28,5 @@ def lower_source(
         return lower_module(parsed, path=path, module=module, is_package=is_package, only=only)
     except RecursionError:
         return Unreadable(path=path, line=0, column=0, reason=TOO_DEEP)
+    except UnknownSyntax as unknown:
+        return Unreadable(path=path, line=0, column=0, reason=f"syntax that is not supported yet: {unknown}")

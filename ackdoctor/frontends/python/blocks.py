@@ -36,13 +36,13 @@ def _block(fn: Lowering, clause: cst.Else | None) -> Callable[[], None] | None:
 
 
 def _while(fn: Lowering, node: cst.While) -> None:
-    span = fn.file.positions.until(node, node.whitespace_before_colon)
+    span = fn.file.positions.header(node)
     condition = partial(fn.fork, node.test)
     fn.builder.loop_while(span, condition, partial(fn.suite, node.body), _block(fn, node.orelse))
 
 
 def _for(fn: Lowering, node: cst.For) -> None:
-    span = fn.file.positions.until(node, node.whitespace_before_colon)
+    span = fn.file.positions.header(node)
     target = node.target
     iterable = fn.value(node.iter)
     simple = isinstance(target, cst.Name)
@@ -72,8 +72,9 @@ def _handler(fn: Lowering, node: cst.ExceptHandler | cst.ExceptStarHandler) -> H
         resolved = fn.scope.resolve(node.name.name.value)
         name = getattr(resolved, "id", None)
     total = not types or "BaseException" in types
-    space = node.whitespace_after_except if node.type is None else node.whitespace_before_colon
-    return Handler(types, name, fn.file.positions.until(node, space), partial(fn.suite, node.body), total)
+    positions = fn.file.positions
+    span = positions.word(node, len("except")) if node.type is None else positions.header(node)
+    return Handler(types, name, span, partial(fn.suite, node.body), total)
 
 
 def _type_names(fn: Lowering, node: cst.BaseExpression) -> tuple[str, ...]:
@@ -91,7 +92,7 @@ def _finally(fn: Lowering, node: cst.Finally) -> None:
 
 
 def _with(fn: Lowering, node: cst.With) -> None:
-    span = fn.file.positions.until(node, node.whitespace_before_colon)
+    span = fn.file.positions.header(node)
     fn.builder.add(Jump("with"), span)
     _with_items(fn, node.items, partial(fn.suite, node.body), span)
 

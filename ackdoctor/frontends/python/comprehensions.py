@@ -61,7 +61,7 @@ def _element_span(fn: Lowering, node: Any) -> Any:
 
 
 def _loop(fn: Lowering, clause: cst.CompFor, iterable: Expr, element: Callable[[], None]) -> None:
-    span = fn.file.positions.after(clause.whitespace_before, clause.iter)
+    span = fn.span(clause)
     target = clause.target
     simple = isinstance(target, cst.Name)
     variable = fn.value(target) if simple else fn.builder.temp()

@@ -7,6 +7,7 @@ import libcst as cst
 
 from ackdoctor.frontends.python.literals import number_of, string_of
 from ackdoctor.frontends.python.lowering import Lowering
+from ackdoctor.frontends.python.signs import SIGNS
 from ackdoctor.model.cfg import (
     Arg,
     Attr,
@@ -26,16 +27,6 @@ from ackdoctor.model.cfg import (
 __all__ = ["CALLS", "PURE_CALLS", "VALUES", "comparison_sign"]
 
 _CONSTANTS = {"True": Literal(value=True), "False": Literal(value=False), "None": Literal(value=None)}
-
-_SIGNS: dict[type, str] = {
-    cst.Add: "+", cst.Subtract: "-", cst.Multiply: "*", cst.Divide: "/", cst.FloorDivide: "//",
-    cst.Modulo: "%", cst.Power: "**", cst.LeftShift: "<<", cst.RightShift: ">>", cst.BitOr: "|",
-    cst.BitAnd: "&", cst.BitXor: "^", cst.MatrixMultiply: "@",
-    cst.Minus: "-", cst.Plus: "+", cst.BitInvert: "~",
-    cst.LessThan: "<", cst.GreaterThan: ">", cst.Equal: "==", cst.LessThanEqual: "<=",
-    cst.GreaterThanEqual: ">=", cst.NotEqual: "!=", cst.In: "in", cst.NotIn: "not in", cst.Is: "is",
-    cst.IsNot: "is not",
-}  # fmt: skip
 
 
 def _name(fn: Lowering, node: cst.Name) -> Expr:
@@ -123,7 +114,7 @@ def _binary(fn: Lowering, node: cst.BinaryOperation) -> Expr:
         left = left.left
     sign, parts = "", [fn.value(left)]
     for link in reversed(chain):
-        link_sign = _SIGNS[type(link.operator)]
+        link_sign = SIGNS[type(link.operator)]
         if sign and link_sign != sign:
             parts = [Mix(sign, tuple(parts))]
         sign = link_sign
@@ -138,12 +129,12 @@ def _unary(fn: Lowering, node: cst.UnaryOperation) -> Expr:
         return Not(value)
     if kind is cst.Minus and isinstance(value, Literal) and isinstance(value.value, (int, float)):
         return Literal(-value.value)
-    return Mix(_SIGNS[kind], (value,))
+    return Mix(SIGNS[kind], (value,))
 
 
 def comparison_sign(operator: cst.BaseCompOp) -> str:
     """The operator's text, `!=` also for `<>`."""
-    return _SIGNS[type(operator)]
+    return SIGNS[type(operator)]
 
 
 def _sequence(kind: str) -> Callable[[Lowering, Any], Expr]:

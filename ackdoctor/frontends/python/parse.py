@@ -30,23 +30,31 @@ def parse(path: str, text: str) -> Parsed | Unreadable:
     deep = too_deep(text)
     if deep is not None:
         return Unreadable(path=path, line=deep.line, column=deep.column, reason=TOO_DEEP)
-    try:
-        return Parsed(cst.parse_module(text), text, None)
-    except cst.ParserSyntaxError as error:
-        return _parse_python2(text) or _complaint(path, text, error)
+    tree = _tree(text)
+    if isinstance(tree, cst.Module):
+        return Parsed(tree, text, None)
+    return _parse_python2(text) or _complaint(path, text, tree)
 
 
 def _parse_python2(text: str) -> Parsed | None:
     translation = translate(text)
-    if translation is None:
+    tree = None if translation is None else _tree(translation.text)
+    if translation is None or not isinstance(tree, cst.Module):
         return None
+    return Parsed(tree, translation.text, translation)
+
+
+def _tree(text: str) -> cst.Module | BaseException:
+    """The tree, or what came of trying: libcst refuses some files by an error of another type, or by a panic."""
     try:
-        return Parsed(cst.parse_module(translation.text), translation.text, translation)
-    except cst.ParserSyntaxError:
-        return None
+        return cst.parse_module(text)
+    except (KeyboardInterrupt, SystemExit, MemoryError, RecursionError):
+        raise
+    except BaseException as error:  # noqa: BLE001
+        return error
 
 
-def _complaint(path: str, text: str, error: cst.ParserSyntaxError) -> Unreadable:
+def _complaint(path: str, text: str, error: BaseException) -> Unreadable:
     """The interpreter points at syntax errors better than libcst does, if it objects at all."""
     try:
         with warnings.catch_warnings():
@@ -62,5 +70,5 @@ def _complaint(path: str, text: str, error: cst.ParserSyntaxError) -> Unreadable
     except ValueError:
         pass
     where = _WHERE.search(str(error))
-    line, column = (int(where[1]), int(where[2]) + 1) if where else (error.raw_line, error.raw_column + 1)
+    line, column = (int(where[1]), int(where[2]) + 1) if where else (0, 0)
     return Unreadable(path=path, line=line, column=column, reason="syntax error")

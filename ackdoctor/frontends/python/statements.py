@@ -6,17 +6,11 @@ from typing import Any
 import libcst as cst
 
 from ackdoctor.frontends.python.lowering import Lowering
+from ackdoctor.frontends.python.signs import SIGNS
 from ackdoctor.model.cfg import Bind, Drop, Expr, Global, Jump, Literal, Name, Star, Unpack, Update
 from ackdoctor.model.source import Span
 
 __all__ = ["SIMPLE", "bind"]
-
-_AUGMENTED: dict[type, str] = {
-    cst.AddAssign: "+", cst.SubtractAssign: "-", cst.MultiplyAssign: "*", cst.MatrixMultiplyAssign: "@",
-    cst.DivideAssign: "/", cst.ModuloAssign: "%", cst.BitAndAssign: "&", cst.BitOrAssign: "|",
-    cst.BitXorAssign: "^", cst.LeftShiftAssign: "<<", cst.RightShiftAssign: ">>", cst.PowerAssign: "**",
-    cst.FloorDivideAssign: "//",
-}  # fmt: skip
 
 
 def bind(fn: Lowering, target: cst.CSTNode, value: Expr, span: Span) -> None:
@@ -55,7 +49,9 @@ def _annotated(fn: Lowering, node: cst.AnnAssign) -> None:
 
 def _augmented(fn: Lowering, node: cst.AugAssign) -> None:
     target = fn.value(node.target)
-    fn.builder.add(Update(target, _AUGMENTED[type(node.operator)], fn.value(node.value)), fn.span(node))
+    fn.builder.add(
+        Update(target, SIGNS[type(node.operator)].removesuffix("="), fn.value(node.value)), fn.span(node)
+    )
 
 
 def _expression(fn: Lowering, node: cst.Expr) -> None:

@@ -22,17 +22,18 @@ from ackdoctor.frontends.python.parse import Parsed
 from ackdoctor.frontends.python.patterns import MATCH
 from ackdoctor.frontends.python.positions import Positions
 from ackdoctor.frontends.python.scope import Scope
+from ackdoctor.frontends.python.unknown import ByType
 from ackdoctor.model.cfg import Expr
 from ackdoctor.model.component import Function, Unit
 
 __all__ = ["lower_module"]
 
 _TABLES = Tables(
-    values={**VALUES, **CALLS, **VALUE_BRANCHES, **COMPREHENSIONS, **LAMBDAS},
-    pure={**VALUES, **PURE_CALLS, **PURE_BRANCHES, **PURE_COMPREHENSIONS, **LAMBDAS},
+    values=ByType({**VALUES, **CALLS, **VALUE_BRANCHES, **COMPREHENSIONS, **LAMBDAS}),
+    pure=ByType({**VALUES, **PURE_CALLS, **PURE_BRANCHES, **PURE_COMPREHENSIONS, **LAMBDAS}),
     forks=FORKS,
     plain_fork=plain_fork,
-    statements={**statements.SIMPLE, **BLOCKS, **MATCH, **DEFINITIONS},
+    statements=ByType({**statements.SIMPLE, **BLOCKS, **MATCH, **DEFINITIONS}),
     bind=statements.bind,
 )
 

@@ -83,7 +83,6 @@ DEEP = {
     "f-string": lambda n: 'x = f"{' + "(" * n + "a" + ")" * n + '}"',
     "blocks": lambda n: "".join(" " * i + "if a:\n" for i in range(n)) + " " * n + "pass\n",
     "lambdas in brackets": lambda n: "x = " + ("lambda: " * 90 + "(") * (n // 90) + "1" + ")" * (n // 90),
-    "elifs": lambda n: "if a:\n pass\n" + "elif b:\n pass\n" * n,
     "withs": lambda n: "with " + ", ".join(["a()"] * n) + ": pass",
     "open brackets": lambda n: "(" * n,
 }
@@ -112,10 +111,11 @@ def test_nesting_as_people_do_it_is_lowered(shape):
         "x = [\n" + "    (a + b, f(c), {'k': [1]}),\n" * 3000 + "]",
         "x = {" + ", ".join(f"'k{i}': a + {i} * (b - 1)" for i in range(3000)) + "}",
         "x = '" + "(" * 5000 + "'",
+        "if a:\n pass\n" + "elif b:\n pass\n" * 2000,
         "# " + "[" * 5000,
     ],
 )
-def test_a_long_table_is_not_deep(source):
+def test_what_is_long_is_not_deep(source):
     assert isinstance(lower(source.encode()), Unit)
 
 

@@ -1,0 +1,219 @@
+"""How the nodes of a libcst tree are laid out in the source.
+
+A tree holds every character of its source but says of no node where it stands.  Generating the code
+again to find out, as libcst's position providers do, takes a third of the parser's time and more.
+Measuring it is enough, and the table below, read like a grammar, says how: each line is a node type
+with what it is made of, in order.
+
+    name  name*     a child, which may be absent; a sequence of them
+    _name           white space before or between
+    'if'            the keyword or sign itself
+    =name           a string that the node holds
+    (  )            the parentheses around an expression; between them stands the node proper
+    <  >            the node proper begins and ends; `>a/b` ends where its child a, or else b, ends
+    |               the header ends
+    ^               the indentation of the block around
+    ~name           an annotation after `->`, which is one wider than after `:`
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import libcst as cst
+
+from ackdoctor.frontends.python.signs import BETWEEN, IN_FRONT
+
+__all__ = [
+    "ALL",
+    "ARROW",
+    "CLOSE",
+    "END",
+    "END_OF",
+    "HEADER",
+    "INDENT",
+    "INNER",
+    "NOTHING",
+    "OPEN",
+    "START",
+    "TEXT",
+    "Part",
+    "layouts",
+]
+
+_TABLE = """
+Imaginary ( =value )
+Ellipsis ( '...' )
+ConcatenatedString ( left _whitespace_between right )
+FormattedString ( =start parts* =end )
+FormattedStringText =value
+TemplatedString ( =start parts* =end )
+TemplatedStringText =value
+Attribute ( value dot attr )
+Subscript ( value _whitespace_after_value lbracket slice* rbracket )
+SubscriptElement slice comma
+Index =star _whitespace_after_star value
+Slice lower first_colon upper second_colon step
+Call ( func _whitespace_after_func '(' _whitespace_before_args args* ')' )
+Arg =star _whitespace_after_star keyword equal value comma _whitespace_after_arg
+Await ( 'await' _whitespace_after_await expression )
+UnaryOperation ( operator expression )
+BinaryOperation ( left operator right )
+BooleanOperation ( left operator right )
+Comparison ( left comparisons* )
+ComparisonTarget operator comparator
+IfExp ( body _whitespace_before_if 'if' _whitespace_after_if test \
+        _whitespace_before_else 'else' _whitespace_after_else orelse )
+NamedExpr ( target _whitespace_before_walrus ':=' _whitespace_after_walrus value )
+Yield ( 'yield' _whitespace_after_yield value )
+From _whitespace_before_from 'from' _whitespace_after_from item
+Lambda ( 'lambda' _whitespace_after_lambda params colon body )
+Tuple ( elements* )
+List ( lbracket elements* rbracket )
+Set ( lbrace elements* rbrace )
+Dict ( lbrace elements* rbrace )
+Element value comma
+StarredElement ( '*' _whitespace_before_value value ) comma
+DictElement key _whitespace_before_colon ':' _whitespace_after_colon value comma
+StarredDictElement '**' _whitespace_before_value value comma
+GeneratorExp ( elt for_in )
+ListComp ( lbracket elt for_in rbracket )
+SetComp ( lbrace elt for_in rbrace )
+DictComp ( lbrace key _whitespace_before_colon ':' _whitespace_after_colon value for_in rbrace )
+StarredDictComp ( lbrace '**' _whitespace_before_value value for_in rbrace )
+CompFor _whitespace_before < asynchronous 'for' _whitespace_after_for target \
+        _whitespace_before_in 'in' _whitespace_after_in iter > ifs* inner_for_in
+CompIf _whitespace_before 'if' _whitespace_before_test test
+LeftParen < '(' > _whitespace_after
+RightParen _whitespace_before < ')' >
+LeftSquareBracket '[' _whitespace_after
+RightSquareBracket _whitespace_before ']'
+LeftCurlyBrace '{' _whitespace_after
+RightCurlyBrace _whitespace_before '}'
+NotEqual _whitespace_before =value _whitespace_after
+NotIn _whitespace_before 'not' _whitespace_between 'in' _whitespace_after
+IsNot _whitespace_before 'is' _whitespace_between 'not' _whitespace_after
+ImportStar < '*' >
+Asynchronous 'async' _whitespace_after
+Parameters posonly_params* posonly_ind params* star_arg kwonly_params* star_kwarg
+ParamStar '*' comma
+ParamSlash '/' _whitespace_after comma
+Param =star _whitespace_after_star name annotation equal default comma _whitespace_after_param
+Annotation _whitespace_before_indicator ':' _whitespace_after_indicator annotation
+TypeParameters lbracket params* rbracket
+TypeParam param equal =star _whitespace_after_star default comma
+TypeVar name colon bound
+TypeVarTuple '*' _whitespace_after_star name
+ParamSpec '**' _whitespace_after_star name
+SimpleStatementLine leading_lines* ^ < body* >body trailing_whitespace
+SimpleStatementSuite _leading_whitespace < body* >body trailing_whitespace
+Expr < value > semicolon
+Assign < targets* value > semicolon
+AssignTarget target _whitespace_before_equal '=' _whitespace_after_equal
+AnnAssign < target annotation equal value > semicolon
+AugAssign < target operator value > semicolon
+Return < 'return' _whitespace_after_return value > semicolon
+Raise < 'raise' _whitespace_after_raise exc cause > semicolon
+Assert < 'assert' _whitespace_after_assert test comma msg > semicolon
+Del < 'del' _whitespace_after_del target > semicolon
+Pass < 'pass' > semicolon
+Break < 'break' > semicolon
+Continue < 'continue' > semicolon
+Global < 'global' _whitespace_after_global names* > semicolon
+Nonlocal < 'nonlocal' _whitespace_after_nonlocal names* > semicolon
+NameItem name comma
+Import < 'import' _whitespace_after_import names* > semicolon
+ImportFrom < 'from' _whitespace_after_from relative* module _whitespace_before_import 'import' \
+        _whitespace_after_import lpar names* rpar > semicolon
+LazyImport < 'lazy' _whitespace_after_lazy 'import' _whitespace_after_import names* > semicolon
+LazyImportFrom < 'lazy' _whitespace_after_lazy 'from' _whitespace_after_from relative* module \
+        _whitespace_before_import 'import' _whitespace_after_import lpar names* rpar > semicolon
+ImportAlias name asname comma
+AsName _whitespace_before_as 'as' _whitespace_after_as name
+TypeAlias < 'type' _whitespace_after_type name _whitespace_after_name type_parameters \
+        _whitespace_after_type_parameters '=' _whitespace_after_equals value > semicolon
+Else leading_lines* ^ < 'else' _whitespace_before_colon ':' body >body
+While leading_lines* ^ < 'while' _whitespace_after_while test | _whitespace_before_colon ':' body orelse \
+        >orelse/body
+For leading_lines* ^ < asynchronous 'for' _whitespace_after_for target _whitespace_before_in 'in' \
+        _whitespace_after_in iter | _whitespace_before_colon ':' body orelse >orelse/body
+Try leading_lines* ^ < 'try' _whitespace_before_colon ':' body handlers* orelse finalbody \
+        >finalbody/orelse/handlers/body
+TryStar leading_lines* ^ < 'try' _whitespace_before_colon ':' body handlers* orelse finalbody \
+        >finalbody/orelse/handlers
+ExceptHandler leading_lines* ^ < 'except' _whitespace_after_except type name | _whitespace_before_colon \
+        ':' body >body
+ExceptStarHandler leading_lines* ^ < 'except' _whitespace_after_except '*' _whitespace_after_star type name \
+        | _whitespace_before_colon ':' body >body
+Finally leading_lines* ^ < 'finally' _whitespace_before_colon ':' body >body
+With leading_lines* ^ < asynchronous 'with' _whitespace_after_with lpar items* rpar \
+        | _whitespace_before_colon ':' body >body
+WithItem item asname comma
+Decorator leading_lines* ^ '@' _whitespace_after_at decorator trailing_whitespace
+FunctionDef leading_lines* decorators* lines_after_decorators* ^ < asynchronous 'def' _whitespace_after_def \
+        name _whitespace_after_name type_parameters _whitespace_after_type_parameters '(' \
+        _whitespace_before_params params ')' ~returns _whitespace_before_colon ':' body >body
+ClassDef leading_lines* decorators* lines_after_decorators* ^ < 'class' _whitespace_after_class name \
+        _whitespace_after_name type_parameters _whitespace_after_type_parameters lpar bases* keywords* \
+        rpar _whitespace_before_colon ':' body >body
+MatchValue < value >
+MatchSingleton < value >
+MatchSequenceElement value comma
+MatchList ( lbracket patterns* rbracket )
+MatchTuple ( patterns* )
+MatchMappingElement key _whitespace_before_colon ':' _whitespace_after_colon pattern comma
+MatchKeywordElement key _whitespace_before_equal '=' _whitespace_after_equal pattern comma
+MatchClass ( cls _whitespace_after_cls '(' _whitespace_before_patterns patterns* kwds* \
+        _whitespace_after_kwds ')' )
+MatchOr ( patterns* )
+MatchOrElement pattern separator
+TrailingWhitespace _whitespace comment newline
+Comment =value
+"""
+
+
+INNER, ALL, TEXT, OPEN, CLOSE, INDENT, START, END, END_OF, HEADER, ARROW, NOTHING = range(12)
+"""What a part of a layout asks for, most frequent first: a plain number, for it is read very often."""
+
+
+class Part(NamedTuple):
+    """One part of a layout: what to do with which field, and how much fixed text stands before it."""
+
+    duty: int
+    field: str
+    width: int
+
+
+_DUTIES = {"(": OPEN, ")": CLOSE, "<": START, ">": END, "|": HEADER, "^": INDENT}
+_MARKED = {"_": INNER, "=": TEXT, ">": END_OF, "~": ARROW}
+
+
+def layouts() -> dict[type, tuple[Part, ...]]:
+    """The table, ready for use; an older libcst knows fewer node types."""
+    rows = [row.split() for row in _TABLE.replace("\\\n", " ").splitlines() if row]
+    table = {kind: parts for kind, *parts in rows}
+    table |= {kind.__name__: [f"'{sign}'", "_whitespace_after"] for kind, sign in IN_FRONT.items()}
+    table |= {
+        kind.__name__: ["_whitespace_before", f"'{sign}'", "_whitespace_after"]
+        for kind, sign in BETWEEN.items()
+    }
+    known = ((getattr(cst, name, None), parts) for name, parts in table.items())
+    return {kind: tuple(_parts(kind, parts)) for kind, parts in known if kind is not None}
+
+
+def _parts(kind: type[cst.CSTNode], parts: Sequence[str]) -> Iterator[Part]:
+    width = 0
+    for part in parts:
+        if part[0] == "'":
+            width += len(part) - 2
+            continue
+        field = part.lstrip("_=~>").rstrip("*")
+        if part in _DUTIES:
+            duty = _DUTIES[part]
+        elif field.partition("/")[0] not in kind.__dataclass_fields__:
+            continue
+        else:
+            duty = _MARKED.get(part[0], ALL if part[-1] == "*" else INNER)
+        yield Part(duty, field, width)
+        width = 0
+    if width:
+        yield Part(NOTHING, "", width)
