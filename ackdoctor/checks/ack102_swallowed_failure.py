@@ -7,7 +7,20 @@ from ackdoctor.checks.shape import derived_names, handler_only, mentions_any, ra
 from ackdoctor.flow.known import HARMLESS, LOGGING
 from ackdoctor.flow.sighting import Ended, Flow
 from ackdoctor.flow.trail import Station, stations
-from ackdoctor.model.cfg import Attr, Bind, Call, Catch, EdgeKind, Expr, Global, Name, Return, Step, Throw, Unpack
+from ackdoctor.model.cfg import (
+    Attr,
+    Bind,
+    Call,
+    Catch,
+    EdgeKind,
+    Expr,
+    Global,
+    Name,
+    Return,
+    Step,
+    Throw,
+    Unpack,
+)
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, Misuse, VerbKind
 from ackdoctor.model.finding import Confidence, Finding, Severity
@@ -55,7 +68,7 @@ def _help(diagnosis: Diagnosis, name: str) -> str:
 
 
 def _acked(diagnosis: Diagnosis, ended: Ended) -> bool:
-    if ended.token not in ended.state.tokens:
+    if ended.token is None or ended.token not in ended.state.tokens:
         return bool(diagnosis.component.auto_ack)
     stage = ended.state.tokens[ended.token].stage
     return stage is Stage.ACKED or (stage is Stage.OWED and bool(diagnosis.component.auto_ack))
@@ -65,9 +78,9 @@ def _last_catch(ended: Ended) -> Station | None:
     if ended.state.caught is None:
         return None
     for station in reversed(stations(ended.trail)):
-        if isinstance(station.visit.step.op, Catch) and station.after is not None:
-            if station.after.via is EdgeKind.TRUE:
-                return station
+        entered = station.after is not None and station.after.via is EdgeKind.TRUE
+        if entered and isinstance(station.visit.step.op, Catch):
+            return station
     return None
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.flow.lattice import Tick, Token, TokenKind
+from ackdoctor.flow.lattice import Tick, TokenKind
 from ackdoctor.flow.sighting import Completed, Ended, Flow
 from ackdoctor.flow.trail import Trail, stations
 from ackdoctor.flow.witness import completions
@@ -33,7 +33,7 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
         verb = _BY_HAND[done.op]
         yield diagnosis.finding(
             at=(done.function, done.step.span),
-            message=f"`{done.token.name}` is {verb} by hand and {diagnosis.dialect.title} acks it as well",
+            message=f"{done.token.words} is {verb} by hand and {diagnosis.dialect.title} acks it as well",
             misuse=Misuse.TWICE if done.op is Op.ACK else Misuse.MIXED,
             trail=end,
             token=done.token,
@@ -45,7 +45,9 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
 
 def _help(diagnosis: Diagnosis, done: Completed) -> str:
     attribute = diagnosis.discipline.auto_ack.attribute
-    switch = f"set `{attribute} = False` on the class" if attribute else "derive from the class that does not ack"
+    switch = (
+        f"set `{attribute} = False` on the class" if attribute else "derive from the class that does not ack"
+    )
     if done.op is Op.FAIL and diagnosis.discipline.auto_fail.default:
         return f"raise an exception to fail the tuple, or {switch} and complete it by hand on every path"
     return f"remove this call, or {switch} and complete the tuple by hand on every path"
@@ -61,9 +63,11 @@ def _repeated(diagnosis: Diagnosis, flow: Flow, done: Completed) -> Trail | None
     if token.kind is TokenKind.STORED:
         return done.trail if done.breach is not None else None
     for _, end in diagnosis.sightings(Completed, EntryKind.DATA, EntryKind.BATCH):
-        if end.op is Op.AUTO_ACK and end.token == token and end.breach is not None and end.function is flow.function:
-            if any(visit.step is done.step for visit in completions(end.trail, token)):
-                return end.trail
+        acked = end.op is Op.AUTO_ACK and end.token == token and end.breach is not None
+        if not acked or end.function is not flow.function:
+            continue
+        if any(visit.step is done.step for visit in completions(end.trail, token)):
+            return end.trail
     ends = [s for s in flow.sightings if isinstance(s, Ended) and s.deferral is None]
     passes = [s for s in ends if any(station.visit.step is done.step for station in stations(s.trail))]
     return done.trail if not passes else None
