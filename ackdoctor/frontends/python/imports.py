@@ -4,7 +4,11 @@ from collections.abc import Mapping
 
 import libcst as cst
 
-__all__ = ["Imports", "dotted"]
+__all__ = ["IMPORTS", "Imports", "dotted"]
+
+_NAMES = ("Import", "ImportFrom", "LazyImport", "LazyImportFrom")
+IMPORTS: tuple[type, ...] = tuple(getattr(cst, name) for name in _NAMES if hasattr(cst, name))
+"""The import statements that this libcst knows."""
 
 
 def dotted(node: cst.CSTNode | None) -> str:
@@ -56,7 +60,7 @@ class Imports:
         return any(row[1] == name and row[2] == qualified for row in self._rows)
 
     def _pairs(self, node: cst.Import | cst.ImportFrom) -> list[tuple[str, str]]:
-        return self._plain(node) if isinstance(node, cst.Import) else self._members(node)
+        return self._members(node) if hasattr(node, "module") else self._plain(node)  # type: ignore[arg-type]
 
     @staticmethod
     def _plain(node: cst.Import) -> list[tuple[str, str]]:

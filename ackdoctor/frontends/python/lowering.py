@@ -25,7 +25,7 @@ Values: TypeAlias = Mapping[type, Callable[["Lowering", Any], Expr]]
 Forks: TypeAlias = Mapping[type, Callable[["Lowering", Any], Fork]]
 Statements: TypeAlias = Mapping[type, Callable[["Lowering", Any], None]]
 
-_BRACKETED = (cst.Tuple, cst.GeneratorExp)
+_BRACKETED = frozenset({cst.Tuple, cst.GeneratorExp})
 
 
 class Tables(NamedTuple):
@@ -136,9 +136,9 @@ class Lowering:
             else:
                 table[type(node)](self, node)
 
-    def span(self, node: cst.CSTNode) -> Span:
+    def span(self, node: Any) -> Span:
         """Where a node stands; brackets that make it what it is are part of it."""
-        if isinstance(node, _BRACKETED) and node.lpar:
+        if type(node) in _BRACKETED and node.lpar:
             return self.file.positions.through(node.lpar[-1], node.rpar[0])
         return self.file.positions.span(node)
 

@@ -5,11 +5,13 @@ from functools import cache
 
 import libcst as cst
 
+from ackdoctor.frontends.python.imports import IMPORTS
 from ackdoctor.model.cfg import Expr, Global, Name
 
 __all__ = ["Names", "Scope", "block_parts", "child_nodes", "names_bound", "own_nodes", "target_names"]
 
 _NO_CHILDREN = (
+    "__",
     "whitespace",
     "lpar",
     "rpar",
@@ -20,7 +22,8 @@ _NO_CHILDREN = (
     "footer",
     "lbracket",
 )
-_OWN_SCOPE = (cst.FunctionDef, cst.ClassDef, cst.Lambda)
+_OWN_SCOPE = frozenset({cst.FunctionDef, cst.ClassDef, cst.Lambda})
+_NO_NODE = frozenset({type(None), str, bool, cst.MaybeSentinel})  # asking for CSTNode itself is slow
 
 
 class Scope:
@@ -134,7 +137,7 @@ def own_nodes(body: Iterable[cst.CSTNode]) -> Iterator[cst.CSTNode]:
     while stack:
         node = stack.pop()
         yield node
-        if not isinstance(node, _OWN_SCOPE):
+        if type(node) not in _OWN_SCOPE:
             stack.extend(child_nodes(node))
 
 
@@ -142,10 +145,9 @@ def child_nodes(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """The children that are more than white space and punctuation."""
     for name in _fields(type(node)):
         value = getattr(node, name)
-        if isinstance(value, cst.CSTNode):
-            yield value
-        elif isinstance(value, (tuple, list)):
-            yield from (item for item in value if isinstance(item, cst.CSTNode))
+        for child in value if isinstance(value, (tuple, list)) else (value,):
+            if type(child) not in _NO_NODE:
+                yield child
 
 
 @cache
@@ -217,8 +219,7 @@ _BINDERS: dict[type, Callable[..., None]] = {
     cst.ExceptStarHandler: _handler,
     cst.Global: _global,
     cst.Nonlocal: _nonlocal,
-    cst.Import: _import,
-    cst.ImportFrom: _import,
+    **dict.fromkeys(IMPORTS, _import),
     cst.MatchCase: _case,
 }
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import libcst as cst
 
+from ackdoctor.frontends.python.imports import IMPORTS
 from ackdoctor.frontends.python.lowering import Lowering
 from ackdoctor.frontends.python.signs import SIGNS
 from ackdoctor.model.cfg import Bind, Drop, Expr, Global, Jump, Literal, Name, Star, Unpack, Update
@@ -136,8 +137,7 @@ SIMPLE: dict[type, Callable[[Lowering, Any], None]] = {
     cst.Pass: _pass,
     cst.Break: _break,
     cst.Continue: _continue,
-    cst.Import: _import,
-    cst.ImportFrom: _import,
+    **dict.fromkeys(IMPORTS, _import),
     cst.Global: _nothing,
     cst.Nonlocal: _nothing,
     cst.TypeAlias: _nothing,
