@@ -4,6 +4,7 @@ A `Dispute` is a disagreement: a run that the engine's states do not contain ("u
 tells ("missed"), a finding that no run shows ("false"), or a path of evidence that no run takes ("path").
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
@@ -16,7 +17,7 @@ from ackdoctor.frontends.python import lower_source
 from ackdoctor.model.component import Component
 from ackdoctor.model.finding import Confidence, Finding, Unreadable
 from ackdoctor.model.protocol import Breach, Op, State
-from tests.properties.runs import PATH, Event, Run, explore
+from tests.properties.runs import MOST_ROWS, PATH, Event, Run, explore
 from tests.properties.settings import Setting
 
 __all__ = ["Dispute", "diagnosed", "disputes", "findings_about", "linked", "told"]
@@ -147,7 +148,7 @@ def _false(findings: list[Finding], runs: list[Run], setting: Setting) -> Iterat
         showing = [run for run in runs if _shows(run, finding.code, line, setting)]
         if not showing:
             yield Dispute("false", f"{finding.code} at {line}: {finding.message}")
-        elif not any(_takes(run, finding) for run in showing):
+        elif _within_reach(finding) and not any(_takes(run, finding) for run in showing):
             steps = " ".join(f"{step.site.span.line}:{step.note}" for step in finding.evidence.steps)
             yield Dispute("path", f"{finding.code} at {line}: {steps}")
 
@@ -164,6 +165,12 @@ _SHOWN: dict[str, Callable[[Event], bool]] = {
     "ACK106": lambda event: event.breach in MIXED,
     "ACK202": lambda event: event.breach in LATE,
 }
+
+
+def _within_reach(finding: Finding) -> bool:
+    """Whether the evidence goes round no loop more often than `rows()` has rows."""
+    rounds = Counter(step.site.span.line for step in finding.evidence.steps if step.note == "next round")
+    return max(rounds.values(), default=0) <= MOST_ROWS
 
 
 def _takes(run: Run, finding: Finding) -> bool:

@@ -18,10 +18,11 @@ from typing import Any
 from ackdoctor.model.protocol import Breach, Op, State, move
 from tests.properties.settings import Setting
 
-__all__ = ["PATH", "Event", "Exploration", "Run", "explore"]
+__all__ = ["MOST_ROWS", "PATH", "Event", "Exploration", "Run", "explore"]
 
 PATH = "bolt.py"
 MOST_CHOICES = 18
+MOST_ROWS = 2
 MOST_RUNS = 500
 RANDOM_RUNS = 250
 
@@ -124,7 +125,7 @@ def _opaque(script: _Script, run: Run) -> dict[str, Any]:
     def rows() -> list[int]:
         answer = script.choose(4)
         perhaps_raise(answer - 2)
-        return [1, 2][: (0, 2, 1)[answer]]
+        return [1] * (0, MOST_ROWS, 1)[answer]
 
     def keep(given: object) -> None:
         perhaps_raise(script.choose(2))

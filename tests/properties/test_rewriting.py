@@ -1,0 +1,48 @@
+"""What is found does not depend on how the same thing is written."""
+
+import ast
+import re
+from collections.abc import Iterator
+from random import Random
+
+import pytest
+
+from tests.properties.examples import seeds
+from tests.properties.handlers import write
+from tests.properties.judging import FAMILIES, findings_about
+from tests.properties.rewriting import REWRITINGS, Rewriting, extract_the_body
+from tests.properties.settings import SETTINGS
+
+SOURCES = 50
+
+
+def _kinds(source: str) -> set[tuple[str, str, str]]:
+    """Code, confidence, and the message without what a rewriting may change: names, lines, callees."""
+    found = set()
+    for finding in findings_about(source):
+        if finding.code in FAMILIES:
+            message = re.sub(r"`[^`]*`|Made\.\w+|\d+", "_", finding.message)
+            found.add((finding.code, finding.confidence.word, message))
+    return found
+
+
+def _pairs(rewrite: Rewriting) -> Iterator[tuple[str, str]]:
+    for seed in seeds(SOURCES):
+        setting = SETTINGS[seed % len(SETTINGS)]
+        source = write(Random(seed).choice, setting)
+        tree = ast.parse(source)
+        rewrite(tree, setting)
+        yield source, ast.unparse(ast.fix_missing_locations(tree))
+
+
+@pytest.mark.parametrize("rewrite", REWRITINGS, ids=lambda rewrite: rewrite.__name__)
+def test_the_findings_are_the_same_after(rewrite: Rewriting) -> None:
+    for source, rewritten in _pairs(rewrite):
+        assert _kinds(rewritten) == _kinds(source), f"{source}\n{rewritten}"
+
+
+def test_the_rules_broken_are_the_same_when_the_body_is_a_helper() -> None:
+    for source, rewritten in _pairs(extract_the_body):
+        before, after = ({code for code, _, _ in _kinds(text)} for text in (source, rewritten))
+
+        assert after == before, f"{source}\n{rewritten}"
