@@ -84,6 +84,8 @@ def _apply(
         case FunctionRef(function=function, captured=captured, bare=bare) if bare or _readable(
             context, function
         ):
+            if function.name in function.captures:  # it can call itself, but was not yet bound when it captured
+                captured = (*captured, (function.name, target))
             return _enter(context, trail, call, function, None, given, captured)
         case External():
             verb = external_verb(context.verbs(), target.names)

@@ -1,0 +1,173 @@
+"""Handlers that would never end, or not soon, if every path were followed."""
+
+import time
+
+from ackdoctor.flow.component import solve_component
+from tests.checks.sources import codes, findings, in_bolt
+from tests.flow.programs import link
+
+SECONDS = 2.0
+
+
+def flow_of(source):
+    program = link({"bolt.py": source})
+    (made,) = program.components
+    before = time.process_time()
+    (flow,) = (flow for flow in solve_component(program, made) if flow.entry is not None)
+    return flow, time.process_time() - before
+
+
+def flags(count):
+    """A handler that sets and asks `count` flags, each of them independent of the others."""
+    lines = ["def process(self, tup):"]
+    lines += [f"    flag{n} = ready()" for n in range(count)]
+    for n in range(count):
+        lines += [f"    if flag{n}:", f"        work({n})"]
+    for n in range(count):
+        lines += [f"    if flag{n}:", f"        work(-{n})"]
+    return in_bolt("\n".join([*lines, "    self.ack(tup)"]))
+
+
+def test_forty_flags_are_solved_in_time():
+    _, seconds = flow_of(flags(40))
+
+    assert seconds < SECONDS
+
+
+def test_forty_flags_that_are_asked_once_limit_nothing():
+    lines = ["def process(self, tup):"]
+    for n in range(40):
+        lines += [f"    if ready({n}):", f"        work({n})"]
+    flow, seconds = flow_of(in_bolt("\n".join([*lines, "    self.ack(tup)"])))
+
+    assert seconds < SECONDS
+    assert not flow.limited
+
+
+def test_what_only_a_forgotten_flag_allows_is_no_certainty():
+    contradiction = "self.ack(tup)\n        if flag0 and not flag0:\n            self.ack(tup)\n"
+    few, many = (flags(count).replace("self.ack(tup)\n", contradiction) for count in (3, 40))
+
+    assert [f.code for f in findings(few)] == []
+    assert [f.confidence.word for f in findings(many) if f.code == "ACK103"] in ([], ["may"])
+
+
+def test_what_all_flags_allow_is_found_behind_forty_of_them():
+    source = flags(40).replace("self.ack(tup)\n", "self.ack(tup)\n        self.ack(tup)\n")
+
+    assert [code for _, code in codes(source)] == ["ACK103"]
+
+
+def test_deeply_nested_loops_end():
+    lines = ["def process(self, tup):"]
+    for depth in range(1, 15):
+        lines.append("    " * depth + f"for x{depth} in tup.values:")
+    lines.append("    " * 15 + "self.ack(tup)")
+    flow, seconds = flow_of(in_bolt("\n".join(lines)))
+
+    assert seconds < SECONDS
+    assert not flow.limited
+
+
+def test_a_chain_of_helpers_deeper_than_anyone_writes_ends():
+    lines = ["def process(self, tup):", "    self.h0(tup)"]
+    for n in range(40):
+        lines += ["", f"def h{n}(self, tup):", f"    self.h{n + 1}(tup)"]
+    lines += ["", "def h40(self, tup):", "    self.ack(tup)"]
+    flow, seconds = flow_of(in_bolt("\n".join(lines)))
+
+    assert seconds < SECONDS
+    assert flow.limited
+
+
+def test_recursion_ends_and_finds_what_it_does():
+    source = in_bolt(
+        """
+        def walk(self, tup, parts):
+            if parts:
+                self.walk(tup, parts[1:])
+            else:
+                self.ack(tup)
+
+        def process(self, tup):
+            self.walk(tup, tup.values[0])
+        """
+    )
+
+    assert codes(source) == []
+
+
+def test_recursion_that_forgets_the_tuple_at_its_end_is_found():
+    source = in_bolt(
+        """
+        def walk(self, tup, parts):
+            if parts:
+                self.walk(tup, parts[1:])
+            elif ready():
+                self.ack(tup)
+
+        def process(self, tup):
+            self.walk(tup, tup.values[0])
+        """
+    )
+
+    assert codes(source) == [(11, "ACK101")]
+
+
+def test_mutual_recursion_ends():
+    source = in_bolt(
+        """
+        def even(self, tup, n):
+            if n:
+                self.odd(tup, n - 1)
+            else:
+                self.ack(tup)
+
+        def odd(self, tup, n):
+            if n:
+                self.even(tup, n - 1)
+            else:
+                self.fail(tup)
+
+        def process(self, tup):
+            self.even(tup, tup.values[0])
+        """
+    )
+
+    assert codes(source) == []
+
+
+def test_mutual_recursion_that_never_returns_has_no_end():
+    source = in_bolt(
+        """
+        def ping(self, tup):
+            self.pong(tup)
+
+        def pong(self, tup):
+            self.ping(tup)
+
+        def process(self, tup):
+            self.ping(tup)
+            self.ack(tup)
+            self.ack(tup)
+        """
+    )
+
+    assert codes(source) == []
+
+
+def test_a_closure_that_calls_itself_ends():
+    source = in_bolt(
+        """
+        def process(self, tup):
+            def again(n):
+                if n:
+                    again(n - 1)
+                else:
+                    self.ack(tup)
+
+            again(3)
+        """
+    )
+
+    assert codes(source) == []
