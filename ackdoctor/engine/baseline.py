@@ -8,7 +8,6 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
@@ -52,6 +51,8 @@ class Comparison:
 def fingerprint(finding: Finding) -> str:
     """The digest of what is wrong and where, free of line numbers and paths."""
     parts = (finding.code, finding.component, finding.handler, finding.cause)
+    from hashlib import blake2b  # a clean run does not pay for it
+
     return blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()
 
 
