@@ -1,0 +1,74 @@
+"""The path that a finding shows: every station, in order, as the reader will see it."""
+
+import pytest
+
+from tests.checks.sources import findings, in_bolt
+
+EARLY_RETURN = """
+def process(self, tup):
+    word = tup.values[0]
+    if not word:
+        return
+    self.emit([word])
+    self.ack(tup)
+"""
+HELPER = """
+def store(self, tup):
+    work(tup.values)
+    self.ack(tup)
+
+def process(self, tup):
+    self.store(tup)
+    for word in tup.values:
+        if word == "stop":
+            self.ack(tup)
+            break
+"""
+HANDLER = """
+def process(self, tup):
+    try:
+        work(tup.values)
+        self.ack(tup)
+        work(2)
+    except ValueError:
+        self.fail(tup)
+"""
+LOOP = """
+def process(self, tup):
+    words = tup.values
+    for word in words:
+        self.emit([word])
+        self.ack(tup)
+"""
+LATE = """
+def process(self, tup):
+    self.pending = tup
+    if ready():
+        self.ack(tup)
+    self.emit([1], anchors=[tup])
+"""
+
+CASES = {
+    "early-return": (EARLY_RETURN, "ACK101"),
+    "helper": (HELPER, "ACK103"),
+    "handler": (HANDLER, "ACK106"),
+    "loop": (LOOP, "ACK104"),
+    "late-emit": (LATE, "ACK202"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_path_of_a_finding(name, golden):
+    body, code = CASES[name]
+    source = in_bolt(body)
+    lines = source.splitlines()
+    shown = [source]
+    for finding in findings(source):
+        if finding.code == code:
+            shown.append(f"{finding.code} line {finding.site.span.line}, {finding.confidence.word}: {finding.message}\n")
+            for step in finding.evidence.steps:
+                span = step.site.span
+                text = lines[span.line - 1][span.column - 1 :][: span.end_column - span.column]
+                shown.append(f"  {'  ' * step.depth}{span.line}: {text} -- {step.note} [{step.state}]\n")
+
+    golden(f"path-{name}", "".join(shown))
