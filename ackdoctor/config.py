@@ -32,7 +32,7 @@ _VERSION = re.compile(r"[0-9]+(\.[0-9]+)*")
 Parsed: TypeAlias = object  # what a parser makes of a TOML value: the type of its field
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Settings:
     """What one run is asked to do; `directory` is where relative patterns and paths start."""
 

@@ -15,7 +15,7 @@ __all__ = ["STDIN", "Request", "check_selectors", "settings_of"]
 STDIN = "-"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Request:
     """The arguments of `ackdoctor lint`, as given; None and () mean not given."""
 

@@ -31,7 +31,7 @@ class Entry(NamedTuple):
         return f"{self.path}: {self.code} {self.where}".rstrip()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Baseline:
     """A baseline file and its entries; their paths start where the file stands."""
 
@@ -39,7 +39,7 @@ class Baseline:
     entries: tuple[Entry, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Comparison:
     """Findings not in the baseline, findings that are, and entries that no longer occur."""
 

@@ -52,7 +52,7 @@ class Candidate(NamedTuple):
     named: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Discovery:
     """The files of a run in the order of their shown paths, and what could not be reached."""
 

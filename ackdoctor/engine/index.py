@@ -34,7 +34,7 @@ class Source(NamedTuple):
     is_package: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Cluster:
     """Files that are analysed together; only the components of `own` files are diagnosed."""
 

@@ -17,7 +17,7 @@ class Terms(NamedTuple):
     overlay: Mapping[str, bytes]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Outcome:
     """All that one cluster has to say, before any rule is selected.
 

@@ -76,7 +76,7 @@ def _order(finding: Finding) -> tuple[object, ...]:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class _Places:
     """Findings seen from the folder where the settings lie."""
 

@@ -36,7 +36,7 @@ class Outcome(NamedTuple):
     suppressed: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class _Ignore:
     """One well-formed comment: the codes it silences, and where."""
 

@@ -18,7 +18,7 @@ class Span(NamedTuple):
 NOWHERE = Span(1, 1, 1, 1)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Site:
     """A span in a named file; `path` is the path as the user will read it, with forward slashes."""
 

@@ -111,7 +111,7 @@ def _no_pages() -> Sequence[Page]:
     return ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Context:
     """All of it together; `pages` loads the rule pages, which most formats do not need."""
 
