@@ -1,0 +1,51 @@
+"""Every method of the standard library's classes, taken for a handler: strange code ends no run."""
+
+import sysconfig
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ackdoctor.checks import diagnose
+from ackdoctor.dialects import load
+from ackdoctor.dialects.pystorm import BOLT, DIALECTS
+from ackdoctor.flow.program import Program
+from ackdoctor.frontends.python import lower_source
+from ackdoctor.model.component import ClassInfo, Component, Unit
+from ackdoctor.model.dialect import Entry, EntryKind
+
+STDLIB = Path(sysconfig.get_path("stdlib"))
+SAMPLE = sorted(path for path in STDLIB.rglob("*.py") if "site-packages" not in path.parts)[::25]
+SECONDS_PER_HANDLER = 2
+
+
+def as_bolt(program: Program, cls: ClassInfo) -> Component:
+    entries = tuple(Entry(method=name, kind=EntryKind.DATA) for name in cls.methods)
+    return Component(
+        name=cls.name,
+        cls=cls,
+        lineage=program.lineage(cls).order,
+        dialect=DIALECTS[0],
+        role=replace(BOLT, entries=entries),
+        auto_ack=False,
+        auto_fail=True,
+        auto_anchor=True,
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(4))
+def test_no_class_is_too_strange_or_too_large_to_diagnose(part: int) -> None:
+    for path in SAMPLE[part::4]:
+        unit = lower_source(path=path.name, module=path.stem, is_package=False, data=path.read_bytes())
+        if not isinstance(unit, Unit):
+            continue
+        program = Program([unit], load())
+        for cls in unit.classes.values():
+            start = time.process_time()
+
+            findings = list(diagnose(program, as_bolt(program, cls)))
+
+            assert all(finding.site.path == path.name for finding in findings)
+            assert time.process_time() - start < SECONDS_PER_HANDLER * max(len(cls.methods), 1), cls.name
