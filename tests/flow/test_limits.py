@@ -60,8 +60,7 @@ def test_what_all_flags_allow_is_found_behind_forty_of_them():
 
 def test_deeply_nested_loops_end():
     lines = ["def process(self, tup):"]
-    for depth in range(1, 15):
-        lines.append("    " * depth + f"for x{depth} in tup.values:")
+    lines += ["    " * depth + f"for x{depth} in tup.values:" for depth in range(1, 15)]
     lines.append("    " * 15 + "self.ack(tup)")
     flow, seconds = flow_of(in_bolt("\n".join(lines)))
 

@@ -28,7 +28,10 @@ def names(files):
         ("from streamparse.bolt import Bolt", "Bolt"),
         ("from streamparse import *", "Bolt"),
         ("from streamparse import Bolt\nBase = Bolt", "Base"),
-        ("try:\n    from streamparse import Bolt\nexcept ImportError:\n    from streamparse.bolt import Bolt", "Bolt"),
+        (
+            "try:\n    from streamparse import Bolt\nexcept ImportError:\n    from streamparse.bolt import Bolt",
+            "Bolt",
+        ),
         ("try:\n    from fast import Bolt\nexcept ImportError:\n    from streamparse import Bolt", "Bolt"),
     ],
 )
@@ -64,7 +67,10 @@ def test_a_base_class_is_found_through_re_exports_and_stars():
     assert count.auto_fail is True
 
 
-@pytest.mark.parametrize("imports", ["from .base import Base", "from ..bolts.base import Base", "from . import base\nBase = base.Base"])
+@pytest.mark.parametrize(
+    "imports",
+    ["from .base import Base", "from ..bolts.base import Base", "from . import base\nBase = base.Base"],
+)
 def test_relative_imports_start_from_the_file(imports):
     files = {
         "app/bolts/base.py": "from pystorm import Bolt\n\nclass Base(Bolt):\n    auto_ack = False\n",

@@ -65,7 +65,9 @@ def test_the_path_of_a_finding(name, golden):
     shown = [source]
     for finding in findings(source):
         if finding.code == code:
-            shown.append(f"{finding.code} line {finding.site.span.line}, {finding.confidence.word}: {finding.message}\n")
+            shown.append(
+                f"{finding.code} line {finding.site.span.line}, {finding.confidence.word}: {finding.message}\n"
+            )
             for step in finding.evidence.steps:
                 span = step.site.span
                 text = lines[span.line - 1][span.column - 1 :][: span.end_column - span.column]

@@ -36,7 +36,15 @@ class _Scope:
     inner: bool = False  # in a nested function
 
 
-_CATCHES = ("ValueError", "KeyError", "Exception", "(KeyError, ValueError)", "", "Exception as error", "OSError")
+_CATCHES = (
+    "ValueError",
+    "KeyError",
+    "Exception",
+    "(KeyError, ValueError)",
+    "",
+    "Exception as error",
+    "OSError",
+)
 _SEEN = ("find()", "find()", "None", "'x'")
 _RAISES = ("raise ValueError", "raise KeyError('k')", "raise ValueError('v')")
 
@@ -61,7 +69,10 @@ class _Writer:
         scope = _Scope(tup=("tup",), done=("self.ack",), helpers=names, flags=("done", "seen"))
         body = self.opening() + self.block(scope)
         self.left = left
-        lines = [f"from {self.setting.module} import Bolt", "from elsewhere import find, guard, keep, pick, ready, rows, work"]
+        lines = [
+            f"from {self.setting.module} import Bolt",
+            "from elsewhere import find, guard, keep, pick, ready, rows, work",
+        ]
         lines += ["from contextlib import suppress", "", "", "class Made(Bolt):"]
         lines += [f"    {attr}" for attr in self.setting.attrs]
         for helper in helpers:
@@ -77,7 +88,12 @@ class _Writer:
     def helper(self, name: str, others: tuple[str, ...]) -> list[str]:
         before, self.left = self.left, min(self.left, 4)
         scope = _Scope(tup=("tup",), done=("self.ack",), helpers=others, flags=("done", "seen"), depth=1)
-        body = [f"done = {self.choose(('ok', 'False'))}", f"seen = {self.choose(_SEEN)}", "kind = pick()", *self.block(scope)]
+        body = [
+            f"done = {self.choose(('ok', 'False'))}",
+            f"seen = {self.choose(_SEEN)}",
+            "kind = pick()",
+            *self.block(scope),
+        ]
         self.left = before
         return [f"def {name}(self, tup, ok=False):", *_indented(body)]
 
@@ -94,14 +110,15 @@ class _Writer:
 
     def statement(self, scope: _Scope) -> tuple[list[str], _Scope, bool]:
         self.left -= 1
-        if self.left > 0 and scope.depth < 4:
-            kind = self.choose(_ANY)
-        else:
-            kind = self.choose(_SIMPLE)
+        kind = self.choose(_ANY if self.left > 0 and scope.depth < 4 else _SIMPLE)
         return kind(self, scope)
 
     def complete(self, scope: _Scope) -> str:
-        tup = self.choose((*scope.tup, *scope.tup, f"{scope.tup[0]}.id")) if self.setting.by_id else self.choose(scope.tup)
+        tup = (
+            self.choose((*scope.tup, *scope.tup, f"{scope.tup[0]}.id"))
+            if self.setting.by_id
+            else self.choose(scope.tup)
+        )
         return f"{self.choose((*scope.done, *scope.done, 'self.fail'))}({tup})"
 
     def emit(self, scope: _Scope) -> str:
@@ -129,9 +146,29 @@ class _Writer:
 
     def condition(self, scope: _Scope) -> str:
         flag = self.choose(scope.flags)
-        options: list[str] = ["ready()", "ready()", flag, flag, f"not {flag}", 'kind == "a"', 'kind != "a"', 'kind == "b"']
-        options += ["self.mode", f"{flag} and ready()", f"{flag} or ready()", "seen is None", "seen is not None", f"not ({flag} or ready())"]
-        options += ["(done := ready())" if flag == "done" else "(seen := find())", 'kind in ("a", "b")', f"seen is not None and {flag}"]
+        options: list[str] = [
+            "ready()",
+            "ready()",
+            flag,
+            flag,
+            f"not {flag}",
+            'kind == "a"',
+            'kind != "a"',
+            'kind == "b"',
+        ]
+        options += [
+            "self.mode",
+            f"{flag} and ready()",
+            f"{flag} or ready()",
+            "seen is None",
+            "seen is not None",
+            f"not ({flag} or ready())",
+        ]
+        options += [
+            "(done := ready())" if flag == "done" else "(seen := find())",
+            'kind in ("a", "b")',
+            f"seen is not None and {flag}",
+        ]
         if scope.helpers:
             options.append(self.help(scope))
         return self.choose(options)
@@ -174,15 +211,39 @@ class _Writer:
             return [f"{name} = self.{self.choose(('ack', 'fail'))}"], after, False
         if what == "lambda":
             return [f"{name} = lambda it: self.ack(it)"], after, False
-        inner = replace(scope, tup=("it",), depth=scope.depth + 1, loop=False, handling=False, inner=True, flags=("done", "seen"))
+        inner = replace(
+            scope,
+            tup=("it",),
+            depth=scope.depth + 1,
+            loop=False,
+            handling=False,
+            inner=True,
+            flags=("done", "seen"),
+        )
         body = ["done = True", "kind = pick()", f"seen = {self.choose(_SEEN)}", *self.block(inner)]
-        return [f"def {name}(it):", *_indented(body)], replace(after, done=scope.done, helpers=scope.helpers), False
+        return (
+            [f"def {name}(it):", *_indented(body)],
+            replace(after, done=scope.done, helpers=scope.helpers),
+            False,
+        )
 
     def short(self, scope: _Scope) -> tuple[list[str], _Scope, bool]:
-        form = self.choose(("{c} and {x}", "{c} or {x}", "{x} if {c} else {y}", "[{x} for _ in rows()]", "any({x} for _ in rows())"))
+        form = self.choose(
+            (
+                "{c} and {x}",
+                "{c} or {x}",
+                "{x} if {c} else {y}",
+                "[{x} for _ in rows()]",
+                "any({x} for _ in rows())",
+            )
+        )
         if "rows" in form:
             return [form.format(x=self.complete(scope))], scope, False
-        return [form.format(c=self.condition(scope), x=self.action(scope), y=self.action(scope))], scope, False
+        return (
+            [form.format(c=self.condition(scope), x=self.action(scope), y=self.action(scope))],
+            scope,
+            False,
+        )
 
     def branch(self, scope: _Scope) -> tuple[list[str], _Scope, bool]:
         lines = [f"if {self.condition(scope)}:", *self.deeper(scope)]
@@ -193,7 +254,15 @@ class _Writer:
         return lines, scope, False
 
     def loop(self, scope: _Scope) -> tuple[list[str], _Scope, bool]:
-        head = self.choose(("for _ in rows():", "for _ in rows():", "while ready():", "while True:", "while not done and ready():"))
+        head = self.choose(
+            (
+                "for _ in rows():",
+                "for _ in rows():",
+                "while ready():",
+                "while True:",
+                "while not done and ready():",
+            )
+        )
         if "done" in head:
             head = head.replace("done", scope.flags[0])
         body = self.deeper(scope, loop=True)
@@ -218,7 +287,9 @@ class _Writer:
         return lines, scope, False
 
     def within(self, scope: _Scope) -> tuple[list[str], _Scope, bool]:
-        head = self.choose(("with guard():", "with suppress(ValueError):", "with suppress(Exception):", "with guard() as g:"))
+        head = self.choose(
+            ("with guard():", "with suppress(ValueError):", "with suppress(Exception):", "with guard() as g:")
+        )
         return [head, *self.deeper(scope)], scope, False
 
     def cases(self, scope: _Scope) -> tuple[list[str], _Scope, bool]:
@@ -230,18 +301,20 @@ class _Writer:
         return lines, scope, False
 
     def leave(self, scope: _Scope) -> tuple[list[str], _Scope, bool]:
-        options = ["return", "return", f"return {self.complete(scope)}", f"return {self.help(scope)}" if scope.helpers else "return ready()", "return True", "return done" if "done" in scope.flags else "return"]
+        options = [
+            "return",
+            "return",
+            f"return {self.complete(scope)}",
+            f"return {self.help(scope)}" if scope.helpers else "return ready()",
+            "return True",
+            "return done" if "done" in scope.flags else "return",
+        ]
         options.append(self.choose(_RAISES))
         if scope.loop:
             options += ["break", "continue", "break", "continue"]
         if scope.handling:
             options.append("raise")
         return [self.choose(options)], scope, True
-
-    def check(self, scope: _Scope) -> tuple[list[str], _Scope, bool]:
-        if not scope.depth:
-            return [f"if {self.condition(scope)}:", *self.leave(replace(scope, depth=1))[0]], scope, False
-        return self.leave(scope)
 
 
 def _guarded(writer: _Writer, scope: _Scope) -> tuple[list[str], _Scope, bool]:
@@ -250,7 +323,16 @@ def _guarded(writer: _Writer, scope: _Scope) -> tuple[list[str], _Scope, bool]:
 
 
 Kind = Callable[[_Writer, _Scope], tuple[list[str], _Scope, bool]]
-_SIMPLE: tuple[Kind, ...] = (_Writer.finish, _Writer.finish, _Writer.plain, _Writer.plain, _Writer.leave, _Writer.flag, _Writer.hold, _Writer.short)
+_SIMPLE: tuple[Kind, ...] = (
+    _Writer.finish,
+    _Writer.finish,
+    _Writer.plain,
+    _Writer.plain,
+    _Writer.leave,
+    _Writer.flag,
+    _Writer.hold,
+    _Writer.short,
+)
 _ANY: tuple[Kind, ...] = (
     *(_Writer.finish,) * 3,
     *(_Writer.plain,) * 3,

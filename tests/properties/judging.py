@@ -20,7 +20,7 @@ from ackdoctor.model.protocol import Breach, Op, State
 from tests.properties.runs import MOST_ROWS, PATH, Event, Run, explore
 from tests.properties.settings import Setting
 
-__all__ = ["Dispute", "diagnosed", "disputes", "findings_about", "linked", "told"]
+__all__ = ["Dispute", "diagnosed", "disputes", "findings_about", "findings_in", "linked", "told"]
 
 FAMILIES = ("ACK101", "ACK103", "ACK104", "ACK105", "ACK106", "ACK202")
 AUTO = (Op.AUTO_ACK, Op.AUTO_FAIL)
@@ -47,6 +47,14 @@ def linked(source: str) -> tuple[Program, Component]:
 def findings_about(source: str) -> list[Finding]:
     """The findings about the one component of a source."""
     return list(diagnose(*linked(source)))
+
+
+def findings_in(source: str) -> list[Finding]:
+    """The findings about every component of a source."""
+    unit = lower_source(path=PATH, module="bolt", is_package=False, data=source.encode())
+    assert not isinstance(unit, Unreadable), unit
+    program = Program([unit], load({}))
+    return [finding for component in program.components for finding in diagnose(program, component)]
 
 
 def diagnosed(source: str, setting: Setting) -> tuple[list[Finding], Flow]:
@@ -116,9 +124,7 @@ def told(event: Event, setting: Setting) -> frozenset[str]:
     return frozenset({"ACK106", "ACK104"})
 
 
-def _missed(
-    findings: list[Finding], runs: Iterable[Run], setting: Setting, source: str
-) -> Iterator[Dispute]:
+def _missed(findings: list[Finding], runs: Iterable[Run], setting: Setting, source: str) -> Iterator[Dispute]:
     for run in runs:
         for event in run.breaches:
             if setting.auto_ack and event.op not in AUTO and event.breach not in LATE:

@@ -21,14 +21,15 @@ def _handler(tree: ast.Module, setting: Setting) -> ast.FunctionDef:
     return handler
 
 
-class _Renamed(ast.NodeTransformer):
-    names = {"done": "finished", "seen": "known", "kind": "sort", "tup": "message", "it": "given"}
+_NAMES = {"done": "finished", "seen": "known", "kind": "sort", "tup": "message", "it": "given"}
 
+
+class _Renamed(ast.NodeTransformer):
     def visit_Name(self, node: ast.Name) -> ast.Name:
-        return ast.Name(self.names.get(node.id, node.id), node.ctx)
+        return ast.Name(_NAMES.get(node.id, node.id), node.ctx)
 
     def visit_arg(self, node: ast.arg) -> ast.arg:
-        return ast.arg(self.names.get(node.arg, node.arg), node.annotation)
+        return ast.arg(_NAMES.get(node.arg, node.arg), node.annotation)
 
 
 def rename_locals(tree: ast.Module, _setting: Setting) -> None:

@@ -136,7 +136,15 @@ def _opaque(script: _Script, run: Run) -> dict[str, Any]:
         perhaps_raise(script.choose(2))
         yield
 
-    return {"ready": ready, "find": find, "pick": pick, "work": work, "rows": rows, "keep": keep, "guard": guard}
+    return {
+        "ready": ready,
+        "find": find,
+        "pick": pick,
+        "work": work,
+        "rows": rows,
+        "keep": keep,
+        "guard": guard,
+    }
 
 
 def _user_lines(frame: FrameType | None) -> tuple[int, ...]:
@@ -215,7 +223,7 @@ def _play(code: Any, setting: Setting, script: _Script, run: Run) -> None:
         return modules[name] if name in modules else __import__(name, *given)
 
     space: dict[str, Any] = {"__name__": "bolt", "__builtins__": {**vars(builtins), "__import__": importer}}
-    exec(code, space)  # noqa: S102  # text that the generator wrote
+    exec(code, space)  # text that the generator wrote
     handler = getattr(space["Made"](), setting.handler)
 
     def local(frame: FrameType, word: str, _given: object) -> Any:

@@ -6,7 +6,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ackdoctor.flow.context import Context
-from ackdoctor.flow.lattice import Const, Holding, SelfRef, State, Tick, Token, TokenKind, TokenRef, Value, mentions, worse
+from ackdoctor.flow.lattice import (
+    Const,
+    Holding,
+    SelfRef,
+    State,
+    Tick,
+    Token,
+    TokenKind,
+    TokenRef,
+    Value,
+    mentions,
+    worse,
+)
 from ackdoctor.flow.sighting import Completed
 from ackdoctor.flow.trail import Trail, stations
 from ackdoctor.flow.typestate import ways_on
@@ -20,7 +32,10 @@ from tests.properties.settings import Setting
 TOKENS = (Token(TokenKind.INPUT, "tup"), Token(TokenKind.STORED, "self.pending[...]", "pending"))
 
 holdings = st.builds(
-    Holding, st.sampled_from(list(Stage)), st.sampled_from(list(Tick)), st.sampled_from(["", "keep", "self.pending"])
+    Holding,
+    st.sampled_from(list(Stage)),
+    st.sampled_from(list(Tick)),
+    st.sampled_from(["", "keep", "self.pending"]),
 )
 values: st.SearchStrategy[Value] = st.one_of(
     st.builds(TokenRef, st.sampled_from(TOKENS), st.sampled_from(["", "id"])),
@@ -69,7 +84,10 @@ def test_states_that_know_the_same_are_one_in_whatever_order_they_learnt_it(stat
         return dict(items)
 
     again = state.but(
-        env=shuffled(state.env), tokens=shuffled(state.tokens), facts=shuffled(state.facts), fields=dict(state.fields)
+        env=shuffled(state.env),
+        tokens=shuffled(state.tokens),
+        facts=shuffled(state.facts),
+        fields=dict(state.fields),
     )
 
     assert again.key() == state.key()
@@ -174,7 +192,8 @@ def test_every_completion_the_engine_saw_is_a_row_of_the_protocol(made):
 @given(st.lists(st.sampled_from([op for op in Op if op is not Op.END]), max_size=8))
 def test_the_protocol_walks_one_way_only(ops):
     def walk() -> list[object]:
-        state, walked = Stage.OWED, []
+        state = Stage.OWED
+        walked: list[object] = []
         for op in ops:
             state, breach = move(state, op)
             walked.append((state, breach))

@@ -36,8 +36,7 @@ def _pages() -> dict[str, bytes]:
 
 def _fixtures() -> dict[str, bytes]:
     return {
-        path.relative_to(FIXTURES).as_posix(): path.read_bytes()
-        for path in sorted(FIXTURES.rglob("*.py"))
+        path.relative_to(FIXTURES).as_posix(): path.read_bytes() for path in sorted(FIXTURES.rglob("*.py"))
     }
 
 
@@ -49,7 +48,9 @@ def _told(texts: dict[str, bytes], random: Random) -> list[Finding]:
     components = list(program.components)
     random.shuffle(components)
     found = [finding for component in components for finding in diagnose(program, component)]
-    return sorted(found, key=lambda finding: (finding.site.path, finding.site.span, finding.code, repr(finding)))
+    return sorted(
+        found, key=lambda finding: (finding.site.path, finding.site.span, finding.code, repr(finding))
+    )
 
 
 @pytest.mark.parametrize("texts", [_pages(), _fixtures()], ids=["rule pages", "fixtures"])
