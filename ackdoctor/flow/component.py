@@ -4,7 +4,7 @@ Data handlers come first: what they leave in which field decides what a tick or 
 complete.  A handler's end is where the framework has its say: auto ack, auto fail, or nothing.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ackdoctor.flow.calls import Enter, apply_value
@@ -54,12 +54,13 @@ class _Work:
     def flows(self) -> Iterator[Flow]:
         entries = [(entry, self.component.method(entry.method)) for entry in self.component.role.entries]
         known = [(entry, method) for entry, method in entries if method is not None]
-        first = [self._solve(entry, method, {}) for entry, method in known if entry.kind in FIRST]
-        held = self._held(first)
         entered: set[int] = set()
+        first = {
+            entry: self._solve(entry, method, {}, entered) for entry, method in known if entry.kind in FIRST
+        }
+        held = self._held(first.values())
         for entry, method in known:
-            flow = self._solve(entry, method, held, entered)
-            yield flow
+            yield first[entry] if entry in first and not held else self._solve(entry, method, held, entered)
         for method in self._others(known, entered):
             yield self._solve(None, method, held, entered)
 
@@ -73,7 +74,7 @@ class _Work:
                     yield method
                 seen.add(name)
 
-    def _held(self, flows: list[Flow]) -> dict[str, Stage]:
+    def _held(self, flows: Iterable[Flow]) -> dict[str, Stage]:
         """The fields that hold tuples, and the stage those are in once their own handler has returned."""
         stage = {True: Stage.ACKED, False: Stage.OWED, None: Stage.HELD}[self.component.auto_ack]
         return {
@@ -84,7 +85,7 @@ class _Work:
         }
 
     def _solve(
-        self, entry: Entry | None, method: Function, held: dict[str, Stage], entered: set[int] | None = None
+        self, entry: Entry | None, method: Function, held: dict[str, Stage], entered: set[int]
     ) -> Flow:
         subject = _subject(entry, method)
         if entry is not None and (method.is_async or method.is_generator):
@@ -104,8 +105,7 @@ class _Work:
         for leaving in solver.solve(target.function, state):
             self._end(context, entry, subject, leaving)
         self._run_later(context, subject)
-        if entered is not None:
-            entered |= context.entered
+        entered |= context.entered
         return Flow(
             entry=entry,
             function=method,
