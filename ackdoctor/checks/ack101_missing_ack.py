@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.flow.lattice import Tick, Token
+from ackdoctor.flow.lattice import Tick, Token, TokenRef
 from ackdoctor.flow.sighting import Completed, Ended, Flow, Stored
 from ackdoctor.flow.witness import leaving_step
 from ackdoctor.model.dialect import EntryKind, Misuse
@@ -39,7 +39,8 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
                 token=token,
                 last="returns to the framework",
                 flow=flow,
-                help=f"ack {token.words} when its work is done, fail it when it cannot be done",
+                help=_by_id(diagnosis, flow)
+                or f"ack {token.words} when its work is done, fail it when it cannot",
             )
             continue
         completing = _completing(flow, token)
@@ -54,8 +55,20 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
                 token=token,
                 last="returns to the framework",
                 flow=flow,
-                help=f"ack or fail {token.words} on this path too",
+                help=_by_id(diagnosis, flow) or f"ack or fail {token.words} on this path too",
             )
+
+
+def _by_id(diagnosis: Diagnosis, flow: Flow) -> str:
+    """What to do where the code completes the tuple by its id, and the framework does not take that."""
+    for sighting in flow.sightings:
+        match sighting:
+            case Completed(token=None, value=TokenRef(part="id"), verb=verb) if verb is not None:
+                note = diagnosis.price(Misuse.SUBJECT_ID)
+                return f"give `{verb.name}` the tuple, not its id (line {sighting.step.span.line}): {note}"
+            case _:
+                pass
+    return ""
 
 
 def _is_tick(ended: Ended) -> bool:
@@ -68,6 +81,8 @@ def _never(flow: Flow, token: Token) -> bool:
     """Whether no path completes or hands on the tuple."""
     for sighting in flow.sightings:
         match sighting:
+            case Completed(token=None, op=op, value=TokenRef()) if op in _BY_HAND:
+                continue  # refused
             case Completed(token=done, op=op) if op in _BY_HAND and (done == token or done is None):
                 return False
             case Stored(token=kept) if kept == token:

@@ -206,7 +206,7 @@ DIALECTS = (
         ),
         verbs=(
             Verb(name="ack", kind=VerbKind.ACK, on=_ON),
-            Verb(name="ackId", kind=VerbKind.ACK, on=_ON, params=("tupid",), subject="tupid"),
+            Verb(name="ackId", kind=VerbKind.ACK, on=_ON, params=("tupid",), subject="tupid", by_id=True),
             Verb(name="fail", kind=VerbKind.FAIL, on=_ON),
             *_BOLT_EMITS,
             Verb(

@@ -112,8 +112,11 @@ def _complete_value(
     context: Context, trail: Trail, state: State, op: Op, value: Value | None, verb: Verb
 ) -> State:
     match value:
-        case TokenRef(token=token):
+        case TokenRef(token=token) if _taken(context, verb, value):
             return complete(context, trail, state, op, token, verb=verb, value=value)
+        case TokenRef():
+            _see_completion(context, trail, op, None, Holding(Stage.OWED), None, verb, value)
+            return state  # refused: the tuple is owed as before
         case Field(name=field) if field in context.held:
             return complete(context, trail, state, op, stored(field).token, verb=verb, value=value)
         case Const():
@@ -122,6 +125,13 @@ def _complete_value(
         case _:
             _see_completion(context, trail, op, None, Holding(Stage.OWED), None, verb, value)
             return _perhaps_completed(state, value)
+
+
+def _taken(context: Context, verb: Verb, value: TokenRef) -> bool:
+    """Whether the call takes what it is given: the tuple, or its id."""
+    if context.component.role.discipline.accepts_id:
+        return True
+    return (value.part == "id") == verb.by_id
 
 
 def _perhaps_completed(state: State, value: Value | None) -> State:
@@ -297,5 +307,3 @@ def _default(context: Context) -> tuple[Anchors, tuple[Token, ...]]:
 def _current(context: Context) -> tuple[Token, ...]:
     """The framework's idea of the current tuple: none in code that runs later."""
     return (context.subject,) if context.subject is not None and context.deferral is None else ()
-
-

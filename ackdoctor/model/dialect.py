@@ -228,6 +228,7 @@ class Verb:
     direct: str | None = None
     task_ids: str | None = None
     waits: bool = False  # blocks for task ids unless `task_ids` is false
+    by_id: bool = False  # ack, fail: takes the id, not the tuple
     breaks: str = ""  # what happens whenever it is called, where it never works
 
 
