@@ -17,6 +17,13 @@ def lines(builder):
     return [line.replace("1:1-1:1 ", "") for line in kept]
 
 
+def adding(builder, op):
+    def body():
+        builder.add(op, NOWHERE)
+
+    return body
+
+
 def doing(builder, *names):
     def body():
         for name in names:
@@ -125,7 +132,7 @@ def test_a_step_that_computes_raises_only_where_someone_listens():
     builder = CfgBuilder()
     builder.add(item, NOWHERE)
     builder.attempt(
-        lambda: builder.add(item, NOWHERE) and None,
+        adding(builder, item),
         [Handler(("KeyError",), "e", NOWHERE, doing(builder, "caught"))],
     )
     assert lines(builder) == [
@@ -191,12 +198,13 @@ def nested_finallys(depth):
 def finallys_in_finallys(depth):
     builder = CfgBuilder()
 
+    def leave_or_work():
+        builder.branch(builder.test(Name("a"), NOWHERE), lambda: builder.leave(None, NOWHERE), None)
+        call(builder, "work")
+
     def level(left):
         builder.attempt(
-            lambda: (
-                builder.branch(builder.test(Name("a"), NOWHERE), lambda: builder.leave(None, NOWHERE), None),
-                call(builder, "work"),
-            )[1],
+            leave_or_work,
             [],
             None,
             (lambda: level(left - 1)) if left else doing(builder, "last"),
@@ -227,7 +235,7 @@ def test_a_break_outside_any_loop_is_an_error_path_not_a_crash():
 
 def test_the_dump_names_the_way_into_a_finally():
     builder = CfgBuilder()
-    builder.attempt(doing(builder, "work"), [], None, lambda: builder.add(Jump("finally"), NOWHERE) and None)
+    builder.attempt(doing(builder, "work"), [], None, adding(builder, Jump("finally")))
     assert lines(builder)[1:] == [
         "3 Call %1 = @work() -> NEXT 4, RAISE 5",
         "4 Jump finally [normal] -> NEXT 1",

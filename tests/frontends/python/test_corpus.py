@@ -34,7 +34,9 @@ def lowered(path):
 
 
 def lines_of(path):
-    return re.split("\r\n|\r|\n", decode(path.name, path.read_bytes()))
+    text = decode(path.name, path.read_bytes())
+    assert isinstance(text, str)
+    return re.split("\r\n|\r|\n", text)
 
 
 def test_the_standard_library_is_lowered_soundly(part):
