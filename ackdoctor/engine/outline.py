@@ -12,6 +12,7 @@ a substring search, ten times as fast as any pattern that starts at a line's beg
 """
 
 import re
+from codecs import BOM_UTF8 as _MARK
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -47,6 +48,7 @@ class Outline(NamedTuple):
 
 def skeleton(data: bytes) -> Outline:
     """The classes, and all the rest only where a base goes by another name than its class."""
+    data = data.removeprefix(_MARK)
     classes = _classes(data)
     if classes and b" as " in data:
         renamed = {_text(name) for name in _AS.findall(data)}
@@ -57,6 +59,7 @@ def skeleton(data: bytes) -> Outline:
 
 def outline(data: bytes) -> Outline:
     """The outline of a source file."""
+    data = data.removeprefix(_MARK)
     if b"\r" in data and b"\n" not in data:
         data = data.replace(b"\r", b"\n")
     imports: list[tuple[str, str]] = []

@@ -51,6 +51,20 @@ def test_a_child_that_names_no_framework_is_found_by_its_base(tmp_path, padding,
     assert lowered(tmp_path) == ["base child"]
 
 
+@pytest.mark.parametrize(
+    "first", ["from streamparse import Bolt\n", "import streamparse\n", "import base as b\n"]
+)
+def test_a_byte_order_mark_before_the_first_import_hides_nothing(first):
+    source = first.encode() + b"class B(b.Base):\n    pass\n"
+    assert outline(b"\xef\xbb\xbf" + source) == outline(source)
+    assert skeleton(b"\xef\xbb\xbf" + source) == skeleton(source)
+
+
+def test_a_bolt_behind_a_byte_order_mark_is_lowered(tmp_path, padding):
+    write(tmp_path, {**padding, "a.py": b"\xef\xbb\xbf" + BOLT.encode()})
+    assert lowered(tmp_path) == ["a"]
+
+
 def test_grandchildren_are_found_through_reexports_and_star_imports(tmp_path, padding):
     write(
         tmp_path,
