@@ -101,7 +101,8 @@ def _from_file(request: Request) -> Settings:
 def _start(request: Request) -> Path:
     """The folder that all named paths share; there the search for settings begins."""
     names = [request.stdin_filename or "."] if STDIN in request.paths else list(request.paths or ["."])
-    paths = [Path(name).resolve() for name in names]
+    # Not Path.resolve: before Python 3.13 it raises where a link leads back to itself.
+    paths = [Path(os.path.realpath(name)) for name in names]
     folders = [path if path.is_dir() else path.parent for path in paths]
     try:
         return Path(os.path.commonpath(folders))

@@ -155,8 +155,7 @@ def _destination(file: Path | None) -> Iterator[TextIO]:
         yield tolerant(sys.stdout)
         return
     try:
-        stream = file.open("w", encoding="utf-8", errors="backslashreplace", newline="\n")
+        with file.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as stream:
+            yield stream
     except OSError as error:
         raise UsageError(f"{file}: cannot be written: {error.strerror}") from error
-    with stream:
-        yield stream

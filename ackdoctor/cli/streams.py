@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
+from ackdoctor.model.errors import UsageError
 from ackdoctor.reporters.context import ASCII, COLOURED, PLAIN, UNICODE, Glyphs, Palette, printable
 
 __all__ = ["COLOURED", "chatter", "glyphs_for", "palette_for", "tolerant", "until_reader_leaves"]
@@ -44,10 +45,12 @@ def chatter(text: str, *, prefix: str = "ackdoctor: ") -> None:
 
 @contextmanager
 def until_reader_leaves() -> Iterator[None]:
-    """Writes to standard output until nobody reads it any more (`| head`); that is no error."""
+    """Writes to standard output until nobody reads it any more (`| head`); that is no error, a full disk is one."""
     try:
         yield
         sys.stdout.flush()
-    except BrokenPipeError:
+    except OSError as error:
         # Python would complain once more while shutting down, so the rest goes nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            raise UsageError(f"standard output cannot be written: {error.strerror}") from error

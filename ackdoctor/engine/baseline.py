@@ -119,6 +119,8 @@ def read(path: Path) -> Baseline:
 
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise BaselineError(f"{path}: there is no such baseline; --write-baseline makes it") from None
     except OSError as error:
         raise BaselineError(f"{path}: the baseline cannot be read: {error.strerror}") from error
     except ValueError as error:

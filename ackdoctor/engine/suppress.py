@@ -125,7 +125,9 @@ def _read(
     site = Site(path, Span(comment.line, start, comment.line, comment.column + len(comment.text)))
     if word not in {"ignore", "ignore-file"}:
         complaints.append(
-            _complaint(site, f"`ackdoctor: {word}` is no comment of ours", word, Severity.ERROR)
+            _complaint(
+                site, f"`ackdoctor: {word}` means nothing, so it silences nothing", word, Severity.ERROR
+            )
         )
         return
     names = [name.strip() for name in (listed or "").split(",") if name.strip()]

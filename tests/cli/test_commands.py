@@ -33,6 +33,23 @@ def test_rules_come_as_json(shell):
     ]
 
 
+def test_a_list_that_finds_the_disk_full_exits_2():
+    if not Path("/dev/full").exists():
+        pytest.skip("a device of Linux")
+    with Path("/dev/full").open("wb") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "ackdoctor", "rules"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (ended.returncode, ended.stderr) == (
+        2,
+        "ackdoctor: standard output cannot be written: No space left on device\n",
+    )
+
+
 def test_rules_in_another_format_exit_2(shell):
     outcome = shell("rules", "--output-format", "xml")
     assert (outcome.code, outcome.err) == (

@@ -70,7 +70,7 @@ def test_exit_zero_hides_findings_from_the_exit_code_only(shell):
         ),
         (
             ["--baseline", "b.json"],
-            "ackdoctor: b.json: the baseline cannot be read: No such file or directory\n",
+            "ackdoctor: b.json: there is no such baseline; --write-baseline makes it\n",
         ),
         (
             ["--write-baseline"],
@@ -163,6 +163,22 @@ def test_a_report_that_cannot_be_written_exits_2(shell):
         2,
         "ackdoctor: none/report.txt: cannot be written: No such file or directory\n",
     )
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+def test_a_report_that_finds_the_disk_full_exits_2(shell):
+    Path("bolt.py").write_text(BOLT)
+    outcome = shell("lint", "--output-file", "/dev/full")
+    assert (outcome.code, outcome.err) == (
+        2,
+        "ackdoctor: /dev/full: cannot be written: No space left on device\n",
+    )
+
+
+def test_a_link_that_leads_to_itself_is_named(shell):
+    Path("loop.py").symlink_to("loop.py")
+    outcome = shell("lint", "loop.py")
+    assert (outcome.code, outcome.err) == (2, "loop.py: a symbolic link that leads back to itself\n")
 
 
 def test_statistics_count_by_rule(shell):

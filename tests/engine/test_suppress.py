@@ -89,7 +89,7 @@ def test_python_2_sources_have_comments_too():
     [
         ("ackdoctor: ignore", "error `ackdoctor: ignore` names no rule, so it silences nothing"),
         ("ackdoctor: ignore[] why", "error `ackdoctor: ignore` names no rule, so it silences nothing"),
-        ("ackdoctor: ignroe[ACK103] why", "error `ackdoctor: ignroe` is no comment of ours"),
+        ("ackdoctor: ignroe[ACK103] why", "error `ackdoctor: ignroe` means nothing, so it silences nothing"),
         (
             "ackdoctor: ignore[ACK13] why",
             "error `ignore[ACK13]`: there is no rule `ACK13`; did you mean `ACK103`?",

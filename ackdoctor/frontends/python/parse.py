@@ -69,6 +69,9 @@ def _complaint(path: str, text: str, error: BaseException) -> Unreadable:
         return Unreadable(path=path, line=0, column=0, reason=TOO_DEEP)
     except ValueError:
         pass
+    else:
+        reason = "Python accepts this file, but ackdoctor's parser does not"
+        return Unreadable(path=path, line=0, column=0, reason=reason)
     where = _WHERE.search(str(error))
     line, column = (int(where[1]), int(where[2]) + 1) if where else (0, 0)
     return Unreadable(path=path, line=line, column=column, reason="syntax error")

@@ -116,6 +116,14 @@ def test_every_node_type_can_be_measured(name):
     assert sorted(kind.__name__ for kind in concrete - set(_programs())) == []
 
 
+def test_a_form_feed_in_an_indentation_is_not_called_a_syntax_error():
+    assert lower_source(
+        path="a.py", module="a", is_package=False, data=b"class A:\n\f    def f(self):\n        pass\n"
+    ) == Unreadable(
+        path="a.py", line=0, column=0, reason="Python accepts this file, but ackdoctor's parser does not"
+    )
+
+
 def test_syntax_without_a_meaning_yet_is_a_clear_line(monkeypatch):
     from ackdoctor.frontends.python import unit
 
