@@ -1,6 +1,6 @@
 """Calls: the framework's, the project's own, and those that lead where nobody can look."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ackdoctor.flow.containers import Done, arguments, method_call
@@ -16,6 +16,7 @@ from ackdoctor.flow.lattice import (
     External,
     Field,
     FunctionRef,
+    LoopMemory,
     Partial,
     SelfRef,
     State,
@@ -35,6 +36,8 @@ from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import Kind, Verb
 
 __all__ = ["Done", "Enter", "apply_value", "resolve_call"]
+
+AROUND = 0  # stands for all loops around a helper's call; its own are counted from 1
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -84,7 +87,9 @@ def _apply(
         case FunctionRef(function=function, captured=captured, bare=bare) if bare or _readable(
             context, function
         ):
-            if function.name in function.captures:  # it can call itself, but was not yet bound when it captured
+            if (
+                function.name in function.captures
+            ):  # it can call itself, but was not yet bound when it captured
                 captured = (*captured, (function.name, target))
             return _enter(context, trail, call, function, None, given, captured)
         case External():
@@ -158,8 +163,17 @@ def _enter(
             if isinstance(value, Const) and _matters(function, param.name, value):
                 env[param.name] = value
     before = trail.state
-    state = State(env=env, tokens=before.tokens, fields=before.fields, caught=before.caught)
-    return Enter(function, state)
+    loops = _around(before)
+    return Enter(
+        function,
+        State(env=env, tokens=before.tokens, fields=before.fields, loops=loops, caught=before.caught),
+    )
+
+
+def _around(before: State) -> Mapping[int, LoopMemory]:
+    """What a helper called in a loop over a batch must know: that earlier rounds have left some element so."""
+    rest = [memory.rest for memory in before.loops.values() if memory.rest is not None]
+    return {AROUND: LoopMemory(None, rest[0])} if rest else {}
 
 
 def _matters(function: Function, name: str, value: Value | None) -> bool:

@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from ackdoctor.flow.calls import Done, Enter, resolve_call
 from ackdoctor.flow.context import Context
-from ackdoctor.flow.lattice import Coll, State, Token, Value
+from ackdoctor.flow.early import each_element
+from ackdoctor.flow.lattice import Coll, State, Value
 from ackdoctor.flow.trail import Trail
 from ackdoctor.flow.typestate import WayOn, assign, ways_on
 from ackdoctor.model.cfg import (
@@ -97,7 +98,7 @@ class Solver:
         while paths:
             trail = paths.popleft()
             if trail.index in (EXIT, RAISED):
-                leaving = _leave(trail, context.subject)
+                leaving = _leave(trail)
                 key = _exit_key(leaving, outermost=outermost)
                 if key not in seen_exits:
                     seen_exits.add(key)
@@ -108,9 +109,10 @@ class Solver:
                 return
             context.steps_left -= 1
             for way, inner in self._next(trail):
-                following = self._follow(trail, way, inner, merging, visited)
-                if following is not None:
-                    paths.append(following)
+                for each in each_element(context, trail, way):
+                    following = self._follow(trail, each, inner, merging, visited)
+                    if following is not None:
+                        paths.append(following)
 
     def _follow(
         self,
@@ -154,7 +156,10 @@ class Solver:
     def _past(self, trail: Trail, op: Call, done: Done) -> Iterator[tuple[WayOn, Trail | None]]:
         for kind, target in trail.step.edges:
             if kind is not EdgeKind.RAISE:
-                yield WayOn(kind, target, assign(self.context, trail, done.state, op.result, done.value)), None
+                yield (
+                    WayOn(kind, target, assign(self.context, trail, done.state, op.result, done.value)),
+                    None,
+                )
             elif done.may_raise and self._worth_raising(target, trail.state):
                 raised = trail.state if trail.state.raising is not None else trail.state.but(raising="")
                 yield WayOn(kind, target, raised), None
@@ -208,19 +213,14 @@ def _exit_key(leaving: Leaving, *, outermost: bool) -> object:
     return (leaving.raised, leaving.state.key(), leaving.value, where)
 
 
-def _leave(trail: Trail, subject: Token | None) -> Leaving:
+def _leave(trail: Trail) -> Leaving:
     raised = trail.index == RAISED
     state = trail.state
     produced = state.env.get("%yield")
     value = produced if isinstance(produced, Coll) else state.env.get("%return")
     if trail.function.is_generator and value is not produced:
         value = None
-    tokens = state.tokens
-    if raised and subject is not None:
-        for memory in state.loops.values():
-            if memory.rest is not None and memory.rest.stage in (Stage.ACKED, Stage.FAILED):
-                tokens = {**tokens, subject: memory.rest}  # the batch has completed elements
-    after = State(tokens=tokens, fields=state.fields, caught=state.caught, raising=state.raising)
+    after = State(tokens=state.tokens, fields=state.fields, caught=state.caught, raising=state.raising)
     return Leaving(raised, after, value, trail)
 
 

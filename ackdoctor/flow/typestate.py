@@ -174,7 +174,11 @@ def _assign_local(trail: Trail, state: State, name: str, value: Value | None) ->
 
 def _same_under(trail: Trail, context: Context, after: State, target: Expr, value: Expr) -> State:
     """What was decided about a value holds under its new name, if that is asked about."""
-    if not isinstance(target, Name) or mentions(value, target) or target.id not in tested_names(trail.function):
+    if (
+        not isinstance(target, Name)
+        or mentions(value, target)
+        or target.id not in tested_names(trail.function)
+    ):
         return after
     facts = dict(after.facts)
     known = decided(context, trail.function, trail.state, value)
@@ -281,8 +285,8 @@ def _update(context: Context, trail: Trail, target: Expr, value: Value | None) -
 
 def _tested(context: Context, trail: Trail, condition: Expr) -> Iterator[WayOn]:
     step = trail.step
-    for truth, after in branch(context, trail.function, trail.state, condition):
-        after = _without_temporary(after, condition)
+    for truth, learnt in branch(context, trail.function, trail.state, condition):
+        after = _without_temporary(learnt, condition)
         wanted = EdgeKind.TRUE if truth else EdgeKind.FALSE
         for kind, target in step.edges:
             if kind is wanted or (

@@ -252,7 +252,7 @@ def _emit(context: Context, trail: Trail, bound: _Bound, verb: Verb) -> State:
 def _worst_stage(context: Context, state: State, token: Token, how: Anchors) -> Stage:
     """An anchor's stage; a whole batch as anchor includes the elements that earlier rounds have completed."""
     stage = context.holding(state, token).stage
-    if token.kind is TokenKind.ELEMENT and how is Anchors.DEFAULT and stage is Stage.OWED:
+    if token.kind is TokenKind.ELEMENT and how is Anchors.DEFAULT and stage in (Stage.OWED, Stage.HELD):
         earlier = [memory.rest.stage for memory in state.loops.values() if memory.rest is not None]
         return next((done for done in earlier if done in (Stage.ACKED, Stage.FAILED)), stage)
     return stage

@@ -115,11 +115,18 @@ def _note(station: Station, token: Token | None) -> str:
         case Next():
             return {EdgeKind.TRUE: "next round", EdgeKind.FALSE: "no more rounds"}.get(via, "") if via else ""
         case Return() if station.depth == 0:
-            return "returns"
+            return "returns" + _rest(visit, after, token)
         case Jump(word=word) if word in ("continue", "break"):
-            return word
+            return word + _rest(visit, after, token)
         case _:
             return _change(visit, after, token)
+
+
+def _rest(visit: Trail, after: Trail | None, token: Token | None) -> str:
+    """Of a step that leaves a loop over a batch: which of the other tuples the path goes on with."""
+    if token is None or after is None or _same(visit, after, token):
+        return ""
+    return ", the rest of the batch is left" if _stage(after.state, token) == "owed" else ", as were others before"
 
 
 def _outcome(visit: Trail, asked: Expr, via: EdgeKind | None) -> str:
@@ -158,13 +165,17 @@ def _change(visit: Trail, after: Trail | None, token: Token | None) -> str:
 def line_of(visit: Trail, seen_from: Function) -> str:
     """Where a visit stands, for a sentence about a place in `seen_from`: the file is named only if it is another."""
     line = f"line {visit.step.span.line}"
-    return line if visit.function.path == seen_from.path else f"{line} of {visit.function.path.rpartition('/')[2]}"
+    return (
+        line
+        if visit.function.path == seen_from.path
+        else f"{line} of {visit.function.path.rpartition('/')[2]}"
+    )
 
 
 def completions(end: Trail, token: Token) -> Iterator[Trail]:
     """The visits at which `token` was acked or failed on the way to `end`, in order."""
     for visit, after, _ in stations(end):
-        if after is None or after.inner is not None:
+        if after is None or after.inner is not None or not isinstance(visit.step.op, Call):
             continue
         was, now = visit.state.tokens.get(token), after.state.tokens.get(token)
         if now is not None and now != was and now.stage.value in ("acked", "failed"):

@@ -67,18 +67,34 @@ class _Writer:
             names = (*names, name)
         left, self.left = self.left, max(self.left, 5)
         scope = _Scope(tup=("tup",), done=("self.ack",), helpers=names, flags=("done", "seen"))
-        body = self.opening() + self.block(scope)
+        body = self.batch(scope) if self.setting.batch else self.opening() + self.block(scope)
         self.left = left
         lines = [
-            f"from {self.setting.module} import Bolt",
+            f"from {self.setting.module} import {self.setting.base}",
             "from elsewhere import find, guard, keep, pick, ready, rows, work",
         ]
-        lines += ["from contextlib import suppress", "", "", "class Made(Bolt):"]
+        lines += ["from contextlib import suppress", "", "", f"class Made({self.setting.base}):"]
         lines += [f"    {attr}" for attr in self.setting.attrs]
         for helper in helpers:
             lines += ["", *_indented(helper)]
-        lines += ["", f"    def {self.setting.handler}(self, tup):", *_indented(_indented(body))]
+        given = "key, tups" if self.setting.batch else "tup"
+        lines += ["", f"    def {self.setting.handler}(self, {given}):", *_indented(_indented(body))]
         return "\n".join(lines) + "\n"
+
+    def batch(self, scope: _Scope) -> list[str]:
+        """Over the tuples of a batch, once or twice."""
+        seen = self.choose(_SEEN)
+        lines = [self.choose(("done = False", "done = ready()")), f"seen = {seen}", "kind = pick()"]
+        if self.choose((False, False, True)):
+            lines += [f"if {self.condition(replace(scope, helpers=()))}:", "    return"]
+        for _ in range(self.choose((1, 1, 2))):
+            opening = self.choose(([], [], ["kind = tup.values[0]"], ["done = False"]))
+            body = [*opening, *self.block(replace(scope, depth=1, loop=True))]
+            loop = ["for tup in tups:", *_indented(body)]
+            if self.choose((False, False, False, True)):
+                loop = [f"if {self.condition(replace(scope, helpers=()))}:", *_indented(loop)]
+            lines += loop
+        return lines
 
     def opening(self) -> list[str]:
         lines = [self.choose(("done = False", "done = ready()")), f"seen = {self.choose(_SEEN)}"]

@@ -72,7 +72,7 @@ def disputes(source: str, setting: Setting) -> list[Dispute]:
     """Every disagreement about one source."""
     findings, flow = diagnosed(source, setting)
     exploration = explore(source, setting)
-    found = list(_unsound(flow, exploration.runs))
+    found = [] if setting.batch else list(_unsound(flow, exploration.runs))
     found += _missed(findings, exploration.runs, setting, source)
     if exploration.complete:
         found += _false(findings, exploration.runs, setting)

@@ -46,7 +46,6 @@ class Run:
     raised: bool = False
     by_emit: bool = False  # what left the handler was raised by an emit
     in_helper: bool = False  # or in a helper
-    cut: bool = False  # the script was too short: what follows is no evidence
 
     def do(self, op: Op, lines: tuple[int, ...] = ()) -> None:
         self.state, breach = move(self.state, op)
@@ -68,17 +67,17 @@ class Exploration:
 class _Script:
     """Answers, in order; beyond those given the first one each time, or by chance."""
 
-    def __init__(self, given: list[int], chance: Random | None, run: Run) -> None:
+    def __init__(self, given: list[int], chance: Random | None) -> None:
         self.given = given
         self.chance = chance
-        self.run = run
+        self.cut = False  # it was too short: what followed is no evidence
         self.asked: list[tuple[int, int]] = []
         self.beyond = Random(1)  # ends every loop, sooner or later
 
     def choose(self, options: int) -> int:
         place = len(self.asked)
         if place >= MOST_CHOICES:
-            self.run.cut = True
+            self.cut = True
             return self.beyond.randrange(options)
         if place < len(self.given):
             answer = self.given[place]
@@ -97,7 +96,36 @@ class _Script:
         return None
 
 
-def _opaque(script: _Script, run: Run) -> dict[str, Any]:
+class _Tuple:
+    """The tuple: its id, and a value decided when it is first looked at."""
+
+    def __init__(self, script: _Script, number: int) -> None:
+        self.id = f"id{number}"
+        self._script = script
+        self._values: list[str] = []
+
+    @property
+    def values(self) -> list[str]:
+        if not self._values:
+            self._values.append("abc"[self._script.choose(3)])
+        return self._values
+
+
+class _Deliveries:
+    """The tuples handed to the handler, and what is done to each; they share the lines executed."""
+
+    def __init__(self, script: _Script, count: int) -> None:
+        self.tuples = [_Tuple(script, number) for number in range(count)]
+        self.lines: list[int] = []
+        self.runs = [Run(lines=self.lines) for _ in self.tuples]
+
+    def do(self, op: Op, given: object, lines: tuple[int, ...] = ()) -> None:
+        for tup, run in zip(self.tuples, self.runs, strict=True):
+            if given is tup or given == tup.id:
+                run.do(op, lines)
+
+
+def _opaque(script: _Script, deliveries: _Deliveries) -> dict[str, Any]:
     """The functions of the module `elsewhere`."""
 
     def perhaps_raise(answer: int) -> None:
@@ -129,7 +157,7 @@ def _opaque(script: _Script, run: Run) -> dict[str, Any]:
 
     def keep(given: object) -> None:
         perhaps_raise(script.choose(2))
-        run.do(Op.HOLD)
+        deliveries.do(Op.HOLD, given)
 
     @contextmanager
     def guard() -> Iterator[None]:
@@ -156,14 +184,13 @@ def _user_lines(frame: FrameType | None) -> tuple[int, ...]:
     return tuple(lines)
 
 
-def _framework(script: _Script, run: Run, setting: Setting, tup: object) -> type:
-    """The base class: its verbs write down what happens to the one tuple there is."""
+def _framework(script: _Script, deliveries: _Deliveries, setting: Setting) -> type:
+    """The base class: its verbs write down what happens to the tuples."""
     mode: list[bool] = []
 
     class Kept(list[object]):
         def append(self, given: object) -> None:
-            if given is tup:
-                run.do(Op.HOLD)
+            deliveries.do(Op.HOLD, given)
 
     class Bolt:
         auto_ack = setting.auto_ack
@@ -180,43 +207,27 @@ def _framework(script: _Script, run: Run, setting: Setting, tup: object) -> type
             return mode[0]
 
         def ack(self, given: object) -> None:
-            if given is tup or given == "id":
-                run.do(Op.ACK, _user_lines(sys._getframe(1)))
+            deliveries.do(Op.ACK, given, _user_lines(sys._getframe(1)))
 
         def fail(self, given: object) -> None:
-            if given is tup or given == "id":
-                run.do(Op.FAIL, _user_lines(sys._getframe(1)))
+            deliveries.do(Op.FAIL, given, _user_lines(sys._getframe(1)))
 
         def emit(self, values: object, anchors: list[object] | None = None) -> None:
             if script.choose(2):
                 raise ValueError
-            default = [tup] if setting.module == "streamparse" else []
-            if tup in (default if anchors is None else anchors):
-                run.do(Op.ANCHOR, _user_lines(sys._getframe(1)))
+            default = list(deliveries.tuples) if setting.module == "streamparse" else []
+            for tup in default if anchors is None else anchors:
+                deliveries.do(Op.ANCHOR, tup, _user_lines(sys._getframe(1)))
 
     return Bolt
 
 
-class _Tuple:
-    """The tuple: its id, and a value decided when it is first looked at."""
-
-    def __init__(self, script: _Script) -> None:
-        self.id = "id"
-        self._script = script
-        self._values: list[str] = []
-
-    @property
-    def values(self) -> list[str]:
-        if not self._values:
-            self._values.append("abc"[self._script.choose(3)])
-        return self._values
-
-
-def _play(code: Any, setting: Setting, script: _Script, run: Run) -> None:
-    tup = _Tuple(script)
+def _play(code: Any, setting: Setting, script: _Script) -> list[Run]:
+    deliveries = _Deliveries(script, 1 + script.choose(3) if setting.batch else 1)
+    lines = deliveries.lines
     modules = {
-        setting.module: SimpleNamespace(Bolt=_framework(script, run, setting, tup)),
-        "elsewhere": SimpleNamespace(**_opaque(script, run)),
+        setting.module: SimpleNamespace(**{setting.base: _framework(script, deliveries, setting)}),
+        "elsewhere": SimpleNamespace(**_opaque(script, deliveries)),
     }
 
     def importer(name: str, *given: Any) -> ModuleType | SimpleNamespace:
@@ -228,31 +239,35 @@ def _play(code: Any, setting: Setting, script: _Script, run: Run) -> None:
 
     def local(frame: FrameType, word: str, _given: object) -> Any:
         if word == "line":
-            run.lines.append(frame.f_lineno)
+            lines.append(frame.f_lineno)
         elif word == "return" and frame.f_back is not None and frame.f_back.f_code.co_filename == PATH:
-            run.lines.append(frame.f_back.f_lineno)
+            lines.append(frame.f_back.f_lineno)
         return local
 
     def trace(frame: FrameType, word: str, _given: object) -> Any:
         if frame.f_code.co_filename != PATH:
             return None
-        run.lines.append(frame.f_code.co_firstlineno)
+        lines.append(frame.f_code.co_firstlineno)
         return local
 
+    raised: BaseException | None = None
     before = sys.gettrace()
     sys.settrace(trace)
     try:
-        handler(tup)
+        handler(*(("key", deliveries.tuples) if setting.batch else deliveries.tuples))
     except (ValueError, KeyError) as error:
-        run.raised = True
-        run.by_emit, run.in_helper = _thrown(error)
+        raised = error
     finally:
         sys.settrace(before)
-    if run.raised:
-        if setting.auto_fail:
-            run.do(Op.AUTO_FAIL)
-    else:
-        run.do(Op.AUTO_ACK if setting.auto_ack else Op.END)
+    for run in deliveries.runs:
+        if raised is None:
+            run.do(Op.AUTO_ACK if setting.auto_ack else Op.END)
+        else:
+            run.raised = True
+            run.by_emit, run.in_helper = _thrown(raised)
+            if setting.auto_fail:
+                run.do(Op.AUTO_FAIL)
+    return deliveries.runs
 
 
 def _thrown(error: BaseException) -> tuple[bool, bool]:
@@ -282,11 +297,10 @@ def explore(source: str, setting: Setting) -> Exploration:
 
 
 def _one(code: Any, setting: Setting, given: list[int], chance: Random | None, found: Exploration) -> _Script:
-    run = Run()
-    script = _Script(given, chance, run)
-    _play(code, setting, script, run)
-    if run.cut:
+    script = _Script(given, chance)
+    runs = _play(code, setting, script)
+    if script.cut:
         found.complete = False
     else:
-        found.runs.append(run)
+        found.runs += runs
     return script

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-__all__ = ["AUTO", "HALF", "MANUAL", "PYLEUS", "SETTINGS", "Setting"]
+__all__ = ["AUTO", "BATCH", "HALF", "MANUAL", "PYLEUS", "SETTINGS", "Setting"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +18,8 @@ class Setting:
     anchored: tuple[str, ...]
     unanchored: tuple[str, ...]
     by_id: bool  # ack and fail take the id as well
+    base: str = "Bolt"
+    batch: bool = False  # the handler gets a list of tuples
 
 
 _STREAMPARSE_ANCHORED = ("emit([1])", "emit([1], anchors=[{tup}])")
@@ -66,5 +68,18 @@ PYLEUS = Setting(
     anchored=("emit([1], anchors=[{tup}])",),
     unanchored=("emit([1])", "emit([1], anchors=[])"),
     by_id=False,
+)
+BATCH = Setting(
+    name="batch",
+    module="streamparse",
+    attrs=("auto_ack = False", "auto_fail = False"),
+    handler="process_batch",
+    auto_ack=False,
+    auto_fail=False,
+    anchored=_STREAMPARSE_ANCHORED,
+    unanchored=_STREAMPARSE_BARE,
+    by_id=True,
+    base="TicklessBatchingBolt",
+    batch=True,
 )
 SETTINGS = (MANUAL, HALF, AUTO, PYLEUS)

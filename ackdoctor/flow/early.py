@@ -1,0 +1,101 @@
+"""Leaving a loop over a batch early: what was not reached is as it was before, what was done stays done.
+
+A token stands for any one element of the batch.  At `break`, `return` or an exception that is caught outside, that
+element may be the one at hand, one that an earlier round has handled, or one that no round will reach:
+
+    for tup in tups:            one path each for
+        if full(tup):             the element at hand      (FAILED)
+            self.fail(tup)        one handled before       (what earlier rounds left, if there were any)
+            break                 one not reached          (OWED, as before the loop)
+        self.ack(tup)
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+
+from ackdoctor.flow.context import Context
+from ackdoctor.flow.lattice import State, Token, TokenKind, TokenRef, Value
+from ackdoctor.flow.trail import Trail
+from ackdoctor.flow.typestate import WayOn
+from ackdoctor.model.cfg import ENTRY, EXIT, RAISED, EdgeKind, Next
+from ackdoctor.model.component import Function
+
+__all__ = ["each_element"]
+
+
+def each_element(context: Context, trail: Trail, way: WayOn) -> Iterator[WayOn]:
+    """The way itself, or, where it leaves a loop over the batch early, one for each kind of element."""
+    token, state = context.subject, way.state
+    bodies = _bodies(trail.function) if state.loops else {}
+    left = [
+        loop
+        for loop, memory in state.loops.items()
+        if memory.base is not None and way.target not in bodies[loop]
+    ]
+    if not left or token is None or token.kind is not TokenKind.ELEMENT:
+        yield way
+        return
+    first = state.loops[min(left)]
+    kept = {loop: memory for loop, memory in state.loops.items() if loop not in left}
+    state = state.but(loops=kept)
+    now = context.holding(state, token)
+    yield WayOn(way.kind, way.target, state)
+    others = [holding for holding in (first.base, first.rest) if holding is not None and holding != now]
+    for holding in dict.fromkeys(others):
+        yield WayOn(way.kind, way.target, _nameless(state, token).hold(token, holding))
+
+
+def _nameless(state: State, token: Token) -> State:
+    """The state in which no local is that element: the names mean the one at hand."""
+
+    def other(value: Value) -> bool:
+        return not (isinstance(value, TokenRef) and value.token == token)
+
+    return state.but(env={name: value for name, value in state.env.items() if other(value)})
+
+
+@lru_cache(maxsize=4096)
+def _bodies(function: Function) -> Mapping[int, frozenset[int]]:
+    """The steps of each loop by its number: those that come round again, and those on their way to leave it."""
+    steps = function.cfg.steps
+    return {
+        step.op.loop: _body(function, head) for head, step in enumerate(steps) if isinstance(step.op, Next)
+    }
+
+
+def _body(function: Function, head: int) -> frozenset[int]:
+    steps = function.cfg.steps
+    outside = {ENTRY, EXIT, RAISED}
+    after = _reach(
+        function, [e.target for e in steps[head].edges if e.kind is EdgeKind.FALSE], outside | {head}
+    )
+    begins = [e.target for e in steps[head].edges if e.kind is EdgeKind.TRUE]
+    within = _reach(function, begins, outside | after | {head}, raising=False)
+    round_again = {
+        index
+        for index in _reach(function, begins, outside | {head})
+        if any(e.kind is EdgeKind.BACK and e.target == head for e in steps[index].edges)
+    }
+    coming: dict[int, set[int]] = {}
+    for index, step in enumerate(steps):
+        for edge in step.edges:
+            coming.setdefault(edge.target, set()).add(index)
+    stack = list(round_again)
+    while stack:
+        for before in coming.get(stack.pop(), ()):
+            if before not in round_again and before != head:
+                round_again.add(before)
+                stack.append(before)
+    return frozenset({head} | within | round_again)
+
+
+def _reach(function: Function, starts: list[int], closed: set[int], *, raising: bool = True) -> set[int]:
+    """The steps that can be reached without entering closed ones, with exceptions or without."""
+    seen = {start for start in starts if start not in closed}
+    stack = list(seen)
+    while stack:
+        for kind, target in function.cfg.steps[stack.pop()].edges:
+            if target not in closed and target not in seen and (raising or kind is not EdgeKind.RAISE):
+                seen.add(target)
+                stack.append(target)
+    return seen

@@ -1,0 +1,139 @@
+"""Loops over a batch: what happens to the elements that are not at hand."""
+
+import pytest
+
+from tests.checks.sources import findings
+
+HEAD = """\
+from streamparse import TicklessBatchingBolt
+from elsewhere import ready, work
+
+
+class Made(TicklessBatchingBolt):
+    auto_ack = auto_fail = False
+
+    def process_batch(self, key, tups):
+"""
+
+
+def told(body):
+    """Line and code of what is found in this body of a batch handler; it begins on line 9."""
+    source = HEAD + "".join(f"        {line}\n" for line in body.strip("\n").splitlines())
+    return [(finding.site.span.line, finding.code) for finding in findings(source)]
+
+
+def test_every_element_acked_in_its_round_is_right():
+    body = """
+for tup in tups:
+    self.emit([1], anchors=[tup])
+    self.ack(tup)
+"""
+
+    assert told(body) == []
+
+
+@pytest.mark.parametrize("leaves", ["break", "return"])
+def test_a_loop_left_early_leaves_the_rest_of_the_batch(leaves):
+    body = f"""
+for tup in tups:
+    if ready():
+        self.fail(tup)
+        {leaves}
+    self.ack(tup)
+"""
+
+    assert told(body) == [(12, "ACK101")]
+
+
+def test_the_path_says_that_the_rest_is_left():
+    source = HEAD + (
+        "        for tup in tups:\n"
+        "            self.ack(tup)\n"
+        "            if ready():\n"
+        "                return\n"
+    )
+
+    (finding,) = findings(source)
+
+    assert [step.note for step in finding.evidence.steps] == [
+        "received",
+        "next round",
+        "acked",
+        "`ready()` is true",
+        "returns, the rest of the batch is left",
+        "returns to the framework",
+    ]
+
+
+def test_a_break_of_an_inner_loop_leaves_nothing():
+    body = """
+for tup in tups:
+    for part in tup.values:
+        if ready():
+            break
+    self.ack(tup)
+"""
+
+    assert told(body) == []
+
+
+def test_what_is_completed_after_a_break_is_the_rest_as_well():
+    body = """
+for tup in tups:
+    if ready():
+        break
+for tup in tups:
+    self.ack(tup)
+"""
+
+    assert told(body) == []
+
+
+def test_an_element_acked_before_a_break_and_again_behind_it():
+    body = """
+for tup in tups:
+    self.ack(tup)
+    if ready():
+        break
+for tup in tups:
+    self.ack(tup)
+"""
+
+    assert told(body) == [(14, "ACK103")]
+
+
+def test_a_failure_in_the_middle_fails_what_was_acked_before():
+    body = """
+try:
+    for tup in tups:
+        work(tup.values)
+        self.ack(tup)
+except Exception:
+    for tup in tups:
+        self.fail(tup)
+"""
+
+    assert told(body) == [(15, "ACK106")]
+
+
+def test_a_failure_that_is_caught_in_the_loop_leaves_nothing():
+    body = """
+for tup in tups:
+    try:
+        work(tup.values)
+    except ValueError:
+        self.fail(tup)
+        continue
+    self.ack(tup)
+"""
+
+    assert told(body) == []
+
+
+def test_an_emit_of_a_helper_is_anchored_to_what_earlier_rounds_have_acked():
+    source = HEAD.replace(
+        "    def process_batch",
+        "    def send(self, tup):\n        self.pending = tup\n        self.emit([1])\n\n    def process_batch",
+    ) + ("        for tup in tups:\n            self.send(tup)\n            self.ack(tup)\n")
+
+    assert (10, "ACK202") in [(finding.site.span.line, finding.code) for finding in findings(source)]
