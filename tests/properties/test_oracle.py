@@ -11,9 +11,9 @@ from hypothesis import given, note
 from tests.properties.examples import examples, handlers, seeds
 from tests.properties.handlers import write
 from tests.properties.judging import disputes
-from tests.properties.settings import SETTINGS, Setting
+from tests.properties.settings import BATCH, SETTINGS, Setting
 
-BATCHES = 12
+BATCHES = 10
 PER_BATCH = 10
 
 
@@ -34,3 +34,11 @@ def test_what_runs_do_is_what_the_engine_says_of_larger_handlers(batch: int) -> 
         source = write(Random(seed).choice, setting, size=8)
 
         assert disputes(source, setting) == [], f"seed {seed}\n{source}"
+
+
+@pytest.mark.parametrize("batch", seeds(3))
+def test_what_runs_do_to_a_batch_is_what_the_engine_says(batch: int) -> None:
+    for number in range(PER_BATCH):
+        source = write(Random(batch * PER_BATCH + number).choice, BATCH, size=6)
+
+        assert disputes(source, BATCH) == [], source
