@@ -139,7 +139,9 @@ def load_settings(path: Path) -> Settings:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
     table = _parse(path, content)
     if path.name == "pyproject.toml":
-        table = _ours(table)
+        table = _ours(path, table)
+    elif "tool" in table:
+        raise ConfigError(f"{path}: the keys stand at the top of this file, without [tool.ackdoctor]")
     directory = path.absolute().parent
     values: dict[str, Any] = {}  # each parser gives what its field holds
     for key, value in table.items():
@@ -159,10 +161,12 @@ def _has_table(path: Path, content: bytes) -> bool:
     return isinstance(tool, dict) and "ackdoctor" in tool
 
 
-def _ours(table: dict[str, object]) -> dict[str, object]:
+def _ours(path: Path, table: dict[str, object]) -> dict[str, object]:
     tool = table.get("tool")
-    ours = tool.get("ackdoctor") if isinstance(tool, dict) else None
-    return ours if isinstance(ours, dict) else {}
+    ours = tool.get("ackdoctor", {}) if isinstance(tool, dict) else {}
+    if not isinstance(ours, dict):
+        raise ConfigError(f"{path}: `tool.ackdoctor` must be a table")
+    return ours
 
 
 def _parse(path: Path, content: bytes) -> dict[str, object]:
@@ -213,8 +217,12 @@ def _selectors(value: object) -> tuple[str, ...]:
 
 
 def _ignores(value: object) -> Mapping[str, tuple[str, ...]]:
+    shape = 'must be a table of glob = ["ACK101", ...]'
     if not isinstance(value, dict):
-        raise ValueError('must be a table of glob = ["ACK101", ...]')
+        raise ValueError(shape)
+    for glob, selectors in value.items():
+        if not isinstance(selectors, list):
+            raise ValueError(f"{shape}; {glob!r} has {selectors!r}")
     return {glob: _selectors(selectors) for glob, selectors in value.items()}
 
 

@@ -105,6 +105,14 @@ def test_ackdoctor_toml_goes_before_a_pyproject_beside_it(tmp_path):
             ),
         ),
         (
+            'per-file-ignores = {"a.py" = "ACK1"}\n',
+            "ackdoctor.toml:1: `per-file-ignores` must be a table of glob = [\"ACK101\", ...]; 'a.py' has 'ACK1'",
+        ),
+        (
+            '[tool.ackdoctor]\nselect = ["ACK1"]\n',
+            "ackdoctor.toml: the keys stand at the top of this file, without [tool.ackdoctor]",
+        ),
+        (
             "per-file-ignores = []\n",
             'ackdoctor.toml:1: `per-file-ignores` must be a table of glob = ["ACK101", ...]',
         ),
@@ -121,6 +129,12 @@ def test_a_wrong_setting_names_file_line_and_key(tmp_path, monkeypatch, text, me
 def test_toml_that_does_not_parse_names_the_file(tmp_path):
     path = written(tmp_path, "select = [\n")
     with pytest.raises(ConfigError, match=r"ackdoctor\.toml: not TOML: "):
+        load_settings(path)
+
+
+def test_a_table_of_ours_that_is_no_table_is_named(tmp_path):
+    path = written(tmp_path, "[tool]\nackdoctor = 1\n", "pyproject.toml")
+    with pytest.raises(ConfigError, match=r"pyproject\.toml: `tool\.ackdoctor` must be a table$"):
         load_settings(path)
 
 

@@ -44,4 +44,5 @@ def _page(rule: Rule) -> Page:
         summary=rule.summary,
         severity=rule.severity,
         markdown=rule.path.read_text(encoding="utf-8"),
+        default=rule.default,
     )

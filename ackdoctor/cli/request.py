@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from ackdoctor.config import FORMATS, Settings, find_config, load_settings, nearest
+from ackdoctor.dialects import load
 from ackdoctor.model.errors import ConfigError, UsageError
 from ackdoctor.model.finding import Confidence, Severity
 
-__all__ = ["STDIN", "Request", "check_selectors", "settings_of"]
+__all__ = ["STDIN", "Request", "check_frameworks", "check_selectors", "settings_of"]
 
 STDIN = "-"
 
@@ -126,3 +127,18 @@ def check_selectors(request: Request, settings: Settings, names: Mapping[str, st
         if not any(code.startswith(selector) or selector == name for code, name in names.items()):
             trouble = f"no rule is called `{selector}`{nearest(selector, [*names, *names.values()])}"
             raise UsageError(trouble) if selector in typed else ConfigError(f"{settings.source}: {trouble}")
+
+
+def check_frameworks(settings: Settings) -> None:
+    """A framework, version or base class that nobody knows is a ConfigError that names the file."""
+    if not settings.dialect_version and not settings.extra_bases:
+        return
+    try:
+        dialects = load(settings.dialect_version)
+    except ConfigError as error:
+        raise ConfigError(f"{settings.source}: {error}") from None
+    classes = sorted({name for dialect in dialects for role in dialect.roles for name in role.classes})
+    for base in settings.extra_bases.values():
+        if base not in classes:
+            trouble = f"extra-bases: no framework has a class `{base}`{nearest(base, classes)}"
+            raise ConfigError(f"{settings.source}: {trouble}")

@@ -16,7 +16,7 @@ __all__ = ["rules"]
 
 
 def rules(
-    output_format: Annotated[str, typer.Option(metavar="table|json", help="Default: table.")] = "table",
+    output_format: Annotated[str, typer.Option(metavar="table|json", help="How to show them.")] = "table",
 ) -> None:
     """List the rules."""
     from ackdoctor.cli.manual import broken, pages
@@ -34,7 +34,10 @@ def rules(
 
 
 def _as_table(found: Sequence["Page"]) -> None:
-    rows = [(page.code, page.name, page.severity.word, page.summary) for page in found]
+    rows = [
+        (page.code, page.name, page.severity.word + ("" if page.default else ", off"), page.summary)
+        for page in found
+    ]
     if palette_for(sys.stdout) is COLOURED:
         from rich import box
         from rich.console import Console
@@ -46,13 +49,23 @@ def _as_table(found: Sequence["Page"]) -> None:
         Console(highlight=False).print(table)
         return
     name_width = max((len(name) for _, name, _, _ in rows), default=0)
-    sys.stdout.writelines(f"{row[0]}  {row[1]:{name_width}}  {row[2]:7}  {row[3]}\n" for row in rows)
+    severity_width = max((len(severity) for _, _, severity, _ in rows), default=0)
+    sys.stdout.writelines(
+        f"{row[0]}  {row[1]:{name_width}}  {row[2]:{severity_width}}  {row[3]}\n" for row in rows
+    )
 
 
 def _as_json(found: Sequence["Page"]) -> None:
     import json
 
     rows = [
-        {"code": p.code, "name": p.name, "severity": p.severity.word, "summary": p.summary} for p in found
+        {
+            "code": p.code,
+            "name": p.name,
+            "severity": p.severity.word,
+            "default": p.default,
+            "summary": p.summary,
+        }
+        for p in found
     ]
     sys.stdout.write(json.dumps(rows, indent=2) + "\n")

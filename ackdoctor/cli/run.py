@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TextIO
 
 from ackdoctor.cli.progress import Progress
-from ackdoctor.cli.request import STDIN, Request, check_selectors, settings_of
+from ackdoctor.cli.request import STDIN, Request, check_frameworks, check_selectors, settings_of
 from ackdoctor.cli.streams import chatter, glyphs_for, palette_for, tolerant, until_reader_leaves
 from ackdoctor.config import Settings
 from ackdoctor.engine import baseline as baselines
@@ -32,6 +32,7 @@ def run(request: Request) -> int:
     root = Path.cwd()
     names = _names(settings)
     check_selectors(request, settings, names)
+    check_frameworks(settings)
     baseline = None
     if settings.baseline is not None and not (request.write_baseline and not settings.baseline.exists()):
         baseline = baselines.read(settings.baseline)

@@ -105,6 +105,7 @@ class Page(NamedTuple):
     summary: str
     severity: Severity
     markdown: str
+    default: bool = True
 
 
 def _no_pages() -> Sequence[Page]:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -22,13 +23,22 @@ def test_version(shell):
 
 def test_rules_come_as_a_table(shell):
     lines = shell("rules").out.splitlines()
-    assert [line.split()[:3] for line in lines] == [[r.code, r.name, r.severity.word] for r in RULES.values()]
-    assert [line.split(maxsplit=3)[3] for line in lines] == [rule.summary for rule in RULES.values()]
+    cells = [re.split("  +", line) for line in lines]
+    assert cells == [
+        [r.code, r.name, r.severity.word + ("" if r.default else ", off"), r.summary] for r in RULES.values()
+    ]
+    assert sum(cell[2].endswith(", off") for cell in cells) == 2
 
 
 def test_rules_come_as_json(shell):
     assert json.loads(shell("rules", "--output-format", "json").out) == [
-        {"code": r.code, "name": r.name, "severity": r.severity.word, "summary": r.summary}
+        {
+            "code": r.code,
+            "name": r.name,
+            "severity": r.severity.word,
+            "default": r.default,
+            "summary": r.summary,
+        }
         for r in RULES.values()
     ]
 

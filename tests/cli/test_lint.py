@@ -111,6 +111,28 @@ def test_a_rule_that_does_not_exist_is_blamed_on_the_file_that_names_it(shell):
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            '[extra-bases]\n"corp.Bolt" = "streamparse.Blot"\n',
+            "extra-bases: no framework has a class `streamparse.Blot`; did you mean `streamparse.Bolt`?",
+        ),
+        (
+            '[dialect-version]\nstrom = "1"\n',
+            "dialect-version: unknown dialect 'strom'; known are heronpy, petrel, pyleus, pystorm, storm_py, "
+            "streamparse",
+        ),
+    ],
+)
+def test_a_framework_that_does_not_exist_is_blamed_on_the_file_that_names_it(shell, text, message):
+    Path("bolt.py").write_text(BOLT)
+    Path("ackdoctor.toml").write_text(text)
+    outcome = shell("lint")
+    where = Path("ackdoctor.toml").resolve()
+    assert (outcome.code, outcome.err) == (2, f"ackdoctor: {where}: {message}\n")
+
+
 def test_settings_come_from_the_folder_of_the_paths(shell):
     Path("a").mkdir()
     Path("a/bolt.py").write_text(BOLT)
