@@ -30,6 +30,8 @@ def page(wanted: str) -> Page:
     rules = survey()[0]
     rule = find(rules, wanted)
     if rule is None:
+        if broken():  # the page that was asked for may be one of these
+            raise UsageError(f"no rule is called `{wanted}`, or its page is broken: {'; '.join(broken())}")
         known = [*rules, *(rule.name for rule in rules.values())]
         raise UsageError(
             f"no rule is called `{wanted}`{nearest(wanted, known)}; `ackdoctor rules` lists them"

@@ -19,6 +19,7 @@ from ackdoctor.model.errors import UsageError
 from ackdoctor.model.finding import Report
 from ackdoctor.reporters import Context, reporter
 from ackdoctor.reporters.context import PLAIN, Sources
+from ackdoctor.reporters.footer import counted
 
 __all__ = ["exit_code", "run"]
 
@@ -110,7 +111,8 @@ def _tell(report: Report, request: Request, settings: Settings) -> None:
     """What the user should know beside the findings."""
     if request.verbose:
         chatter(f"settings: {settings.source or 'none'}")
-        chatter(f"{len(report.files)} files, {report.components} components")
+        files, components = counted(len(report.files), "file"), counted(report.components, "component")
+        chatter(f"{files}, {components}")
     for note in report.notes:
         chatter(note)
     for entry in report.fixed:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ackdoctor import __version__
-from ackdoctor.cli import run
+from ackdoctor.cli import manual, run
 from ackdoctor.rulebook import load_rules
 from tests.cli.running import BOLT
 
@@ -78,6 +78,17 @@ def test_explain_renders_the_page_for_a_terminal(shell, monkeypatch):
     out = shell("explain", "ACK101").out
     assert "missing-ack (ACK101)" in out
     assert "\n# missing-ack" not in out
+
+
+def test_explain_names_the_broken_page_instead_of_another_rule(shell, monkeypatch):
+    rest = {code: rule for code, rule in RULES.items() if code != "ACK103"}
+    trouble = "ACK103-double-ack.md:6: not TOML: invalid value"
+    monkeypatch.setattr(manual, "survey", lambda: (rest, (trouble,)))
+    outcome = shell("explain", "ACK103")
+    assert (outcome.code, outcome.err) == (
+        2,
+        f"ackdoctor: no rule is called `ACK103`, or its page is broken: {trouble}\n",
+    )
 
 
 def test_explain_suggests_the_nearest_rule(shell):

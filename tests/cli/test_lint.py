@@ -230,7 +230,7 @@ def test_quiet_leaves_only_findings(shell):
 def test_verbose_says_which_settings_are_used(shell):
     Path("bolt.py").write_text(CLEAN)
     outcome = shell("lint", "--verbose")
-    assert outcome.err == "ackdoctor: settings: none\nackdoctor: 1 files, 1 components\n"
+    assert outcome.err == "ackdoctor: settings: none\nackdoctor: 1 file, 1 component\n"
 
 
 def test_a_baseline_takes_known_findings_away_and_tells_what_is_fixed(shell):
