@@ -50,8 +50,8 @@ def witness(end: Trail, token: Token | None, last: str) -> PathWitness:
         if note:
             after = None if final or (station.after is not None and station.after.inner) else station.after
             state = _stage(after.state if after is not None else station.visit.state, token)
-            if final and state == "owed" and isinstance(station.visit.step.op, Call):
-                state = ""  # what the call makes of it is what the note says
+            if final and not last.startswith("returns"):
+                state = ""  # what happens to the tuple here is what the note says
             steps.append(
                 PathStep(site=_site(station.visit), note=note, state=state, depth=min(station.depth, 6))
             )
