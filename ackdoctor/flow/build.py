@@ -75,6 +75,7 @@ class CfgBuilder:
         self._way: Way | None = None
         self._temps = 0
         self._loops = 0
+        self._bodies: dict[int, range] = {}
 
     # ---- straight lines ----
 
@@ -197,6 +198,7 @@ class CfgBuilder:
         self._frontier = fork.true
         body()
         self._send(self.take(), Goal("continue", loop))
+        self._bodies[loop.head] = range(loop.head, len(self._steps))
         self._frames.pop()
         self._frontier = fork.false
         if orelse is not None:
@@ -337,4 +339,4 @@ class CfgBuilder:
         for step in self._steps:
             if len(step.edges) > 1:
                 step.edges = sorted(set(step.edges), key=lambda edge: (_ORDER[edge.kind], edge.target))
-        return Cfg(self._steps)
+        return Cfg(self._steps, self._bodies)

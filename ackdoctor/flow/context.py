@@ -8,7 +8,7 @@ from ackdoctor.flow.lattice import Holding, State, Tick, Token, TokenKind, Value
 from ackdoctor.flow.program import Program
 from ackdoctor.flow.sighting import Deferral, Sighting
 from ackdoctor.flow.trail import Trail
-from ackdoctor.model.cfg import Attr, Bind, Call, Compare, EdgeKind, Expr, Global, Item, Name, Return, Test
+from ackdoctor.model.cfg import Attr, Bind, Call, Compare, Expr, Global, Item, Name, Return, Test
 from ackdoctor.model.component import Component, Function, Unit
 from ackdoctor.model.dialect import Verb
 from ackdoctor.model.protocol import State as Stage
@@ -93,7 +93,9 @@ def tested_subjects(function: Function) -> frozenset[Expr]:
             case Test(condition=condition):
                 subject = _subject(normalised(condition)[0])
                 seen[subject] = seen.get(subject, 0) + (2 if index in looped else 1)
-            case Bind(value=value) if isinstance(value, (Name, Attr, Item, Compare)):  # and then by another name
+            case Bind(value=value) if isinstance(
+                value, (Name, Attr, Item, Compare)
+            ):  # and then by another name
                 subject = _subject(normalised(value)[0])
                 seen[subject] = seen.get(subject, 0) + 1
             case _:
@@ -102,13 +104,8 @@ def tested_subjects(function: Function) -> frozenset[Expr]:
 
 
 def _looped(function: Function) -> frozenset[int]:
-    """The steps inside a loop, as far as the layout tells: from a loop's head to the last step that goes back to it."""
-    found: set[int] = set()
-    for index, step in enumerate(function.cfg.steps):
-        for kind, target in step.edges:
-            if kind is EdgeKind.BACK:
-                found.update(range(target, index + 1))
-    return frozenset(found)
+    """The steps inside a loop."""
+    return frozenset(index for body in function.cfg.bodies.values() for index in body)
 
 
 @lru_cache(maxsize=4096)

@@ -17,7 +17,7 @@ from ackdoctor.flow.context import Context
 from ackdoctor.flow.lattice import State, Token, TokenKind, TokenRef, Value
 from ackdoctor.flow.trail import Trail
 from ackdoctor.flow.typestate import WayOn
-from ackdoctor.model.cfg import ENTRY, EXIT, RAISED, EdgeKind, Next
+from ackdoctor.model.cfg import Next
 from ackdoctor.model.component import Function
 
 __all__ = ["each_element"]
@@ -55,47 +55,7 @@ def _nameless(state: State, token: Token) -> State:
 
 
 @lru_cache(maxsize=4096)
-def _bodies(function: Function) -> Mapping[int, frozenset[int]]:
-    """The steps of each loop by its number: those that come round again, and those on their way to leave it."""
-    steps = function.cfg.steps
-    return {
-        step.op.loop: _body(function, head) for head, step in enumerate(steps) if isinstance(step.op, Next)
-    }
-
-
-def _body(function: Function, head: int) -> frozenset[int]:
-    steps = function.cfg.steps
-    outside = {ENTRY, EXIT, RAISED}
-    after = _reach(
-        function, [e.target for e in steps[head].edges if e.kind is EdgeKind.FALSE], outside | {head}
-    )
-    begins = [e.target for e in steps[head].edges if e.kind is EdgeKind.TRUE]
-    within = _reach(function, begins, outside | after | {head}, raising=False)
-    round_again = {
-        index
-        for index in _reach(function, begins, outside | {head})
-        if any(e.kind is EdgeKind.BACK and e.target == head for e in steps[index].edges)
-    }
-    coming: dict[int, set[int]] = {}
-    for index, step in enumerate(steps):
-        for edge in step.edges:
-            coming.setdefault(edge.target, set()).add(index)
-    stack = list(round_again)
-    while stack:
-        for before in coming.get(stack.pop(), ()):
-            if before not in round_again and before != head:
-                round_again.add(before)
-                stack.append(before)
-    return frozenset({head} | within | round_again)
-
-
-def _reach(function: Function, starts: list[int], closed: set[int], *, raising: bool = True) -> set[int]:
-    """The steps that can be reached without entering closed ones, with exceptions or without."""
-    seen = {start for start in starts if start not in closed}
-    stack = list(seen)
-    while stack:
-        for kind, target in function.cfg.steps[stack.pop()].edges:
-            if target not in closed and target not in seen and (raising or kind is not EdgeKind.RAISE):
-                seen.add(target)
-                stack.append(target)
-    return seen
+def _bodies(function: Function) -> Mapping[int, range]:
+    """The steps of each loop by its number."""
+    cfg = function.cfg
+    return {step.op.loop: cfg.bodies[head] for head, step in enumerate(cfg.steps) if isinstance(step.op, Next)}

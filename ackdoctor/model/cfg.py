@@ -333,6 +333,7 @@ class Step:
 
 @dataclass(slots=True, eq=False)
 class Cfg:
-    """The control-flow graph of one function."""
+    """The control-flow graph of one function; `bodies` gives each loop's steps, its head first, by the head's index."""
 
     steps: list[Step]
+    bodies: dict[int, range] = field(default_factory=dict)

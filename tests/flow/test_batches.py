@@ -116,6 +116,20 @@ except Exception:
     assert told(body) == [(15, "ACK106")]
 
 
+def test_a_handler_in_the_loop_that_leaves_it_leaves_the_rest():
+    body = """
+for tup in tups:
+    try:
+        work(tup.values)
+    except ValueError:
+        self.fail(tup)
+        return
+    self.ack(tup)
+"""
+
+    assert told(body) == [(14, "ACK101")]
+
+
 def test_a_failure_that_is_caught_in_the_loop_leaves_nothing():
     body = """
 for tup in tups:
