@@ -117,7 +117,12 @@ def _part(context: Context, token: Token, name: str) -> Value | None:
     shape = context.component.dialect.shape
     if name == shape.id:
         return TokenRef(token, "id")
-    if token.kind is not TokenKind.STORED or name in (shape.values, shape.stream, shape.component, shape.task):
+    if token.kind is not TokenKind.STORED or name in (
+        shape.values,
+        shape.stream,
+        shape.component,
+        shape.task,
+    ):
         return None
     return stored(token.field, f"{token.path}.{name}")
 
@@ -162,7 +167,9 @@ def _item(container: Value | None, key: Expr) -> Value | None:
 
 def _collection(context: Context, function: Function, state: State, items: tuple[Expr, ...]) -> Value | None:
     values = (_as_held(context, evaluate(context, function, state, item)) for item in items)
-    kept = frozenset(value for value in values if isinstance(value, (TokenRef, Coll, Batch, FunctionRef, BoundMethod)))
+    kept = frozenset(
+        value for value in values if isinstance(value, (TokenRef, Coll, Batch, FunctionRef, BoundMethod))
+    )
     return Coll(kept)
 
 
@@ -194,7 +201,7 @@ def branch(
     known = _decide(context, function, state, fact)
     for truth in (True, False):
         if known is None or known == truth:
-            yield truth == positive, _learn(function, state, fact, truth)
+            yield truth == positive, _learn(function, state, fact, truth=truth)
 
 
 def decided(context: Context, function: Function, state: State, condition: Expr) -> bool | None:
@@ -279,7 +286,7 @@ def _truth(value: Value | None) -> bool | None:
             return None
 
 
-def _learn(function: Function, state: State, fact: Expr, truth: bool) -> State:
+def _learn(function: Function, state: State, fact: Expr, *, truth: bool) -> State:
     subject = fact.left if isinstance(fact, Compare) else fact
     if subject in tested_subjects(function) and fact not in state.facts:
         return state.but(facts={**state.facts, fact: truth})
