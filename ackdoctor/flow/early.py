@@ -58,4 +58,6 @@ def _nameless(state: State, token: Token) -> State:
 def _bodies(function: Function) -> Mapping[int, range]:
     """The steps of each loop by its number."""
     cfg = function.cfg
-    return {step.op.loop: cfg.bodies[head] for head, step in enumerate(cfg.steps) if isinstance(step.op, Next)}
+    return {
+        step.op.loop: cfg.bodies[head] for head, step in enumerate(cfg.steps) if isinstance(step.op, Next)
+    }

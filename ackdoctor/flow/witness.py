@@ -126,7 +126,11 @@ def _rest(visit: Trail, after: Trail | None, token: Token | None) -> str:
     """Of a step that leaves a loop over a batch: which of the other tuples the path goes on with."""
     if token is None or after is None or _same(visit, after, token):
         return ""
-    return ", the rest of the batch is left" if _stage(after.state, token) == "owed" else ", as were others before"
+    return (
+        ", the rest of the batch is left"
+        if _stage(after.state, token) == "owed"
+        else ", as were others before"
+    )
 
 
 def _outcome(visit: Trail, asked: Expr, via: EdgeKind | None) -> str:
