@@ -1,6 +1,10 @@
 """The engine against real runs: small bolts are executed, and what it said about them must be so.
 
-A search for more: `ACKDOCTOR_SEARCH=2000 pytest tests/properties/test_oracle.py`.
+A search for more: `ACKDOCTOR_SEARCH=2000 pytest tests/properties/test_oracle.py`.  What it may still turn up, and why:
+
+- a field asked about before and after a helper call: the helper might have changed it, so both answers are followed;
+- a flag asked about by the handler and, under another name, by a helper it is given to;
+- a batch of which the first loop completed some elements and left others: the worst of them stands for all.
 """
 
 from random import Random
