@@ -45,7 +45,7 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
             continue
         completing = _completing(flow, token)
         for ended in missing:
-            where = leaving_step(ended.trail, completing, token)
+            where = leaving_step(ended.trail, completing)
             yield diagnosis.finding(
                 at=where,
                 message=f"{token.words} leaves {diagnosis.component.name}.{flow.function.name} "

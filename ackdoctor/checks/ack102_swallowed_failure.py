@@ -7,20 +7,8 @@ from ackdoctor.checks.shape import derived_names, handler_only, mentions_any, ra
 from ackdoctor.flow.known import HARMLESS, LOGGING
 from ackdoctor.flow.sighting import Ended, Flow
 from ackdoctor.flow.trail import Station, stations
-from ackdoctor.model.cfg import (
-    Attr,
-    Bind,
-    Call,
-    Catch,
-    EdgeKind,
-    Expr,
-    Global,
-    Name,
-    Return,
-    Step,
-    Throw,
-    Unpack,
-)
+from ackdoctor.flow.wording import last_name
+from ackdoctor.model.cfg import Bind, Call, Catch, EdgeKind, Name, Return, Step, Throw, Unpack
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, Misuse, VerbKind
 from ackdoctor.model.finding import Confidence, Finding, Severity
@@ -121,7 +109,7 @@ def _idle(diagnosis: Diagnosis, function: Function, step: Step) -> bool:
             return False
         case Call() as call:
             kind = diagnosis.verb_kind(function, call)
-            return kind in _NO_HELP or _last_name(call.func) in LOGGING | HARMLESS
+            return kind in _NO_HELP or last_name(call.func) in LOGGING | HARMLESS
         case Bind(target=target):
             return isinstance(target, Name) and target.id.startswith("%")
         case Unpack():
@@ -132,14 +120,6 @@ def _idle(diagnosis: Diagnosis, function: Function, step: Step) -> bool:
 
 def _answers(step: Step) -> bool:
     return isinstance(step.op, Return) and step.op.value is not None
-
-
-def _last_name(func: Expr) -> str:
-    match func:
-        case Attr(name=name) | Global(id=name) | Name(id=name):
-            return name
-        case _:
-            return ""
 
 
 def _works(diagnosis: Diagnosis, function: Function, step: Step, derived: frozenset[str]) -> bool:

@@ -9,8 +9,8 @@ from ackdoctor.flow.lattice import Tick, Token, TokenKind
 from ackdoctor.flow.sighting import Completed, Ended, Flow
 from ackdoctor.flow.trail import Trail, stations
 from ackdoctor.flow.witness import completions, line_of
-from ackdoctor.flow.wording import callee
-from ackdoctor.model.cfg import Attr, Call, Expr, Global, Name, Way
+from ackdoctor.flow.wording import callee, last_name
+from ackdoctor.model.cfg import Attr, Call, Expr, Name, Way
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Confidence, Finding, Severity
 from ackdoctor.model.protocol import Op
@@ -54,20 +54,12 @@ def _started(flow: Flow, done: Completed) -> Trail | None:
         if after is None or not isinstance(visit.step.op, Call):
             continue
         call = visit.step.op
-        name = _last_name(call.func)
+        name = last_name(call.func)
         if name in _WAITS:
             started = None
         elif name in _STARTS and not _scoped(call.func) and _about_tuple(flow, visit, call):
             started = visit
     return started
-
-
-def _last_name(func: Expr) -> str:
-    match func:
-        case Attr(name=name) | Global(id=name) | Name(id=name):
-            return name
-        case _:
-            return ""
 
 
 def _scoped(func: Expr) -> bool:

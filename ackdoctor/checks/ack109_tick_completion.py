@@ -110,7 +110,7 @@ def _forgotten(diagnosis: Diagnosis, flow: Flow) -> Iterator[Finding]:
     completing = frozenset({id(flow.function), *(id(s.function) for s in done)})
     told: set[object] = set()
     for ended in left[:1] if whole else left:
-        where = (flow.function, flow.function.head) if whole else leaving_step(ended.trail, completing, token)
+        where = (flow.function, flow.function.head) if whole else leaving_step(ended.trail, completing)
         if where[1] in told:
             continue
         told.add(where[1])

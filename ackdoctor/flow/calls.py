@@ -31,7 +31,8 @@ from ackdoctor.flow.lattice import (
 from ackdoctor.flow.sighting import Deferral, Handed
 from ackdoctor.flow.trail import Trail
 from ackdoctor.flow.verbs import apply_verb, external_verb, own_verb, quiet
-from ackdoctor.model.cfg import Arg, Attr, Call, Expr, Global, Name
+from ackdoctor.flow.wording import last_name
+from ackdoctor.model.cfg import Arg, Attr, Call, Name
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import Kind, Verb
 
@@ -240,7 +241,7 @@ def _outermost(context: Context, trail: Trail) -> Function:
 
 
 def _unknown(context: Context, trail: Trail, call: Call, given: tuple[Value | None, ...] | None) -> Done:
-    name = _callee(call.func)
+    name = last_name(call.func) or "a call"
     if name in LOGGING or name in HARMLESS:
         return Done(trail.state, None, may_raise=name not in LOGGING and name not in NO_RAISE)
     values = arguments(context, trail, call) if given is None else given
@@ -252,14 +253,6 @@ def _unknown(context: Context, trail: Trail, call: Call, given: tuple[Value | No
     carried = frozenset(value for value in values if value is not None and any(tokens_in(value)))
     result = Coll(carried) if carried and name[:1].isupper() else None
     return Done(state, result, may_raise=name not in NO_RAISE)
-
-
-def _callee(func: Expr) -> str:
-    match func:
-        case Attr(name=name) | Global(id=name) | Name(id=name):
-            return name
-        case _:
-            return "a call"
 
 
 def run_later(

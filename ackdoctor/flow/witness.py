@@ -224,13 +224,12 @@ def thrown_at(end: Trail) -> Trail | None:
     return found
 
 
-def leaving_step(end: Trail, completing: frozenset[int], token: Token) -> tuple[Function, Span]:
-    """Where a path that never completes `token` is best shown: the statement that leaves, or the last fork that mattered.
+def leaving_step(end: Trail, completing: frozenset[int]) -> tuple[Function, Span]:
+    """Where a path that never completes its tuple is best shown: the statement that leaves, or the last fork that mattered.
 
-    `completing` are the functions (by id) in which the token is completed somewhere; a fork elsewhere is none.
+    `completing` are the functions (by id) in which the tuple is completed somewhere; a fork elsewhere is none.
     """
     fallback: tuple[Function, Span] | None = None
-    skip_exit_of: set[int] = set()
     for visit, after, depth in reversed(stations(end)):
         function, step = visit.function, visit.step
         if depth > 0 and id(function) not in completing:
@@ -243,13 +242,13 @@ def leaving_step(end: Trail, completing: frozenset[int], token: Token) -> tuple[
             case Next(loop=loop) if (
                 after is not None and after.via is EdgeKind.FALSE and loop in visit.state.loops
             ):
-                skip_exit_of.add(loop)
+                continue
             case Next() if after is not None and after.via is EdgeKind.TRUE:
                 continue
             case Test() | Next() | Catch():
                 if isinstance(step.op, Catch) and after is not None and after.via is not EdgeKind.TRUE:
                     continue
-                if after is not None and _mattered(function, visit, after, token):
+                if after is not None and _mattered(function, visit, after):
                     return function, step.span
                 fallback = fallback or (function, step.span)
             case _:
@@ -257,11 +256,10 @@ def leaving_step(end: Trail, completing: frozenset[int], token: Token) -> tuple[
     return fallback or (end.function, end.function.head)
 
 
-def _mattered(function: Function, visit: Trail, after: Trail, token: Token) -> bool:
+def _mattered(function: Function, visit: Trail, after: Trail) -> bool:
     """Whether the other way out of a fork reaches a call that the way taken does not."""
     taken = _calls_from(function, after.index)
     others = {edge.target for edge in visit.step.edges if edge.target != after.index}
-    del token
     return any(_calls_from(function, other) - taken for other in others)
 
 

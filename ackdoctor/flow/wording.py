@@ -18,7 +18,7 @@ from ackdoctor.model.cfg import (
 )
 from ackdoctor.model.component import Function
 
-__all__ = ["callee", "condition"]
+__all__ = ["callee", "condition", "last_name"]
 
 LONGEST = 44  # characters of a condition that are worth quoting
 
@@ -34,6 +34,15 @@ def callee(func: Expr) -> str:
             return f"`{name}`"
         case _:
             return "this call"
+
+
+def last_name(func: Expr) -> str:
+    """The last part of a dotted callee; "" where it has no name."""
+    match func:
+        case Attr(name=name) | Global(id=name) | Name(id=name):
+            return name
+        case _:
+            return ""
 
 
 def condition(function: Function, expr: Expr) -> str:
