@@ -96,7 +96,6 @@ class _Work:
             program=self.program,
             component=self.component,
             subject=subject,
-            batch=entry is not None and entry.kind is EntryKind.BATCH,
             held=held,
         )
         solver = Solver(context)
@@ -133,7 +132,7 @@ class _Work:
     def _decorate(self, decorator: Function, target: FunctionRef) -> FunctionRef | None:
         if not decorator.params:
             return None
-        quiet = Context(program=self.program, component=self.component, subject=None, batch=False, held={})
+        quiet = Context(program=self.program, component=self.component, subject=None, held={})
         state = State(env={decorator.params[0].name: target})
         values = [leaving.value for leaving in Solver(quiet).solve(decorator, state) if not leaving.raised]
         made = [value for value in values if isinstance(value, FunctionRef)]

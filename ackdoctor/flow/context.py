@@ -38,7 +38,6 @@ class Context:
     program: Program
     component: Component
     subject: Token | None
-    batch: bool
     held: dict[str, Stage]
     deferral: Deferral | None = None
     sightings: dict[object, Sighting] = field(default_factory=dict)

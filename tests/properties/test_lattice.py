@@ -152,7 +152,7 @@ def test_a_weakened_state_knows_nothing_that_the_full_one_did_not(state):
 def _visits(source: str, setting: Setting) -> Iterator[tuple[Context, Trail]]:
     program, component = linked(source)
     _, flow = diagnosed(source, setting)
-    context = Context(program=program, component=component, subject=None, batch=False, held={})
+    context = Context(program=program, component=component, subject=None, held={})
     seen = set()
     for sighting in flow.sightings:
         for visit, _, _ in stations(sighting.trail):
