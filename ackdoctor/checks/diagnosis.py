@@ -11,26 +11,16 @@ from ackdoctor.flow.sighting import Flow, Sighting
 from ackdoctor.flow.trail import Trail
 from ackdoctor.flow.verbs import external_verb
 from ackdoctor.flow.witness import forgetful, implicit_raise, witness
+from ackdoctor.model import price
 from ackdoctor.model.cfg import Attr, Call, Expr, Global, Item, Name, Step
 from ackdoctor.model.component import Component, Function
-from ackdoctor.model.dialect import Dialect, Discipline, EntryKind, Kind, Misuse, Price, Role, Verb, VerbKind
+from ackdoctor.model.dialect import Dialect, Discipline, EntryKind, Kind, Misuse, Role, Verb, VerbKind
 from ackdoctor.model.finding import Confidence, Finding, PathStep, PathWitness, Severity
 from ackdoctor.model.source import Site, Span
 
 __all__ = ["Diagnosis"]
 
 S = TypeVar("S", bound=Sighting)
-
-_COSTS = {
-    Price.KILL: Severity.ERROR,
-    Price.LEAK: Severity.ERROR,
-    Price.TIMEOUT: Severity.ERROR,
-    Price.ZOMBIE: Severity.ERROR,
-    Price.ERROR: Severity.ERROR,
-    Price.LOSS: Severity.WARNING,
-    Price.EXIT: Severity.WARNING,
-    Price.NOTHING: Severity.INFO,
-}
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -156,16 +146,11 @@ class Diagnosis:
 
     def severity(self, misuse: Misuse) -> Severity:
         """How bad a misuse is in this dialect: the worst of its prices; where acking is opt-in, never an error."""
-        prices = self.discipline.prices.get(misuse, (Price.NOTHING,))
-        worst = max(_COSTS[price] for price in prices)
-        return min(worst, Severity.WARNING) if self.discipline.advisory else worst
+        return price.severity(self.discipline, misuse)
 
     def price(self, misuse: Misuse) -> str:
         """The consequence of a misuse in this dialect, one clause."""
-        note = self.discipline.notes.get(misuse)
-        if note is not None:
-            return note
-        return "; ".join(price.value for price in self.discipline.prices.get(misuse, (Price.NOTHING,)))
+        return price.clause(self.discipline, misuse)
 
     # ---- the pen ----
 
@@ -202,14 +187,14 @@ class Diagnosis:
             severity = (
                 max(self.severity(misuse), Severity.WARNING) if misuse is not None else Severity.WARNING
             )
-        price = self.price(misuse) if misuse is not None else ""
+        cost = self.price(misuse) if misuse is not None else ""
         return Finding(
             code=self.code,
             name=self.name,
             severity=severity,
             confidence=confidence,
             site=site,
-            message=f"{message}: {price}" if price else message,
+            message=f"{message}: {cost}" if cost else message,
             component=self.component.name,
             handler=handler or (flow.function.name if flow is not None else function.name),
             dialect=self.dialect.name,

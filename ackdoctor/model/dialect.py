@@ -23,6 +23,8 @@ __all__ = [
     "TupleShape",
     "Verb",
     "VerbKind",
+    "Wire",
+    "WireForm",
 ]
 
 
@@ -89,6 +91,15 @@ class Moment(Enum):
 
     RETURN = "return"  # as soon as the handler that got it returns
     EXPIRY = "expiry"  # some time later, when it has left the window
+
+
+@unique
+class WireForm(Enum):
+    """How `Wire.send` is called."""
+
+    MESSAGE = "message"  # one dict: {"command": "ack", "id": "7"}
+    COMMAND = "command"  # the command, then a dict of the rest
+    DELEGATE = "delegate"  # a method per verb, with tuples, not ids
 
 
 @unique
@@ -253,6 +264,23 @@ class Role:
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
+class Wire:
+    """Where a framework's messages cross, for the tracer; all names are qualified.
+
+    Every command of a component passes one of `send`, every input tuple leaves one of `receive`.
+    `completes` are functions of the framework that complete tuples by themselves; `modules` are its own,
+    whose frames are never the author's.
+    """
+
+    form: WireForm
+    send: tuple[str, ...]  # "pystorm.component.Component.send_message", "storm.sendMsgToParent"
+    receive: tuple[str, ...]
+    modules: tuple[str, ...]
+    completes: tuple[str, ...] = ()
+    serialisers: tuple[str, ...] = ()  # functions that drop what they cannot write
+
+
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Dialect:
     """A framework: how its modules are recognised and what its base classes promise.
 
@@ -275,3 +303,4 @@ class Dialect:
     replaces: str = ""
     vendored: bool = False
     tick_settings: tuple[str, ...] = ("topology.tick.tuple.freq.secs",)
+    wire: Wire | None = None

@@ -5,7 +5,16 @@ from enum import IntEnum, unique
 
 from ackdoctor.model.source import Site
 
-__all__ = ["Confidence", "Finding", "PathStep", "PathWitness", "Report", "Severity", "Unreadable"]
+__all__ = [
+    "Confidence",
+    "Finding",
+    "PathStep",
+    "PathWitness",
+    "Report",
+    "Severity",
+    "TreeWitness",
+    "Unreadable",
+]
 
 
 @unique
@@ -56,6 +65,23 @@ class PathWitness:
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
+class TreeWitness:
+    """What happened to a tuple in a run, in order, and what that left behind.
+
+    `left` says it line by line: "acker: root 77 stays pending, tracked, value 3".  `seen` counts the
+    deliveries with the same cause, `delivery` names one of them by the id under which the component
+    knew it, '' for a finding about a root alone.
+    """
+
+    steps: tuple[PathStep, ...]
+    delivery: str = ""
+    root: int | None = None
+    left: tuple[str, ...] = ()
+    test: str = ""
+    seen: int = 1
+
+
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Finding:
     """One defect, with its evidence.
 
@@ -72,7 +98,7 @@ class Finding:
     component: str
     handler: str
     dialect: str
-    evidence: PathWitness
+    evidence: PathWitness | TreeWitness
     cause: str
     fingerprint: str = ""
     help: str = ""  # what to do, one line

@@ -1,0 +1,1 @@
+"""Storm's acker and its relatives, said in Python: one readable model with a profile per version."""
