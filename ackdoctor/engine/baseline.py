@@ -5,16 +5,15 @@ stands several times it is counted, first in its own file, then in others, so th
 """
 
 import os
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from ackdoctor.model.errors import BaselineError
 from ackdoctor.model.finding import Finding
 
-__all__ = ["Baseline", "Comparison", "Entry", "compare", "fingerprint", "read", "stamp", "write"]
+__all__ = ["Baseline", "Comparison", "Entry", "compare", "read", "write"]
 
 _VERSION = 1
 
@@ -46,26 +45,6 @@ class Comparison:
     new: tuple[Finding, ...]
     known: tuple[Finding, ...]
     fixed: tuple[Entry, ...]
-
-
-def fingerprint(finding: Finding) -> str:
-    """The digest of what is wrong and where, free of line numbers and paths."""
-    parts = (finding.code, finding.component, finding.handler, finding.cause)
-    from hashlib import blake2b  # a clean run does not pay for it
-
-    return blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()
-
-
-def stamp(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """The findings with their fingerprints; the second of its kind ends in `-2`, and so on."""
-    seen: Counter[str] = Counter()
-    stamped = []
-    for finding in findings:
-        plain = fingerprint(finding)
-        seen[plain] += 1
-        ordinal = f"-{seen[plain]}" if seen[plain] > 1 else ""
-        stamped.append(replace(finding, fingerprint=plain + ordinal))
-    return tuple(stamped)
 
 
 def compare(

@@ -6,8 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from ackdoctor.config import Settings
-from ackdoctor.engine.baseline import Baseline, Entry, compare, stamp
+from ackdoctor.engine.baseline import Baseline, Entry, compare
 from ackdoctor.model.finding import Report
+from ackdoctor.model.fingerprint import stamp
 
 __all__ = ["triage"]
 

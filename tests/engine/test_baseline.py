@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from ackdoctor.config import Settings
-from ackdoctor.engine.baseline import Baseline, Entry, compare, read, stamp, write
+from ackdoctor.engine.baseline import Baseline, Entry, compare, read, write
 from ackdoctor.engine.triage import triage
 from ackdoctor.model.errors import BaselineError
 from ackdoctor.model.finding import Confidence, Finding, PathWitness, Report, Severity, Unreadable
+from ackdoctor.model.fingerprint import stamp
 from ackdoctor.model.source import Site, Span
 
 NAMES = {"ACK101": "missing-ack", "ACK103": "double-ack"}
