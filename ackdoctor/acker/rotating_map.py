@@ -1,0 +1,64 @@
+"""Storm's RotatingMap: a list of dicts that forgets its oldest (reference acker 2.5, RotatingMap.java).
+
+A key lives from B - 1 to B rotations after it was put last, with B buckets.
+"""
+
+from collections.abc import Iterator
+from typing import Generic, TypeVar
+
+__all__ = ["RotatingMap"]
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class RotatingMap(Generic[K, V]):
+    """Buckets, newest first; fewer than two is a ValueError, as in Java."""
+
+    __slots__ = ("_buckets",)
+
+    def __init__(self, buckets: int) -> None:
+        if buckets < 2:  # noqa: PLR2004 - with one, rotate would forget what was just put
+            raise ValueError("numBuckets must be >= 2")
+        self._buckets: list[dict[K, V]] = [{} for _ in range(buckets)]
+
+    def put(self, key: K, value: V) -> None:
+        """Into the newest bucket, out of all others: the key starts a new life."""
+        newest, *older = self._buckets
+        newest[key] = value
+        for bucket in older:
+            bucket.pop(key, None)
+
+    def put_head(self, key: K, value: V) -> None:
+        """Into the newest bucket only (JStorm's putHead, Heron's create)."""
+        self._buckets[0][key] = value
+
+    def get(self, key: K) -> V | None:
+        """From the first bucket that has the key."""
+        for bucket in self._buckets:
+            if key in bucket:
+                return bucket[key]
+        return None
+
+    def remove(self, key: K) -> V | None:
+        """Out of the first bucket that has the key."""
+        for bucket in self._buckets:
+            if key in bucket:
+                return bucket.pop(key)
+        return None
+
+    def rotate(self) -> dict[K, V]:
+        """Drops the oldest bucket and gives it back."""
+        dead = self._buckets.pop()
+        self._buckets.insert(0, {})
+        return dead
+
+    def buckets(self) -> Iterator[dict[K, V]]:
+        """Newest first; the dicts themselves, for whoever inspects."""
+        return iter(self._buckets)
+
+    def __contains__(self, key: K) -> bool:
+        return any(key in bucket for bucket in self._buckets)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._buckets))
