@@ -1,0 +1,125 @@
+"""Call sites: which line of the author's called the framework (reference runtime 2c).
+
+The key of a site is `id(code) << 20 | f_lasti`, a small integer at hand in a frame; the code object is
+kept, so the id stays its own, and lines are decoded when somebody reads them.  (A code object as key is
+hashed bytecode by bytecode, and `f_lineno` walks the line table: both cost microseconds.)
+
+A site is told by its number: 0 is "not known", and 0 is also what a frame of the framework counts as
+while the stack is walked, so that the walk goes on to the author.  Only functions that complete tuples
+of their own accord (`Wire.completes`) are sites themselves: "auto ack by Bolt._run".
+"""
+
+import sys
+from collections.abc import Iterable
+from threading import Lock
+from types import CodeType, FrameType
+
+from ackdoctor.model.offence import CallSite
+
+__all__ = ["NOWHERE", "Sites"]
+
+NOWHERE = 0
+_OWN = __name__.partition(".")[0]  # our wrappers' frames are nobody's site
+_getframe = sys._getframe  # noqa: SLF001 - the only way to a caller
+
+
+class Sites:
+    """Every call site seen so far.  Safe to use from any thread."""
+
+    __slots__ = ("_completes", "_kept", "_known", "_lock", "_modules", "_named", "_numbers", "_spots")
+
+    def __init__(self, modules: Iterable[str] = (), completes: Iterable[str] = ()) -> None:
+        self._numbers: dict[int, int] = {}
+        self._spots: list[tuple[CodeType, int, str, bool] | None] = [None]
+        self._kept: list[CodeType] = []  # the framework's: their ids must stay theirs, too
+        self._known: dict[int, CallSite] = {}
+        self._named: dict[CallSite, int] = {}
+        self._modules = {_OWN, *modules}
+        self._completes = set(completes)
+        self._lock = Lock()
+
+    def foreign(self, modules: Iterable[str], completes: Iterable[str] = ()) -> None:
+        """Adds modules (and packages) of a framework, and its functions that complete tuples themselves."""
+        self._modules.update(modules)
+        self._completes.update(completes)
+
+    def here(self, depth: int = 1) -> int:
+        """The site of the author's call that led here; `depth` frames of ours are left out at once."""
+        frame: FrameType | None = _getframe(depth + 1)
+        get = self._numbers.get
+        while frame is not None:
+            number = get(id(frame.f_code) << 20 | frame.f_lasti)
+            if number is None:
+                number = self._number(frame)
+            if number:
+                return number
+            frame = frame.f_back
+        return NOWHERE
+
+    def named(self, site: CallSite) -> int:
+        """The number of a site that is known by its text: of a stored trace."""
+        with self._lock:
+            number = self._named.get(site)
+            if number is None:
+                number = self._named[site] = len(self._spots)
+                self._spots.append(None)
+                self._known[number] = site
+        return number
+
+    def __getitem__(self, number: int) -> CallSite | None:
+        """What a number stands for; None for 0."""
+        site = self._known.get(number)
+        spot = self._spots[number]
+        if site is None and spot is not None:
+            code, lasti, function, framework = spot
+            site = CallSite(code.co_filename, _line(code, lasti), function, framework)
+            self._known[number] = site
+        return site
+
+    def spot(self, number: int) -> tuple[CodeType, int] | None:
+        """The code object and the offset of the call in it, where the site was seen in this process."""
+        spot = self._spots[number]
+        return None if spot is None else spot[:2]
+
+    def __len__(self) -> int:
+        return len(self._spots) - 1
+
+    def _number(self, frame: FrameType) -> int:
+        """Takes down a frame that is met for the first time: a new site, or 0 for the framework's own."""
+        code, lasti = frame.f_code, frame.f_lasti
+        module = frame.f_globals.get("__name__") or ""
+        function = _qualname(frame)
+        completes = f"{module}.{function}" in self._completes
+        with self._lock:
+            key = id(code) << 20 | lasti
+            if not completes and self._is_foreign(module):
+                self._kept.append(code)
+                self._numbers[key] = NOWHERE
+            elif key not in self._numbers:
+                self._spots.append((code, lasti, function, completes))
+                self._numbers[key] = len(self._spots) - 1
+            return self._numbers[key]
+
+    def _is_foreign(self, module: str) -> bool:
+        while module:
+            if module in self._modules:
+                return True
+            module = module.rpartition(".")[0]
+        return False
+
+
+def _line(code: CodeType, lasti: int) -> int:
+    for start, end, line in code.co_lines():
+        if start <= lasti < end and line is not None:
+            return line
+    return 0
+
+
+def _qualname(frame: FrameType) -> str:
+    code = frame.f_code
+    if sys.version_info >= (3, 11):
+        return code.co_qualname
+    for cls in type(frame.f_locals.get("self")).__mro__:  # 3.10 knows the bare name only
+        if getattr(vars(cls).get(code.co_name), "__code__", None) is code:
+            return f"{cls.__qualname__}.{code.co_name}"
+    return code.co_name

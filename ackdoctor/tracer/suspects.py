@@ -1,0 +1,74 @@
+"""Which framework and which of its roles a live component belongs to, and what its switches say now."""
+
+import inspect
+from functools import cache
+
+from ackdoctor import dialects
+from ackdoctor.model.dialect import Dialect, Role, Switch
+from ackdoctor.model.offence import Suspect
+
+__all__ = ["belongs", "describe", "switched_on"]
+
+
+@cache
+def belongs(cls: type) -> tuple[Dialect, Role] | None:
+    """The dialect and role of a component class: those of the nearest base that a dialect names."""
+    for base in cls.__mro__:
+        found = _roles().get(f"{base.__module__}.{base.__qualname__}")
+        if found is None:
+            found = _vendored(base)
+        if found is not None:
+            return found
+    return None
+
+
+@cache
+def _roles() -> dict[str, tuple[Dialect, Role]]:
+    return {
+        path: (dialect, role)
+        for dialect in dialects.load()
+        for role in dialect.roles
+        for path in role.classes
+    }
+
+
+def _vendored(base: type) -> tuple[Dialect, Role] | None:
+    """A project's own copy: `resources.storm.Bolt` is storm.py's Bolt."""
+    tail = f"{base.__module__.rpartition('.')[2]}.{base.__qualname__}"
+    found = _roles().get(tail)
+    return found if found is not None and found[0].vendored else None
+
+
+def switched_on(component: object, switch: Switch) -> bool:
+    """What a switch of the framework says for this instance, at this moment."""
+    if switch.attribute is None:
+        return switch.default
+    return bool(getattr(component, switch.attribute, switch.default))
+
+
+def describe(component: object, dialect: Dialect, role: Role) -> Suspect:
+    """The component as a finding names it."""
+    cls: type = type(component)
+    path, line = _defined(cls)
+    discipline = role.discipline
+    task = getattr(component, "task_id", 0)
+    return Suspect(
+        name=cls.__qualname__,
+        dialect=dialect.name,
+        role=role.name,
+        path=path,
+        line=line,
+        task=task if isinstance(task, int) else 0,
+        auto_ack=switched_on(component, discipline.auto_ack),
+        auto_fail=switched_on(component, discipline.auto_fail),
+        auto_anchor=switched_on(component, discipline.auto_anchor),
+    )
+
+
+@cache
+def _defined(cls: type) -> tuple[str, int]:
+    try:
+        path = inspect.getsourcefile(cls) or ""
+        return path, inspect.getsourcelines(cls)[1]
+    except (OSError, TypeError):
+        return "", 0
