@@ -1,7 +1,115 @@
-"""The door to pyarrow: parts of a trace as Parquet."""
+"""The door to pyarrow: parts of a trace as Parquet (extra `ackdoctor[trace]`).
+
+A column of records is gathered into one buffer that Arrow takes as it is; texts become dictionaries
+of what the part uses, so that a part explains itself and Spark reads the folder without conversion.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
-__all__ = ["TEXT"]
+from ackdoctor.model.event import SCHEMA, Event, EventKind
+from ackdoctor.tracer.codec import NUMBER, WORD, Batch, FaultError, too_new
 
+__all__ = ["SUFFIX", "TEXT", "events", "rows", "write"]
+
+SUFFIX = ".parquet"
 TEXT = pa.dictionary(pa.int32(), pa.string())  # few different values, named once in each part
+_TEXTS = ("component", "stream", "site", "thread", "test", "note")
+_MARK = b"ackdoctor.schema"
+_ROWS_AT_ONCE = 16_384
+_KINDS = {int(kind): kind for kind in EventKind}
+
+
+def write(batch: Batch, path: Path) -> None:
+    """Write a part; OSError if there is no room."""
+    count = len(batch)
+    table = {
+        "kind": _column(batch, "kind", pa.uint8()).cast(pa.int8()),
+        "time_ns": _column(batch, "time_ns", pa.int64()),
+        "seq": pc.add(_column(batch, "head", pa.uint32()).cast(pa.int64()), batch.first - 1),
+        "component": _texts(batch, "component"),
+        "task": _column(batch, "task", pa.int32()),
+        "stream": _texts(batch, "stream"),
+        "delivery": _deliveries(batch),
+        "root": _column(batch, "root", pa.int64()),
+        "value": _column(batch, "value", pa.int64()),
+        "site": _texts(batch, "site"),
+        "thread": _texts(batch, "thread"),
+        "flags": _column(batch, "flags", pa.uint8()).cast(pa.int8()),
+        "test": _texts(batch, "test"),
+        "note": _texts(batch, "note"),
+        "pid": pa.repeat(pa.scalar(batch.pid, pa.int32()), count),
+    }
+    made = pa.table(table).replace_schema_metadata({_MARK: str(SCHEMA)})
+    rising = ("time_ns", "seq")
+    pq.write_table(
+        made,
+        path,
+        compression="zstd",
+        use_dictionary=[name for name in table if name not in rising],
+        column_encoding=dict.fromkeys(rising, "DELTA_BINARY_PACKED"),
+        write_page_checksum=True,
+    )
+
+
+def _column(batch: Batch, name: str, kind: Any) -> Any:
+    return pa.Array.from_buffers(kind, len(batch), [None, pa.py_buffer(batch.column(name))])
+
+
+def _texts(batch: Batch, name: str) -> Any:
+    codes = _column(batch, name, pa.uint32()).dictionary_encode()
+    known = batch.texts
+    names = [known[code] if code < len(known) else "" for code in codes.dictionary.to_pylist()]
+    return pa.DictionaryArray.from_arrays(codes.indices, pa.array(names, pa.string()))
+
+
+def _deliveries(batch: Batch) -> Any:
+    """Ids as text, each said once; the decimal ones are turned into text by Arrow."""
+    numbers = _column(batch, "delivery", pa.int64())
+    forms = _column(batch, "form", pa.uint16())
+    seen = set(pc.unique(forms).to_pylist())
+    if seen == {NUMBER}:
+        codes = numbers.dictionary_encode()
+        return pa.DictionaryArray.from_arrays(codes.indices, codes.dictionary.cast(pa.string()))
+    words = pa.array([*batch.words, ""], pa.string())
+    last = len(batch.words)  # what the side file does not know, and what has no delivery
+    is_word = pc.and_(pc.equal(forms, WORD), pc.less(numbers, last))
+    named = words.take(pc.if_else(is_word, numbers, last))
+    ids = pc.if_else(pc.equal(forms, NUMBER), numbers.cast(pa.string()), named)
+    return ids.dictionary_encode()
+
+
+def rows(path: Path) -> int:
+    """How many rows a part has."""
+    return int(pq.read_metadata(path).num_rows)
+
+
+def events(path: Path, run: str, worker: str) -> Iterator[Event]:
+    """The rows of a part, in order; FaultError at the first that cannot be read."""
+    try:
+        file = pq.ParquetFile(path, page_checksum_verification=True)
+        said = (file.schema_arrow.metadata or {}).get(_MARK)
+        if said is None:
+            raise FaultError("a Parquet file, but no part of a trace")
+        if int(said) > SCHEMA:
+            raise too_new(int(said))
+        names = [name for name in Event._fields if name not in ("run", "worker")]
+        for batch in file.iter_batches(_ROWS_AT_ONCE, columns=names):
+            columns = [batch.column(name).to_pylist() for name in names]
+            columns[0] = [_KINDS[kind] for kind in columns[0]]
+            for pid, *row in zip(columns[-1], *columns[:-1], strict=True):
+                yield Event._make((*row, run, worker, pid))
+    except (pa.ArrowException, OSError, KeyError, ValueError) as error:
+        raise FaultError(_reason(error)) from error
+
+
+def _reason(error: Exception) -> str:
+    said = str(error).partition("\n")[0]
+    if "magic bytes" in said or "smaller than" in said or "footer" in said:
+        return "no Parquet footer: the file is cut off, or was never finished"
+    return said.removeprefix("Parquet error: ") or type(error).__name__

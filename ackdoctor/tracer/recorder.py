@@ -1,0 +1,255 @@
+"""The recorder: rows of one process, on disk the moment they are written.
+
+A row is packed into a mapped segment (`wal`); a full or old segment becomes a part.  Nothing runs beside
+the caller: a thread of ours would make pystorm leave by `os._exit` (component.py:488@v3.1.4), so the
+thread whose row fills a segment turns it over.  Slots are given out by a counter, so threads and signal
+handlers write without waiting for each other; the one lock is for texts and for turning over.
+"""
+
+import atexit
+import json
+import os
+import platform
+import time
+import weakref
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from threading import RLock
+
+from ackdoctor import __version__
+from ackdoctor.model.event import SCHEMA, EventKind
+from ackdoctor.tracer.codec import NUMBER, RECORD, printable
+from ackdoctor.tracer.segments import CAPACITY, home, parts
+from ackdoctor.tracer.storing import rows_of, store
+from ackdoctor.tracer.wal import HEADER, Segment
+
+__all__ = ["LIMIT", "Recorder"]
+
+LIMIT = 4 << 30  # bytes of parts in one worker's folder; the oldest go first
+_TEXTS = 65_536  # texts kept for the whole run; later ones read as _TOO_MANY
+_LONGEST = 4_096  # characters of a text
+_TOO_MANY = "(more texts than a trace keeps)"
+_AGAIN = 5_000_000_000  # ns until a full disk is tried again
+_SIZE = RECORD.size
+_pack_into = RECORD.pack_into
+
+
+class Recorder:
+    """Writes the rows of this process, and of its forks, into a worker's folder of a trace.
+
+    Files are opened with the first row, so a process that has nothing to say leaves nothing.  What
+    cannot be written (a full disk, a closed recorder) is counted in `dropped` and said in a DROPPED
+    row as soon as there is room.  `test` is the code of the test that runs.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        run: str,
+        worker: str = "main",
+        level: str = "trace",
+        clock: Callable[[], int] = time.time_ns,
+        events: int = CAPACITY,
+        seconds: float = 5,
+        limit: int = LIMIT,
+    ) -> None:
+        if not 0 < events <= CAPACITY:
+            raise ValueError(f"a part has 1 to {CAPACITY} rows, not {events}")
+        self.folder = home(Path(directory), run, worker)
+        self.run, self.worker, self.level = run, worker, level
+        self.dropped = 0
+        self.test = 0
+        self._clock = clock
+        self._events, self._age, self._limit = events, int(seconds * 1e9), limit
+        self._codes: dict[str, int] = {"": 0}
+        self._texts = [""]
+        self._lock = RLock()
+        self._segment: Segment | None = None
+        self._turning = self._closed = False
+        self._next_try = 0
+        self._unsaid = 0
+        os.register_at_fork(after_in_child=partial(_forked, weakref.ref(self)))
+        atexit.register(self.close)
+
+    def code(self, text: str) -> int:
+        """The small number that stands for a text in `write`; the same for the life of the process."""
+        known = self._codes.get(text)
+        return known if known is not None else self._name(text)
+
+    def _name(self, text: str) -> int:
+        with self._lock:
+            if text in self._codes:
+                return self._codes[text]
+            if len(self._texts) >= _TEXTS and text != _TOO_MANY:
+                return self.code(_TOO_MANY)
+            clean = printable(text if len(text) <= _LONGEST else text[:_LONGEST] + "...")
+            self._texts.append(clean)
+            self._codes[text] = len(self._texts) - 1
+            if self._segment is not None:
+                self._segment.name_text(clean)
+            return self._codes[text]
+
+    def write(
+        self,
+        kind: int,
+        component: int,
+        task: int,
+        stream: int,
+        delivery: int | str,
+        root: int = 0,
+        value: int = 0,
+        site: int = 0,
+        flags: int = 0,
+        thread: int = 0,
+        note: int = 0,
+    ) -> None:
+        """Write one row; when this returns, only the machine's own death can lose it.
+
+        `component`, `stream`, `site`, `thread` and `note` are codes; `delivery` is an id, as a text or,
+        if it is a decimal that fits 64 bits, as that number; "" is none.
+        """
+        segment = self._segment
+        now = self._clock()
+        if segment is None or now >= segment.due or (slot := segment.take()) >= segment.room:
+            if self._turn(segment, now):
+                self.write(kind, component, task, stream, delivery, root, value, site, flags, thread, note)
+            return
+        if isinstance(delivery, str):
+            named = segment.ids.get(delivery)
+            if named is None:
+                with self._lock:
+                    named = segment.ids.get(delivery) or segment.name_delivery(delivery)
+            number, form = named
+        else:
+            number, form = delivery, NUMBER
+        head = slot + 1
+        _pack_into(
+            segment.view, HEADER + slot * _SIZE,
+            head, kind, flags, form, now, number, root, value, task,
+            component, stream, site, thread, self.test, note, head,
+        )  # fmt: skip
+        if segment.sealed:  # somebody turned it over meanwhile, and may have missed this row
+            with self._lock:
+                seen = segment.holds(slot)
+            if not seen:
+                self.write(kind, component, task, stream, delivery, root, value, site, flags, thread, note)
+
+    def roll(self) -> None:
+        """Make a part of what is there: a test has ended."""
+        with self._lock:
+            segment, self._segment = self._segment, None
+            if segment is not None:
+                self._finish(segment)
+
+    def close(self) -> None:
+        """Make a part of what is there; rows that come later are dropped."""
+        with self._lock:
+            self.roll()
+            if self._unsaid and not self._closed and self._turn(None, self._clock()):
+                self.roll()
+            self._closed = True
+        atexit.unregister(self.close)
+
+    def start_anew(self) -> None:
+        """In a fork: its own files and its own rows; the parent's mapping must not be written any more."""
+        if self._segment is not None:
+            self._segment.let_go()
+        self._segment, self._lock = None, RLock()
+        self._turning, self._next_try, self.dropped, self._unsaid = False, 0, 0, 0
+
+    def _turn(self, full: Segment | None, now: int) -> bool:
+        """Put a new segment in place of a full one; False if the row that asked has to be dropped."""
+        with self._lock:
+            if self._segment is not full:
+                return True  # another thread was faster
+            if self._turning or self._closed or now < self._next_try:
+                self._drop(1)
+                return False
+            self._turning = True
+            try:
+                self._segment = self._open(now)
+                if full is not None:
+                    self._finish(full)
+            except OSError:
+                self._segment, self._next_try = None, now + _AGAIN
+                if full is not None:
+                    self._finish(full)
+                self._drop(1)
+                return False
+            finally:
+                self._turning = False
+            self._say_dropped()
+            return True
+
+    def _open(self, now: int) -> Segment:
+        if not self.folder.is_dir():
+            self.folder.mkdir(parents=True, exist_ok=True)
+        _introduce(self)
+        return Segment(self.folder, due=now + self._age, texts=self._texts, room=self._events)
+
+    def _finish(self, segment: Segment) -> None:
+        """Part for segment; where that fails the segment stays, and `recover` will try again."""
+        batch = segment.finish(self._texts)
+        try:
+            if len(batch):
+                store(batch, self.folder, segment.stem)
+        except OSError:
+            segment.let_go()
+            return
+        segment.remove()
+        self._drop(self._rotate())
+
+    def _rotate(self) -> int:
+        """Remove the oldest parts beyond the limit; how many rows that cost."""
+        found = []
+        for _, path in parts(self.folder):
+            try:
+                status = path.stat()
+            except FileNotFoundError:  # another process rotates as well
+                continue
+            found.append((status.st_mtime_ns, path, status.st_size))
+        over = sum(size for _, _, size in found) - self._limit
+        lost = 0
+        for _, path, size in sorted(found):
+            if over <= 0:
+                break
+            lost += rows_of(path)
+            path.unlink(missing_ok=True)
+            over -= size
+        return lost
+
+    def _drop(self, rows: int) -> None:
+        self.dropped += rows
+        self._unsaid += rows
+
+    def _say_dropped(self) -> None:
+        if self._unsaid:
+            missing, self._unsaid = self._unsaid, 0
+            self.write(EventKind.DROPPED, 0, 0, 0, "", value=missing)
+
+
+def _forked(recorder: "weakref.ref[Recorder]") -> None:
+    if (here := recorder()) is not None:
+        here.start_anew()
+
+
+def _introduce(recorder: Recorder) -> None:
+    """`_meta.json`, by whoever is first in the folder."""
+    path = recorder.folder / "_meta.json"
+    if path.exists():
+        return
+    said = {
+        "schema": SCHEMA,
+        "run": recorder.run,
+        "worker": recorder.worker,
+        "level": recorder.level,
+        "ackdoctor": __version__,
+        "python": platform.python_version(),
+        "time_ns": time.time_ns(),
+        "monotonic_ns": time.monotonic_ns(),
+    }
+    draft = path.with_name(f"_meta.{os.getpid()}.tmp")
+    draft.write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
+    draft.replace(path)
