@@ -49,6 +49,7 @@ class Settings:
     baseline: Path | None = None
     output_format: str = "full"
     fatal_unreadable: bool = False
+    pytest: Mapping[str, object] = field(default_factory=dict)  # the plugin's options, which it reads itself
     directory: Path | None = None
     source: Path | None = None  # the file these settings were read from
 
@@ -85,7 +86,8 @@ class Settings:
 
 
 _PRESENTATION = {
-    "min_severity", "min_confidence", "baseline", "output_format", "fatal_unreadable", "directory", "source",
+    "min_severity", "min_confidence", "baseline", "output_format", "fatal_unreadable", "pytest", "directory",
+    "source",
 }  # fmt: skip
 
 
@@ -238,6 +240,12 @@ def _table_of(pattern: re.Pattern[str], example: str) -> Callable[[object], Pars
     return parse
 
 
+def _open_table(value: object) -> Mapping[str, object]:
+    if not isinstance(value, dict):
+        raise ValueError("must be a table")
+    return value
+
+
 def _word_of(words: Mapping[str, Parsed]) -> Callable[[object], Parsed]:
     def parse(value: object) -> Parsed:
         if not isinstance(value, str) or value not in words:
@@ -274,5 +282,6 @@ _KEYS: Mapping[str, Callable[[object], Parsed]] = MappingProxyType(
         "baseline": _path,
         "output-format": _word_of({word: word for word in FORMATS}),
         "fatal-unreadable": _switch,
+        "pytest": _open_table,
     }
 )

@@ -1,10 +1,40 @@
-"""`pytest --ackdoctor`: a test fails if a tuple was not completed exactly once."""
+"""`pytest --ackdoctor`: a test fails if a tuple was not completed exactly once.
+
+What is imported here is paid for by every pytest run on the machine: next to nothing.
+"""
 
 import pytest
 
-__all__ = ["pytest_addoption"]
+from ackdoctor.pytest_plugin import marks, options
+from ackdoctor.pytest_plugin.table import Table
+
+__all__ = ["pytest_addoption", "pytest_collection_modifyitems", "pytest_configure"]
+
+_OPTIONS = pytest.StashKey[options.Options]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The options of the plugin."""
-    parser.getgroup("ackdoctor", "acking of stream components")
+    options.add_options(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Reads the options and makes the mark known."""
+    config.addinivalue_line("markers", marks.MARK)
+    config.stash[_OPTIONS] = options.read_options(config)
+    config.pluginmanager.register(Table(), "ackdoctor-table")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Finds the tests to trace; only then is the tracer imported."""
+    session = config.stash[_OPTIONS]
+    traced = [(item, wanted) for item in items if (wanted := marks.asked(item, session)) is not None]
+    if not traced:
+        return
+    from ackdoctor.pytest_plugin.hooks import ASKED, Hooks
+
+    for item, wanted in traced:
+        item.stash[ASKED] = wanted
+    if not config.pluginmanager.hasplugin("ackdoctor-hooks"):
+        config.pluginmanager.register(Hooks(config, session), "ackdoctor-hooks")

@@ -1,0 +1,135 @@
+"""The life of one traced test: begin, judge it after its fixtures are gone, turn its report.
+
+The reports of a traced test are held back until its teardown is over, since a fixture may well be what
+flushes a bolt.  Where another plugin runs the protocol (pytest-rerunfailures, flaky) it is left to that one.
+"""
+
+import sys
+from collections.abc import Generator
+
+import pytest
+from _pytest import runner
+
+from ackdoctor.pytest_plugin import outcome
+from ackdoctor.pytest_plugin.judgement import Judge, Sentence
+from ackdoctor.pytest_plugin.options import Options
+from ackdoctor.pytest_plugin.rows import PROPERTY, Row, counted, totals
+from ackdoctor.pytest_plugin.watch import Watch
+from ackdoctor.reporters.context import ASCII, UNICODE, Glyphs
+
+__all__ = ["ASKED", "Hooks"]
+
+ASKED = pytest.StashKey[Options]()  # what a test is traced with; absent where it is not traced
+_REPORTS = pytest.StashKey[list[pytest.TestReport]]()  # of its phases so far
+
+
+class Hooks:
+    """Registered once there is a test to trace."""
+
+    def __init__(self, config: pytest.Config, session: Options) -> None:
+        self.config = config
+        self.session = session
+        self.judge = Judge.of(config, session)
+        self.watch = Watch()
+        self._shown: set[int] = set()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> object:
+        """Runs a traced test with its reports held back, unless another plugin does."""
+        if ASKED not in item.stash:
+            return None
+        hook = item.ihook
+        given = {"item": item, "nextitem": nextitem}
+        for impl in reversed(hook.pytest_runtest_protocol.get_hookimpls()):
+            if impl.plugin is self or impl.wrapper or impl.hookwrapper or impl.plugin is runner:
+                continue
+            done = impl.function(*(given[name] for name in impl.argnames))
+            if done is not None:
+                return done
+        hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        for report in runner.runtestprotocol(item, log=False, nextitem=nextitem):
+            hook.pytest_runtest_logreport(report=report)
+        hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+        return True
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """What components receive from here on is this test's."""
+        if ASKED in item.stash:
+            item.stash[_REPORTS] = []
+            self._shown.clear()
+            self.watch.begin(item.nodeid, item.stash[ASKED].level)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Keeps the report of each phase; with the last one comes the verdict."""
+        report = yield
+        reports = item.stash.get(_REPORTS, None)
+        if reports is not None:
+            reports.append(report)
+            if report.when == "teardown":
+                self._judge(item, reports)
+                del item.stash[_REPORTS]
+        return report
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Reports that somebody has seen cannot be turned any more."""
+        self._shown.add(id(report))
+
+    def pytest_unconfigure(self) -> None:
+        """The frameworks are as they were."""
+        self.watch.close()
+
+    def _judge(self, item: pytest.Item, reports: list[pytest.TestReport]) -> None:
+        options = item.stash[ASKED]
+        if not any(report.failed for report in reports):
+            self.watch.wait(options.complete_within)
+        settlement = self.watch.end()
+        if any(report.skipped and not hasattr(report, "wasxfail") for report in reports):
+            return
+        pending = sum(tally.pending for tally in settlement.tallies)
+        sentence = self.judge.sentence(settlement.offences, (), pending=pending, options=options)
+        verdict = self._turn(reports, sentence, options) if sentence.counted else ""
+        row = Row(
+            level=options.level,
+            verdict=verdict,
+            asked=options is not self.session,
+            ticks=sum(tally.ticks for tally in settlement.tallies),
+            high_water=max((tally.high_water for tally in settlement.tallies), default=0),
+            dropped=settlement.dropped,
+            findings=counted(sentence.counted),
+            accepted=counted(sentence.accepted),
+            components=totals(settlement.tallies),
+            unobserved=settlement.unobserved,
+        ).dump()
+        for properties in (item.user_properties, *(report.user_properties for report in reports)):
+            properties[:] = [pair for pair in properties if pair[0] != PROPERTY]
+            properties.append((PROPERTY, row))
+
+    def _turn(self, reports: list[pytest.TestReport], sentence: Sentence, options: Options) -> str:
+        """Shows the findings where the reader looks; what the row says of it."""
+        text = outcome.described(
+            sentence.counted,
+            root=self.judge.folder,
+            glyphs=self._glyphs(),
+            verbosity=self.config.get_verbosity(),
+        )
+        teardown = reports[-1]
+        main = next(
+            (r for r in reports if r.failed), next((r for r in reports if r.when == "call"), teardown)
+        )
+        if id(main) in self._shown:
+            main = teardown
+        outcome.attach(main, text)
+        if options.warn:
+            return "warned"
+        return "failed" if outcome.fail(main, outcome.reason(sentence.counted)) else "also"
+
+    def _glyphs(self) -> Glyphs:
+        try:
+            "╭·".encode(getattr(sys.__stdout__, "encoding", None) or "ascii")
+        except (UnicodeEncodeError, LookupError):
+            return ASCII
+        return UNICODE

@@ -1,0 +1,98 @@
+"""Which findings of a test count: the same settings, comments and baseline that `ackdoctor lint` respects."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from ackdoctor.acker.versions import NEWEST, profile
+from ackdoctor.config import Settings, find_config, load_settings
+from ackdoctor.engine import baseline as baselines
+from ackdoctor.engine.select import select
+from ackdoctor.engine.suppress import UNUSED_IGNORE
+from ackdoctor.model.dialect import Misuse
+from ackdoctor.model.errors import AckdoctorError
+from ackdoctor.model.finding import Finding
+from ackdoctor.model.offence import Offence
+from ackdoctor.model.verdict import TupleTree
+from ackdoctor.pytest_plugin.options import Options
+from ackdoctor.tracer.judge import findings
+from ackdoctor.tracer.place import Places
+
+__all__ = ["Judge", "Sentence"]
+
+
+class Sentence(NamedTuple):
+    """What a test is told: `counted` fails it, `accepted` is allowed by a mark, the ini file or the baseline."""
+
+    counted: tuple[Finding, ...]
+    accepted: tuple[Finding, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class Judge:
+    """One session's settings; `folder` is where the paths of findings start."""
+
+    settings: Settings
+    folder: Path
+    known: frozenset[str] = frozenset()  # fingerprints in the baseline
+
+    @classmethod
+    def of(cls, config: pytest.Config, options: Options, *, write: bool = False) -> "Judge":
+        """The judge of a session; UsageError for settings or a baseline that cannot be read."""
+        try:
+            file = find_config(config.rootpath)
+            settings = load_settings(file) if file is not None else Settings(directory=config.rootpath)
+            known: frozenset[str] = frozenset()
+            if options.baseline is not None and not write:
+                entries = baselines.read(options.baseline).entries
+                known = frozenset(_plain(entry.fingerprint) for entry in entries)
+        except AckdoctorError as error:
+            raise pytest.UsageError(str(error)) from None
+        return cls(settings=settings, folder=config.invocation_params.dir, known=known)
+
+    def sentence(
+        self, offences: Sequence[Offence], trees: Iterable[TupleTree], *, pending: int, options: Options
+    ) -> Sentence:
+        """What the evidence comes to; `pending` is how many tuples were open at the end."""
+        tolerated = pending <= options.max_pending
+        owed = [offence for offence in offences if tolerated and offence.misuse is Misuse.NEVER]
+        rest = [offence for offence in offences if offence not in owed]
+        version = profile(options.profile) if options.profile else NEWEST
+        places = Places(folder=str(self.folder))
+        found = self._heard(findings(rest, trees, profile=version, places=places))
+        allowed = Settings(select=options.allow)
+        counted: list[Finding] = []
+        accepted = list(self._heard(findings(owed, places=places)))
+        for finding in found:
+            spared = bool(options.allow) and allowed.selects(finding.code, finding.name, default=False)
+            (accepted if spared or _plain(finding.fingerprint) in self.known else counted).append(finding)
+        return Sentence(tuple(counted), tuple(accepted))
+
+    def _heard(self, found: Sequence[Finding]) -> Sequence[Finding]:
+        """Without what the settings or a comment in the source silence."""
+        if not found:
+            return ()
+        paths = {finding.site.path for finding in found}
+        sources = {path: content for path in paths if (content := _content(self.folder / path))}
+        chosen = select(found, sources, paths, self.settings, str(self.folder)).findings
+        return tuple(
+            finding
+            for finding in chosen
+            if finding.code != UNUSED_IGNORE  # what this test did not use, another may
+            and finding.severity >= self.settings.min_severity
+            and finding.confidence >= self.settings.min_confidence
+        )
+
+
+def _plain(fingerprint: str) -> str:
+    return fingerprint.partition("-")[0]
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except (OSError, ValueError):
+        return b""

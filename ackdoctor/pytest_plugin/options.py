@@ -1,0 +1,213 @@
+"""What the command line, pytest's ini file and `[tool.ackdoctor.pytest]` ask for, in this order of precedence.
+
+No option has a default of its own, so that one nobody gave never hides a value from a file.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import pytest
+
+__all__ = ["LEVELS", "OPTIONS", "Options", "Spec", "add_options", "parse", "read_options"]
+
+LEVELS: Mapping[str, str] = MappingProxyType(
+    {
+        "off": "trace nothing but tests that ask for it themselves",
+        "counts": "which tuples were not completed exactly once, without lines",
+        "sites": "the lines as well; what a bare --ackdoctor means",
+        "trace": "every event as well, on disk with --ackdoctor-trace-dir",
+    }
+)
+_BARE = "sites"
+
+
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
+class Options:
+    """What a session, or one of its tests, is asked to do."""
+
+    level: str = "off"
+    warn: bool = False
+    allow: tuple[str, ...] = ()
+    max_pending: int = 0
+    complete_within: float = 0.5
+    profile: str = ""
+    trace_dir: Path | None = None
+    trace_keep: str = "failing"
+    baseline: Path | None = None
+
+
+class Spec(NamedTuple):
+    """One option: how a value is read (ValueError says what it must be), what it means, where it may be given."""
+
+    parse: Callable[[object], object]
+    help: str
+    flag: str = ""  # on the command line
+    metavar: str | None = None  # None: a switch, or not on the command line
+    ini: str = "string"  # what pytest's parser makes of it
+    marker: bool = False  # a test may ask for it
+
+
+def _level(value: object) -> str:
+    if not isinstance(value, str) or value not in LEVELS:
+        raise ValueError(f"must be one of {', '.join(LEVELS)}, not {value!r}")
+    return value
+
+
+def _switch(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"must be true or false, not {value!r}")
+    return value
+
+
+def _words(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple | set | frozenset) or not all(isinstance(w, str) for w in value):
+        raise ValueError(f"must list codes or names of rules, not {value!r}")
+    return tuple(value)
+
+
+def _count(value: object) -> int:
+    number = _number(value)
+    if number != int(number):
+        raise ValueError(f"must be a whole number, not {value!r}")
+    return int(number)
+
+
+def _number(value: object) -> float:
+    try:
+        number = -1.0 if isinstance(value, bool) or not isinstance(value, str | int | float) else float(value)
+    except ValueError:
+        number = -1.0
+    if number < 0 or not isfinite(number):
+        raise ValueError(f"must be a number from 0, not {value!r}")
+    return number
+
+
+def _path(value: object) -> Path:
+    if not isinstance(value, str):
+        raise ValueError(f"must be a path, not {value!r}")
+    return Path(value)
+
+
+def _keep(value: object) -> str:
+    if value not in {"failing", "all"}:
+        raise ValueError(f"must be failing or all, not {value!r}")
+    return str(value)
+
+
+def _profile(value: object) -> str:
+    from ackdoctor.acker.versions import profile  # only for who asks for one
+    from ackdoctor.model.errors import ConfigError
+
+    if not isinstance(value, str):
+        raise ValueError(f"must be the name of a version, such as storm-1.1.0, not {value!r}")
+    try:
+        return profile(value).name
+    except ConfigError as error:
+        raise ValueError(str(error)) from None
+
+
+OPTIONS: Mapping[str, Spec] = MappingProxyType(
+    {
+        "level": Spec(_level, "level of tracing: " + ", ".join(LEVELS), marker=True),
+        "warn": Spec(_switch, "report without failing a test", "--ackdoctor-warn", ini="bool"),
+        "allow": Spec(_words, "rules that fail no test: codes, starts of codes, names", ini="args", marker=True),
+        "max_pending": Spec(_count, "tuples that a test may leave open (default 0)", marker=True),
+        "complete_within": Spec(
+            _number, "seconds that threads have after a test to complete its tuples (default 0.5)", marker=True
+        ),
+        "profile": Spec(_profile, "version of the acker that the fixture runs (default: the newest)", marker=True),
+        "trace_dir": Spec(_path, "write traces below this folder", "--ackdoctor-trace-dir", "DIR"),
+        "trace_keep": Spec(
+            _keep, "whose traces to keep: failing (default) or all", "--ackdoctor-trace-keep", "WHICH"
+        ),
+        "baseline": Spec(
+            _path, "accepted findings, which fail no test", "--ackdoctor-baseline", "FILE"
+        ),
+    }
+)  # fmt: skip
+_PATHS = ("trace_dir", "baseline")
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """`--ackdoctor` and its kin, and an ini option `ackdoctor_...` for each of `OPTIONS`.
+
+    Each `--ackdoctor=LEVEL` is an option by itself: one with an optional value would take the path
+    behind it for the level in `pytest --ackdoctor tests`.
+    """
+    group = parser.getgroup("ackdoctor", "acking of Storm-style components")
+    choose: dict[str, Any] = {"dest": "ackdoctor_level", "action": "store_const", "default": None}
+    group.addoption(
+        "--ackdoctor", **choose, const=_BARE, help="fail tests whose tuples are not completed once"
+    )
+    for level, says in LEVELS.items():
+        group.addoption(f"--ackdoctor={level}", **choose, const=level, help=says)
+    for name, spec in OPTIONS.items():
+        parser.addini(f"ackdoctor_{name}", spec.help, type=spec.ini, default=None)  # type: ignore[arg-type]
+        how: dict[str, Any] = {"metavar": spec.metavar} if spec.metavar else {"action": "store_true"}
+        if spec.flag:
+            group.addoption(spec.flag, **how, dest=f"ackdoctor_{name}", default=None, help=spec.help)
+    group.addoption(
+        "--ackdoctor-write-baseline",
+        action="store_true",
+        dest="ackdoctor_write_baseline",
+        help="accept all that is found: write it to the baseline",
+    )
+
+
+def read_options(config: pytest.Config) -> Options:
+    """The options of this session.  UsageError names the place of a value that makes no sense."""
+    table = _table(config.rootpath)
+    for key in table:
+        if key.replace("-", "_") not in OPTIONS:
+            raise pytest.UsageError(f"[tool.ackdoctor.pytest]: unknown key `{key}`")
+    values: dict[str, Any] = {}
+    for name, spec in OPTIONS.items():
+        key = name.replace("_", "-")
+        given = (
+            (
+                spec.flag or "--ackdoctor",
+                config.getoption(f"ackdoctor_{name}", None),
+                config.invocation_params.dir,
+            ),
+            (f"ackdoctor_{name}", config.getini(f"ackdoctor_{name}"), config.rootpath),
+            (f"[tool.ackdoctor.pytest] {key}", table.get(key), config.rootpath),
+        )
+        for where, value, folder in given:
+            if value is not None:
+                parsed = parse(name, value, where)
+                values[name] = folder / parsed if isinstance(parsed, Path) else parsed
+                break
+    return Options(**values)
+
+
+def parse(name: str, value: object, where: str) -> object:
+    """A value as its option wants it; UsageError begins with `where` it stands."""
+    try:
+        return OPTIONS[name].parse(value)
+    except ValueError as error:
+        raise pytest.UsageError(f"{where}: {error}") from None
+
+
+def _table(root: Path) -> Mapping[str, object]:
+    """`[tool.ackdoctor.pytest]`, looked for where the tests' root is; none of ours is imported if nothing names us."""
+    if not any(b"ackdoctor" in _bytes(root / name) for name in ("ackdoctor.toml", "pyproject.toml")):
+        return {}
+    from ackdoctor.config import find_config, load_settings
+    from ackdoctor.model.errors import ConfigError
+
+    try:
+        file = find_config(root)
+        return load_settings(file).pytest if file is not None else {}
+    except ConfigError as error:
+        raise pytest.UsageError(str(error)) from None
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""

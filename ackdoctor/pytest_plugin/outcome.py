@@ -1,0 +1,63 @@
+"""What findings do to a test's report: a passed one fails, the user's own failure stays first."""
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from ackdoctor.model.finding import Finding, Report
+from ackdoctor.pytest_plugin.table import TURNED
+from ackdoctor.reporters import Context, reporter
+from ackdoctor.reporters.context import Glyphs, Sources
+
+__all__ = ["SECTION", "attach", "described", "fail", "reason"]
+
+SECTION = "ackdoctor"
+
+_MOST_FINDINGS = 10  # of one test, without -vv
+_STRICT = "[XPASS(strict)] "
+
+
+def fail(report: pytest.TestReport, why: str) -> bool:
+    """Turns a passed report into a failed one; whether it did.
+
+    A test that was expected to fail has failed as expected.
+    """
+    if hasattr(report, "wasxfail"):
+        report.outcome = "skipped" if report.outcome == "passed" else report.outcome
+    elif report.outcome == "failed" and str(report.longrepr).startswith(_STRICT):
+        report.outcome = "skipped"
+        report.wasxfail = str(report.longrepr).removeprefix(_STRICT)
+    elif report.outcome == "passed":
+        report.outcome = "failed"
+        report.longrepr = why
+        setattr(report, TURNED, True)
+        return True
+    return False
+
+
+def attach(report: pytest.TestReport, text: str) -> None:
+    """Puts the findings below whatever the report says already."""
+    if text:
+        report.sections.append((SECTION, text))
+
+
+def reason(findings: Sequence[Finding]) -> str:
+    """Why a test failed, in one line."""
+    first = findings[0]
+    more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
+    return f"{first.code} {first.name}: {first.site.path}:{first.site.span.line} {first.message}{more}"
+
+
+def described(findings: Sequence[Finding], *, root: Path, glyphs: Glyphs, verbosity: int) -> str:
+    """The findings as `ackdoctor lint` shows them: none with -q, all with -vv."""
+    if verbosity < 0:
+        return ""
+    most = len(findings) if verbosity > 1 else _MOST_FINDINGS
+    stream = io.StringIO()
+    context = Context(sources=Sources(root=root), glyphs=glyphs)
+    reporter("full")(Report(findings=tuple(findings[:most])), stream, context)
+    if len(findings) > most:
+        stream.write(f"... and {len(findings) - most} more; -vv shows all\n")
+    return stream.getvalue().rstrip("\n")

@@ -1,0 +1,47 @@
+"""Gathers the rows of all tests, on the process that talks to the user, and prints them at the end."""
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from ackdoctor.pytest_plugin.rows import Row
+
+__all__ = ["TURNED", "Table"]
+
+TURNED = "ackdoctor_turned"  # an attribute of reports that failed because of us; it travels through xdist
+
+
+class Table:
+    """Always registered, since under xdist only the workers know whether a mark turned a test on."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, Row] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Takes the row of a finished test; of a repeated one the last."""
+        if report.when == "teardown" and report.user_properties:
+            self._take(report)
+
+    def pytest_report_teststatus(self, report: pytest.TestReport) -> object:
+        """Letter and word of a test that only the acking made fail."""
+        if not hasattr(report, TURNED):
+            return None
+        return "failed" if report.when == "call" else "error", "A", ("ACK", {"red": True})
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """The table, if any test was traced."""
+        if not self.rows:
+            return
+        from ackdoctor.pytest_plugin.summary import summary
+
+        terminalreporter.section("ackdoctor")
+        for line in summary(self.rows, terminalreporter.verbosity):
+            terminalreporter.write_line(line)
+
+    def _take(self, report: pytest.TestReport) -> None:
+        from ackdoctor.pytest_plugin.rows import PROPERTY, read_row  # only where there may be one
+
+        for name, value in report.user_properties:
+            if name == PROPERTY and (row := read_row(str(value))) is not None:
+                self.rows[report.nodeid] = row

@@ -1,0 +1,62 @@
+"""Tracing while tests run: one ledger, settled after each traced test."""
+
+import threading
+import time
+
+from ackdoctor.tracer.instrument import Installation, install
+from ackdoctor.tracer.ledger import Ledger, Settlement
+from ackdoctor.tracer.levels import Level
+
+__all__ = ["Watch"]
+
+_POLL_S = 0.005
+
+
+class Watch:
+    """Wraps the frameworks from the first traced test to the end of the session.
+
+    They stay wrapped between traced tests: a component of a wider scope may outlive its test.  What
+    happens in tests that nobody asked to trace is forgotten.
+    """
+
+    def __init__(self) -> None:
+        self.ledger = Ledger(Level.OFF)
+        self._installation: Installation | None = None
+        self._threads = set(threading.enumerate())  # of the runner itself: not worth waiting for
+
+    def begin(self, test: str, level: str) -> None:
+        """From now on, what components receive is this test's."""
+        wanted = Level.named(level)
+        if self._installation is None or self.ledger.level is not wanted:
+            self.close()
+            self.ledger = Ledger(wanted)
+            self._installation = install(self.ledger)
+        else:
+            self.ledger.settle()
+        self.ledger.test = test
+
+    def wait(self, seconds: float) -> None:
+        """Gives threads that the tests have started time to complete what is open, no longer than they need."""
+        deadline = time.monotonic() + seconds
+        while self.pending and self._busy() and time.monotonic() < deadline:
+            time.sleep(_POLL_S)
+
+    @property
+    def pending(self) -> int:
+        """How many deliveries are open."""
+        return sum(len(book.overdue()) for book in tuple(self.ledger.books.values()))
+
+    def end(self) -> Settlement:
+        """What became of the deliveries of the test; later completions of them are nobody's."""
+        settlement = self.ledger.settle()
+        self.ledger.test = ""
+        return settlement
+
+    def close(self) -> None:
+        """Takes the wrappers off."""
+        if self._installation is not None:
+            self._installation.undo()
+            self._installation = None
+
+    def _busy(self) -> bool:
+        return any(thread not in self._threads for thread in threading.enumerate())
