@@ -1,0 +1,72 @@
+"""An acker's executor: the one place that every message to an acker passes."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from ackdoctor.acker.acker import Acker, StreamManagerError
+from ackdoctor.lab.component import WorkerDiedError
+from ackdoctor.lab.topology import ACKER
+from ackdoctor.lab.traffic import Inbox, Parcel
+from ackdoctor.lab.tup import Tup
+from ackdoctor.lab.worker import Worker
+from ackdoctor.model.event import EventKind
+from ackdoctor.model.message import AckFail, AckInit, Answer, AnswerKind, Message, ResetTimeout, Tick
+
+__all__ = ["AckerThread"]
+
+_ANSWERED = {
+    AnswerKind.ACK: EventKind.COMPLETED,
+    AnswerKind.FAIL: EventKind.GAVE_UP,
+    AnswerKind.RESET: EventKind.EXTENDED,
+}
+
+
+class AckerThread:
+    """Gives each message to the acker, and the answer to the spout."""
+
+    def __init__(self, worker: Worker, task: int, make: Callable[[], Acker]) -> None:
+        self.component = ACKER
+        self.tasks: tuple[int, ...] = (task,)
+        self.inbox = Inbox(worker.held)
+        self.running: Iterator[float] | None = None
+        self._make = make
+        self._worker = worker
+        self._note = partial(worker.note, ACKER, task)
+
+    def start(self) -> None:
+        """An acker that knows nothing."""
+        self.acker = self._make()
+
+    def options(self) -> int:
+        """One for each route on which something waits."""
+        return self.inbox.open
+
+    def begin(self, option: int) -> Iterator[float]:
+        """Receive the next message of a route; takes no time."""
+        parcel = self.inbox.take(option)
+        message = parcel.content
+        assert not isinstance(message, Tup | Answer), "only messages are sent to ackers"
+        self._write_down(message, parcel)
+        try:
+            answer = self.acker.receive(message)
+        except StreamManagerError as error:
+            raise WorkerDiedError(str(error)) from error
+        if answer is not None:
+            self._note(_ANSWERED[answer.kind], root=answer.root)
+            self._worker.send(Parcel(self.tasks[0], answer.task, answer))
+        return iter(())
+
+    def _write_down(self, message: Message, parcel: Parcel) -> None:
+        """Rows in the order in which the acker sees the messages."""
+        delivery = str(parcel.delivery or "")
+        match message:
+            case Tick():
+                self._note(EventKind.ROTATED)
+            case AckInit(root, value, _):
+                self._note(EventKind.INIT, root=root, value=value)
+            case AckFail(root):
+                self._note(EventKind.FAIL, root=root, delivery=delivery)
+            case ResetTimeout(root):
+                self._note(EventKind.RESET, root=root, delivery=delivery)
+            case _:
+                self._note(EventKind.ACK, root=message.root, value=message.value, delivery=delivery)

@@ -1,0 +1,379 @@
+"""A topology running in one process, in virtual time.
+
+    cluster = Cluster(topology, profile="storm-1.1.0", seed=7)
+    cluster.settle()          all that can happen now has happened
+    cluster.advance(60)       a minute later
+    cluster.kill("count")     its worker dies and is started again
+    list(cluster.pending())   what the ackers hold
+
+Nothing takes time but what a component says takes time; whenever several things could happen next, the
+seed decides which.  Equal seeds give equal runs.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum, unique
+from functools import partial
+from itertools import chain, product
+from random import Random
+
+from ackdoctor.acker.acker import Acker, make_acker
+from ackdoctor.acker.clock import VirtualClock
+from ackdoctor.acker.ids import IdSource, JavaRandom
+from ackdoctor.acker.spout import TupleInfo
+from ackdoctor.acker.versions import NEWEST, Profile, Schedule
+from ackdoctor.acker.versions import profile as profile_of
+from ackdoctor.lab.acker_thread import AckerThread
+from ackdoctor.lab.agenda import Action, Agenda, Phases, together
+from ackdoctor.lab.bolt_thread import BoltThread
+from ackdoctor.lab.component import Bolt, Spout, TaskHook, WorkerDiedError
+from ackdoctor.lab.spout_thread import SpoutThread
+from ackdoctor.lab.topology import SYSTEM_TASK, Topology
+from ackdoctor.lab.traffic import Loses, Parcel, Route, lossless
+from ackdoctor.lab.wiring import assign
+from ackdoctor.lab.worker import Executor, Record, Worker
+from ackdoctor.model.event import EventKind
+from ackdoctor.model.message import Tick
+from ackdoctor.model.tally import GrowthPoint
+from ackdoctor.model.verdict import PendingEntry
+
+__all__ = ["Cluster", "Death", "RestlessError", "Status"]
+
+_MANY_STEPS = 1_000_000
+
+
+def _never() -> bool:
+    return False
+
+
+@unique
+class Status(Enum):
+    """The topology's status."""
+
+    ACTIVE = "active"
+    INACTIVE = "inactive"
+
+
+class RestlessError(RuntimeError):
+    """A million things happened without any time passing: some spout emits without end."""
+
+
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
+class Death:
+    """A worker that ended and was started again; `lost` messages waited in its queue."""
+
+    component: str
+    tasks: tuple[int, ...]
+    time_ms: int
+    lost: int
+    reason: str
+
+
+class Cluster:
+    """Every executor is a worker of its own: a component that dies takes no other with it.
+
+    `wrap_acker` is given each acker that is made and gives what is used instead.  `ids` makes an
+    executor's source of ids of a seed.  `record` is given each row of the trace.
+    """
+
+    def __init__(
+        self,
+        topology: Topology,
+        *,
+        profile: Profile | str = NEWEST,
+        seed: int = 0,
+        status: Status = Status.ACTIVE,
+        wrap_acker: Callable[[Acker], Acker] | None = None,
+        ids: Callable[[int], IdSource] = JavaRandom,
+        phases: Phases = together,
+        loses: Loses = lossless,
+        hooks: Sequence[TaskHook] = (),
+        record: Record | None = None,
+        growth_window_secs: float | None = None,
+        clock: VirtualClock | None = None,
+    ) -> None:
+        self.topology = topology
+        self.profile = _chosen(profile, topology)
+        self.clock = clock or VirtualClock()
+        self.deaths: list[Death] = []
+        self.growth: list[GrowthPoint] = []
+        self._wrap_acker = wrap_acker
+        self._random = Random(seed)  # noqa: S311 - it decides an order
+        self._agenda = Agenda()
+        self._worker = Worker(
+            topology=topology,
+            assignment=assign(topology),
+            profile=self.profile,
+            clock=self.clock,
+            random=self._random,
+            ids=ids,
+            loses=loses,
+            record=record,
+            hooks=hooks,
+        )
+        executors = self._worker.assignment.executors
+        self._ackers = [AckerThread(self._worker, task, self._new_acker) for task in self._worker.ackers]
+        self._bolts = [
+            BoltThread(self._worker, name, tasks, spec.factory)
+            for name, spec in topology.bolts.items()
+            for tasks in executors[name]
+        ]
+        self._spouts = [
+            SpoutThread(self._worker, name, tasks, spec.factory)
+            for name, spec in topology.spouts.items()
+            for tasks in executors[name]
+        ]
+        self._threads: tuple[Executor, ...] = (*self._ackers, *self._bolts, *self._spouts)
+        for thread in self._threads:
+            self._worker.inboxes.update(dict.fromkeys(thread.tasks, thread.inbox))
+        self._enter_ticks(phases)
+        if growth_window_secs is not None:
+            window_ms = round(growth_window_secs * 1000)
+            self._every(Schedule(window_ms, window_ms), 0, self._sample)
+        self._status = Status.INACTIVE
+        self._opened = False
+        if status is Status.ACTIVE:
+            self.activate()
+
+    # -- running
+
+    def step(self) -> bool:
+        """One thing happens; False if nothing can before time moves on."""
+        ready = [(thread, options) for thread in self._threads if (options := thread.options())]
+        if not ready:
+            return False
+        thread, options = ready[int(self._random.random() * len(ready))]
+        self._go_on(thread, thread.begin(int(self._random.random() * options)))
+        return True
+
+    def settle(self, until: Callable[[], bool] = _never) -> bool:
+        """Steps until nothing can happen at this time, or `until` holds; whether it does."""
+        for spout in self._spouts:
+            spout.awake = True
+        for _ in range(_MANY_STEPS):
+            if until():
+                return True
+            if not self.step():
+                return False
+        raise RestlessError(
+            f"{_MANY_STEPS} steps at {self.clock.now_ms()} ms and no end: a spout that always emits "
+            "needs max_spout_pending, or must yield the seconds between two tuples"
+        )
+
+    def advance(self, seconds: float, until: Callable[[], bool] = _never) -> bool:
+        """Lets time pass, with all that falls into it, or stops when `until` holds; whether it does."""
+        end_ms = self.clock.now_ms() + round(seconds * 1000)
+        if self.settle(until):
+            return True
+        while (due_ms := self._agenda.next_time_ms()) is not None and due_ms <= end_ms:
+            self._move_to(due_ms)
+            while self._agenda.next_time_ms() == due_ms:
+                self._agenda.pop()()
+            if self.settle(until):
+                return True
+        self._move_to(end_ms)
+        return self.settle(until)
+
+    def at(self, seconds: float, action: Callable[[], object]) -> None:
+        """Do something at a time, counted from zero, when `advance` comes there."""
+        self._agenda.enter(round(seconds * 1000), action)
+
+    # -- interfering
+
+    def activate(self) -> None:
+        """Spouts are asked from now on; the first time, all components are opened."""
+        self._status = Status.ACTIVE
+        if not self._opened:
+            self._opened = True
+            for thread in self._threads:
+                thread.start()
+        for spout in self._spouts:
+            spout.activate()
+
+    def deactivate(self) -> None:
+        """Spouts are not asked any more."""
+        self._status = Status.INACTIVE
+        for spout in self._spouts:
+            spout.deactivate()
+
+    def kill(self, component: str, task: int | None = None) -> None:
+        """End the workers of a component, or of one of its tasks; they start again at once.
+
+        What waited in their queues and what they remembered is lost; what they had sent is not.
+        """
+        for thread in self._of(component):
+            if task is None or task in thread.tasks:
+                self._die(thread, "killed")
+
+    def hold(self, sender: str, receiver: str) -> None:
+        """From now on, what component `sender` sends to `receiver` stays under way."""
+        self._worker.held.update(self._routes(sender, receiver))
+        self._reopen()
+
+    def release(self, sender: str, receiver: str) -> None:
+        """What was held may arrive."""
+        self._worker.held.difference_update(self._routes(sender, receiver))
+        self._reopen()
+
+    def shutdown(self) -> None:
+        """Components are cleaned up and closed; the cluster is of no further use."""
+        for bolt in self._bolts:
+            for component in bolt.bolts.values():
+                component.cleanup()
+        for spout in self._spouts:
+            for source in spout.spouts.values():
+                source.close()
+
+    # -- looking
+
+    @property
+    def ackers(self) -> tuple[Acker, ...]:
+        """The acker of each acker task."""
+        return tuple(thread.acker for thread in self._ackers)
+
+    @property
+    def lost(self) -> int:
+        """Messages that the network lost, or that died with a worker."""
+        return self._worker.lost
+
+    def pending(self) -> Iterator[PendingEntry]:
+        """What the ackers hold."""
+        return chain.from_iterable(acker.pending() for acker in self.ackers)
+
+    def spout_pending(self, component: str) -> dict[int, TupleInfo]:
+        """What a spout's executors wait for, by root."""
+        found: dict[int, TupleInfo] = {}
+        for thread in self._spouts:
+            if thread.component == component:
+                found.update(thread.executor.pending())
+        return found
+
+    def instances(self, component: str) -> tuple[Bolt | Spout, ...]:
+        """The objects that run now as a component's tasks, in order of their task ids."""
+        found: dict[int, Bolt | Spout] = {}
+        for bolt in self._bolts:
+            if bolt.component == component:
+                found.update(bolt.bolts)
+        for spout in self._spouts:
+            if spout.component == component:
+                found.update(spout.spouts)
+        return tuple(found[task] for task in sorted(found))
+
+    def under_way(self, sender: str, receiver: str) -> tuple[Parcel, ...]:
+        """Messages that `receiver` has not taken from its queue yet."""
+        routes = self._routes(sender, receiver)
+        return tuple(
+            parcel
+            for thread in self._of(receiver)
+            for parcel in thread.inbox
+            if (parcel.sender, parcel.receiver) in routes
+        )
+
+    # -- within
+
+    def _of(self, component: str) -> list[Executor]:
+        found = [thread for thread in self._threads if thread.component == component]
+        if not found:
+            raise KeyError(f"no component {component!r} in this topology")
+        return found
+
+    def _routes(self, sender: str, receiver: str) -> set[Route]:
+        tasks = self._worker.assignment.tasks
+        return set(product(tasks[sender], tasks[receiver]))
+
+    def _reopen(self) -> None:
+        for thread in self._threads:
+            thread.inbox.reopen()
+
+    def _new_acker(self) -> Acker:
+        acker = make_acker(self.profile, self.clock, self.topology.settings.message_timeout_secs)
+        return self._wrap_acker(acker) if self._wrap_acker else acker
+
+    def _go_on(self, thread: Executor, running: Iterator[float]) -> None:
+        try:
+            seconds = next(running, None)
+        except WorkerDiedError as error:
+            self._die(thread, str(error) or "died")
+            return
+        if seconds is None:
+            thread.running = None
+        else:
+            thread.running = running
+            wake_ms = self.clock.now_ms() + round(seconds * 1000)
+            self._agenda.enter(wake_ms, partial(self._wake, thread, running))
+
+    def _wake(self, thread: Executor, running: Iterator[float]) -> None:
+        if thread.running is running:  # it has not died meanwhile
+            self._go_on(thread, running)
+
+    def _die(self, thread: Executor, reason: str) -> None:
+        lost = thread.inbox.clear()
+        self._worker.lost += lost
+        thread.running = None
+        death = Death(
+            component=thread.component,
+            tasks=thread.tasks,
+            time_ms=self.clock.now_ms(),
+            lost=lost,
+            reason=reason,
+        )
+        self.deaths.append(death)
+        for task in thread.tasks:
+            self._worker.note(thread.component, task, EventKind.DIED, note=reason)
+        thread.start()
+        if isinstance(thread, SpoutThread) and self._status is Status.ACTIVE:
+            thread.activate()
+
+    def _move_to(self, time_ms: int) -> None:
+        self.clock.advance((time_ms - self.clock.now_ms()) / 1000)
+
+    def _every(self, schedule: Schedule, offset_ms: int, action: Action) -> None:
+        time_ms = schedule.first_ms + offset_ms
+
+        def do() -> None:
+            nonlocal time_ms
+            action()
+            time_ms += schedule.every_ms
+            self._agenda.enter(time_ms, do)
+
+        self._agenda.enter(time_ms, do)
+
+    def _enter_ticks(self, phases: Phases) -> None:
+        """Ackers and spouts tick every message timeout, bolts as they ask; each executor from its own start."""
+        settings = self.topology.settings
+        timeout = settings.message_timeout_secs
+        for thread in self._threads:
+            match thread:
+                case AckerThread():
+                    schedule = self.profile.acker_schedule(timeout)
+                case SpoutThread():
+                    schedule = self.profile.spout_schedule(timeout)
+                case _:
+                    own = self.topology.bolts[thread.component].tick_secs or settings.tick_tuple_freq_secs
+                    schedule = Schedule(own * 1000, own * 1000) if own else None
+            if schedule is not None:
+                offset = phases(thread.component, thread.tasks[0], schedule.every_ms / 1000)
+                self._every(schedule, round(offset * 1000), partial(self._tick, thread, schedule))
+
+    def _tick(self, thread: Executor, schedule: Schedule) -> None:
+        if not self._opened:
+            return
+        if isinstance(thread, BoltThread):
+            for task in thread.tasks:
+                tup = self._worker.tick_tup(schedule.every_ms // 1000)
+                thread.inbox.put(Parcel(SYSTEM_TASK, task, tup))
+        else:
+            thread.inbox.put(Parcel(SYSTEM_TASK, thread.tasks[0], Tick()))
+
+    def _sample(self) -> None:
+        orphans = [entry.task is None for entry in self.pending()]
+        self.growth.append(
+            GrowthPoint(time_ms=self.clock.now_ms(), pending=len(orphans), orphans=sum(orphans))
+        )
+
+
+def _chosen(profile: Profile | str, topology: Topology) -> Profile:
+    chosen = profile_of(profile) if isinstance(profile, str) else profile
+    if topology.settings.enable_message_timeouts or not chosen.spout_ticks:
+        return chosen
+    return chosen.without_timeouts()
