@@ -23,6 +23,8 @@ from ackdoctor.model.dialect import (
     TupleShape,
     Verb,
     VerbKind,
+    Wire,
+    WireForm,
 )
 
 __all__ = ["DIALECTS"]
@@ -99,6 +101,27 @@ _SPOUT_DISCIPLINE = Discipline(
         Misuse.PAYLOAD_SHAPE: _NOTES[Misuse.PAYLOAD_SHAPE],
         Misuse.PAYLOAD_OPAQUE: _NOTES[Misuse.PAYLOAD_OPAQUE],
     },
+)
+
+_WINDOWS = tuple(
+    f"{root}.bolt.window_bolt.{name}"
+    for root in (_NEW, *_OLD)
+    for name in ("SlidingWindowBolt", "TumblingWindowBolt", "TumbingWindowBolt")
+)
+_WIRE = Wire(
+    form=WireForm.DELEGATE,
+    send=(
+        *(
+            f"{root}.bolt.base_bolt.BaseBolt.{verb}"
+            for root in (_NEW, *_OLD)
+            for verb in ("emit", "ack", "fail")
+        ),
+        *(f"{root}.spout.base_spout.BaseSpout.emit" for root in (_NEW, *_OLD)),
+    ),
+    receive=tuple(f"{window}.{entry}" for window in _WINDOWS for entry in ("process", "process_tick")),
+    modules=("heronpy", *_OLD),
+    completes=tuple(f"{window}.{name}" for window in _WINDOWS for name in ("_expire", "process_tick")),
+    buffers=("current_tuples",),
 )
 
 _LOG = Verb(name="log", kind=VerbKind.LOG, params=("message", "level"), subject=None)
@@ -221,5 +244,6 @@ DIALECTS = (
         shape=TupleShape(
             indexed=True, ticks=(("component", "__system"), ("stream", "__tick"), ("id", "__tick"))
         ),
+        wire=_WIRE,
     ),
 )

@@ -22,6 +22,8 @@ from ackdoctor.model.dialect import (
     TickDuty,
     Verb,
     VerbKind,
+    Wire,
+    WireForm,
 )
 
 __all__ = ["DIALECTS"]
@@ -223,6 +225,13 @@ DIALECTS = (
             Verb(name="sync", kind=VerbKind.OTHER, on=_ON, params=(), subject=None),
             Verb(name="is_tick_tuple", kind=VerbKind.TICK_TEST, on="tuple", params=(), subject=None),
             Verb(name="is_heartbeat_tuple", kind=VerbKind.OTHER, on="tuple", params=(), subject=None),
+        ),
+        wire=Wire(
+            form=WireForm.MESSAGE,
+            send=("petrel.storm.sendMsgToParent",),
+            receive=("petrel.storm.readTuple",),
+            modules=("petrel",),
+            completes=("petrel.storm.BasicBolt.run",),
         ),
     ),
 )

@@ -20,6 +20,8 @@ from ackdoctor.model.dialect import (
     TupleShape,
     Verb,
     VerbKind,
+    Wire,
+    WireForm,
 )
 
 __all__ = ["DIALECTS"]
@@ -181,5 +183,12 @@ DIALECTS = (
             component="comp", indexed=True, ticks=(("comp", "__system"), ("stream", "__tick"), ("task", -1))
         ),
         tick_settings=("tick_freq_secs", "topology.tick.tuple.freq.secs"),
+        wire=Wire(
+            form=WireForm.COMMAND,
+            send=("pyleus.storm.component.Component.send_command",),
+            receive=("pyleus.storm.component.Component.read_tuple",),
+            modules=("pyleus",),
+            completes=("pyleus.storm.bolt.SimpleBolt._process_tuple",),
+        ),
     ),
 )

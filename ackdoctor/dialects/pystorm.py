@@ -20,11 +20,33 @@ from ackdoctor.model.dialect import (
     TupleShape,
     Verb,
     VerbKind,
+    Wire,
+    WireForm,
 )
 
-__all__ = ["ACK", "BATCHING", "BOLT", "DIALECTS", "FAIL", "RELIABLE", "SHAPE", "SPOUT", "TICKLESS"]
+__all__ = ["ACK", "BATCHING", "BOLT", "DIALECTS", "FAIL", "RELIABLE", "SHAPE", "SPOUT", "TICKLESS", "WIRE"]
 
 SHAPE = TupleShape(indexed=True)
+
+# bolt.py:89, 183-214, 315-350, 380-402, 481; component.py:319; serializers/serializer.py:28-38
+WIRE = Wire(
+    form=WireForm.MESSAGE,
+    send=("pystorm.component.Component.send_message",),
+    receive=("pystorm.bolt.Bolt.read_tuple",),
+    modules=("pystorm",),
+    completes=(
+        "pystorm.bolt.Bolt._run",
+        "pystorm.bolt.BatchingBolt.process_batches",
+        "pystorm.bolt.BatchingBolt.process_tick",
+        "pystorm.bolt.TicklessBatchingBolt.process_tick",
+    ),
+    fails=(
+        "pystorm.bolt.Bolt._handle_run_exception",
+        "pystorm.bolt.BatchingBolt._handle_run_exception",
+    ),
+    drops=("pystorm.serializers.serializer.log.exception",),
+    buffers=("_batches", "_current_tups"),
+)
 
 _PRICES = {
     **BOLT_PRICES,
@@ -247,5 +269,6 @@ DIALECTS = (
         words=(b"pystorm",),
         roles=(BOLT, BATCHING, TICKLESS, SPOUT, RELIABLE),
         shape=SHAPE,
+        wire=WIRE,
     ),
 )

@@ -23,6 +23,8 @@ from ackdoctor.model.dialect import (
     TickDuty,
     Verb,
     VerbKind,
+    Wire,
+    WireForm,
 )
 
 __all__ = ["DIALECTS"]
@@ -216,6 +218,13 @@ DIALECTS = (
             Verb(name="rpcMetrics", kind=VerbKind.OTHER, on=_ON, params=("name", "params"), subject=None),
             Verb(name="sync", kind=VerbKind.OTHER, on=_ON, params=(), subject=None),
             Verb(name="is_heartbeat_tuple", kind=VerbKind.OTHER, on="tuple", params=(), subject=None),
+        ),
+        wire=Wire(
+            form=WireForm.MESSAGE,
+            send=("storm.sendMsgToParent",),
+            receive=("storm.readTuple",),
+            modules=("storm",),
+            completes=("storm.BasicBolt.run",),
         ),
     ),
 )

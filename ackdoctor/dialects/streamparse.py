@@ -51,6 +51,8 @@ def _role(role: Role, classes: tuple[str, ...], verbs: Iterable[Verb] = ()) -> R
     return replace(role, classes=classes, verbs=(*role.verbs, *verbs), config_attribute="config")
 
 
+_WIRE = replace(pystorm.WIRE, modules=(*pystorm.WIRE.modules, "streamparse"))
+
 _BOLT = _role(pystorm.BOLT, bolt_paths("Bolt"), [BOLT_EMIT_MANY])
 _BATCH_EMIT_MANY = replace(
     BOLT_EMIT_MANY, keyword_only=("stream", "anchors", "direct_task", "need_task_ids"), task_ids=None
@@ -80,5 +82,6 @@ DIALECTS = (
             _role(pystorm.RELIABLE, spout_paths("ReliableSpout")),
         ),
         shape=pystorm.SHAPE,
+        wire=_WIRE,
     ),
 )
