@@ -1,0 +1,174 @@
+"""A component as the JVM's side sees it: it runs until it wants input, and some day it ends.
+
+`Stepped` calls a framework's own loop body as long as there is input, in the caller's thread: for
+frameworks that have one (pystorm's `_run`).  `Looped` gives a framework's endless loop a thread of its own
+that strictly alternates with the caller's: one of the two always waits for the other.
+"""
+
+import traceback
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextvars import copy_context
+from dataclasses import dataclass
+from threading import Semaphore, Thread
+
+from ackdoctor.lab.shell.pipe import Pipe
+from ackdoctor.lab.shell.surroundings import Surroundings
+
+__all__ = ["Child", "Exit", "Looped", "Stepped", "uncaught"]
+
+
+@dataclass(slots=True, kw_only=True)
+class Exit:
+    """How the component's process ended: its status, what it raised, and what it left on standard error."""
+
+    status: int = 0
+    cause: BaseException | None = None
+    stderr: str = ""
+
+
+def uncaught(error: BaseException) -> Exit:
+    """What the interpreter does with an exception that nobody catches."""
+    if isinstance(error, SystemExit):
+        status = error.code if isinstance(error.code, int) else int(error.code is not None)
+        said = "" if isinstance(error.code, int | None) else f"{error.code}\n"
+        return Exit(status=status, cause=error.__context__, stderr=said)
+    return Exit(status=1, cause=error, stderr="".join(traceback.format_exception(error)))
+
+
+class Child(ABC):
+    """One running component.  `answer` is called when the component reads and there is nothing to read."""
+
+    def __init__(self, answer: Callable[[], None]) -> None:
+        self.ended: Exit | None = None
+        self.running = False  # somewhere below on this thread's stack
+        self.hung = False  # it waits for an answer that will never come
+        self.pipe = Pipe(self._starved)
+        self.surroundings = Surroundings(stdin=self.pipe.stdin, stdout=self.pipe.stdout)
+        self._answer = answer
+
+    @property
+    @abstractmethod
+    def component(self) -> object:
+        """The author's object, once it exists."""
+
+    @abstractmethod
+    def go(self) -> None:
+        """Let the component run until it has read all its input and wants more, or has ended."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End of file; the component ends if it is well-behaved."""
+
+    def beat(self) -> None:  # noqa: B027 - most frameworks have no such thread
+        """Let a timer thread of the framework's own do what it does once."""
+
+    @abstractmethod
+    def _starved(self) -> bool:
+        """The component reads from an empty pipe: True if there may be something now, False for end of file."""
+
+
+class Stepped(Child):
+    """A component whose loop is driven from outside, in the caller's thread."""
+
+    def __init__(self, answer: Callable[[], None]) -> None:
+        super().__init__(answer)
+        self._started = False
+
+    @abstractmethod
+    def _start(self) -> None:
+        """Make the component, shake hands, initialise."""
+
+    @abstractmethod
+    def _step(self) -> None:
+        """The body of the framework's loop, its handling of exceptions included; SystemExit ends the process."""
+
+    @property
+    @abstractmethod
+    def _backlog(self) -> bool:
+        """Whether the framework itself has kept back input that it has read."""
+
+    def go(self) -> None:
+        """Step as long as there is input."""
+        if self.ended:
+            return
+        self.running = True
+        try:
+            with self.surroundings.entered():
+                if not self._started:
+                    self._started = True
+                    self._start()
+                while self.pipe.unread or self._backlog:
+                    self._step()
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it is, a process ends of it
+            self.ended = uncaught(error)
+        finally:
+            self.running = False
+
+    def close(self) -> None:
+        """It is never called again."""
+        self.pipe.broken = True
+        if self._started and not self.ended:
+            self.ended = Exit()
+
+    def _starved(self) -> bool:
+        """In the middle of a step: the JVM's side may have task ids.  If not, it waits for ever; so it ends."""
+        self._answer()
+        self.hung = not self.pipe.unread and not self.pipe.broken
+        return self.pipe.unread
+
+
+class Looped(Child):
+    """A component whose endless loop runs in a thread that alternates with the caller's."""
+
+    def __init__(self, answer: Callable[[], None]) -> None:
+        super().__init__(answer)
+        self._theirs = Semaphore(0)
+        self._ours = Semaphore(0)
+        self._thread: Thread | None = None
+        self._escaped: BaseException | None = None
+
+    @abstractmethod
+    def _run(self) -> None:
+        """The whole life of the component's process."""
+
+    def go(self) -> None:
+        """Give the component its turn, and wait until it gives it back."""
+        if self.ended:
+            return
+        with self.surroundings.entered():
+            if self._thread is None:
+                context = copy_context()
+                self._thread = Thread(target=lambda: context.run(self._live), daemon=True)
+                self._thread.name = f"component-{self._thread.name}"
+                self._thread.start()
+            else:
+                self._theirs.release()
+            self._ours.acquire()
+        if self._escaped is not None:
+            escaped, self._escaped = self._escaped, None
+            raise escaped
+
+    def close(self) -> None:
+        """It reads the end of its input and leaves its loop."""
+        self.pipe.broken = True
+        if self._thread is not None and not self.ended:
+            self.go()
+            self._thread.join()
+
+    def _live(self) -> None:
+        try:
+            self._run()
+            self.ended = Exit()
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - as in Stepped.go
+            self.ended = uncaught(error)
+        except BaseException as error:  # noqa: BLE001 - KeyboardInterrupt, pytest.fail: the caller's to see
+            self.ended = uncaught(error)
+            self._escaped = error
+        finally:
+            self._ours.release()
+
+    def _starved(self) -> bool:
+        self._ours.release()
+        self._theirs.acquire()
+        return True

@@ -1,0 +1,46 @@
+"""Which framework a class belongs to, and the child that runs it."""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from ackdoctor.lab.shell.child import Child
+from ackdoctor.lab.shell.loops import PetrelChild, PyleusChild, StormPyChild
+from ackdoctor.lab.shell.pystorm import PystormChild
+from ackdoctor.model.dialect import Dialect, Role
+from ackdoctor.tracer.suspects import belongs
+
+__all__ = ["Launcher", "NotAComponentError", "descent", "launcher"]
+
+Launcher: TypeAlias = Callable[[type, Callable[[], None]], Child]
+
+_LAUNCHERS: dict[str, Launcher] = {
+    "pystorm": PystormChild,
+    "streamparse": PystormChild,  # its classes are pystorm's
+    "petrel": PetrelChild,
+    "pyleus": PyleusChild,
+    "storm_py": StormPyChild,
+}
+
+
+class NotAComponentError(TypeError):
+    """A class that is no component of a framework that the lab can run."""
+
+
+def descent(component_class: type) -> tuple[Dialect, Role]:
+    """The framework of a class and which of its base classes it has; NotAComponentError if none."""
+    found = belongs(component_class)
+    if found is None:
+        raise NotAComponentError(
+            f"{component_class.__qualname__} is no bolt or spout of pystorm, streamparse, storm.py, pyleus, Petrel or heronpy"
+        )
+    return found
+
+
+def launcher(component_class: type) -> Launcher:
+    """What runs a component of a framework that speaks multilang."""
+    dialect, _ = descent(component_class)
+    if dialect.name not in _LAUNCHERS:
+        raise NotAComponentError(
+            f"{component_class.__qualname__}: {dialect.title} has no pipe, so no ShellBolt"
+        )
+    return _LAUNCHERS[dialect.name]
