@@ -7,7 +7,9 @@ FRAMEWORKS := heronpy==$(HERONPY) streamparse==5.0.1 pystorm==3.1.4 petrel==1.0.
 COMPONENTS ?= .demo/components
 FETCH := -m pip download --quiet --disable-pip-version-check --no-deps --only-binary :all:
 
-.PHONY: help demo test bench clean
+STORM := 2.8.3
+
+.PHONY: help demo test bench clean frameworks
 
 help:
 	@echo "make demo   lint our fixtures, then the bolts inside the published heronpy wheel"
@@ -21,7 +23,7 @@ demo: $(VENV)/.runtime .demo/heronpy/.unpacked
 	@echo; echo "== the published heronpy $(HERONPY)"
 	@cd .demo/heronpy && ../../$(BIN)/ackdoctor lint --isolated --exit-zero .
 
-test: $(VENV)/.dev
+test: $(VENV)/.dev .frameworks/.unpacked
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -31,8 +33,10 @@ test: $(VENV)/.dev
 bench: $(VENV)/.bench .demo/components/.unpacked
 	$(BIN)/python benchmarks/speed.py $(COMPONENTS) $(VENV)/lib/python3*/site-packages
 
+frameworks: .frameworks/.unpacked
+
 clean:
-	rm -rf $(VENV) .demo .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .ackdoctor_cache
+	rm -rf $(VENV) .demo .frameworks .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .ackdoctor_cache
 
 $(VENV)/.runtime: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "ackdoctor needs Python 3.10 or newer: make PYTHON=python3.x")'
@@ -59,4 +63,16 @@ $(VENV)/.bench: $(VENV)/.dev
 	$(BIN)/python $(FETCH) --dest .demo/components $(FRAMEWORKS)
 	@touch .demo/components/pyproject.toml # a project of its own: Fixit would heed our .gitignore
 	@cd .demo/components && for wheel in *.whl; do ../../$(BIN)/python -m zipfile -e $$wheel .; done
+	@touch $@
+
+# Components for the tests to run. pyleus's setup.py needs an old setuptools, which the constraint gives it; storm.py
+# is published to Maven's repositories only.
+.frameworks/.unpacked: tests/frameworks.txt | $(VENV)/.dev
+	@rm -rf .frameworks
+	PIP_CONSTRAINT=$< $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target .frameworks --requirement $<
+	@if command -v mvn >/dev/null; then \
+	  mvn --quiet --batch-mode dependency:copy -Dartifact=org.apache.storm:multilang-python:$(STORM) -DoutputDirectory=.frameworks \
+	  && $(BIN)/python -m zipfile -e .frameworks/multilang-python-$(STORM).jar .frameworks/storm \
+	  || echo "Maven cannot fetch it: the tests of Storm's storm.py are skipped"; \
+	else echo "no Maven here: the tests of Storm's storm.py are skipped"; fi
 	@touch $@
