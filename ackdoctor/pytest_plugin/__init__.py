@@ -29,7 +29,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Finds the tests to trace; only then is the tracer imported."""
     session = config.stash[_OPTIONS]
-    traced = [(item, wanted) for item in items if (wanted := marks.asked(item, session)) is not None]
+    traced = [(item, wanted) for item in items if (wanted := _wanted(item, session)) is not None]
     if not traced:
         return
     from ackdoctor.pytest_plugin.hooks import ASKED, Hooks
@@ -38,3 +38,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         item.stash[ASKED] = wanted
     if not config.pluginmanager.hasplugin("ackdoctor-hooks"):
         config.pluginmanager.register(Hooks(config, session), "ackdoctor-hooks")
+
+
+def _wanted(item: pytest.Item, session: options.Options) -> options.Options | str | None:
+    """What the test is traced with, or what is wrong with its marks."""
+    try:
+        return marks.asked(item, session)
+    except pytest.UsageError as error:
+        if not hasattr(item.config, "workerinput"):
+            raise
+        return str(error)  # xdist would show a worker's error as its own; so the test says it

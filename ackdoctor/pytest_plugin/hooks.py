@@ -19,7 +19,7 @@ from ackdoctor.reporters.context import ASCII, UNICODE, Glyphs
 
 __all__ = ["ASKED", "Hooks"]
 
-ASKED = pytest.StashKey[Options]()  # what a test is traced with; absent where it is not traced
+ASKED = pytest.StashKey[Options | str]()  # what a test is traced with, or why that cannot be meant
 _REPORTS = pytest.StashKey[list[pytest.TestReport]]()  # of its phases so far
 
 
@@ -55,10 +55,13 @@ class Hooks:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """What components receive from here on is this test's."""
-        if ASKED in item.stash:
+        asked = item.stash.get(ASKED, None)
+        if isinstance(asked, str):
+            pytest.fail(asked, pytrace=False)
+        if asked is not None:
             item.stash[_REPORTS] = []
             self._shown.clear()
-            self.watch.begin(item.nodeid, item.stash[ASKED].level)
+            self.watch.begin(item.nodeid, asked.level)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(
@@ -67,10 +70,11 @@ class Hooks:
         """Keeps the report of each phase; with the last one comes the verdict."""
         report = yield
         reports = item.stash.get(_REPORTS, None)
-        if reports is not None:
+        asked = item.stash.get(ASKED, None)
+        if reports is not None and isinstance(asked, Options):
             reports.append(report)
             if report.when == "teardown":
-                self._judge(item, reports)
+                self._judge(item, reports, asked)
                 del item.stash[_REPORTS]
         return report
 
@@ -82,8 +86,7 @@ class Hooks:
         """The frameworks are as they were."""
         self.watch.close()
 
-    def _judge(self, item: pytest.Item, reports: list[pytest.TestReport]) -> None:
-        options = item.stash[ASKED]
+    def _judge(self, item: pytest.Item, reports: list[pytest.TestReport], options: Options) -> None:
         if not any(report.failed for report in reports):
             self.watch.wait(options.complete_within)
         settlement = self.watch.end()

@@ -35,4 +35,4 @@ def _checked(mark: pytest.Mark, test: str) -> dict[str, object]:
     for keyword in mark.kwargs:
         if keyword not in _KEYWORDS:
             raise pytest.UsageError(f"{where}: unknown keyword `{keyword}`; it takes {', '.join(_KEYWORDS)}")
-    return {keyword: parse(keyword, value, f"{where}({keyword}=)") for keyword, value in mark.kwargs.items()}
+    return {keyword: parse(keyword, value, f"{where}: {keyword}") for keyword, value in mark.kwargs.items()}

@@ -63,9 +63,16 @@ def _switch(value: object) -> bool:
     return value
 
 
-def _words(value: object) -> tuple[str, ...]:
+def _rules(value: object) -> tuple[str, ...]:
     if not isinstance(value, list | tuple | set | frozenset) or not all(isinstance(w, str) for w in value):
         raise ValueError(f"must list codes or names of rules, not {value!r}")
+    from ackdoctor.config import nearest  # only for who allows something
+    from ackdoctor.rulebook import survey
+
+    names = {code: rule.name for code, rule in survey()[0].items()}
+    for word in value:
+        if not any(code.startswith(word) or word == name for code, name in names.items()):
+            raise ValueError(f"no rule is called `{word}`{nearest(word, [*names, *names.values()])}")
     return tuple(value)
 
 
@@ -114,7 +121,7 @@ OPTIONS: Mapping[str, Spec] = MappingProxyType(
     {
         "level": Spec(_level, "level of tracing: " + ", ".join(LEVELS), marker=True),
         "warn": Spec(_switch, "report without failing a test", "--ackdoctor-warn", ini="bool"),
-        "allow": Spec(_words, "rules that fail no test: codes, starts of codes, names", ini="args", marker=True),
+        "allow": Spec(_rules, "rules that fail no test: codes, starts of codes, names", ini="args", marker=True),
         "max_pending": Spec(_count, "tuples that a test may leave open (default 0)", marker=True),
         "complete_within": Spec(
             _number, "seconds that threads have after a test to complete its tuples (default 0.5)", marker=True

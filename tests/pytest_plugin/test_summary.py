@@ -5,7 +5,9 @@ from ackdoctor.pytest_plugin.rows import Row, read_row, totals
 from ackdoctor.pytest_plugin.summary import summary
 
 
-def counts(delivered=0, emitted=0, acked=0, failed=0, pending=0, component="SplitBolt") -> dict[str, dict[str, int]]:
+def counts(
+    delivered=0, emitted=0, acked=0, failed=0, pending=0, component="SplitBolt"
+) -> dict[str, dict[str, int]]:
     return {
         component: {
             "delivered": delivered, "emitted": emitted, "acked": acked, "failed": failed, "pending": pending,
