@@ -32,6 +32,10 @@ class Transcript:
         if isinstance(message, dict):
             self.messages.append(message)
 
+    def say(self, **message: object) -> None:
+        """Keep what a component did that has no pipe."""
+        self.messages.append(message)
+
     def metric(self, message: ShellMsg, registered: Collection[str]) -> None:
         """handleMetrics: only what the JVM's side has registered can be reported."""
         if message.metric is None:

@@ -1,0 +1,228 @@
+"""A Heron instance around a heronpy component: no pipe and no guards, so a delegate instead of ShellBolt.
+
+Read: apache/incubator-heron heron/instance/src/python/basics/bolt_instance.py, spout_instance.py,
+utils/tuple.py, heronpy/api/serializer.py @ 1c5779d (reference dialects 2.3, 4, 5).  Reliability mode ATLEAST_ONCE.
+An exception stops the instance; nothing remembers what was acked.  Payloads pass the real serializer.
+Window bolts read the wall clock; here they read the lab's.
+"""
+
+import logging
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+from ackdoctor.lab.component import (
+    Bolt,
+    Context,
+    OutputCollector,
+    Spout,
+    SpoutOutputCollector,
+    WorkerDiedError,
+)
+from ackdoctor.lab.shell.process import Setup
+from ackdoctor.lab.shell.transcript import Transcript
+from ackdoctor.lab.tup import Tup
+
+__all__ = ["HeronBolt", "HeronSpout", "HeronTuple", "InstanceDiedError"]
+
+_LOG = logging.getLogger("heron.instance")
+_LEVELS = {
+    "trace": logging.DEBUG,
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warn": logging.WARNING,
+    "error": logging.ERROR,
+    None: logging.INFO,
+}
+_WINDOWS = "heronpy.api.bolt.window_bolt"
+
+
+class InstanceDiedError(WorkerDiedError):
+    """The instance stops and is started again; the component's exception is the cause."""
+
+
+class HeronTuple(NamedTuple):
+    """utils/tuple.py's HeronTuple; `roots` is the lab's tuple, whose edges they are, None for a tick."""
+
+    id: str
+    component: str
+    stream: str
+    task: int | None
+    values: Sequence[object] | None
+    creation_time: float
+    roots: Tup | None
+
+
+class _Instance:
+    """What a component calls its delegate."""
+
+    def __init__(self, component_class: type, *, setup: Setup | None = None) -> None:
+        self.logger = _LOG
+        self.transcript = Transcript()
+        self.died: InstanceDiedError | None = None
+        self.component: Any = None
+        self.context: Context
+        self._class = component_class
+        self._setup = setup or Setup()
+
+    def log(self, message: object, level: str | None = None) -> None:
+        """base_instance.py:72."""
+        if level not in _LEVELS:
+            raise ValueError(f"{level} is not supported as logging level")
+        self.logger.log(_LEVELS[level], message)
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """The component's turn, at the lab's time."""
+        if self.died:
+            raise self.died
+        windows: Any = sys.modules.get(_WINDOWS)
+        clock = getattr(windows, "time", None)
+        if windows:
+            windows.time = SimpleNamespace(time=self._now)
+        try:
+            yield
+        except Exception as error:
+            self.died = InstanceDiedError(f"{type(error).__name__}: {error}")
+            raise self.died from error
+        finally:
+            if windows:
+                windows.time = clock
+
+    def _now(self) -> float:
+        return self.context.now_ms() / 1000
+
+    def _start(self, context: Context) -> None:
+        self.context = context
+        with self._turn():
+            self.component = self._class(delegate=self)
+            self.component.initialize(dict(self._setup.conf), context)
+
+    def _checked(self, values: Sequence[object], stream: str) -> list[object]:
+        """check_output_schema, where the setup says what is declared; then the serializer, there and back."""
+        declared = self._setup.output_fields
+        if declared and stream not in declared:
+            name = self.context.component
+            raise RuntimeError(f"{name} emitting to stream {stream}but was not declared in output fields")
+        if declared and len(values) != len(declared[stream]):
+            raise RuntimeError(
+                f"Number of fields emitted in stream {stream} does not matchwhat's expected. "
+                f"Expected: {len(declared[stream])}, Observed: {len(values)}"
+            )
+        serializer = sys.modules["heronpy.api.serializer"].default_serializer
+        return [serializer.deserialize(serializer.serialize(value)) for value in values]
+
+
+class HeronBolt(_Instance, Bolt):
+    """One heronpy bolt."""
+
+    def prepare(self, context: Context, collector: OutputCollector) -> None:
+        """Make and initialise the component."""
+        self.collector = collector
+        self._start(context)
+
+    def execute(self, tup: Tup) -> None:
+        """A tick goes to `process_tick`, under an id that is no number."""
+        with self._turn():
+            if tup.is_tick:
+                self.component.process_tick(
+                    HeronTuple("__tick", "__system", "__tick", None, None, self._now(), None)
+                )
+                return
+            self.component.process(
+                HeronTuple(
+                    str(tup.delivery), tup.component, tup.stream, tup.task, list(tup.values), self._now(), tup
+                )
+            )
+
+    def emit(
+        self,
+        tup: Sequence[object],
+        stream: str = "default",
+        anchors: Sequence[object] | None = None,
+        direct_task: int | None = None,
+        need_task_ids: bool = False,  # noqa: FBT001, FBT002 - heronpy's signature
+    ) -> list[int] | None:
+        """What is no HeronTuple with roots is no anchor; nobody is told."""
+        values = self._checked(tup, stream)
+        handed = [anchor for anchor in anchors or () if isinstance(anchor, HeronTuple)]
+        roots = [anchor.roots for anchor in handed if anchor.roots is not None]
+        if direct_task is not None and not isinstance(direct_task, int):
+            raise TypeError(f"direct_task argument needs to be an integer, given: {type(direct_task)}")
+        ids = [str(root.delivery) for root in roots]
+        self.transcript.say(command="emit", tuple=values, stream=stream, anchors=ids)
+        self.collector.emit(values, anchors=roots, stream=stream, task=direct_task)
+        return ([] if direct_task is None else [direct_task]) if need_task_ids else None
+
+    def ack(self, tup: object) -> None:
+        """Only of a HeronTuple; a tick's id makes int() raise."""
+        self._complete(tup, "ack", self.collector.ack)
+
+    def fail(self, tup: object) -> None:
+        """As ack."""
+        self._complete(tup, "fail", self.collector.fail)
+
+    def _complete(self, tup: object, command: str, done: Callable[[Tup], None]) -> None:
+        if not isinstance(tup, HeronTuple):
+            self.logger.error("Only HeronTuple type is supported in %s()", command)
+            return
+        self.transcript.say(command=command, id=str(int(tup.id)))
+        assert tup.roots is not None, "a tick has no number for an id"
+        done(tup.roots)
+
+
+class HeronSpout(_Instance, Spout):
+    """One heronpy spout."""
+
+    def open(self, context: Context, collector: SpoutOutputCollector) -> None:
+        """Make and initialise the component."""
+        self.collector = collector
+        self._start(context)
+
+    def next_tuple(self) -> None:
+        """Ask for tuples."""
+        with self._turn():
+            self.component.next_tuple()
+
+    def ack(self, msg_id: object) -> None:
+        """Tell it."""
+        with self._turn():
+            self.component.ack(msg_id)
+
+    def fail(self, msg_id: object) -> None:
+        """Tell it."""
+        with self._turn():
+            self.component.fail(msg_id)
+
+    def activate(self) -> None:
+        """Tell it."""
+        with self._turn():
+            self.component.activate()
+
+    def deactivate(self) -> None:
+        """Tell it."""
+        with self._turn():
+            self.component.deactivate()
+
+    def close(self) -> None:
+        """Tell it, if it lives."""
+        if not self.died:
+            with self._turn():
+                self.component.close()
+
+    def emit(
+        self,
+        tup: Sequence[object],
+        tup_id: object = None,
+        stream: str = "default",
+        direct_task: int | None = None,
+        need_task_ids: bool = False,  # noqa: FBT001, FBT002 - heronpy's signature
+    ) -> list[int] | None:
+        """Tracked if it has an id."""
+        values = self._checked(tup, stream)
+        said = {} if tup_id is None else {"id": tup_id}
+        self.transcript.say(command="emit", tuple=values, stream=stream, **said)
+        self.collector.emit(values, msg_id=tup_id, stream=stream, task=direct_task)
+        return ([] if direct_task is None else [direct_task]) if need_task_ids else None
