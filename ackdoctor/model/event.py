@@ -22,6 +22,7 @@ class EventKind(IntEnum):
     ACKED = 4  # delivery
     FAILED = 5  # delivery
     LINKED = 6  # the delivery stands for edge `value` of `root`
+    NAMED = 7  # a component is seen for the first time: site = its class, note = "pystorm Bolt auto_ack"
     INIT = 10  # messages to the acker: root, value
     ACK = 11  # root, value; delivery where it is known which tuple was acked
     FAIL = 12  # root

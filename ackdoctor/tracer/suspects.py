@@ -7,7 +7,7 @@ from ackdoctor import dialects
 from ackdoctor.model.dialect import Dialect, Role, Switch
 from ackdoctor.model.offence import Suspect
 
-__all__ = ["belongs", "describe", "switched_on"]
+__all__ = ["belongs", "describe", "described", "recalled", "switched_on"]
 
 
 @cache
