@@ -5,9 +5,9 @@ from functools import cache
 
 from ackdoctor import dialects
 from ackdoctor.model.dialect import Dialect, Role, Switch
-from ackdoctor.model.offence import Suspect
+from ackdoctor.model.offence import CallSite, Suspect
 
-__all__ = ["belongs", "describe", "described", "recalled", "switched_on"]
+__all__ = ["belongs", "describe", "switched_on"]
 
 
 @cache
@@ -72,3 +72,16 @@ def _defined(cls: type) -> tuple[str, int]:
         return path, inspect.getsourcelines(cls)[1]
     except (OSError, TypeError):
         return "", 0
+
+
+@cache
+def played_by(cls: type, names: tuple[str, ...]) -> CallSite | None:
+    """The first of these functions of the framework that a component of this class runs through."""
+    for base in cls.__mro__:
+        for module in (base.__module__, base.__module__.rpartition(".")[2]):
+            for name in names:
+                owner, _, method = name.rpartition(".")
+                code = getattr(vars(base).get(method), "__code__", None)
+                if owner == f"{module}.{base.__qualname__}" and code is not None:
+                    return CallSite(code.co_filename, code.co_firstlineno, f"{base.__qualname__}.{method}", framework=True)
+    return None

@@ -1,0 +1,78 @@
+"""Where a call site stands, as a reader of a finding knows it: a path from here, and the columns of the statement.
+
+The interpreter knows a line; the columns are those of the line's text.  A file that cannot be read any
+more (a notebook cell, `<string>`) keeps its name and its line.
+"""
+
+import ast
+import linecache
+import os
+from dataclasses import dataclass, field
+
+from ackdoctor.model.offence import CallSite, Suspect
+from ackdoctor.model.source import Site, Span
+
+__all__ = ["Places", "parsed"]
+
+
+@dataclass(slots=True)
+class Places:
+    """Call sites as sites of a finding; `folder` is where their paths start."""
+
+    folder: str = field(default_factory=os.getcwd)
+    _trees: dict[str, ast.Module | None] = field(default_factory=dict)
+
+    def of(self, site: CallSite) -> Site:
+        """The site of a call."""
+        return self.line(site.path, site.line)
+
+    def line(self, path: str, line: int) -> Site:
+        """The text of one line; line 1 where it is not known."""
+        number = max(1, line)
+        text = linecache.getline(path, number).rstrip()
+        code = text.partition("  #")[0].rstrip()
+        start = len(code) - len(code.lstrip()) + 1
+        return Site(self._shown(path), Span(number, start, number, max(start + 1, len(code) + 1)))
+
+    def receipt(self, suspect: Suspect, handler: str) -> Site:
+        """The line of the handler that is handed the tuple; that of the class where the handler is inherited."""
+        wanted = self._class(suspect)
+        for node in wanted.body if wanted is not None else ():
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == handler:
+                return self.line(suspect.path, node.lineno)
+        return self.line(suspect.path, suspect.line)
+
+    def _class(self, suspect: Suspect) -> ast.ClassDef | None:
+        if suspect.path not in self._trees:
+            self._trees[suspect.path] = _parse(suspect.path)
+        tree = self._trees[suspect.path]
+        for node in ast.walk(tree) if tree is not None else ():
+            if isinstance(node, ast.ClassDef) and node.name == suspect.name.rpartition(".")[2]:
+                first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+                if first <= suspect.line <= node.lineno:
+                    return node
+        return None
+
+    def _shown(self, path: str) -> str:
+        if not path or path.startswith("<"):
+            return path or "<unknown>"
+        try:
+            relative = os.path.relpath(path, self.folder)
+        except ValueError:  # another drive
+            return path
+        inside = relative != os.pardir and not relative.startswith(os.pardir + os.sep)
+        return (relative if inside else path).replace(os.sep, "/")
+
+
+def parsed(site: str) -> CallSite | None:
+    """The call site that `str` wrote as "path:line function"; None for anything else."""
+    place, _, function = site.rpartition(" ")
+    path, _, line = place.rpartition(":")
+    return CallSite(path, int(line), function) if path and line.isdecimal() else None
+
+
+def _parse(path: str) -> ast.Module | None:
+    try:
+        return ast.parse("".join(linecache.getlines(path)))
+    except (SyntaxError, ValueError):
+        return None
