@@ -1,0 +1,105 @@
+"""Bolts of Storm's own tests, and others that many tests need."""
+
+from collections.abc import Callable, Iterator
+
+from ackdoctor.lab.cluster import Cluster
+from ackdoctor.lab.component import Bolt, Spout
+from ackdoctor.lab.feeder import Feed
+from ackdoctor.lab.topology import Settings, TopologyBuilder
+from ackdoctor.lab.tup import Tup
+
+STORMS = ("storm-1.1.0", "storm-1.2.4", "storm-2.8.8")
+
+
+class Ack(Bolt):
+    """Acks, and keeps what it saw."""
+
+    def __init__(self, seen: list[object] | None = None) -> None:
+        self.seen = [] if seen is None else seen
+
+    def execute(self, tup: Tup) -> None:
+        self.seen.append(tup.values[0])
+        self.collector.ack(tup)
+
+
+class Branch(Bolt):
+    """So many anchored emits, then ack."""
+
+    def __init__(self, branches: int = 1) -> None:
+        self.branches = branches
+
+    def execute(self, tup: Tup) -> None:
+        for _ in range(self.branches):
+            self.collector.emit(tup.values, anchors=[tup])
+        self.collector.ack(tup)
+
+
+class Aggregate(Bolt):
+    """Collects so many tuples, emits one that is anchored on all, acks them."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.tuples: list[Tup] = []
+
+    def execute(self, tup: Tup) -> None:
+        self.tuples.append(tup)
+        if len(self.tuples) == self.size:
+            self.collector.emit([len(self.tuples)], anchors=self.tuples)
+            for collected in self.tuples:
+                self.collector.ack(collected)
+            self.tuples.clear()
+
+
+class AckEveryOther(Bolt):
+    """Acks the first, the third, ..."""
+
+    def __init__(self) -> None:
+        self.acking = False
+
+    def execute(self, tup: Tup) -> None:
+        self.acking = not self.acking
+        if self.acking:
+            self.collector.ack(tup)
+
+
+class Do(Bolt):
+    """What a function says, given the bolt's collector and a tuple."""
+
+    def __init__(self, execute: Callable[[Bolt, Tup], Iterator[float] | None]) -> None:
+        self._execute = execute
+
+    def execute(self, tup: Tup) -> Iterator[float] | None:
+        return self._execute(self, tup)
+
+
+class Numbers(Spout):
+    """Emits what a source offers; a message that fails is emitted again, one that was acked is done.
+
+    The source is a dict number -> done; it outlives the spout.  A number is not offered twice to the same spout.
+    """
+
+    def __init__(self, source: dict[int, bool]) -> None:
+        self.source = source
+        self.todo = [number for number, done in reversed(source.items()) if not done]
+
+    def next_tuple(self) -> None:
+        if self.todo:
+            number = self.todo.pop()
+            self.collector.emit([number], msg_id=number)
+
+    def ack(self, msg_id: object) -> None:
+        assert isinstance(msg_id, int)
+        self.source[msg_id] = True
+
+    def fail(self, msg_id: object) -> None:
+        assert isinstance(msg_id, int)
+        self.todo.insert(0, msg_id)
+
+
+def fed(bolt: Callable[[], Bolt], settings: Settings | None = None, **how: object) -> tuple[Feed, Cluster]:
+    """A feeder and one bolt, as most of Storm's own tests have it."""
+    feed = Feed()
+    builder = TopologyBuilder()
+    builder.set_spout("spout", feed, outputs=["value"])
+    builder.set_bolt("bolt", bolt).global_grouping("spout")
+    return feed, Cluster(builder.build(settings), **how)
