@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ackdoctor.model.errors import BaselineError
 from ackdoctor.model.finding import Finding
 
-__all__ = ["Baseline", "Comparison", "Entry", "compare", "read", "write"]
+__all__ = ["Baseline", "Comparison", "Entry", "compare", "entries_of", "read", "save", "write"]
 
 _VERSION = 1
 
@@ -122,10 +122,13 @@ def _entry(path: Path, number: int, raw: object) -> Entry:
 
 
 def write(path: Path, findings: Iterable[Finding], *, root: Path) -> None:
-    """One entry a line, sorted, so that a review shows what was added and what was mended."""
-    import json
+    """The findings as the entries of a baseline file."""
+    save(path, entries_of(findings, path, root=root))
 
-    entries = sorted(
+
+def entries_of(findings: Iterable[Finding], path: Path, *, root: Path) -> list[Entry]:
+    """The findings as entries of the baseline at `path`; `root` is where their own paths start."""
+    return [
         Entry(
             path=_path(finding, root, path),
             code=finding.code,
@@ -133,9 +136,15 @@ def write(path: Path, findings: Iterable[Finding], *, root: Path) -> None:
             fingerprint=finding.fingerprint,
         )
         for finding in findings
-    )
-    lines = ",\n    ".join(json.dumps(entry._asdict(), ensure_ascii=False) for entry in entries)
-    body = f"\n    {lines}\n  " if entries else ""
+    ]
+
+
+def save(path: Path, entries: Iterable[Entry]) -> None:
+    """One entry a line, sorted, so that a review shows what was added and what was mended."""
+    import json
+
+    lines = ",\n    ".join(json.dumps(entry._asdict(), ensure_ascii=False) for entry in sorted(entries))
+    body = f"\n    {lines}\n  " if lines else ""
     try:
         path.write_text(f'{{\n  "version": {_VERSION},\n  "findings": [{body}]\n}}\n', encoding="utf-8")
     except OSError as error:

@@ -21,8 +21,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Reads the options and makes the mark known."""
     config.addinivalue_line("markers", marks.MARK)
-    config.stash[_OPTIONS] = options.read_options(config)
-    config.pluginmanager.register(Table(), "ackdoctor-table")
+    config.stash[_OPTIONS] = session = options.read_options(config)
+    config.pluginmanager.register(Table(session), "ackdoctor-table")
 
 
 @pytest.hookimpl(trylast=True)

@@ -5,11 +5,12 @@ flushes a bolt.  Where another plugin runs the protocol (pytest-rerunfailures, f
 """
 
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 
 import pytest
 from _pytest import runner
 
+from ackdoctor.engine.baseline import Entry, entries_of
 from ackdoctor.pytest_plugin import outcome
 from ackdoctor.pytest_plugin.judgement import Judge, Sentence
 from ackdoctor.pytest_plugin.options import Options
@@ -106,6 +107,7 @@ class Hooks:
             accepted=counted(sentence.accepted),
             components=totals(settlement.tallies),
             unobserved=settlement.unobserved,
+            baseline=self._entries(sentence, options),
         ).dump()
         for properties in (item.user_properties, *(report.user_properties for report in reports)):
             properties[:] = [pair for pair in properties if pair[0] != PROPERTY]
@@ -126,9 +128,14 @@ class Hooks:
         if id(main) in self._shown:
             main = teardown
         outcome.attach(main, text)
-        if options.warn:
+        if options.warn or options.write_baseline:
             return "warned"
         return "failed" if outcome.fail(main, outcome.reason(sentence.counted)) else "also"
+
+    def _entries(self, sentence: Sentence, options: Options) -> Sequence[Entry]:
+        if options.baseline is None or not options.write_baseline:
+            return ()
+        return entries_of(sentence.counted, options.baseline, root=self.judge.folder)
 
     def _glyphs(self) -> Glyphs:
         try:

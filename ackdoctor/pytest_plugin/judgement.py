@@ -40,13 +40,13 @@ class Judge:
     known: frozenset[str] = frozenset()  # fingerprints in the baseline
 
     @classmethod
-    def of(cls, config: pytest.Config, options: Options, *, write: bool = False) -> "Judge":
+    def of(cls, config: pytest.Config, options: Options) -> "Judge":
         """The judge of a session; UsageError for settings or a baseline that cannot be read."""
         try:
             file = find_config(config.rootpath)
             settings = load_settings(file) if file is not None else Settings(directory=config.rootpath)
             known: frozenset[str] = frozenset()
-            if options.baseline is not None and not write:
+            if options.baseline is not None and not options.write_baseline:
                 entries = baselines.read(options.baseline).entries
                 known = frozenset(_plain(entry.fingerprint) for entry in entries)
         except AckdoctorError as error:

@@ -38,6 +38,7 @@ class Options:
     trace_dir: Path | None = None
     trace_keep: str = "failing"
     baseline: Path | None = None
+    write_baseline: bool = False
 
 
 class Spec(NamedTuple):
@@ -188,7 +189,10 @@ def read_options(config: pytest.Config) -> Options:
                 parsed = parse(name, value, where)
                 values[name] = folder / parsed if isinstance(parsed, Path) else parsed
                 break
-    return Options(**values)
+    write = bool(config.getoption("ackdoctor_write_baseline", default=False))
+    if write and "baseline" not in values:
+        raise pytest.UsageError("--ackdoctor-write-baseline needs --ackdoctor-baseline FILE")
+    return Options(**values, write_baseline=write)
 
 
 def parse(name: str, value: object, where: str) -> object:

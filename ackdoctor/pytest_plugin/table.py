@@ -1,8 +1,11 @@
 """Gathers the rows of all tests, on the process that talks to the user, and prints them at the end."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+from ackdoctor.pytest_plugin.options import Options
 
 if TYPE_CHECKING:
     from ackdoctor.pytest_plugin.rows import Row
@@ -15,7 +18,8 @@ TURNED = "ackdoctor_turned"  # an attribute of reports that failed because of us
 class Table:
     """Always registered, since under xdist only the workers know whether a mark turned a test on."""
 
-    def __init__(self) -> None:
+    def __init__(self, options: Options) -> None:
+        self.options = options
         self.rows: dict[str, Row] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -38,6 +42,8 @@ class Table:
         terminalreporter.section("ackdoctor")
         for line in summary(self.rows, terminalreporter.verbosity):
             terminalreporter.write_line(line)
+        if self.options.write_baseline and self.options.baseline is not None:
+            terminalreporter.write_line(self._accept(self.options.baseline))
 
     def _take(self, report: pytest.TestReport) -> None:
         from ackdoctor.pytest_plugin.rows import PROPERTY, read_row  # only where there may be one
@@ -45,3 +51,15 @@ class Table:
         for name, value in report.user_properties:
             if name == PROPERTY and (row := read_row(str(value))) is not None:
                 self.rows[report.nodeid] = row
+
+    def _accept(self, file: Path) -> str:
+        """Writes the baseline; says what became of it."""
+        from ackdoctor.engine.baseline import Entry, save
+        from ackdoctor.model.errors import BaselineError
+
+        entries = {Entry(*map(str, entry)) for row in self.rows.values() for entry in row.baseline}
+        try:
+            save(file, entries)
+        except BaselineError as error:
+            return str(error)
+        return f"{file.name}: {len(entries)} accepted"
