@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from ackdoctor.config import FORMATS, Settings, find_config, load_settings, nearest
-from ackdoctor.dialects import load
 from ackdoctor.model.errors import ConfigError, UsageError
 from ackdoctor.model.finding import Confidence, Severity
 
@@ -133,6 +132,8 @@ def check_frameworks(settings: Settings) -> None:
     """A framework, version or base class that nobody knows is a ConfigError that names the file."""
     if not settings.dialect_version and not settings.extra_bases:
         return
+    from ackdoctor.dialects import load  # most runs only need what a cache knows of them
+
     try:
         dialects = load(settings.dialect_version)
     except ConfigError as error:

@@ -2,17 +2,16 @@
 
 import os
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from ackdoctor.cli.progress import Progress
 from ackdoctor.cli.request import STDIN, Request, check_frameworks, check_selectors, settings_of
 from ackdoctor.cli.streams import chatter, glyphs_for, palette_for, tolerant, until_reader_leaves
 from ackdoctor.config import Settings
-from ackdoctor.engine import baseline as baselines
 from ackdoctor.engine.analyze import lint
 from ackdoctor.engine.triage import triage
 from ackdoctor.model.errors import UsageError
@@ -20,6 +19,9 @@ from ackdoctor.model.finding import Report
 from ackdoctor.reporters import Context, reporter
 from ackdoctor.reporters.context import PLAIN, Sources
 from ackdoctor.reporters.footer import counted
+
+if TYPE_CHECKING:
+    from ackdoctor.reporters.context import Page
 
 __all__ = ["exit_code", "run"]
 
@@ -36,7 +38,9 @@ def run(request: Request) -> int:
     check_frameworks(settings)
     baseline = None
     if settings.baseline is not None and not (request.write_baseline and not settings.baseline.exists()):
-        baseline = baselines.read(settings.baseline)
+        from ackdoctor.engine.baseline import read
+
+        baseline = read(settings.baseline)
     given = _standard_input(request)
     report = _lint(request, settings, root, given)
     if not report.files and not report.unreadable:
@@ -100,7 +104,9 @@ def _lint(request: Request, settings: Settings, root: Path, given: tuple[str, by
 
 def _accept(file: Path, *, present: Report, change: Report, root: Path) -> None:
     """Write all present findings into the baseline, and say what that changes."""
-    baselines.write(file, present.findings, root=root)
+    from ackdoctor.engine.baseline import write
+
+    write(file, present.findings, root=root)
     counts = (
         f"{len(present.findings)} accepted, {len(change.findings)} of them new, {len(change.fixed)} fixed"
     )
@@ -128,9 +134,13 @@ def _complain(report: Report) -> None:
         chatter(f"{where}: {unread.reason}", prefix="")
 
 
-def _show(report: Report, request: Request, settings: Settings, sources: Sources) -> None:
-    from ackdoctor.cli.manual import pages
+def _pages() -> "Sequence[Page]":
+    from ackdoctor.cli.manual import pages  # the rulebook, which a clean run does not open
 
+    return pages()
+
+
+def _show(report: Report, request: Request, settings: Settings, sources: Sources) -> None:
     form = settings.output_format
     people = form in _FOR_PEOPLE
     if request.show_files:
@@ -144,7 +154,7 @@ def _show(report: Report, request: Request, settings: Settings, sources: Sources
             sources=sources,
             palette=palette_for(stream) if people else PLAIN,
             glyphs=glyphs_for(stream),
-            pages=pages,
+            pages=_pages,
         )
         reporter(form)(report, stream, context)
         if people and not request.quiet and not request.show_files:

@@ -14,11 +14,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from ackdoctor import dialects
 from ackdoctor.config import Settings
 from ackdoctor.engine.discover import LIMIT, Candidate, discover, shown
 from ackdoctor.engine.index import Cluster, clusters
-from ackdoctor.engine.lexicon import lexicon
+from ackdoctor.engine.lexicon import Lexicon, lexicon
 from ackdoctor.engine.outcome import Outcome, Terms
 from ackdoctor.engine.pool import Progress, processors, run
 from ackdoctor.engine.select import select
@@ -56,7 +55,7 @@ def lint(
     with _collector_off():
         survey = Survey(
             files.values(),
-            lexicon(dialects.load(settings.dialect_version), settings.extra_bases),
+            _lexicon(memory, settings),
             top,
             remember=memory.record if memory else _nothing,
             overlay=given.overlay,
@@ -125,6 +124,15 @@ def _memory(folder: Path | None, settings: Settings) -> "Cache | None":
     from ackdoctor.engine.cache import Cache, run_key  # a run without a cache does not pay for one
 
     return Cache(folder, run_key(settings))
+
+
+def _lexicon(memory: "Cache | None", settings: Settings) -> Lexicon:
+    known = memory.lexicon() if memory else None
+    if known is not None:
+        return known
+    from ackdoctor import dialects  # an unchanged run does not read them
+
+    return lexicon(dialects.load(settings.dialect_version), settings.extra_bases)
 
 
 def _nothing(_shown: str) -> None:

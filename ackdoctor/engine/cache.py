@@ -16,9 +16,17 @@ from typing import Any
 
 import ackdoctor
 from ackdoctor.config import Settings
-from ackdoctor.engine.codec import decode_outcome, decode_record, encode_outcome, encode_record
+from ackdoctor.engine.codec import (
+    decode_lexicon,
+    decode_outcome,
+    decode_record,
+    encode_lexicon,
+    encode_outcome,
+    encode_record,
+)
 from ackdoctor.engine.discover import LIMIT
 from ackdoctor.engine.index import Cluster
+from ackdoctor.engine.lexicon import Lexicon
 from ackdoctor.engine.outcome import Outcome
 from ackdoctor.engine.reading import read_file
 from ackdoctor.engine.survey import Record, Survey
@@ -43,8 +51,16 @@ class Cache:
         contents = _load(folder, key)
         self._records: dict[str, Any] = contents.get("records", {})
         self._outcomes: dict[str, Any] = contents.get("outcomes", {})
+        self._lexicon = contents.get("lexicon")
         self._used: dict[str, Any] = {}
         self._changed = not contents
+
+    def lexicon(self) -> Lexicon | None:
+        """The lexicon of these settings: an unchanged run need not read any framework's data."""
+        try:
+            return decode_lexicon(self._lexicon)
+        except (TypeError, ValueError, AttributeError):
+            return None
 
     def record(self, shown: str) -> Record | None:
         """The record of a file."""
@@ -90,7 +106,12 @@ class Cache:
         gone = {shown for shown in others if not os.path.exists(os.path.join(root, shown))}
         records = {shown: raw for shown, raw in self._records.items() if shown not in gone}
         outcomes = self._used if len(gone) == len(others) else {**self._outcomes, **self._used}
-        contents = {"key": self._key, "records": {**records, **fresh}, "outcomes": outcomes}
+        contents = {
+            "key": self._key,
+            "lexicon": encode_lexicon(survey.lexicon),
+            "records": {**records, **fresh},
+            "outcomes": outcomes,
+        }
         return _store(self._folder, json.dumps(contents, separators=(",", ":")))
 
 

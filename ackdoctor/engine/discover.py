@@ -11,6 +11,7 @@ import os
 import stat
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,6 +25,7 @@ __all__ = ["LIMIT", "Candidate", "Discovery", "discover", "reason", "shown"]
 
 LIMIT = 10_000_000  # bytes; larger files are generated, and none of them holds a component
 
+_by_name = attrgetter("name")
 _KINDS = (
     (stat.S_ISFIFO, "a named pipe, not a file"),
     (stat.S_ISSOCK, "a socket, not a file"),
@@ -81,6 +83,10 @@ def shown(path: str, root: str) -> str:
         except ValueError:  # another drive
             text = path
     text = text.replace(os.sep, "/")
+    return _printable(text)
+
+
+def _printable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -116,30 +122,28 @@ class _Walk:
         if stat.S_ISDIR(status.st_mode):
             self._walk(path, _Ignores.above(path))
         else:
-            self._file(path, status, named=True)
+            self._file(path, shown(path, self.root), status, named=True)
 
-    def _file(self, path: str, status: os.stat_result, *, named: bool) -> None:
+    def _file(self, path: str, where: str, status: os.stat_result, *, named: bool) -> None:
         if not stat.S_ISREG(status.st_mode):
             self._refuse(path, next((text for test, text in _KINDS if test(status.st_mode)), "not a file"))
         elif status.st_size > LIMIT:
             self._refuse(path, f"larger than {LIMIT // 1_000_000} MB ({status.st_size:,} bytes)")
         elif named or path not in self.files:
-            self.files[path] = Candidate(
-                path, shown(path, self.root), status.st_mtime_ns, status.st_size, named
-            )
+            self.files[path] = Candidate(path, where, status.st_mtime_ns, status.st_size, named)
 
     def _refuse(self, path: str, why: str) -> None:
         where = shown(path, self.root)
         self.unreadable[path] = Unreadable(path=where, line=0, column=0, reason=why)
 
     def _walk(self, top: str, ignores: "_Ignores") -> None:
-        waiting = [(top, ignores)]
+        waiting = [(top, "" if top == self.root else shown(top, self.root).rstrip("/") + "/", ignores)]
         while waiting:
-            folder, ignores = waiting.pop()
+            folder, where, ignores = waiting.pop()
             try:
                 status = os.stat(folder)
                 with os.scandir(folder) as entries:
-                    found = sorted(entries, key=lambda entry: entry.name)
+                    found = sorted(entries, key=_by_name)
             except OSError as error:
                 self._refuse(folder, f"cannot list this folder: {reason(error)}")
                 continue
@@ -147,10 +151,14 @@ class _Walk:
                 continue
             self.visited.add((status.st_dev, status.st_ino))
             ignores = ignores.inside(folder, found)
-            waiting += [(entry.path, ignores) for entry in reversed(found) if self._look(entry, top, ignores)]
+            waiting += [
+                (entry.path, f"{where}{_printable(entry.name)}/", ignores)
+                for entry in reversed(found)
+                if self._look(entry, top, where, ignores)
+            ]
 
-    def _look(self, entry: "os.DirEntry[str]", top: str, ignores: "_Ignores") -> bool:
-        """Takes a file; True for a folder to walk."""
+    def _look(self, entry: "os.DirEntry[str]", top: str, where: str, ignores: "_Ignores") -> bool:
+        """Takes a file, shown with `where` before its name; True for a folder to walk."""
         python = entry.name.endswith(".py")
         try:
             if entry.is_dir():
@@ -158,7 +166,7 @@ class _Walk:
                     return False
                 return not entry.is_symlink() or self._through(entry, top)
             if python and not self._left_out(entry, ignores, folder=False):
-                self._file(entry.path, entry.stat(), named=False)
+                self._file(entry.path, where + _printable(entry.name), entry.stat(), named=False)
         except OSError as error:
             if python and not self._left_out(entry, ignores, folder=False):
                 broken = error.errno == errno.ENOENT and os.path.islink(entry.path)
@@ -205,7 +213,7 @@ class _Ignores:
 
     def inside(self, folder: str, found: Iterable["os.DirEntry[str]"]) -> "_Ignores":
         """With the folder's own, if it has one."""
-        if any(entry.name == ".gitignore" for entry in found):
+        if ".gitignore" in [entry.name for entry in found]:
             read = _read(folder)
             if read is not None:
                 return _Ignores((read, *self._lists))

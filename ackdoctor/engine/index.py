@@ -94,9 +94,10 @@ class _Search:
         by_base: dict[str, list[ClassKey]] = {}
         for path in self.asked:
             found = self.survey.classes(path)
+            renamed = _renamed(found)
             for cls, bases in found.classes:
                 for base in bases:
-                    for name in _names(found, base):
+                    for name in {base.rpartition(".")[2], *renamed.get(base.partition(".")[0], ())}:
                         by_base.setdefault(name, []).append(ClassKey(path, cls))
         return self._proven(self._named_after(by_base))
 
@@ -208,9 +209,9 @@ def _imports_framework(found: Outline, lexicon: Lexicon) -> bool:
     return any(lexicon.is_base(name) or lexicon.is_module(name) for name in names)
 
 
-def _names(found: Outline, base: str) -> set[str]:
-    """What a base may really be called: its last part, or what an import or alias renames."""
-    first, _, _rest = base.partition(".")
-    names = {base.rpartition(".")[2]}
-    renamed = (*found.imports, *found.aliases)
-    return names | {real.rpartition(".")[2] for bound, real in renamed if bound == first}
+def _renamed(found: Outline) -> dict[str, set[str]]:
+    """What each name that an import or an alias binds may really be called."""
+    renamed: dict[str, set[str]] = {}
+    for bound, real in (*found.imports, *found.aliases):
+        renamed.setdefault(bound, set()).add(real.rpartition(".")[2])
+    return renamed

@@ -1,9 +1,10 @@
 """What the frameworks are called, boiled down to what the search for their users needs."""
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from ackdoctor.model.dialect import Dialect
+if TYPE_CHECKING:
+    from ackdoctor.model.dialect import Dialect
 
 __all__ = ["DIRECTIVE", "Lexicon", "lexicon"]
 
@@ -43,7 +44,7 @@ class Lexicon(NamedTuple):
         return qualified in self.modules or qualified.rpartition(".")[2] in self.modules
 
 
-def lexicon(dialects: Iterable[Dialect], extra_bases: Mapping[str, str]) -> Lexicon:
+def lexicon(dialects: "Iterable[Dialect]", extra_bases: Mapping[str, str]) -> Lexicon:
     """The lexicon of these dialects."""
     ours = [dialect for dialect in dialects if dialect.language == "python"]
     words = {word for dialect in ours for word in dialect.words}

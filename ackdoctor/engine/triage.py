@@ -4,17 +4,20 @@ import os.path
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ackdoctor.config import Settings
-from ackdoctor.engine.baseline import Baseline, Entry, compare
 from ackdoctor.model.finding import Report
 from ackdoctor.model.fingerprint import stamp
+
+if TYPE_CHECKING:
+    from ackdoctor.engine.baseline import Baseline, Entry
 
 __all__ = ["triage"]
 
 
 def triage(
-    report: Report, settings: Settings, baseline: Baseline | None, *, root: Path, names: Mapping[str, str]
+    report: Report, settings: Settings, baseline: "Baseline | None", *, root: Path, names: Mapping[str, str]
 ) -> Report:
     """The report with its findings stamped and sifted; every one left out is counted.
 
@@ -22,10 +25,12 @@ def triage(
     """
     findings = stamp(report.findings)
     if baseline is not None:
+        from ackdoctor.engine.baseline import compare  # most runs have none
+
         seen = {_absolute(root / path) for path in report.files}
         unread = {_absolute(root / unreadable.path) for unreadable in report.unreadable}
 
-        def looked_at(entry: Entry) -> bool:
+        def looked_at(entry: "Entry") -> bool:
             place = _absolute(baseline.file.absolute().parent / entry.path)
             ran = settings.selects(entry.code, names.get(entry.code, entry.code))
             return ran and place not in unread and (place in seen or not Path(place).exists())

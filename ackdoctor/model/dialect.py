@@ -146,7 +146,7 @@ class Price(Enum):
     NOTHING = "nothing is noticed"
 
 
-@dataclass(slots=True, unsafe_hash=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class Switch:
     """A behaviour of the framework: `default`, and the class attribute that turns it (None: fixed)."""
 
@@ -158,7 +158,7 @@ ON = Switch(default=True)
 OFF = Switch(default=False)
 
 
-@dataclass(slots=True, unsafe_hash=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class TupleShape:
     """What a handler's tuple calls its attributes, in the order of its positions if it is `indexed`.
 
@@ -177,7 +177,7 @@ class TupleShape:
 PLAIN = TupleShape()
 
 
-@dataclass(slots=True, unsafe_hash=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class Discipline:
     """What the framework does by itself, and what it does not forgive.
 
@@ -209,7 +209,7 @@ class Discipline:
     )  # the exact error text or consequence, one clause
 
 
-@dataclass(slots=True, unsafe_hash=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class Entry:
     """A method that the framework calls; `subject` is the position of the tuple, list or id after self (None: none)."""
 
@@ -219,7 +219,7 @@ class Entry:
     off_thread: bool = False  # called from a thread of the framework's own
 
 
-@dataclass(slots=True, unsafe_hash=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class Verb:
     """A call the framework offers.
 
@@ -243,7 +243,7 @@ class Verb:
     breaks: str = ""  # what happens whenever it is called, where it never works
 
 
-@dataclass(slots=True, unsafe_hash=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class Role:
     """One base class of a framework.
 
@@ -263,7 +263,7 @@ class Role:
     config_attribute: str | None = None  # the class attribute that may hold the tick frequency
 
 
-@dataclass(slots=True, unsafe_hash=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class Wire:
     """Where a framework's messages cross, for the tracer; all names are qualified.
 
@@ -283,7 +283,7 @@ class Wire:
     buffers: tuple[str, ...] = ()  # fields in which the framework itself keeps tuples
 
 
-@dataclass(slots=True, unsafe_hash=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class Dialect:
     """A framework: how its modules are recognised and what its base classes promise.
 

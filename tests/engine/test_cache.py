@@ -120,6 +120,7 @@ def test_a_new_version_starts_anew(watched, monkeypatch):
         lambda text: "[" * 100_000,
         lambda text: json.dumps({**json.loads(text), "records": [], "outcomes": 3}),
         lambda text: json.dumps({**json.loads(text), "records": {"a.py": [1], "b.py": "x"}}),
+        lambda text: json.dumps({**json.loads(text), "lexicon": [["storm"], 3]}),
         lambda text: json.dumps(
             {**json.loads(text), "outcomes": {key: [1, 2] for key in json.loads(text)["outcomes"]}}
         ),
@@ -177,13 +178,14 @@ def test_standard_input_is_not_remembered(project, folder):
     assert lines(linted(project, cache=folder)) == ["a.py:9 ACK103"]
 
 
-def test_an_unchanged_run_loads_no_parser(project, folder):
+def test_an_unchanged_run_loads_neither_parser_nor_frameworks(project, folder):
     linted(project, cache=folder)
     script = (
         "import sys; from pathlib import Path; from ackdoctor.config import Settings;"
         "from ackdoctor.engine.analyze import lint; root = Path(sys.argv[1]);"
         "r = lint([root], Settings(), root=root, cache=root / '.ackdoctor_cache');"
-        "print(len(r.findings), sorted({'libcst', 'ackdoctor.checks', 'ackdoctor.flow'} & set(sys.modules)))"
+        "heavy = {'libcst', 'ackdoctor.checks', 'ackdoctor.flow', 'ackdoctor.dialects'};"
+        "print(len(r.findings), sorted(heavy & set(sys.modules)))"
     )
     top = Path(__file__).parents[2]
     answer = subprocess.run([sys.executable, "-c", script, project], cwd=top, capture_output=True, check=True)
