@@ -99,6 +99,11 @@ class ShellBolt(Shell, Bolt):
         self._go()
 
     @property
+    def period(self) -> float | None:
+        """Seconds between two beats; None if the framework has no timer thread."""
+        return self._process.child.period
+
+    @property
     def inputs(self) -> dict[str, Tup]:
         """The deliveries that are neither acked nor failed."""
         self._catch_up()

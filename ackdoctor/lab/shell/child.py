@@ -63,6 +63,11 @@ class Child(ABC):
     def beat(self) -> None:  # noqa: B027 - most frameworks have no such thread
         """Let a timer thread of the framework's own do what it does once."""
 
+    @property
+    def period(self) -> float | None:
+        """Seconds between two beats; None without such a thread."""
+        return None
+
     @abstractmethod
     def _starved(self) -> bool:
         """The component reads from an empty pipe: True if there may be something now, False for end of file."""

@@ -104,6 +104,11 @@ class PystormChild(Stepped):
         except SystemExit as error:
             self.ended = uncaught(error)
 
+    @property
+    def period(self) -> float | None:
+        """Of a TicklessBatchingBolt."""
+        return float(self._made.secs_between_batches) if hasattr(self._made, "_batcher") else None
+
     def _interrupt(self) -> None:
         """What SIGUSR1 does in the receiving thread."""
         try:

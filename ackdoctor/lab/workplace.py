@@ -1,0 +1,183 @@
+"""What the benches for bolts and for spouts have in common."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping, Sequence
+from types import TracebackType
+from typing import NamedTuple, TypeVar
+
+from typing_extensions import Self
+
+from ackdoctor.acker.acker import Acker
+from ackdoctor.acker.clock import VirtualClock
+from ackdoctor.acker.ids import IdSource, JavaRandom
+from ackdoctor.acker.spout import Heard
+from ackdoctor.acker.versions import NEWEST, Profile
+from ackdoctor.acker.versions import profile as profile_of
+from ackdoctor.lab.component import TaskHook
+from ackdoctor.lab.shell.drivers import NotAComponentError, descent
+from ackdoctor.lab.shell.process import Setup
+from ackdoctor.lab.stand import Stand
+from ackdoctor.lab.topology import DEFAULT_STREAM
+from ackdoctor.lab.wiring import InvalidEmitError
+from ackdoctor.model.dialect import Kind
+from ackdoctor.model.message import Answer
+from ackdoctor.model.verdict import PendingEntry
+
+__all__ = ["HERON", "SINK", "SPOUT", "Emitted", "Place", "Workplace"]
+
+W = TypeVar("W", bound="Workplace")
+
+SPOUT, _BOLT, SINK = 1, 2, 3  # task ids
+HERON = "heronpy"
+
+
+class Emitted(NamedTuple):
+    """What a component emitted: `anchors` are delivery ids, `msg_id` a spout's, `task` that of a direct emit."""
+
+    values: Sequence[object]
+    stream: str = DEFAULT_STREAM
+    anchors: tuple[str, ...] = ()
+    msg_id: object = None
+    task: int | None = None
+
+
+class Place:
+    """The component's place in a topology of three (`lab.component.Context`)."""
+
+    def __init__(self, component: str, task: int, clock: VirtualClock) -> None:
+        self.component = component
+        self.task = task
+        self.task_index = 0
+        self._clock = clock
+
+    def now_ms(self) -> int:
+        """Virtual time."""
+        return self._clock.now_ms()
+
+    def tasks_of(self, component: str) -> Sequence[int]:
+        """Itself, or the spout."""
+        return (self.task,) if component == self.component else (SPOUT,)
+
+    def add_task_hook(self, hook: TaskHook) -> None:
+        """Nobody would call it."""
+        raise NotImplementedError(f"a bench calls no task hooks: {hook}")
+
+
+class Workplace(ABC):
+    """What both benches have.
+
+    `profile` names the acker's version ("storm-1.1.0"); `wrap_acker` is given the acker and gives what is used
+    instead.  `fields` are the names of the values that are fed, `outputs` the streams that the component
+    declares, or the fields of its default stream; without them it may emit anything.  `conf` is the topology's
+    configuration, `metrics` the names that the JVM's side has registered.  `message_timeout_secs` is Storm's T.
+    """
+
+    kind: Kind  # what stands here
+
+    def __init__(
+        self,
+        component_class: type,
+        *,
+        profile: Profile | str | None = None,
+        clock: VirtualClock | None = None,
+        ids: IdSource | None = None,
+        name: str = "component",
+        conf: Mapping[str, object] | None = None,
+        fields: Sequence[str] = (),
+        outputs: Mapping[str, Sequence[str]] | Sequence[str] = (),
+        metrics: Collection[str] = (),
+        message_timeout_secs: int = 30,
+        tick_secs: int | None = None,
+        wrap_acker: Callable[[Acker], Acker] | None = None,
+    ) -> None:
+        self.component_class = component_class
+        self.dialect, self.role = descent(component_class)
+        if self.role.kind is not self.kind:
+            raise NotAComponentError(
+                f"{component_class.__qualname__} is a {self.role.kind.value}, not a {self.kind.value}"
+            )
+        self.profile = self._version(profile)
+        self.clock = clock or VirtualClock()
+        self.heard: list[Heard] = []
+        self.emitted: list[Emitted] = []
+        self._ids = ids or JavaRandom(0)
+        self._fields = fields
+        self._name = name
+        self._declared = (
+            dict(outputs) if isinstance(outputs, Mapping) else {DEFAULT_STREAM: outputs} if outputs else {}
+        )
+        self._stand = Stand(
+            self.profile,
+            clock=self.clock,
+            ids=self._ids,
+            task=SPOUT,
+            message_timeout_secs=message_timeout_secs,
+            wrap_acker=wrap_acker,
+            hear=self._hear,
+        )
+        self._place = Place(name, _BOLT if self.kind is Kind.BOLT else SPOUT, self.clock)
+        self._timeout_secs = message_timeout_secs
+        told: dict[str, object] = {
+            "topology.name": "bench",
+            "topology.message.timeout.secs": message_timeout_secs,
+        }
+        if tick_secs is not None:
+            told["topology.tick.tuple.freq.secs"] = tick_secs
+        self._setup = Setup(
+            conf={**told, **(conf or {})},
+            input_fields={"spout": {DEFAULT_STREAM: fields}} if fields else {},
+            output_fields=self._declared,
+            metrics=frozenset(metrics),
+        )
+
+    @abstractmethod
+    def close(self) -> None:
+        """End the component's process."""
+
+    @abstractmethod
+    def _hear(self, heard: Heard) -> None:
+        """The spout is told what became of a message."""
+
+    def _version(self, profile: Profile | str | None) -> Profile:
+        if isinstance(profile, str):
+            return profile_of(profile)
+        return profile or (profile_of("heron") if self.dialect.name == HERON else NEWEST)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def acker(self) -> Acker:
+        """The acker, wrapped if it was asked for."""
+        return self._stand.acker
+
+    @property
+    def pending(self) -> tuple[PendingEntry, ...]:
+        """What the acker holds."""
+        return tuple(self.acker.pending())
+
+    @property
+    def answers(self) -> list[Answer]:
+        """Everything that the acker has told the spout."""
+        return self._stand.answers
+
+    def advance(self, seconds: float) -> None:
+        """Let virtual time pass: ticks, batch timers, rotations and timeouts come when they are due."""
+        self._stand.advance(seconds)
+
+    def _check(self, values: Sequence[object], stream: str) -> None:
+        """Storm's own checks of an emit, where outputs are declared (Task.java:160, TupleImpl.java:56)."""
+        if not self._declared:
+            return
+        if stream not in self._declared:
+            raise InvalidEmitError(f"Unknown stream ID: {stream}")
+        expected, got = len(self._declared[stream]), len(values)
+        if got != expected:
+            raise InvalidEmitError(
+                f"Tuple created with wrong number of fields. Expected {expected} fields but got {got} fields"
+            )
