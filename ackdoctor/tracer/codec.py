@@ -2,8 +2,9 @@
 
 A process writes its rows as records of 72 bytes into a mapped file, so that what it wrote survives
 its death without a system call per row.  Texts are named once, in a side file, and stand in the
-record as their position there.  `head` and `tail` hold the slot's number plus one and are written
-first and last: a record is whole if they agree.  The row's `seq` is the segment's first plus the slot.
+record as their position there.  `head` and `tail` hold the record's own place in the file and are
+written first and last: a record is whole if both are right.  A row's `seq` is the seq of the segment's
+first row plus the number of the record.
 """
 
 from array import array
@@ -18,6 +19,7 @@ from ackdoctor.model.event import SCHEMA, Event, EventKind
 __all__ = [
     "BARE",
     "COLUMNS",
+    "HEADER",
     "NUMBER",
     "RECORD",
     "WORD",
@@ -31,6 +33,8 @@ __all__ = [
 # head, kind, flags, form of delivery, time_ns, delivery, root, value, task,
 # component, stream, site, thread, test, note, tail
 RECORD = Struct("<IBBHqqqqiIIIIIII")
+
+HEADER = 4096  # bytes of a segment before the first record: a line of JSON, then more line ends
 
 BARE, NUMBER, WORD = 0, 1, 2  # forms of a delivery: none, the decimal id itself, a position in `words`
 
@@ -55,7 +59,7 @@ COLUMNS: dict[str, tuple[int, _Format]] = {  # name: offset, memoryview format
 }
 _SIZES = {"B": 1, "H": 2, "I": 4, "i": 4, "q": 8}
 _KINDS: dict[int, EventKind] = {int(kind): kind for kind in EventKind}
-_LONG = range(-(1 << 63), 1 << 63)
+_LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 
 
 class FaultError(Exception):
@@ -78,7 +82,7 @@ def too_new(schema: int, *, line: int = 0) -> FaultError:
 
 @lru_cache(maxsize=1)
 def _straight(count: int) -> bytes:
-    return array("I", range(1, count + 1)).tobytes()
+    return array("I", range(HEADER, HEADER + count * RECORD.size, RECORD.size)).tobytes()
 
 
 def identify(text: str) -> int | None:
@@ -87,7 +91,7 @@ def identify(text: str) -> int | None:
         number = int(text)
     except ValueError:
         return None
-    return number if number in _LONG and str(number) == text else None
+    return number if _LEAST <= number <= _MOST and str(number) == text else None
 
 
 def printable(text: str) -> str:
@@ -129,10 +133,9 @@ class Batch:
         heads, tails, kinds = every.column("head"), every.column("tail"), every.column("kind")
         if heads == tails == _straight(len(every)) and _KINDS.keys() >= set(kinds):
             return every
-        ends = array("I", tails)
+        size, right, ends = RECORD.size, array("I", _straight(len(every))), array("I", tails)
         begun = [slot for slot, head in enumerate(array("I", heads)) if head]
-        whole = [slot for slot in begun if ends[slot] == slot + 1 and kinds[slot] in _KINDS]
-        size = RECORD.size
+        whole = [slot for slot in begun if ends[slot] == right[slot] and kinds[slot] in _KINDS]
         every.records = b"".join(slots[slot * size : (slot + 1) * size] for slot in whole)
         every.torn = len(begun) - len(whole)
         return every
@@ -141,7 +144,7 @@ class Batch:
         """The rows; a code that the side file does not know reads as ''."""
         texts = dict(enumerate(self.texts))
         words = dict(enumerate(self.words))
-        base, pid = self.first - 1, self.pid
+        first, size = self.first, RECORD.size
         for record in RECORD.iter_unpack(self.records):
             head, kind, flags, form, time_ns, delivery, root, value, task, *codes, _ = record
             component, stream, site, thread, test, note = (texts.get(code, "") for code in codes)
@@ -149,7 +152,7 @@ class Batch:
             yield Event(
                 kind=_KINDS[kind],
                 time_ns=time_ns,
-                seq=base + head,
+                seq=first + (head - HEADER) // size,
                 component=component,
                 task=task,
                 stream=stream,
@@ -163,5 +166,5 @@ class Batch:
                 note=note,
                 run=run,
                 worker=worker,
-                pid=pid,
+                pid=self.pid,
             )

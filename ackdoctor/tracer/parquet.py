@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ackdoctor.model.event import SCHEMA, Event, EventKind
-from ackdoctor.tracer.codec import NUMBER, WORD, Batch, FaultError, too_new
+from ackdoctor.tracer.codec import HEADER, NUMBER, RECORD, WORD, Batch, FaultError, too_new
 
 __all__ = ["SUFFIX", "TEXT", "events", "rows", "write"]
 
@@ -31,7 +31,7 @@ def write(batch: Batch, path: Path) -> None:
     table = {
         "kind": _column(batch, "kind", pa.uint8()).cast(pa.int8()),
         "time_ns": _column(batch, "time_ns", pa.int64()),
-        "seq": pc.add(_column(batch, "head", pa.uint32()).cast(pa.int64()), batch.first - 1),
+        "seq": _seqs(batch),
         "component": _texts(batch, "component"),
         "task": _column(batch, "task", pa.int32()),
         "stream": _texts(batch, "stream"),
@@ -53,12 +53,18 @@ def write(batch: Batch, path: Path) -> None:
         compression="zstd",
         use_dictionary=[name for name in table if name not in rising],
         column_encoding=dict.fromkeys(rising, "DELTA_BINARY_PACKED"),
+        write_statistics=["time_ns", "seq", "root"],
         write_page_checksum=True,
     )
 
 
 def _column(batch: Batch, name: str, kind: Any) -> Any:
     return pa.Array.from_buffers(kind, len(batch), [None, pa.py_buffer(batch.column(name))])
+
+
+def _seqs(batch: Batch) -> Any:
+    places = _column(batch, "head", pa.uint32()).cast(pa.int64())
+    return pc.add(pc.divide(pc.subtract(places, HEADER), RECORD.size), batch.first)
 
 
 def _texts(batch: Batch, name: str) -> Any:

@@ -19,10 +19,10 @@ from threading import RLock
 
 from ackdoctor import __version__
 from ackdoctor.model.event import SCHEMA, EventKind
-from ackdoctor.tracer.codec import NUMBER, RECORD, printable
+from ackdoctor.tracer.codec import NUMBER, RECORD, identify, printable
 from ackdoctor.tracer.segments import CAPACITY, home, parts
 from ackdoctor.tracer.storing import rows_of, store
-from ackdoctor.tracer.wal import HEADER, Segment
+from ackdoctor.tracer.wal import Segment
 
 __all__ = ["LIMIT", "Recorder"]
 
@@ -31,7 +31,6 @@ _TEXTS = 65_536  # texts kept for the whole run; later ones read as _TOO_MANY
 _LONGEST = 4_096  # characters of a text
 _TOO_MANY = "(more texts than a trace keeps)"
 _AGAIN = 5_000_000_000  # ns until a full disk is tried again
-_SIZE = RECORD.size
 _pack_into = RECORD.pack_into
 
 
@@ -112,29 +111,35 @@ class Recorder:
         """
         segment = self._segment
         now = self._clock()
-        if segment is None or now >= segment.due or (slot := segment.take()) >= segment.room:
+        if segment is None or now >= segment.due or (place := segment.take()) >= segment.end:
             if self._turn(segment, now):
                 self.write(kind, component, task, stream, delivery, root, value, site, flags, thread, note)
             return
         if isinstance(delivery, str):
             named = segment.ids.get(delivery)
             if named is None:
-                with self._lock:
-                    named = segment.ids.get(delivery) or segment.name_delivery(delivery)
+                named = self._name_delivery(segment, delivery)
             number, form = named
         else:
             number, form = delivery, NUMBER
-        head = slot + 1
         _pack_into(
-            segment.view, HEADER + slot * _SIZE,
-            head, kind, flags, form, now, number, root, value, task,
-            component, stream, site, thread, self.test, note, head,
+            segment.view, place,
+            place, kind, flags, form, now, number, root, value, task,
+            component, stream, site, thread, self.test, note, place,
         )  # fmt: skip
         if segment.sealed:  # somebody turned it over meanwhile, and may have missed this row
             with self._lock:
-                seen = segment.holds(slot)
+                seen = segment.holds(place)
             if not seen:
                 self.write(kind, component, task, stream, delivery, root, value, site, flags, thread, note)
+
+    def _name_delivery(self, segment: Segment, delivery: str) -> tuple[int, int]:
+        number = identify(delivery)
+        if number is not None:
+            named = segment.ids[delivery] = number, NUMBER
+            return named
+        with self._lock:
+            return segment.ids.get(delivery) or segment.name_word(delivery)
 
     def roll(self) -> None:
         """Make a part of what is there: a test has ended."""

@@ -16,19 +16,18 @@ from mmap import mmap
 from pathlib import Path
 
 from ackdoctor.model.event import SCHEMA
-from ackdoctor.tracer.codec import BARE, NUMBER, RECORD, WORD, Batch, FaultError, identify, printable, too_new
+from ackdoctor.tracer.codec import BARE, HEADER, RECORD, WORD, Batch, FaultError, printable, too_new
 from ackdoctor.tracer.segments import CAPACITY, Stem, parts, wals
 
-__all__ = ["HEADER", "Segment", "load", "possess"]
+__all__ = ["Segment", "load", "possess"]
 
-HEADER = 4096  # bytes before the first record: a line of JSON, then zeros
 _MAGIC = "ackdoctor trace segment"
 
 
 class Segment:
     """A segment that this process writes.
 
-    `take` gives the next free slot, or one past the end; `sealed` is set when the segment is about
+    `take` gives the place of the next free record, or one past `end`; `sealed` is set when the segment is about
     to be read, and a record that was finished after that may have been missed: ask `holds`.
     """
 
@@ -37,9 +36,9 @@ class Segment:
         "_codes_end",
         "_finished",
         "due",
+        "end",
         "folder",
         "ids",
-        "room",
         "sealed",
         "stem",
         "take",
@@ -49,11 +48,12 @@ class Segment:
 
     def __init__(self, folder: Path, *, due: int, texts: Sequence[str], room: int = CAPACITY) -> None:
         """OSError if there is no room, or no such folder."""
-        self.folder, self.due, self.room, self.sealed = folder, due, room, False
+        self.folder, self.due, self.sealed = folder, due, False
+        self.end = HEADER + room * RECORD.size
         self._codes = -1
-        self.stem, reserved = _reserve(folder, HEADER + room * RECORD.size)
+        self.stem, reserved = _reserve(folder, self.end)
         try:
-            self.view = mmap(reserved, HEADER + room * RECORD.size)  # which keeps the lock as well
+            self.view = mmap(reserved, self.end)  # which keeps the lock as well
             head = {"what": _MAGIC, "schema": SCHEMA, "record": RECORD.size, "room": room}
             self.view[:HEADER] = json.dumps(head).encode().ljust(HEADER, b"\n")
             flags = os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
@@ -67,7 +67,7 @@ class Segment:
             raise
         finally:
             os.close(reserved)
-        self.take = count().__next__
+        self.take = count(HEADER, RECORD.size).__next__
         self.ids: dict[str, tuple[int, int]] = {"": (0, BARE)}
         self.words: list[str] = []
 
@@ -75,16 +75,11 @@ class Segment:
         """Put the next text into the side file."""
         self._append(json.dumps(text) + "\n")
 
-    def name_delivery(self, delivery: str) -> tuple[int, int]:
-        """The number and form by which the records of this segment name a delivery."""
-        number = identify(delivery)
-        if number is not None:
-            known = number, NUMBER
-        else:
-            known = len(self.words), WORD
-            self.words.append(printable(delivery))
-            self._append(json.dumps([self.words[-1]]) + "\n")
-        self.ids[delivery] = known
+    def name_word(self, delivery: str) -> tuple[int, int]:
+        """The position and form by which the records of this segment name a delivery that is no decimal id."""
+        self.words.append(printable(delivery))
+        known = self.ids[delivery] = len(self.words) - 1, WORD
+        self._append(json.dumps([self.words[-1]]) + "\n")
         return known
 
     def _append(self, lines: str) -> None:
@@ -110,12 +105,12 @@ class Segment:
         used = len(slots.rstrip(b"\0"))
         slots = slots[: used + -used % RECORD.size]
         batch = Batch.of(slots, first=self.stem.first, pid=self.stem.pid, texts=texts, words=self.words)
-        self._finished = {head - 1 for head in array("I", batch.column("head"))}
+        self._finished = set(array("I", batch.column("head")))
         return batch
 
-    def holds(self, slot: int) -> bool:
+    def holds(self, place: int) -> bool:
         """Whether a record was whole when the segment was read."""
-        return slot in self._finished
+        return place in self._finished
 
     def let_go(self) -> None:
         """Close the side file; the mapping, and its lock, go with the last reference to this."""
