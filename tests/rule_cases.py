@@ -1,6 +1,6 @@
-"""Runs one case of a rule page through the whole static engine, in memory."""
+"""Runs one case of a rule page in memory: code through the static engine, messages through an acker."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
 import pytest
@@ -11,6 +11,7 @@ from ackdoctor.flow.program import Program
 from ackdoctor.frontends.python import lower_source
 from ackdoctor.model.finding import Finding, Severity, Unreadable
 from ackdoctor.rulebook import Case, Expected
+from tests.acker_cases import findings_by_line
 
 __all__ = ["findings_of", "marked"]
 
@@ -18,15 +19,25 @@ __all__ = ["findings_of", "marked"]
 def marked(case: Case, defaults: Mapping[str, bool]) -> list[Expected]:
     """The findings of the default rules and of the case's own rule, as markers; info ones only where a marker asks."""
     found: set[Expected] = set()
-    for finding in findings_of(case):
-        mark = Expected(finding.site.path, finding.site.span.line, finding.code)
+    for mark, finding in _findings(case):
         asked = case.severities.get(mark)
         if asked is None and (finding.severity is Severity.INFO or not _runs(finding, case, defaults)):
             continue
         if asked is not None and finding.severity is not asked:
-            mark = mark._replace(code=f"{finding.code} as {finding.severity.word}")
-        found.add(mark)
+            found.add(mark._replace(code=f"{finding.code} as {finding.severity.word}"))
+        else:
+            found.add(mark)
     return sorted(found)
+
+
+def _findings(case: Case) -> Iterator[tuple[Expected, Finding]]:
+    """Each finding with the marker that would ask for it."""
+    if case.language == "acker":
+        for line, finding in findings_by_line(case):
+            yield Expected(case.files[0].name, line, finding.code), finding
+        return
+    for finding in findings_of(case):
+        yield Expected(finding.site.path, finding.site.span.line, finding.code), finding
 
 
 def _runs(finding: Finding, case: Case, defaults: Mapping[str, bool]) -> bool:

@@ -47,4 +47,5 @@ def _page(rule: Rule) -> Page:
         severity=rule.severity,
         markdown=rule.path.read_text(encoding="utf-8"),
         default=rule.default,
+        evidence=rule.evidence,
     )

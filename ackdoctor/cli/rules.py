@@ -35,7 +35,13 @@ def rules(
 
 def _as_table(found: Sequence["Page"]) -> None:
     rows = [
-        (page.code, page.name, page.severity.word + ("" if page.default else ", off"), page.summary)
+        (
+            page.code,
+            page.name,
+            page.severity.word + ("" if page.default else ", off"),
+            ", ".join(page.evidence),
+            page.summary,
+        )
         for page in found
     ]
     if palette_for(sys.stdout) is COLOURED:
@@ -43,16 +49,17 @@ def _as_table(found: Sequence["Page"]) -> None:
         from rich.console import Console
         from rich.table import Table
 
-        table = Table("code", "name", "severity", "what it finds", box=box.SIMPLE_HEAD, pad_edge=False)
+        table = Table(
+            "code", "name", "severity", "evidence", "what it finds", box=box.SIMPLE_HEAD, pad_edge=False
+        )
         for row in rows:
             table.add_row(*row)
         Console(highlight=False).print(table)
         return
-    name_width = max((len(name) for _, name, _, _ in rows), default=0)
-    severity_width = max((len(severity) for _, _, severity, _ in rows), default=0)
-    sys.stdout.writelines(
-        f"{row[0]}  {row[1]:{name_width}}  {row[2]:{severity_width}}  {row[3]}\n" for row in rows
-    )
+    widths = [max((len(row[column]) for row in rows), default=0) for column in range(4)]
+    for *cells, summary in rows:
+        padded = "  ".join(f"{cell:{width}}" for cell, width in zip(cells, widths, strict=True))
+        sys.stdout.write(f"{padded}  {summary}\n")
 
 
 def _as_json(found: Sequence["Page"]) -> None:
@@ -64,6 +71,7 @@ def _as_json(found: Sequence["Page"]) -> None:
             "name": p.name,
             "severity": p.severity.word,
             "default": p.default,
+            "evidence": list(p.evidence),
             "summary": p.summary,
         }
         for p in found

@@ -29,11 +29,15 @@ class ComponentTally:
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class GrowthPoint:
-    """The acker's pending map (or, without an acker, the open deliveries) at the end of a window."""
+    """The acker's pending map (or, without an acker, the open deliveries) at the end of a window.
+
+    `started` is the load: the roots (or deliveries) begun in the window; 0 throughout where nobody counted.
+    """
 
     time_ms: int
     pending: int
     orphans: int = 0
+    started: int = 0
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)

@@ -4,7 +4,7 @@ import json
 from typing import TextIO
 
 from ackdoctor import __version__
-from ackdoctor.model.finding import Finding, PathStep, Report
+from ackdoctor.model.finding import Finding, PathStep, PathWitness, Report, TreeWitness
 from ackdoctor.model.source import Site
 from ackdoctor.reporters.context import Context
 
@@ -55,6 +55,21 @@ def _finding(finding: Finding) -> dict[str, object]:
         "dialect": finding.dialect,
         "steps": [_step(step) for step in finding.evidence.steps],
         "fingerprint": finding.fingerprint,
+        **_evidence(finding.evidence),
+    }
+
+
+def _evidence(evidence: PathWitness | TreeWitness) -> dict[str, object]:
+    """Which witness it is, and what a run knows beside its steps; a root is text, since many readers cut 64 bits."""
+    if isinstance(evidence, PathWitness):
+        return {"evidence": "path"}
+    return {
+        "evidence": "tree",
+        "delivery": evidence.delivery,
+        "root": None if evidence.root is None else str(evidence.root),
+        "left": list(evidence.left),
+        "seen": evidence.seen,
+        "test": evidence.test,
     }
 
 

@@ -106,6 +106,7 @@ class Page(NamedTuple):
     severity: Severity
     markdown: str
     default: bool = True
+    evidence: tuple[str, ...] = ("path",)
 
 
 def _no_pages() -> Sequence[Page]:

@@ -12,7 +12,7 @@ steps stand one gutter further in; a change of file has a row of its own.
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
-from ackdoctor.model.finding import Finding, PathStep
+from ackdoctor.model.finding import Finding, PathStep, TreeWitness
 from ackdoctor.reporters.context import Context, Glyphs, printable
 
 __all__ = ["Row", "columns", "frame", "padded"]
@@ -38,7 +38,9 @@ class Row(NamedTuple):
 
 
 def frame(finding: Finding, context: Context) -> list[Row]:
-    """The rows of one finding: its own line always, its path where it has one."""
+    """The rows of one finding: its own line always, its path where it has one; none for what stands in no code."""
+    if isinstance(finding.evidence, TreeWitness) and not finding.evidence.steps:
+        return []
     stations = _stations(finding, context.glyphs)
     primary = (finding.site.path, finding.site.span.line)
     marked = max((n for n, station in enumerate(stations) if station.place == primary), default=None)

@@ -9,7 +9,7 @@ from typing import TextIO
 from ackdoctor.engine.text import lines_of
 from ackdoctor.model.finding import Finding, Report, Severity
 from ackdoctor.reporters.context import Context, printable
-from ackdoctor.reporters.terminal import one_line
+from ackdoctor.reporters.terminal import one_line, told
 
 __all__ = ["github"]
 
@@ -56,7 +56,8 @@ def _message(finding: Finding) -> str:
         f"  {step.site.span.line}: {step.note}" + (f" ({step.state})" if step.state else "")
         for step in finding.evidence.steps
     ]
-    return "\n".join([finding.message, *path, *filter(None, [finding.help])])
+    run = [f"  {label}: {text}" for label, text in told(finding.evidence)]
+    return "\n".join([finding.message, *path, *run, *filter(None, [finding.help])])
 
 
 def _command(level: str, properties: dict[str, str], message: str) -> str:

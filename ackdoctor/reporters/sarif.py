@@ -10,7 +10,16 @@ from typing import TextIO, TypeAlias
 from urllib.parse import quote
 
 from ackdoctor import __version__
-from ackdoctor.model.finding import Confidence, Finding, PathStep, Report, Severity, Unreadable
+from ackdoctor.model.finding import (
+    Confidence,
+    Finding,
+    PathStep,
+    PathWitness,
+    Report,
+    Severity,
+    TreeWitness,
+    Unreadable,
+)
 from ackdoctor.model.source import Site
 from ackdoctor.reporters.context import Context, Page, Sources
 from ackdoctor.reporters.linehash import LineHashes
@@ -109,6 +118,7 @@ def _result(
             "confidence": finding.confidence.word,
             "precision": _PRECISION[finding.confidence],
             "dialect": finding.dialect,
+            **_run(finding.evidence),
         },
     }
     if finding.code in numbers:
@@ -116,6 +126,20 @@ def _result(
     if finding.evidence.steps:
         result["codeFlows"] = [{"threadFlows": [{"locations": _flow(finding.evidence.steps)}]}]
     return result
+
+
+def _run(evidence: PathWitness | TreeWitness) -> Json:
+    """What a run knows beside its steps; a root is text, since JSON readers cut 64-bit numbers."""
+    if isinstance(evidence, PathWitness):
+        return {}
+    return {
+        "evidence": "tree",
+        "seen": evidence.seen,
+        **({"delivery": evidence.delivery} if evidence.delivery else {}),
+        **({"root": str(evidence.root)} if evidence.root is not None else {}),
+        **({"left": list(evidence.left)} if evidence.left else {}),
+        **({"test": evidence.test} if evidence.test else {}),
+    }
 
 
 def _primary(finding: Finding, sources: Sources) -> Json:

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import TextIO
 
-from ackdoctor.model.finding import Confidence, Finding, Report
+from ackdoctor.model.finding import Confidence, Finding, PathWitness, Report, TreeWitness
 from ackdoctor.reporters.context import Context, printable
 from ackdoctor.reporters.frame import Row, columns, frame, padded
 
-__all__ = ["concise", "files", "full"]
+__all__ = ["concise", "files", "full", "one_line", "told"]
 
 _FEWEST_DIGITS = 5  # room for line numbers, so that frames of one report stand in line
 
@@ -43,13 +43,32 @@ def _finding(finding: Finding, context: Context) -> Iterator[str]:
     where = paint("path", printable(str(finding.site)))
     yield f"{where}  {severity} {paint('code', finding.code)} {finding.name}{doubt}  {printable(finding.message)}"
     yield from _rows(frame(finding, context), context)
+    margin = " " * _FEWEST_DIGITS
+    for label, text in told(finding.evidence):
+        yield f"{margin} = {paint('label', f'{label}:')} {printable(text)}"
     advice = [printable(finding.help)] if finding.help else []
     advice.append(paint("faint", f"ackdoctor explain {finding.code}"))
-    yield f"{' ' * _FEWEST_DIGITS} = {paint('label', 'help:')} {f' {context.glyphs.dot} '.join(advice)}"
+    yield f"{margin} = {paint('label', 'help:')} {f' {context.glyphs.dot} '.join(advice)}"
+
+
+def told(evidence: PathWitness | TreeWitness) -> Iterator[tuple[str, str]]:
+    """What a run adds to its path, as label and text: how often it was seen, and what it left behind."""
+    if isinstance(evidence, PathWitness):
+        return
+    often = [f"{evidence.seen:,} times"] if evidence.seen > 1 else []
+    first = "first of delivery" if often else "delivery"
+    said = [*often, *([f"{first} {evidence.delivery}"] if evidence.delivery else [])]
+    where = f" in {evidence.test}" if evidence.test else ""
+    if said or where:
+        yield "seen", f"{', '.join(said) or 'once'}{where}"
+    for line in evidence.left:
+        yield "left", line
 
 
 def _rows(rows: list[Row], context: Context) -> Iterator[str]:
     """The rows with their columns in line."""
+    if not rows:
+        return
     paint = context.palette.paint
     digits = max(_FEWEST_DIGITS, *(len(row.number) for row in rows))
     source_width = max(columns(row.source) for row in rows) + 2

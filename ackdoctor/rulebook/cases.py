@@ -9,6 +9,15 @@ different file names.  A block that names a file its case already has begins the
 
 A marker names the findings of its line; `expect-info:` also asks for their severity, and `todo:` names
 findings that are not made yet.  A case without markers must stay silent.
+
+What a run shows is written as the messages that reach an acker of some version; a finding stands on
+the last message of its root, or on the last window:
+
+    ```acker storm-1.1.0
+    init 66 1
+    ack 66 1 by count
+    ack 66 1 by count  # expect: ACK601
+    ```
 """
 
 import re
@@ -24,12 +33,13 @@ __all__ = ["CASE_SECTIONS", "read_cases"]
 
 CASE_SECTIONS = ("Examples", "Stays silent")
 
-_DEFAULT_NAMES = {"python": "case.py", "java": "Case.java"}
+_DEFAULT_NAMES = {"python": "case.py", "java": "Case.java", "acker": "case.acker"}
 _PROSE = ("", "text", "toml", "console", "json", "yaml")  # blocks that are no case
 _MARKER = re.compile(r"(?:#|//)\s*(todo|expect(?:-(error|warning|info))?)\b:?")
 _CODES = re.compile(r"\s*(ACK[0-9]{3}(?:\s*,\s*ACK[0-9]{3})*)\s*")
 _SEVERITIES = {severity.word: severity for severity in Severity}
 _WORD = re.compile(r"[a-z][a-z0-9_]*")
+_VERSION = re.compile(r"[a-z]+(-[a-z0-9.]+)*")
 
 
 class _Block(NamedTuple):
@@ -124,8 +134,9 @@ def _info(path: Path, block: _Block) -> tuple[str, str, str]:
     if not block.heading:
         raise trouble(path, at, "a case needs a '###' heading above it")
     dialect = block.info[1]
-    if not _WORD.fullmatch(dialect):
-        raise trouble(path, at, f"{dialect!r} is no name of a dialect")
+    if not (_VERSION if language == "acker" else _WORD).fullmatch(dialect):
+        what = "a version of an acker" if language == "acker" else "a dialect"
+        raise trouble(path, at, f"{dialect!r} is no name of {what}")
     name = block.info[2] if len(block.info) > 2 else _DEFAULT_NAMES[language]  # noqa: PLR2004
     parts = PurePosixPath(name).parts
     if name.startswith("/") or ".." in parts or "\\" in name:

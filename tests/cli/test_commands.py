@@ -25,7 +25,14 @@ def test_rules_come_as_a_table(shell):
     lines = shell("rules").out.splitlines()
     cells = [re.split("  +", line) for line in lines]
     assert cells == [
-        [r.code, r.name, r.severity.word + ("" if r.default else ", off"), r.summary] for r in RULES.values()
+        [
+            r.code,
+            r.name,
+            r.severity.word + ("" if r.default else ", off"),
+            ", ".join(r.evidence),
+            r.summary,
+        ]
+        for r in RULES.values()
     ]
     assert sum(cell[2].endswith(", off") for cell in cells) == 2
 
@@ -37,6 +44,7 @@ def test_rules_come_as_json(shell):
             "name": r.name,
             "severity": r.severity.word,
             "default": r.default,
+            "evidence": list(r.evidence),
             "summary": r.summary,
         }
         for r in RULES.values()

@@ -1,8 +1,18 @@
 """Hand-made reports: a small topology with a missing ack, a double ack through a helper, and an idle comment."""
 
+from dataclasses import replace
 from pathlib import Path
 
-from ackdoctor.model.finding import Confidence, Finding, PathStep, PathWitness, Report, Severity, Unreadable
+from ackdoctor.model.finding import (
+    Confidence,
+    Finding,
+    PathStep,
+    PathWitness,
+    Report,
+    Severity,
+    TreeWitness,
+    Unreadable,
+)
 from ackdoctor.model.source import Site, Span
 from ackdoctor.reporters.context import Context, Sources
 
@@ -92,6 +102,38 @@ DOUBLE = Finding(
     fingerprint="5d0c1b9e5a1f0c7b9d11",
     help="ack once",
 )
+
+SEEN = replace(
+    DOUBLE,
+    severity=Severity.ERROR,
+    confidence=Confidence.MUST,
+    evidence=TreeWitness(
+        steps=DOUBLE.evidence.steps,
+        delivery="7",
+        root=-6722594615019711369,
+        left=("acker: root -6722594615019711369 stays pending, an orphan, value 3; the spout heard ack",),
+        test="tests/test_enrich.py::test_twice",
+        seen=1_200,
+    ),
+)
+
+LEAK = Finding(
+    code="ACK603",
+    name="pending-growth",
+    severity=Severity.WARNING,
+    confidence=Confidence.MAY,
+    site=site("trace", 1, 1, 1),
+    message="the pending map grows in every window although the load does not",
+    component="acker",
+    handler="",
+    dialect="",
+    evidence=TreeWitness(steps=(), left=("acker: 0 entries at the start, 6,000 after 60 s",)),
+    cause="orphans",
+    fingerprint="bbbbbbbbbbbbbbbbbbbb",
+    help="the never-zero entries and orphans of this run name what is acked again or never",
+)
+
+RUN = Report(findings=(SEEN, LEAK), components=1)
 
 IDLE = Finding(
     code="ACK901",

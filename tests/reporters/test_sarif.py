@@ -11,7 +11,7 @@ import pytest
 from ackdoctor.model.finding import PathWitness, Report, Unreadable
 from ackdoctor.model.source import Site, Span
 from ackdoctor.reporters import reporter, sarif
-from tests.reporters.samples import IDLE, MISSING, REPORT, context, site
+from tests.reporters.samples import IDLE, MISSING, REPORT, RUN, context, site
 from tests.reporters.test_screens import PAGE
 
 # The part of the 2.1.0 schema that we write, said in our own words: nothing else may appear, and what code
@@ -81,7 +81,18 @@ RESULT = closed(
         closed("threadFlows", threadFlows=many(closed("locations", locations=many(STEP, least=1)), 1))
     ),
     partialFingerprints={"type": "object", "additionalProperties": {"type": "string", "minLength": 1}},
-    properties=closed("confidence precision dialect", confidence={}, precision={}, dialect={}),
+    properties=closed(
+        "confidence precision dialect",
+        confidence={},
+        precision={},
+        dialect={},
+        evidence={"const": "tree"},
+        seen=NATURAL,
+        delivery={"type": "string"},
+        root={"type": "string", "pattern": "^-?[0-9]+$"},
+        left=many({"type": "string"}),
+        test={"type": "string"},
+    ),
 )
 DRIVER = closed(
     "name version semanticVersion rules notifications",
@@ -130,6 +141,12 @@ def test_a_report_with_everything_has_the_shape():
     assert [result["ruleId"] for result in results] == ["ACK101", "ACK103", "ACK901"]
     assert [result.get("ruleIndex") for result in results] == [0, None, None]
     assert [len(result.get("codeFlows", [])) for result in results] == [1, 1, 0]
+
+
+def test_what_a_run_has_shown_has_the_shape():
+    seen, leak = run_of(RUN)["results"]
+    assert seen["properties"]["root"] == "-6722594615019711369"
+    assert [len(result.get("codeFlows", [])) for result in (seen, leak)] == [1, 0]
 
 
 def test_an_empty_report_has_the_shape():

@@ -10,7 +10,7 @@ import pytest
 from ackdoctor.model.finding import PathWitness, Report, Severity
 from ackdoctor.reporters import Context, reporter
 from ackdoctor.reporters.context import ASCII, COLOURED, Page
-from tests.reporters.samples import DOUBLE, IDLE, MISSING, REPORT, context, site, step
+from tests.reporters.samples import DOUBLE, IDLE, MISSING, REPORT, RUN, context, site, step
 
 GOLDEN = Path(__file__).parent / "golden"
 PAGE = Page(
@@ -48,6 +48,25 @@ def shown(form: str, report: Report = REPORT, surroundings: Context | None = Non
 def test_a_report_looks_as_recorded(file, form, surroundings):
     golden = GOLDEN / file
     text = shown(form, surroundings=surroundings)
+    if os.environ.get("REWRITE_GOLDENS"):
+        golden.write_text(text, encoding="utf-8", newline="")
+    assert text == golden.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("file", "form"),
+    [
+        ("run-full.txt", "full"),
+        ("run-concise.txt", "concise"),
+        ("run.json", "json"),
+        ("run.jsonl", "json-lines"),
+        ("run.sarif", "sarif"),
+        ("run-github.txt", "github"),
+    ],
+)
+def test_what_a_run_has_shown_looks_as_recorded(file, form):
+    golden = GOLDEN / file
+    text = shown(form, RUN)
     if os.environ.get("REWRITE_GOLDENS"):
         golden.write_text(text, encoding="utf-8", newline="")
     assert text == golden.read_text(encoding="utf-8")

@@ -287,7 +287,7 @@ BODIES = [
         "```python storm_py\n",
         "```pyhton storm_py\n",
         27,
-        "unknown block 'pyhton': known are python, java, diff, text, toml, console, json, yaml",
+        "unknown block 'pyhton': known are python, java, acker, diff, text, toml, console, json, yaml",
     ),
     (
         "streamparse bolts/base.py",

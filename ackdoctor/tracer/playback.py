@@ -1,0 +1,214 @@
+"""A stored trace through the delivery ledger: every row told to the book of its component.
+
+Books are kept apart by process, component, task and test: a delivery's id means nothing outside of them.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+from ackdoctor.model.dialect import EntryKind, Role
+from ackdoctor.model.event import AUTO, BARE, TICK, Event, EventKind
+from ackdoctor.model.offence import Suspect
+from ackdoctor.model.tally import ComponentTally, GrowthPoint
+from ackdoctor.tracer.book import Book, Mark
+from ackdoctor.tracer.ledger import Ledger, Settlement
+from ackdoctor.tracer.naming import recalled, role_of
+from ackdoctor.tracer.place import parsed
+from ackdoctor.tracer.sites import NOWHERE
+
+__all__ = ["Playback"]
+
+_WINDOW_MS = 1000
+_MOST_WINDOWS = 512
+
+
+class _Key(NamedTuple):
+    """Whose book it is."""
+
+    run: str
+    worker: str
+    pid: int
+    component: str
+    task: int
+    test: str
+
+
+class Playback:
+    """`settle` says what all the rows fed came to; `dropped` counts those that the recorder lost."""
+
+    def __init__(self) -> None:
+        self.dropped = 0
+        self._ledgers: dict[str, Ledger] = {}
+        self._books: dict[_Key, Book] = {}
+        self._now_ns = 0
+        self._open = 0
+        self._windows = _Windows()
+
+    def feed(self, event: Event) -> None:
+        """One row, in order."""
+        self._now_ns = event.time_ns
+        match event.kind:
+            case EventKind.RECEIVED:
+                self._received(event)
+            case EventKind.ACKED | EventKind.FAILED:
+                self._completed(event)
+            case EventKind.EMITTED | EventKind.ANCHORED:
+                self._emitted(event)
+            case EventKind.NAMED:
+                self._named(event)
+            case EventKind.DROPPED:
+                self.dropped += event.value
+            case _:
+                pass
+
+    def settle(self) -> Settlement:
+        """All books closed; the components' counts added up over processes and tests."""
+        settled = [ledger.settle() for ledger in self._ledgers.values()]
+        return Settlement(
+            offences=tuple(offence for each in settled for offence in each.offences),
+            tallies=tuple(_added(tally for each in settled for tally in each.tallies)),
+            growth=self._windows.points(),
+            dropped=self.dropped + sum(each.dropped for each in settled),
+            unobserved=tuple(line for each in settled for line in each.unobserved),
+        )
+
+    # ---- rows ----
+
+    def _received(self, event: Event) -> None:
+        book = self._book(event)
+        if event.flags & TICK:
+            book.ticked(event.delivery, event.time_ns)
+            return
+        book.received(event.delivery, event.time_ns)
+        self._open += 1
+        self._windows.sample(event.time_ns // 1_000_000, self._open, begun=1)
+
+    def _completed(self, event: Event) -> None:
+        book = self._book(event)
+        self._open -= event.delivery in book.open
+        verb = book.acked if event.kind is EventKind.ACKED else book.failed
+        verb(event.delivery, self._site(event), _mark(event))
+        self._windows.sample(event.time_ns // 1_000_000, self._open)
+
+    def _emitted(self, event: Event) -> None:
+        book = self._book(event)
+        anchors = (event.delivery,) if event.delivery and book.entry else ()
+        book.emitted(anchors, self._site(event), _mark(event))
+        if event.kind is EventKind.ANCHORED:
+            book.emits -= 1  # one more anchor of the emit before
+
+    def _named(self, event: Event) -> None:
+        key = _key(event)
+        if key not in self._books:
+            self._begin(key, recalled(event.component, event.task, event.site, event.note))
+
+    # ---- books ----
+
+    def _book(self, event: Event) -> Book:
+        key = _key(event)
+        if key not in self._books:
+            named = next((self._books[k].suspect for k in self._books if k[:5] == key[:5]), None)
+            self._begin(key, named or recalled(event.component, event.task))
+        return self._books[key]
+
+    def _begin(self, key: _Key, suspect: Suspect) -> None:
+        role = role_of(suspect)
+        book = self._ledger(key.test).open(suspect, role)
+        book.handler = _handler(role)
+        self._books[key] = book
+
+    def _ledger(self, test: str) -> Ledger:
+        if test not in self._ledgers:
+            self._ledgers[test] = Ledger(now=lambda: self._now_ns, test=test)
+        return self._ledgers[test]
+
+    def _site(self, event: Event) -> int:
+        call = parsed(event.site)
+        if call is None:
+            return NOWHERE
+        if event.flags & AUTO:
+            call = replace(call, framework=True)
+        return self._ledger(event.test).sites.named(call)
+
+
+def _key(event: Event) -> _Key:
+    return _Key(event.run, event.worker, event.pid, event.component, event.task, event.test)
+
+
+def _mark(event: Event) -> Mark | None:
+    bare = bool(event.flags & BARE)
+    if not event.thread and not bare:
+        return None
+    return Mark(thread=event.thread, time_ns=event.time_ns, bare=bare)
+
+
+def _handler(role: Role) -> str:
+    given = (e.method for e in role.entries if e.kind in (EntryKind.DATA, EntryKind.BATCH))
+    return next(given, "")
+
+
+def _added(tallies: Iterable[ComponentTally]) -> Iterator[ComponentTally]:
+    """One tally for each component; the high-water mark is the highest of one process or test."""
+    found: dict[tuple[str, str], ComponentTally] = {}
+    for tally in tallies:
+        known = found.get((tally.component, tally.dialect))
+        found[tally.component, tally.dialect] = tally if known is None else _sum(known, tally)
+    yield from (found[key] for key in sorted(found))
+
+
+def _sum(one: ComponentTally, other: ComponentTally) -> ComponentTally:
+    return ComponentTally(
+        component=one.component,
+        dialect=one.dialect,
+        delivered=one.delivered + other.delivered,
+        emitted=one.emitted + other.emitted,
+        acked=one.acked + other.acked,
+        failed=one.failed + other.failed,
+        ticks=one.ticks + other.ticks,
+        pending=one.pending + other.pending,
+        high_water=max(one.high_water, other.high_water),
+        oldest_ms=max(one.oldest_ms, other.oldest_ms),
+        offences=one.offences + other.offences,
+    )
+
+
+class _Windows:
+    """Open deliveries at the end of each window; windows double when there are too many."""
+
+    def __init__(self) -> None:
+        self._length_ms = _WINDOW_MS
+        self._start_ms: int | None = None
+        self._pending: list[int] = []
+        self._begun: list[int] = []
+
+    def sample(self, time_ms: int, pending: int, *, begun: int = 0) -> None:
+        """So many are open now."""
+        if self._start_ms is None:
+            self._start_ms = time_ms
+        place = max(0, time_ms - self._start_ms) // self._length_ms
+        while place >= _MOST_WINDOWS:
+            self._halve()
+            place //= 2
+        while len(self._pending) <= place:
+            self._pending.append(self._pending[-1] if self._pending else 0)
+            self._begun.append(0)
+        self._pending[-1] = pending
+        self._begun[-1] += begun
+
+    def points(self) -> tuple[GrowthPoint, ...]:
+        """The windows so far."""
+        return tuple(
+            GrowthPoint(
+                time_ms=(self._start_ms or 0) + (n + 1) * self._length_ms, pending=size, started=begun
+            )
+            for n, (size, begun) in enumerate(zip(self._pending, self._begun, strict=True))
+        )
+
+    def _halve(self) -> None:
+        if len(self._pending) % 2:
+            self._pending.append(self._pending[-1])
+            self._begun.append(0)
+        self._pending = self._pending[1::2]
+        self._begun = [a + b for a, b in zip(self._begun[::2], self._begun[1::2], strict=True)]
+        self._length_ms *= 2

@@ -1,0 +1,58 @@
+"""Offences as a run would show them, over one small file of bolts."""
+
+from pathlib import Path
+
+from ackdoctor.model.dialect import Misuse
+from ackdoctor.model.offence import CallSite, Offence, Suspect, Touch, TouchKind
+
+__all__ = ["SOURCE", "call", "framework", "offence", "suspect", "touch", "written"]
+
+SOURCE = """from pystorm import Bolt
+
+
+class SqlBolt(Bolt):
+    auto_ack = False
+
+    def process(self, tup):
+        for statement in tup.values:
+            self.run_sql(statement)
+            self.ack(tup)
+        self.fail(tup)
+        self.emit([1])
+"""
+
+
+def written(folder: Path) -> str:
+    """The file, in that folder."""
+    path = folder / "sql.py"
+    path.write_text(SOURCE, encoding="utf-8")
+    return str(path)
+
+
+def suspect(path: str, **changes: object) -> Suspect:
+    values: dict[str, object] = {
+        "name": "SqlBolt",
+        "dialect": "pystorm",
+        "role": "Bolt",
+        "path": path,
+        "line": 4,
+        **changes,
+    }
+    return Suspect(**values)  # type: ignore[arg-type]
+
+
+def call(path: str, line: int, function: str = "SqlBolt.process") -> CallSite:
+    return CallSite(path, line, function)
+
+
+def framework(function: str = "Bolt._run") -> CallSite:
+    return CallSite("/site/pystorm/bolt.py", 200, function, framework=True)
+
+
+def touch(kind: TouchKind, site: CallSite | None = None, **more: object) -> Touch:
+    return Touch(kind=kind, site=site, **{"entry": 1, **more})  # type: ignore[arg-type]
+
+
+def offence(misuse: Misuse, who: Suspect, *life: Touch, **more: object) -> Offence:
+    values: dict[str, object] = {"handler": "process", "delivery": "7", **more}
+    return Offence(misuse=misuse, suspect=who, life=(touch(TouchKind.RECEIVED), *life), **values)  # type: ignore[arg-type]

@@ -1,0 +1,484 @@
+"""What a run has shown gets the codes, the names and the words of lint."""
+
+import io
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ackdoctor.acker.versions import profile
+from ackdoctor.model.dialect import Misuse
+from ackdoctor.model.finding import Confidence, Finding, Report, Severity, TreeWitness
+from ackdoctor.model.offence import TouchKind
+from ackdoctor.model.tally import GrowthPoint
+from ackdoctor.model.verdict import Culprit, PendingEntry, Residue, TupleTree, Verdict
+from ackdoctor.reporters import Context, reporter
+from ackdoctor.reporters.context import Sources
+from ackdoctor.rulebook import load_metadata
+from ackdoctor.tracer.charges import CHARGES
+from ackdoctor.tracer.growth import growth_finding
+from ackdoctor.tracer.judge import findings
+from ackdoctor.tracer.place import Places
+from tests.tracer.lives import call, framework, offence, suspect, touch, written
+
+ACKED, FAILED, ANCHORED, EMITTED, RETURNED, ENDED = (
+    TouchKind.ACKED,
+    TouchKind.FAILED,
+    TouchKind.ANCHORED,
+    TouchKind.EMITTED,
+    TouchKind.RETURNED,
+    TouchKind.ENDED,
+)
+ANSWER = 'ShellBolt answers "Acked a non-existent or already acked/failed id" and the worker exits'
+MIXED_ANSWER = (
+    'ShellBolt answers "Acked (or Failed) a non-existent or already acked/failed id" and the worker exits'
+)
+STAYS = "its entry stays in ShellBolt.inputs for the life of the worker, and its tree times out"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    return written(tmp_path)
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Places:
+    return Places(folder=str(tmp_path))
+
+
+def said(finding: Finding) -> str:
+    severity = finding.severity.word + (" (may)" if finding.confidence is Confidence.MAY else "")
+    return f"{finding.site}: {severity} {finding.code} {finding.name} {finding.message}"
+
+
+def tree(finding: Finding) -> TreeWitness:
+    assert isinstance(finding.evidence, TreeWitness)
+    return finding.evidence
+
+
+# ---- which rule, and its words ----
+
+
+def test_two_acks_of_two_calls_are_a_double_ack(path, places):
+    twice = offence(
+        Misuse.TWICE, suspect(path), touch(ACKED, call(path, 9)), touch(ACKED, call(path, 10)), count=3
+    )
+    (found,) = findings([twice], places=places)
+    assert said(found) == (
+        f"sql.py:10:13: error ACK103 double-ack the tuple is acked a second time: {ANSWER}"
+    )
+    assert found.help == "return after the first ack (line 9), or ack the tuple in one place only"
+    assert [(step.site.span.line, step.note, step.state) for step in found.evidence.steps] == [
+        (7, "received", "owed"),
+        (9, "acked", "acked"),
+        (10, "acked again", "acked"),
+    ]
+    assert (tree(found).delivery, tree(found).seen) == ("7", 3)
+
+
+def test_one_call_that_acks_twice_while_one_tuple_is_handled_is_an_ack_in_a_loop(path, places):
+    again = offence(Misuse.TWICE, suspect(path), touch(ACKED, call(path, 10)), touch(ACKED, call(path, 10)))
+    (found,) = findings([again], places=places)
+    assert said(found) == (
+        "sql.py:10:13: error ACK104 ack-in-loop the tuple is completed again by the same call, "
+        f"once in every round: {ANSWER}"
+    )
+
+
+def test_one_call_that_acks_a_kept_tuple_in_a_later_handler_call_is_a_double_ack(path, places):
+    later = offence(
+        Misuse.TWICE, suspect(path), touch(ACKED, call(path, 10)), touch(ACKED, call(path, 10), entry=2)
+    )
+    (found,) = findings([later], places=places)
+    assert (found.code, found.help) == ("ACK103", "ack the tuple in one place only")
+
+
+def test_an_ack_by_hand_that_the_framework_repeats_stands_on_the_call_by_hand(path, places):
+    both = offence(
+        Misuse.TWICE,
+        suspect(path, auto_ack=True, auto_fail=True),
+        touch(ACKED, call(path, 10)),
+        touch(RETURNED),
+        touch(ACKED, framework()),
+    )
+    (found,) = findings([both], places=places)
+    assert said(found) == (
+        "sql.py:10:13: error ACK105 ack-with-auto-ack the tuple is acked by hand and pystorm acks it as well: "
+        + ANSWER
+    )
+    assert found.help == (
+        "remove this call, or set `auto_ack = False` on the class and complete the tuple by hand on every path"
+    )
+    assert [(step.site.span.line, step.note) for step in found.evidence.steps] == [
+        (7, "received"),
+        (10, "acked"),
+        (10, "returns to the framework"),
+        (10, "the framework acks it"),
+    ]
+
+
+def test_a_fail_by_hand_that_the_framework_acks_is_told_with_the_price_of_a_mixture(path, places):
+    both = offence(
+        Misuse.MIXED,
+        suspect(path, auto_ack=True, auto_fail=True),
+        touch(FAILED, call(path, 11)),
+        touch(ACKED, framework()),
+    )
+    (found,) = findings([both], places=places)
+    assert said(found) == (
+        "sql.py:11:9: error ACK105 ack-with-auto-ack the tuple is failed by hand and pystorm acks it as well: "
+        + MIXED_ANSWER
+    )
+    assert found.help.startswith("raise an exception to fail the tuple, or set `auto_ack = False`")
+
+
+@pytest.mark.parametrize(
+    ("misuse", "first", "then", "message"),
+    [
+        (Misuse.MIXED, ACKED, FAILED, "the tuple is failed although the code has already acked it"),
+        (Misuse.MIXED, FAILED, ACKED, "the tuple is acked although the code has already failed it"),
+        (Misuse.TWICE, FAILED, FAILED, "the tuple is failed although the code has already failed it"),
+    ],
+)
+def test_completions_that_contradict_each_other_are_ack_and_fail(misuse, first, then, message, path, places):
+    mixed = offence(misuse, suspect(path), touch(first, call(path, 10)), touch(then, call(path, 11)))
+    (found,) = findings([mixed], places=places)
+    assert said(found) == f"sql.py:11:9: error ACK106 ack-and-fail {message}: {MIXED_ANSWER}"
+
+
+def test_an_exception_after_an_ack_is_ack_and_fail(path, places):
+    rescue = offence(
+        Misuse.MIXED, suspect(path, auto_fail=True), touch(ACKED, call(path, 10)), touch(FAILED, framework())
+    )
+    (found,) = findings([rescue], places=places)
+    assert said(found) == (
+        "sql.py:10:13: error ACK106 ack-and-fail an exception leaves after the tuple was acked, "
+        f"and the framework fails it again: {MIXED_ANSWER}"
+    )
+
+
+def test_a_tuple_that_nobody_completes_is_told_at_its_handler(path, places):
+    never = offence(Misuse.NEVER, suspect(path), touch(RETURNED), touch(ENDED))
+    (found,) = findings([never], places=places)
+    assert said(found) == (
+        "sql.py:7:5: error ACK101 missing-ack the tuple leaves SqlBolt.process and is neither acked nor failed: "
+        + STAYS
+    )
+    assert [step.note for step in found.evidence.steps] == [
+        "received",
+        "returns to the framework",
+        "the run ends",
+    ]
+
+
+def test_a_tuple_that_a_field_still_holds_is_an_undrained_buffer(path, places):
+    held = offence(Misuse.NEVER, suspect(path), touch(RETURNED), touch(ENDED), held="self.pending")
+    (found,) = findings([held], places=places)
+    assert said(found) == (
+        "sql.py:7:5: error ACK401 undrained-buffer the tuple is kept in `self.pending`, and nothing in SqlBolt "
+        f"has acked or failed it: {STAYS}"
+    )
+    assert found.evidence.steps[-1].note == "the run ends, still in self.pending"
+
+
+def test_a_batch_that_never_came_is_a_batch_without_timer(path, places):
+    waiting = offence(
+        Misuse.NEVER, suspect(path, role="BatchingBolt"), touch(ENDED), batch=True, handler="process_batch"
+    )
+    (found,) = findings([waiting], places=places)
+    assert said(found) == (
+        "sql.py:4:1: warning ACK404 batch-without-timer SqlBolt processes its batches later, "
+        "and for a tuple of the batch that never came"
+    )
+    assert found.help == "set topology.tick.tuple.freq.secs in the class's config or in the topology"
+
+
+def test_an_anchor_that_was_acked_is_an_emit_after_ack(path, places):
+    late = offence(
+        Misuse.LATE_EMIT, suspect(path), touch(ACKED, call(path, 10)), touch(ANCHORED, call(path, 12))
+    )
+    (found,) = findings([late], places=places)
+    assert said(found) == (
+        "sql.py:12:9: error ACK202 emit-after-ack this emit is anchored to the tuple, which was acked: "
+        'ShellBolt answers "Anchored onto ... after ack/fail" and the worker exits'
+    )
+
+
+def test_a_tick_acked_by_hand_where_the_framework_does_it_is_a_tick_completion(path, places):
+    twice = offence(
+        Misuse.TICK_TWICE,
+        suspect(path, auto_ack=True),
+        touch(ACKED, call(path, 10)),
+        touch(ACKED, framework()),
+        tick=True,
+        handler="process_tick",
+    )
+    (found,) = findings([twice], places=places)
+    assert said(found) == (
+        "sql.py:10:13: error ACK109 tick-completion the tick is acked by hand, and the framework acks it: "
+        + ANSWER
+    )
+    assert found.evidence.steps[0].note == "tick received"
+
+
+def test_an_ack_from_another_thread_names_the_thread_in_its_step_only(path, places):
+    who = suspect(path, dialect="storm_py")
+    here = touch(ACKED, call(path, 10), thread="flusher")
+    there = touch(ACKED, call(path, 10), thread="Thread-7")
+    one, other = (findings([offence(Misuse.OFF_THREAD, who, t)], places=places)[0] for t in (here, there))
+    assert one.code == "ACK108"
+    assert one.evidence.steps[-1].note == "acks off the framework's thread, on thread flusher"
+    assert one.fingerprint == other.fingerprint
+
+
+def test_an_ack_while_an_exception_is_handled_may_be_a_swallowed_failure(path, places):
+    swallowed = offence(Misuse.SWALLOWED, suspect(path), touch(ACKED, call(path, 10), in_except=True))
+    (found,) = findings([swallowed], places=places)
+    assert said(found) == (
+        "sql.py:10:13: warning (may) ACK102 swallowed-failure the work for the tuple raised, and the tuple is "
+        "acked: the spout sees an ack for a tuple whose work was not done"
+    )
+
+
+def test_every_misuse_that_is_a_defect_by_itself_has_a_rule():
+    assert set(Misuse) - {misuse for misuse, _ in CHARGES} == {
+        Misuse.ESCAPES,  # the framework sees it
+        Misuse.SPOUT_COMPLETES,  # ShellSpout says so and dies: no rule of lint has it either
+    }
+
+
+def test_every_charge_has_a_page():
+    assert {charge.code for charge in CHARGES.values()} <= set(load_metadata())
+
+
+@pytest.mark.parametrize(("misuse", "turn"), CHARGES)
+def test_every_charge_can_say_its_words(misuse, turn, path, places):
+    life = (touch(ACKED, call(path, 10)), touch(RETURNED))
+    for dialect in ("pystorm", "heronpy", "none of ours"):
+        (found, *_) = findings([offence(misuse, suspect(path, dialect=dialect), *life)], places=places)
+        assert "{" not in found.message + found.help
+
+
+def test_a_framework_that_nobody_described_costs_nothing_that_we_would_invent(path, places):
+    never = offence(Misuse.NEVER, suspect(path, dialect="lab", role="Bolt"), touch(RETURNED))
+    (found,) = findings([never], places=places)
+    assert (found.severity, found.message) == (
+        Severity.ERROR,
+        "the tuple leaves SqlBolt.process and is neither acked nor failed",
+    )
+
+
+def test_below_level_sites_the_finding_stands_on_the_handler(path, places):
+    twice = offence(Misuse.TWICE, suspect(path), touch(ACKED), touch(ACKED))
+    (found,) = findings([twice], places=places)
+    assert (found.code, str(found.site)) == ("ACK103", "sql.py:7:5")
+
+
+# ---- one cause, one finding ----
+
+
+def test_two_misuses_of_one_tuple_at_one_place_are_one_finding_about_one_tuple(path, places):
+    who = suspect(path, auto_ack=True)
+    by_hand = touch(ACKED, call(path, 10))
+    second = offence(Misuse.TWICE, who, by_hand, touch(ACKED, call(path, 11)))
+    third = offence(Misuse.TWICE, who, by_hand, touch(ACKED, framework()))
+    (found,) = findings([second, third], places=places)
+    assert (found.code, tree(found).seen) == ("ACK105", 1)
+
+
+def test_a_fingerprint_knows_neither_line_nor_path_nor_delivery(tmp_path, places):
+    old = written(tmp_path)
+    moved = tmp_path / "moved.py"
+    moved.write_text("\n\n" + Path(old).read_text(encoding="utf-8"), encoding="utf-8")
+    one = offence(Misuse.TWICE, suspect(old), touch(ACKED, call(old, 9)), touch(ACKED, call(old, 10)))
+    other = offence(
+        Misuse.TWICE,
+        suspect(str(moved), line=6),
+        touch(ACKED, call(str(moved), 11)),
+        touch(ACKED, call(str(moved), 12)),
+        delivery="99",
+    )
+    prints = [findings([each], places=places)[0].fingerprint for each in (one, other)]
+    assert len(prints[0]) == 20
+    assert prints[0] == prints[1]
+
+
+def test_findings_are_sorted_by_place_whatever_the_order_of_the_offences(path, places):
+    who = suspect(path)
+    one = offence(Misuse.LATE_EMIT, who, touch(ACKED, call(path, 10)), touch(ANCHORED, call(path, 12)))
+    other = offence(Misuse.TWICE, who, touch(ACKED, call(path, 9)), touch(ACKED, call(path, 10)))
+    assert findings([one, other], places=places) == findings([other, one], places=places)
+
+
+# ---- what it did to the pending map ----
+
+
+def orphan(root: int, value: int, *culprits: Culprit, verdict: Verdict = Verdict.COMPLETE) -> TupleTree:
+    entry = PendingEntry(root=root, value=value, task=None)
+    return TupleTree(root=root, verdict=verdict, entry=entry, residue=Residue.EVEN, culprits=culprits)
+
+
+def pending(root: int, value: int, *culprits: Culprit, verdict: Verdict = Verdict.EXPIRED) -> TupleTree:
+    entry = PendingEntry(root=root, value=value, task=3)
+    return TupleTree(root=root, verdict=verdict, entry=entry, residue=Residue.EVEN, culprits=culprits)
+
+
+def culprit(acks: int, *sites: str, delivery: str = "7") -> Culprit:
+    return Culprit(delivery=delivery, component="sql", task=4, value=3, acks=acks, sites=sites)
+
+
+def test_what_an_offence_left_in_the_acker_is_told_by_its_own_finding(path, places):
+    twice = offence(Misuse.TWICE, suspect(path), touch(ACKED, call(path, 9)), touch(ACKED, call(path, 10)))
+    (found,) = findings([twice], [orphan(77, 3, culprit(2))], profile=profile("1.1.0"), places=places)
+    assert (found.code, tree(found).root) == ("ACK103", 77)
+    assert tree(found).left == (
+        "acker: root 77 stays pending, an orphan, value 3; the spout heard ack; "
+        "it stays until the acker's worker restarts: storm-1.1.0 never drops one",
+    )
+
+
+def test_many_roots_of_one_offence_are_told_by_three_and_a_number(path, places):
+    sites = (str(call(path, 9)), str(call(path, 10)))
+    twice = offence(
+        Misuse.TWICE, suspect(path), touch(ACKED, call(path, 9)), touch(ACKED, call(path, 10)), count=9
+    )
+    trees = [orphan(root, 3, culprit(2, *sites, delivery=str(root))) for root in range(1, 10)]
+    (found,) = findings([twice], trees, places=places)
+    assert [line.partition(" stays")[0] for line in tree(found).left] == [
+        "acker: root 1",
+        "acker: root 2",
+        "acker: root 3",
+        "acker: 6 more roots like these",
+    ]
+
+
+def test_an_entry_without_an_offence_is_a_never_zero_entry_with_its_culprit(path, places):
+    sites = (str(call(path, 9)), str(call(path, 10)))
+    trees = [pending(root, 3, culprit(2, *sites, delivery=str(root))) for root in (5, 6)]
+    (found,) = findings((), trees, profile=profile("2.8.8"), places=places)
+    assert said(found) == (
+        "sql.py:10:13: error ACK601 never-zero-entry the acker keeps an entry that can never become zero: "
+        "a tuple of sql was acked twice; it stays for two to three message timeouts"
+    )
+    assert (found.component, found.handler, tree(found).seen, tree(found).root) == ("sql", "process", 2, 5)
+    assert tree(found).left == (
+        "acker: root 5 stays pending, tracked, value 3; the spout timed out and replays; "
+        "it stays for two to three message timeouts",
+        "law L1: 3 is what sql[4] delivery 5 sends; acked twice",
+        "acker: root 6 stays pending, tracked, value 3; the spout timed out and replays; "
+        "it stays for two to three message timeouts",
+    )
+
+
+def test_an_entry_that_is_open_at_the_end_is_only_a_maybe(places):
+    (found,) = findings((), [pending(5, 3, culprit(0), verdict=Verdict.OPEN)], places=places)
+    assert said(found) == (
+        "<acker>:1:1: warning (may) ACK601 never-zero-entry the acker keeps an entry that is not zero at the end: "
+        "a tuple of sql was never acked; it stays until the acker drops it"
+    )
+
+
+@pytest.mark.parametrize(
+    ("verdict", "severity"),
+    [
+        (Verdict.FAILED, Severity.INFO),
+        (Verdict.EXPIRED, Severity.INFO),
+        (Verdict.ORPHAN, Severity.INFO),
+        (Verdict.COMPLETE, Severity.WARNING),
+    ],
+)
+def test_an_orphan_proves_nothing_unless_the_tree_was_complete(verdict, severity, places):
+    (found,) = findings((), [orphan(5, 4, verdict=verdict)], places=places)
+    assert (found.code, found.severity, found.confidence) == ("ACK602", severity, Confidence.MAY)
+
+
+# ---- growth ----
+
+
+def grown(sizes: list[int], load: list[int] | None = None) -> list[GrowthPoint]:
+    started = load or [100] * len(sizes)
+    return [
+        GrowthPoint(time_ms=n * 10_000, pending=size, orphans=size, started=begun)
+        for n, (size, begun) in enumerate(zip(sizes, started, strict=True))
+    ]
+
+
+def test_a_map_that_rises_in_every_window_is_told_with_its_price():
+    found = growth_finding(
+        grown([0, 10_000, 20_000, 30_000, 40_000, 50_000, 60_000]), profile=profile("1.1.0"), nowhere=None
+    )
+    assert found is not None
+    assert (found.code, found.severity) == ("ACK603", Severity.ERROR)
+    assert found.message == (
+        "the pending map grows in every window although the load does not: an entry stays until the acker's "
+        "worker restarts: storm-1.1.0 never drops one"
+    )
+    assert tree(found).left == (
+        "acker: 0 entries at the start, 60,000 after 60 s, 60,000 of them orphans: 1,000.0 a second (R2 1.00)",
+        "acker: at 144 bytes an entry the 768 MB of a worker are full in 93 minutes",
+    )
+
+
+def test_a_long_run_is_looked_at_in_some_twenty_windows():
+    saw = [n * 10 + (n % 7) * 20 for n in range(600)]  # up and down within a minute, up in the end
+    found = growth_finding(grown(saw), profile=profile("2.8.8"), nowhere=None)
+    assert found is not None
+    assert found.severity is Severity.WARNING
+
+
+@pytest.mark.parametrize(
+    "points",
+    [
+        grown([10, 12, 9, 11, 10, 12, 10]),
+        grown([0, 10, 20, 30, 40]),
+        grown([0, 100, 200, 300, 300, 300, 300]),
+        grown([10, 20, 30, 40, 50, 60, 70], [10, 20, 30, 40, 50, 60, 70]),
+        grown([0, 1, 2, 3, 4, 5, 6]),
+    ],
+    ids=["steady", "too short", "levels off", "follows the load", "too small"],
+)
+def test_a_map_that_does_not_leak_is_silent(points):
+    assert growth_finding(points, profile=None, nowhere=None) is None
+
+
+# ---- on the screen ----
+
+
+def test_a_finding_of_a_run_looks_like_one_of_lint(path, places, tmp_path):
+    twice = offence(
+        Misuse.TWICE,
+        suspect(path),
+        touch(ACKED, call(path, 10)),
+        touch(ACKED, call(path, 10)),
+        count=42,
+        test="tests/test_sql.py::test_insert",
+    )
+    found = findings([twice], [orphan(77, 3, culprit(2))], profile=profile("1.1.0"), places=places)
+    stream = io.StringIO()
+    reporter("full")(Report(findings=found), stream, Context(sources=Sources(root=tmp_path)))
+    assert stream.getvalue() == (
+        "sql.py:10:13  error ACK104 ack-in-loop  the tuple is completed again by the same call, "
+        f"once in every round: {ANSWER}\n"
+        "    7 | def process(self, tup):  ╭ received                           owed\n"
+        "   10 |         self.ack(tup)    ├ acked                              acked\n"
+        "      |                          ╰ completed again in the next round  acked\n"
+        "      |         ^^^^^^^^^^^^^\n"
+        "      = seen: 42 times, first of delivery 7 in tests/test_sql.py::test_insert\n"
+        "      = left: acker: root 77 stays pending, an orphan, value 3; the spout heard ack; it stays until the "
+        "acker's worker restarts: storm-1.1.0 never drops one\n"
+        "      = help: complete the tuple after the loop, not in it · ackdoctor explain ACK104\n"
+        "\n"
+    )
+
+
+def test_a_finding_keeps_what_the_framework_itself_said(path, places):
+    noted = replace(
+        offence(Misuse.TWICE, suspect(path), touch(ACKED, call(path, 9)), touch(ACKED, call(path, 10))),
+        note="ShellBolt: Acked a non-existent or already acked/failed id: 7",
+        discarded=3,
+    )
+    (found,) = findings([noted], places=places)
+    assert tree(found).left == (
+        "ShellBolt: Acked a non-existent or already acked/failed id: 7",
+        "tracer: 3 records of this delivery are not kept",
+    )
