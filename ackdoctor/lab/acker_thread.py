@@ -6,7 +6,7 @@ from functools import partial
 from ackdoctor.acker.acker import Acker, StreamManagerError
 from ackdoctor.lab.component import WorkerDiedError
 from ackdoctor.lab.topology import ACKER
-from ackdoctor.lab.traffic import Inbox, Parcel
+from ackdoctor.lab.traffic import Inbox, Parcel, pace
 from ackdoctor.lab.tup import Tup
 from ackdoctor.lab.worker import Worker
 from ackdoctor.model.event import EventKind
@@ -27,7 +27,8 @@ class AckerThread:
     def __init__(self, worker: Worker, task: int, make: Callable[[], Acker]) -> None:
         self.component = ACKER
         self.tasks: tuple[int, ...] = (task,)
-        self.inbox = Inbox(worker.held)
+        self.inbox = Inbox(worker.held, worker.random)
+        self.pace = pace(worker.random)
         self.running: Iterator[float] | None = None
         self._make = make
         self._worker = worker
@@ -37,13 +38,13 @@ class AckerThread:
         """An acker that knows nothing."""
         self.acker = self._make()
 
-    def options(self) -> int:
-        """One for each route on which something waits."""
-        return self.inbox.open
+    def ready(self) -> bool:
+        """Whether a message waits."""
+        return self.inbox.ready()
 
-    def begin(self, option: int) -> Iterator[float]:
-        """Receive the next message of a route; takes no time."""
-        parcel = self.inbox.take(option)
+    def begin(self) -> Iterator[float]:
+        """Receive a message; takes no time."""
+        parcel = self.inbox.take()
         message = parcel.content
         assert not isinstance(message, Tup | Answer), "only messages are sent to ackers"
         self._write_down(message, parcel)

@@ -6,7 +6,7 @@ from ackdoctor.acker.collector import BoltCollector, make_collector
 from ackdoctor.acker.versions import Engine
 from ackdoctor.lab.component import Bolt, BoltInfo
 from ackdoctor.lab.topology import DEFAULT_STREAM
-from ackdoctor.lab.traffic import Inbox
+from ackdoctor.lab.traffic import Inbox, pace
 from ackdoctor.lab.tup import Tup
 from ackdoctor.lab.worker import Place, Worker
 from ackdoctor.model.event import RELIABLE, TICK, EventKind
@@ -22,7 +22,8 @@ class BoltThread:
     ) -> None:
         self.component = component
         self.tasks = tasks
-        self.inbox = Inbox(worker.held)
+        self.inbox = Inbox(worker.held, worker.random)
+        self.pace = pace(worker.random)
         self.running: Iterator[float] | None = None
         self.bolts: dict[int, Bolt] = {}
         self._factory = factory
@@ -45,13 +46,13 @@ class BoltThread:
             place.say_startup()
             bolt.prepare(place, _BoltOutput(place, collector))
 
-    def options(self) -> int:
-        """One for each route on which something waits."""
-        return 0 if self.running else self.inbox.open
+    def ready(self) -> bool:
+        """Whether a tuple waits."""
+        return self.running is None and self.inbox.ready()
 
-    def begin(self, option: int) -> Iterator[float]:
-        """Execute the next tuple of a route."""
-        parcel = self.inbox.take(option)
+    def begin(self) -> Iterator[float]:
+        """Execute a tuple."""
+        parcel = self.inbox.take()
         tup = parcel.content
         assert isinstance(tup, Tup), "only tuples are sent to bolts"
         place = self._places[parcel.receiver]

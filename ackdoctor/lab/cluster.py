@@ -29,7 +29,7 @@ from ackdoctor.lab.bolt_thread import BoltThread
 from ackdoctor.lab.component import Bolt, Spout, TaskHook, WorkerDiedError
 from ackdoctor.lab.spout_thread import SpoutThread
 from ackdoctor.lab.topology import SYSTEM_TASK, Topology
-from ackdoctor.lab.traffic import Loses, Parcel, Route, lossless
+from ackdoctor.lab.traffic import Loses, Parcel, Route, choose, lossless
 from ackdoctor.lab.wiring import assign
 from ackdoctor.lab.worker import Executor, Record, Worker
 from ackdoctor.model.event import EventKind
@@ -139,11 +139,11 @@ class Cluster:
 
     def step(self) -> bool:
         """One thing happens; False if nothing can before time moves on."""
-        ready = [(thread, options) for thread in self._threads if (options := thread.options())]
+        ready = [thread for thread in self._threads if thread.ready()]
         if not ready:
             return False
-        thread, options = ready[int(self._random.random() * len(ready))]
-        self._go_on(thread, thread.begin(int(self._random.random() * options)))
+        thread = ready[choose([thread.pace for thread in ready], self._random)]
+        self._go_on(thread, thread.begin())
         return True
 
     def settle(self, until: Callable[[], bool] = _never) -> bool:

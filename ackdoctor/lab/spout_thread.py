@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from ackdoctor.acker.spout import Heard, Reason, SpoutExecutor
 from ackdoctor.lab.component import Spout, SpoutInfo
 from ackdoctor.lab.topology import DEFAULT_STREAM
-from ackdoctor.lab.traffic import Inbox
+from ackdoctor.lab.traffic import Inbox, pace
 from ackdoctor.lab.worker import Place, Worker
 from ackdoctor.model.event import RELIABLE, EventKind
 from ackdoctor.model.message import Answer, Tick
@@ -21,7 +21,8 @@ class SpoutThread:
     ) -> None:
         self.component = component
         self.tasks = tasks
-        self.inbox = Inbox(worker.held)
+        self.inbox = Inbox(worker.held, worker.random)
+        self.pace = pace(worker.random)
         self.running: Iterator[float] | None = None
         self.spouts: dict[int, Spout] = {}
         self.active = False
@@ -30,6 +31,7 @@ class SpoutThread:
         self._worker = worker
         self._places: dict[int, Place] = {}
         self._emits = 0
+        self._eagerness = worker.random.random()
 
     def start(self) -> None:
         """Make the components anew and open them; the pending map is new, too."""
@@ -65,18 +67,19 @@ class SpoutThread:
             for spout in self.spouts.values():
                 spout.deactivate()
 
-    def options(self) -> int:
-        """One for each route on which something waits, and the spouts' own turn."""
-        if self.running:
-            return 0
-        return self.inbox.open + (self.awake and self.active and self.executor.may_emit())
+    def ready(self) -> bool:
+        """Whether an answer waits, or the spouts may be asked."""
+        return self.running is None and (self.inbox.ready() or self._may_ask())
 
-    def begin(self, option: int) -> Iterator[float]:
+    def _may_ask(self) -> bool:
+        return self.awake and self.active and self.executor.may_emit()
+
+    def begin(self) -> Iterator[float]:
         """Hear an answer or a tick, or ask the spouts."""
-        if option == self.inbox.open:
+        if self._may_ask() and (not self.inbox.ready() or self._worker.random.random() < self._eagerness):
             yield from self._next_tuples()
             return
-        parcel = self.inbox.take(option)
+        parcel = self.inbox.take()
         self.awake = True
         match parcel.content:
             case Answer() as answer:

@@ -1,7 +1,7 @@
 """What is under way: FIFO from one sender to one receiver, in any order across senders (reference acker 2.1)."""
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from random import Random
 from typing import NamedTuple, TypeAlias
@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 from ackdoctor.lab.tup import Tup
 from ackdoctor.model.message import Answer, Message
 
-__all__ = ["Inbox", "Loses", "Parcel", "Route", "lossless", "lossy"]
+__all__ = ["Inbox", "Loses", "Parcel", "Route", "choose", "lossless", "lossy", "pace"]
 
 Route: TypeAlias = tuple[int, int]  # sender task, receiver task
 
@@ -40,23 +40,29 @@ def lossy(rate: float) -> Loses:
 
 
 class Inbox:
-    """An executor's arrivals.  The routes in `held` are stalled: their messages wait."""
+    """An executor's arrivals.  The routes in `held` are stalled: their messages wait.
 
-    def __init__(self, held: set[Route]) -> None:
+    Each route has a pace of its own, drawn once, so that over many seeds some are far slower than others:
+    acks overtake inits, and answers lag behind.
+    """
+
+    def __init__(self, held: set[Route], random: Random) -> None:
         self._held = held
+        self._random = random
         self._queues: dict[Route, deque[Parcel]] = {}
+        self._paces: dict[Route, float] = {}
+        self._first: deque[Parcel] = deque()
         self._open: list[Route] = []  # not empty, not held
 
     def __len__(self) -> int:
-        return sum(map(len, self._queues.values()))
+        return len(self._first) + sum(map(len, self._queues.values()))
 
     def __iter__(self) -> Iterator[Parcel]:
-        return chain.from_iterable(self._queues.values())
+        return chain(self._first, *self._queues.values())
 
-    @property
-    def open(self) -> int:
-        """From how many routes something could arrive now."""
-        return len(self._open)
+    def ready(self) -> bool:
+        """Whether something could arrive now."""
+        return bool(self._open or self._first)
 
     def put(self, parcel: Parcel) -> None:
         """Append to the queue of the parcel's route."""
@@ -64,12 +70,20 @@ class Inbox:
         queue = self._queues.get(route)
         if queue is None:
             queue = self._queues[route] = deque()
+            self._paces[route] = pace(self._random)
         if not queue and route not in self._held:
             self._open.append(route)
         queue.append(parcel)
 
-    def take(self, number: int) -> Parcel:
-        """The oldest message of the `number`-th open route."""
+    def put_first(self, parcel: Parcel) -> None:
+        """Nothing overtakes this one."""
+        self._first.append(parcel)
+
+    def take(self) -> Parcel:
+        """The oldest message of one of the routes."""
+        if self._first:
+            return self._first.popleft()
+        number = choose([self._paces[route] for route in self._open], self._random)
         route = self._open[number]
         queue = self._queues[route]
         parcel = queue.popleft()
@@ -82,10 +96,29 @@ class Inbox:
     def clear(self) -> int:
         """Throws everything away, as a worker that dies does; how much that was."""
         lost = len(self)
-        self._queues.clear()
+        self._first.clear()
         self._open.clear()
+        for queue in self._queues.values():
+            queue.clear()
         return lost
 
     def reopen(self) -> None:
         """After a change of `held`."""
         self._open = [route for route, queue in self._queues.items() if queue and route not in self._held]
+
+
+def pace(random: Random) -> float:
+    """How fast something is: the fastest are 256 times as fast as the slowest."""
+    return float(2 ** (8 * random.random() - 4))
+
+
+def choose(paces: Sequence[float], random: Random) -> int:
+    """One of several, each as often as it is fast."""
+    if len(paces) == 1:
+        return 0
+    point = random.random() * sum(paces)
+    for number, width in enumerate(paces):
+        point -= width
+        if point < 0:
+            return number
+    return len(paces) - 1

@@ -33,15 +33,16 @@ class Executor(Protocol):
     tasks: tuple[int, ...]
     inbox: Inbox
     running: Iterator[float] | None  # what takes time just now
+    pace: float  # how often it has its turn, compared with the others
 
     def start(self) -> None:
         """Make the components anew and open them."""
 
-    def options(self) -> int:
-        """How many things it could do now."""
+    def ready(self) -> bool:
+        """Whether it could do something now."""
 
-    def begin(self, option: int) -> Iterator[float]:
-        """Do one of them; yields the seconds that it takes."""
+    def begin(self) -> Iterator[float]:
+        """Do it; yields the seconds that it takes."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -193,4 +194,8 @@ class Place:
         stream = _ACK_STREAMS.get(type(message), "__ack_ack")
         for hook in self.hooks:
             hook.emit(EmitInfo(tuple(message), stream, self.task, (acker,)))
-        self.worker.send(Parcel(self.task, acker, message, delivery))
+        parcel = Parcel(self.task, acker, message, delivery)
+        if isinstance(message, AckInit) and self.worker.profile.engine is Engine.HERON:
+            self.worker.inboxes[acker].put_first(parcel)  # the stream manager routes the tuples, too
+        else:
+            self.worker.send(parcel)

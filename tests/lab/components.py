@@ -1,6 +1,7 @@
 """Bolts of Storm's own tests, and others that many tests need."""
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from ackdoctor.lab.cluster import Cluster
 from ackdoctor.lab.component import Bolt, Spout
@@ -14,7 +15,7 @@ STORMS = ("storm-1.1.0", "storm-1.2.4", "storm-2.8.8")
 class Ack(Bolt):
     """Acks, and keeps what it saw."""
 
-    def __init__(self, seen: list[object] | None = None) -> None:
+    def __init__(self, seen: list[Any] | None = None) -> None:
         self.seen = [] if seen is None else seen
 
     def execute(self, tup: Tup) -> None:
@@ -96,7 +97,7 @@ class Numbers(Spout):
         self.todo.insert(0, msg_id)
 
 
-def fed(bolt: Callable[[], Bolt], settings: Settings | None = None, **how: object) -> tuple[Feed, Cluster]:
+def fed(bolt: Callable[[], Bolt], settings: Settings | None = None, **how: Any) -> tuple[Feed, Cluster]:
     """A feeder and one bolt, as most of Storm's own tests have it."""
     feed = Feed()
     builder = TopologyBuilder()

@@ -5,6 +5,7 @@ Trident's "exactly once" rows are outside the model.
 """
 
 from collections import Counter
+from functools import partial
 
 import pytest
 
@@ -50,18 +51,19 @@ class Run:
         settings = Settings(ackers=ackers, max_spout_pending=PENDING)
         self.cluster = Cluster(builder.build(settings), profile=storm, seed=seed, **how)
 
-    def saturated(self):
-        """The spout has as many roots pending as it may, and no answer is on its way to it."""
-        pending = self.cluster.spout_pending("spout")
-        return len(pending) == PENDING and not self.cluster.under_way(ACKER, "spout")
-
     def kill_when_saturated(self, component, times):
+        """Each time with as many roots pending as may be, none of them complete, all on their way to the sink."""
         for _ in range(times):
             done = sum(self.source.values()) + 5 * PENDING
-            assert self.cluster.advance(
-                3600, until=lambda done=done: self.saturated() and sum(self.source.values()) >= done
-            )
+            assert self.cluster.advance(3600, until=partial(self.has_done, done))
+            self.cluster.hold("bolt", "sink")
+            self.cluster.settle()
+            assert len(self.cluster.spout_pending("spout")) == PENDING
             self.cluster.kill(component)
+            self.cluster.release("bolt", "sink")
+
+    def has_done(self, count):
+        return sum(self.source.values()) >= count
 
     def finish(self):
         self.cluster.advance(3600)

@@ -1,5 +1,8 @@
 """Storm's own tests, told to the lab: reference acker 7, by its numbers."""
 
+from functools import partial
+from typing import Any
+
 import pytest
 
 from ackdoctor.acker.clock import VirtualClock
@@ -36,7 +39,7 @@ def test_vector_1_acking(storm):
     for number, feed in enumerate(feeds, 1):
         builder.set_spout(str(number), feed, outputs=["num"])
     for name, source, branches in (("4", "1", 2), ("5", "2", 4), ("6", "3", 1)):
-        builder.set_bolt(name, lambda n=branches: Branch(n), outputs=["num"]).shuffle_grouping(source)
+        builder.set_bolt(name, partial(Branch, branches), outputs=["num"]).shuffle_grouping(source)
     aggregate = builder.set_bolt("7", lambda: Aggregate(3), outputs=["num"])
     aggregate.shuffle_grouping("4").shuffle_grouping("5").shuffle_grouping("6")
     builder.set_bolt("8", lambda: Branch(2), outputs=["num"]).shuffle_grouping("7")
@@ -199,7 +202,7 @@ def test_vector_7_reset_timeout_as_2_8_tests_it(storm):
     assert feed.failed == [2]
     feed.put("e", msg_id=5)
     cluster.settle()
-    assert sorted(feed.acked) == [1, 3, 4, 5]
+    assert set(feed.acked) == {1, 3, 4, 5}
     assert feed.failed == [2]
 
 
@@ -269,7 +272,8 @@ def test_vector_10_many_tasks_in_an_executor(storm):
         def process(self, tup):
             self.emit([self.context.task_index])
 
-    inits, seen = [], []
+    inits: list[object] = []
+    seen: list[int] = []
 
     class Inits(TaskHook):
         def emit(self, info):
@@ -425,7 +429,7 @@ def test_vector_16_basic_topology(storm):
             self.count += 1
             self.emit([self.count])
 
-    seen: dict[str, list] = {"2": [], "3": [], "4": []}
+    seen: dict[str, list[Any]] = {"2": [], "3": [], "4": []}
     words = Feed()
     builder = TopologyBuilder()
     builder.set_spout("1", words, parallelism=3, outputs=["word"])
@@ -433,11 +437,11 @@ def test_vector_16_basic_topology(storm):
     builder.set_bolt("3", GlobalCounter, outputs=["count"]).global_grouping("1")
     builder.set_bolt("4", GlobalCounter, outputs=["count"]).global_grouping("2")
     for name, values in seen.items():
-        builder.set_bolt(f"after {name}", lambda values=values: Ack(values)).global_grouping(name)
+        builder.set_bolt(f"after {name}", partial(Ack, values)).global_grouping(name)
     cluster = Cluster(builder.build(), profile=storm)
     for number, word in enumerate(["nathan", "bob", "joey", "nathan"]):
         words.put(word, msg_id=number)
     cluster.settle()
     assert sorted(seen["2"]) == [("bob", 1), ("joey", 1), ("nathan", 1), ("nathan", 2)]
     assert (seen["3"], seen["4"]) == ([1, 2, 3, 4], [1, 2, 3, 4])
-    assert sorted(words.acked) == [0, 1, 2, 3]
+    assert set(words.acked) == {0, 1, 2, 3}
