@@ -41,6 +41,8 @@ class RootLedger:
 
     __slots__ = (
         "_bare",
+        "_begun",
+        "_expired",
         "_most",
         "_orphans",
         "_profile",
@@ -48,6 +50,7 @@ class RootLedger:
         "_roots",
         "_rotation",
         "_stamp",
+        "_turn",
         "_windows_ms",
         "completed",
         "dropped",
@@ -61,10 +64,13 @@ class RootLedger:
         self._roots: dict[int, int] = {}
         self._bare: dict[int, int] = {}
         self._orphans = 0
-        self._refreshes = profile.engine is Engine.CLOJURE
+        self._expired = 0
+        self._begun = 0  # roots with an init, up to the last window
+        self._refreshes = False  # nothing to refresh before the first rotation
         self._rotation = 0
         self._windows_ms = [now_ms]  # when each window began
-        self._stamp = 0
+        self._stamp = 0  # window and rotation of an entry that is made now
+        self._turn = 0  # the rotation alone
         self.completed = 0
         self.failed = 0
         self.dropped = 0
@@ -87,11 +93,19 @@ class RootLedger:
 
     def init(self, root: int, value: int, task: int) -> AnswerKind | None:
         """`__ack_init`."""
-        entry = self._roots.get(root)
-        if entry is None:
-            if value and not self._bare:
-                self._keep(root, value << _META | self._stamp | task + 1)
-                return None
+        roots = self._roots
+        if root in roots:
+            entry: int | None = roots[root]
+        elif value and not self._bare:
+            pending = len(roots)
+            if pending < self._most:
+                roots[root] = value << _META | self._stamp | task + 1
+                if pending >= self.high_water:
+                    self.high_water = pending + 1
+            else:
+                self.dropped += 1
+            return None
+        else:
             entry = self._unbared(root)
         if self._profile.engine is Engine.HERON:
             self._keep(root, value << _META | self._stamp | task + 1)
@@ -102,7 +116,7 @@ class RootLedger:
             self._orphans -= 1
         entry = (entry ^ value << _META) & ~_TASK | task + 1
         if self._refreshes:
-            entry = entry & _UNTURNED | self._stamp & ~_UNTURNED
+            entry = entry & _UNTURNED | self._turn
         if 0 <= entry < _ZERO:
             self.completed += 1
             self._roots.pop(root, None)
@@ -116,18 +130,19 @@ class RootLedger:
 
     def ack(self, root: int, value: int) -> AnswerKind | None:
         """`__ack_ack`, the hot one."""
-        entry = self._roots.get(root)
-        if entry is None:
+        roots = self._roots
+        try:
+            entry = roots[root] ^ value << _META
+        except KeyError:
             self._orphan(root, value)
             return None
-        entry ^= value << _META
         if 0 <= entry < _ZERO and entry & _TASK:
-            del self._roots[root]
+            del roots[root]
             self.completed += 1
             return _ACK
         if self._refreshes:
-            entry = entry & _UNTURNED | self._stamp & ~_UNTURNED
-        self._roots[root] = entry
+            entry = entry & _UNTURNED | self._turn
+        roots[root] = entry
         return None
 
     def _orphan(self, root: int, value: int) -> None:
@@ -139,7 +154,7 @@ class RootLedger:
             self._orphans += 1
             entry = self._stamp
         elif self._refreshes:
-            entry = entry & _UNTURNED | self._stamp & ~_UNTURNED
+            entry = entry & _UNTURNED | self._turn
         self._keep(root, entry ^ value << _META)
 
     def _unbared(self, root: int) -> int | None:
@@ -192,13 +207,14 @@ class RootLedger:
                 return 0
             self._orphans += 1
             entry = self._stamp | (_BARE if self._profile.engine is Engine.CLOJURE else 0)
-        where[root] = entry & _UNTURNED | self._stamp & ~_UNTURNED | flag
+        where[root] = entry & _UNTURNED | self._turn | flag
         self.high_water = max(self.high_water, len(self))
         return entry
 
     def rotate(self) -> tuple[PendingEntry, ...]:
         """A tick: the entries that it drops.  It walks over all entries."""
         self._rotation += 1
+        self._refreshes = self._profile.engine is Engine.CLOJURE
         self._restamp()
         dead = []
         for where in (self._roots, self._bare):
@@ -206,18 +222,24 @@ class RootLedger:
                 root for root, entry in where.items() if self._bucket(entry) >= self._profile.acker_buckets
             ]
             dead += [self._entry(root, where.pop(root)) for root in late]
-        self._orphans -= sum(entry.task is None for entry in dead)
+        orphans = sum(entry.task is None for entry in dead)
+        self._orphans -= orphans
+        self._expired += len(dead) - orphans
         return tuple(dead)
 
     def window(self, now_ms: int) -> GrowthPoint:
         """Ends a window: what is pending now.  Ages are counted in windows."""
         self._windows_ms.append(now_ms)
         self._restamp()
-        return GrowthPoint(time_ms=now_ms, pending=len(self), orphans=self._orphans)
+        tracked = len(self) - self._orphans
+        begun = self.completed + self.failed + self._expired + self.dropped + tracked
+        started, self._begun = begun - self._begun, begun
+        return GrowthPoint(time_ms=now_ms, pending=len(self), orphans=self._orphans, started=started)
 
     def _restamp(self) -> None:
         window = min(len(self._windows_ms) - 1, _WINDOWS)
-        self._stamp = window << _WINDOW_AT | min(self._rotation, _ROTATIONS) << _ROTATION_AT
+        self._turn = min(self._rotation, _ROTATIONS) << _ROTATION_AT
+        self._stamp = self._turn | window << _WINDOW_AT
 
     def entries(self) -> Iterator[PendingEntry]:
         """Every entry; its age counts from the begin of the window in which it was made, to that of the last."""

@@ -1,0 +1,169 @@
+"""A stored stream of messages through the model: what became of every root.
+
+A row is (kind, root, value, task, time in ms), `kind` a number of EventKind: INIT, ACK, FAIL, RESET, ROTATED
+and TIMED_OUT count, all others are passed over.  Columns make rows with `zip`.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import TypeAlias
+
+from ackdoctor.acker.residue import blame, residue, suspicions
+from ackdoctor.acker.roots import MOST_ROOTS, RootLedger
+from ackdoctor.acker.versions import Engine, Profile, Schedule
+from ackdoctor.model.event import Event, EventKind
+from ackdoctor.model.message import AnswerKind
+from ackdoctor.model.tally import GrowthPoint, RunTally
+from ackdoctor.model.verdict import PendingEntry, TupleTree, Verdict
+
+__all__ = ["MOST_TREES", "Row", "Rows", "replay", "rows", "with_culprits"]
+
+MOST_TREES = 10_000
+
+Row: TypeAlias = tuple[int, int, int, int, int]
+Rows: TypeAlias = Iterable[Row]
+
+_INIT, _ACK, _FAIL = int(EventKind.INIT), int(EventKind.ACK), int(EventKind.FAIL)
+_RESET, _ROTATED, _TIMED_OUT = int(EventKind.RESET), int(EventKind.ROTATED), int(EventKind.TIMED_OUT)
+_NEVER = 1 << 62
+
+
+def rows(events: Iterable[Event]) -> Iterator[Row]:
+    """The rows of a trace.  INIT rows carry the spout's task."""
+    for event in events:
+        yield (event.kind, event.root, event.value, event.task, event.time_ns // 1_000_000)
+
+
+def replay(
+    stream: Rows,
+    profile: Profile,
+    *,
+    message_timeout_s: int | None = None,
+    window_ms: int = 1000,
+    most_roots: int = MOST_ROOTS,
+    most_trees: int = MOST_TREES,
+) -> RunTally:
+    """Growth, counts, and the trees that did not end well, at most `most_trees` of them.
+
+    With a message timeout the map rotates as the version would have, from the first row on; without,
+    where the trace says so.  `dropped` counts the roots and trees that were too many.
+    """
+    course = _Course(profile, most_roots, most_trees, window_ms, message_timeout_s)
+    init, ack = course.ledger.init, course.ledger.ack
+    due_ms = -_NEVER
+    time_ms = 0
+    for kind, root, value, task, time_ms in stream:
+        if time_ms >= due_ms:
+            due_ms = course.advance(time_ms)
+        if kind == _ACK:
+            ack(root, value)
+        elif kind == _INIT:
+            if init(root, value, task) is AnswerKind.FAIL:
+                course.gave_up(root)
+        else:
+            course.rare(kind, root)
+    return course.tally(time_ms)
+
+
+class _Course:
+    """What a replay remembers besides the ledger."""
+
+    def __init__(
+        self, profile: Profile, most_roots: int, most_trees: int, window_ms: int, timeout_s: int | None
+    ) -> None:
+        self.ledger = RootLedger(profile, most=most_roots)
+        self._most = most_trees
+        self._schedule = None if timeout_s is None else _schedule(profile, timeout_s)
+        self._recorded = timeout_s is None
+        self._window_ms = window_ms
+        self._window_due_ms = self._tick_due_ms = _NEVER
+        self._trees: list[TupleTree] = []
+        self._untold = 0
+        self._failed: dict[int, None] = {}
+        self._timed_out: dict[int, None] = {}
+        self._growth: list[GrowthPoint] = []
+
+    def advance(self, time_ms: int) -> int:
+        """Rotates and ends windows that are due by now; when the next is due.  Windows without a row are left out."""
+        if self._window_due_ms == _NEVER:
+            self.ledger.window(time_ms)
+            self._window_due_ms = time_ms + self._window_ms
+            if self._schedule is not None:
+                self._tick_due_ms = time_ms + self._schedule.first_ms
+        while (due_ms := min(self._window_due_ms, self._tick_due_ms)) <= time_ms:
+            if due_ms == self._tick_due_ms and self._schedule is not None:
+                self._rotate()
+                every_ms = self._schedule.every_ms
+                behind = 0 if len(self.ledger) else (time_ms - due_ms) // every_ms
+                self._tick_due_ms += every_ms * (behind + 1)
+            else:
+                self._growth.append(self.ledger.window(due_ms))
+                behind = (time_ms - due_ms) // self._window_ms
+                self._window_due_ms += self._window_ms * (behind + 1)
+        return due_ms
+
+    def rare(self, kind: int, root: int) -> None:
+        """Everything but inits and acks."""
+        if kind == _FAIL:
+            if self.ledger.fail(root) is AnswerKind.FAIL:
+                self.gave_up(root)
+        elif kind == _RESET:
+            self.ledger.reset(root)
+        elif kind == _ROTATED and self._recorded:
+            self._rotate()
+        elif kind == _TIMED_OUT and len(self._timed_out) < self._most:
+            self._timed_out[root] = None
+
+    def gave_up(self, root: int) -> None:
+        """The spout was told FAIL."""
+        if len(self._failed) < self._most:
+            self._failed[root] = None
+
+    def _rotate(self) -> None:
+        for entry in self.ledger.rotate():
+            self._tell(entry, Verdict.EXPIRED)
+
+    def _tell(self, entry: PendingEntry, tracked: Verdict) -> None:
+        if len(self._trees) >= self._most:
+            self._untold += 1
+            return
+        verdict = tracked if entry.task is not None else Verdict.ORPHAN
+        heard = Verdict.FAILED if entry.root in self._failed else verdict
+        self._trees.append(
+            TupleTree(root=entry.root, verdict=verdict, entry=entry, residue=residue(entry, heard))
+        )
+
+    def tally(self, time_ms: int) -> RunTally:
+        """All that there is to say, once the stream has course."""
+        self._growth.append(self.ledger.window(time_ms))
+        for entry in self.ledger.entries():
+            self._tell(entry, Verdict.EXPIRED if entry.root in self._timed_out else Verdict.OPEN)
+        told = {tree.root for tree in self._trees}
+        for root, verdict in [(root, Verdict.FAILED) for root in self._failed] + [
+            (root, Verdict.EXPIRED) for root in self._timed_out
+        ]:
+            if root not in told and len(self._trees) < self._most:
+                told.add(root)
+                self._trees.append(TupleTree(root=root, verdict=verdict))
+        return RunTally(
+            growth=tuple(self._growth),
+            trees=tuple(self._trees),
+            completed=self.ledger.completed,
+            pending=len(self.ledger),
+            high_water=self.ledger.high_water,
+            dropped=self.ledger.dropped + self._untold,
+        )
+
+
+def _schedule(profile: Profile, timeout_s: int) -> Schedule | None:
+    """JStorm rotates with the first message after T/2, which in a steady stream is every T/2."""
+    if profile.engine is Engine.JSTORM:
+        return Schedule(timeout_s * 500, timeout_s * 500)
+    return profile.acker_schedule(timeout_s)
+
+
+def with_culprits(tally: RunTally, events: Iterable[Event]) -> RunTally:
+    """The tally with the culprits of its trees, from a second reading of the trace."""
+    wanted = {tree.root: tree for tree in tally.trees}
+    seen = suspicions(events, wanted)
+    return replace(tally, trees=tuple(blame(tree, seen[tree.root]) for tree in tally.trees))

@@ -1,0 +1,202 @@
+"""What a value that is left over tells: the parity class, and the culprits (reference acker 3, laws L1, L3, L4).
+
+Law L1: the value left in an entry is the XOR, over all tuples acked an even number of times, of the value
+that their ack carries.  Never acked and acked twice leave the same value:
+
+    leaf 7 is acked twice: 66 ends with 7      solve(7, [3, 4, 7])  -> the third column
+    leaves 4 and 7 are acked twice: 4 ^ 7 = 3  solve(3, [4, 7, 9])  -> the first two
+
+Several culprits are found by elimination over GF(2).  The smallest set wins; where as many others explain
+the value as well, the solution is ambiguous.  Of 64-bit random ids, up to some 60 tuples are never ambiguous.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import combinations
+from operator import xor
+
+from ackdoctor.model.event import Event, EventKind
+from ackdoctor.model.verdict import Culprit, PendingEntry, Residue, TupleTree, Verdict
+
+__all__ = ["Solution", "Suspicion", "blame", "residue", "solve", "suspicions"]
+
+_LONG = (1 << 64) - 1
+_KERNEL = 12  # up to here every solution is looked at: 2**12 of them
+_COLUMNS = {1: 1_000_000, 2: 1_000_000, 3: 1_500, 4: 300}  # how many columns are searched for sets of a size
+
+
+def residue(entry: PendingEntry | None, verdict: Verdict) -> Residue:
+    """The parity class of an entry; after a fail the rest of a correct tree looks like an orphan, too (L4)."""
+    if entry is None or (entry.value is None and not entry.failed):
+        return Residue.NONE
+    if entry.failed or verdict is Verdict.FAILED:
+        return Residue.FAILED
+    return Residue.EVEN if entry.value else Residue.ODD
+
+
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
+class Solution:
+    """The columns whose XOR is the target, by their places; `least` if no smaller set can be."""
+
+    columns: tuple[int, ...]
+    ambiguous: bool
+    least: bool = True
+
+
+def solve(target: int, columns: Sequence[int]) -> Solution | None:
+    """The smallest set of columns whose XOR is `target`, or None if there is none.
+
+    Elimination costs one pass over the columns; then at most 4096 sets are compared, or about a million
+    sets of up to four columns looked up.  What is larger than that is given as elimination found it.
+    """
+    basis: dict[int, tuple[int, int]] = {}  # top bit -> vector, the columns it is made of
+    kernel: list[int] = []
+
+    def reduced(vector: int, made_of: int) -> tuple[int, int]:
+        while vector and (step := basis.get(vector.bit_length())):
+            vector ^= step[0]
+            made_of ^= step[1]
+        return vector, made_of
+
+    for place, column in enumerate(columns):
+        vector, made_of = reduced(column & _LONG, 1 << place)
+        if vector:
+            basis[vector.bit_length()] = (vector, made_of)
+        else:
+            kernel.append(made_of)
+    rest, chosen = reduced(target & _LONG, 0)
+    if rest:
+        return None
+    if len(kernel) <= _KERNEL:
+        return _lightest(chosen, kernel)
+    return _looked_up(target, columns) or Solution(columns=_places(chosen), ambiguous=True, least=False)
+
+
+def _lightest(chosen: int, kernel: Sequence[int]) -> Solution:
+    """Compares all solutions, in an order in which neighbours differ by one vector of the kernel."""
+    best, ties = chosen, 1
+    for step in range(1, 1 << len(kernel)):
+        chosen ^= kernel[(step & -step).bit_length() - 1]
+        if chosen.bit_count() < best.bit_count():
+            best, ties = chosen, 1
+        elif chosen.bit_count() == best.bit_count():
+            ties += 1
+    return Solution(columns=_places(best), ambiguous=ties > 1)
+
+
+def _looked_up(target: int, columns: Sequence[int]) -> Solution | None:
+    """The first size for which there are sets; the last member of a set is looked up."""
+    where: dict[int, list[int]] = {}
+    for place, column in enumerate(columns):
+        where.setdefault(column, []).append(place)
+    for size, most in _COLUMNS.items():
+        if len(columns) > most:
+            return None
+        found: list[tuple[int, ...]] = []
+        for first in combinations(range(len(columns)), size - 1):
+            last = reduce(xor, (columns[place] for place in first), target)
+            found += [(*first, place) for place in where.get(last, ()) if not first or place > first[-1]]
+            if len(found) > 1:
+                break
+        if found:
+            return Solution(columns=found[0], ambiguous=len(found) > 1)
+    return None
+
+
+def _places(made_of: int) -> tuple[int, ...]:
+    return tuple(place for place in range(made_of.bit_length()) if made_of >> place & 1)
+
+
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
+class Suspicion:
+    """One tuple of a root, as the evidence knows it: `values` are those of its acks, in order.
+
+    `edge` is its own edge, None where only messages to the acker are known.
+    """
+
+    delivery: str
+    component: str
+    task: int
+    values: tuple[int, ...] = ()
+    edge: int | None = None
+    sites: tuple[str, ...] = ()
+
+    def leaves(self) -> tuple[int, ...]:
+        """What it may leave in the entry; nothing when it was acked as it should be.
+
+        A second ack repeats the first with the children emitted since; JStorm's lacks the children, so
+        it is all but the last there, or all but the first.
+        """
+        if not self.values:
+            return () if self.edge is None else (self.edge,)
+        total = reduce(xor, self.values)
+        return tuple(
+            value for value in dict.fromkeys((total ^ self.values[-1], total ^ self.values[0])) if value
+        )
+
+
+def suspicions(events: Iterable[Event], roots: Mapping[int, object]) -> dict[int, tuple[Suspicion, ...]]:
+    """What a trace says about each tuple of some roots, from its LINKED and ACK rows.
+
+    An ACK row without a delivery comes from an acker's log: there, one value is taken for one tuple.
+    """
+    found: dict[int, dict[tuple[str, int, str], Suspicion]] = {root: {} for root in roots}
+    for event in events:
+        tuples = found.get(event.root)
+        if tuples is None or event.kind not in {EventKind.LINKED, EventKind.ACK}:
+            continue
+        key = (event.component, event.task, event.delivery or f"value {event.value}")
+        seen = tuples.get(key)
+        if seen is None:
+            seen = Suspicion(delivery=event.delivery, component=event.component, task=event.task)
+        if event.kind is EventKind.LINKED:
+            tuples[key] = replace(seen, edge=event.value)
+        else:
+            sites = (*seen.sites, event.site) if event.site else seen.sites
+            tuples[key] = replace(seen, values=(*seen.values, event.value), sites=sites)
+    return {root: tuple(tuples.values()) for root, tuples in found.items()}
+
+
+def blame(tree: TupleTree, seen: Sequence[Suspicion]) -> TupleTree:
+    """The tree with its culprits, if what was seen explains the value that is left.
+
+    Where all that went wrong together explains the value, that is the answer; else the smallest set that does.
+    """
+    left = tree.entry.value if tree.entry is not None else None
+    if not left or tree.residue is not Residue.EVEN:
+        return tree
+    columns = [(value, suspect) for suspect in seen for value in suspect.leaves()]
+    if len({suspect for _, suspect in columns}) == len(columns) and _total(columns) == left:
+        return replace(tree, culprits=_culprits(columns), ambiguous=False)
+    solution = solve(left, [value for value, _ in columns])
+    if solution is None:  # a tuple that was never acked leaves its children as well
+        columns += [
+            (suspect.edge, suspect) for suspect in seen if suspect.values and suspect.edge is not None
+        ]
+        solution = solve(left, [value for value, _ in columns])
+    if solution is None:
+        return tree
+    chosen = [columns[place] for place in solution.columns]
+    guilty = [column for column in chosen if len(column[1].values) % 2 == 0]
+    if len(guilty) == 1:
+        guilty = [(left, guilty[0][1])]
+    return replace(tree, culprits=_culprits(guilty), ambiguous=solution.ambiguous)
+
+
+def _total(columns: Iterable[tuple[int, Suspicion]]) -> int:
+    return reduce(xor, (value for value, _ in columns), 0)
+
+
+def _culprits(columns: Iterable[tuple[int, Suspicion]]) -> tuple[Culprit, ...]:
+    return tuple(
+        Culprit(
+            delivery=suspect.delivery,
+            component=suspect.component,
+            task=suspect.task,
+            value=value,
+            acks=len(suspect.values),
+            sites=suspect.sites,
+        )
+        for value, suspect in columns
+    )

@@ -1,0 +1,155 @@
+"""Reference acker 8: the vectors of the texts that this project started from."""
+
+from itertools import permutations
+
+import pytest
+
+from ackdoctor.acker.acker import make_acker
+from ackdoctor.acker.clock import VirtualClock
+from ackdoctor.acker.collector import TupleImpl, make_collector
+from ackdoctor.acker.ids import PowersOfTwo
+from ackdoctor.acker.spout import Heard, Reason, SpoutExecutor
+from ackdoctor.acker.versions import profile
+from ackdoctor.model.message import AckAck, AckInit, Answer, AnswerKind, Message
+from tests.acker.playing import Listed
+
+versions = pytest.mark.parametrize("version", ["1.1.0", "1.2.4", "2.8.8"])
+
+
+def values(version: str, order: list[Message]) -> tuple[list[int | None], list[int]]:
+    """The value after each message, and after which messages the spout was told ACK."""
+    acker = make_acker(profile(version), VirtualClock())
+    seen, acked = [], []
+    for place, message in enumerate(order):
+        answer = acker.receive(message)
+        if answer is not None and answer.kind is AnswerKind.ACK:
+            acked.append(place)
+        seen.append(next((entry.value for entry in acker.pending()), 0))
+    return seen, acked
+
+
+def make_collector_of(version: str, ids):
+    return make_collector(profile(version), ids=ids, clock=VirtualClock())
+
+
+@versions
+def test_seed_000_the_figure(version):
+    acker, bolt = make_acker(profile(version), VirtualClock()), make_collector_of(version, Listed(4, 7))
+    assert acker.receive(AckInit(66, 8, 11)) is None
+    tup = TupleImpl({66: 8})
+    assert bolt.emit([tup], targets=2).message_ids == ({66: 4}, {66: 7})
+    messages = [*bolt.ack(tup), AckAck(66, 4), AckAck(66, 7)]
+    assert messages[0] == AckAck(66, 11)
+    assert values(version, [AckInit(66, 8, 11), *messages]) == ([8, 3, 7, 0], [3])
+
+
+@versions
+def test_seed_000_no_order_gives_a_premature_zero(version):
+    messages: list[Message] = [AckInit(66, 8, 11), AckAck(66, 11), AckAck(66, 4), AckAck(66, 7)]
+    assert {tuple(values(version, list(order))[1]) for order in permutations(messages)} == {(3,)}
+
+
+SEED_001: list[Message] = [
+    AckInit(9, 1 ^ 2, 1),
+    AckAck(9, 1 ^ 3),
+    AckAck(9, 2 ^ 4),
+    AckAck(9, 3),
+    AckAck(9, 4),
+]
+
+
+@versions
+def test_seed_001_the_example(version):
+    assert values(version, SEED_001) == ([3, 1, 7, 4, 0], [4])
+
+
+@versions
+def test_seed_001_the_trap_twelve_of_120_orders_are_premature_since_1_xor_2_is_3(version):
+    early = [order for order in permutations(SEED_001) if values(version, list(order))[1][0] < 4]
+    assert len(early) == 12
+    assert (SEED_001[0], SEED_001[3], *SEED_001[1:3], SEED_001[4]) in early
+
+
+@versions
+def test_seed_001_with_powers_of_two_no_order_is_premature(version):
+    messages: list[Message] = [
+        AckInit(9, 1 ^ 2, 1),
+        AckAck(9, 1 ^ 4),
+        AckAck(9, 2 ^ 8),
+        AckAck(9, 4),
+        AckAck(9, 8),
+    ]
+    assert {tuple(values(version, list(order))[1]) for order in permutations(messages)} == {(4,)}
+
+
+@versions
+def test_seed_002_when_a_bolt_task_dies_the_root_times_out(version):
+    _, spout = emitted(version)
+    assert spout.tick() == ()
+    assert spout.tick() == (Heard(Reason.TIMEOUT, 11, "m", 1),)
+
+
+@versions
+def test_seed_002_when_the_acker_dies_all_its_trees_time_out(version):
+    acker, spout = emitted(version)
+    restarted = make_acker(profile(version), VirtualClock())
+    assert restarted.receive(AckAck(1, 2)) is None
+    assert [(entry.task, entry.value) for entry in restarted.pending()] == [(None, 2)]
+    assert len(acker) == 1
+    assert [spout.tick(), spout.tick()] == [(), (Heard(Reason.TIMEOUT, 11, "m", 1),)]
+
+
+@versions
+def test_seed_002_when_the_spout_dies_nobody_hears_the_answer(version):
+    acker, _ = emitted(version)
+    restarted = SpoutExecutor(profile(version), tasks=[11], ids=PowersOfTwo(10), clock=VirtualClock())
+    answer = acker.receive(AckAck(1, 2))
+    assert answer == Answer(AnswerKind.ACK, 1, 11)
+    assert restarted.hear(answer) is None
+    assert len(acker) == 0
+
+
+def emitted(version: str):
+    """An acker and a spout executor with root 1, edge 2, pending."""
+    clock = VirtualClock()
+    acker = make_acker(profile(version), clock)
+    spout = SpoutExecutor(profile(version), tasks=[11], ids=PowersOfTwo(), clock=clock)
+    emission = spout.emit(11, "m", targets=1)
+    assert emission.init is not None
+    acker.receive(emission.init)
+    return acker, spout
+
+
+def sizes_after_each_step(version: str, acks: int) -> list[tuple[int, int]]:
+    acker, spout = emitted(version)
+    sizes = [(len(acker), len(spout))]
+    for _ in range(acks):
+        answer = acker.receive(AckAck(1, 2))
+        if answer is not None:
+            spout.hear(answer)
+        sizes.append((len(acker), len(spout)))
+    return sizes
+
+
+def test_seed_004_normal_every_put_has_its_remove():
+    assert sizes_after_each_step("1.1.0", acks=1) == [(1, 1), (0, 0)]
+
+
+def test_seed_004_abnormal_a_further_ack_is_put_and_never_removed():
+    assert sizes_after_each_step("1.1.0", acks=2) == [(1, 1), (0, 0), (1, 0)]
+
+
+def test_seed_004_one_tuple_several_sql_statements_an_ack_after_each():
+    sizes = sizes_after_each_step("1.1.0", acks=6)
+    assert sizes[2:] == [(1, 0)] * 5
+
+
+def test_seed_004_the_remedy_one_anchored_tuple_for_each_statement():
+    bolt = make_collector_of("1.1.0", PowersOfTwo(2))
+    acker, spout = emitted("1.1.0")
+    tup = TupleImpl({1: 2})
+    statements = [TupleImpl(bolt.emit([tup], targets=1).message_ids[0]) for _ in range(6)]
+    answers = [acker.receive(message) for done in (tup, *statements) for message in bolt.ack(done)]
+    assert answers == [None] * 6 + [Answer(AnswerKind.ACK, 1, 11)]
+    assert spout.hear(Answer(AnswerKind.ACK, 1, 11)) == Heard(Reason.ACK, 11, "m", 1)
+    assert (len(acker), len(spout)) == (0, 0)
