@@ -5,7 +5,7 @@ The trace is read a second time where the acker keeps entries: the acks of their
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from ackdoctor.acker.replay import replay, rows
@@ -20,12 +20,11 @@ from ackdoctor.model.tally import GrowthPoint, RunTally
 from ackdoctor.model.verdict import Residue, TupleTree, Verdict
 from ackdoctor.tracer.growth import growth_finding
 from ackdoctor.tracer.judge import findings, gathered
+from ackdoctor.tracer.life import Events
 from ackdoctor.tracer.place import Places
 from ackdoctor.tracer.playback import Playback
 
-__all__ = ["Events", "Inquest", "inquest"]
-
-Events = Callable[[], Iterable[Event]]
+__all__ = ["Inquest", "inquest"]
 
 _WINDOW_MS = 1000
 _TO_ACKER = range(EventKind.INIT, EventKind.DIED)  # messages to an acker and its answers

@@ -1,0 +1,41 @@
+"""Messages to an acker as lines of text, as rows of a trace: `init 66 1`, `ack 66 1 by sql`, `timeout 66`."""
+
+import re
+from collections.abc import Sequence
+
+from ackdoctor.model.event import Event, EventKind
+
+__all__ = ["events_of"]
+
+_KINDS = {
+    "init": EventKind.INIT,
+    "ack": EventKind.ACK,
+    "fail": EventKind.FAIL,
+    "reset": EventKind.RESET,
+    "tick": EventKind.ROTATED,
+    "timeout": EventKind.TIMED_OUT,
+}
+_LINE = re.compile(r"(?P<kind>[a-z]+)(?: (?P<root>\d+))?(?: (?P<value>\d+))?(?: by (?P<component>\w+))?")
+_SECOND = 1_000_000_000
+
+
+def events_of(lines: Sequence[str]) -> list[Event]:
+    """The rows of a trace that those lines stand for, one a second."""
+    events = []
+    for seq, line in enumerate(lines, start=1):
+        words = _LINE.fullmatch(line)
+        assert words is not None, f"line {seq} is no message to an acker: {line}"
+        component, value = words["component"] or "", int(words["value"] or 0)
+        events.append(
+            Event(
+                kind=_KINDS[words["kind"]],
+                time_ns=seq * _SECOND,
+                seq=seq,
+                component=component,
+                task=11 if words["kind"] == "init" else 0,
+                delivery=f"{component}-{value}" if component else "",
+                root=int(words["root"] or 0),
+                value=value,
+            )
+        )
+    return events

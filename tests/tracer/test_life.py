@@ -1,0 +1,97 @@
+"""One root's life, as the seed draws it."""
+
+from ackdoctor.acker.versions import profile
+from ackdoctor.model.event import Event, EventKind
+from ackdoctor.tracer.life import Life, life_of_delivery, life_of_root
+from tests.acker_rows import events_of
+
+OLD, NEW = profile("storm-1.1.0"), profile("storm-2.8.8")
+
+
+def life(*lines: str, version: str = "storm-1.1.0", root: int = 66) -> Life:
+    events = events_of(list(lines))
+    found = life_of_root(lambda: events, root, profile(version))
+    assert found is not None
+    return found
+
+
+def drawn(told: Life) -> list[str]:
+    return [f"{moment.what} | {moment.state} | {moment.answer}".rstrip(" |") for moment in told.moments]
+
+
+def test_the_figure_of_seed_000():
+    told = life("init 66 8", "ack 66 11 by bolt1", "ack 66 4 by bolt2", "ack 66 7 by bolt3")
+    assert drawn(told) == [
+        "init 8 | {66 {11 8}}",
+        "ack 11 | {66 {11 3}}",
+        "ack 4 | {66 {11 7}}",
+        "ack 7 | {} | ACK to task 11",
+    ]
+    assert told.verdict == "acker: root 66 is gone; the spout heard ack"
+    assert told.law == "law L1: every tuple was acked an odd number of times, so the value came to zero"
+
+
+def test_a_second_ack_makes_an_orphan_and_the_value_names_its_sender():
+    told = life("init 66 1", "ack 66 1 by sql", "ack 66 1 by sql")
+    assert drawn(told) == ["init 1 | {66 {11 1}}", "ack 1 | {} | ACK to task 11", "ack 1 | {66 {- 1}}"]
+    assert told.verdict == (
+        "acker: root 66 stays pending, an orphan, value 1; the spout heard ack; "
+        "it stays until the acker's worker restarts: storm-1.1.0 never drops one"
+    )
+    assert told.law == (
+        "law L1: what is left is what the tuples acked an even number of times send: "
+        "1 = sql[0] delivery sql-1, acked twice"
+    )
+
+
+def test_a_fail_that_beats_the_other_branch():
+    told = life("init 66 3", "fail 66", "ack 66 2 by right", version="storm-2.8.8")
+    assert drawn(told) == ["init 3 | {66 {11 3}}", "fail | {} | FAIL to task 11", "ack 2 | {66 {- 2}}"]
+    assert told.verdict.startswith("acker: root 66 stays pending, an orphan, value 2; the spout heard fail")
+
+
+def test_a_root_that_rotation_drops():
+    told = life("init 66 3", "tick", "tick", version="storm-1.2.4")
+    assert drawn(told) == ["init 3 | {66 {11 3}}", "rotated away | {}"]
+
+
+def test_an_init_that_comes_after_its_ack_answers_its_task():
+    told = life("ack 66 1", "init 66 1")
+    assert drawn(told) == ["ack 1 | {66 {- 1}}", "init 1 | {} | ACK to task 11"]
+
+
+def test_rows_of_components_stand_between_the_messages_they_caused():
+    linked = Event(kind=EventKind.LINKED, time_ns=1, component="sql", delivery="7", root=66, value=1)
+    acked = Event(
+        kind=EventKind.ACKED, time_ns=2, component="sql", delivery="7", site="/work/sql.py:9 SqlBolt.process"
+    )
+    other = acked._replace(delivery="8")
+    events = [linked, acked, other, *events_of(["ack 66 1"])]
+    told = life_of_root(lambda: events, 66, NEW)
+    assert told is not None
+    assert [(m.what, m.delivery, m.site) for m in told.moments] == [
+        ("linked 1", "7", ""),
+        ("acked", "7", "/work/sql.py:9 SqlBolt.process"),
+        ("ack 1", "", ""),
+    ]
+
+
+def test_a_root_that_is_not_in_the_trace_has_no_life():
+    assert life_of_root(list, 66, OLD) is None
+
+
+def delivery(*kinds: EventKind) -> str:
+    events = [Event(kind=kind, time_ns=n, component="sql", delivery="7") for n, kind in enumerate(kinds)]
+    found = life_of_delivery(lambda: events, "7")
+    assert found is not None
+    return found.verdict
+
+
+def test_a_delivery_is_told_by_its_completions():
+    received, acked, failed = EventKind.RECEIVED, EventKind.ACKED, EventKind.FAILED
+    assert delivery(received, acked) == "delivery 7 was acked once"
+    assert delivery(received, failed) == "delivery 7 was failed"
+    owed = ": it is owed exactly one ack or one fail"
+    assert delivery(received) == f"delivery 7 was never acked{owed}"
+    assert delivery(received, acked, acked) == f"delivery 7 was acked twice{owed}"
+    assert delivery(received, acked, failed) == f"delivery 7 was acked once and failed{owed}"
