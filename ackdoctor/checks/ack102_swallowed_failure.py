@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.checks.shape import derived_names, handler_only, mentions_any, raising_into
+from ackdoctor.checks.shape import derived_names, given_names, handler_only, mentions_any, raising_into
 from ackdoctor.flow.known import HARMLESS, LOGGING
 from ackdoctor.flow.sighting import Ended, Flow
 from ackdoctor.flow.trail import Station, stations
@@ -90,16 +90,8 @@ def _swallows(diagnosis: Diagnosis, flow: Flow, caught: Station) -> bool:
         return False  # a helper that answers its caller: the caller decides
     if not all(_idle(diagnosis, function, steps[i]) for i in handler_only(function, index)):
         return False
-    derived = derived_names(function, _parameters(flow, function))
+    derived = derived_names(function, given_names(flow, function))
     return any(_works(diagnosis, function, steps[i], derived) for i in raising_into(function, index))
-
-
-def _parameters(flow: Flow, function: Function) -> frozenset[str]:
-    """The names that carry the tuple: the handler's own parameter, or whatever a helper was given."""
-    names = [param.name for param in function.params]
-    if function is flow.function and flow.entry is not None and flow.entry.subject is not None:
-        return frozenset(names[flow.entry.subject + 1 : flow.entry.subject + 2])
-    return frozenset(names[1:])
 
 
 def _idle(diagnosis: Diagnosis, function: Function, step: Step) -> bool:

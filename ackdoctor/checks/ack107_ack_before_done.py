@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.checks.shape import derived_names, mentions_any
+from ackdoctor.checks.shape import derived_names, given_names, mentions_any
 from ackdoctor.flow.known import THREADS
 from ackdoctor.flow.lattice import Tick, Token, TokenKind
 from ackdoctor.flow.sighting import Completed, Ended, Flow
@@ -68,12 +68,7 @@ def _scoped(func: Expr) -> bool:
 
 
 def _about_tuple(flow: Flow, visit: Trail, call: Call) -> bool:
-    names = [param.name for param in visit.function.params]
-    if visit.function is flow.function and flow.entry is not None and flow.entry.subject is not None:
-        given = frozenset(names[flow.entry.subject + 1 : flow.entry.subject + 2])
-    else:
-        given = frozenset(names[1:])
-    derived = derived_names(visit.function, given)
+    derived = derived_names(visit.function, given_names(flow, visit.function))
     return any(mentions_any(arg.value, derived) for arg in call.args)
 
 

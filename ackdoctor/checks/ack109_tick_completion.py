@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.checks.shape import derived_names, mentions_any
+from ackdoctor.checks.shape import derived_names, given_names, mentions_any
+from ackdoctor.checks.spouts import calls_super
 from ackdoctor.flow.lattice import Tick, mentions
 from ackdoctor.flow.sighting import Completed, Ended, Flow
 from ackdoctor.flow.witness import leaving_step
-from ackdoctor.model.cfg import Attr, Bind, Call, Expr, Literal, Name, Return, Test, Unpack
+from ackdoctor.model.cfg import Bind, Call, Expr, Literal, Name, Return, Test, Unpack
 from ackdoctor.model.component import Function
-from ackdoctor.model.dialect import Entry, EntryKind, Kind, Misuse, TickDuty
+from ackdoctor.model.dialect import EntryKind, Kind, Misuse, TickDuty
 from ackdoctor.model.finding import Finding, Severity
 from ackdoctor.model.protocol import Op
 
@@ -71,7 +72,7 @@ def _in_owned_method(diagnosis: Diagnosis) -> Iterator[Finding]:
     """An override of the framework's own tick method that acks what the framework has acked already."""
     method = diagnosis.component.method("process_tick")
     given = method.params[1:] if method is not None else ()
-    if method is None or not given or not _calls_super(method):
+    if method is None or not given or not calls_super(method):
         return
     tick = Name(given[0].name)
     for step in method.cfg.steps:
@@ -188,7 +189,7 @@ def _taken_over(diagnosis: Diagnosis) -> Iterator[Finding]:
         return
     for name, damage in diagnosis.role.owned.items():
         method = component.cls.methods.get(name)
-        if method is None or _calls_super(method) or method.docstring_only:
+        if method is None or calls_super(method) or method.docstring_only:
             continue
         yield diagnosis.finding(
             at=(method, method.head),
@@ -198,16 +199,6 @@ def _taken_over(diagnosis: Diagnosis) -> Iterator[Finding]:
             last="replaces the framework's own",
             help=f"call `super().{name}(...)`, or do this work in another method",
         )
-
-
-def _calls_super(method: Function) -> bool:
-    """Whether a method calls the one it overrides, by super() or by a base class's name."""
-    for step in method.cfg.steps:
-        if isinstance(step.op, Call) and isinstance(step.op.func, Attr) and step.op.func.name == method.name:
-            own = Name(method.params[0].name) if method.params else None
-            if step.op.func.obj != own:
-                return True
-    return False
 
 
 # ---- ticks taken for data ----
@@ -220,7 +211,7 @@ def _taken_for_data(diagnosis: Diagnosis) -> Iterator[Finding]:
         entry = flow.entry
         if entry is None or entry.kind is not EntryKind.DATA or entry.subject is None:
             continue
-        if _asks(flow) or not _reads(flow.function, entry):
+        if _asks(flow) or not _reads(flow):
             continue
         yield diagnosis.finding(
             at=(flow.function, flow.function.head),
@@ -247,15 +238,15 @@ def _asks(flow: Flow) -> bool:
     )
 
 
-def _reads(function: Function, entry: Entry) -> bool:
+def _reads(flow: Flow) -> bool:
     """Whether the handler looks into the values of its tuple."""
-    names = [param.name for param in function.params][(entry.subject or 0) + 1 :][:1]
-    derived = derived_names(function, frozenset(names))
+    names = given_names(flow, flow.function)
+    derived = derived_names(flow.function, names)
 
     def reads(expr: Expr) -> bool:
         return mentions_any(expr, derived) and expr not in [Name(name) for name in names]
 
-    for step in function.cfg.steps:
+    for step in flow.function.cfg.steps:
         match step.op:
             case Bind(value=value) | Unpack(value=value) | Test(condition=value) if reads(value):
                 return True

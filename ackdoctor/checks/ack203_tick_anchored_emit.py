@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.checks.shape import derived_names, mentions_any
+from ackdoctor.checks.shape import derived_names, given_names, mentions_any
 from ackdoctor.flow.known import CONTAINER_STORES, VIEWS
 from ackdoctor.flow.lattice import Tick
 from ackdoctor.flow.sighting import Anchors, Emitted, Flow
@@ -61,8 +61,7 @@ def _filled(diagnosis: Diagnosis) -> frozenset[str]:
     for flow in diagnosis.flows:
         if flow.entry is None or flow.entry.kind is not EntryKind.DATA or flow.entry.subject is None:
             continue
-        names = [param.name for param in flow.function.params][flow.entry.subject + 1 :][:1]
-        derived = derived_names(flow.function, frozenset(names))
+        derived = derived_names(flow.function, given_names(flow, flow.function))
         for step in flow.function.cfg.steps:
             match step.op:
                 case Call(func=Attr(obj=Attr() as obj, name=name), args=args) if name in _APPENDS:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ackdoctor.checks.buffers import asks_about, subexpressions
 from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.checks.shape import derived_names, mentions_any, reachable
+from ackdoctor.checks.shape import derived_names, given_names, mentions_any, reachable
 from ackdoctor.model.cfg import ENTRY, Attr, Bind, Call, Compare, Drop, EdgeKind, Expr, Item, Name, Step, Test
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind
@@ -33,8 +33,7 @@ def unfinished_joins(diagnosis: Diagnosis) -> Iterator[Join]:
         if flow.entry is None or flow.entry.kind is not EntryKind.DATA or flow.entry.subject is None:
             continue
         handler = flow.function
-        given = [param.name for param in handler.params][flow.entry.subject + 1 :][:1]
-        derived = derived_names(handler, frozenset(given))
+        derived = derived_names(handler, given_names(flow, handler))
         for field, deletions in sorted(_deletions(diagnosis, handler).items()):
             created = _creation(diagnosis, handler, field, derived)
             if created is None or _leaves_otherwise(diagnosis, handler, field):

@@ -3,10 +3,11 @@
 from collections.abc import Iterable
 
 from ackdoctor.flow.lattice import mentions
+from ackdoctor.flow.sighting import Flow
 from ackdoctor.model.cfg import ENTRY, Bind, Call, Catch, EdgeKind, Expr, Name, Next, Unpack, Update
 from ackdoctor.model.component import Function
 
-__all__ = ["derived_names", "handler_only", "mentions_any", "raising_into", "reachable"]
+__all__ = ["derived_names", "given_names", "handler_only", "mentions_any", "raising_into", "reachable"]
 
 
 def reachable(
@@ -52,6 +53,14 @@ def raising_into(function: Function, catch: int) -> set[int]:
 def mentions_any(expr: Expr, names: frozenset[str]) -> bool:
     """Whether an expression reads one of these locals."""
     return any(mentions(expr, Name(name)) for name in names)
+
+
+def given_names(flow: Flow, function: Function) -> frozenset[str]:
+    """The parameters that carry the tuple: the handler's own one, or whatever a helper was given."""
+    names = [param.name for param in function.params]
+    if function is flow.function and flow.entry is not None and flow.entry.subject is not None:
+        return frozenset(names[flow.entry.subject + 1 : flow.entry.subject + 2])
+    return frozenset(names[1:])
 
 
 def derived_names(function: Function, names: frozenset[str]) -> frozenset[str]:
