@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from ackdoctor.model.errors import ConfigError
 from ackdoctor.model.finding import Confidence, Severity
 
-__all__ = ["FORMATS", "Settings", "find_config", "load_settings", "matches_glob", "nearest"]
+__all__ = ["FORMATS", "Settings", "find_config", "load_settings", "matches_glob", "nearest", "place"]
 
 FORMATS = ("full", "concise", "json", "json-lines", "sarif", "github")
 
@@ -191,6 +191,19 @@ def _line_of(key: str, text: str) -> str:
     """`:12`, or nothing where the key is not at the start of a line of its own."""
     found = re.search(rf"^[ \t]*\[?(?:tool\.ackdoctor\.)?[\"']?{re.escape(key)}\b", text, re.MULTILINE)
     return f":{text.count(chr(10), 0, found.start()) + 1}" if found else ""
+
+
+def place(source: Path | None, value: str) -> str:
+    """The settings file, with the line on which a string first stands as a value of its own: `pyproject.toml:12`."""
+    if source is None:
+        return "settings"
+    try:
+        text = source.read_text(encoding="utf-8")
+    except OSError:
+        return str(source)
+    start = max(text.find("tool.ackdoctor"), 0)  # other tools' tables may come first
+    found = re.compile(rf"[\"']{re.escape(value)}[\"']").search(text, start)
+    return f"{source}:{text.count(chr(10), 0, found.start()) + 1}" if found else str(source)
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

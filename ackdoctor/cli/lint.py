@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from ackdoctor.config import FORMATS
+from ackdoctor.model.errors import UsageError
 
 __all__ = ["lint"]
 
@@ -84,9 +85,9 @@ def lint(
 
     request = Request(
         paths=tuple(paths or ()),
-        select=_split(select),
-        ignore=_split(ignore),
-        extend_select=_split(extend_select),
+        select=_split("--select", select),
+        ignore=_split("--ignore", ignore),
+        extend_select=_split("--extend-select", extend_select),
         min_severity=min_severity,
         min_confidence=min_confidence,
         output_format=output_format,
@@ -108,5 +109,9 @@ def lint(
     raise typer.Exit(run(request))
 
 
-def _split(values: list[str] | None) -> tuple[str, ...]:
-    return tuple(part.strip() for value in values or () for part in value.split(",") if part.strip())
+def _split(option: str, values: list[str] | None) -> tuple[str, ...]:
+    """The rules of an option; UsageError where it is given and names none, as an empty variable makes it."""
+    parts = tuple(part.strip() for value in values or () for part in value.split(",") if part.strip())
+    if values and not parts:
+        raise UsageError(f"{option} names no rule")
+    return parts

@@ -1,12 +1,12 @@
 """What the user asked of one lint run, and the settings it comes to."""
 
 import os.path
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ackdoctor.config import FORMATS, Settings, find_config, load_settings, nearest
+from ackdoctor.config import FORMATS, Settings, find_config, load_settings, nearest, place
 from ackdoctor.model.errors import ConfigError, UsageError
 from ackdoctor.model.finding import Confidence, Severity
 
@@ -81,7 +81,7 @@ def settings_of(request: Request) -> Settings:
         formats = {word: word for word in FORMATS}
         changes["output_format"] = _word("--output-format", request.output_format, formats)
     if request.baseline is not None:
-        changes["baseline"] = request.baseline.absolute()
+        changes["baseline"] = request.baseline
     if request.strict_files:
         changes["fatal_unreadable"] = True
     settings = replace(settings, **changes)
@@ -95,7 +95,9 @@ def _from_file(request: Request) -> Settings:
     if request.isolated:
         return Settings(directory=here)
     path = request.config or find_config(_start(request))
-    return load_settings(path) if path is not None else Settings(directory=here)
+    if path is None:
+        return Settings(directory=here)
+    return load_settings(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def _start(request: Request) -> Path:
@@ -116,16 +118,24 @@ def _word(option: str, given: str, words: Mapping[str, object]) -> object:
     return words[given]
 
 
-def check_selectors(request: Request, settings: Settings, names: Mapping[str, str]) -> None:
-    """A selector that fits no rule is a UsageError, or a ConfigError that names the file it stands in.
+def check_selectors(
+    request: Request, settings: Settings, names: Mapping[str, str], broken: Sequence[str]
+) -> None:
+    """A selector that fits no rule is a UsageError, or a ConfigError that names the file and line it stands in.
 
-    `names` maps every code to its name.
+    `names` maps every code to its name; `broken` says what is wrong with the pages that do not parse.
     """
     typed = {*request.select, *request.ignore, *request.extend_select}
     for selector in settings.selectors():
         if not any(code.startswith(selector) or selector == name for code, name in names.items()):
-            trouble = f"no rule is called `{selector}`{nearest(selector, [*names, *names.values()])}"
-            raise UsageError(trouble) if selector in typed else ConfigError(f"{settings.source}: {trouble}")
+            trouble = f"no rule is called `{selector}`"
+            if broken:  # the rule that is meant may be one of these
+                trouble += f", or its page is broken: {'; '.join(broken)}"
+            else:
+                trouble += nearest(selector, [*names, *names.values()])
+            if selector in typed:
+                raise UsageError(trouble)
+            raise ConfigError(f"{place(settings.source, selector)}: {trouble}")
 
 
 def check_frameworks(settings: Settings) -> None:
@@ -142,4 +152,4 @@ def check_frameworks(settings: Settings) -> None:
     for base in settings.extra_bases.values():
         if base not in classes:
             trouble = f"extra-bases: no framework has a class `{base}`{nearest(base, classes)}"
-            raise ConfigError(f"{settings.source}: {trouble}")
+            raise ConfigError(f"{place(settings.source, base)}: {trouble}")

@@ -33,8 +33,8 @@ def run(request: Request) -> int:
     """Everything a lint run does; the result is the exit code."""
     settings = settings_of(request)
     root = Path.cwd()
-    names = _names(settings)
-    check_selectors(request, settings, names)
+    names, broken = _rulebook(settings)
+    check_selectors(request, settings, names, broken)
     check_frameworks(settings)
     baseline = None
     if settings.baseline is not None and not (request.write_baseline and not settings.baseline.exists()):
@@ -68,13 +68,13 @@ def exit_code(report: Report, settings: Settings, *, named: Collection[str], roo
     return 1 if report.findings else 0
 
 
-def _names(settings: Settings) -> Mapping[str, str]:
-    """The rules' codes and names, where somebody needs them: reading the rulebook is not free."""
+def _rulebook(settings: Settings) -> tuple[Mapping[str, str], Sequence[str]]:
+    """The rules' names by code and what is wrong with the other pages, where somebody needs it: it is not free."""
     if not settings.selectors() and settings.baseline is None:
-        return {}
-    from ackdoctor.cli.manual import names
+        return {}, ()
+    from ackdoctor.cli.manual import broken, names
 
-    return names()
+    return names(), broken()
 
 
 def _standard_input(request: Request) -> tuple[str, bytes] | None:

@@ -119,7 +119,9 @@ class _Walk:
                 raise UsageError(f"{name}: no such file or folder") from None
             self._refuse(path, "a broken symbolic link" if error.errno == errno.ENOENT else reason(error))
             return
-        if stat.S_ISDIR(status.st_mode):
+        if path.endswith(".ipynb"):
+            self._refuse(path, "a notebook; only Python source is read")
+        elif stat.S_ISDIR(status.st_mode):
             self._walk(path, _Ignores.above(path))
         else:
             self._file(path, shown(path, self.root), status, named=True)

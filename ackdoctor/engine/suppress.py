@@ -74,7 +74,7 @@ def apply(
     used: set[tuple[_Ignore, str]] = set()
     kept = _without_silenced(findings, by_path, used)
     suppressed = len(findings) - len(kept)
-    complaints += _unused(ignores, used, ran)
+    complaints = _one_each([*_unused(ignores, used, ran), *complaints])
     if UNUSED_IGNORE not in ran:
         return Outcome(tuple(kept), suppressed)
     complaints.sort(key=lambda complaint: (complaint.site.path, complaint.site.span, complaint.cause))
@@ -139,7 +139,9 @@ def _read(
     code_of = {**{code: code for code in rules}, **{name: code for code, name in rules.items()}}
     for name in names:
         if name not in code_of:
-            message = f"`{written}`: there is no rule `{name}`" + nearest(name, code_of)
+            starts = any(code.startswith(name) for code in rules)
+            hint = "; a comment names whole codes" if starts else nearest(name, code_of)
+            message = f"`{written}`: there is no rule `{name}`{hint}"
             complaints.append(_complaint(site, message, written, Severity.ERROR))
     if not reason:
         complaints.append(_complaint(site, f"`{written}` gives no reason", written))
@@ -150,6 +152,14 @@ def _read(
     first, last = (1, 1 << 60) if word == "ignore-file" else (comment.first, comment.last)
     codes = tuple(dict.fromkeys(code_of[name] for name in names if name in code_of))
     ignores.append(_Ignore(site=site, written=written, codes=codes, first=first, last=last))
+
+
+def _one_each(complaints: Iterable[Finding]) -> list[Finding]:
+    """The worst that is to be said of each comment; mending that is the first step, and may mend the rest."""
+    worst: dict[Site, Finding] = {}
+    for complaint in sorted(complaints, key=lambda complaint: -complaint.severity):
+        worst.setdefault(complaint.site, complaint)
+    return list(worst.values())
 
 
 def _unused(

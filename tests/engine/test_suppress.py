@@ -95,6 +95,11 @@ def test_python_2_sources_have_comments_too():
             "error `ignore[ACK13]`: there is no rule `ACK13`; did you mean `ACK103`?",
         ),
         ("ackdoctor: ignore[ACK101] why", "warning `ignore[ACK101]` silences nothing"),
+        ("ackdoctor: ignore[ACK101]", "warning `ignore[ACK101]` silences nothing"),
+        (
+            "ackdoctor: ignore[ACK1]",
+            "error `ignore[ACK1]`: there is no rule `ACK1`; a comment names whole codes",
+        ),
     ],
 )
 def test_a_comment_that_silences_nothing_is_a_finding(comment, message):
