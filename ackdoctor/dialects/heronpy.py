@@ -118,7 +118,7 @@ _WIRE = Wire(
         ),
         *(f"{root}.spout.base_spout.BaseSpout.emit" for root in (_NEW, *_OLD)),
     ),
-    receive=tuple(f"{window}.{entry}" for window in _WINDOWS for entry in ("process", "process_tick")),
+    receive=(),
     modules=("heronpy", *_OLD),
     completes=tuple(f"{window}.{name}" for window in _WINDOWS for name in ("_expire", "process_tick")),
     buffers=("current_tuples",),

@@ -267,10 +267,10 @@ class Role:
 class Wire:
     """Where a framework's messages cross, for the tracer; all names are qualified.
 
-    Every command of a component passes one of `send`.  Every input tuple leaves one of `receive`, or, where
-    the form is DELEGATE, enters one of them or the component's own handler.  `completes` and `fails` are
-    functions of the framework that complete tuples by themselves, after a handler has returned and after
-    it has raised; `modules` are its own, whose frames are never the author's.
+    Every command of a component passes one of `send`; every input tuple leaves one of `receive`, and then
+    enters a handler.  `completes` and `fails` are functions of the framework that complete tuples by
+    themselves, after a handler has returned and after it has raised; `modules` are its own, whose frames
+    are never the author's.
     """
 
     form: WireForm

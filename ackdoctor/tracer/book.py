@@ -9,7 +9,7 @@ A delivery is known by the id under which the component was handed it.  `site` i
 plain data: a stored trace is replayed through the same book.
 """
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from threading import RLock
 from typing import NamedTuple, TypeAlias
@@ -18,12 +18,12 @@ from ackdoctor.model.dialect import Anchoring, Kind, Misuse, Role, TickDuty
 from ackdoctor.model.offence import Suspect, TouchKind
 from ackdoctor.model.protocol import TABLE, Breach, Op, State
 
-__all__ = ["CAP", "Book", "Delivery", "Incident", "Mark", "Opened"]
+__all__ = ["BREACHES", "CAP", "Book", "Closed", "Delivery", "Incident", "Mark", "Opened"]
 
 CAP = 65_536  # deliveries that a book keeps, open ones and completed ones each
 INCIDENTS = 1_000  # different offences that a book keeps
 
-_MISUSES = {
+BREACHES = {
     Breach.MISSING_ACK: Misuse.NEVER,
     Breach.DOUBLE_ACK: Misuse.TWICE,
     Breach.DOUBLE_FAIL: Misuse.TWICE,
@@ -99,6 +99,7 @@ class Book:
 
     __slots__ = (
         "_cap",
+        "_excused",
         "_incidents",
         "_known",
         "_lock",
@@ -106,7 +107,6 @@ class Book:
         "_told",
         "_twins",
         "acks",
-        "component",
         "current",
         "done",
         "dropped",
@@ -116,20 +116,18 @@ class Book:
         "handler",
         "high_water",
         "open",
+        "reliable",
         "role",
         "strays",
         "suspect",
-        "thread",
         "ticks",
         "ticks_seen",
+        "untracked",
     )
 
-    def __init__(
-        self, suspect: Suspect, role: Role, *, component: object | None = None, cap: int = CAP
-    ) -> None:
+    def __init__(self, suspect: Suspect, role: Role, *, cap: int = CAP) -> None:
         self.suspect = suspect
         self.role = role
-        self.component = component
         self.open: dict[Delivery, tuple[int, int]] = {}
         self.done: dict[Delivery, _Row] = {}
         self.ticks: dict[Delivery, tuple[Opened, Closed | None]] = {}
@@ -137,8 +135,10 @@ class Book:
         self.high_water = self.dropped = self.strays = 0
         self.current: Delivery = None
         self.handler = ""
-        self.thread = 0
+        self.reliable = 0
+        self.untracked: tuple[int, int] | None = None  # site and entry of a spout's first emit without id
         self._cap = cap
+        self._excused: set[Delivery] = set()
         self._older: dict[Delivery, _Row] = {}
         self._twins: dict[Delivery, list[tuple[int, int]]] = {}
         self._incidents: dict[Hashable, Incident] = {}
@@ -215,9 +215,52 @@ class Book:
             opened = closed.opened if closed else self._opened(delivery)
             self._incident(misuse, kind, delivery, opened, closed, site, mark, note=note)
 
-    def excused(self, delivery: Delivery) -> None:
-        """Nobody owes a completion any more: the component died of an exception while it held the tuple."""
-        self.open.pop(delivery, None)
+    def excuse(self, delivery: Delivery) -> None:
+        """Nobody is to blame if it stays open: the component died of an exception while it held the tuple."""
+        if len(self._excused) < self._cap:
+            self._excused.add(delivery)
+
+    def spouted(self, message_id: Delivery, site: int = 0) -> None:
+        """A spout has emitted; None is an emit that Storm will not track."""
+        self.emits += 1
+        if message_id is not None:
+            self.reliable += 1
+        elif self.untracked is None:
+            self.untracked = (site, self.entry)
+
+    @property
+    def accused(self) -> Suspect:
+        """The component as a finding names it."""
+        return self.suspect
+
+    @property
+    def buffers(self) -> tuple[str, ...]:
+        """Fields in which the framework keeps tuples that it will complete in time."""
+        return ()
+
+    def held(self, deliveries: Collection[Delivery]) -> Mapping[Delivery, str]:  # noqa: ARG002 - of no use without a component
+        """The component's field that still holds each."""
+        return {}
+
+    def waits(self) -> bool:
+        """Whether a spout does something when it is told of its tuples; unknown is no."""
+        return False
+
+    def close(self) -> str:
+        """Before the settlement; returns why completions could not be seen, or ''."""
+        return ""
+
+    def prices(self, misuse: Misuse) -> bool:
+        """Whether a misuse costs anything in this role."""
+        return misuse in self.role.discipline.prices
+
+    def __contains__(self, delivery: object) -> bool:
+        return (
+            delivery in self.open
+            or delivery in self.done
+            or delivery in self._older
+            or delivery in self.ticks
+        )
 
     def state(self, delivery: Delivery) -> State | None:
         """What a delivery is owed; None if this book does not know it."""
@@ -234,13 +277,13 @@ class Book:
         """The deliveries that nobody has completed, oldest first."""
         with self._lock:
             twins = [(key, Opened(*one)) for key, more in self._twins.items() for one in more]
-            owed = [(key, Opened(*one)) for key, one in self.open.items()]
+            owed = [(key, Opened(*one)) for key, one in self.open.items() if key not in self._excused]
         return tuple(sorted(owed + twins, key=lambda row: row[1].entry))
 
     def ticks_owed(self) -> tuple[tuple[Delivery, Opened], ...]:
         """The ticks that nobody has completed although somebody must."""
         duty = self.role.discipline.tick
-        owed = duty is TickDuty.REQUIRED or (duty is TickDuty.AUTO and not self.suspect.auto_ack)
+        owed = duty is TickDuty.REQUIRED or (duty is TickDuty.AUTO and not self.accused.auto_ack)
         return tuple((key, opened) for key, (opened, closed) in self.ticks.items() if owed and closed is None)
 
     def _twin(self, delivery: Delivery, opened: tuple[int, int]) -> None:
@@ -296,7 +339,7 @@ class Book:
             return
         breach = TABLE[closed.state, op].breach
         if breach is not None:
-            self._incident(_MISUSES[breach], _KINDS[op], delivery, closed.opened, closed, site, mark)
+            self._incident(BREACHES[breach], _KINDS[op], delivery, closed.opened, closed, site, mark)
 
     def _tick_completed(self, delivery: Delivery, op: Op, site: int, mark: Mark | None) -> None:
         opened, closed = self.ticks[delivery]
@@ -313,7 +356,7 @@ class Book:
                 closed, tick = self.ticks[anchor][1], True
             if closed is not None and (breach := TABLE[closed.state, Op.ANCHOR].breach) is not None:
                 self._incident(
-                    _MISUSES[breach], TouchKind.ANCHORED, anchor, closed.opened, closed, site, mark, tick=tick
+                    BREACHES[breach], TouchKind.ANCHORED, anchor, closed.opened, closed, site, mark, tick=tick
                 )
 
     def _emitted_oddly(self, site: int, mark: Mark) -> None:
@@ -329,7 +372,7 @@ class Book:
     def _anchors_nothing(self) -> bool:
         anchoring = self.role.discipline.anchoring
         return anchoring is Anchoring.NONE or (
-            anchoring is Anchoring.CURRENT and not self.suspect.auto_anchor
+            anchoring is Anchoring.CURRENT and not self.accused.auto_anchor
         )
 
     def _incident(
@@ -345,7 +388,7 @@ class Book:
         tick: bool = False,
         note: str = "",
     ) -> None:
-        if misuse not in self.role.discipline.prices:
+        if not self.prices(misuse):
             return
         key = (
             misuse,

@@ -100,6 +100,10 @@ class Sites:
                 self._numbers[key] = len(self._spots) - 1
             return self._numbers[key]
 
+    def is_foreign(self, frame: FrameType) -> bool:
+        """Whether a frame is the framework's, or ours."""
+        return self._is_foreign(frame.f_globals.get("__name__") or "")
+
     def _is_foreign(self, module: str) -> bool:
         while module:
             if module in self._modules:

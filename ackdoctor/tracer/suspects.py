@@ -83,5 +83,15 @@ def played_by(cls: type, names: tuple[str, ...]) -> CallSite | None:
                 owner, _, method = name.rpartition(".")
                 code = getattr(vars(base).get(method), "__code__", None)
                 if owner == f"{module}.{base.__qualname__}" and code is not None:
-                    return CallSite(code.co_filename, code.co_firstlineno, f"{base.__qualname__}.{method}", framework=True)
+                    return CallSite(
+                        code.co_filename, code.co_firstlineno, f"{base.__qualname__}.{method}", framework=True
+                    )
     return None
+
+
+def overrides(cls: type, role: Role, method: str) -> bool:
+    """Whether the author, and not the framework, defines a method."""
+    for base in cls.__mro__:
+        if method in vars(base):
+            return belongs(base) is not None and f"{base.__module__}.{base.__qualname__}" not in role.classes
+    return False

@@ -1,0 +1,62 @@
+"""Which field of a component still holds an open tuple: a bounded walk, made when the books are closed."""
+
+from collections import deque
+from collections.abc import Collection, Hashable, Iterable, Mapping
+from typing import Any
+
+__all__ = ["NODES", "holders"]
+
+NODES = 20_000  # objects looked at per component
+_DEPTH = 5  # containers within containers
+_PLAIN = (str, bytes, bytearray, int, float, complex, bool, type(None), type, range)
+_CONTAINERS = (list, tuple, set, frozenset, deque)
+
+
+def holders(component: object, wanted: Collection[Hashable]) -> dict[Hashable, str]:
+    """For each delivery in `wanted` that a field holds, as tuple or as id, the field: "pending"."""
+    found: dict[Hashable, str] = {}
+    budget = NODES
+    for field, value in list(getattr(component, "__dict__", {}).items()):
+        seen: set[int] = {id(component)}
+        edge: list[tuple[Any, int]] = [(value, 0)]
+        while edge and budget > 0 and len(found) < len(wanted):
+            node, depth = edge.pop()
+            budget -= 1
+            delivery = _delivery(node, wanted)
+            if delivery is not None:
+                found.setdefault(delivery, field)
+            elif depth < _DEPTH and not isinstance(node, _PLAIN) and id(node) not in seen:
+                seen.add(id(node))
+                edge.extend((inner, depth + 1) for inner in _inside(node))
+    return found
+
+
+def _delivery(node: Any, wanted: Collection[Hashable]) -> Hashable:
+    """The delivery that a node is: a tuple by its id, or the id itself."""
+    key = getattr(node, "id", None) if _has_id(node) else node
+    return key if isinstance(key, Hashable) and _is_in(key, wanted) else None
+
+
+def _is_in(key: Hashable, wanted: Collection[Hashable]) -> bool:
+    try:
+        return key is not None and key in wanted
+    except TypeError:  # a tuple with a list in it
+        return False
+
+
+def _has_id(node: Any) -> bool:
+    """Whether `node.id` is a plain attribute: a property of the author's is not for us to run."""
+    return (
+        "id" in getattr(node, "__dict__", ())
+        or "id" in getattr(type(node), "_fields", ())
+        or ("id" in getattr(type(node), "__slots__", ()))
+    )
+
+
+def _inside(node: Any) -> Iterable[Any]:
+    if isinstance(node, Mapping) and isinstance(node, dict):
+        return [*dict.keys(node), *dict.values(node)]
+    if isinstance(node, _CONTAINERS):
+        return list(node)
+    fields = getattr(node, "__dict__", None)
+    return list(fields.values()) if isinstance(fields, dict) else ()

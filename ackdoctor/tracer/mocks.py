@@ -1,0 +1,98 @@
+"""What a test has put in the place of a verb: a mock is read, anything else is said to hide the wire.
+
+A mock remembers its calls in `call_args_list`; its growth since the last look is what the component did.
+"""
+
+import sys
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from ackdoctor.model.dialect import Dialect, Role, Verb, VerbKind
+
+__all__ = ["Call", "Mocked", "look"]
+
+_READ = (VerbKind.EMIT, VerbKind.ACK, VerbKind.FAIL)  # emits first: what came first is not known
+
+
+class Call(NamedTuple):
+    """One call of a mocked verb."""
+
+    verb: Verb
+    arguments: dict[str, Any]
+
+
+class Mocked:
+    """The mocks of one component, and how far each was read."""
+
+    def __init__(self) -> None:
+        self._read: dict[int, tuple[Verb, Any, int]] = {}
+
+    def add(self, verb: Verb, mock: Any) -> None:
+        """A mock that stands for a verb from now on."""
+        mock = getattr(mock, "__func__", mock)
+        self._read.setdefault(id(mock), (verb, mock, len(mock.call_args_list)))
+
+    def calls(self, component: object) -> Iterator[Call]:
+        """The calls since the last look, verb by verb."""
+        for key, (verb, mock, read) in sorted(
+            self._read.items(), key=lambda row: _READ.index(row[1][0].kind)
+        ):
+            calls = list(mock.call_args_list)
+            self._read[key] = (verb, mock, len(calls))
+            for call in calls[min(read, len(calls)) :]:
+                args, kwargs = tuple(call.args), dict(call.kwargs)
+                if args and args[0] is component:  # autospec, on the class
+                    args = args[1:]
+                yield Call(verb, {**dict(zip(verb.params, args, strict=False)), **kwargs})
+
+    def __bool__(self) -> bool:
+        return bool(self._read)
+
+
+def look(component: object, dialect: Dialect, role: Role, mocked: Mocked) -> str:
+    """Notes the mocked verbs of a component; returns what hides the wire from us, or ''."""
+    hidden = ""
+    for verb in (*role.verbs, *dialect.verbs):
+        if verb.kind not in _READ or verb.on == "tuple":
+            continue
+        found = _found(component, verb)
+        if hasattr(found, "call_args_list"):
+            mocked.add(verb, found)
+        elif found is not None and _is_replaced(component, verb, found):
+            hidden = f"{verb.name} is replaced"
+    return _send(component, dialect) or hidden
+
+
+def _found(component: object, verb: Verb) -> Any:
+    if verb.on == "self":
+        return getattr(component, verb.name, None)
+    module = _module(component, verb.on)
+    return None if module is None else vars(module).get(verb.name)
+
+
+def _module(component: object, name: str) -> Any:
+    """The framework's module, or the project's own copy of it."""
+    for base in type(component).__mro__:
+        if base.__module__ == name or base.__module__.endswith(f".{name}"):
+            return sys.modules.get(base.__module__)
+    return sys.modules.get(name)
+
+
+def _is_replaced(component: object, verb: Verb, found: Any) -> bool:
+    """A method that no class of the component defines, a function that the framework's module does not."""
+    if verb.on != "self":
+        return not getattr(found, "__module__", "").endswith(verb.on)
+    if verb.name in getattr(component, "__dict__", {}):
+        return True
+    owner = getattr(found, "__qualname__", "").rpartition(".")[0]
+    return owner not in {base.__qualname__ for base in type(component).__mro__}
+
+
+def _send(component: object, dialect: Dialect) -> str:
+    for path in dialect.wire.send if dialect.wire else ():
+        owner, _, name = path.rpartition(".")
+        module = _module(component, owner)
+        found = getattr(component, name, None) if module is None else vars(module).get(name)
+        if hasattr(found, "call_args_list") and len(dialect.wire.send if dialect.wire else ()) == 1:
+            return f"{name} is mocked"
+    return ""

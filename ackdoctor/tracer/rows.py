@@ -1,0 +1,102 @@
+"""What the listener writes into a trace: the numbers that stand for texts, looked up once each."""
+
+from collections.abc import Hashable, Sequence
+from typing import Any, Protocol
+
+from ackdoctor.model.event import AUTO, EventKind
+from ackdoctor.tracer.live import LiveBook
+from ackdoctor.tracer.naming import described
+from ackdoctor.tracer.sites import Sites
+
+__all__ = ["Rows", "Writer"]
+
+
+class Writer(Protocol):
+    """The recorder, as far as the listener uses it."""
+
+    def code(self, text: str) -> int:
+        """The number that stands for a text."""
+
+    def write(
+        self,
+        kind: int,
+        component: int,
+        task: int,
+        stream: int,
+        delivery: int | str,
+        root: int = 0,
+        value: int = 0,
+        site: int = 0,
+        flags: int = 0,
+        thread: int = 0,
+        note: int = 0,
+    ) -> None:
+        """Writes one row."""
+
+
+class Rows:
+    """Rows of live components."""
+
+    def __init__(self, recorder: Writer, sites: Sites) -> None:
+        self._recorder = recorder
+        self._write = recorder.write
+        self._sites = sites
+        self._places: dict[int, tuple[int, int]] = {0: (0, 0)}
+
+    def write(
+        self,
+        book: LiveBook,
+        kind: EventKind,
+        delivery: Hashable,
+        *,
+        site: int = 0,
+        thread: str = "",
+        flags: int = 0,
+        stream: Any = "",
+    ) -> None:
+        """One row."""
+        component, task = book.row or self._name(book)
+        place = self._places.get(site) or self._place(site)
+        code = self._recorder.code
+        self._write(
+            kind,
+            component,
+            task,
+            code(stream) if stream else 0,
+            delivery if delivery.__class__ is str else str(delivery),
+            0,
+            0,
+            place[0],
+            flags | place[1],
+            code(thread) if thread else 0,
+        )
+
+    def emitted(
+        self,
+        book: LiveBook,
+        anchors: Sequence[Hashable],
+        *,
+        site: int,
+        thread: str = "",
+        flags: int = 0,
+        stream: Any = "",
+    ) -> None:
+        """A row for the emit, and one for each anchor after the first."""
+        first = anchors[0] if anchors else ""
+        self.write(book, EventKind.EMITTED, first, site=site, thread=thread, flags=flags, stream=stream)
+        for anchor in anchors[1:]:
+            self.write(book, EventKind.ANCHORED, anchor, site=site, thread=thread, flags=flags)
+
+    def _name(self, book: LiveBook) -> tuple[int, int]:
+        suspect = book.accused
+        code = self._recorder.code
+        book.row = (code(suspect.name), suspect.task)
+        site = code(f"{suspect.path}:{suspect.line} {suspect.name}") if suspect.path else 0
+        self._write(EventKind.NAMED, *book.row, 0, "", 0, 0, site, note=code(described(suspect)))
+        return book.row
+
+    def _place(self, site: int) -> tuple[int, int]:
+        place = self._sites[site]
+        found = (self._recorder.code(str(place)), AUTO if place.framework else 0) if place else (0, 0)
+        self._places[site] = found
+        return found

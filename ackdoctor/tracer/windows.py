@@ -1,0 +1,40 @@
+"""Growth over time: what was pending at the end of each window, in a bounded number of windows."""
+
+from ackdoctor.model.tally import GrowthPoint
+
+__all__ = ["POINTS", "Windows"]
+
+POINTS = 512  # at most; then neighbours are merged and windows become twice as long
+_SECOND = 1_000_000_000
+
+
+class Windows:
+    """The windows of one map.  `due` is the time at which the open one ends, in nanoseconds."""
+
+    __slots__ = ("_length", "_started", "due", "points")
+
+    def __init__(self, length_ns: int = _SECOND) -> None:
+        self._length = length_ns
+        self._started = 0
+        self.due = 0
+        self.points: list[GrowthPoint] = []
+
+    def close(self, now_ns: int, *, pending: int, started: int, orphans: int = 0) -> None:
+        """Ends the open window; `started` counts from the beginning of the run."""
+        begun, self._started = started - self._started, started
+        self.points.append(
+            GrowthPoint(time_ms=now_ns // 1_000_000, pending=pending, orphans=orphans, started=begun)
+        )
+        if len(self.points) > POINTS:
+            self._length *= 2
+            pairs = zip(self.points[::2], self.points[1::2], strict=False)
+            self.points = [
+                GrowthPoint(
+                    time_ms=last.time_ms,
+                    pending=last.pending,
+                    orphans=last.orphans,
+                    started=first.started + last.started,
+                )
+                for first, last in pairs
+            ]
+        self.due = now_ns + self._length

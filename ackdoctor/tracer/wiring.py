@@ -1,0 +1,272 @@
+"""The wrappers: one for each way in which a framework sends, receives and calls handlers.
+
+Each calls the original with what it was given, and lets its result and its exceptions pass.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from threading import get_ident
+from typing import Any
+
+from ackdoctor.model.dialect import Entry, EntryKind, Verb, VerbKind, WireForm
+from ackdoctor.model.event import EventKind
+from ackdoctor.tracer.handlers import LOOKS, Visit, Visits
+from ackdoctor.tracer.listener import Listener
+from ackdoctor.tracer.live import LiveBook
+from ackdoctor.tracer.patches import ours
+
+__all__ = ["Seats", "Wiring"]
+
+_NOTHING: Any = object()
+_UNWRITABLE = (TypeError, OverflowError)  # what json, simplejson and msgpack raise
+_Function = Callable[..., Any]
+
+
+class Seats:
+    """Who speaks through a module's functions: the component that this thread runs, or the last that came."""
+
+    def __init__(self) -> None:
+        self._by_thread: dict[int, LiveBook] = {}
+        self._last: LiveBook | None = None
+
+    def take(self, book: LiveBook | None) -> None:
+        """A component begins to run in this thread."""
+        if book is not None:
+            self._by_thread[get_ident()] = self._last = book
+
+    def taken(self) -> LiveBook | None:
+        """The component whose code this is."""
+        return self._by_thread.get(get_ident(), self._last)
+
+    def clear(self) -> None:
+        """All components have gone."""
+        self._by_thread.clear()
+        self._last = None
+
+
+class Wiring:
+    """Makes wrappers.  `books` is the ledger's own dict, `attach` opens the book of a new component."""
+
+    def __init__(
+        self,
+        listener: Listener,
+        visits: Visits,
+        books: dict[int, LiveBook],
+        attach: Callable[[object], LiveBook | None],
+        seats: Seats,
+    ) -> None:
+        self._listener = listener
+        self._visits = visits
+        self._books = books
+        self._attach = attach
+        self._seats = seats
+
+    def send(self, form: WireForm, original: _Function) -> _Function:
+        """A function that takes messages."""
+        return ours(self._command(original) if form is WireForm.COMMAND else self._message(original))
+
+    def _message(self, original: _Function) -> _Function:
+        books, attach, sent, unwritable = (
+            self._books,
+            self._attach,
+            self._listener.sent,
+            self._listener.unwritable,
+        )
+
+        @wraps(original)
+        def send_message(self: object, message: Any = _NOTHING, /, *args: Any, **kwargs: Any) -> Any:
+            __tracebackhide__ = True
+            if message is _NOTHING or args or kwargs or message.__class__ is not dict:
+                return _call(original, self, message, args, kwargs)
+            book = books.get(id(self)) or attach(self)
+            if book is None:
+                return original(self, message)
+            command = message.get("command")
+            sent(book, command, message)
+            try:
+                return original(self, message)
+            except _UNWRITABLE:
+                unwritable(book, command)
+                raise
+
+        return send_message
+
+    def _command(self, original: _Function) -> _Function:
+        books, attach, sent, unwritable = (
+            self._books,
+            self._attach,
+            self._listener.sent,
+            self._listener.unwritable,
+        )
+
+        @wraps(original)
+        def send_command(self: object, *args: Any, **kwargs: Any) -> Any:
+            __tracebackhide__ = True
+            book = books.get(id(self)) or attach(self)
+            if book is None:
+                return original(self, *args, **kwargs)
+            command, body = (*args, *kwargs.values(), None, None)[:2]
+            sent(book, command, body or {})
+            try:
+                return original(self, *args, **kwargs)
+            except _UNWRITABLE:
+                unwritable(book, command)
+                raise
+
+        return send_command
+
+    def send_of_module(self, original: _Function) -> _Function:
+        """A function of a module that takes messages: whose they are, the seats tell."""
+        taken, sent, unwritable = self._seats.taken, self._listener.sent, self._listener.unwritable
+
+        @wraps(original)
+        def send(*args: Any, **kwargs: Any) -> Any:
+            __tracebackhide__ = True
+            book = taken()
+            message = (*args, *kwargs.values(), None)[0]
+            if book is None or not isinstance(message, dict):
+                return original(*args, **kwargs)
+            sent(book, message.get("command"), message)
+            try:
+                return original(*args, **kwargs)
+            except _UNWRITABLE:
+                unwritable(book, message.get("command"))
+                raise
+
+        return ours(send)
+
+    def delegate(self, verb: Verb, original: _Function) -> _Function:
+        """A verb itself, where there are no messages (heronpy)."""
+        books, attach, spoken = self._books, self._attach, self._spoken
+
+        @wraps(original)
+        def speak(self: object, *args: Any, **kwargs: Any) -> Any:
+            __tracebackhide__ = True
+            book = books.get(id(self)) or attach(self)
+            if book is not None:
+                spoken(book, verb, {**dict(zip(verb.params, args, strict=False)), **kwargs})
+            return original(self, *args, **kwargs)
+
+        return ours(speak)
+
+    def _spoken(self, book: LiveBook, verb: Verb, arguments: dict[str, Any]) -> None:
+        listener = self._listener
+        try:
+            if verb.kind is VerbKind.EMIT and verb.message_id is not None:
+                listener.spouted(book, arguments.get(verb.message_id), arguments.get("stream"))
+            elif verb.kind is VerbKind.EMIT:
+                anchors = arguments.get(verb.anchors or "")
+                ids = [getattr(anchor, "id", anchor) for anchor in anchors or ()]
+                listener.emitted(book, ids, arguments.get("stream"), verb.anchors not in arguments)
+            elif verb.kind in (VerbKind.ACK, VerbKind.FAIL):
+                subject = arguments.get(verb.subject or "")
+                acks = verb.kind is VerbKind.ACK
+                listener.completed(
+                    book,
+                    book.acked if acks else book.failed,
+                    EventKind.ACKED if acks else EventKind.FAILED,
+                    getattr(subject, "id", None),
+                )
+        except Exception as error:  # noqa: BLE001 - ours, and never the author's
+            listener.trouble(error)
+
+    def receive(self, original: _Function) -> _Function:
+        """A method that returns the next input tuple."""
+        books, attach, received = self._books, self._attach, self._listener.received
+
+        @wraps(original)
+        def read(self: object, *args: Any, **kwargs: Any) -> Any:
+            __tracebackhide__ = True
+            tup = original(self, *args, **kwargs)
+            book = books.get(id(self)) or attach(self)
+            if book is not None:
+                received(book, tup)
+            return tup
+
+        return ours(read)
+
+    def receive_of_module(self, original: _Function, caller: Callable[[], object]) -> _Function:
+        """A function of a module that returns the next input tuple, to the component's `run`."""
+        books, attach, received, take = self._books, self._attach, self._listener.received, self._seats.take
+
+        @wraps(original)
+        def read(*args: Any, **kwargs: Any) -> Any:
+            __tracebackhide__ = True
+            tup = original(*args, **kwargs)
+            component = caller()
+            book = books.get(id(component)) or attach(component)
+            if book is not None:
+                take(book)
+                received(book, tup)
+            return tup
+
+        return ours(read)
+
+    def handler(self, entry: Entry, original: _Function) -> _Function:
+        """A method that the framework calls, of the author's or of the framework's own."""
+        books, attach, visits = self._books, self._attach, self._visits
+        take = self._seats.take
+        name, plain = entry.method, entry.kind is EntryKind.DATA and entry.subject == 0
+
+        @wraps(original)
+        def handle(self: object, *args: Any, **kwargs: Any) -> Any:
+            __tracebackhide__ = True
+            book = books.get(id(self)) or attach(self)
+            if book is None:
+                return original(self, *args, **kwargs)
+            visit: Visit | None = None
+            swift = (
+                plain
+                and not book.handler
+                and book.entry > LOOKS
+                and not book.mocked
+                and args
+                and getattr(args[0], "id", _NOTHING) == book.fresh
+            )
+            if swift:
+                book.handler = name
+                book.fresh = None
+            else:
+                take(book)
+                visit = visits.begin(book, entry, args, kwargs)
+            try:
+                result = original(self, *args, **kwargs)
+            except BaseException:
+                if swift:
+                    visit = Visit(entry, (book.current,))
+                if visit is not None:
+                    visits.broken(book, visit)
+                raise
+            if swift:
+                if result is None:
+                    book.handler = ""
+                    return None
+                visit = Visit(entry, (book.current,))
+            if visit is not None:
+                visits.end(book, visit, result)
+            return result
+
+        return ours(handle)
+
+    def drop(self, original: _Function, sender: Callable[[], tuple[object, object]]) -> _Function:
+        """What a serializer calls with a message that it drops."""
+        books, unwritable = self._books, self._listener.unwritable
+
+        @wraps(original)
+        def dropped(*args: Any, **kwargs: Any) -> Any:
+            component, command = sender()
+            book = books.get(id(component))
+            if book is not None:
+                unwritable(book, command)
+            return original(*args, **kwargs)
+
+        return ours(dropped)
+
+
+def _call(
+    original: _Function, self: object, message: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """A call that is not the framework's own way of calling: passed on as it is."""
+    return (
+        original(self, *args, **kwargs) if message is _NOTHING else original(self, message, *args, **kwargs)
+    )
