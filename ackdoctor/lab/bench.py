@@ -138,6 +138,11 @@ class Bench(Workplace):
         """Why the worker is dead."""
         return self.bolt.died
 
+    @property
+    def roots(self) -> Mapping[str, int]:
+        """The root of each tracked delivery."""
+        return self._roots
+
     def verdict(self, delivery: str) -> Verdict:
         """What became of the tree that this delivery belongs to; KeyError if it was untracked."""
         return self._fates.get(self._roots[delivery], Verdict.OPEN)

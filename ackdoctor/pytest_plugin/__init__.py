@@ -3,13 +3,20 @@
 What is imported here is paid for by every pytest run on the machine: next to nothing.
 """
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import pytest
 
 from ackdoctor.pytest_plugin import marks, options
 from ackdoctor.pytest_plugin.table import Table
 
-__all__ = ["pytest_addoption", "pytest_collection_modifyitems", "pytest_configure"]
+if TYPE_CHECKING:
+    from ackdoctor.pytest_plugin.fixture import Fixture
 
+__all__ = ["ackdoctor_fixture", "pytest_addoption", "pytest_collection_modifyitems", "pytest_configure"]
+
+_HOOKS = "ackdoctor-hooks"
 _OPTIONS = pytest.StashKey[options.Options]()
 
 
@@ -36,8 +43,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     for item, wanted in traced:
         item.stash[ASKED] = wanted
-    if not config.pluginmanager.hasplugin("ackdoctor-hooks"):
-        config.pluginmanager.register(Hooks(config, session), "ackdoctor-hooks")
+    if not config.pluginmanager.hasplugin(_HOOKS):
+        config.pluginmanager.register(Hooks(config, session), _HOOKS)
+
+
+@pytest.fixture(name=marks.NAME)
+def ackdoctor_fixture(request: pytest.FixtureRequest) -> "Iterator[Fixture]":
+    """Puts components on a bench, in virtual time, with an acker behind them; knows what they owe."""
+    hooks = request.config.pluginmanager.get_plugin(_HOOKS)
+    fixture = hooks.fixture(request.node) if hooks is not None else None
+    if fixture is None:
+        raise pytest.UsageError(
+            "the fixture `ackdoctor` needs a traced test, which names it among its arguments"
+        )
+    yield fixture
+    fixture.close()
 
 
 def _wanted(item: pytest.Item, session: options.Options) -> options.Options | str | None:

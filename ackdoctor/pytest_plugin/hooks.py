@@ -6,12 +6,18 @@ flushes a bolt.  Where another plugin runs the protocol (pytest-rerunfailures, f
 
 import sys
 from collections.abc import Generator, Sequence
+from dataclasses import replace
+from functools import partial
 
 import pytest
 from _pytest import runner
 
 from ackdoctor.engine.baseline import Entry, entries_of
+from ackdoctor.model.finding import Finding
+from ackdoctor.model.offence import Offence
+from ackdoctor.model.verdict import TupleTree
 from ackdoctor.pytest_plugin import outcome
+from ackdoctor.pytest_plugin.fixture import Fixture
 from ackdoctor.pytest_plugin.judgement import Judge, Sentence
 from ackdoctor.pytest_plugin.options import Options
 from ackdoctor.pytest_plugin.rows import PROPERTY, Row, counted, totals
@@ -21,6 +27,7 @@ from ackdoctor.reporters.context import ASCII, UNICODE, Glyphs
 __all__ = ["ASKED", "Hooks"]
 
 ASKED = pytest.StashKey[Options | str]()  # what a test is traced with, or why that cannot be meant
+_FIXTURE = pytest.StashKey[Fixture]()
 _REPORTS = pytest.StashKey[list[pytest.TestReport]]()  # of its phases so far
 
 
@@ -87,6 +94,20 @@ class Hooks:
         """The frameworks are as they were."""
         self.watch.close()
 
+    def fixture(self, item: pytest.Item) -> Fixture | None:
+        """The fixture of a traced test; None for any other."""
+        asked = item.stash.get(ASKED, None)
+        if not isinstance(asked, Options):
+            return None
+        fixture = Fixture(self.watch.ledger, partial(self._so_far, item, asked), asked.profile)
+        item.stash[_FIXTURE] = fixture
+        return fixture
+
+    def _so_far(self, item: pytest.Item, options: Options) -> tuple[Finding, ...]:
+        strict = replace(options, max_pending=0)
+        evidence = self._linked(item, self.watch.look())
+        return self.judge.sentence(*evidence, pending=self.watch.pending, options=strict).counted
+
     def _judge(self, item: pytest.Item, reports: list[pytest.TestReport], options: Options) -> None:
         if not any(report.failed for report in reports):
             self.watch.wait(options.complete_within)
@@ -94,7 +115,8 @@ class Hooks:
         if any(report.skipped and not hasattr(report, "wasxfail") for report in reports):
             return
         pending = sum(tally.pending for tally in settlement.tallies)
-        sentence = self.judge.sentence(settlement.offences, (), pending=pending, options=options)
+        evidence = self._linked(item, settlement.offences)
+        sentence = self.judge.sentence(*evidence, pending=pending, options=options)
         verdict = self._turn(reports, sentence, options) if sentence.counted else ""
         row = Row(
             level=options.level,
@@ -107,11 +129,19 @@ class Hooks:
             accepted=counted(sentence.accepted),
             components=totals(settlement.tallies),
             unobserved=settlement.unobserved,
+            notes=settlement.notes,
             baseline=self._entries(sentence, options),
         ).dump()
         for properties in (item.user_properties, *(report.user_properties for report in reports)):
             properties[:] = [pair for pair in properties if pair[0] != PROPERTY]
             properties.append((PROPERTY, row))
+
+    def _linked(
+        self, item: pytest.Item, offences: Sequence[Offence]
+    ) -> tuple[Sequence[Offence], Sequence[TupleTree]]:
+        """The offences with their roots, and those roots, where the test had a bench with an acker."""
+        fixture = item.stash.get(_FIXTURE, None)
+        return fixture.linked(offences) if fixture is not None else (offences, ())
 
     def _turn(self, reports: list[pytest.TestReport], sentence: Sentence, options: Options) -> str:
         """Shows the findings where the reader looks; what the row says of it."""

@@ -18,6 +18,7 @@ from ackdoctor.model.finding import Finding
 from ackdoctor.model.offence import Offence
 from ackdoctor.model.verdict import TupleTree
 from ackdoctor.pytest_plugin.options import Options
+from ackdoctor.tracer.entries import blamed
 from ackdoctor.tracer.judge import findings
 from ackdoctor.tracer.place import Places
 
@@ -62,7 +63,8 @@ class Judge:
         rest = [offence for offence in offences if offence not in owed]
         version = profile(options.profile) if options.profile else NEWEST
         places = Places(folder=str(self.folder))
-        found = self._heard(findings(rest, trees, profile=version, places=places))
+        charged = [tree for tree in trees if not any(blamed(tree, offence) for offence in owed)]
+        found = self._heard(findings(rest, charged, profile=version, places=places))
         allowed = Settings(select=options.allow)
         counted: list[Finding] = []
         accepted = list(self._heard(findings(owed, places=places)))

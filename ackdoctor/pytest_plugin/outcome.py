@@ -11,7 +11,7 @@ from ackdoctor.pytest_plugin.table import TURNED
 from ackdoctor.reporters import Context, reporter
 from ackdoctor.reporters.context import Glyphs, Sources
 
-__all__ = ["SECTION", "attach", "described", "fail", "reason"]
+__all__ = ["SECTION", "attach", "described", "fail", "one_line", "reason"]
 
 SECTION = "ackdoctor"
 
@@ -45,14 +45,18 @@ def attach(report: pytest.TestReport, text: str) -> None:
 
 def reason(findings: Sequence[Finding]) -> str:
     """Why a test failed, in one line."""
-    first = findings[0]
     more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
-    return f"{first.code} {first.name}: {first.site.path}:{first.site.span.line} {first.message}{more}"
+    return one_line(findings[0]) + more
+
+
+def one_line(finding: Finding) -> str:
+    """The rule first: the end of the line may be cut."""
+    return f"{finding.code} {finding.name} {finding.site.path}:{finding.site.span.line} {finding.message}"
 
 
 def described(findings: Sequence[Finding], *, root: Path, glyphs: Glyphs, verbosity: int) -> str:
-    """The findings as `ackdoctor lint` shows them: none with -q, all with -vv."""
-    if verbosity < 0:
+    """The findings as `ackdoctor lint` shows them: none with -qq, all with -vv."""
+    if verbosity < -1:
         return ""
     most = len(findings) if verbosity > 1 else _MOST_FINDINGS
     stream = io.StringIO()

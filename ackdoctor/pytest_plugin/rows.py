@@ -28,6 +28,7 @@ class Row:
     accepted: Mapping[str, int] = field(default_factory=dict)
     components: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # name -> COUNTS
     unobserved: Sequence[str] = ()
+    notes: Sequence[str] = ()
     baseline: Sequence[Sequence[str]] = ()  # what is to be written into it: its entries
 
     def __getitem__(self, count: str) -> int:

@@ -66,6 +66,7 @@ def _remarks(row: Row) -> str:
         remarks.append(f"not observed: {'; '.join(row.unobserved)}")
     elif row.silent:
         remarks.append("observed 0 events")
+    remarks += row.notes
     if row.dropped:
         remarks.append(f"{row.dropped:,} events not kept")
     return " ".join(remarks)

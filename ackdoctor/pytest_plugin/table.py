@@ -39,7 +39,7 @@ class Table:
             return
         from ackdoctor.pytest_plugin.summary import summary
 
-        terminalreporter.section("ackdoctor")
+        terminalreporter.write_sep("=", "ackdoctor")
         for line in summary(self.rows, terminalreporter.verbosity):
             terminalreporter.write_line(line)
         if self.options.write_baseline and self.options.baseline is not None:

@@ -3,9 +3,11 @@
 import threading
 import time
 
+from ackdoctor.model.offence import Offence
 from ackdoctor.tracer.instrument import Installation, install
 from ackdoctor.tracer.ledger import Ledger, Settlement
 from ackdoctor.tracer.levels import Level
+from ackdoctor.tracer.settling import offences
 
 __all__ = ["Watch"]
 
@@ -45,6 +47,12 @@ class Watch:
     def pending(self) -> int:
         """How many deliveries are open."""
         return sum(len(book.overdue()) for book in tuple(self.ledger.books.values()))
+
+    def look(self) -> tuple[Offence, ...]:
+        """What is wrong so far; nothing is closed."""
+        ledger = self.ledger
+        books = tuple(ledger.books.values())
+        return tuple(o for book in books for o in offences(book, ledger.sites, ledger.now(), ledger.test))
 
     def end(self) -> Settlement:
         """What became of the deliveries of the test; later completions of them are nobody's."""

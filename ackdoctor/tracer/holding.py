@@ -9,6 +9,7 @@ __all__ = ["NODES", "holders"]
 NODES = 20_000  # objects looked at per component
 _DEPTH = 5  # containers within containers
 _PLAIN = (str, bytes, bytearray, int, float, complex, bool, type(None), type, range)
+_TOLD = frozenset({"context", "storm_conf", "conf"})  # by the handshake: its task ids look like deliveries
 _CONTAINERS = (list, tuple, set, frozenset, deque)
 
 
@@ -17,6 +18,8 @@ def holders(component: object, wanted: Collection[Hashable]) -> dict[Hashable, s
     found: dict[Hashable, str] = {}
     budget = NODES
     for field, value in list(getattr(component, "__dict__", {}).items()):
+        if field in _TOLD:
+            continue
         seen: set[int] = {id(component)}
         edge: list[tuple[Any, int]] = [(value, 0)]
         while edge and budget > 0 and len(found) < len(wanted):

@@ -7,7 +7,7 @@ import pytest
 
 import ackdoctor.pytest_plugin.hooks  # noqa: F401 - imported once here, not again in every inner run
 
-__all__ = ["BOLTS", "property_of", "section", "write"]
+__all__ = ["BOLTS", "finding", "section", "write"]
 
 BOLTS = '''\
 """Bolts, sick and healthy, and the harness that pystorm's own tests use."""

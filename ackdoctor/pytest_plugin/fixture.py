@@ -1,0 +1,98 @@
+"""What the fixture `ackdoctor` gives a test: benches for its components, and a look at what they owe."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ackdoctor.acker.residue import residue
+from ackdoctor.lab.bench import Bench, SpoutBench
+from ackdoctor.lab.shell.drivers import descent
+from ackdoctor.model.dialect import Kind, Misuse
+from ackdoctor.model.finding import Finding
+from ackdoctor.model.offence import Offence
+from ackdoctor.model.verdict import Culprit, PendingEntry, TupleTree, Verdict
+from ackdoctor.pytest_plugin.outcome import one_line
+from ackdoctor.tracer.ledger import Ledger
+
+__all__ = ["Fixture"]
+
+
+class Fixture:
+    """`ackdoctor`: what is asked of it never changes what the test is told at its end."""
+
+    def __init__(self, ledger: Ledger, look: Callable[[], tuple[Finding, ...]], profile: str) -> None:
+        self.ledger = ledger
+        self._look = look
+        self._profile = profile
+        self._benches: list[Bench | SpoutBench] = []
+
+    def bench(self, component_class: type, **options: Any) -> Any:
+        """A `Bench` (of a spout: a `SpoutBench`) with the acker version of the test's mark; it is closed with the test."""
+        if self._profile:
+            options.setdefault("profile", self._profile)
+        kind = Bench if descent(component_class)[1].kind is Kind.BOLT else SpoutBench
+        bench = kind(component_class, **options)
+        self._benches.append(bench)
+        return bench
+
+    @property
+    def open(self) -> tuple[str, ...]:
+        """The deliveries that nobody has completed yet, oldest first, as "SplitBolt 3"."""
+        books = list(self.ledger.books.values())
+        return tuple(f"{book.suspect.name} {delivery}" for book in books for delivery, _ in book.overdue())
+
+    @property
+    def pending(self) -> tuple[PendingEntry, ...]:
+        """What the ackers of all benches hold."""
+        return tuple(entry for bench in self._benches for entry in bench.pending)
+
+    def findings(self) -> tuple[Finding, ...]:
+        """What is wrong so far, open tuples included."""
+        return self._look()
+
+    def assert_complete(self) -> None:
+        """AssertionError unless every tuple so far was completed, exactly once."""
+        __tracebackhide__ = True
+        found = self.findings()
+        if found:
+            raise AssertionError("\n".join(one_line(finding) for finding in found))
+
+    def linked(self, offences: Sequence[Offence]) -> tuple[Sequence[Offence], Sequence[TupleTree]]:
+        """Offences with the roots that the benches gave their tuples, and the roots that the ackers still hold."""
+        rooted = [replace(offence, root=self._root(offence)) for offence in offences]
+        return rooted, [tree for bench in self._bolts() for tree in _trees(bench, rooted)]
+
+    def _bolts(self) -> Iterator[Bench]:
+        return (bench for bench in self._benches if isinstance(bench, Bench))
+
+    def _root(self, offence: Offence) -> int | None:
+        """The root of the offence's tuple; of two benches with the same bolt the first that knows the delivery."""
+        for bench in self._bolts():
+            if bench.component_class.__qualname__ == offence.suspect.name and offence.delivery in bench.roots:
+                return bench.roots[offence.delivery]
+        return offence.root
+
+    def close(self) -> None:
+        """Ends the components."""
+        for bench in self._benches:
+            bench.close()
+
+
+def _trees(bench: Bench, offences: Sequence[Offence]) -> Iterator[TupleTree]:
+    """The roots that the acker of a bench still holds.
+
+    An offence names one of the deliveries that it counts; the others' roots are charged to it as well.
+    """
+    name = bench.component_class.__qualname__
+    forgotten = [o for o in offences if o.misuse is Misuse.NEVER and o.suspect.name == name and o.count > 1]
+    deliveries = {root: delivery for delivery, root in bench.roots.items()}
+    for entry in bench.pending:
+        delivery = deliveries.get(entry.root)
+        verdict = Verdict.ORPHAN if delivery is None else bench.verdict(delivery)
+        culprits = tuple(
+            Culprit(delivery=o.delivery, component=name, task=o.suspect.task, value=entry.value or 0, acks=0)
+            for o in forgotten[: verdict is Verdict.OPEN]
+        )
+        yield TupleTree(
+            root=entry.root, verdict=verdict, entry=entry, residue=residue(entry, verdict), culprits=culprits
+        )
