@@ -117,7 +117,7 @@ class ShellBolt(Shell, Bolt):
         while True:
             child.go()
             self._check()
-            if not child.pipe.unread:
+            if not child.busy:
                 return
 
     def _catch_up(self) -> None:

@@ -56,6 +56,11 @@ class Child(ABC):
     def go(self) -> None:
         """Let the component run until it has read all its input and wants more, or has ended."""
 
+    @property
+    @abstractmethod
+    def busy(self) -> bool:
+        """Whether `go` would do anything."""
+
     @abstractmethod
     def close(self) -> None:
         """End of file; the component ends if it is well-behaved."""
@@ -103,12 +108,17 @@ class Stepped(Child):
                 if not self._started:
                     self._started = True
                     self._start()
-                while self.pipe.unread or self._backlog:
+                while self.busy:
                     self._step()
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it is, a process ends of it
             self.ended = uncaught(error)
         finally:
             self.running = False
+
+    @property
+    def busy(self) -> bool:
+        """Task ids alone are no reason for a step: it would wait for a tuple."""
+        return not self.ended and (self.pipe.commanded or self._backlog)
 
     def close(self) -> None:
         """It is never called again."""
@@ -153,6 +163,11 @@ class Looped(Child):
         if self._escaped is not None:
             escaped, self._escaped = self._escaped, None
             raise escaped
+
+    @property
+    def busy(self) -> bool:
+        """It reads whatever there is."""
+        return not self.ended and self.pipe.unread
 
     def close(self) -> None:
         """It reads the end of its input and leaves its loop."""

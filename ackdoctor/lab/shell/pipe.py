@@ -89,6 +89,11 @@ class Pipe:
         return bool(self._to_component)
 
     @property
+    def commanded(self) -> bool:
+        """Whether more than task ids is among it: a tuple or a command, which are JSON objects."""
+        return any(frame.startswith(b"{") for frame in self._to_component)
+
+    @property
     def torn(self) -> str:
         """What the component wrote after its last `end`: "Currently read output" if it ends here."""
         rest = [*self._lines, self._unfinished] if self._unfinished else self._lines

@@ -1,0 +1,145 @@
+"""How a component's process begins and ends, and that it leaves the test's own process as it was."""
+
+import logging
+import signal
+import sys
+from typing import Any
+
+import pytest
+from pystorm import Bolt, TicklessBatchingBolt
+
+from ackdoctor.lab.bench import Bench, SpoutBench
+from ackdoctor.lab.shell.drivers import NotAComponentError
+from tests.lab.shell.wire import wire
+
+GONE = "org.apache.storm.multilang.NoOutputException: Pipe to subprocess seems to be broken! No output read.\n"
+
+
+class Quiet(Bolt):
+    def process(self, tup: Any) -> None:
+        pass
+
+
+def test_a_component_that_raises_in_its_constructor_is_never_launched():
+    class Stillborn(Quiet):
+        def __init__(self) -> None:
+            raise ValueError("no")
+
+    with Bench(Stillborn) as bench:
+        assert bench.died.message.startswith(GONE)
+        assert bench.died.message.rstrip().endswith("ValueError: no")
+        assert bench.died.exit_code == 1
+
+
+def test_a_component_that_raises_in_initialize_has_given_its_pid():
+    class Unready(Quiet):
+        def initialize(self, conf: Any, context: Any) -> None:
+            raise ValueError("no")
+
+    with Bench(Unready) as bench:
+        assert bench.died.message.rstrip().endswith("ValueError: no")
+        assert (bench.died.exit_code, wire(bench)) == (11, [])
+
+
+def test_a_component_that_prints_before_its_pid_is_never_launched():
+    class Talks(Quiet):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            print("hello")  # noqa: T201
+            super().__init__(*args, **kwargs)
+
+    with Bench(Talks) as bench:
+        assert bench.died.message == "Error when launching multilang subprocess\n"
+
+
+def test_half_a_message_at_the_end_is_told():
+    class Torn(Quiet):
+        def process(self, tup: Any) -> None:
+            self.serializer.output_stream.write('{"command":')
+            self.serializer.output_stream.flush()
+            raise SystemExit
+
+    with Bench(Torn) as bench:
+        bench.feed("a")
+        assert ' Currently read output: {"command":\n' in bench.died.message
+
+
+def test_the_end_of_its_input_ends_a_component_quietly():
+    bench = Bench(Quiet)
+    bench.feed("a")
+    bench.close()
+    assert bench.died is None
+
+
+def test_a_component_whose_constructor_takes_nothing_is_made_as_its_script_would():
+    class Plain(Quiet):
+        def __init__(self) -> None:
+            super().__init__()
+            self.made = True
+
+    with Bench(Plain) as bench:
+        bench.feed("a")
+        assert bench.component.made
+        assert wire(bench) == ["ack 1"]
+
+
+def test_fields_are_the_names_of_the_values():
+    class Named(Bolt):
+        def process(self, tup: Any) -> None:
+            self.emit([tup.values.word, tup.component, tup.stream])
+
+    with Bench(Named, fields=("word",)) as bench:
+        bench.feed("dog")
+        assert bench.emitted[0].values == ["dog", "spout", "default"]
+
+
+def test_the_test_s_process_is_as_it_was():
+    def state() -> list[object]:
+        root = logging.getLogger()
+        return [
+            *(sys.stdin, sys.stdout, sys.stderr, sys.argv, list(root.handlers)),
+            *(logging.getLogger("pystorm").level, signal.getsignal(signal.SIGUSR1)),
+            Bolt.__init__.__defaults__,
+        ]
+
+    class Timed(TicklessBatchingBolt):
+        def process_batch(self, key: object, tups: Any) -> None:
+            pass
+
+    before = state()
+    with Bench(Quiet) as bench, Bench(Timed) as other:
+        bench.feed("a")
+        other.feed("a")
+        other.advance(2)
+        between = state()
+        assert between[:5] == before[:5]
+    assert state() == before
+
+
+def test_two_components_live_side_by_side():
+    with Bench(Quiet) as one, Bench(Quiet) as two:
+        one.feed("a")
+        two.feed("a")
+        one.feed("b")
+        assert (wire(one), wire(two)) == (["ack 1", "ack 2"], ["ack 1"])
+
+
+def test_a_log_record_of_another_component_does_not_reach_the_pipe():
+    class Logs(Quiet):
+        def process(self, tup: Any) -> None:
+            self.logger.info("mine %s", tup.values[0])
+
+    with Bench(Logs) as one, Bench(Logs) as two:
+        one.feed("one")
+        two.feed("two")
+        said = [message["msg"] for message in one.messages if message["command"] == "log"]
+        assert said[-1].endswith("mine one")
+
+
+def test_a_class_of_no_framework_is_refused():
+    with pytest.raises(NotAComponentError, match="^int is no bolt or spout of pystorm"):
+        Bench(int)
+
+
+def test_a_bolt_is_no_spout():
+    with pytest.raises(NotAComponentError, match="^Quiet is a bolt, not a spout$"):
+        SpoutBench(Quiet)

@@ -1,0 +1,408 @@
+"""pystorm's control flow on the wire: the rows of reference dialects 2.2, those marked RUN among them."""
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+from pystorm import BatchingBolt, Bolt, TicklessBatchingBolt
+
+from ackdoctor.lab.bench import Bench, Emitted
+from ackdoctor.model.verdict import Verdict
+from tests.lab.shell.wire import wire
+
+
+class Echo(Bolt):
+    def process(self, tup: Any) -> None:
+        self.emit(list(tup.values))
+
+
+class ByKey(BatchingBolt):
+    """Batches by the first value; says what it is given."""
+
+    calls: list[tuple[object, list[str]]]
+
+    def initialize(self, conf: Any, context: Any) -> None:
+        self.calls = []
+
+    def group_key(self, tup: Any) -> object:
+        return tup.values[0]
+
+    def process_batch(self, key: object, tups: list[Any]) -> None:
+        self.calls.append((key, [tup.id for tup in tups]))
+        if key == "bad":
+            raise ValueError(key)
+
+
+class Lenient(ByKey):
+    exit_on_exception = False
+
+
+def test_a_normal_tuple_is_user_messages_and_then_an_ack():
+    with Bench(Echo) as bench:
+        bench.feed("a")
+    assert wire(bench) == ["emit ['a'] <- 1", "ack 1"]
+
+
+def test_a_tick_is_acked_if_auto_ack_is_on():
+    with Bench(Echo) as bench:
+        bench.tick()
+        assert (wire(bench), bench.inputs) == (["ack 1"], ())
+
+
+def test_a_tick_is_never_acked_if_auto_ack_is_off():
+    class Manual(Echo):
+        auto_ack = False
+
+    with Bench(Manual) as bench:
+        bench.tick()
+        bench.tick()
+        assert (wire(bench), bench.inputs) == ([], ("1", "2"))
+
+
+def test_an_escaping_exception_is_log_error_sync_fail_and_the_end():
+    class Broken(Bolt):
+        def process(self, tup: Any) -> None:
+            raise ValueError("no")
+
+    with Bench(Broken) as bench:
+        delivery = bench.feed("a")
+        assert [message["command"] for message in bench.messages[1:]] == ["log", "error", "sync", "fail"]
+        assert bench.verdict(delivery) is Verdict.FAILED
+        assert isinstance(bench.died.__cause__, ValueError)
+        assert bench.died.exit_code == 11
+
+
+def test_without_auto_fail_an_exception_completes_nothing():
+    class Broken(Bolt):
+        auto_fail = False
+
+        def process(self, tup: Any) -> None:
+            raise ValueError("no")
+
+    with Bench(Broken) as bench:
+        delivery = bench.feed("a")
+        assert wire(bench) == ["error", "sync"]
+        bench.advance(60)
+        assert bench.verdict(delivery) is Verdict.EXPIRED
+
+
+def test_without_exit_on_exception_the_bolt_goes_on():
+    class Broken(Bolt):
+        exit_on_exception = False
+
+        def process(self, tup: Any) -> None:
+            raise ValueError("no")
+
+    with Bench(Broken) as bench:
+        bench.feed("a")
+        bench.feed("b")
+        assert wire(bench) == ["error", "sync", "fail 1", "error", "sync", "fail 2"]
+        assert bench.died is None
+
+
+def test_a_base_exception_sends_nothing_and_ends_the_process():
+    class Leaves(Bolt):
+        def process(self, tup: Any) -> None:
+            raise SystemExit(3)
+
+    with Bench(Leaves) as bench:
+        bench.feed("a")
+        assert (wire(bench), bench.inputs) == ([], ("1",))
+        assert "Pipe to subprocess seems to be broken! No output read.\n" in bench.died.message
+
+
+def test_an_interrupt_is_the_testers_not_the_components():
+    class Interrupted(Bolt):
+        def process(self, tup: Any) -> None:
+            raise KeyboardInterrupt
+
+    with Bench(Interrupted) as bench, pytest.raises(KeyboardInterrupt):
+        bench.feed("a")
+
+
+@pytest.mark.parametrize("exits", [True, False])
+def test_an_ack_and_then_an_exception_kill_the_worker_whether_the_bolt_exits_or_not(exits):
+    class Hasty(Bolt):
+        auto_ack = False
+        exit_on_exception = exits
+
+        def process(self, tup: Any) -> None:
+            self.ack(tup)
+            raise ValueError("no")
+
+    with Bench(Hasty) as bench:
+        bench.feed("a")
+        assert wire(bench) == ["ack 1", "error", "sync", "fail 1"]
+        assert str(bench.died) == (
+            "java.lang.RuntimeException: Failed a non-existent or already acked/failed id: 1"
+        )
+
+
+def test_an_emit_in_initialize_is_unanchored():
+    class Early(Echo):
+        def initialize(self, conf: Any, context: Any) -> None:
+            self.emit(["early"])
+
+    with Bench(Early) as bench:
+        assert bench.emitted == [Emitted(["early"])]
+
+
+def test_an_emit_from_a_thread_that_is_late_is_unanchored():
+    class Late(Bolt):
+        def process(self, tup: Any) -> None:
+            self.later = lambda: self.emit(["late"])
+
+    with Bench(Late) as bench:
+        bench.feed("a")
+        thread = threading.Thread(target=bench.component.later)
+        thread.start()
+        thread.join()
+        assert wire(bench) == ["ack 1", "emit ['late']"]
+
+
+def test_batched_tuples_wait_for_the_second_tick():
+    with Bench(ByKey) as bench:
+        bench.feed("a")
+        bench.feed("a")
+        bench.tick()
+        assert wire(bench) == ["ack 3"]
+        bench.tick()
+        assert wire(bench) == ["ack 3", "ack 4", "ack 1", "ack 2"]
+        assert bench.component.calls == [("a", ["1", "2"])]
+
+
+def test_without_ticks_a_batch_is_never_processed():
+    with Bench(ByKey) as bench:
+        delivery = bench.feed("a")
+        bench.advance(60)
+        assert (bench.inputs, bench.verdict(delivery)) == (("1",), Verdict.EXPIRED)
+
+
+def test_a_batch_without_auto_ack_is_dropped_and_nothing_is_sent():
+    class Manual(ByKey):
+        auto_ack = False
+
+    with Bench(Manual, tick_secs=1) as bench:
+        bench.feed("a")
+        bench.advance(5)
+        assert bench.component.calls == [("a", ["1"])]
+        assert "ack 1" not in wire(bench)
+        assert bench.inputs == ("1",)
+
+
+def test_an_emit_in_a_batch_is_anchored_to_all_of_it():
+    class Counts(BatchingBolt):
+        def process_batch(self, key: object, tups: list[Any]) -> None:
+            self.emit([len(tups)])
+
+    with Bench(Counts, tick_secs=1) as bench:
+        bench.feed("a")
+        bench.feed("b")
+        bench.advance(2)
+        assert bench.emitted == [Emitted([2], anchors=("1", "2"))]
+
+
+def test_an_exception_in_a_batch_fails_every_tuple_of_every_key_not_yet_done():
+    with Bench(ByKey) as bench:
+        for key in ("good", "bad", "next"):
+            bench.feed(key)
+        bench.tick()
+        bench.tick()
+        assert wire(bench) == ["ack 4", "ack 5", "ack 1", "error", "sync", "fail 2", "fail 3"]
+        assert "Python ValueError raised while processing Tuple" in bench.bolt.transcript.errors[0]
+
+
+def test_without_exit_on_exception_a_bad_batch_starves_those_after_it():
+    with Bench(Lenient) as bench:
+        for key in ("good", "bad", "next"):
+            bench.feed(key)
+        for _ in range(4):
+            bench.tick()
+        assert [text for text in wire(bench) if "fail" in text] == ["fail 2"]
+        assert bench.inputs == ("3",)
+        bad = [ids for key, ids in bench.component.calls if key == "bad"]
+        assert bad == [["2"], [], []], "the key stays, with an empty list"
+
+
+def test_an_exception_in_group_key_fails_the_tuple_itself_too():
+    class Keyless(ByKey):
+        def group_key(self, tup: Any) -> object:
+            if tup.values == ("no key",):
+                raise KeyError("no key")
+            return None
+
+    with Bench(Keyless) as bench:
+        bench.feed("a")
+        bench.feed("no key")
+        assert wire(bench) == ["error", "sync", "fail 1", "fail 2"]
+
+
+def test_a_batching_bolt_that_overrides_process_acks_nothing():
+    class Overrides(ByKey):
+        def process(self, tup: Any) -> None:
+            self.emit(["x"])
+
+    with Bench(Overrides, tick_secs=1) as bench:
+        bench.feed("a")
+        bench.advance(10)
+        assert bench.inputs == ("1",)
+
+
+def test_a_second_positional_argument_of_a_batch_emit_fails_the_batch():
+    class Positional(BatchingBolt):
+        def process_batch(self, key: object, tups: list[Any]) -> None:
+            self.emit(["x"], "default")
+
+    with Bench(Positional) as bench:
+        bench.feed("a")
+        bench.tick()
+        bench.tick()
+        assert isinstance(bench.died.__cause__, TypeError)
+        assert wire(bench) == ["ack 2", "ack 3", "error", "sync", "fail 1"]
+
+
+class Timed(TicklessBatchingBolt):
+    def process_batch(self, key: object, tups: list[Any]) -> None:
+        self.emit([len(tups), threading.current_thread().name])
+        if ("bad",) in [tuple(tup.values) for tup in tups]:
+            raise ValueError("bad")
+
+
+def test_a_tickless_batch_comes_from_its_own_thread_when_its_time_is_over():
+    with Bench(Timed) as bench:
+        bench.feed("a")
+        bench.advance(1.9)
+        assert bench.emitted == []
+        bench.advance(0.1)
+        assert bench.emitted == [Emitted([1, "Timed:_batcher-thread"], anchors=("1",))]
+        assert bench.inputs == ()
+
+
+def test_a_tick_to_a_tickless_bolt_is_acked_and_ignored():
+    with Bench(Timed) as bench:
+        bench.tick()
+        assert wire(bench) == ["ack 1"]
+
+
+def test_an_exception_in_a_tickless_batch_reaches_the_main_loop_and_ends_it():
+    with Bench(Timed) as bench:
+        bench.feed("bad")
+        bench.advance(2)
+        assert wire(bench)[1:] == ["error", "sync", "fail 1"]
+        assert isinstance(bench.died.__cause__, ValueError)
+
+
+def test_the_timer_thread_of_a_lenient_tickless_bolt_never_comes_back():
+    class LenientTimed(Timed):
+        exit_on_exception = False
+
+    with Bench(LenientTimed) as bench:
+        bench.feed("bad")
+        bench.advance(2)
+        bench.feed("good")
+        bench.advance(20)
+        assert wire(bench)[1:] == ["error", "sync", "fail 1"]
+        assert (bench.inputs, bench.died) == (("2",), None)
+
+
+def test_a_generator_handler_never_runs_and_is_acked():
+    class Generates(Bolt):
+        def process(self, tup: Any) -> Any:
+            self.emit(["never"])
+            yield
+
+    with Bench(Generates) as bench:
+        bench.feed("a")
+        assert wire(bench) == ["ack 1"]
+
+
+@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
+def test_an_async_handler_never_runs_and_is_acked():
+    class Awaits(Bolt):
+        async def process(self, tup: Any) -> None:
+            await asyncio.sleep(0)
+
+    with Bench(Awaits) as bench:
+        bench.feed("a")
+        assert wire(bench) == ["ack 1"]
+
+
+def test_an_emit_after_an_ack_kills_even_without_a_named_anchor():
+    class Late(Bolt):
+        auto_ack = False
+
+        def process(self, tup: Any) -> None:
+            self.ack(tup)
+            self.emit(["late"])
+
+    with Bench(Late) as bench:
+        bench.feed("a")
+        assert wire(bench) == ["ack 1", "emit ['late'] <- 1"]
+        assert str(bench.died) == "java.lang.RuntimeException: Anchored onto 1 after ack/fail"
+
+
+def test_a_tuple_for_a_list_of_anchors_is_sent_as_its_five_fields():
+    class Shape(Bolt):
+        def process(self, tup: Any) -> None:
+            self.emit(["x"], anchors=tup)
+
+    with Bench(Shape) as bench:
+        bench.feed("a")
+        assert bench.messages[1]["anchors"] == ["1", "spout", "default", 1, ["a"]]
+        assert str(bench.died) == (
+            "java.lang.ClassCastException: java.lang.Long cannot be cast to java.lang.String"
+        )
+
+
+def test_an_id_for_a_list_of_anchors_is_sent_letter_by_letter():
+    class Shape(Bolt):
+        def process(self, tup: Any) -> None:
+            self.emit(["x"], anchors="12")
+
+    with Bench(Shape) as bench:
+        bench.feed("a")
+        assert str(bench.died) == "java.lang.RuntimeException: Anchored onto 2 after ack/fail"
+
+
+def test_the_input_tuple_as_payload_is_its_five_fields():
+    class Whole(Bolt):
+        def process(self, tup: Any) -> None:
+            self.emit(tup)
+
+    with Bench(Whole) as bench:
+        bench.feed("a")
+        assert bench.emitted[0].values == ["1", "spout", "default", 1, ["a"]]
+
+
+def test_what_cannot_be_serialised_is_swallowed_and_the_input_is_acked():
+    class Opaque(Bolt):
+        def process(self, tup: Any) -> None:
+            self.emit([object()])
+
+    with Bench(Opaque) as bench:
+        bench.feed("a")
+        assert (wire(bench), bench.emitted, bench.died) == (["ack 1"], [], None)
+
+
+def test_what_is_no_list_is_a_type_error():
+    class Text(Bolt):
+        def process(self, tup: Any) -> None:
+            self.emit("text")
+
+    with Bench(Text) as bench:
+        bench.feed("a")
+        assert str(bench.died.__cause__).startswith("All Tuples must be either lists or tuples, received")
+
+
+def test_an_emit_that_wants_task_ids_gets_them_and_a_direct_one_knows_them():
+    class Asks(Bolt):
+        def process(self, tup: Any) -> None:
+            asked = self.emit(["a"], need_task_ids=True)
+            direct = self.emit(["b"], direct_task=9, need_task_ids=True)
+            self.emit([asked, direct])
+
+    with Bench(Asks) as bench:
+        bench.feed("a")
+        assert bench.emitted[2] == Emitted([[3], [9]], anchors=("1",))
+        assert bench.emitted[1].task == 9

@@ -1,0 +1,31 @@
+"""What went over the wire, as a test reads it: "emit ['a'] <- 1 2", "ack 1", "sync"."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ackdoctor.lab.bench import Bench, SpoutBench
+
+__all__ = ["line", "raw", "wire"]
+
+
+def wire(bench: Bench | SpoutBench) -> list[str]:
+    """Every message but logs."""
+    return [line(message) for message in bench.messages if message["command"] != "log"]
+
+
+def line(message: Mapping[str, Any]) -> str:
+    command = message["command"]
+    if command == "emit":
+        text = f"emit {message['tuple']}"
+        if message.get("anchors"):
+            text += " <- " + " ".join(map(str, message["anchors"]))
+        if "id" in message:
+            text += f" id {message['id']}"
+        return text
+    return f"{command} {message['id']}" if "id" in message else str(command)
+
+
+def raw(component: Any, text: str) -> None:
+    """The component writes a frame of its own making."""
+    component.serializer.output_stream.write(f"{text}\nend\n")
+    component.serializer.output_stream.flush()
