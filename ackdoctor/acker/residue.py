@@ -23,7 +23,7 @@ __all__ = ["Solution", "Suspicion", "blame", "residue", "solve", "suspicions"]
 
 _LONG = (1 << 64) - 1
 _KERNEL = 12  # up to here every solution is looked at: 2**12 of them
-_COLUMNS = {1: 1_000_000, 2: 1_000_000, 3: 1_500, 4: 300}  # how many columns are searched for sets of a size
+_COLUMNS = {1: 1_000_000, 2: 1_000_000, 3: 1_500, 4: 180}  # how many columns are searched for sets of a size
 
 
 def residue(entry: PendingEntry | None, verdict: Verdict) -> Residue:
@@ -50,8 +50,9 @@ def solve(target: int, columns: Sequence[int]) -> Solution | None:
     Elimination costs one pass over the columns; then at most 4096 sets are compared, or about a million
     sets of up to four columns looked up.  What is larger than that is given as elimination found it.
     """
-    basis: dict[int, tuple[int, int]] = {}  # top bit -> vector, the columns it is made of
+    basis: dict[int, tuple[int, int]] = {}  # top bit -> vector, what it is made of
     kernel: list[int] = []
+    places: list[int] = []  # of the columns that something is made of; a bit in `made_of` is an index here
 
     def reduced(vector: int, made_of: int) -> tuple[int, int]:
         while vector and (step := basis.get(vector.bit_length())):
@@ -60,21 +61,27 @@ def solve(target: int, columns: Sequence[int]) -> Solution | None:
         return vector, made_of
 
     for place, column in enumerate(columns):
-        vector, made_of = reduced(column & _LONG, 1 << place)
+        vector, made_of = reduced(column & _LONG, 1 << len(places))
         if vector:
             basis[vector.bit_length()] = (vector, made_of)
-        else:
+        elif len(kernel) <= _KERNEL:
             kernel.append(made_of)
+        else:
+            continue
+        places.append(place)
     rest, chosen = reduced(target & _LONG, 0)
     if rest:
         return None
     if len(kernel) <= _KERNEL:
-        return _lightest(chosen, kernel)
-    return _looked_up(target, columns) or Solution(columns=_places(chosen), ambiguous=True, least=False)
+        chosen, ties = _lightest(chosen, kernel)
+        return Solution(columns=_listed(chosen, places), ambiguous=ties > 1)
+    return _looked_up(target, columns) or Solution(
+        columns=_listed(chosen, places), ambiguous=True, least=False
+    )
 
 
-def _lightest(chosen: int, kernel: Sequence[int]) -> Solution:
-    """Compares all solutions, in an order in which neighbours differ by one vector of the kernel."""
+def _lightest(chosen: int, kernel: Sequence[int]) -> tuple[int, int]:
+    """Compares all solutions, in an order in which neighbours differ by one vector; how many are the lightest."""
     best, ties = chosen, 1
     for step in range(1, 1 << len(kernel)):
         chosen ^= kernel[(step & -step).bit_length() - 1]
@@ -82,7 +89,7 @@ def _lightest(chosen: int, kernel: Sequence[int]) -> Solution:
             best, ties = chosen, 1
         elif chosen.bit_count() == best.bit_count():
             ties += 1
-    return Solution(columns=_places(best), ambiguous=ties > 1)
+    return best, ties
 
 
 def _looked_up(target: int, columns: Sequence[int]) -> Solution | None:
@@ -104,8 +111,8 @@ def _looked_up(target: int, columns: Sequence[int]) -> Solution | None:
     return None
 
 
-def _places(made_of: int) -> tuple[int, ...]:
-    return tuple(place for place in range(made_of.bit_length()) if made_of >> place & 1)
+def _listed(made_of: int, places: Sequence[int]) -> tuple[int, ...]:
+    return tuple(place for index, place in enumerate(places) if made_of >> index & 1)
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)

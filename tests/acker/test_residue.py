@@ -1,0 +1,196 @@
+"""Who left a value: parity classes, and culprits by the residue law."""
+
+import random
+import time
+from functools import reduce
+from itertools import combinations
+from operator import xor
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ackdoctor.acker.ids import JavaRandom
+from ackdoctor.acker.residue import Solution, Suspicion, blame, residue, solve, suspicions
+from ackdoctor.model.event import Event, EventKind
+from ackdoctor.model.verdict import Culprit, PendingEntry, Residue, TupleTree, Verdict
+
+
+def entry(value: int | None, *, task: int | None = None, failed: bool = False) -> PendingEntry:
+    return PendingEntry(root=1, value=value, task=task, failed=failed)
+
+
+@pytest.mark.parametrize(
+    ("left", "verdict", "parity"),
+    [
+        (entry(5, task=1), Verdict.OPEN, Residue.EVEN),
+        (entry(5), Verdict.ORPHAN, Residue.EVEN),
+        (entry(0), Verdict.ORPHAN, Residue.ODD),
+        (entry(None, failed=True), Verdict.ORPHAN, Residue.FAILED),
+        (entry(0, failed=True), Verdict.ORPHAN, Residue.FAILED),
+        (entry(5), Verdict.FAILED, Residue.FAILED),
+        (entry(None), Verdict.ORPHAN, Residue.NONE),
+        (None, Verdict.COMPLETE, Residue.NONE),
+    ],
+)
+def test_the_parity_class_of_an_entry(left, verdict, parity):
+    assert residue(left, verdict) is parity
+
+
+def brute(target: int, columns: list[int]) -> list[tuple[int, ...]]:
+    for size in range(len(columns) + 1):
+        found = [
+            places
+            for places in combinations(range(len(columns)), size)
+            if reduce(xor, (columns[place] for place in places), 0) == target
+        ]
+        if found:
+            return found
+    return []
+
+
+@given(columns=st.lists(st.integers(0, 31), max_size=9), target=st.integers(0, 31))
+def test_the_smallest_set_is_found_and_rivals_are_noticed(columns, target):
+    solution, expected = solve(target, columns), brute(target, columns)
+    if solution is None:
+        assert expected == []
+        return
+    assert solution.least
+    assert solution.columns in expected
+    assert solution.ambiguous == (len(expected) > 1)
+
+
+@pytest.mark.parametrize("guilty", range(1, 12))
+def test_any_number_of_culprits_among_fifty_random_ids(guilty):
+    ids, dice = JavaRandom(guilty), random.Random(guilty)
+    columns = [ids.next_long() for _ in range(50)]
+    places = tuple(sorted(dice.sample(range(50), guilty)))
+    target = reduce(xor, (columns[place] for place in places))
+    assert solve(target, columns) == Solution(columns=places, ambiguous=False)
+
+
+@pytest.mark.parametrize(("tuples", "guilty"), [(100_000, 1), (100_000, 2), (1_000, 3), (150, 4)])
+def test_few_culprits_among_very_many_are_looked_up(tuples, guilty):
+    ids, dice = JavaRandom(guilty), random.Random(guilty)
+    columns = [ids.next_long() for _ in range(tuples)]
+    places = tuple(sorted(dice.sample(range(tuples), guilty)))
+    target = reduce(xor, (columns[place] for place in places))
+    assert solve(target, columns) == Solution(columns=places, ambiguous=False)
+
+
+def test_too_many_among_too_many_is_an_answer_that_says_so():
+    ids = JavaRandom(7)
+    columns = [ids.next_long() for _ in range(5000)]
+    target = reduce(xor, columns[:9])
+    begin = time.process_time()
+    solution = solve(target, columns)
+    assert time.process_time() - begin < 30
+    assert solution is not None
+    assert (solution.ambiguous, solution.least) == (True, False)
+    assert reduce(xor, (columns[place] for place in solution.columns)) == target
+
+
+def test_a_value_that_nothing_explains():
+    assert solve(8, [1, 2, 4]) is None
+
+
+def test_equal_values_are_ambiguous():
+    assert solve(4, [4, 2, 4]) == Solution(columns=(0,), ambiguous=True)
+
+
+# ---- trees ----
+
+
+def tree(value: int) -> TupleTree:
+    return TupleTree(root=1, verdict=Verdict.OPEN, entry=entry(value, task=7), residue=Residue.EVEN)
+
+
+def suspect(name: str, *values: int, edge: int | None = None) -> Suspicion:
+    return Suspicion(delivery=name, component="bolt", task=3, values=values, edge=edge)
+
+
+def guilty(name: str, value: int, acks: int) -> Culprit:
+    return Culprit(delivery=name, component="bolt", task=3, value=value, acks=acks)
+
+
+def named(left: int, *seen: Suspicion) -> tuple[Culprit, ...]:
+    told = blame(tree(left), seen)
+    assert not told.ambiguous
+    return told.culprits
+
+
+def test_a_tuple_acked_twice_is_named():
+    assert named(8, suspect("t", 8, 8), suspect("u", 16)) == (guilty("t", 8, 2),)
+
+
+def test_a_leaf_never_acked_is_named_by_its_edge():
+    assert named(8, suspect("t", edge=8), suspect("u", 16, edge=16)) == (guilty("t", 8, 0),)
+
+
+def test_an_inner_tuple_never_acked_is_named_though_its_child_was():
+    assert named(8 ^ 16, suspect("t", edge=8), suspect("child", 16, edge=16)) == (guilty("t", 8 ^ 16, 0),)
+
+
+def test_three_culprits_are_named_together():
+    seen = [suspect("t", 8, 8), suspect("u", 16, 16, 16), suspect("v", 32, 32, 32, 32), suspect("w", edge=64)]
+    assert named(8 ^ 32 ^ 64, *seen) == (guilty("t", 8, 2), guilty("v", 32, 4), guilty("w", 64, 0))
+
+
+def test_all_that_went_wrong_explains_even_dependent_ids():
+    assert named(3, suspect("t", 1, 1), suspect("u", 2, 2)) == (guilty("t", 1, 2), guilty("u", 2, 2))
+
+
+def test_an_emit_between_two_acks_leaves_the_first_value_as_in_row_14d():
+    assert named(8 ^ 16, suspect("t", 8 ^ 16, 8 ^ 16 ^ 32)) == (guilty("t", 8 ^ 16, 2),)
+
+
+def test_in_jstorm_a_second_ack_leaves_the_edge():
+    assert named(8, suspect("t", 8 ^ 16, 8), suspect("u", 16)) == (guilty("t", 8, 2),)
+
+
+def test_two_that_explain_it_equally_well_are_ambiguous():
+    told = blame(tree(8), [suspect("t", 8, 8), suspect("u", 8, 8), suspect("v", 16, 16)])
+    assert told.ambiguous
+    assert told.culprits == (guilty("t", 8, 2),)
+
+
+def test_what_nobody_explains_names_nobody():
+    assert blame(tree(8), [suspect("t", 16, 16)]) == tree(8)
+
+
+def test_the_rest_of_a_failed_tree_is_nobodys_fault():
+    failed = TupleTree(root=1, verdict=Verdict.ORPHAN, entry=entry(8), residue=Residue.FAILED)
+    assert blame(failed, [suspect("t", 8, 8)]) == failed
+
+
+def event(kind: EventKind, value: int, delivery: str = "", site: str = "", root: int = 1) -> Event:
+    return Event(kind, 0, component="bolt", task=3, delivery=delivery, root=root, value=value, site=site)
+
+
+def test_a_trace_says_who_acked_what_and_where():
+    seen = suspicions(
+        [
+            event(EventKind.LINKED, 8, "t"),
+            event(EventKind.ACK, 8 ^ 16, "t", "bolt.py:4 process"),
+            event(EventKind.ACK, 8 ^ 16, "t", "bolt.py:9 process"),
+            event(EventKind.ACK, 16, "u", root=2),
+        ],
+        {1: None},
+    )
+    assert seen == {
+        1: (
+            Suspicion(
+                delivery="t",
+                component="bolt",
+                task=3,
+                values=(8 ^ 16, 8 ^ 16),
+                edge=8,
+                sites=("bolt.py:4 process", "bolt.py:9 process"),
+            ),
+        )
+    }
+
+
+def test_in_an_ackers_log_one_value_is_one_tuple():
+    seen = suspicions([event(EventKind.ACK, 8), event(EventKind.ACK, 16), event(EventKind.ACK, 8)], {1: None})
+    assert seen == {1: (suspect("", 8, 8), suspect("", 16))}

@@ -1,0 +1,93 @@
+"""The root ledger holds what the acker holds."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ackdoctor.acker.acker import make_acker
+from ackdoctor.acker.clock import VirtualClock
+from ackdoctor.acker.roots import RootLedger
+from ackdoctor.acker.versions import Engine, profile
+from ackdoctor.model.message import AckAck, AckFail, AckInit, AnswerKind, ResetTimeout, Tick
+from ackdoctor.model.tally import GrowthPoint
+from ackdoctor.model.verdict import PendingEntry
+
+ROOTS = st.sampled_from([5, -6, 7, 2**63 - 1])
+VALUES = st.sampled_from([0, 1, 2, 3, -1, -2, 2**63 - 1, -(2**63)])
+TASKS = st.sampled_from([0, 1, 3, 2**31 - 1])
+MESSAGES = st.one_of(
+    st.builds(AckInit, ROOTS, VALUES, TASKS),
+    st.builds(AckAck, ROOTS, VALUES),
+    st.builds(AckAck, ROOTS, VALUES),
+    st.builds(AckFail, ROOTS),
+    st.builds(ResetTimeout, ROOTS),
+    st.builds(Tick),
+)
+
+
+def state(entries) -> list[PendingEntry]:
+    return sorted(entries, key=lambda entry: entry.root)
+
+
+@pytest.mark.parametrize("version", ["0.8.2", "0.9.7", "1.1.0", "1.2.4", "2.7.1", "2.8.8", "jstorm", "heron"])
+@given(messages=st.lists(MESSAGES, max_size=60))
+def test_after_every_message_the_ledger_and_the_acker_hold_the_same(version, messages):
+    read, clock = profile(version), VirtualClock()
+    acker, ledger, high = make_acker(read, clock), RootLedger(read), 0
+    for message in messages:
+        if isinstance(message, ResetTimeout) and not read.resets:
+            continue
+        if isinstance(message, Tick) and read.engine is Engine.JSTORM:
+            continue  # rotates by its own clock
+        if isinstance(message, AckInit) and read.engine is Engine.HERON and ledger.get(message.root):
+            continue  # there, a root is created once
+        answer = acker.receive(message)
+        assert ledger.receive(message) is (answer.kind if answer else None)
+        assert state(ledger.entries()) == state(acker.pending())
+        orphans = sum(entry.task is None for entry in acker.pending())
+        point = ledger.window(0)
+        assert (point.pending, point.orphans) == (len(acker), orphans)
+        high = max(high, len(acker))
+        assert ledger.high_water >= high
+
+
+def test_a_windows_growth_tells_what_is_pending_and_what_was_begun():
+    ledger = RootLedger(profile("1.1.0"))
+    ledger.init(1, 8, 11)
+    ledger.init(2, 8, 11)
+    assert ledger.ack(1, 8) is AnswerKind.ACK
+    ledger.ack(1, 8)
+    assert ledger.window(1000) == GrowthPoint(time_ms=1000, pending=2, orphans=1, started=2)
+    ledger.init(3, 8, 11)
+    ledger.fail(3)
+    assert ledger.window(2000) == GrowthPoint(time_ms=2000, pending=2, orphans=1, started=1)
+    assert (ledger.completed, ledger.failed, ledger.high_water) == (1, 1, 3)
+
+
+def test_ages_are_counted_from_the_begin_of_the_window():
+    ledger = RootLedger(profile("2.8"), now_ms=500)
+    ledger.init(1, 8, 11)
+    ledger.window(1500)
+    ledger.init(2, 8, 11)
+    ledger.window(2500)
+    assert {entry.root: entry.age_ms for entry in ledger.entries()} == {1: 2000, 2: 1000}
+
+
+def test_roots_beyond_the_cap_are_dropped_and_counted():
+    ledger = RootLedger(profile("2.8"), most=2)
+    for root in range(1, 5):
+        ledger.init(root, 8, 11)
+    ledger.fail(9)
+    assert [entry.root for entry in ledger.entries()] == [1, 2]
+    assert (ledger.dropped, len(ledger)) == (3, 2)
+
+
+def test_a_rotation_tells_what_it_drops():
+    ledger = RootLedger(profile("1.2"))
+    ledger.init(1, 8, 11)
+    ledger.ack(2, 4)
+    assert ledger.rotate() == ()
+    ledger.ack(2, 1)
+    assert [entry.root for entry in ledger.rotate()] == [1]
+    assert [(entry.root, entry.value, entry.bucket) for entry in ledger.entries()] == [(2, 5, 1)]
+    assert ledger.get(1) is None

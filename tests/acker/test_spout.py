@@ -1,0 +1,137 @@
+"""Reference acker 2.2: the spout executor."""
+
+import pytest
+
+from ackdoctor.acker.clock import VirtualClock
+from ackdoctor.acker.ids import PowersOfTwo
+from ackdoctor.acker.spout import Heard, Reason, SpoutEmission, SpoutExecutor, TaskMismatchError
+from ackdoctor.acker.versions import profile
+from ackdoctor.model.message import AckInit, Answer, AnswerKind
+from tests.acker.playing import Listed
+
+ALL = ["0.9.7", "1.1.0", "1.2.4", "2.8.8", "jstorm", "heron"]
+
+
+def executor(version: str, *, tasks=(7,), clock=None, ids=None, **settings) -> SpoutExecutor:
+    return SpoutExecutor(
+        profile(version), tasks=tasks, ids=ids or PowersOfTwo(), clock=clock or VirtualClock(), **settings
+    )
+
+
+@pytest.mark.parametrize("version", ALL)
+def test_a_root_and_an_edge_for_each_target_then_the_init(version):
+    emission = executor(version).emit(7, "m", targets=2)
+    assert emission == SpoutEmission(({1: 2}, {1: 4}), 1, AckInit(1, 2 ^ 4, 7))
+
+
+@pytest.mark.parametrize("version", ALL)
+def test_without_a_message_id_nothing_is_tracked_and_nobody_is_told(version):
+    spout = executor(version)
+    assert spout.emit(7, None, targets=2) == SpoutEmission(({}, {}))
+    assert len(spout) == 0
+
+
+@pytest.mark.parametrize("version", ALL)
+def test_without_ackers_a_message_is_acked_inside_emit(version):
+    spout = executor(version, ackers=0)
+    assert spout.emit(7, "m", targets=1) == SpoutEmission(({},), heard=Heard(Reason.ACK, 7, "m", None))
+    assert len(spout) == 0
+
+
+@pytest.mark.parametrize(
+    ("version", "emission", "pending"),
+    [
+        ("1.2.4", SpoutEmission((), heard=Heard(Reason.ACK, 7, "m", None)), 0),
+        ("2.8.8", SpoutEmission((), 1, AckInit(1, 0, 7)), 1),
+        ("jstorm", SpoutEmission(()), 0),
+    ],
+)
+def test_zero_targets(version, emission, pending):
+    spout = executor(version)
+    assert spout.emit(7, "m", targets=0) == emission
+    assert len(spout) == pending
+
+
+@pytest.mark.parametrize("version", ALL)
+def test_per_root_the_spout_hears_one_answer_and_no_more(version):
+    spout = executor(version)
+    spout.emit(7, "m", targets=1)
+    answers = [Answer(AnswerKind.ACK, 1, 7), Answer(AnswerKind.FAIL, 1, 7), Answer(AnswerKind.ACK, 1, 7)]
+    assert [spout.hear(answer) for answer in answers] == [Heard(Reason.ACK, 7, "m", 1), None, None]
+
+
+def test_a_fail_says_so():
+    spout = executor("2.8")
+    spout.emit(7, "m", targets=1)
+    assert spout.hear(Answer(AnswerKind.FAIL, 1, 7)) == Heard(Reason.FAIL, 7, "m", 1)
+
+
+def test_an_answer_for_another_task_ends_the_worker():
+    spout = executor("2.8", tasks=(7, 8))
+    spout.emit(7, "m", targets=1)
+    with pytest.raises(TaskMismatchError, match=r"^Fatal error, mismatched task ids: 8 7$"):
+        spout.hear(Answer(AnswerKind.ACK, 1, 8))
+
+
+def test_a_reset_starts_a_new_life_if_the_root_is_still_pending():
+    spout = executor("2.8")
+    spout.emit(7, "m", targets=1)
+    assert spout.tick() == ()
+    assert spout.hear(Answer(AnswerKind.RESET, 1, 7)) is None
+    assert spout.hear(Answer(AnswerKind.RESET, 99, 7)) is None
+    assert spout.tick() == ()
+    assert spout.tick() == (Heard(Reason.TIMEOUT, 7, "m", 1),)
+    assert len(spout) == 0
+
+
+@pytest.mark.parametrize(("version", "ticks"), [("0.9.7", 1), ("1.1.0", 1), ("2.7.1", 1), ("2.8.0", 2)])
+def test_storm_3693_before_2_8_0_five_tasks_rotate_five_times_per_tick(version, ticks):
+    spout = executor(version, tasks=(1, 2, 3, 4, 5))
+    spout.emit(3, "m", targets=1)
+    heard = [spout.tick() for _ in range(ticks)]
+    assert heard == [()] * (ticks - 1) + [(Heard(Reason.TIMEOUT, 3, "m", 1),)]
+
+
+def test_jstorm_keeps_a_root_for_three_rotations():
+    spout = executor("jstorm")
+    spout.emit(7, "m", targets=1)
+    assert [spout.tick(), spout.tick(), spout.tick()] == [(), (), (Heard(Reason.TIMEOUT, 7, "m", 1),)]
+
+
+def test_heron_looks_at_the_age_of_each():
+    clock = VirtualClock()
+    spout = executor("heron", clock=clock, message_timeout_s=30)
+    spout.emit(7, "early", targets=1)
+    clock.advance(20)
+    spout.emit(7, "late", targets=1)
+    clock.advance(9)
+    assert spout.tick() == ()
+    clock.advance(1)
+    assert spout.tick() == (Heard(Reason.TIMEOUT, 7, "early", 1),)
+    assert [info.message_id for info in spout.pending().values()] == ["late"]
+
+
+def test_max_spout_pending_counts_for_each_task():
+    spout = executor("1.1.0", tasks=(1, 2), max_spout_pending=1)
+    allowed = []
+    for task in (1, 2, 1):
+        allowed.append(spout.may_emit())
+        spout.emit(task, "m", targets=1)
+    assert allowed == [True, True, False]
+
+
+def test_without_max_spout_pending_there_is_no_gate():
+    spout = executor("1.1.0")
+    for _ in range(20):
+        spout.emit(7, "m", targets=1)
+    assert spout.may_emit()
+
+
+@pytest.mark.parametrize(
+    ("version", "pending"), [("1.1.0", {5: "second"}), ("jstorm", {5: "first", 9: "second"})]
+)
+def test_a_root_that_collides_overwrites_but_in_jstorm(version, pending):
+    spout = executor(version, ids=Listed(5, 1, 5, 9, 2))
+    spout.emit(7, "first", targets=1)
+    spout.emit(7, "second", targets=1)
+    assert {root: info.message_id for root, info in spout.pending().items()} == pending
