@@ -1,6 +1,6 @@
 """The process beside the proxy: from the bytes that passed to the rows of a trace."""
 
-import socket
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -25,7 +25,7 @@ class _Observer:
     def __init__(self, directory: Path, run: str, name: str) -> None:
         self._now = 0
         self._recorder = Recorder(
-            directory, run=run, worker=socket.gethostname(), level="proxy", clock=lambda: self._now
+            directory, run=run, worker=os.uname().nodename, level="proxy", clock=lambda: self._now
         )
         self._talk = Conversation()
         self._name = name

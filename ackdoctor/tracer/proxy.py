@@ -10,7 +10,6 @@ is slow or dead costs rows, which are counted, and nothing else.
 
 import os
 import signal
-import socket
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -117,7 +116,7 @@ def _leave(observer: int, tap: Tap, directory: Path, run: str) -> None:
         time.sleep(0.002)
     if done == (observer, 0) or done[0] == 0:
         return
-    recorder = Recorder(directory, run=run, worker=socket.gethostname())
+    recorder = Recorder(directory, run=run, worker=os.uname().nodename)
     note = recorder.code("the tracer ended before the component did")
     recorder.write(EventKind.DROPPED, 0, 0, 0, "", value=sum(tap.missed.values()), note=note)
     recorder.close()

@@ -20,7 +20,7 @@ from threading import RLock
 from ackdoctor import __version__
 from ackdoctor.model.event import SCHEMA, EventKind
 from ackdoctor.tracer.codec import NUMBER, RECORD, identify, printable
-from ackdoctor.tracer.segments import CAPACITY, home, parts
+from ackdoctor.tracer.segments import CAPACITY, Stem, home, parts
 from ackdoctor.tracer.storing import rows_of, store
 from ackdoctor.tracer.wal import Segment
 
@@ -114,6 +114,8 @@ class Recorder:
         if segment is None or now >= segment.due or (place := segment.take()) >= segment.end:
             if self._turn(segment, now):
                 self.write(kind, component, task, stream, delivery, root, value, site, flags, thread, note)
+            else:
+                self._drop(1)
             return
         if isinstance(delivery, str):
             named = segment.ids.get(delivery)
@@ -147,13 +149,16 @@ class Recorder:
             segment, self._segment = self._segment, None
             if segment is not None:
                 self._finish(segment)
+                self._drop(self._rotate(segment.stem))
 
     def close(self) -> None:
         """Make a part of what is there; rows that come later are dropped."""
         with self._lock:
             self.roll()
             if self._unsaid and not self._closed and self._turn(None, self._clock()):
-                self.roll()
+                assert self._segment is not None
+                self._finish(self._segment)
+                self._segment = None
             self._closed = True
         atexit.unregister(self.close)
 
@@ -170,18 +175,17 @@ class Recorder:
             if self._segment is not full:
                 return True  # another thread was faster
             if self._turning or self._closed or now < self._next_try:
-                self._drop(1)
                 return False
             self._turning = True
             try:
                 self._segment = self._open(now)
                 if full is not None:
                     self._finish(full)
+                    self._drop(self._rotate(full.stem))
             except OSError:
                 self._segment, self._next_try = None, now + _AGAIN
                 if full is not None:
                     self._finish(full)
-                self._drop(1)
                 return False
             finally:
                 self._turning = False
@@ -202,23 +206,22 @@ class Recorder:
                 store(batch, self.folder, segment.stem)
         except OSError:
             segment.let_go()
-            return
-        segment.remove()
-        self._drop(self._rotate())
+        else:
+            segment.remove()
 
-    def _rotate(self) -> int:
-        """Remove the oldest parts beyond the limit; how many rows that cost."""
+    def _rotate(self, newest: Stem) -> int:
+        """Remove the oldest parts beyond the limit, but not this one; how many rows that cost."""
         found = []
-        for _, path in parts(self.folder):
+        for stem, path in parts(self.folder):
             try:
                 status = path.stat()
             except FileNotFoundError:  # another process rotates as well
                 continue
-            found.append((status.st_mtime_ns, path, status.st_size))
-        over = sum(size for _, _, size in found) - self._limit
+            found.append((stem == newest, status.st_mtime_ns, path, status.st_size))
+        over = sum(size for *_, size in found) - self._limit
         lost = 0
-        for _, path, size in sorted(found):
-            if over <= 0:
+        for is_newest, _, path, size in sorted(found):
+            if over <= 0 or is_newest:
                 break
             lost += rows_of(path)
             path.unlink(missing_ok=True)
