@@ -17,6 +17,7 @@ from ackdoctor.model.finding import Finding
 from ackdoctor.model.offence import Offence
 from ackdoctor.model.verdict import TupleTree
 from ackdoctor.pytest_plugin import outcome
+from ackdoctor.pytest_plugin.files import Files
 from ackdoctor.pytest_plugin.fixture import Fixture
 from ackdoctor.pytest_plugin.judgement import Judge, Sentence
 from ackdoctor.pytest_plugin.options import Options
@@ -38,7 +39,7 @@ class Hooks:
         self.config = config
         self.session = session
         self.judge = Judge.of(config, session)
-        self.watch = Watch()
+        self.watch = Watch(Files(config, session) if session.trace_dir is not None else None)
         self._shown: set[int] = set()
 
     @pytest.hookimpl(tryfirst=True)
@@ -91,7 +92,7 @@ class Hooks:
         self._shown.add(id(report))
 
     def pytest_unconfigure(self) -> None:
-        """The frameworks are as they were."""
+        """Leaves nothing behind but traces."""
         self.watch.close()
 
     def fixture(self, item: pytest.Item) -> Fixture | None:
@@ -113,11 +114,13 @@ class Hooks:
             self.watch.wait(options.complete_within)
         settlement = self.watch.end()
         if any(report.skipped and not hasattr(report, "wasxfail") for report in reports):
+            self.watch.judged(failed=False)
             return
         pending = sum(tally.pending for tally in settlement.tallies)
         evidence = self._linked(item, settlement.offences)
         sentence = self.judge.sentence(*evidence, pending=pending, options=options)
         verdict = self._turn(reports, sentence, options) if sentence.counted else ""
+        self.watch.judged(failed=bool(sentence.counted) or any(report.failed for report in reports))
         row = Row(
             level=options.level,
             verdict=verdict,

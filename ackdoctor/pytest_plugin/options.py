@@ -128,7 +128,7 @@ OPTIONS: Mapping[str, Spec] = MappingProxyType(
             _number, "seconds that threads have after a test to complete its tuples (default 0.5)", marker=True
         ),
         "profile": Spec(_profile, "version of the acker that the fixture runs (default: the newest)", marker=True),
-        "trace_dir": Spec(_path, "write traces below this folder", "--ackdoctor-trace-dir", "DIR"),
+        "trace_dir": Spec(_path, "write traces below this folder; on the command line, level trace", "--ackdoctor-trace-dir", "DIR"),
         "trace_keep": Spec(
             _keep, "whose traces to keep: failing (default) or all", "--ackdoctor-trace-keep", "WHICH"
         ),
@@ -189,6 +189,8 @@ def read_options(config: pytest.Config) -> Options:
                 parsed = parse(name, value, where)
                 values[name] = folder / parsed if isinstance(parsed, Path) else parsed
                 break
+    if config.getoption("ackdoctor_trace_dir", default=None) is not None:
+        values["level"] = "trace"
     write = bool(config.getoption("ackdoctor_write_baseline", default=False))
     if write and "baseline" not in values:
         raise pytest.UsageError("--ackdoctor-write-baseline needs --ackdoctor-baseline FILE")

@@ -4,6 +4,7 @@ import threading
 import time
 
 from ackdoctor.model.offence import Offence
+from ackdoctor.pytest_plugin.files import Files
 from ackdoctor.tracer.instrument import Installation, install
 from ackdoctor.tracer.ledger import Ledger, Settlement
 from ackdoctor.tracer.levels import Level
@@ -21,7 +22,8 @@ class Watch:
     happens in tests that nobody asked to trace is forgotten.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, files: Files | None = None) -> None:
+        self._files = files
         self.ledger = Ledger(Level.OFF)
         self._installation: Installation | None = None
         self._threads = set(threading.enumerate())  # of the runner itself: not worth waiting for
@@ -30,12 +32,14 @@ class Watch:
         """From now on, what components receive is this test's."""
         wanted = Level.named(level)
         if self._installation is None or self.ledger.level is not wanted:
-            self.close()
+            self._unwrap()
             self.ledger = Ledger(wanted)
-            self._installation = install(self.ledger)
+            self._installation = install(self.ledger, self._files.recorder if self._files else None)
         else:
             self.ledger.settle()
         self.ledger.test = test
+        if self._files is not None:
+            self._files.begin(test)
 
     def wait(self, seconds: float) -> None:
         """Gives threads that the tests have started time to complete what is open, no longer than they need."""
@@ -60,8 +64,18 @@ class Watch:
         self.ledger.test = ""
         return settlement
 
+    def judged(self, *, failed: bool) -> None:
+        """Keeps the trace of the test, or not."""
+        if self._files is not None:
+            self._files.end(failed=failed)
+
     def close(self) -> None:
-        """Takes the wrappers off."""
+        """The frameworks are as they were, and the traces are on disk."""
+        self._unwrap()
+        if self._files is not None:
+            self._files.close()
+
+    def _unwrap(self) -> None:
         if self._installation is not None:
             self._installation.undo()
             self._installation = None
