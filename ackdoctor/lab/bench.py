@@ -23,8 +23,8 @@ from typing import Any, Final
 from ackdoctor.acker.collector import BoltCollector, make_collector
 from ackdoctor.acker.spout import Heard, Reason
 from ackdoctor.acker.versions import Schedule
-from ackdoctor.lab.component import WorkerDiedError
 from ackdoctor.lab.shell.bolt import ShellBolt
+from ackdoctor.lab.shell.error import ShellError
 from ackdoctor.lab.shell.heron import HeronBolt
 from ackdoctor.lab.spout_bench import SpoutBench
 from ackdoctor.lab.stand import Stand
@@ -134,7 +134,7 @@ class Bench(Workplace):
         return tuple(self.bolt.inputs) if isinstance(self.bolt, ShellBolt) else ()
 
     @property
-    def died(self) -> WorkerDiedError | None:
+    def died(self) -> ShellError | None:
         """Why the worker is dead."""
         return self.bolt.died
 
@@ -160,7 +160,7 @@ class Bench(Workplace):
         )
         try:
             self.bolt.prepare(self._place, _Output(self._collector, self._emit, self._stand))
-        except WorkerDiedError:
+        except ShellError:
             return  # `died` says why
         self._flow()
 
@@ -196,7 +196,7 @@ class Bench(Workplace):
     def _turn(self, action: Callable[[], None]) -> None:
         if self.died:
             raise self.died
-        with suppress(WorkerDiedError):  # `died` says why
+        with suppress(ShellError):  # `died` says why
             action()
         self._flow()
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ackdoctor.acker.collector import MessageId
 from ackdoctor.acker.spout import Heard, Reason
-from ackdoctor.lab.component import WorkerDiedError
+from ackdoctor.lab.shell.error import ShellError
 from ackdoctor.lab.shell.heron import HeronSpout
 from ackdoctor.lab.shell.spout import ShellSpout
 from ackdoctor.lab.topology import DEFAULT_STREAM
@@ -91,7 +91,7 @@ class SpoutBench(Workplace):
         return self.spout.transcript.messages
 
     @property
-    def died(self) -> WorkerDiedError | None:
+    def died(self) -> ShellError | None:
         """Why the worker is dead."""
         return self.spout.died
 
@@ -114,7 +114,7 @@ class SpoutBench(Workplace):
     def _attempt(self, action: Callable[[], None]) -> None:
         try:
             action()
-        except WorkerDiedError:
+        except ShellError:
             assert self.died, "a worker that dies says why"
 
     def _take(self, msg_id: object) -> list[MessageId]:

@@ -13,14 +13,8 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from ackdoctor.lab.component import (
-    Bolt,
-    Context,
-    OutputCollector,
-    Spout,
-    SpoutOutputCollector,
-    WorkerDiedError,
-)
+from ackdoctor.lab.component import Bolt, Context, OutputCollector, Spout, SpoutOutputCollector
+from ackdoctor.lab.shell.error import ShellError
 from ackdoctor.lab.shell.process import Setup
 from ackdoctor.lab.shell.transcript import Transcript
 from ackdoctor.lab.tup import Tup
@@ -39,8 +33,8 @@ _LEVELS = {
 _WINDOWS = "heronpy.api.bolt.window_bolt"
 
 
-class InstanceDiedError(WorkerDiedError):
-    """The instance stops and is started again; the component's exception is the cause."""
+class InstanceDiedError(ShellError):
+    """The event looper logs an exception and ends; the instance exits with 0 and is started again."""
 
 
 class HeronTuple(NamedTuple):
@@ -85,7 +79,7 @@ class _Instance:
         try:
             yield
         except Exception as error:
-            self.died = InstanceDiedError(f"{type(error).__name__}: {error}")
+            self.died = InstanceDiedError(type(error).__name__, str(error), exit_code=0)
             raise self.died from error
         finally:
             if windows:

@@ -12,7 +12,9 @@ from ackdoctor.lab.bench import Bench, SpoutBench
 from ackdoctor.lab.shell.drivers import NotAComponentError
 from tests.lab.shell.wire import wire
 
-GONE = "org.apache.storm.multilang.NoOutputException: Pipe to subprocess seems to be broken! No output read.\n"
+GONE = (
+    "org.apache.storm.multilang.NoOutputException: Pipe to subprocess seems to be broken! No output read.\n"
+)
 
 
 class Quiet(Bolt):
@@ -136,10 +138,10 @@ def test_a_log_record_of_another_component_does_not_reach_the_pipe():
 
 
 def test_a_class_of_no_framework_is_refused():
-    with pytest.raises(NotAComponentError, match="^int is no bolt or spout of pystorm"):
+    with pytest.raises(NotAComponentError, match=r"^int is no bolt or spout of pystorm"):
         Bench(int)
 
 
 def test_a_bolt_is_no_spout():
-    with pytest.raises(NotAComponentError, match="^Quiet is a bolt, not a spout$"):
+    with pytest.raises(NotAComponentError, match=r"^Quiet is a bolt, not a spout$"):
         SpoutBench(Quiet)

@@ -20,7 +20,7 @@ def bolt(request) -> Any:
 
 
 def test_failing_a_tuple_and_returning_is_acked_as_well(bolt):
-    class SentenceSplitterBolt(bolt):  # type: ignore[misc]
+    class SentenceSplitterBolt(bolt):  # type: ignore[valid-type, misc]
         outputs = ("word",)
 
         def process(self, tup: Any) -> None:
@@ -47,7 +47,7 @@ def test_failing_a_tuple_and_returning_is_acked_as_well(bolt):
 
 
 def test_failing_a_tuple_and_falling_through_acks_it_as_well(bolt):
-    class MyBolt(bolt):  # type: ignore[misc]
+    class MyBolt(bolt):  # type: ignore[valid-type, misc]
         auto_ack = False
         auto_fail = False
 

@@ -89,7 +89,7 @@ def test_an_exception_ends_the_process_in_the_middle_of_a_command():
     with SpoutBench(asked(broken)) as bench:
         bench.next_tuple()
         assert wire(bench) == ["sync", "error", "sync"]
-        assert bench.died is None, "the sync of raise_exception has answered the command"
+        assert bench.spout.died is None, "the sync of raise_exception has answered the command"
         bench.next_tuple()
         assert "Pipe to subprocess seems to be broken! No output read.\n" in bench.died.message
         assert isinstance(bench.died.__cause__, ValueError)

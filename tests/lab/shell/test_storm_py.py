@@ -26,7 +26,7 @@ def manual(*steps: str) -> type:
     return type("Manual", (storm.Bolt,), {"process": process})
 
 
-class Echo(storm.BasicBolt):  # type: ignore[misc]
+class Echo(storm.BasicBolt):
     def process(self, tup: Any) -> None:
         storm.emit(tup.values)
 
@@ -70,7 +70,7 @@ def test_a_tick_goes_to_process_and_leaks_unless_it_is_acked():
 
 
 def test_a_basic_bolt_anchors_by_force_and_acks():
-    class Defies(storm.BasicBolt):  # type: ignore[misc]
+    class Defies(storm.BasicBolt):
         def process(self, tup: Any) -> None:
             self.tasks = storm.emit(tup.values, anchors=[])
 
@@ -82,7 +82,7 @@ def test_a_basic_bolt_anchors_by_force_and_acks():
 
 
 def test_a_basic_bolt_that_acks_kills():
-    class Twice(storm.BasicBolt):  # type: ignore[misc]
+    class Twice(storm.BasicBolt):
         def process(self, tup: Any) -> None:
             storm.ack(tup)
 
@@ -92,7 +92,7 @@ def test_a_basic_bolt_that_acks_kills():
 
 
 def test_a_basic_bolt_fails_what_raises_and_goes_on():
-    class Broken(storm.BasicBolt):  # type: ignore[misc]
+    class Broken(storm.BasicBolt):
         def process(self, tup: Any) -> None:
             raise ValueError("no")
 
@@ -104,7 +104,7 @@ def test_a_basic_bolt_fails_what_raises_and_goes_on():
 
 
 def test_a_bolt_that_raises_reports_and_ends_without_a_fail():
-    class Broken(storm.Bolt):  # type: ignore[misc]
+    class Broken(storm.Bolt):
         def process(self, tup: Any) -> None:
             raise ValueError("no")
 
@@ -116,7 +116,7 @@ def test_a_bolt_that_raises_reports_and_ends_without_a_fail():
 
 
 def test_a_constructor_that_raises_is_never_launched():
-    class Stillborn(storm.Bolt):  # type: ignore[misc]
+    class Stillborn(storm.Bolt):
         def __init__(self) -> None:
             raise ValueError("no")
 
@@ -126,7 +126,7 @@ def test_a_constructor_that_raises_is_never_launched():
 
 
 def test_an_initialize_that_raises_reports_and_ends():
-    class Unready(storm.Bolt):  # type: ignore[misc]
+    class Unready(storm.Bolt):
         def initialize(self, conf: Any, context: Any) -> None:
             raise ValueError("no")
 
@@ -136,7 +136,7 @@ def test_an_initialize_that_raises_reports_and_ends():
 
 
 def test_print_breaks_the_protocol():
-    class Prints(storm.BasicBolt):  # type: ignore[misc]
+    class Prints(storm.BasicBolt):
         def process(self, tup: Any) -> None:
             print("hello")  # noqa: T201
 
@@ -146,7 +146,7 @@ def test_print_breaks_the_protocol():
 
 
 def test_a_payload_that_is_a_text_kills_and_an_opaque_one_raises():
-    class Text(storm.BasicBolt):  # type: ignore[misc]
+    class Text(storm.BasicBolt):
         def process(self, tup: Any) -> None:
             storm.emitBolt(tup.values[0] if tup.values[0] == "text" else [object()])
 
@@ -160,7 +160,7 @@ def test_a_payload_that_is_a_text_kills_and_an_opaque_one_raises():
 
 
 def test_emit_bolt_leaves_its_task_ids_for_the_next_emit():
-    class Stale(storm.BasicBolt):  # type: ignore[misc]
+    class Stale(storm.BasicBolt):
         def process(self, tup: Any) -> None:
             storm.emitBolt(["unread"])
             storm.emit(["read"])
@@ -186,7 +186,7 @@ def test_heartbeats_are_answered():
         assert wire(bench) == ["sync"]
 
 
-class Spout(storm.Spout):  # type: ignore[misc]
+class Spout(storm.Spout):
     def initialize(self, conf: Any, context: Any) -> None:
         self.heard: list[object] = []
 

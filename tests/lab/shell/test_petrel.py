@@ -1,0 +1,161 @@
+"""Petrel on the wire (reference dialects 2.2, 4; petrel 1.0.3.0.3.post1)."""
+
+import sys
+from typing import Any
+
+import pytest
+
+from ackdoctor.lab.bench import Bench, Emitted, SpoutBench
+from ackdoctor.model.verdict import Verdict
+from tests.frameworks import framework
+from tests.lab.shell.wire import wire
+
+emitter: Any = framework("petrel.emitter")
+storm: Any = framework("petrel.storm")
+TWICE = "java.lang.RuntimeException: Acked a non-existent or already acked/failed id: 1"
+
+
+class Bolt(emitter.Bolt):
+    def __init__(self) -> None:
+        super().__init__(script=__file__)
+
+
+class BasicBolt(emitter.BasicBolt):
+    def __init__(self) -> None:
+        super().__init__(script=__file__)
+
+
+def manual(*steps: str) -> type:
+    """A Bolt that takes these steps with each tuple."""
+
+    def process(self: Any, tup: Any) -> None:
+        for step in steps:
+            if step == "emit":
+                storm.emit(["a"], anchors=[tup])
+            elif step == "ackId":
+                storm.ackId(tup.id)
+            else:
+                getattr(storm, step)(tup)
+
+    return type("Manual", (Bolt,), {"process": process})
+
+
+def basic(process: Any) -> type:
+    return type("Basic", (BasicBolt,), {"process": process})
+
+
+def test_a_bolt_that_emits_and_acks_completes_its_tuple():
+    with Bench(manual("emit", "ackId")) as bench:
+        delivery = bench.feed("a")
+        assert wire(bench) == ["emit ['a'] <- 1", "ack 1"]
+        assert bench.verdict(delivery) is Verdict.COMPLETE
+
+
+@pytest.mark.parametrize(
+    ("steps", "text"),
+    [
+        (("ack", "ackId"), TWICE),
+        (("fail", "ack"), TWICE),
+        (("ack", "fail"), TWICE.replace("Acked", "Failed")),
+        (("ack", "emit"), "java.lang.RuntimeException: Anchored onto 1 after ack/fail"),
+    ],
+)
+def test_misuse_kills(steps, text):
+    with Bench(manual(*steps)) as bench:
+        bench.feed("a")
+        assert str(bench.died) == text
+
+
+def test_a_bolt_that_forgets_leaks_ticks_as_well():
+    with Bench(manual()) as bench:
+        bench.feed("a")
+        bench.tick()
+        assert bench.inputs == ("1", "2")
+
+
+def test_a_basic_bolt_anchors_by_force_and_acks_ticks_as_well():
+    with Bench(basic(lambda self, tup: storm.emit([tup.is_tick_tuple()], anchors=[]))) as bench:
+        bench.feed("a")
+        bench.tick()
+        assert wire(bench) == ["emit [False] <- 1", "ack 1", "emit [True] <- 2", "ack 2"]
+
+
+def test_a_basic_bolt_that_acks_kills():
+    with Bench(basic(lambda self, tup: storm.ack(tup))) as bench:
+        bench.feed("a")
+        assert str(bench.died) == TWICE
+
+
+def test_an_exception_is_told_by_a_line_that_is_no_json():
+    def broken(self: Any, tup: Any) -> None:
+        raise ValueError("no")
+
+    with Bench(basic(broken)) as bench:
+        bench.feed("a")
+        assert bench.bolt.transcript.texts[0].startswith("E_BOLTFAILED__")
+        assert bench.bolt.transcript.texts[0].endswith("__ValueError")
+        assert str(bench.died) == "java.io.IOException: Unexpected character (E) at position 0."
+        assert bench.inputs == ("1",), "it is not failed"
+
+
+def test_print_goes_to_a_log_and_harms_nobody():
+    before = (sys.stdout, sys.stderr)
+    with Bench(basic(lambda self, tup: print("hello"))) as bench:  # noqa: T201
+        bench.feed("a")
+        assert (wire(bench), bench.died) == (["ack 1"], None)
+    assert (sys.stdout, sys.stderr) == before
+
+
+def test_many_tuples_at_once_are_a_python_list_on_the_wire():
+    with Bench(basic(lambda self, tup: storm.emitMany([["a"], ["b"]]))) as bench:
+        bench.feed("a")
+        assert str(bench.died) == "java.io.IOException: Unexpected character (') at position 1."
+
+
+def test_task_ids_come_only_if_they_are_asked_for():
+    def asks(self: Any, tup: Any) -> None:
+        self.answers = [storm.emit(["a"]), storm.emit(["b"], need_task_ids=True)]
+
+    with Bench(basic(asks)) as bench:
+        bench.feed("a")
+        assert bench.component.answers == [None, [3]]
+
+
+def test_a_constructor_or_an_initialize_that_raises_ends_the_process():
+    class Stillborn(Bolt):
+        def __init__(self) -> None:
+            raise ValueError("no")
+
+    class Unready(Bolt):
+        def initialize(self, conf: Any, context: Any) -> None:
+            raise ValueError("no")
+
+    with Bench(Stillborn) as bench:
+        assert bench.died.exit_code == 1
+    with Bench(Unready) as bench:
+        assert bench.died.exit_code == 11
+        assert bench.died.message.rstrip().endswith("ValueError: no")
+
+
+class Spout(emitter.Spout):
+    def __init__(self) -> None:
+        super().__init__(script=__file__)
+        self.heard: list[object] = []
+
+    def nextTuple(self) -> None:  # noqa: N802 - Petrel's name
+        storm.emit(["a"], id="m")
+
+    def ack(self, id: object) -> None:  # noqa: A002 - Petrel's name
+        self.heard.append(("ack", id))
+
+    def fail(self, id: object) -> None:  # noqa: A002
+        self.heard.append(("fail", id))
+
+
+def test_a_spout_hears_what_became_of_its_messages():
+    with SpoutBench(Spout) as bench:
+        assert bench.next_tuple() == [Emitted(["a"], msg_id="m")]
+        bench.ack("m")
+        bench.next_tuple()
+        bench.advance(60)
+        assert bench.component.heard == [("ack", "m"), ("fail", "m")]

@@ -1,0 +1,173 @@
+"""pyleus on the wire (reference dialects 2.2, 4; pyleus 0.3.0)."""
+
+from typing import Any
+
+import pytest
+
+from ackdoctor.lab.bench import Bench, Emitted, SpoutBench
+from ackdoctor.model.verdict import Verdict
+from tests.frameworks import framework
+from tests.lab.shell.wire import wire
+
+storm: Any = framework("pyleus.storm")
+fields: Any = framework("pyleus.json_fields_bolt")
+TWICE = "java.lang.RuntimeException: Acked a non-existent or already acked/failed id: 1"
+
+
+def manual(*steps: str) -> type:
+    """A Bolt that takes these steps with each tuple."""
+
+    def process_tuple(self: Any, tup: Any) -> None:
+        for step in steps:
+            if step == "emit":
+                self.emit(("a",), anchors=[tup])
+            else:
+                getattr(self, step)(tup)
+
+    return type("Manual", (storm.Bolt,), {"process_tuple": process_tuple})
+
+
+def simple(process_tuple: Any) -> type:
+    return type("Simple", (storm.SimpleBolt,), {"process_tuple": process_tuple})
+
+
+def test_a_bolt_that_emits_and_acks_completes_its_tuple():
+    with Bench(manual("emit", "ack")) as bench:
+        delivery = bench.feed("a")
+        assert wire(bench) == ["emit ['a'] <- 1", "ack 1"]
+        assert bench.verdict(delivery) is Verdict.COMPLETE
+
+
+@pytest.mark.parametrize(
+    ("steps", "text"),
+    [
+        (("ack", "ack"), TWICE),
+        (("fail", "ack"), TWICE),
+        (("ack", "fail"), TWICE.replace("Acked", "Failed")),
+        (("ack", "emit"), "java.lang.RuntimeException: Anchored onto 1 after ack/fail"),
+    ],
+)
+def test_misuse_kills(steps, text):
+    with Bench(manual(*steps)) as bench:
+        bench.feed("a")
+        assert str(bench.died) == text
+
+
+def test_a_bolt_that_forgets_leaks_ticks_as_well():
+    with Bench(manual()) as bench:
+        bench.feed("a")
+        bench.tick()
+        assert bench.inputs == ("1", "2")
+
+
+def test_a_simple_bolt_acks_data_and_ticks_and_anchors_nothing():
+    class Ticks(storm.SimpleBolt):
+        def process_tuple(self, tup: Any) -> None:
+            self.answer = self.emit(tup.values)
+
+        def process_tick(self) -> None:
+            self.emit(("tick",))
+
+    with Bench(Ticks) as bench:
+        bench.feed("a")
+        bench.tick()
+        assert wire(bench) == ["emit ['a']", "ack 1", "emit ['tick']", "ack 2"]
+        assert bench.component.answer == [3]
+
+
+def test_a_simple_bolt_that_acks_kills():
+    with Bench(simple(lambda self, tup: self.ack(tup))) as bench:
+        bench.feed("a")
+        assert str(bench.died) == TWICE
+
+
+def test_an_exception_is_reported_and_ends_the_process_without_a_fail():
+    def broken(self: Any, tup: Any) -> None:
+        raise ValueError("no")
+
+    with Bench(simple(broken)) as bench:
+        bench.feed("a")
+        assert wire(bench) == ["error"]
+        assert bench.inputs == ("1",)
+        assert "Pipe to subprocess seems to be broken! No output read.\n" in bench.died.message
+
+
+def test_print_breaks_the_protocol():
+    with Bench(simple(lambda self, tup: print("hello"))) as bench:  # noqa: T201
+        bench.feed("a")
+        assert str(bench.died) == "java.io.IOException: Unexpected character (h) at position 0."
+
+
+def test_a_payload_that_is_no_list_is_an_assertion():
+    with Bench(simple(lambda self, tup: self.emit("text"))) as bench:
+        bench.feed("a")
+        assert "AssertionError" in bench.bolt.transcript.errors[0]
+
+
+def test_a_direct_emit_waits_for_task_ids_that_never_come():
+    with Bench(simple(lambda self, tup: self.emit(("a",), direct_task=9))) as bench:
+        bench.feed("a")
+        bench.feed("b")
+        assert (bench.inputs, bench.died) == (("1", "2"), None)
+        bench.heartbeat()
+        bench.advance(31)
+        bench.heartbeat()
+        assert str(bench.died) == "java.lang.RuntimeException: subprocess heartbeat timeout"
+
+
+def test_json_fields_are_anchored_to_their_tuple():
+    class Fields(fields.JSONFieldsBolt):
+        def extract_fields(self, json_dict: Any) -> list[object]:
+            return [json_dict["a"]]
+
+    with Bench(Fields) as bench:
+        bench.feed('{"a": 5}')
+        assert wire(bench) == ["emit [5] <- 1", "ack 1"]
+
+
+def test_a_constructor_or_an_initialize_that_raises_ends_the_process():
+    class Stillborn(storm.Bolt):
+        def __init__(self) -> None:
+            raise ValueError("no")
+
+    class Unready(storm.Bolt):
+        def initialize(self) -> None:
+            raise ValueError("no")
+
+    with Bench(Stillborn) as bench:
+        assert bench.died.exit_code == 1
+    with Bench(Unready) as bench:
+        assert (wire(bench), bench.died.exit_code) == (["error"], 11)
+
+
+class Spout(storm.Spout):
+    def initialize(self) -> None:
+        self.heard: list[object] = []
+
+    def next_tuple(self) -> None:
+        self.emit(("a",), tup_id="m")
+
+    def ack(self, tup_id: object) -> None:
+        self.heard.append(("ack", tup_id))
+
+    def fail(self, tup_id: object) -> None:
+        self.heard.append(("fail", tup_id))
+
+
+def test_a_spout_hears_what_became_of_its_messages():
+    with SpoutBench(Spout) as bench:
+        assert bench.next_tuple() == [Emitted(["a"], msg_id="m")]
+        bench.ack("m")
+        bench.next_tuple()
+        bench.advance(60)
+        assert bench.component.heard == [("ack", "m"), ("fail", "m")]
+
+
+def test_a_spout_that_emits_directly_hangs():
+    class Direct(Spout):
+        def next_tuple(self) -> None:
+            self.emit(("a",), direct_task=9)
+
+    with SpoutBench(Direct) as bench:
+        bench.next_tuple()
+        assert str(bench.died) == "java.lang.RuntimeException: subprocess heartbeat timeout"
