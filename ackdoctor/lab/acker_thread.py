@@ -10,7 +10,7 @@ from ackdoctor.lab.traffic import Inbox, Parcel, pace
 from ackdoctor.lab.tup import Tup
 from ackdoctor.lab.worker import Worker
 from ackdoctor.model.event import EventKind
-from ackdoctor.model.message import AckFail, AckInit, Answer, AnswerKind, Message, ResetTimeout, Tick
+from ackdoctor.model.message import AckAck, AckFail, AckInit, Answer, AnswerKind, Message, ResetTimeout, Tick
 
 __all__ = ["AckerThread"]
 
@@ -18,6 +18,11 @@ _ANSWERED = {
     AnswerKind.ACK: EventKind.COMPLETED,
     AnswerKind.FAIL: EventKind.GAVE_UP,
     AnswerKind.RESET: EventKind.EXTENDED,
+}
+_RECEIVED = {
+    AckInit: EventKind.INIT,
+    AckFail: EventKind.FAIL,
+    ResetTimeout: EventKind.RESET,
 }
 
 
@@ -58,16 +63,23 @@ class AckerThread:
         return iter(())
 
     def _write_down(self, message: Message, parcel: Parcel) -> None:
-        """Rows in the order in which the acker sees the messages."""
-        delivery = str(parcel.delivery or "")
-        match message:
-            case Tick():
+        """Rows in the order in which the acker sees the messages, with the sender's name.
+
+        A trace knows one map, so of several ackers only the first one's rotations are written down.
+        """
+        worker = self._worker
+        if isinstance(message, Tick):
+            if self.tasks[0] == worker.ackers[0]:
                 self._note(EventKind.ROTATED)
-            case AckInit(root, value, _):
-                self._note(EventKind.INIT, root=root, value=value)
-            case AckFail(root):
-                self._note(EventKind.FAIL, root=root, delivery=delivery)
-            case ResetTimeout(root):
-                self._note(EventKind.RESET, root=root, delivery=delivery)
-            case _:
-                self._note(EventKind.ACK, root=message.root, value=message.value, delivery=delivery)
+            return
+        sender = worker.assignment.components[parcel.sender]
+        value = message.value if isinstance(message, AckInit | AckAck) else 0
+        worker.note(
+            sender,
+            parcel.sender,
+            _RECEIVED.get(type(message), EventKind.ACK),
+            delivery=str(parcel.delivery or ""),
+            root=message.root,
+            value=value,
+            site=parcel.site,
+        )

@@ -1,5 +1,6 @@
 """A bolt's executor (BoltExecutor.java, BoltOutputCollectorImpl.java)."""
 
+import inspect
 from collections.abc import Callable, Iterator, Sequence
 
 from ackdoctor.acker.collector import BoltCollector, make_collector
@@ -12,6 +13,8 @@ from ackdoctor.lab.worker import Place, Worker
 from ackdoctor.model.event import RELIABLE, TICK, EventKind
 
 __all__ = ["BoltThread"]
+
+_ROLE = "storm IRichBolt"  # dialect and role, as a NAMED row tells them
 
 
 class BoltThread:
@@ -43,6 +46,8 @@ class BoltThread:
         self.bolts = {task: self._factory() for task in self.tasks}
         for task, bolt in self.bolts.items():
             place = self._places[task]
+            if worker.record is not None:
+                place.note(EventKind.NAMED, site=_class_site(type(bolt)), note=_ROLE)
             place.say_startup()
             bolt.prepare(place, _BoltOutput(place, collector))
 
@@ -66,6 +71,13 @@ class BoltThread:
             hook.bolt_execute(BoltInfo(tup, place.task))
 
 
+def _class_site(cls: type) -> str:
+    try:
+        return f"{inspect.getsourcefile(cls)}:{inspect.getsourcelines(cls)[1]} {cls.__qualname__}"
+    except (OSError, TypeError):  # typed in, or made by a C module
+        return ""
+
+
 class _BoltOutput:
     """One task's OutputCollector."""
 
@@ -85,14 +97,19 @@ class _BoltOutput:
     ) -> Sequence[int]:
         """One new edge for each target and anchor."""
         place = self._place
+        site = place.site()
         targets = place.targets(values, stream, task)
         first, *others = anchors or (None,)
         flags = RELIABLE if first else 0
         place.note(
-            EventKind.EMITTED, stream=stream, delivery=str(first.delivery) if first else "", flags=flags
+            EventKind.EMITTED,
+            stream=stream,
+            delivery=str(first.delivery) if first else "",
+            site=site,
+            flags=flags,
         )
         for anchor in others:
-            place.note(EventKind.ANCHORED, stream=stream, delivery=str(anchor.delivery))
+            place.note(EventKind.ANCHORED, stream=stream, delivery=str(anchor.delivery), site=site)
         emission = self._collector.emit(anchors, len(targets))
         for message in emission.messages:
             place.send_message(message)
@@ -105,9 +122,10 @@ class _BoltOutput:
         if self._deaf:
             return
         place = self._place
-        place.note(EventKind.ACKED, stream=tup.stream, delivery=str(tup.delivery))
+        site = place.site()
+        place.note(EventKind.ACKED, stream=tup.stream, delivery=str(tup.delivery), site=site)
         for message in self._collector.ack(tup):
-            place.send_message(message, tup.delivery)
+            place.send_message(message, tup.delivery, site)
         for hook in place.hooks:
             hook.bolt_ack(BoltInfo(tup, place.task))
 
@@ -116,13 +134,14 @@ class _BoltOutput:
         if self._deaf:
             return
         place = self._place
-        place.note(EventKind.FAILED, stream=tup.stream, delivery=str(tup.delivery))
+        site = place.site()
+        place.note(EventKind.FAILED, stream=tup.stream, delivery=str(tup.delivery), site=site)
         for message in self._collector.fail(tup):
-            place.send_message(message, tup.delivery)
+            place.send_message(message, tup.delivery, site)
         for hook in place.hooks:
             hook.bolt_fail(BoltInfo(tup, place.task))
 
     def reset_timeout(self, tup: Tup) -> None:
         """Starts the timeouts of all its roots again, where the version knows how."""
         for message in self._collector.reset_timeout(tup):
-            self._place.send_message(message, tup.delivery)
+            self._place.send_message(message, tup.delivery, self._place.site())

@@ -17,13 +17,15 @@ Route: TypeAlias = tuple[int, int]  # sender task, receiver task
 class Parcel(NamedTuple):
     """One message between two tasks; a tick comes from task -1.
 
-    `delivery` is that of the tuple which a message to the acker is about, 0 if it is about none.
+    `delivery` is that of the tuple which a message to the acker is about, 0 if it is about none;
+    `site` is where the component's code had it sent, '' if nobody records.
     """
 
     sender: int
     receiver: int
     content: Tup | Message | Answer
     delivery: int = 0
+    site: str = ""
 
 
 Loses: TypeAlias = Callable[[Parcel, Random], bool]

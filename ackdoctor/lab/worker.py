@@ -11,13 +11,14 @@ from ackdoctor.acker.clock import VirtualClock
 from ackdoctor.acker.collector import MessageId
 from ackdoctor.acker.ids import IdSource, acker_index
 from ackdoctor.acker.versions import Engine, Profile
-from ackdoctor.lab.component import EmitInfo, TaskHook
+from ackdoctor.lab.component import BasicBolt, EmitInfo, TaskHook
 from ackdoctor.lab.topology import ACKER, SYSTEM, SYSTEM_STREAM, SYSTEM_TASK, TICK_STREAM, Topology
 from ackdoctor.lab.traffic import Inbox, Loses, Parcel, Route
 from ackdoctor.lab.tup import Tup
 from ackdoctor.lab.wiring import Assignment, Outlet
 from ackdoctor.model.event import Event, EventKind
 from ackdoctor.model.message import AckFail, AckInit, Message, ResetTimeout, Tick
+from ackdoctor.tracer.sites import Sites
 
 __all__ = ["Executor", "Place", "Record", "Worker"]
 
@@ -45,6 +46,10 @@ class Executor(Protocol):
         """Do it; yields the seconds that it takes."""
 
 
+def _author_sites() -> Sites:
+    return Sites(completes=(f"{BasicBolt.__module__}.{BasicBolt.execute.__qualname__}",))
+
+
 @dataclass(slots=True, kw_only=True)
 class Worker:
     """The surroundings of an executor."""
@@ -60,6 +65,7 @@ class Worker:
     hooks: Sequence[TaskHook]
     inboxes: dict[int, Inbox] = field(default_factory=dict)
     held: set[Route] = field(default_factory=set)
+    sites: Sites = field(default_factory=_author_sites)
     lost: int = 0  # messages that the network, or a death, cost
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
     _rows: Iterator[int] = field(default_factory=count)
@@ -106,6 +112,7 @@ class Worker:
         delivery: str = "",
         root: int = 0,
         value: int = 0,
+        site: str = "",
         flags: int = 0,
         note: str = "",
     ) -> None:
@@ -122,6 +129,7 @@ class Worker:
             delivery=delivery,
             root=root,
             value=value,
+            site=site,
             flags=flags,
             note=note,
         )
@@ -186,7 +194,12 @@ class Place:
         )
         self.worker.send(Parcel(self.task, target, tup))
 
-    def send_message(self, message: Message, delivery: int = 0) -> None:
+    def site(self) -> str:
+        """Where the component's code called its collector, if anybody records."""
+        worker = self.worker
+        return "" if worker.record is None else str(worker.sites[worker.sites.here(2)] or "")
+
+    def send_message(self, message: Message, delivery: int = 0, site: str = "") -> None:
         """To the acker task that its root belongs to."""
         assert not isinstance(message, Tick), "ticks come from the agenda"
         ackers = self.worker.ackers
@@ -194,7 +207,7 @@ class Place:
         stream = _ACK_STREAMS.get(type(message), "__ack_ack")
         for hook in self.hooks:
             hook.emit(EmitInfo(tuple(message), stream, self.task, (acker,)))
-        parcel = Parcel(self.task, acker, message, delivery)
+        parcel = Parcel(self.task, acker, message, delivery, site)
         if isinstance(message, AckInit) and self.worker.profile.engine is Engine.HERON:
             self.worker.inboxes[acker].put_first(parcel)  # the stream manager routes the tuples, too
         else:
