@@ -8,6 +8,7 @@ from ackdoctor import __version__
 from ackdoctor.cli.explain import explain
 from ackdoctor.cli.lint import lint
 from ackdoctor.cli.rules import rules
+from ackdoctor.cli.trace import trace
 
 __all__ = ["app"]
 
@@ -21,7 +22,8 @@ app = typer.Typer(
 )
 app.command()(lint)
 app.command()(rules)
-app.command()(explain)
+app.command(context_settings={"ignore_unknown_options": True})(explain)  # a root may begin with a minus
+app.add_typer(trace, name="trace")
 
 
 def _version(asked: bool) -> None:  # noqa: FBT001 -- the shape of an option's callback

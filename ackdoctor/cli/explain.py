@@ -1,19 +1,43 @@
-"""`ackdoctor explain`: a rule's page of the manual."""
+"""`ackdoctor explain`: a rule's page of the manual, or what happened to one root or delivery of a trace."""
 
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ackdoctor.cli.streams import COLOURED, palette_for, tolerant, until_reader_leaves
+from ackdoctor.model.errors import UsageError
 
 __all__ = ["explain"]
 
 
 def explain(
-    rule: Annotated[str, typer.Argument(metavar="CODE|NAME", help="ACK101 or missing-ack.")],
+    subject: Annotated[
+        str,
+        typer.Argument(
+            metavar="CODE|NAME|ROOT", help="ACK101 or missing-ack; with --trace a root or delivery."
+        ),
+    ],
+    *,
+    trace: Annotated[
+        list[Path] | None, typer.Option(metavar="TRACE", help="The trace in which the root or delivery is.")
+    ] = None,
+    acker_version: Annotated[
+        str | None, typer.Option(metavar="VERSION", help="With --trace: whose acker. Default: newest.")
+    ] = None,
 ) -> None:
-    """Show what a rule means, what breaking it costs, and what stays silent."""
+    """Show what a rule means, what breaking it costs, and what stays silent; or tell one root's life."""
+    if trace:
+        from ackdoctor.cli.recording import show_life
+
+        raise typer.Exit(show_life(subject, trace, acker_version))
+    if acker_version is not None:
+        raise UsageError("--acker-version needs --trace")
+    _page(subject)
+
+
+def _page(rule: str) -> None:
     from ackdoctor.cli.manual import page
 
     text = page(rule).markdown

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ackdoctor.config import Settings
-from ackdoctor.model.finding import Finding
+from ackdoctor.model.finding import Finding, TreeWitness
 
 __all__ = ["Choice", "select"]
 
@@ -60,7 +60,10 @@ def _once(findings: Iterable[Finding]) -> list[Finding]:
     """Heirs inherit the faults of their bases: what several components have in common is said once."""
     found: dict[tuple[object, ...], Finding] = {}
     for finding in sorted(findings, key=_order):
-        found.setdefault((finding.code, finding.site), finding)
+        cause = (
+            finding.cause if isinstance(finding.evidence, TreeWitness) else ""
+        )  # a root has no place in the code
+        found.setdefault((finding.code, finding.site, cause), finding)
     return list(found.values())
 
 

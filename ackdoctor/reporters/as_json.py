@@ -8,12 +8,18 @@ from ackdoctor.model.finding import Finding, PathStep, PathWitness, Report, Tree
 from ackdoctor.model.source import Site
 from ackdoctor.reporters.context import Context
 
-__all__ = ["document", "lines"]
+__all__ = ["content", "document", "lines"]
 
 
 def document(report: Report, stream: TextIO, _context: Context) -> None:
     """The whole report as one object; non-ASCII characters are escaped, so any encoding carries it."""
-    content = {
+    json.dump(content(report), stream, indent=2)
+    stream.write("\n")
+
+
+def content(report: Report) -> dict[str, object]:
+    """The whole report as plain values."""
+    return {
         "version": __version__,
         "findings": [_finding(finding) for finding in report.findings],
         "unreadable": [
@@ -32,8 +38,6 @@ def document(report: Report, stream: TextIO, _context: Context) -> None:
             "hidden": report.hidden,
         },
     }
-    json.dump(content, stream, indent=2)
-    stream.write("\n")
 
 
 def lines(report: Report, stream: TextIO, _context: Context) -> None:

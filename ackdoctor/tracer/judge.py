@@ -131,7 +131,7 @@ def _aside(offence: Offence) -> Iterator[str]:
     if offence.note:
         yield offence.note
     if offence.discarded:
-        yield f"tracer: {offence.discarded:,} records of this delivery are not kept"
+        yield f"tracer: it happened {offence.discarded:,} more times to the same tuples"
 
 
 def _chain(offence: Offence) -> str:

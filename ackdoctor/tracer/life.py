@@ -4,6 +4,7 @@ init 8      {66 {11 8}}        ack 11      {66 {11 3}}        ack 4       {66 {1
 ack 7       {}                 ACK to task 11                          (seed 000's figure, reference acker 8)
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -37,6 +38,8 @@ _WORDS = {
     EventKind.TIMED_OUT: "timeout",
 }
 _ANSWERS = {AnswerKind.ACK: "ACK", AnswerKind.FAIL: "FAIL", AnswerKind.RESET: "RESET"}
+_OWED = (EventKind.RECEIVED, EventKind.ACKED, EventKind.FAILED)
+_ACKED_IT = {0: "never acked it", 1: "acked it once", 2: "acked it twice"}
 _VALUED = (EventKind.INIT, EventKind.ACK, EventKind.LINKED)
 _HEARD = {AnswerKind.ACK: Verdict.COMPLETE, AnswerKind.FAIL: Verdict.FAILED}
 _MOST = 1_000  # moments that are told
@@ -93,22 +96,34 @@ def life_of_root(events: Events, root: int, profile: Profile) -> Life | None:
 
 
 def life_of_delivery(events: Events, delivery: str) -> Life | None:
-    """The life of a delivery as its component saw it; None if no component was handed that id."""
+    """The life of a delivery as its components saw it; None if the id is not in the trace.
+
+    An id means nothing outside of its component and its process: each is told for itself.
+    """
     moments, more = _told(_moment(event) for event in events() if event.delivery == delivery)
     if not moments:
         return None
-    done = [moment.what for moment in moments if moment.what in ("acked", "failed")]
-    acks, fails = done.count("acked"), done.count("failed")
-    how = [times(acks)] if acks or not fails else []
-    if fails:
-        how.append("failed" if fails == 1 else f"failed {fails} times")
-    owed = "" if acks + fails == 1 else ": it is owed exactly one ack or one fail"
+    done: dict[tuple[object, ...], Counter[EventKind]] = {}
+    for event in events():
+        if event.delivery == delivery and event.kind in _OWED:
+            owner = (event.component, event.task, event.run, event.worker, event.pid, event.test)
+            done.setdefault(owner, Counter())[event.kind] += 1
+    said = [f"{owner[0]}[{owner[1]}] {_completed(counts)}" for owner, counts in done.items()]
     return Life(
         subject=f"delivery {delivery}",
         moments=moments,
-        verdict=f"delivery {delivery} was {' and '.join(how)}{owed}",
+        verdict="; ".join(said) or "no component was handed a tuple of this id",
         more=more,
     )
+
+
+def _completed(counts: Counter[EventKind]) -> str:
+    acks, fails = counts[EventKind.ACKED], counts[EventKind.FAILED]
+    how = [_ACKED_IT.get(acks, f"acked it {acks} times")] if acks or not fails else []
+    if fails:
+        how.append("failed it" if fails == 1 else f"failed it {fails} times")
+    owed = "" if acks + fails == counts[EventKind.RECEIVED] == 1 else ", and owed exactly one ack or one fail"
+    return f"{' and '.join(how)}{owed}"
 
 
 def _of_root(events: Iterable[Event], root: int, linked: set[tuple[str, int, str]]) -> Iterator[Event]:

@@ -5,11 +5,11 @@
 
 from ackdoctor.dialects import known
 from ackdoctor.dialects._shellbolt import BOLT_NOTES, BOLT_PRICES
-from ackdoctor.model.dialect import Discipline, Kind, Role
+from ackdoctor.model.dialect import Discipline, Kind, Misuse, Price, Role
 from ackdoctor.model.offence import Suspect
 from ackdoctor.tracer.place import parsed
 
-__all__ = ["MULTILANG", "described", "recalled", "role_of"]
+__all__ = ["MULTILANG", "STORM", "described", "recalled", "role_of"]
 
 _SWITCHES = ("auto_ack", "auto_fail", "auto_anchor")
 
@@ -20,6 +20,31 @@ MULTILANG = Role(  # a component of which only the pipe is known, as the proxy s
     entries=(),
     verbs=(),
     discipline=Discipline(prices=BOLT_PRICES, notes=BOLT_NOTES),
+)
+
+STORM = Role(  # Java's IRichBolt, and what the lab runs (reference dialects 3.3, 4)
+    name="IRichBolt",
+    kind=Kind.BOLT,
+    classes=(),
+    entries=(),
+    verbs=(),
+    discipline=Discipline(
+        thread_safe=True,
+        prices={
+            Misuse.TWICE: (Price.ZOMBIE,),
+            Misuse.MIXED: (Price.ZOMBIE,),
+            Misuse.LATE_EMIT: (Price.ZOMBIE,),
+            Misuse.NEVER: (Price.TIMEOUT, Price.ZOMBIE),
+            Misuse.UNANCHORED: (Price.LOSS,),
+        },
+        notes={
+            Misuse.TWICE: "Storm does not notice, and the acker keeps an entry that can never complete",
+            Misuse.MIXED: "Storm does not notice, and which of the two the spout hears depends on their order",
+            Misuse.LATE_EMIT: "the new tuple is not tracked, or the tree can never complete",
+            Misuse.NEVER: "the tree times out and the spout replays",
+            Misuse.UNANCHORED: "the tree ends here: whatever fails downstream is never replayed",
+        },
+    ),
 )
 
 
@@ -50,5 +75,7 @@ def recalled(name: str, task: int, site: str = "", note: str = "") -> Suspect:
 
 def role_of(suspect: Suspect) -> Role:
     """The role of a component by its names; MULTILANG for names that no dialect has."""
+    if (suspect.dialect, suspect.role) == ("storm", STORM.name):
+        return STORM
     roles = (role for dialect in known() if dialect.name == suspect.dialect for role in dialect.roles)
     return next((role for role in roles if role.name == suspect.role), MULTILANG)

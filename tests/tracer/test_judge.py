@@ -480,5 +480,5 @@ def test_a_finding_keeps_what_the_framework_itself_said(path, places):
     (found,) = findings([noted], places=places)
     assert tree(found).left == (
         "ShellBolt: Acked a non-existent or already acked/failed id: 7",
-        "tracer: 3 records of this delivery are not kept",
+        "tracer: it happened 3 more times to the same tuples",
     )

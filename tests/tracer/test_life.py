@@ -89,9 +89,20 @@ def delivery(*kinds: EventKind) -> str:
 
 def test_a_delivery_is_told_by_its_completions():
     received, acked, failed = EventKind.RECEIVED, EventKind.ACKED, EventKind.FAILED
-    assert delivery(received, acked) == "delivery 7 was acked once"
-    assert delivery(received, failed) == "delivery 7 was failed"
-    owed = ": it is owed exactly one ack or one fail"
-    assert delivery(received) == f"delivery 7 was never acked{owed}"
-    assert delivery(received, acked, acked) == f"delivery 7 was acked twice{owed}"
-    assert delivery(received, acked, failed) == f"delivery 7 was acked once and failed{owed}"
+    assert delivery(received, acked) == "sql[0] acked it once"
+    assert delivery(received, failed) == "sql[0] failed it"
+    owed = ", and owed exactly one ack or one fail"
+    assert delivery(received) == f"sql[0] never acked it{owed}"
+    assert delivery(received, acked, acked) == f"sql[0] acked it twice{owed}"
+    assert delivery(received, acked, failed) == f"sql[0] acked it once and failed it{owed}"
+
+
+def test_one_id_in_two_components_is_two_tuples():
+    received = Event(kind=EventKind.RECEIVED, time_ns=1, component="sql", delivery="7")
+    acked = received._replace(kind=EventKind.ACKED)
+    other = received._replace(component="store", task=2)
+    found = life_of_delivery(lambda: [received, acked, other], "7")
+    assert found is not None
+    assert found.verdict == (
+        "sql[0] acked it once; store[2] never acked it, and owed exactly one ack or one fail"
+    )

@@ -1,0 +1,260 @@
+"""What `ackdoctor trace` does: from traces to a screen and an exit code."""
+
+import gc
+import shutil
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TextIO
+
+from ackdoctor.acker.versions import NEWEST, Profile, profile
+from ackdoctor.cli.manual import pages
+from ackdoctor.cli.streams import chatter, glyphs_for, palette_for, tolerant, until_reader_leaves
+from ackdoctor.config import FORMATS, Settings, find_config, load_settings, nearest
+from ackdoctor.engine.select import select
+from ackdoctor.model.errors import UsageError
+from ackdoctor.model.event import Event
+from ackdoctor.model.finding import Finding, Report, Severity, Unreadable
+from ackdoctor.model.fingerprint import stamp
+from ackdoctor.model.source import NOWHERE, Site
+from ackdoctor.reporters import Context, reporter
+from ackdoctor.reporters.context import PLAIN, Sources
+from ackdoctor.reporters.life import life
+from ackdoctor.reporters.run import About, document
+from ackdoctor.reporters.run import run as screen
+from ackdoctor.tracer import jsonlines
+from ackdoctor.tracer.inquest import Inquest, inquest
+from ackdoctor.tracer.launch import run
+from ackdoctor.tracer.levels import Level
+from ackdoctor.tracer.life import life_of_delivery, life_of_root
+from ackdoctor.tracer.place import Places
+from ackdoctor.tracer.proxy import proxy
+from ackdoctor.tracer.reading import Reading, read
+from ackdoctor.tracer.recover import recover
+
+__all__ = [
+    "Question",
+    "print_rows",
+    "run_command",
+    "show_life",
+    "show_recovery",
+    "show_report",
+    "stand_between",
+]
+
+_PATIENCE_S = 30  # Storm's own message timeout: a root that is younger may still complete
+_PIPE_WIDTH = 100  # columns where there is no terminal
+_PEOPLE = {"full", "concise"}
+
+
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
+class Question:
+    """The arguments of `ackdoctor trace report`, as given."""
+
+    traces: tuple[Path, ...]
+    output_format: str = "full"
+    acker_version: str | None = None
+    message_timeout_s: int | None = None
+    min_severity: str | None = None
+    isolated: bool = False
+
+    def __post_init__(self) -> None:
+        """UsageError for a word that is none."""
+        _known("--output-format", self.output_format, FORMATS)
+        if self.min_severity is not None:
+            _known("--min-severity", self.min_severity, [severity.word for severity in Severity])
+
+
+def run_command(command: Sequence[str], directory: Path, level: str) -> int:
+    """The command under the tracer; where it left a trace, how to read it is said on standard error."""
+    try:
+        wanted = Level.named(level)
+    except ValueError as error:
+        raise UsageError(f"--level: {error}") from None
+    gc.enable()  # unlike our other commands, this one may run for days
+    code = run(command, directory, wanted)
+    if directory.is_dir():
+        chatter(f"the trace is in {directory}; ackdoctor trace report {directory}")
+    else:
+        chatter("no component was traced: no Python process of the command has run one")
+    return code
+
+
+def stand_between(command: Sequence[str], directory: Path) -> int:
+    """The component with its pipe observed; nothing of ours is said on it."""
+    gc.enable()
+    return proxy(command, directory)
+
+
+def show_report(question: Question) -> int:
+    """Everything `ackdoctor trace report` does; the result is the exit code."""
+    version = _version(question.acker_version)
+    settings = _settings(question)
+    trace = _Trace(question.traces)
+    here = Path.cwd()
+    found = inquest(
+        trace.events,
+        version,
+        message_timeout_s=question.message_timeout_s,
+        patience_s=question.message_timeout_s or _PATIENCE_S,
+        places=Places(folder=str(here)),
+        nowhere=Site(question.traces[0].as_posix(), NOWHERE),
+    )
+    report = _report(found, trace, settings, here)
+    trace.complain()
+    with until_reader_leaves():
+        _show(question.output_format, report, found, version, tolerant(sys.stdout), Sources(root=here))
+    if report.unreadable:
+        return 2
+    return 1 if report.findings else 0
+
+
+def show_life(subject: str, traces: Sequence[Path], acker_version: str | None) -> int:
+    """What happened to one root, or to one delivery of that id; UsageError if the trace knows neither."""
+    version = _version(acker_version)
+    trace = _Trace(traces)
+    root = _number(subject)
+    told = life_of_root(trace.events, root, version) if root is not None else None
+    if told is None:
+        told = life_of_delivery(trace.events, subject)
+    trace.complain()
+    if told is None:
+        raise UsageError(f"neither a root nor a delivery of the trace is called {subject}")
+    stream = tolerant(sys.stdout)
+    with until_reader_leaves():
+        life(told, stream, _context(stream, Sources(root=Path.cwd())))
+    return 2 if trace.first.unreadable else 0
+
+
+def show_recovery(directory: Path) -> int:
+    """What was recovered, on standard output."""
+    done = recover(directory)
+    with until_reader_leaves():
+        stream = tolerant(sys.stdout)
+        stream.writelines(f"{path}\n" for path in done.parts)
+    _complain(done.unreadable, done.torn)
+    chatter(f"{done.rows:,} rows recovered in {len(done.parts):,} parts")
+    if done.live:
+        chatter(f"{len(done.live):,} segments are still being written")
+    return 2 if done.unreadable else 0
+
+
+def print_rows(traces: Sequence[Path]) -> int:
+    """Every row as a line of JSON."""
+    trace = _Trace(traces)
+    with until_reader_leaves():
+        sys.stdout.writelines(f"{jsonlines.line(event)}\n" for event in trace.events())
+    trace.complain()
+    return 2 if trace.first.unreadable else 0
+
+
+# ---- reading ----
+
+
+class _Trace:
+    """Traces that can be read more than once; what is wrong with them is that of the first reading."""
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self._paths = paths
+        self._again = False
+        self.first: Reading = read(paths)
+
+    def events(self) -> Iterable[Event]:
+        """Every row, from the beginning."""
+        reading = read(self._paths) if self._again else self.first
+        self._again = True
+        return reading.events()
+
+    def complain(self) -> None:
+        """On standard error, whatever the format."""
+        _complain(self.first.unreadable, self.first.torn)
+
+
+def _complain(unreadable: Iterable[Unreadable], torn: int) -> None:
+    for fault in unreadable:
+        where = f"{fault.path}:{fault.line}" if fault.line else fault.path
+        chatter(f"{where}: {fault.reason}", prefix="")
+    if torn:
+        chatter(f"{torn:,} rows were begun and never finished: their process was killed")
+
+
+def _version(name: str | None) -> Profile:
+    return NEWEST if name is None else profile(name)
+
+
+def _number(subject: str) -> int | None:
+    try:
+        return int(subject)
+    except ValueError:
+        return None
+
+
+def _known(option: str, given: str, words: Iterable[str]) -> None:
+    known = tuple(words)
+    if given not in known:
+        raise UsageError(f"{option} must be one of {', '.join(known)}, not {given!r}{nearest(given, known)}")
+
+
+# ---- what is shown ----
+
+
+def _settings(question: Question) -> Settings:
+    """Those of lint, as far as they speak of findings: rules, thresholds, comments."""
+    file = None if question.isolated else find_config(Path.cwd())
+    settings = load_settings(file) if file is not None else Settings(directory=Path.cwd())
+    if question.min_severity is None:
+        return settings
+    return replace(settings, min_severity=Severity[question.min_severity.upper()])
+
+
+def _report(found: Inquest, trace: _Trace, settings: Settings, here: Path) -> Report:
+    """What lint's settings and comments leave of the findings."""
+    paths = {finding.site.path for finding in found.findings}
+    texts = Sources(root=here)
+    sources = {path: content for path in paths if (content := texts.content(path))}
+    chosen = select(found.findings, sources, paths, settings, str(here))
+    heard = [finding for finding in chosen.findings if finding.code != "ACK901"]
+    shown = [finding for finding in heard if _is_shown(finding, settings)]
+    return Report(
+        findings=stamp(shown),
+        unreadable=tuple(trace.first.unreadable),
+        files=tuple(sorted(str(path) for path in trace.first.sources)),
+        components=len(found.tally.components),
+        suppressed=chosen.suppressed,
+        hidden=len(heard) - len(shown),
+        notes=chosen.notes,
+    )
+
+
+def _is_shown(finding: Finding, settings: Settings) -> bool:
+    return finding.severity >= settings.min_severity and finding.confidence >= settings.min_confidence
+
+
+def _show(
+    form: str, report: Report, found: Inquest, version: Profile, stream: TextIO, sources: Sources
+) -> None:
+    context = _context(stream, sources, form)
+    about = About(
+        tally=found.tally,
+        acker=version.name,
+        rows=found.rows,
+        roots=found.roots,
+        seconds=found.seconds,
+        width=shutil.get_terminal_size((_PIPE_WIDTH, 24)).columns,
+    )
+    show = {"full": partial(screen, context=context, about=about), "json": partial(document, about=about)}
+    if form in show:
+        show[form](report, stream)
+    else:
+        reporter(form)(report, stream, context)
+
+
+def _context(stream: TextIO, sources: Sources, form: str = "full") -> Context:
+    return Context(
+        sources=sources,
+        palette=palette_for(stream) if form in _PEOPLE else PLAIN,
+        glyphs=glyphs_for(stream),
+        pages=pages,
+    )

@@ -1,0 +1,108 @@
+"""`ackdoctor trace`: record what components do, and say what it came to."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ackdoctor.config import FORMATS
+
+__all__ = ["trace"]
+
+trace = typer.Typer(
+    help="Record what components do at run time, and say what it came to.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+_BEFORE_COMMAND = {"allow_interspersed_args": False, "ignore_unknown_options": True}
+
+Command = Annotated[list[str], typer.Argument(metavar="-- COMMAND...", help="What to run.")]
+Folder = Annotated[
+    Path, typer.Option("--trace", metavar="DIR", help="Where the trace is written; made if need be.")
+]
+Traces = Annotated[
+    list[Path], typer.Argument(metavar="TRACE...", help="Folders of traces, parts of them, or patterns.")
+]
+_HERE = Path("ackdoctor-trace")
+
+
+@trace.command(context_settings=_BEFORE_COMMAND)
+def run(
+    command: Command,
+    *,
+    directory: Folder = _HERE,
+    level: Annotated[str, typer.Option(metavar="counts|sites|trace", help="How much is written.")] = "trace",
+) -> None:
+    """Run a command; every Python process that it starts traces its components.
+
+    The exit code is the command's own.
+    """
+    from ackdoctor.cli.recording import run_command
+
+    raise typer.Exit(run_command(command, directory, level))
+
+
+@trace.command(context_settings=_BEFORE_COMMAND)
+def proxy(command: Command, *, directory: Folder = _HERE) -> None:
+    """Stand between ShellBolt and a component on the multilang pipe, and write down what passes.
+
+    No byte is changed, and a tracer that dies takes nothing with it. The exit code is the component's own.
+    """
+    from ackdoctor.cli.recording import stand_between
+
+    raise typer.Exit(stand_between(command, directory))
+
+
+@trace.command()
+def report(
+    traces: Traces,
+    *,
+    output_format: Annotated[str, typer.Option(metavar="|".join(FORMATS), help="How to show it.")] = "full",
+    acker_version: Annotated[
+        str | None,
+        typer.Option(
+            metavar="VERSION", help="Whose acker: 1.1.0, 2.8.8, jstorm-2.4.0, heron. Default: newest."
+        ),
+    ] = None,
+    message_timeout: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="SECONDS", help="Rotate the acker's map as with this message timeout."),
+    ] = None,
+    min_severity: Annotated[
+        str | None, typer.Option(metavar="info|warning|error", help="Hide what is less bad.")
+    ] = None,
+    isolated: Annotated[bool, typer.Option("--isolated", help="No settings file at all.")] = False,
+) -> None:
+    """Say what a trace shows: findings, entries that stay in the acker, growth, and counts per component.
+
+    Exit code: 0 nothing found; 1 findings; 2 the work could not be done, or a part of the trace could not be
+    read to its end.
+    """
+    from ackdoctor.cli.recording import Question, show_report
+
+    question = Question(
+        traces=tuple(traces),
+        output_format=output_format,
+        acker_version=acker_version,
+        message_timeout_s=message_timeout,
+        min_severity=min_severity,
+        isolated=isolated,
+    )
+    raise typer.Exit(show_report(question))
+
+
+@trace.command()
+def recover(directory: Annotated[Path, typer.Argument(metavar="DIR", help="A trace.")]) -> None:
+    """Turn what killed processes have left into parts that every reader understands."""
+    from ackdoctor.cli.recording import show_recovery
+
+    raise typer.Exit(show_recovery(directory))
+
+
+@trace.command()
+def cat(traces: Traces) -> None:
+    """Print every row as a line of JSON, in order."""
+    from ackdoctor.cli.recording import print_rows
+
+    raise typer.Exit(print_rows(traces))

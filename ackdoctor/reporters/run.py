@@ -1,0 +1,291 @@
+"""What a traced run came to, on a screen: the verdict first, then what is wrong, then the figures.
+
+Whoever reads only the first line knows whether to go back to bed.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, TextIO
+
+from ackdoctor.model.finding import Finding, Report, TreeWitness
+from ackdoctor.model.tally import ComponentTally, GrowthPoint, RunTally
+from ackdoctor.model.verdict import TupleTree
+from ackdoctor.reporters.as_json import content
+from ackdoctor.reporters.context import PLAIN, UNICODE, Context, printable
+from ackdoctor.reporters.footer import counted
+from ackdoctor.reporters.terminal import full
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+__all__ = ["About", "document", "run", "verdict"]
+
+_BARS, _ASCII_BARS = "▁▂▃▄▅▆▇█", "_.-:=+*#"
+_MOST_ENTRIES = 10
+_SPARKS = 48  # columns of the sparkline
+_NARROW = 72  # columns below which a table drops what can be missed
+
+
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
+class About:
+    """What the screen needs besides the report: the counts, the acker's version, the size of the trace."""
+
+    tally: RunTally
+    acker: str
+    rows: int = 0
+    roots: int = 0
+    seconds: float = 0.0
+    width: int = 100
+
+
+def run(report: Report, stream: TextIO, context: Context, about: About) -> None:
+    """The whole screen."""
+    say = verdict(report, about)
+    style = {"BROKEN": "error", "INCOMPLETE": "warning", "EMPTY": "warning"}.get(
+        say.partition(":")[0], "label"
+    )
+    word, colon, rest = say.partition(":")
+    stream.write(f"{context.palette.paint(style, word)}{colon}{rest}\n")
+    stream.writelines(f"{line}\n" for line in _provisos(report, about))
+    if report.findings:
+        stream.write("\n")
+        full(report, stream, context)
+    elif about.rows:
+        stream.write("\n")
+    blocks = [_entries(about, context), _growth(about, context), _components(about, context)]
+    stream.write("\n".join(block for block in blocks if block))
+
+
+def document(report: Report, stream: TextIO, about: About) -> None:
+    """The report as one JSON object, with what was counted under `run`; roots and values are text."""
+    json.dump({**content(report), "verdict": verdict(report, about), "run": _plain(about)}, stream, indent=2)
+    stream.write("\n")
+
+
+def _plain(about: About) -> dict[str, object]:
+    tally = about.tally
+    return {
+        "acker": about.acker,
+        "rows": about.rows,
+        "seconds": about.seconds,
+        "roots": about.roots,
+        "completed": tally.completed,
+        "pending": tally.pending,
+        "high_water": tally.high_water,
+        "dropped": tally.dropped,
+        "unobserved": list(tally.unobserved),
+        "components": [asdict(component) for component in tally.components],
+        "growth": [asdict(point) for point in tally.growth],
+        "entries": [_plain_entry(tree) for tree in tally.trees if tree.entry is not None],
+    }
+
+
+def _plain_entry(tree: TupleTree) -> dict[str, object]:
+    entry = tree.entry
+    assert entry is not None  # the caller looked
+    return {
+        "root": str(tree.root),
+        "value": None if entry.value is None else str(entry.value),
+        "task": entry.task,
+        "failed": entry.failed,
+        "age_ms": entry.age_ms,
+        "verdict": tree.verdict.value,
+        "residue": tree.residue.name.lower(),
+        "culprits": [{**asdict(culprit), "value": str(culprit.value)} for culprit in tree.culprits],
+        "ambiguous": tree.ambiguous,
+    }
+
+
+# ---- the first line ----
+
+
+def verdict(report: Report, about: About) -> str:
+    """`BROKEN: ...`, `INCOMPLETE: ...`, `EMPTY: ...` or `OK: ...`, in one sentence."""
+    tally = about.tally
+    if report.findings:
+        worst = max(report.findings, key=lambda finding: (finding.severity, _seen(finding)))
+        others = len(report.findings) - 1
+        more = f", and {counted(others, 'more finding')}" if others else ""
+        return f"BROKEN: {_gist(worst)}{more}"
+    if not about.rows:
+        return "EMPTY: the trace has no rows"
+    if report.unreadable or tally.dropped:
+        return f"INCOMPLETE: nothing is wrong in what could be read ({_volume(about)})"
+    return f"OK: {_volume(about)}, nothing is wrong"
+
+
+def _gist(finding: Finding) -> str:
+    """The worst finding in half a sentence: who, what, how often."""
+    who = f"{finding.component}: " if finding.component else ""
+    what = finding.message.partition(": ")[0] if finding.code < "ACK6" else finding.message
+    seen = _seen(finding)
+    often = f", {seen:,} times" if seen > 1 else ""
+    place = f" at {finding.site.path}:{finding.site.span.line}" if finding.evidence.steps else ""
+    return f"{who}{printable(f'{what}{place}')} ({finding.code}{often})"
+
+
+def _seen(finding: Finding) -> int:
+    return finding.evidence.seen if isinstance(finding.evidence, TreeWitness) else 1
+
+
+def _volume(about: About) -> str:
+    tally = about.tally
+    deliveries = sum(component.delivered for component in tally.components)
+    parts = [counted(about.roots, "root")] if about.roots else []
+    parts += [f"{deliveries:,} deliveries"] if deliveries else []
+    return ", ".join(parts) or counted(about.rows, "row")
+
+
+def _provisos(report: Report, about: About) -> Iterator[str]:
+    """What makes the verdict less than the whole truth, and over what it was given."""
+    acker = f", judged as {about.acker} would have acked" if about.roots else ""
+    yield f"  {about.rows:,} rows over {_span(about.seconds)}{acker}"
+    if about.tally.dropped:
+        yield f"  {about.tally.dropped:,} rows are missing: the tracer met its cap"
+    if report.unreadable:
+        yield f"  {counted(len(report.unreadable), 'file')} of the trace could not be read to the end"
+    if report.hidden:
+        yield f"  {counted(report.hidden, 'finding')} below --min-severity not shown"
+    if report.suppressed:
+        yield f"  {counted(report.suppressed, 'finding')} suppressed by comments"
+    for line in about.tally.unobserved:
+        yield f"  not observed: {printable(line)}"
+
+
+def _span(seconds: float) -> str:
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 600:  # noqa: PLR2004
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60:,.0f} min"
+
+
+# ---- the acker's map ----
+
+
+def _entries(about: About, context: Context) -> str:
+    """The entries that stay, those with a culprit first."""
+    kept = [tree for tree in about.tally.trees if tree.entry is not None]
+    if not kept:
+        return ""
+    kept.sort(key=lambda tree: (not tree.culprits, tree.root))
+    narrow = about.width < _NARROW
+    table = _table(context, "root", "value left", "the spout", "what the value tells")
+    for tree in kept[:_MOST_ENTRIES]:
+        table.add_row(*_entry(tree))
+    more = len(kept) - _MOST_ENTRIES
+    rest = f"  and {more:,} more; ackdoctor explain ROOT --trace TRACE tells one\n" if more > 0 else ""
+    pending = counted(len(kept), "entry").replace("entrys", "entries")
+    title = f"{pending} in the acker's map" + (
+        "" if narrow else f", {about.tally.high_water:,} at most at once"
+    )
+    return f"{title}\n{_drawn(table, about, context)}{rest}"
+
+
+def _entry(tree: TupleTree) -> tuple[str, str, str, str]:
+    entry = tree.entry
+    assert entry is not None  # the caller looked
+    kind = "orphan" if entry.task is None else f"task {entry.task}"
+    culprits = ", ".join(f"{printable(c.component)}[{c.task}] acked it {c.acks}x" for c in tree.culprits)
+    doubt = " (or others)" if tree.ambiguous else ""
+    value = "none" if entry.value is None else str(entry.value)
+    return str(tree.root), value, f"{kind}, {tree.verdict.value}", f"{culprits}{doubt}" or tree.residue.value
+
+
+def _growth(about: About, context: Context) -> str:
+    points = about.tally.growth
+    if len(points) < 2:  # noqa: PLR2004
+        return ""
+    of = "pending roots" if about.roots else "open deliveries"
+    sizes = _squeezed(points)
+    top = max(sizes)
+    bars = _BARS if context.glyphs is UNICODE else _ASCII_BARS
+    drawn = "".join(
+        bars[0 if not top else min(len(bars) - 1, size * len(bars) // (top + 1))] for size in sizes
+    )
+    span = _span((points[-1].time_ms - points[0].time_ms) / 1000)
+    orphans = f", {points[-1].orphans:,} of them orphans" if points[-1].orphans else ""
+    ends = f"{points[0].pending:,} to {points[-1].pending:,} in {span}, at most {max(p.pending for p in points):,}"
+    return f"{of}\n  {context.palette.paint('note', drawn)}  {ends}{orphans}\n"
+
+
+def _squeezed(points: Sequence[GrowthPoint]) -> list[int]:
+    """At most as many sizes as there are columns; the largest of each stretch."""
+    step = -(-len(points) // _SPARKS)
+    sizes = [point.pending for point in points]
+    return [max(sizes[at : at + step]) for at in range(0, len(sizes), step)]
+
+
+# ---- the components ----
+
+
+def _components(about: About, context: Context) -> str:
+    tallies = sorted(about.tally.components, key=lambda t: (-t.offences, -t.pending, t.component))
+    if not tallies:
+        return ""
+    narrow = about.width < _NARROW
+    heads = ["component", "delivered", "acked", "failed", "open", "offences"]
+    if not narrow:
+        heads[2:2] = ["emitted"]
+        heads[-1:-1] = ["at most", "oldest"]
+    table = _table(context, *heads, numbers=range(1, len(heads)))
+    for tally in tallies:
+        table.add_row(*_cells(tally, heads))
+    return f"components\n{_drawn(table, about, context)}"
+
+
+def _cells(tally: ComponentTally, heads: Iterable[str]) -> Iterator[str]:
+    values = {
+        "component": printable(tally.component),
+        "delivered": f"{tally.delivered:,}",
+        "emitted": f"{tally.emitted:,}",
+        "acked": f"{tally.acked:,}",
+        "failed": f"{tally.failed:,}",
+        "open": f"{tally.pending:,}",
+        "at most": f"{tally.high_water:,}",
+        "oldest": _span(tally.oldest_ms / 1000) if tally.pending else "",
+        "offences": f"{tally.offences:,}" if tally.offences else "",
+    }
+    yield from (values[head] for head in heads)
+
+
+def _table(context: Context, *heads: str, numbers: Iterable[int] = ()) -> "Table":
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(
+        box=box.SIMPLE_HEAD if context.glyphs is UNICODE else box.ASCII2,
+        pad_edge=False,
+        show_edge=False,
+        header_style="bold" if context.palette is not PLAIN else "",
+    )
+    right = set(numbers)
+    for number, head in enumerate(heads):
+        table.add_column(Text(head), justify="right" if number in right else "left", overflow="fold")
+    return table
+
+
+def _drawn(table: "Table", about: About, context: Context) -> str:
+    console = _console(about, context)
+    with console.capture() as captured:
+        console.print(table, soft_wrap=False)
+    return "".join(f"  {line.rstrip()}\n" for line in captured.get().splitlines())
+
+
+def _console(about: About, context: Context) -> "Console":
+    from rich.console import Console
+
+    coloured = context.palette is not PLAIN
+    return Console(
+        width=max(20, about.width - 2),
+        force_terminal=coloured,
+        no_color=not coloured,
+        color_system="standard" if coloured else None,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        legacy_windows=False,
+    )
