@@ -61,15 +61,18 @@ def test_a_live_writer_is_left_alone(tmp_path):
 
 
 def test_a_fork_of_a_dead_writer_does_not_keep_its_segment_alive(tmp_path):
-    ready, done = os.pipe()
+    wait, done = os.pipe()
+    born, cry = os.pipe()
 
     def work() -> Iterator[object]:
         writer = recorder(tmp_path)
         say(writer, 1)
         if os.fork() == 0:
             os.close(done)
-            os.read(ready, 1)  # lives until the test lets it go
+            os.write(cry, b".")
+            os.read(wait, 1)  # lives until the test lets it go
             os._exit(0)
+        os.read(born, 1)
         yield 1
 
     die_writing(work, after=1)

@@ -4,6 +4,7 @@ import os
 import signal
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 from ackdoctor.model.event import Event, EventKind
 from ackdoctor.tracer.reading import read
@@ -25,8 +26,9 @@ class Ticking:
         return self.now
 
 
-def recorder(directory: Path, **how: object) -> Recorder:
-    return Recorder(directory, **{"run": "r", "worker": "w", "clock": Ticking(), "seconds": 3600, **how})
+def recorder(directory: Path, **how: Any) -> Recorder:
+    given: dict[str, Any] = {"run": "r", "worker": "w", "clock": Ticking(), "seconds": 3600}
+    return Recorder(directory, **(given | how))
 
 
 def say(to: Recorder, count: int, *, start: int = 0) -> None:
