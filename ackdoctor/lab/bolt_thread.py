@@ -1,11 +1,11 @@
 """A bolt's executor (BoltExecutor.java, BoltOutputCollectorImpl.java)."""
 
-import inspect
 from collections.abc import Callable, Iterator, Sequence
 
 from ackdoctor.acker.collector import BoltCollector, make_collector
 from ackdoctor.acker.versions import Engine
 from ackdoctor.lab.component import Bolt, BoltInfo
+from ackdoctor.lab.naming import introduced
 from ackdoctor.lab.topology import DEFAULT_STREAM
 from ackdoctor.lab.traffic import Inbox, pace
 from ackdoctor.lab.tup import Tup
@@ -13,8 +13,6 @@ from ackdoctor.lab.worker import Place, Worker
 from ackdoctor.model.event import RELIABLE, TICK, EventKind
 
 __all__ = ["BoltThread"]
-
-_ROLE = "storm IRichBolt"  # dialect and role, as a NAMED row tells them
 
 
 class BoltThread:
@@ -46,10 +44,11 @@ class BoltThread:
         self.bolts = {task: self._factory() for task in self.tasks}
         for task, bolt in self.bolts.items():
             place = self._places[task]
-            if worker.record is not None:
-                place.note(EventKind.NAMED, site=_class_site(type(bolt)), note=_ROLE)
             place.say_startup()
             bolt.prepare(place, _BoltOutput(place, collector))
+            if worker.record is not None:
+                site, note = introduced(getattr(bolt, "component", bolt))  # of a ShellBolt, the author's
+                place.note(EventKind.NAMED, site=site, note=note)
 
     def ready(self) -> bool:
         """Whether a tuple waits."""
@@ -69,13 +68,6 @@ class BoltThread:
         yield from self.bolts[parcel.receiver].execute(tup) or ()
         for hook in place.hooks:
             hook.bolt_execute(BoltInfo(tup, place.task))
-
-
-def _class_site(cls: type) -> str:
-    try:
-        return f"{inspect.getsourcefile(cls)}:{inspect.getsourcelines(cls)[1]} {cls.__qualname__}"
-    except (OSError, TypeError):  # typed in, or made by a C module
-        return ""
 
 
 class _BoltOutput:

@@ -11,7 +11,8 @@ from ackdoctor.acker.clock import VirtualClock
 from ackdoctor.acker.collector import MessageId
 from ackdoctor.acker.ids import IdSource, acker_index
 from ackdoctor.acker.versions import Engine, Profile
-from ackdoctor.lab.component import BasicBolt, EmitInfo, TaskHook
+from ackdoctor.lab.component import EmitInfo, TaskHook
+from ackdoctor.lab.naming import author_sites, called_from
 from ackdoctor.lab.topology import ACKER, SYSTEM, SYSTEM_STREAM, SYSTEM_TASK, TICK_STREAM, Topology
 from ackdoctor.lab.traffic import Inbox, Loses, Parcel, Route
 from ackdoctor.lab.tup import Tup
@@ -46,10 +47,6 @@ class Executor(Protocol):
         """Do it; yields the seconds that it takes."""
 
 
-def _author_sites() -> Sites:
-    return Sites(completes=(f"{BasicBolt.__module__}.{BasicBolt.execute.__qualname__}",))
-
-
 @dataclass(slots=True, kw_only=True)
 class Worker:
     """The surroundings of an executor."""
@@ -65,7 +62,7 @@ class Worker:
     hooks: Sequence[TaskHook]
     inboxes: dict[int, Inbox] = field(default_factory=dict)
     held: set[Route] = field(default_factory=set)
-    sites: Sites = field(default_factory=_author_sites)
+    sites: Sites = field(default_factory=author_sites)
     lost: int = 0  # messages that the network, or a death, cost
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
     _rows: Iterator[int] = field(default_factory=count)
@@ -197,7 +194,7 @@ class Place:
     def site(self) -> str:
         """Where the component's code called its collector, if anybody records."""
         worker = self.worker
-        return "" if worker.record is None else str(worker.sites[worker.sites.here(2)] or "")
+        return "" if worker.record is None else called_from(worker.sites)
 
     def send_message(self, message: Message, delivery: int = 0, site: str = "") -> None:
         """To the acker task that its root belongs to."""
