@@ -53,7 +53,10 @@ class Opened(NamedTuple):
     entry: int
 
 
-_Row: TypeAlias = tuple[tuple[int, int], Op, int, int, Mark | None]  # a Closed, as cheap as it gets
+_OPS = (Op.ACK, Op.FAIL)
+_ACK, _FAIL = range(len(_OPS))
+_Row: TypeAlias = tuple[tuple[int, int], int, int, int, Mark | None]
+"""A Closed of nothing but numbers: the collector of garbage soon looks away from it."""
 
 
 class Closed(NamedTuple):
@@ -151,10 +154,11 @@ class Book:
         """A tuple was handed in."""
         self.entry = entry = self.entry + 1
         self.current = delivery
-        opened = (time_ns, entry)
         open_ = self.open
-        if open_.setdefault(delivery, opened) is not opened:
-            self._twin(delivery, opened)
+        if delivery in open_:
+            self._twin(delivery, (time_ns, entry))
+            return
+        open_[delivery] = (time_ns, entry)
         if len(open_) > self.high_water:
             self._rise()
         if not entry & 1023:
@@ -167,7 +171,7 @@ class Book:
         if opened is None or mark is not None:
             self._completed(delivery, Op.ACK, opened, site, mark)
         else:
-            self.done[delivery] = (opened, Op.ACK, site, self.entry, None)
+            self.done[delivery] = (opened, _ACK, site, self.entry, None)
 
     def failed(self, delivery: Delivery, site: int = 0, mark: Mark | None = None) -> None:
         """A tuple was failed, by the author or by the framework."""
@@ -176,7 +180,7 @@ class Book:
         if opened is None or mark is not None:
             self._completed(delivery, Op.FAIL, opened, site, mark)
         else:
-            self.done[delivery] = (opened, Op.FAIL, site, self.entry, None)
+            self.done[delivery] = (opened, _FAIL, site, self.entry, None)
 
     def emitted(self, anchors: Iterable[Delivery] = (), site: int = 0, mark: Mark | None = None) -> None:
         """A tuple was emitted with these anchors; of a spout none."""
@@ -310,7 +314,7 @@ class Book:
 
     def _closed(self, delivery: Delivery) -> Closed | None:
         row = self.done.get(delivery) or self._older.get(delivery)
-        return None if row is None else Closed(Opened(*row[0]), *row[1:])
+        return None if row is None else Closed(Opened(*row[0]), _OPS[row[1]], *row[2:])
 
     def _completed(
         self, delivery: Delivery, op: Op, opened: tuple[int, int] | None, site: int, mark: Mark | None
@@ -322,7 +326,7 @@ class Book:
                 if not more:
                     del self._twins[delivery]
             if opened is not None:
-                self.done[delivery] = (opened, op, site, self.entry, mark)
+                self.done[delivery] = (opened, _OPS.index(op), site, self.entry, mark)
             elif delivery in self.ticks:
                 self._tick_completed(delivery, op, site, mark)
             else:

@@ -54,7 +54,7 @@ class Visits:
             tups = _tuples(entry, args, kwargs) if entry.kind in _INPUTS else ()
             deliveries = tuple(tup.id for tup in tups)
             fresh, book.fresh = book.fresh, None
-            if len(tups) == 1 and fresh is not None and deliveries[0] == fresh:
+            if len(tups) == 1 and fresh is not None and deliveries[0] == fresh.id:
                 return Visit(entry, deliveries, (), outer)
             driven = self._ledger.sites.is_foreign(_getframe(2))
             self._admit(book, entry, tups)
@@ -96,6 +96,8 @@ class Visits:
     def _prepare(self, book: LiveBook, entry: Entry) -> None:
         if book.entry < LOOKS:
             self._look(book)
+        else:
+            book.plain = not book.mocked
         book.read_mocks()
         book.handler = entry.method
         if entry.kind is EntryKind.BATCH and entry.off_thread:

@@ -239,10 +239,10 @@ def _reader() -> object:
 
 
 def _sending() -> tuple[object, object]:
-    """The component, and the command, that a serializer is just now dropping: the sender's frame knows."""
+    """The component, and the message, that a serializer is just now dropping: the sender's frame knows."""
     frame: Any = _getframe(2)
     while frame is not None:
         if frame.f_code.co_name in ("send_message", "send_command") and "book" in frame.f_locals:
-            return frame.f_locals["self"], frame.f_locals.get("command")
+            return frame.f_locals["self"], frame.f_locals.get("message")
         frame = frame.f_back
     return None, None

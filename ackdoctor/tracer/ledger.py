@@ -111,7 +111,8 @@ class Ledger:
             )
             self._unobserved.clear()
             self._notes.clear()
-            self.windows, self._begun = Windows(), 0
+            self.windows.reset()
+            self._begun = 0
         return settlement
 
     def _close(self, book: Book) -> None:

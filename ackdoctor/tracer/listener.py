@@ -6,7 +6,7 @@ told once as a note of the ledger.  `received` and `sent` are the hot ones.
 
 import sys
 import threading
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
 from threading import get_ident
 from types import FrameType
 from typing import Any
@@ -28,6 +28,8 @@ __all__ = ["HEARTBEAT", "TICKS", "Listener"]
 TICKS = "__tick"
 HEARTBEAT = "__heartbeat"
 _SYSTEM = frozenset({TICKS, HEARTBEAT})
+_SPOUT = Kind.SPOUT  # members of an Enum are looked up slowly
+_RECEIVED, _ACKED, _FAILED = int(EventKind.RECEIVED), int(EventKind.ACKED), int(EventKind.FAILED)
 _exc_info = sys.exc_info
 _getframe = sys._getframe  # noqa: SLF001 - the only way to a caller
 
@@ -40,7 +42,9 @@ class Listener:
         self._rows = rows
         self._here = ledger.sites.here
         self._now = ledger.now
-        self._located = ledger.level >= Level.SITES
+        self._windows = ledger.windows
+        self.located = ledger.level >= Level.SITES
+        self.records = rows is not None
         self._names: dict[int, bool] = {}  # site -> whether the call there names its anchors
         self._errors = 0
 
@@ -49,35 +53,44 @@ class Listener:
     def received(self, book: LiveBook, tup: Any) -> None:
         """The framework has read a tuple and will call a handler with it."""
         try:
-            delivery = tup.id
-            book.thread = get_ident()
-            if book.fresh is not None:
-                book.excuse(book.fresh)  # no handler was called with it
-            book.fresh = delivery
-            if tup.stream in _SYSTEM:
-                if tup.stream == TICKS:
-                    self.ticked(book, tup)
+            if book.fresh is not None or tup.stream in _SYSTEM:
+                self._received_oddly(book, tup)
                 return
+            book.fresh = tup
+            book.thread = get_ident()
             now = self._now()
-            book.received(delivery, now)
-            if now >= self.ledger.windows.due:
+            book.received(tup.id, now)
+            if now >= self._windows.due:
                 self.ledger.grow(now)
             if self._rows is not None:
-                self._rows.write(book, EventKind.RECEIVED, delivery, stream=tup.stream)
+                self._rows.write(book, _RECEIVED, tup.id, 0, "", 0, tup.stream)
         except Exception as error:  # noqa: BLE001 - ours, and never the author's
             self.trouble(error)
+
+    def _received_oddly(self, book: LiveBook, tup: Any) -> None:
+        """A system tuple, or one that comes although no handler was called with the one before."""
+        if book.fresh is not None:
+            book.excuse(book.fresh.id)
+            book.fresh = None
+        if tup.stream not in _SYSTEM:
+            self.received(book, tup)
+            return
+        book.fresh = tup
+        book.thread = get_ident()
+        if tup.stream == TICKS:
+            self.ticked(book, tup)
 
     def ticked(self, book: LiveBook, tup: Any) -> None:
         """A tick has come."""
         book.ticked(tup.id, self._now())
         if self._rows is not None:
-            self._rows.write(book, EventKind.RECEIVED, tup.id, stream=tup.stream, flags=TICK)
+            self._rows.write(book, _RECEIVED, tup.id, 0, "", TICK, tup.stream)
 
     def handed(self, book: LiveBook, tup: Any) -> None:
         """A handler was called with a tuple that was not read before."""
         book.received(tup.id, self._now())
         if self._rows is not None:
-            self._rows.write(book, EventKind.RECEIVED, tup.id, stream=tup.stream)
+            self._rows.write(book, _RECEIVED, tup.id, 0, "", 0, tup.stream)
 
     # ---- what goes out ----
 
@@ -85,31 +98,35 @@ class Listener:
         """The component has sent a command."""
         try:
             if command == "emit":
-                if book.role.kind is Kind.SPOUT:
+                if book.role.kind is _SPOUT:
                     self.spouted(book, body.get("id"), body.get("stream"), 3)
                 else:
                     self.emitted(book, body.get("anchors", ()), body.get("stream"), None, 3)
             elif command == "ack":
-                self.completed(book, book.acked, EventKind.ACKED, body["id"], 3)
+                self.acked(book, body["id"], 3)
             elif command == "fail":
-                self.completed(book, book.failed, EventKind.FAILED, body["id"], 3)
+                self.failed(book, body["id"], 3)
         except Exception as error:  # noqa: BLE001 - as above
             self.trouble(error)
 
-    def completed(
-        self, book: LiveBook, verb: Callable[..., None], kind: EventKind, delivery: Hashable, depth: int = 1
-    ) -> None:
-        """An ack or a fail; the author is at least `depth` frames up."""
-        site = self._here(depth) if self._located else NOWHERE
-        if get_ident() == book.thread and (site == NOWHERE or _exc_info()[1] is None):
-            verb(delivery, site)
-            thread = ""
+    def acked(self, book: LiveBook, delivery: Hashable, depth: int = 1) -> None:
+        """An ack; the author is at least `depth` frames up."""
+        site = self._here(depth) if self.located else NOWHERE
+        if get_ident() == book.thread and (_exc_info()[1] is None or not self.located):
+            mark = None
         else:
             mark = self._mark(book, site)
-            verb(delivery, site, mark)
-            thread = mark.thread if mark else ""
+        book.acked(delivery, site, mark)
         if self._rows is not None:
-            self._rows.write(book, kind, delivery, site=site, thread=thread)
+            self._rows.write(book, _ACKED, delivery, site, mark.thread if mark else "")
+
+    def failed(self, book: LiveBook, delivery: Hashable, depth: int = 1) -> None:
+        """A fail; the author is at least `depth` frames up."""
+        site = self._here(depth) if self.located else NOWHERE
+        mark = self._mark(book, site)
+        book.failed(delivery, site, mark)
+        if self._rows is not None:
+            self._rows.write(book, _FAILED, delivery, site, mark.thread if mark else "")
 
     def emitted(
         self,
@@ -120,17 +137,14 @@ class Listener:
         depth: int = 1,
     ) -> None:
         """A bolt emits; `bare` is whether it left the anchors to the framework, None where the call must tell."""
-        if self._rows is None and anchors and get_ident() == book.thread:
-            open_ = book.open
-            for anchor in anchors:
-                if anchor not in open_:
-                    break
-            else:
-                book.emits += 1
-                return
+        if anchors and get_ident() == book.thread and _all_in(anchors, book.open):
+            book.emits += 1
+            if self._rows is not None:
+                self._rows.emitted(book, anchors, self._here(depth), "", RELIABLE, stream)
+            return
         thread = self._thread(book)
         asked = not anchors or bool(thread)
-        site = self._here(depth + 1) if self._located or asked else NOWHERE
+        site = self._here(depth + 1) if self.located or asked else NOWHERE
         if bare is None:
             bare = asked and self._is_bare(book, site)
         mark = Mark(thread=thread, bare=bare, time_ns=self._now()) if thread or bare else None
@@ -140,21 +154,21 @@ class Listener:
             book.offended(misuse, TouchKind.EMITTED, book.current, self.shown(site), mark)
         if self._rows is not None:
             flags = (RELIABLE if anchors else 0) | (BARE if bare else 0)
-            self._rows.emitted(book, anchors, site=site, thread=thread, flags=flags, stream=stream)
+            self._rows.emitted(book, anchors, site, thread, flags, stream)
 
     def spouted(self, book: LiveBook, message_id: Hashable, stream: Any, depth: int = 1) -> None:
         """A spout emits."""
-        site = self._here(depth) if self._located else NOWHERE
+        site = self._here(depth) if self.located else NOWHERE
         book.spouted(message_id, site)
         if self._rows is not None:
             ids, flags = ((), 0) if message_id is None else ((message_id,), RELIABLE)
-            self._rows.emitted(book, ids, site=site, thread=self._thread(book), flags=flags, stream=stream)
+            self._rows.emitted(book, ids, site, self._thread(book), flags, stream)
 
-    def unwritable(self, book: LiveBook, command: object) -> None:
+    def unwritable(self, book: LiveBook | None, message: Any) -> None:
         """The serializer could not write a message; it raises, or tells nobody but its log."""
         try:
-            if command == "emit":
-                site = self._here(1) if self._located else NOWHERE
+            if book is not None and isinstance(message, dict) and message.get("command") == "emit":
+                site = self._here(1) if self.located else NOWHERE
                 book.offended(Misuse.PAYLOAD_OPAQUE, TouchKind.EMITTED, book.current, site)
         except Exception as error:  # noqa: BLE001 - as above
             self.trouble(error)
@@ -163,7 +177,7 @@ class Listener:
 
     def shown(self, site: int) -> int:
         """A site as the level lets it be seen."""
-        return site if self._located else NOWHERE
+        return site if self.located else NOWHERE
 
     def trouble(self, error: Exception) -> None:
         """An error of ours: told once."""
@@ -215,6 +229,13 @@ class Listener:
                 or passes(*spot, verb.anchors, verb.params.index(verb.anchors))
             )
         return not self._names[site]
+
+
+def _all_in(anchors: Sequence[Hashable], known: Container[Hashable]) -> bool:
+    for anchor in anchors:  # noqa: SIM110 - `all` makes a generator
+        if anchor not in known:
+            return False
+    return True
 
 
 def _emit_verb(book: LiveBook, name: str) -> Verb | None:

@@ -1,6 +1,7 @@
 """The book of a component that runs in this process, and what the instrumentation remembers about it."""
 
 from collections.abc import Collection, Hashable, Mapping
+from typing import Any
 
 from ackdoctor.model.dialect import Dialect, EntryKind, Role, VerbKind
 from ackdoctor.model.offence import Suspect
@@ -15,11 +16,22 @@ __all__ = ["LiveBook"]
 class LiveBook(Book):
     """`thread` is the one that receives, `batcher` the framework's own batch thread, if it has one.
 
-    `fresh` is the delivery that was handed over and that no handler has been called with yet; `hidden`
+    `fresh` is the tuple that was handed over and that no handler has been called with; `hidden`
     says what a test has put before the wire.
     """
 
-    __slots__ = ("batcher", "component", "dialect", "fresh", "hidden", "mocked", "row", "thread")
+    __slots__ = (
+        "batcher",
+        "component",
+        "dialect",
+        "fresh",
+        "fresh_tup",
+        "hidden",
+        "mocked",
+        "plain",
+        "row",
+        "thread",
+    )
 
     def __init__(self, component: object, dialect: Dialect, role: Role, *, cap: int) -> None:
         name = type(component).__qualname__
@@ -28,7 +40,8 @@ class LiveBook(Book):
         self.component = component
         self.dialect = dialect
         self.thread = self.batcher = 0
-        self.fresh: Hashable = None
+        self.fresh: Any = None
+        self.plain = False  # whether handlers may take the short way: nobody looks for mocks any more
         self.mocked = Mocked()
         self.hidden = ""
         self.row: tuple[int, int] | None = None  # the recorder's codes of component and task
@@ -74,7 +87,7 @@ class LiveBook(Book):
         """Reads what mocks still have; returns what hid the component's completions, if something did."""
         self.read_mocks()
         if self.fresh is not None:
-            self.excuse(self.fresh)  # read by hand: no handler was ever called with it
+            self.excuse(self.fresh.id)  # read by hand: no handler was ever called with it
         if not self.hidden or self.acks or self.fails:
             return ""
         for delivery in self.open:

@@ -11,6 +11,9 @@ from ackdoctor.tracer.sites import Sites
 __all__ = ["Rows", "Writer"]
 
 
+_EMITTED, _ANCHORED = int(EventKind.EMITTED), int(EventKind.ANCHORED)
+
+
 class Writer(Protocol):
     """The recorder, as far as the listener uses it."""
 
@@ -41,51 +44,49 @@ class Rows:
         self._recorder = recorder
         self._write = recorder.write
         self._sites = sites
+        self._code = recorder.code
+        self._streams: dict[Any, int] = {}
         self._places: dict[int, tuple[int, int]] = {0: (0, 0)}
 
     def write(
         self,
         book: LiveBook,
-        kind: EventKind,
+        kind: int,
         delivery: Hashable,
-        *,
         site: int = 0,
         thread: str = "",
         flags: int = 0,
-        stream: Any = "",
+        stream: Any = None,
     ) -> None:
         """One row."""
         component, task = book.row or self._name(book)
-        place = self._places.get(site) or self._place(site)
-        code = self._recorder.code
+        place, framework = self._places.get(site) or self._place(site)
         self._write(
             kind,
             component,
             task,
-            code(stream) if stream else 0,
+            self._streams.get(stream) or self._stream(stream),
             delivery if delivery.__class__ is str else str(delivery),
             0,
             0,
-            place[0],
-            flags | place[1],
-            code(thread) if thread else 0,
+            place,
+            flags | framework,
+            self._code(thread) if thread else 0,
         )
 
     def emitted(
-        self,
-        book: LiveBook,
-        anchors: Sequence[Hashable],
-        *,
-        site: int,
-        thread: str = "",
-        flags: int = 0,
-        stream: Any = "",
+        self, book: LiveBook, anchors: Sequence[Hashable], site: int, thread: str, flags: int, stream: Any
     ) -> None:
         """A row for the emit, and one for each anchor after the first."""
-        first = anchors[0] if anchors else ""
-        self.write(book, EventKind.EMITTED, first, site=site, thread=thread, flags=flags, stream=stream)
+        self.write(book, _EMITTED, anchors[0] if anchors else "", site, thread, flags, stream)
         for anchor in anchors[1:]:
-            self.write(book, EventKind.ANCHORED, anchor, site=site, thread=thread, flags=flags)
+            self.write(book, _ANCHORED, anchor, site, thread, flags)
+
+    def _stream(self, stream: Any) -> int:
+        if not stream:
+            return 0
+        self._streams[str(stream)] = code = self._code(str(stream))
+        return code
 
     def _name(self, book: LiveBook) -> tuple[int, int]:
         suspect = book.accused

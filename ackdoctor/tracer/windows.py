@@ -11,13 +11,18 @@ _SECOND = 1_000_000_000
 class Windows:
     """The windows of one map.  `due` is the time at which the open one ends, in nanoseconds."""
 
-    __slots__ = ("_length", "_started", "due", "points")
+    __slots__ = ("_first", "_length", "_started", "due", "points")
 
     def __init__(self, length_ns: int = _SECOND) -> None:
-        self._length = length_ns
+        self._first = self._length = length_ns
         self._started = 0
         self.due = 0
         self.points: list[GrowthPoint] = []
+
+    def reset(self) -> None:
+        """Begins anew."""
+        self._length, self._started, self.due = self._first, 0, 0
+        self.points = []
 
     def close(self, now_ns: int, *, pending: int, started: int, orphans: int = 0) -> None:
         """Ends the open window; `started` counts from the beginning of the run."""

@@ -5,12 +5,12 @@ Each calls the original with what it was given, and lets its result and its exce
 
 from collections.abc import Callable
 from functools import wraps
+from inspect import signature
 from threading import get_ident
 from typing import Any
 
 from ackdoctor.model.dialect import Entry, EntryKind, Verb, VerbKind, WireForm
-from ackdoctor.model.event import EventKind
-from ackdoctor.tracer.handlers import LOOKS, Visit, Visits
+from ackdoctor.tracer.handlers import Visit, Visits
 from ackdoctor.tracer.listener import Listener
 from ackdoctor.tracer.live import LiveBook
 from ackdoctor.tracer.patches import ours
@@ -62,34 +62,94 @@ class Wiring:
         self._seats = seats
 
     def send(self, form: WireForm, original: _Function) -> _Function:
-        """A function that takes messages."""
-        return ours(self._command(original) if form is WireForm.COMMAND else self._message(original))
+        """A method that takes messages."""
+        if form is WireForm.COMMAND:
+            return ours(self._command(original))
+        if list(signature(original).parameters) != ["self", "message"]:
+            return ours(self._loose_message(original))
+        return ours(self._message(original) if self._listener.located else self._counted_message(original))
 
-    def _message(self, original: _Function) -> _Function:
-        books, attach, sent, unwritable = (
+    def _counted_message(self, original: _Function) -> _Function:
+        """At level `counts`: an emit is a number, and a completion is looked at."""
+        books, sent, unwritable, loose = (
             self._books,
-            self._attach,
             self._listener.sent,
             self._listener.unwritable,
+            self._met,
         )
 
         @wraps(original)
-        def send_message(self: object, message: Any = _NOTHING, /, *args: Any, **kwargs: Any) -> Any:
+        def send_message(self: object, message: Any) -> Any:
             __tracebackhide__ = True
-            if message is _NOTHING or args or kwargs or message.__class__ is not dict:
-                return _call(original, self, message, args, kwargs)
-            book = books.get(id(self)) or attach(self)
-            if book is None:
-                return original(self, message)
-            command = message.get("command")
-            sent(book, command, message)
+            try:
+                command = message["command"]
+                book = books[id(self)]
+                if command == "emit" and "anchors" in message:
+                    book.emits += 1
+                elif command == "ack":
+                    book.acked(message["id"])
+                else:
+                    sent(book, command, message)
+            except (LookupError, TypeError):  # a new component, or no command of the protocol's
+                loose(self, message)
             try:
                 return original(self, message)
             except _UNWRITABLE:
-                unwritable(book, command)
+                unwritable(books.get(id(self)), message)
                 raise
 
         return send_message
+
+    def _message(self, original: _Function) -> _Function:
+        """The hottest wrapper: an emit with one open anchor, from the thread that receives, ends in here."""
+        books, sent, unwritable, loose = (
+            self._books,
+            self._listener.sent,
+            self._listener.unwritable,
+            self._met,
+        )
+        swift = not self._listener.records
+
+        @wraps(original)
+        def send_message(self: object, message: Any) -> Any:
+            __tracebackhide__ = True
+            try:
+                command = message["command"]
+                book = books[id(self)]
+                if command == "emit" and swift and "anchors" in message:
+                    anchors = message["anchors"]
+                    if len(anchors) == 1 and anchors[0] in book.open and get_ident() == book.thread:
+                        book.emits += 1
+                    else:
+                        sent(book, command, message)
+                else:
+                    sent(book, command, message)
+            except (LookupError, TypeError):  # a new component, or no command of the protocol's
+                loose(self, message)
+            try:
+                return original(self, message)
+            except _UNWRITABLE:
+                unwritable(books.get(id(self)), message)
+                raise
+
+        return send_message
+
+    def _loose_message(self, original: _Function) -> _Function:
+        met = self._met
+
+        @wraps(original)
+        def send_message(self: object, *args: Any, **kwargs: Any) -> Any:
+            __tracebackhide__ = True
+            met(self, (*args, *kwargs.values(), None)[0])
+            return original(self, *args, **kwargs)
+
+        return send_message
+
+    def _met(self, component: object, message: Any) -> None:
+        """A message off the hot path."""
+        book = self._books.get(id(component)) or self._attach(component)
+        if book is not None and isinstance(message, dict):
+            self._listener.sent(book, message.get("command"), message)
 
     def _command(self, original: _Function) -> _Function:
         books, attach, sent, unwritable = (
@@ -110,7 +170,7 @@ class Wiring:
             try:
                 return original(self, *args, **kwargs)
             except _UNWRITABLE:
-                unwritable(book, command)
+                unwritable(book, {**(body or {}), "command": command})
                 raise
 
         return send_command
@@ -130,7 +190,7 @@ class Wiring:
             try:
                 return original(*args, **kwargs)
             except _UNWRITABLE:
-                unwritable(book, message.get("command"))
+                unwritable(book, message)
                 raise
 
         return ours(send)
@@ -160,13 +220,8 @@ class Wiring:
                 listener.emitted(book, ids, arguments.get("stream"), verb.anchors not in arguments)
             elif verb.kind in (VerbKind.ACK, VerbKind.FAIL):
                 subject = arguments.get(verb.subject or "")
-                acks = verb.kind is VerbKind.ACK
-                listener.completed(
-                    book,
-                    book.acked if acks else book.failed,
-                    EventKind.ACKED if acks else EventKind.FAILED,
-                    getattr(subject, "id", None),
-                )
+                completed = listener.acked if verb.kind is VerbKind.ACK else listener.failed
+                completed(book, getattr(subject, "id", None))
         except Exception as error:  # noqa: BLE001 - ours, and never the author's
             listener.trouble(error)
 
@@ -175,9 +230,9 @@ class Wiring:
         books, attach, received = self._books, self._attach, self._listener.received
 
         @wraps(original)
-        def read(self: object, *args: Any, **kwargs: Any) -> Any:
+        def read(self: object) -> Any:
             __tracebackhide__ = True
-            tup = original(self, *args, **kwargs)
+            tup = original(self)
             book = books.get(id(self)) or attach(self)
             if book is not None:
                 received(book, tup)
@@ -204,9 +259,11 @@ class Wiring:
 
     def handler(self, entry: Entry, original: _Function) -> _Function:
         """A method that the framework calls, of the author's or of the framework's own."""
-        books, attach, visits = self._books, self._attach, self._visits
-        take = self._seats.take
-        name, plain = entry.method, entry.kind is EntryKind.DATA and entry.subject == 0
+        plain = entry.kind is EntryKind.DATA and entry.subject == 0
+        return ours(self._plain(entry, original) if plain else self._any(entry, original))
+
+    def _any(self, entry: Entry, original: _Function) -> _Function:
+        books, attach, visits, take = self._books, self._attach, self._visits, self._seats.take
 
         @wraps(original)
         def handle(self: object, *args: Any, **kwargs: Any) -> Any:
@@ -214,39 +271,44 @@ class Wiring:
             book = books.get(id(self)) or attach(self)
             if book is None:
                 return original(self, *args, **kwargs)
-            visit: Visit | None = None
-            swift = (
-                plain
-                and not book.handler
-                and book.entry > LOOKS
-                and not book.mocked
-                and args
-                and getattr(args[0], "id", _NOTHING) == book.fresh
-            )
-            if swift:
-                book.handler = name
-                book.fresh = None
-            else:
-                take(book)
-                visit = visits.begin(book, entry, args, kwargs)
+            take(book)
+            visit = visits.begin(book, entry, args, kwargs)
+            if visit is None:
+                return original(self, *args, **kwargs)
             try:
                 result = original(self, *args, **kwargs)
             except BaseException:
-                if swift:
-                    visit = Visit(entry, (book.current,))
-                if visit is not None:
-                    visits.broken(book, visit)
+                visits.broken(book, visit)
                 raise
-            if swift:
-                if result is None:
-                    book.handler = ""
-                    return None
-                visit = Visit(entry, (book.current,))
-            if visit is not None:
-                visits.end(book, visit, result)
+            visits.end(book, visit, result)
             return result
 
-        return ours(handle)
+        return handle
+
+    def _plain(self, entry: Entry, original: _Function) -> _Function:
+        """The hot one: one tuple, which the framework has just handed over, and no mocks in sight."""
+        books, visits, slowly, name = self._books, self._visits, self._any(entry, original), entry.method
+
+        @wraps(original)
+        def handle(self: object, tup: Any = _NOTHING, /, *args: Any, **kwargs: Any) -> Any:
+            __tracebackhide__ = True
+            book = books.get(id(self))
+            if args or kwargs or book is None or not book.plain or tup is not book.fresh:
+                return _call(slowly, self, tup, args, kwargs)
+            book.handler = name
+            book.fresh = None
+            try:
+                result = original(self, tup)
+            except BaseException:
+                visits.broken(book, Visit(entry, (tup.id,)))
+                raise
+            if result is None:
+                book.handler = ""
+            else:
+                visits.end(book, Visit(entry, (tup.id,)), result)
+            return result
+
+        return handle
 
     def drop(self, original: _Function, sender: Callable[[], tuple[object, object]]) -> _Function:
         """What a serializer calls with a message that it drops."""
@@ -254,10 +316,8 @@ class Wiring:
 
         @wraps(original)
         def dropped(*args: Any, **kwargs: Any) -> Any:
-            component, command = sender()
-            book = books.get(id(component))
-            if book is not None:
-                unwritable(book, command)
+            component, message = sender()
+            unwritable(books.get(id(component)), message)
             return original(*args, **kwargs)
 
         return ours(dropped)
