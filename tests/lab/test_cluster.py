@@ -1,0 +1,276 @@
+"""Running, interfering, looking."""
+
+from collections import Counter
+from functools import partial
+
+import pytest
+
+from ackdoctor.acker.ids import PowersOfTwo
+from ackdoctor.lab.agenda import apart
+from ackdoctor.lab.cluster import Cluster, RestlessError
+from ackdoctor.lab.component import BasicBolt, Bolt, FailedError, Spout
+from ackdoctor.lab.feeder import Feed
+from ackdoctor.lab.topology import ACKER, Settings, TopologyBuilder
+from ackdoctor.lab.traffic import lossy
+from ackdoctor.model.message import AckAck, AckInit, Tick
+from tests.lab.components import Ack, Do, fed
+
+
+def test_whatever_the_seed_every_root_completes_in_some_order():
+    outcomes = set()
+    for seed in range(20):
+        feed, cluster = fed(Ack, seed=seed)
+        for number in range(5):
+            feed.put(number, msg_id=number)
+        cluster.settle()
+        outcomes.add(tuple(feed.acked))
+    assert {frozenset(order) for order in outcomes} == {frozenset(range(5))}
+    assert len(outcomes) > 1
+
+
+def test_what_one_task_sends_another_arrives_in_order():
+    for seed in range(20):
+        seen: list[object] = []
+        feed, cluster = fed(partial(Ack, seen), seed=seed)
+        for number in range(10):
+            feed.put(number, msg_id=number)
+        cluster.settle()
+        assert seen == list(range(10))
+
+
+def test_every_acker_message_passes_what_wraps_the_acker():
+    passed: list[object] = []
+
+    class Wrapped:
+        def __init__(self, acker):
+            self.acker = acker
+
+        def receive(self, message):
+            passed.append(message)
+            return self.acker.receive(message)
+
+        def pending(self):
+            return self.acker.pending()
+
+        def __len__(self):
+            return len(self.acker)
+
+    ids = PowersOfTwo()
+    feed, cluster = fed(Ack, Settings(message_timeout_secs=10), wrap_acker=Wrapped, ids=lambda _seed: ids)
+    feed.put("x", msg_id=1)
+    cluster.advance(10)
+    assert set(passed) == {AckInit(1, 2, 3), AckAck(1, 2), Tick()}
+    assert all(isinstance(acker, Wrapped) for acker in cluster.ackers)
+
+
+def test_roots_are_spread_over_the_ackers():
+    feed, cluster = fed(lambda: Do(lambda _bolt, _tup: None), Settings(ackers=3))
+    for number in range(60):
+        feed.put(number, msg_id=number)
+    cluster.settle()
+    sizes = [len(acker) for acker in cluster.ackers]
+    assert (sum(sizes), min(sizes) > 0, len(list(cluster.pending()))) == (60, True, 60)
+
+
+def test_what_is_held_stays_under_way_until_it_is_released():
+    feed, cluster = fed(Ack)
+    cluster.hold("bolt", ACKER)
+    feed.put("x", msg_id=1)
+    cluster.settle()
+    (parcel,) = cluster.under_way("bolt", ACKER)
+    assert (isinstance(parcel.content, AckAck), feed.acked) == (True, [])
+    cluster.release("bolt", ACKER)
+    cluster.settle()
+    assert (cluster.under_way("bolt", ACKER), feed.acked) == ((), [1])
+
+
+def test_a_component_s_time_passes_before_it_goes_on_and_nothing_else_reaches_it():
+    log: list[tuple[int, object]] = []
+
+    def execute(bolt, tup):
+        log.append((bolt.context.now_ms(), tup.values[0]))
+        yield 2
+        log.append((bolt.context.now_ms(), tup.values[0]))
+        bolt.collector.ack(tup)
+
+    feed, cluster = fed(lambda: Do(execute))
+    feed.put("a", msg_id="a")
+    feed.put("b", msg_id="b")
+    cluster.advance(3)
+    assert (log, feed.acked) == ([(0, "a"), (2000, "a"), (2000, "b")], ["a"])
+    cluster.advance(1)
+    assert (log[3:], feed.acked) == ([(4000, "b")], ["a", "b"])
+
+
+def test_a_bolt_that_is_killed_while_it_works_never_goes_on():
+    log: list[str] = []
+
+    def execute(bolt, tup):
+        log.append("begins")
+        yield 2
+        log.append("ends")
+
+    feed, cluster = fed(lambda: Do(execute), Settings(message_timeout_secs=10))
+    feed.put("x", msg_id=1)
+    feed.put("y", msg_id=2)
+    cluster.advance(1)
+    cluster.kill("bolt")
+    cluster.advance(30)
+    assert (log, feed.failed) == (["begins"], [1, 2])
+    assert [(death.component, death.lost, death.time_ms) for death in cluster.deaths] == [("bolt", 1, 1000)]
+
+
+def test_one_task_can_be_killed_alone():
+    feed = Feed()
+    builder = TopologyBuilder()
+    builder.set_spout("spout", feed, outputs=["value"])
+    builder.set_bolt("bolt", Ack, parallelism=3).shuffle_grouping("spout")
+    cluster = Cluster(builder.build())
+    before = cluster.instances("bolt")
+    cluster.kill("bolt", task=before[1].context.task)
+    after = cluster.instances("bolt")
+    assert [old is new for old, new in zip(before, after, strict=True)] == [True, False, True]
+
+
+def test_nobody_can_be_killed_who_is_not_there():
+    _, cluster = fed(Ack)
+    with pytest.raises(KeyError, match="no component 'no' in this topology"):
+        cluster.kill("no")
+
+
+def test_ticks_reach_every_task_of_a_bolt_from_its_own_start():
+    ticks: Counter[tuple[int, object]] = Counter()
+
+    def execute(bolt, tup):
+        assert tup.is_tick
+        ticks[bolt.context.now_ms(), bolt.context.task] += 1
+        bolt.collector.ack(tup)
+
+    builder = TopologyBuilder()
+    builder.set_bolt("bolt", lambda: Do(execute), parallelism=1, tasks=2, tick_secs=5)
+    cluster = Cluster(builder.build())
+    cluster.advance(11)
+    assert ticks == {(5000, 2): 1, (5000, 3): 1, (10000, 2): 1, (10000, 3): 1}
+    ticks.clear()
+    Cluster(builder.build(), phases=apart).advance(10)
+    ((time, _), *_rest) = ticks
+    assert 5000 <= time < 10000
+    assert time % 5000 != 0
+
+
+def test_a_topology_wide_tick_frequency_is_for_bolts_only():
+    def execute(_bolt, tup):
+        seen.append(tup.values)
+
+    seen: list[object] = []
+    settings = Settings(message_timeout_secs=10, tick_tuple_freq_secs=1)
+    feed, cluster = fed(lambda: Do(execute), settings)
+    cluster.advance(3)
+    assert seen == [(1,), (1,), (1,)]
+    feed.put("x", msg_id=1)
+    cluster.advance(8)  # two ticks of 1 s would have failed it
+    assert feed.failed == []
+
+
+def test_a_spout_is_not_asked_while_max_spout_pending_roots_are_pending():
+    feed, cluster = fed(lambda: Do(lambda _bolt, _tup: None), Settings(max_spout_pending=3))
+    for number in range(10):
+        feed.put(number, msg_id=number)
+    cluster.settle()
+    assert len(cluster.spout_pending("spout")) == 3
+    cluster.advance(60)
+    assert (len(cluster.spout_pending("spout")), len(feed.failed)) == (3, 3)
+
+
+def test_a_spout_that_never_stops_is_told_so(monkeypatch):
+    class Endless(Spout):
+        def next_tuple(self):
+            self.collector.emit([1], msg_id=1)
+
+    monkeypatch.setattr("ackdoctor.lab.cluster._MANY_STEPS", 100)
+    builder = TopologyBuilder()
+    builder.set_spout("spout", Endless, outputs=["value"])
+    builder.set_bolt("bolt", Ack).shuffle_grouping("spout")
+    with pytest.raises(RestlessError) as told:
+        Cluster(builder.build()).settle()
+    assert str(told.value) == (
+        "100 steps at 0 ms and no end: a spout that always emits needs max_spout_pending, "
+        "or must yield the seconds between two tuples"
+    )
+
+
+def test_a_deactivated_spout_still_hears():
+    feed, cluster = fed(Ack)
+    cluster.hold(ACKER, "spout")
+    feed.put("x", msg_id=1)
+    cluster.settle()
+    cluster.deactivate()
+    feed.put("y", msg_id=2)
+    cluster.release(ACKER, "spout")
+    cluster.settle()
+    assert feed.acked == [1]
+    cluster.activate()
+    cluster.settle()
+    assert feed.acked == [1, 2]
+
+
+def test_a_basic_bolt_acks_what_returns_and_fails_what_raises():
+    class Picky(BasicBolt):
+        def process(self, tup):
+            if tup["value"] < 0:
+                raise FailedError
+
+    feed, cluster = fed(Picky)
+    feed.put(1, msg_id="good")
+    feed.put(-1, msg_id="bad")
+    cluster.settle()
+    assert (feed.acked, feed.failed) == (["good"], ["bad"])
+
+
+def test_any_other_exception_is_the_author_s_to_see():
+    def execute(_bolt, _tup):
+        raise ZeroDivisionError
+
+    feed, cluster = fed(lambda: Do(execute))
+    feed.put("x", msg_id=1)
+    with pytest.raises(ZeroDivisionError):
+        cluster.settle()
+
+
+def test_a_network_that_loses_everything_delivers_nothing():
+    feed, cluster = fed(Ack, Settings(message_timeout_secs=10), loses=lossy(1))
+    feed.put("x", msg_id=1)
+    cluster.advance(20)
+    assert (feed.failed, list(cluster.pending()), cluster.lost) == ([1], [], 2)  # tuple and init
+
+
+def test_something_is_done_at_a_time():
+    feed, cluster = fed(Ack)
+    cluster.at(3, lambda: feed.put(cluster.clock.now_ms(), msg_id="at 3"))
+    cluster.advance(2.9)
+    assert feed.acked == []
+    cluster.advance(0.2)
+    assert feed.acked == ["at 3"]
+
+
+def test_components_are_cleaned_up_when_the_cluster_is_shut_down_and_not_when_they_die():
+    log: list[str] = []
+
+    class Tidy(Bolt):
+        def cleanup(self):
+            log.append("cleaned up")
+
+    _, cluster = fed(Tidy)
+    cluster.kill("bolt")
+    assert log == []
+    cluster.shutdown()
+    assert log == ["cleaned up"]
+
+
+def test_a_tuple_prints_as_storm_prints_it():
+    seen: list[object] = []
+    ids = PowersOfTwo()
+    feed, cluster = fed(lambda: Do(lambda _bolt, tup: seen.append(repr(tup))), ids=lambda _seed: ids)
+    feed.put("the cow", msg_id=1)
+    cluster.settle()
+    assert seen == ["source: spout:3, stream: default, id: {1=2}, [the cow]"]
