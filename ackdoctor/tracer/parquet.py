@@ -21,6 +21,7 @@ SUFFIX = ".parquet"
 TEXT = pa.dictionary(pa.int32(), pa.string())  # few different values, named once in each part
 _TEXTS = ("component", "stream", "site", "thread", "test", "note")
 _MARK = b"ackdoctor.schema"
+_END = b"PAR1"
 _ROWS_AT_ONCE = 16_384
 _KINDS = {int(kind): kind for kind in EventKind}
 
@@ -98,6 +99,8 @@ def rows(path: Path) -> int:
 def events(path: Path, run: str, worker: str) -> Iterator[Event]:
     """The rows of a part, in order; FaultError at the first that cannot be read."""
     try:
+        if not _has_end(path):
+            raise FaultError("no Parquet footer: the file is cut off, or was never finished")
         file = pq.ParquetFile(path, page_checksum_verification=True)
         said = (file.schema_arrow.metadata or {}).get(_MARK)
         if said is None:
@@ -105,6 +108,9 @@ def events(path: Path, run: str, worker: str) -> Iterator[Event]:
         if int(said) > SCHEMA:
             raise too_new(int(said))
         names = [name for name in Event._fields if name not in ("run", "worker")]
+        for name in names:
+            if name not in file.schema_arrow.names:
+                raise FaultError(f"no part of a trace: it has no column {name!r}")
         for batch in file.iter_batches(_ROWS_AT_ONCE, columns=names):
             columns = [batch.column(name).to_pylist() for name in names]
             columns[0] = [_KINDS[kind] for kind in columns[0]]
@@ -114,8 +120,11 @@ def events(path: Path, run: str, worker: str) -> Iterator[Event]:
         raise FaultError(_reason(error)) from error
 
 
+def _has_end(path: Path) -> bool:
+    with path.open("rb") as file:
+        file.seek(max(path.stat().st_size - len(_END), 0))
+        return file.read() == _END
+
+
 def _reason(error: Exception) -> str:
-    said = str(error).partition("\n")[0]
-    if "magic bytes" in said or "smaller than" in said or "footer" in said:
-        return "no Parquet footer: the file is cut off, or was never finished"
-    return said.removeprefix("Parquet error: ") or type(error).__name__
+    return str(error).partition("\n")[0] or type(error).__name__

@@ -1,0 +1,369 @@
+import contextlib
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ackdoctor.model.event import RELIABLE, Event, EventKind
+from ackdoctor.tracer.pump import Lane, pump
+from ackdoctor.tracer.reading import read
+from ackdoctor.tracer.tap import Chunk, Direction, Tap, chunks
+
+K = EventKind
+ECHO = """
+import os, sys
+while data := os.read(0, 65536):
+    while data:
+        data = data[os.write(1, data):]
+sys.exit(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
+"""
+PROXY = """
+import sys
+from pathlib import Path
+from ackdoctor.tracer import proxy
+def crash(*_): raise RuntimeError("a bug of ours")
+def stall(passing, *_):
+    import time
+    time.sleep(30)
+def killed(passing, *_):
+    import os, signal
+    for chunk in passing:
+        os.kill(os.getpid(), signal.SIGKILL)
+def die(*_):
+    import os
+    os._exit(3)
+watch = {"observe": proxy.observe, "crash": crash, "stall": stall, "killed": killed, "die": die}[sys.argv[1]]
+proxy._PATIENCE = 0.2 if watch is stall else 10
+sys.exit(proxy.proxy(sys.argv[3:], Path(sys.argv[2]), run="r", watch=watch))
+"""
+
+
+def command(directory: Path, *argv: str, watch: str = "observe") -> list[str]:
+    return [sys.executable, "-c", PROXY, watch, str(directory), *argv]
+
+
+def python(script: str, *argv: str) -> list[str]:
+    return [sys.executable, "-c", script, *argv]
+
+
+def ran(argv: list[str], **how: Any) -> "subprocess.CompletedProcess[bytes]":
+    return subprocess.run(argv, check=False, capture_output=True, timeout=60, **how)
+
+
+def rows(directory: Path) -> list[Event]:
+    reading = read([directory])
+    found = list(reading.events())
+    assert reading.unreadable == []
+    return found
+
+
+def said(directory: Path) -> list[tuple[EventKind, str, str]]:
+    return [(row.kind, row.delivery, row.note) for row in rows(directory)]
+
+
+def frame(*messages: object) -> bytes:
+    return b"".join(json.dumps(each).encode() + b"\nend\n" for each in messages)
+
+
+def through(data: bytes, *, back: bytes, tapped: bool = True) -> tuple[bytes, bytes, list[Chunk]]:
+    """What comes out at both ends of a pump over pipes, and what the tap showed."""
+    given_in, give = os.pipe()
+    to_component, component_in = os.pipe()
+    component_out, answer = os.pipe()
+    taken, out = os.pipe()
+    seen, show = os.pipe()
+    wake, alarm = os.pipe()
+
+    def feed(descriptor: int, words: bytes) -> None:
+        with os.fdopen(descriptor, "wb") as pipe:
+            pipe.write(words)
+
+    def drain(descriptor: int) -> bytes:
+        with os.fdopen(descriptor, "rb") as pipe:
+            return pipe.read()
+
+    os.set_blocking(component_in, False)
+    lanes = (
+        Lane(Direction.TO_COMPONENT, given_in, component_in, step=sys.maxsize),
+        Lane(Direction.FROM_COMPONENT, component_out, out),
+    )
+    tap = Tap(show)
+    with ThreadPoolExecutor(6) as threads:
+        threads.submit(feed, give, data)
+        threads.submit(feed, answer, back)
+        forth_end, back_end = threads.submit(drain, to_component), threads.submit(drain, taken)
+        if not tapped:
+            os.close(seen)
+        watched = threads.submit(lambda: list(chunks(seen)) if tapped else [])
+        pump(lanes, tap, ended=lambda: not any(lane.open for lane in lanes), wake=wake)
+        tap.close("over")
+        for descriptor in (wake, alarm):
+            os.close(descriptor)
+        return forth_end.result(), back_end.result(), watched.result()
+
+
+_BYTES = st.binary(max_size=300) | st.builds(
+    lambda piece, times: piece * times, st.binary(min_size=1, max_size=40), st.integers(1, 20_000)
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(_BYTES, _BYTES)
+def test_any_bytes_in_are_the_same_bytes_out(data, back):
+    forth, returned, shown = through(data, back=back)
+    assert forth == data
+    assert returned == back
+    if not any(chunk.missed for chunk in shown):
+        for direction, words in ((Direction.TO_COMPONENT, data), (Direction.FROM_COMPONENT, back)):
+            assert b"".join(chunk.data for chunk in shown if chunk.direction is direction) == words
+
+
+@settings(max_examples=15, deadline=None)
+@given(_BYTES, _BYTES)
+def test_any_bytes_pass_when_nobody_watches(data, back):
+    assert through(data, back=back, tapped=False) == (data, back, [])
+
+
+def test_a_tap_that_nobody_empties_counts_what_it_leaves_out():
+    seen, show = os.pipe()
+    tap = Tap(show)
+    data = frame(["x" * 60_000])
+    for _ in range(100):
+        tap.offer(Direction.TO_COMPONENT, data)
+    missed = tap.missed[Direction.TO_COMPONENT]
+    assert 0 < missed < 100
+    with ThreadPoolExecutor(1) as threads:
+        shown = threads.submit(lambda: list(chunks(seen)))
+        tap.close("over")
+    assert sum(chunk.data == data for chunk in shown.result()) == 100 - missed
+    assert sum(chunk.missed for chunk in shown.result()) == missed
+
+
+@pytest.mark.parametrize("watch", ["observe", "crash", "killed", "die", "stall"])
+def test_the_component_never_notices_the_tracer(tmp_path, watch):
+    data = random.Random(1).randbytes(5_000_000) + frame({"command": "ack", "id": "1"})
+    done = ran(command(tmp_path, *python(ECHO, "7"), watch=watch), input=data)
+    assert done.stdout == data
+    assert done.stderr == b""
+    assert done.returncode == 7
+
+
+@pytest.mark.parametrize("watch", ["crash", "killed", "die"])
+def test_what_a_dead_tracer_did_not_see_is_counted(tmp_path, watch):
+    sent = frame(*[{"command": "ack", "id": "1"}] * 10)
+    ran(command(tmp_path, *python(ECHO), watch=watch), input=sent)
+    assert said(tmp_path) == [(K.DROPPED, "", "the tracer ended before the component did")]
+
+
+def test_a_bolt_under_the_proxy_leaves_its_rows(tmp_path):
+    bolt = """
+from pystorm import Bolt
+class Twice(Bolt):
+    auto_ack = False
+    def process(self, tup):
+        self.emit([1]); self.ack(tup); self.ack(tup)
+        if tup.values[0] == "bad": raise ValueError("no")
+Twice().run()
+"""
+    shake = {"conf": {}, "pidDir": str(tmp_path), "context": {"taskid": 4, "task->component": {"4": "twice"}}}
+    tuples = [
+        {"id": "-77", "comp": "spout", "stream": "default", "task": 1, "tuple": ["good"]},
+        {"id": "78", "comp": "spout", "stream": "default", "task": 1, "tuple": ["bad"]},
+    ]
+    trace = tmp_path / "trace"
+    done = ran(command(trace, *python(bolt)), input=frame(shake, *tuples))
+    bare = ran(python(bolt), input=frame(shake, *tuples))
+
+    def steady(words: bytes) -> bytes:
+        return re.sub(rb'"pid": \d+|[\d-]+ [\d:,]+ - ', b"", words)
+
+    assert steady(done.stdout) == steady(bare.stdout)
+    assert (done.returncode, done.stderr) == (bare.returncode, bare.stderr) == (1, bare.stderr)
+    found = rows(trace)
+    assert {(row.component, row.task) for row in found} == {("twice", 4)}
+    assert [(row.kind, row.delivery, row.flags, row.note) for row in found] == [
+        (K.RECEIVED, "-77", 0, ""),
+        (K.RECEIVED, "78", 0, ""),
+        (K.EMITTED, "-77", RELIABLE, ""),
+        (K.ACKED, "-77", 0, ""),
+        (K.ACKED, "-77", 0, ""),
+        (K.EMITTED, "78", RELIABLE, ""),
+        (K.ACKED, "78", 0, ""),
+        (K.ACKED, "78", 0, ""),
+        (K.FAILED, "78", 0, ""),
+        (K.DIED, "", 0, "exit code 1: ValueError: no"),
+    ]
+
+
+def test_a_tuple_stands_before_the_ack_that_answers_it(tmp_path):
+    bolt = """
+import sys
+for line in sys.stdin:
+    if line.startswith("{"):
+        print('{"command":"ack","id":"%s"}\\nend' % line.split('"')[3], flush=True)
+"""
+    with subprocess.Popen(
+        command(tmp_path, *python(bolt)), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for number in range(300):
+            process.stdin.write(frame({"id": str(number), "stream": "s", "tuple": []}))
+            process.stdin.flush()
+            process.stdout.readline()
+            process.stdout.readline()
+        process.stdin.close()
+    assert [(kind, delivery) for kind, delivery, _ in said(tmp_path)] == [
+        *[(kind, str(number)) for number in range(300) for kind in (K.RECEIVED, K.ACKED)],
+        (K.DIED, ""),
+    ]
+
+
+def test_binary_messages_pass_and_are_told_apart(tmp_path):
+    junk = b"\x82\xa7command\xa3ack\xa2id\xa11" * 500
+    done = ran(command(tmp_path, *python(ECHO)), input=junk)
+    assert done.stdout == junk
+    assert said(tmp_path) == [
+        (K.DROPPED, "", "nothing on this pipe is multilang JSON: another serializer?"),
+        (K.DIED, "", "exit code 0"),
+    ]
+
+
+def test_standard_error_is_the_component_s_own(tmp_path):
+    script = "import sys; sys.stderr.buffer.write(b'\\xff warning'); print('out')"
+    done = ran(command(tmp_path, *python(script)))
+    assert (done.stdout, done.stderr) == (b"out\n", b"\xff warning")
+
+
+@pytest.mark.parametrize(
+    ("script", "code", "note"),
+    [
+        ("raise SystemExit(0)", 0, "exit code 0"),
+        ("raise SystemExit(42)", 42, "exit code 42"),
+        ("import os; os.kill(os.getpid(), 9)", 137, "killed by SIGKILL"),
+        ("import os; os.abort()", 134, "killed by SIGABRT"),
+    ],
+)
+def test_how_the_component_ended_is_passed_on(tmp_path, script, code, note):
+    """Its parent keeps stdin open and sees the end all the same."""
+    with subprocess.Popen(
+        command(tmp_path, *python(script)), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.read() == b""
+        assert process.wait(20) == code
+    assert said(tmp_path) == [(K.DIED, "", note)]
+
+
+def test_a_command_that_does_not_exist_is_told(tmp_path):
+    done = ran(command(tmp_path, "/no/such/python"))
+    assert done.returncode == 127
+    assert done.stderr == b"ackdoctor trace proxy: /no/such/python: No such file or directory\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP])
+def test_signals_reach_the_component(tmp_path, number):
+    script = f"""
+import signal, sys, time
+def heard(number, frame):
+    print("heard", number, flush=True)
+    sys.exit(5)
+signal.signal({int(number)}, heard)
+print("ready", flush=True)
+while True: time.sleep(0.05)
+"""
+    with subprocess.Popen(
+        command(tmp_path, *python(script)), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        process.send_signal(number)
+        assert process.stdout.read() == f"heard {int(number)}\n".encode()
+        assert process.wait(20) == 5
+
+
+def test_a_component_that_closes_its_input_breaks_the_pipe_of_its_parent(tmp_path):
+    script = "import os, time; os.close(0); os.write(1, b'closed'); time.sleep(20)"
+    with subprocess.Popen(
+        command(tmp_path, *python(script)), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stdout.read(6) == b"closed"
+        with pytest.raises(BrokenPipeError):  # noqa: PT012 - the break may need a moment to come through
+            for _ in range(200):
+                os.write(process.stdin.fileno(), b"x")
+                time.sleep(0.01)
+        process.send_signal(signal.SIGTERM)
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.close()
+
+
+def test_a_parent_that_no_longer_listens_breaks_the_pipe_of_the_component(tmp_path):
+    script = """
+import os, time
+try:
+    for _ in range(2000):
+        os.write(1, b"x"); time.sleep(0.01)
+except BrokenPipeError:
+    os._exit(9)
+"""
+    with subprocess.Popen(
+        command(tmp_path, *python(script)), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.read(1)
+        process.stdout.close()
+        assert process.wait(20) == 9
+
+
+def test_a_parent_that_is_killed_ends_the_component_as_without_the_proxy(tmp_path):
+    parent = f"""
+import subprocess, sys, time
+subprocess.Popen({command(tmp_path / "trace", *python(ECHO, "3"))!r}, stdin=subprocess.PIPE)
+print("ready", flush=True)
+time.sleep(30)
+"""
+    with subprocess.Popen(python(parent), stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(0.5)
+        process.kill()
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        if (tmp_path / "trace").exists() and said(tmp_path / "trace") == [(K.DIED, "", "exit code 3")]:
+            return
+        time.sleep(0.1)
+    pytest.fail("the component did not end")
+
+
+def test_a_trace_that_cannot_be_written_changes_nothing(tmp_path):
+    (tmp_path / "v1").write_text("a file where the folder should be")
+    data = frame({"command": "ack", "id": "1"})
+    done = ran(command(tmp_path, *python(ECHO, "4")), input=data)
+    assert (done.stdout, done.stderr, done.returncode) == (data, b"", 4)
+
+
+def test_a_helper_of_the_component_that_lives_on_holds_nothing_up(tmp_path):
+    script = (
+        "import os, time\nif os.fork() == 0: time.sleep(15); os._exit(0)\nos.write(1, b'out'); os._exit(6)"
+    )
+    start = time.monotonic()
+    with subprocess.Popen(
+        command(tmp_path, *python(script)), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.read() == b"out"
+        assert process.wait(20) == 6
+    assert time.monotonic() - start < 12
