@@ -29,7 +29,7 @@ class Table:
 
     def pytest_report_teststatus(self, report: pytest.TestReport) -> object:
         """Letter and word of a test that only the acking made fail."""
-        if not hasattr(report, TURNED):
+        if not report.failed or not hasattr(report, TURNED):
             return None
         return "failed" if report.when == "call" else "error", "A", ("ACK", {"red": True})
 

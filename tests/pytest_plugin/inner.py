@@ -38,6 +38,11 @@ class Twice(Bolt):
         self.ack(tup)
 
 
+class ByHandToo(Bolt):
+    def process(self, tup):
+        self.ack(tup)
+
+
 class Keeps(Bolt):
     auto_ack = False
 

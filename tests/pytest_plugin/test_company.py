@@ -1,0 +1,252 @@
+"""Beside other plugins: xdist, JUnit, plugins that run tests again, threads, async tests, mocks."""
+
+import json
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.pytest_plugin.inner import section, write
+
+pytest_plugins = ["pytester"]
+
+TWO = """
+    def test_twice(): drive(Twice)
+    def test_healthy(): drive(Healthy)
+    def test_forgets(): drive(Forgets, 2)
+"""
+
+
+def letters(result) -> str:
+    return next(line for line in result.outlines if line.startswith("test_bolts.py ")).split()[1]
+
+
+# ---- xdist ----
+
+
+def test_rows_and_findings_come_back_from_workers(pytester):
+    write(pytester, TWO)
+    result = pytester.runpytest_subprocess(
+        "-n2", "--ackdoctor", "--junit-xml=out.xml", "--ackdoctor-trace-dir=t"
+    )
+    result.assert_outcomes(passed=1, failed=2)
+    assert section(result) == [
+        "test                         delivered  emitted    ack   fail  pending  findings",
+        "test_bolts.py::test_forgets          2        2      0      0        2  ACK101 x2",
+        "test_bolts.py::test_twice            1        0      2      0        0  ACK103",
+        "3 tests                              4        3      3      0        2",
+        "2 of 3 tests broke the protocol: ACK101 x2, ACK103 · ackdoctor explain ACK101",
+    ]
+    assert {line.split()[0] for line in result.outlines if "test_bolts.py::test_" in line} >= {"ACK"}
+    assert any("  error ACK103 double-ack" in line for line in result.outlines)
+    cases = ElementTree.parse(pytester.path / "out.xml").iter("testcase")
+    rows = {case.get("name"): json.loads(case.find("properties/property").get("value")) for case in cases}
+    assert rows["test_twice"]["findings"] == {"ACK103": 1}
+    assert rows["test_healthy"]["components"]["Healthy"]["acked"] == 1
+    (run,) = (pytester.path / "t" / "v1").iterdir()
+    assert {worker.name.partition("=")[2] for worker in run.iterdir()} <= {"gw0", "gw1"}
+
+
+def test_a_mark_is_enough_under_xdist(pytester):
+    write(pytester, "@pytest.mark.ackdoctor\ndef test_twice(): drive(Twice)")
+    result = pytester.runpytest_subprocess("-n1")
+    result.assert_outcomes(failed=1)
+    assert section(result)[-1] == "1 of 1 test broke the protocol: ACK103 · ackdoctor explain ACK103"
+
+
+# ---- JUnit ----
+
+
+def test_junit_has_a_property_for_each_traced_test_and_the_reason_of_a_failure(pytester):
+    write(pytester, TWO)
+    pytester.runpytest_inprocess("--ackdoctor", "--junit-xml=out.xml")
+    twice, healthy, forgets = ElementTree.parse(pytester.path / "out.xml").iter("testcase")
+    failure = twice.find("failure")
+    assert failure.get("message").startswith("ACK103 double-ack bolts.py:26 the tuple is acked a second time")
+    assert healthy.find("failure") is None
+    for case, verdict in ((twice, "failed"), (healthy, None), (forgets, "failed")):
+        (prop,) = case.iter("property")
+        assert prop.get("name") == "ackdoctor"
+        assert json.loads(prop.get("value")).get("verdict") == verdict
+
+
+# ---- others who run tests ----
+
+RERUN = """
+    from _pytest.runner import runtestprotocol
+
+    def pytest_runtest_protocol(item, nextitem):
+        item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        for attempt in range(3):
+            reports = runtestprotocol(item, nextitem=nextitem, log=False)
+            last = attempt == 2 or not any(report.failed for report in reports)
+            for report in reports:
+                if not last and report.failed:
+                    report.outcome = "rerun"
+                item.ihook.pytest_runtest_logreport(report=report)
+            if last:
+                break
+        item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+        return True
+
+    def pytest_report_teststatus(report):
+        if report.outcome == "rerun":
+            return "rerun", "R", "RERUN"
+"""
+
+
+def test_a_plugin_that_runs_tests_again_sees_the_turned_report(pytester):
+    pytester.makeconftest(RERUN)
+    write(
+        pytester,
+        """
+        bolts = [Twice, Healthy]
+        def test_heals(): drive(bolts.pop(0))
+        def test_stays(): drive(Twice)
+        """,
+    )
+    result = pytester.runpytest_inprocess("--ackdoctor")
+    assert letters(result) == "R.RRA"
+    assert section(result)[1:3] == [
+        "test_bolts.py::test_stays          1        0      2      0        0  ACK103",
+        "2 tests                            2        1      3      0        0",
+    ]
+
+
+def test_a_plugin_that_shows_reports_at_once_gets_an_error_instead_of_silence(pytester):
+    pytester.makeconftest("""
+        from _pytest.runner import runtestprotocol
+
+        def pytest_runtest_protocol(item, nextitem):
+            runtestprotocol(item, nextitem=nextitem, log=True)
+            return True
+    """)
+    write(pytester, "def test_twice(): drive(Twice)")
+    result = pytester.runpytest_inprocess("--ackdoctor")
+    result.assert_outcomes(passed=1, errors=1)
+    assert any("  error ACK103" in line for line in result.outlines)
+
+
+def test_the_first_failure_ends_the_run_when_asked_to(pytester):
+    write(pytester, TWO)
+    result = pytester.runpytest_inprocess("--ackdoctor", "-x")
+    result.assert_outcomes(failed=1)
+    assert letters(result) == "A"
+
+
+# ---- threads ----
+
+
+def test_a_thread_has_a_moment_to_complete_what_the_test_left(pytester):
+    write(
+        pytester,
+        """
+        import threading, time
+
+        def later(bolt, seconds):
+            def work():
+                time.sleep(seconds)
+                bolt.flush()
+            threading.Thread(target=work, daemon=True).start()
+
+        @pytest.mark.ackdoctor(complete_within=5)
+        def test_waits(): later(drive(Keeps, 2), 0.1)
+
+        @pytest.mark.ackdoctor(complete_within=0)
+        def test_does_not_wait(): later(drive(Keeps, 2), 0.1)
+
+        @pytest.mark.ackdoctor
+        def test_next():
+            drive(Healthy)
+            time.sleep(0.2)
+        """,
+    )
+    result = pytester.runpytest_inprocess()
+    assert letters(result) == ".A."
+
+
+def test_nobody_waits_where_no_thread_is_left(pytester):
+    write(pytester, "@pytest.mark.ackdoctor(complete_within=60)\ndef test_forgets(): drive(Forgets)")
+    result = pytester.runpytest_inprocess()
+    result.assert_outcomes(failed=1)
+    assert result.duration < 30
+
+
+def test_an_async_test_is_judged_when_it_is_over(pytester):
+    pytester.makeconftest("""
+        import asyncio, inspect, pytest
+
+        @pytest.hookimpl(tryfirst=True)
+        def pytest_pyfunc_call(pyfuncitem):
+            if inspect.iscoroutinefunction(pyfuncitem.obj):
+                asyncio.run(pyfuncitem.obj())
+                return True
+    """)
+    write(
+        pytester,
+        """
+        import asyncio
+        async def test_flushes_later():
+            bolt = drive(Keeps)
+            await asyncio.sleep(0)
+            bolt.flush()
+        async def test_twice(): drive(Twice)
+        """,
+    )
+    assert letters(pytester.runpytest_inprocess("--ackdoctor")) == ".A"
+
+
+# ---- tests that drive nothing themselves ----
+
+
+def test_a_handler_that_is_called_directly_is_traced(pytester):
+    write(
+        pytester,
+        """
+        from pystorm.component import Tuple
+        from unittest import mock
+
+        def tup(): return Tuple("7", "words", "default", 1, ["the"])
+
+        def test_twice(): make(Twice, 0).process(tup())
+        def test_auto_ack_counts(): make(Healthy, 0).process(tup())
+        def test_forgets(): make(Forgets, 0).process(tup())
+        def test_a_mocked_ack_is_read():
+            bolt = make(Twice, 0)
+            with mock.patch.object(bolt, "ack") as ack:
+                bolt.process(tup())
+            assert ack.call_count == 2
+        """,
+    )
+    assert letters(pytester.runpytest_inprocess("--ackdoctor")) == "A.AA"
+
+
+def test_a_mocked_wire_is_not_called_clean(pytester):
+    write(
+        pytester,
+        """
+        from unittest import mock
+        def test_mocked():
+            with mock.patch.object(Bolt, "send_message", autospec=True):
+                drive(Healthy)
+        """,
+    )
+    result = pytester.runpytest_inprocess("--ackdoctor")
+    assert "not observed: " in section(result)[1]
+
+
+def test_a_test_without_components_is_counted_apart(pytester):
+    write(pytester, "def test_plain(): pass\ndef test_healthy(): drive(Healthy)")
+    result = pytester.runpytest_inprocess("--ackdoctor")
+    assert section(result) == [
+        "1 test: every tuple completed exactly once",
+        "1 test observed 0 events: no component ran there, or a mock stood before it",
+    ]
+
+
+def test_a_marked_test_without_components_is_named(pytester):
+    write(pytester, "@pytest.mark.ackdoctor\ndef test_plain(): pass")
+    result = pytester.runpytest_inprocess()
+    assert (
+        section(result)[1]
+        == "test_bolts.py::test_plain          0        0      0      0        0  observed 0 events"
+    )

@@ -1,0 +1,363 @@
+"""What a broken promise does to a test: it fails, with one line, and the finding as lint shows it."""
+
+import json
+
+import pytest
+
+from tests.pytest_plugin.inner import finding, section, write
+
+pytest_plugins = ["pytester"]
+
+DOUBLE = "ACK103 double-ack bolts.py:26 the tuple is acked a second time"
+
+
+@pytest.fixture
+def run(pytester):
+    def run(source, *arguments):
+        write(pytester, source)
+        return pytester.runpytest_inprocess("--ackdoctor", *arguments)
+
+    return run
+
+
+def shorts(result) -> list[str]:
+    """The lines of the short test summary, without what the width of the terminal cuts."""
+    lines = result.outlines
+    start = next(n for n, line in enumerate(lines) if line.strip("= ") == "short test summary info")
+    return [line.partition(" - ")[0] for line in lines[start + 1 : -1]]
+
+
+def letters(result) -> str:
+    line = next(line for line in result.outlines if line.startswith("test_bolts.py "))
+    return line.split()[1]
+
+
+# ---- passing and failing ----
+
+
+def test_a_clean_test_passes(run):
+    result = run("def test_healthy(): drive(Healthy)")
+    result.assert_outcomes(passed=1)
+    assert section(result) == ["1 test: every tuple completed exactly once"]
+
+
+def test_a_double_ack_fails_the_test_with_the_lines_of_both(run):
+    result = run("def test_twice(): drive(Twice)")
+    result.assert_outcomes(failed=1)
+    assert finding(result, "test_twice") == [
+        "bolts.py:26:9  error ACK103 double-ack  the tuple is acked a second time: ShellBolt answers "
+        '"Acked a non-existent or already acked/failed id" and the worker exits',
+        "   24 | def process(self, tup):  ╭ received     owed",
+        "   25 |     self.ack(tup)        ├ acked        acked",
+        "   26 |     self.ack(tup)        ╰ acked again  acked",
+        "      |     ^^^^^^^^^^^^^",
+        "      = seen: delivery 1 in test_bolts.py::test_twice",
+        "      = help: return after the first ack (line 25), or ack the tuple in one place only · ackdoctor explain ACK103",
+    ]
+    assert section(result) == [
+        "test                       delivered  emitted    ack   fail  pending  findings",
+        "test_bolts.py::test_twice          1        0      2      0        0  ACK103",
+        "1 test                             1        0      2      0        0",
+        "1 of 1 test broke the protocol: ACK103 · ackdoctor explain ACK103",
+    ]
+    assert letters(result) == "A"
+    assert shorts(result) == ["ACK test_bolts.py::test_twice"]
+
+
+def test_tuples_left_open_fail_the_test(run):
+    result = run("def test_forgets(): drive(Forgets, 3)")
+    result.assert_outcomes(failed=1)
+    assert finding(result, "test_forgets")[0].startswith(
+        "bolts.py:17:5  error ACK101 missing-ack  the tuple "
+    )
+    assert section(result)[1].split()[1:] == ["3", "3", "0", "0", "3", "ACK101", "x3"]
+
+
+def test_what_the_framework_does_on_its_own_is_told_apart(run):
+    result = run("def test_both(): drive(ByHandToo)")
+    assert "ACK105 ack-with-auto-ack" in finding(result, "test_both")[0]
+
+
+def test_the_users_own_failure_stays_first_and_the_finding_stands_below(run):
+    result = run("""
+        def test_both():
+            drive(Twice)
+            assert 1 == 2
+    """)
+    result.assert_outcomes(failed=1)
+    assert shorts(result) == ["FAILED test_bolts.py::test_both"]
+    assert "ACK103 double-ack" in finding(result, "test_both")[0]
+    lines = result.outlines
+    assert lines.index("E       assert 1 == 2") < next(n for n, x in enumerate(lines) if "error ACK103" in x)
+
+
+def test_a_failing_setup_stays_first_as_well(run):
+    result = run("""
+        @pytest.fixture
+        def fed():
+            drive(Twice)
+            raise OSError("no database")
+        def test_never_runs(fed): pass
+    """)
+    result.assert_outcomes(errors=1)
+    assert shorts(result) == ["ERROR test_bolts.py::test_never_runs"]
+    assert any("error ACK103" in line for line in result.outlines)
+
+
+def test_a_skipped_test_is_not_judged(run):
+    result = run("""
+        def test_skips():
+            drive(Twice)
+            pytest.skip("no database")
+    """)
+    result.assert_outcomes(skipped=1)
+
+
+def test_a_test_that_is_expected_to_fail_may_fail_of_its_acks(run):
+    result = run("""
+        @pytest.mark.xfail(reason="acks twice", strict=True)
+        def test_strict(): drive(Twice)
+        @pytest.mark.xfail(reason="acks twice")
+        def test_lenient(): drive(Twice)
+        @pytest.mark.xfail(reason="works by now")
+        def test_works(): drive(Healthy)
+    """)
+    result.assert_outcomes(xfailed=2, xpassed=1)
+
+
+def test_each_test_is_charged_with_its_own(run):
+    result = run("""
+        @pytest.mark.parametrize("bolt", [Healthy, Twice, Forgets, Healthy])
+        def test_bolt(bolt): drive(bolt)
+    """)
+    assert letters(result) == ".AA."
+    result.assert_outcomes(passed=2, failed=2)
+
+
+def test_unittest_classes_are_traced(run):
+    result = run("""
+        import unittest
+        class TestBolts(unittest.TestCase):
+            def setUp(self): self.bolt = make(Twice)
+            def test_twice(self): self.bolt._run()
+            def test_nothing(self): pass
+    """)
+    assert letters(result) == ".A"
+
+
+def test_the_line_tells_the_first_finding_and_the_section_all(run):
+    result = run("""
+        def test_two():
+            drive(Twice)
+            drive(Forgets)
+    """)
+    (line,) = (line for line in result.outlines if line.endswith(" (and 1 more)"))
+    assert line.startswith("ACK101 missing-ack bolts.py:17 ")
+    shown = [line for line in finding(result, "test_two") if "  error ACK" in line]
+    assert [line.split()[2] for line in shown] == ["ACK101", "ACK103"]
+
+
+# ---- scopes and phases ----
+
+
+def test_a_fixture_that_flushes_has_its_turn_before_the_verdict(run):
+    result = run("""
+        @pytest.fixture
+        def bolt():
+            bolt = make(Keeps)
+            yield bolt
+            bolt.flush()
+        def test_keeps(bolt): bolt._run()
+    """)
+    result.assert_outcomes(passed=1)
+
+
+def test_a_breach_in_the_teardown_fails_the_test(run):
+    result = run("""
+        @pytest.fixture
+        def bolt():
+            bolt = make(Keeps)
+            yield bolt
+            bolt.kept = bolt.kept * 2
+            bolt.flush()
+        def test_keeps(bolt): bolt._run()
+    """)
+    result.assert_outcomes(failed=1)
+
+
+def test_a_component_of_the_module_is_charged_to_the_test_that_it_received_in(run):
+    result = run("""
+        @pytest.fixture(scope="module")
+        def bolt(): return make(Keeps, 3)
+
+        def test_keeps(bolt): bolt._run()
+        def test_flushes(bolt):
+            bolt._run()
+            bolt.flush()
+        def test_again(bolt):
+            bolt._run()
+            bolt.ack(bolt.kept.pop())
+    """)
+    assert letters(result) == "A.."
+
+
+def test_a_failure_of_the_users_teardown_is_an_error_beside_the_turned_test(run):
+    result = run("""
+        @pytest.fixture
+        def broken():
+            yield
+            raise OSError("cannot clean up")
+        def test_twice(broken): drive(Twice)
+    """)
+    assert shorts(result) == ["ERROR test_bolts.py::test_twice"]
+    assert any("error ACK103" in line for line in result.outlines)
+
+
+def test_tests_that_nobody_traces_leave_nothing_behind(pytester):
+    write(
+        pytester,
+        """
+        def test_untraced(): drive(Forgets)
+        @pytest.mark.ackdoctor
+        def test_traced(): drive(Healthy)
+        def test_untraced_again(): drive(Twice)
+        """,
+    )
+    result = pytester.runpytest_inprocess()
+    result.assert_outcomes(passed=3)
+    assert section(result) == ["1 test: every tuple completed exactly once"]
+
+
+def test_the_frameworks_are_as_they_were_after_the_run(pytester):
+    from pystorm.bolt import Bolt
+    from pystorm.component import Component
+
+    before = (Component.send_message, Bolt.read_tuple, Bolt.process)
+    write(pytester, "def test_twice(): drive(Twice)")
+    pytester.runpytest_inprocess("--ackdoctor").assert_outcomes(failed=1)
+    assert (Component.send_message, Bolt.read_tuple, Bolt.process) == before
+
+
+# ---- what may be wrong ----
+
+
+def test_a_mark_allows_a_rule(run):
+    source = """
+        @pytest.mark.ackdoctor(allow=["double-ack"])
+        def test_allowed(): drive(Twice)
+        @pytest.mark.ackdoctor(allow=["ACK2"])
+        def test_other(): drive(Twice)
+    """
+    assert letters(run(source)) == ".A"
+    assert any(line.endswith("  (ACK103 accepted)") for line in section(run(source, "-v")))
+
+
+def test_a_mark_allows_open_tuples_up_to_a_number(run):
+    result = run("""
+        @pytest.mark.ackdoctor(max_pending=2)
+        def test_two(): drive(Forgets, 2)
+        @pytest.mark.ackdoctor(max_pending=2)
+        def test_three(): drive(Forgets, 3)
+        @pytest.mark.ackdoctor(max_pending=2)
+        def test_double(): drive(Twice, 1)
+    """)
+    assert letters(result) == ".AA"
+
+
+def test_warn_reports_and_lets_the_test_pass(run):
+    result = run("def test_twice(): drive(Twice)", "--ackdoctor-warn")
+    result.assert_outcomes(passed=1)
+    assert section(result)[-1] == "1 of 1 test broke the protocol: ACK103 · ackdoctor explain ACK103"
+
+
+def test_a_comment_in_the_source_silences_a_finding_as_it_does_for_lint(run, pytester):
+    write(pytester, "")
+    text = (pytester.path / "bolts.py").read_text()
+    double = "        self.ack(tup)\n        self.ack(tup)\n"
+    assert double in text
+    silenced = double[:-1] + "  # ackdoctor: ignore[ACK103] the broker wants it\n"
+    (pytester.path / "sick.py").write_text(text.replace(double, silenced))
+    result = run("""
+        import sick
+        def test_silenced(): drive(sick.Twice)
+    """)
+    result.assert_outcomes(passed=1)
+
+
+def test_settings_of_the_project_hold(run, pytester):
+    pytester.makepyprojecttoml('[tool.ackdoctor]\nper-file-ignores = { "bolts.py" = ["ACK103"] }\n')
+    run("def test_twice(): drive(Twice)").assert_outcomes(passed=1)
+    pytester.makepyprojecttoml('[tool.ackdoctor]\nignore = ["missing-ack"]\n')
+    result = run("""
+        def test_twice(): drive(Twice)
+        def test_forgets(): drive(Forgets)
+    """)
+    assert letters(result) == "A."
+
+
+def test_a_baseline_accepts_what_was_there_and_nothing_new(run, pytester):
+    both = """
+        def test_twice(): drive(Twice)
+        def test_forgets(): drive(Forgets)
+    """
+    baseline = ("--ackdoctor-baseline", "known.json")
+    written = run("def test_twice(): drive(Twice)", *baseline, "--ackdoctor-write-baseline")
+    written.assert_outcomes(passed=1)
+    assert section(written)[-1] == "known.json: 1 accepted"
+    (entry,) = json.loads((pytester.path / "known.json").read_text())["findings"]
+    assert (entry["path"], entry["code"], entry["where"]) == ("bolts.py", "ACK103", "Twice.process")
+    assert letters(run(both, *baseline)) == ".A"
+
+
+def test_a_baseline_that_is_not_there_ends_the_run(run):
+    result = run("def test_twice(): drive(Twice)", "--ackdoctor-baseline", "nowhere.json")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "nowhere.json: there is no such baseline" in result.errlines[0]
+
+
+def test_writing_a_baseline_needs_its_name(run):
+    result = run("def test_twice(): drive(Twice)", "--ackdoctor-write-baseline")
+    assert result.errlines == ["ERROR: --ackdoctor-write-baseline needs --ackdoctor-baseline FILE", ""]
+
+
+# ---- how much is said ----
+
+
+def test_counts_tell_the_tuple_without_lines(pytester):
+    write(pytester, "def test_twice(): drive(Twice)")
+    result = pytester.runpytest_inprocess("--ackdoctor=counts")
+    result.assert_outcomes(failed=1)
+    assert "   24 | def process(self, tup):  ╭ received     owed" in finding(result, "test_twice")
+
+
+def test_quiet_shows_the_finding_and_one_sentence_twice_quiet_only_the_sentence(run):
+    quiet = run("def test_twice(): drive(Twice)", "-q")
+    assert any("error ACK103" in line for line in quiet.outlines)
+    assert section(quiet) == ["1 of 1 test broke the protocol: ACK103 · ackdoctor explain ACK103"]
+    quieter = run("def test_twice(): drive(Twice)", "-qq")
+    assert not any("error ACK103" in line for line in quieter.outlines)
+
+
+def test_after_ten_findings_of_a_test_the_rest_is_counted(run):
+    source = (
+        "\n".join(
+            f"class Bolt{n}(Twice):\n    def process(self, tup):\n        self.ack(tup)\n        self.ack(tup)\n"
+            for n in range(12)
+        )
+        + "\ndef test_many():\n"
+        + "".join(f"    drive(Bolt{n})\n" for n in range(12))
+    )
+    few = finding(run(source), "test_many")
+    assert sum("  error ACK103" in line for line in few) == 10
+    assert few[-1] == "... and 2 more; -vv shows all"
+    assert sum("  error ACK103" in line for line in finding(run(source, "-vv"), "test_many")) == 12
+
+
+def test_a_terminal_without_unicode_gets_ascii(run, monkeypatch):
+    class Ascii:
+        encoding = "ascii"
+
+    monkeypatch.setattr("sys.__stdout__", Ascii())
+    assert "   24 | def process(self, tup):  , received     owed" in finding(
+        run("def test_twice(): drive(Twice)"), "test_twice"
+    )
