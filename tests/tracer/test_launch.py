@@ -1,0 +1,152 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import venv
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ackdoctor.model.event import EventKind
+from ackdoctor.tracer.begin import VARIABLE
+from ackdoctor.tracer.launch import environment
+from ackdoctor.tracer.levels import Level
+from tests.tracer.disk.traces import rows
+
+K = EventKind
+ROOT = Path(__file__).parents[2]
+RUN = """
+import sys
+from pathlib import Path
+from ackdoctor.tracer.launch import run
+from ackdoctor.tracer.levels import Level
+sys.exit(run(sys.argv[2:], Path(sys.argv[1]), Level.TRACE, name="r"))
+"""
+BOLT = """
+from pystorm import Bolt
+class Count(Bolt):
+    def process(self, tup):
+        END
+Count().run()
+"""
+TUPLE = {"id": "77", "comp": "spout", "stream": "default", "task": 1, "tuple": ["x"]}
+
+
+def ran(directory: Path, *argv: str, **how: Any) -> "subprocess.CompletedProcess[bytes]":
+    how.setdefault("env", {**os.environ, "PYTHONPATH": str(ROOT)})
+    argv = (sys.executable, "-c", RUN, str(directory), *argv)
+    return subprocess.run(argv, check=False, capture_output=True, timeout=60, **how)
+
+
+def python(script: str) -> list[str]:
+    return [sys.executable, "-c", script]
+
+
+def fed(tmp_path: Path) -> bytes:
+    context = {"taskid": 4, "task->component": {"4": "count"}}
+    said = [{"conf": {}, "pidDir": str(tmp_path), "context": context}, TUPLE]
+    return b"".join(json.dumps(each).encode() + b"\nend\n" for each in said)
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        "pass",
+        "import os; os._exit(3)",
+        "import os, signal; os.kill(os.getpid(), signal.SIGTERM)",
+        "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
+    ],
+)
+def test_a_bolt_is_traced_however_it_ends(tmp_path, end):
+    trace = tmp_path / "trace"
+    done = ran(trace, *python(BOLT.replace("END", end)), input=fed(tmp_path))
+    received = [(row.kind, row.component, row.delivery) for row in rows(trace) if row.kind is K.RECEIVED]
+    assert received == [(K.RECEIVED, "Count", "77")]
+    assert list(trace.rglob(".wal-*")) == []
+    bare = subprocess.run(
+        python(BOLT.replace("END", end)), check=False, input=fed(tmp_path), capture_output=True
+    )
+    assert done.returncode == (bare.returncode if bare.returncode >= 0 else 128 - bare.returncode)
+
+
+def test_children_of_children_are_traced(tmp_path):
+    trace = tmp_path / "trace"
+    outer = f"import subprocess, sys; sys.exit(subprocess.call({python(BOLT.replace('END', 'pass'))!r}))"
+    ran(trace, *python(outer), input=fed(tmp_path))
+    assert [row.kind for row in rows(trace) if row.kind in (K.RECEIVED, K.ACKED)] == [K.RECEIVED, K.ACKED]
+
+
+def test_a_command_that_is_no_python_runs_as_it_is(tmp_path):
+    done = ran(tmp_path / "trace", "sh", "-c", "echo out; echo err >&2; exit 9")
+    assert (done.stdout, done.stderr, done.returncode) == (b"out\n", b"err\n", 9)
+    assert not (tmp_path / "trace").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_command_that_was_killed_says_so(tmp_path, number):
+    done = ran(tmp_path, "sh", "-c", f"kill -{int(number)} $$")
+    assert done.returncode == 128 + number
+
+
+def test_a_command_that_does_not_exist_is_told(tmp_path):
+    done = ran(tmp_path, "/no/such/command")
+    assert done.returncode == 127
+    assert done.stderr == b"ackdoctor trace run: /no/such/command: No such file or directory\n"
+
+
+def test_a_signal_reaches_the_command(tmp_path):
+    script = "trap 'echo heard; exit 5' TERM; echo ready; while :; do sleep 0.05; done"
+    argv = [sys.executable, "-c", RUN, str(tmp_path), "sh", "-c", script]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, env=env) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        process.send_signal(signal.SIGTERM)
+        assert process.stdout.read() == b"heard\n"
+        assert process.wait(20) == 5
+
+
+def test_a_sitecustomize_that_is_already_there_runs_as_well(tmp_path):
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "sitecustomize.py").write_text("import builtins; builtins.theirs = __file__")
+    script = "import sys, sitecustomize; print(theirs == sitecustomize.__file__, 'ackdoctor.tracer' in sys.modules)"
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(site), str(ROOT)])}
+    done = ran(tmp_path / "trace", *python(script), env=env)
+    assert (done.stdout, done.stderr) == (b"True True\n", b"")
+
+
+def test_a_sitecustomize_that_fails_fails_as_before(tmp_path):
+    (tmp_path / "sitecustomize.py").write_text("raise RuntimeError('theirs')")
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
+    done = ran(tmp_path / "trace", *python("print('out')"), env=env)
+    assert done.stdout == b"out\n"
+    assert b"RuntimeError: theirs" in done.stderr
+
+
+def test_the_path_of_a_process_is_left_as_it_was(tmp_path):
+    script = "import sys; print([path for path in sys.path if 'launched' in path])"
+    assert ran(tmp_path, *python(script)).stdout == b"[]\n"
+
+
+@pytest.mark.slow
+def test_a_python_without_ackdoctor_says_so_and_runs(tmp_path):
+    venv.create(tmp_path / "bare", with_pip=False)
+    bare = tmp_path / "bare" / "bin" / "python"
+    script = "import sys; print('out'); sys.exit(3)"
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    given = environment(env, tmp_path, Level.TRACE, "r")
+    done = subprocess.run([bare, "-c", script], check=False, env=given, capture_output=True, cwd="/")
+    assert (done.stdout, done.returncode) == (b"out\n", 3)
+    assert done.stderr.startswith(f"ackdoctor: {bare} (pid ".encode())
+    assert done.stderr.endswith(b") is not traced: ackdoctor is not installed for it\n")
+
+
+def test_what_we_cannot_read_does_not_stop_the_command():
+    env = {**environment(os.environ, ROOT, Level.TRACE, "r"), VARIABLE: "no JSON"}
+    env["PYTHONPATH"] += os.pathsep + str(ROOT)
+    done = subprocess.run(python("print('out')"), check=False, env=env, capture_output=True)
+    assert done.stdout == b"out\n"
+    assert b"is not traced: JSONDecodeError: Expecting value: line 1 column 1 (char 0)\n" in done.stderr
