@@ -15,6 +15,7 @@ from ackdoctor.acker.versions import NEWEST, Profile
 from ackdoctor.acker.versions import profile as profile_of
 from ackdoctor.lab.component import TaskHook
 from ackdoctor.lab.shell.drivers import NotAComponentError, descent
+from ackdoctor.lab.shell.java import json_of
 from ackdoctor.lab.shell.process import Setup
 from ackdoctor.lab.stand import Stand
 from ackdoctor.lab.topology import DEFAULT_STREAM
@@ -128,6 +129,7 @@ class Workplace(ABC):
             input_fields={"spout": {DEFAULT_STREAM: fields}} if fields else {},
             output_fields=self._declared,
             metrics=frozenset(metrics),
+            json=json_of(self.profile.name),
         )
 
     @abstractmethod

@@ -13,7 +13,7 @@ threads are not modelled: messages are read, in order, whenever the component wa
 from ackdoctor.acker.ids import IdSource
 from ackdoctor.lab.component import Bolt, Context, OutputCollector
 from ackdoctor.lab.shell.error import ShellError
-from ackdoctor.lab.shell.java import RUNTIME, ShellMsg, java_text, parse, shell_msg
+from ackdoctor.lab.shell.java import RUNTIME, ShellMsg, java_text
 from ackdoctor.lab.shell.process import Setup
 from ackdoctor.lab.shell.shell import HEARTBEAT_LOST, Shell
 from ackdoctor.lab.tup import Tup
@@ -134,8 +134,7 @@ class ShellBolt(Shell, Bolt):
         text = self._process.take()
         if text is None:
             return False
-        self._transcript.note(text)
-        message = shell_msg(parse(text))
+        message = self._read(text)
         self._unanswered_since = None
         self._heed(message)
         return True

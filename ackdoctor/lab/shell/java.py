@@ -1,34 +1,29 @@
 """One message of a component as the JVM reads it: JsonSerializer.readShellMsg, casts and all.
 
-Read: apache/storm storm-client/src/jvm/org/apache/storm/multilang/JsonSerializer.java:96-160 and
-ShellMsg.java @ v2.8.8.  Storm reads JSON with json-simple (1.x, 2.0), strictly; whoever needs the leniency of
-newer versions (json-smart, which takes a stray text for a string and then cannot cast it) must know
-that the worker dies of it either way.
+Read: apache/storm storm-client/src/jvm/org/apache/storm/multilang/JsonSerializer.java:96-160 and ShellMsg.java
+@ v2.8.8, and run beside the real ShellBolt (tests/differential).  Two JSON libraries matter.  json-simple, until Storm
+2.5, is strict.  json-smart, since 2.6, takes a stray text for a string, which is then no JSONObject; and it makes
+small numbers Integers, so that the cast of `task` to Long fails: a direct emit kills the worker.
+Casts are told in Java 8's words, which later versions decorate.
 """
 
 import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum, unique
 from typing import Any, NoReturn
 
 from ackdoctor.lab.shell.error import ShellError
 
-__all__ = ["RUNTIME", "ShellMsg", "java_text", "parse", "shell_msg"]
+__all__ = ["RUNTIME", "Json", "ShellMsg", "java_text", "json_of", "parse", "shell_msg"]
 
 RUNTIME = "java.lang.RuntimeException"
 _CAST = "java.lang.ClassCastException"
 _NULL = "java.lang.NullPointerException"
 _IO = "java.io.IOException"
-_CLASSES: dict[type, str] = {
-    str: "java.lang.String",
-    bool: "java.lang.Boolean",
-    int: "java.lang.Long",
-    float: "java.lang.Double",
-    list: "org.json.simple.JSONArray",
-    dict: "org.json.simple.JSONObject",
-}
-_WANTED = {**_CLASSES, list: "java.util.List"}
+_SCALARS: dict[type, str] = {str: "java.lang.String", bool: "java.lang.Boolean", float: "java.lang.Double"}
+_WANTED = {**_SCALARS, int: "java.lang.Long", list: "java.util.List"}
 _TOKENS = {
     "{": "LEFT BRACE",
     "}": "RIGHT BRACE",
@@ -37,6 +32,23 @@ _TOKENS = {
     ",": "COMMA",
     ":": "COLON",
 }
+_SMART_SINCE = (2, 6)
+_INT_BITS = 31
+
+
+@unique
+class Json(Enum):
+    """The JVM's JSON library; the value is its package."""
+
+    SIMPLE = "org.json.simple"
+    SMART = "org.apache.storm.shade.net.minidev.json"
+
+
+def json_of(profile: str) -> Json:
+    """The library of a version of Storm ("storm-2.8.3")."""
+    found = re.match(r"storm-(\d+)\.(\d+)", profile)
+    newer = found is not None and (int(found[1]), int(found[2])) >= _SMART_SINCE
+    return Json.SMART if newer else Json.SIMPLE
 
 
 @dataclass(slots=True, kw_only=True)
@@ -56,8 +68,10 @@ class ShellMsg:
     level: int = 2
 
 
-def parse(text: str) -> object:
-    """The JSON value of one frame; ShellError in json-simple's words if it is none."""
+def parse(text: str, library: Json) -> object:
+    """The JSON value of one frame; ShellError in the library's words if it is none."""
+    if library is Json.SMART:
+        return _parse_leniently(text)
     try:
         return json.loads(text, parse_constant=_refuse)
     except json.JSONDecodeError as error:
@@ -66,6 +80,27 @@ def parse(text: str) -> object:
         found = re.search(r"NaN|-?Infinity", text)
         assert found
         raise ShellError(_IO, _complaint(text, found.start())) from None
+
+
+def _parse_leniently(text: str) -> object:
+    """json-smart's permissive mode as far as it matters: what is no object or list is a word; NaN is a number.
+
+    Its further tolerance inside an object (single quotes, bare words) is not modelled: an IOException.
+    """
+    stripped = text.strip()
+    if not stripped.startswith(("{", "[")):
+        return _word(stripped)
+    try:
+        return json.JSONDecoder().raw_decode(stripped)[0]
+    except json.JSONDecodeError as error:
+        raise ShellError(_IO, _complaint(stripped, error.pos)) from None
+
+
+def _word(text: str) -> object:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text
 
 
 class _ConstantError(Exception):
@@ -86,26 +121,28 @@ def _complaint(text: str, position: int) -> str:
     return f"Unexpected character ({sign}) at position {position}."
 
 
-def shell_msg(value: object) -> ShellMsg:
+def shell_msg(value: object, library: Json) -> ShellMsg:
     """The message that a JSON value makes; ShellError where a cast fails."""
-    row = _cast(value, dict)
-    if row is None:
+    if value is None:
         raise ShellError(_NULL, "")
-    command = _cast(row.get("command"), str)
-    need = row.get("need_task_ids")
-    level = row.get("level")
-    name = row.get("name")
+    if not isinstance(value, dict):
+        raise _no_cast(value, f"{library.value}.JSONObject", library)
+    row = _Row(value, library)
+    command = row.take("command", str)
+    need = row.take("need_task_ids", bool)
+    level = value.get("level")
+    name = value.get("name")
     msg = ShellMsg(
         command="",
-        id=row.get("id"),
-        msg=_cast(row.get("msg"), str),
-        stream=_cast(row.get("stream"), str) or "default",
-        task=_cast(row.get("task"), int) or 0,
-        need_task_ids=True if need is None else bool(_cast(need, bool)),
-        values=_cast(row.get("tuple"), list),
-        anchors=_anchors(row),
+        id=value.get("id"),
+        msg=row.take("msg", str),
+        stream=row.take("stream", str) or "default",
+        task=row.take("task", int) or 0,
+        need_task_ids=need is not False,
+        values=row.take("tuple", list),
+        anchors=row.anchors(),
         metric=name if isinstance(name, str) else None,
-        params=row.get("params"),
+        params=value.get("params"),
         level=int(level) if isinstance(level, int | float) else 2,
     )
     if command is None:
@@ -114,20 +151,45 @@ def shell_msg(value: object) -> ShellMsg:
     return msg
 
 
-def _anchors(row: Mapping[str, object]) -> tuple[str | None, ...]:
-    anchors = row.get("anchors")
-    if anchors is None:
-        return ()
-    if isinstance(anchors, str):
-        return (anchors,)
-    return tuple(_cast(anchor, str) for anchor in _cast(anchors, list))
+@dataclass(slots=True)
+class _Row:
+    """One JSONObject."""
+
+    values: Mapping[str, object]
+    library: Json
+
+    def take(self, key: str, kind: type) -> Any:
+        """A field, cast: null passes."""
+        return self._cast(self.values.get(key), kind)
+
+    def anchors(self) -> tuple[str | None, ...]:
+        """A lone string is one anchor."""
+        anchors = self.values.get("anchors")
+        if isinstance(anchors, str):
+            return (anchors,)
+        return tuple(self._cast(anchor, str) for anchor in self._cast(anchors, list) or ())
+
+    def _cast(self, value: object, kind: type) -> Any:
+        if value is None or _java_class(value, self.library) == _WANTED[kind] or kind is type(value) is list:
+            return value
+        raise _no_cast(value, _WANTED[kind], self.library)
 
 
-def _cast(value: object, kind: type) -> Any:
-    """Java's cast: null passes; bool is no int here."""
-    if value is None or type(value) is kind:
-        return value
-    raise ShellError(_CAST, f"{_CLASSES[type(value)]} cannot be cast to {_WANTED[kind]}")
+def _java_class(value: object, library: Json) -> str:
+    match value:
+        case list():
+            return f"{library.value}.JSONArray"
+        case dict():
+            return f"{library.value}.JSONObject"
+        case int() if not isinstance(value, bool):
+            small = library is Json.SMART and value.bit_length() <= _INT_BITS
+            return "java.lang.Integer" if small else "java.lang.Long"
+        case _:
+            return _SCALARS[type(value)]
+
+
+def _no_cast(value: object, wanted: str, library: Json) -> ShellError:
+    return ShellError(_CAST, f"{_java_class(value, library)} cannot be cast to {wanted}")
 
 
 def java_text(value: object) -> str:

@@ -13,7 +13,7 @@ from ackdoctor.lab.component import Context
 from ackdoctor.lab.shell.child import Child
 from ackdoctor.lab.shell.drivers import launcher
 from ackdoctor.lab.shell.error import HALTED, SUICIDE, ShellError
-from ackdoctor.lab.shell.java import RUNTIME, parse
+from ackdoctor.lab.shell.java import RUNTIME, Json, parse
 
 __all__ = ["HEARTBEAT_TIMEOUT", "Setup", "ShellProcess", "heartbeat_timeout"]
 
@@ -27,13 +27,15 @@ class Setup:
     """What a component is told in the handshake, and what the JVM's side knows of it.
 
     `input_fields` are source -> stream -> field names: what gives `tup.values` its attributes.
-    `metrics` are the names registered on the JVM's side; reporting any other kills the worker.
+    `metrics` are the names registered on the JVM's side; reporting any other kills the worker.  `json` is the
+    library with which the JVM reads, by default that of Storm 2.6 and later.
     """
 
     conf: Mapping[str, object] = field(default_factory=dict)
     input_fields: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
     output_fields: Mapping[str, Sequence[str]] = field(default_factory=dict)
     metrics: frozenset[str] = frozenset()
+    json: Json = Json.SMART
 
 
 def heartbeat_timeout(conf: Mapping[str, object]) -> int:
@@ -46,9 +48,10 @@ def heartbeat_timeout(conf: Mapping[str, object]) -> int:
 class ShellProcess:
     """One component.  `answer` is called when it reads in the middle of its work and nothing is there."""
 
-    def __init__(self, component_class: type, answer: Callable[[], None]) -> None:
+    def __init__(self, component_class: type, answer: Callable[[], None], json_library: Json) -> None:
         self.child: Child = launcher(component_class)(component_class, answer)
         self._greeted = False
+        self._json = json_library
 
     def launch(self, setup: Setup, context: Context) -> None:
         """ShellProcess.launch: the handshake; ShellError if the component does not live to give its pid."""
@@ -65,7 +68,7 @@ class ShellProcess:
         text = self._next(SUICIDE)
         message = f"Error when launching multilang subprocess\n{self.stderr}"
         try:
-            hello = None if text is None else parse(text)
+            hello = None if text is None else parse(text, self._json)
         except ShellError:
             raise ShellError(RUNTIME, message, exit_code=SUICIDE) from None
         if not isinstance(hello, dict):

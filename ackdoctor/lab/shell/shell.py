@@ -1,6 +1,7 @@
 """What ShellBolt and ShellSpout have in common: a process, what it said, and how it died."""
 
 from ackdoctor.lab.shell.error import ShellError
+from ackdoctor.lab.shell.java import ShellMsg, parse, shell_msg
 from ackdoctor.lab.shell.process import Setup, ShellProcess, heartbeat_timeout
 from ackdoctor.lab.shell.transcript import Transcript
 
@@ -18,7 +19,7 @@ class Shell:
 
     def __init__(self, component_class: type, *, setup: Setup | None = None) -> None:
         self._setup = setup or Setup()
-        self._process = ShellProcess(component_class, self._catch_up)
+        self._process = ShellProcess(component_class, self._catch_up, self._setup.json)
         self._timeout_ms = heartbeat_timeout(self._setup.conf)
         self._transcript = Transcript()
         self._died: ShellError | None = None
@@ -58,6 +59,11 @@ class Shell:
         pipe.broken = True
         while (text := pipe.take()) is not None:
             self._transcript.note(text)
+
+    def _read(self, text: str) -> ShellMsg:
+        """One message, noted before it can fail."""
+        self._transcript.note(text)
+        return shell_msg(parse(text, self._setup.json), self._setup.json)
 
     def _end(self) -> None:
         self._catch_up()

@@ -8,7 +8,7 @@ neither syncs nor says anything is halted with exit code 11 when its heartbeat i
 
 from ackdoctor.lab.component import Context, Spout, SpoutOutputCollector
 from ackdoctor.lab.shell.error import SUICIDE, ShellError
-from ackdoctor.lab.shell.java import RUNTIME, ShellMsg, parse, shell_msg
+from ackdoctor.lab.shell.java import RUNTIME, ShellMsg
 from ackdoctor.lab.shell.shell import HEARTBEAT_LOST, Shell
 
 __all__ = ["ShellSpout"]
@@ -96,8 +96,7 @@ class ShellSpout(Shell, Spout):
             self._halt(error)
 
     def _heed(self, text: str) -> bool:
-        self._transcript.note(text)
-        message = shell_msg(parse(text))
+        message = self._read(text)
         match message.command:
             case "sync":
                 return True

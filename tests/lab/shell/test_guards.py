@@ -8,7 +8,7 @@ from pystorm import Bolt
 
 from ackdoctor.lab.bench import Bench, Emitted
 from ackdoctor.lab.shell.error import ShellError
-from tests.lab.shell.wire import raw, wire
+from tests.lab.shell.wire import NO_JSON, OLD, raw, wire
 
 
 class Scripted(Bolt):
@@ -36,8 +36,8 @@ def says(**message: object) -> type:
     return scripted(script)
 
 
-def dies_of(component: type) -> str:
-    with Bench(component, outputs={"default": ("a",)}) as bench:
+def dies_of(component: type, profile: str = OLD) -> str:
+    with Bench(component, outputs={"default": ("a",)}, profile=profile) as bench:
         bench.feed("a")
         assert bench.died is not None
         assert bench.died.exit_code == 11
@@ -199,12 +199,26 @@ def test_a_frame_that_is_no_object_kills():
     assert dies_of(scripted(lambda bolt, tup: raw(bolt, "null"))) == NULL
 
 
+def test_since_storm_2_6_a_text_is_taken_for_a_string_which_is_no_object():
+    assert dies_of(scripted(lambda bolt, tup: raw(bolt, "hello")), "storm-2.5.0").startswith("java.io.IOExc")
+    assert dies_of(scripted(lambda bolt, tup: raw(bolt, "hello")), "storm-2.6.0") == NO_JSON
+    assert dies_of(scripted(lambda bolt, tup: raw(bolt, "")), "storm-2.6.0") == NO_JSON
+
+
+def test_since_storm_2_6_a_direct_emit_kills():
+    direct = says(command="emit", tuple=["a"], task=4)
+    with Bench(direct, profile="storm-2.5.0") as bench:
+        bench.feed("a")
+        assert bench.emitted == [Emitted(["a"], task=4)]
+    assert dies_of(direct, "storm-2.6.0") == CAST + "java.lang.Integer cannot be cast to java.lang.Long"
+
+
 def test_what_is_printed_stands_before_the_next_message():
     def script(bolt: Any, tup: Any) -> None:
         print("hello")  # noqa: T201
         bolt.ack(tup)
 
-    with Bench(scripted(script)) as bench:
+    with Bench(scripted(script), profile=OLD) as bench:
         bench.feed("a")
         assert str(bench.died) == "java.io.IOException: Unexpected character (h) at position 0."
         assert bench.bolt.transcript.texts[-1] == 'hello\n{"command": "ack", "id": "1"}'
@@ -225,7 +239,7 @@ def test_task_ids_are_sent_unless_they_are_declined_and_never_for_a_direct_emit(
         bolt.send_message({"command": "emit", "tuple": ["direct"], "task": 5})
         bolt.emit(["last"])
 
-    with Bench(scripted(script)) as bench:
+    with Bench(scripted(script), profile=OLD) as bench:
         bench.feed("a")
         bench.feed("b")
         assert list(bench.component._pending_task_ids) == [[3]]

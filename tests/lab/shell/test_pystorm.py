@@ -9,7 +9,7 @@ from pystorm import BatchingBolt, Bolt, TicklessBatchingBolt
 
 from ackdoctor.lab.bench import Bench, Emitted
 from ackdoctor.model.verdict import Verdict
-from tests.lab.shell.wire import wire
+from tests.lab.shell.wire import OLD, wire
 
 
 class Echo(Bolt):
@@ -351,7 +351,7 @@ def test_a_tuple_for_a_list_of_anchors_is_sent_as_its_five_fields():
         bench.feed("a")
         assert bench.messages[1]["anchors"] == ["1", "spout", "default", 1, ["a"]]
         assert str(bench.died) == (
-            "java.lang.ClassCastException: java.lang.Long cannot be cast to java.lang.String"
+            "java.lang.ClassCastException: java.lang.Integer cannot be cast to java.lang.String"
         )
 
 
@@ -402,7 +402,7 @@ def test_an_emit_that_wants_task_ids_gets_them_and_a_direct_one_knows_them():
             direct = self.emit(["b"], direct_task=9, need_task_ids=True)
             self.emit([asked, direct])
 
-    with Bench(Asks) as bench:
+    with Bench(Asks, profile=OLD) as bench:
         bench.feed("a")
         assert bench.emitted[2] == Emitted([[3], [9]], anchors=("1",))
         assert bench.emitted[1].task == 9

@@ -7,7 +7,7 @@ import pytest
 from ackdoctor.lab.bench import Bench, Emitted, SpoutBench
 from ackdoctor.model.verdict import Verdict
 from tests.frameworks import framework
-from tests.lab.shell.wire import wire
+from tests.lab.shell.wire import NO_JSON, wire
 
 storm: Any = framework("storm")
 TWICE = "java.lang.RuntimeException: Acked a non-existent or already acked/failed id: 1"
@@ -142,7 +142,7 @@ def test_print_breaks_the_protocol():
 
     with Bench(Prints) as bench:
         bench.feed("a")
-        assert str(bench.died) == "java.io.IOException: Unexpected character (h) at position 0."
+        assert str(bench.died) == NO_JSON
 
 
 def test_a_payload_that_is_a_text_kills_and_an_opaque_one_raises():

@@ -5,7 +5,13 @@ from typing import Any
 
 from ackdoctor.lab.bench import Bench, SpoutBench
 
-__all__ = ["line", "raw", "wire"]
+__all__ = ["NO_JSON", "OLD", "line", "raw", "wire"]
+
+OLD = "storm-1.2.4"  # reads with json-simple, whose complaints are told here; Storm 2.6 and later take a text for a string
+NO_JSON = (
+    "java.lang.ClassCastException: java.lang.String cannot be cast to "
+    "org.apache.storm.shade.net.minidev.json.JSONObject"
+)
 
 
 def wire(bench: Bench | SpoutBench) -> list[str]:
