@@ -339,7 +339,8 @@ class Book:
         if closed is None:
             if self.role.kind is Kind.SPOUT:
                 self._incident(Misuse.SPOUT_COMPLETES, _KINDS[op], delivery, None, None, site, mark)
-            self.strays += 1
+            else:
+                self.strays += 1
             return
         breach = TABLE[closed.state, op].breach
         if breach is not None:

@@ -8,7 +8,7 @@ the argument counts as received, and the framework's part is played when it retu
 import sys
 from collections.abc import Hashable
 from threading import get_ident
-from types import AsyncGeneratorType, CoroutineType, GeneratorType
+from types import AsyncGeneratorType, CoroutineType, FrameType, GeneratorType
 from typing import Any, NamedTuple
 
 from ackdoctor.model.dialect import Entry, EntryKind, Misuse, Moment, Switch, TickDuty
@@ -23,6 +23,7 @@ __all__ = ["LOOKS", "Visit", "Visits"]
 LOOKS = 64  # the handler calls of a component before which we look for mocks
 _NEVER_RUN = (GeneratorType, CoroutineType, AsyncGeneratorType)
 _INPUTS = {EntryKind.DATA, EntryKind.BATCH, EntryKind.TICK}
+_OWN = f"{__name__.rpartition('.')[0]}."
 _getframe = sys._getframe  # noqa: SLF001 - the only way to a caller
 
 
@@ -56,7 +57,7 @@ class Visits:
             fresh, book.fresh = book.fresh, None
             if len(tups) == 1 and fresh is not None and deliveries[0] == fresh.id:
                 return Visit(entry, deliveries, (), outer)
-            driven = self._ledger.sites.is_foreign(_getframe(2))
+            driven = self._ledger.sites.is_foreign(_caller(_getframe(2)))
             self._admit(book, entry, tups)
             return Visit(entry, deliveries, () if driven else deliveries, outer)
         except Exception as error:  # noqa: BLE001 - ours, and never the author's
@@ -153,6 +154,13 @@ class Visits:
         hidden = look(book.component, book.dialect, book.role, book.mocked)
         if hidden:
             book.hidden = hidden
+
+
+def _caller(frame: FrameType) -> FrameType:
+    """Who called the handler: the first frame outside of the tracer."""
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_OWN):
+        frame = frame.f_back
+    return frame
 
 
 def _tuples(entry: Entry, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:

@@ -25,16 +25,18 @@ def offences(book: Book, sites: Sites, now_ns: int, test: str) -> Iterator[Offen
 
 
 def _offence(book: Book, incident: Incident, suspect: Suspect, sites: Sites, test: str) -> Offence:
+    answers = _handler(book)
+    handler = answers if _is_batch(book, answers) and not incident.tick else incident.handler or answers
     life = [*_beginning(incident.opened), *_completion(incident.closed, sites)]
     life.append(_touch(incident.kind, incident.site, incident.entry, incident.mark, sites))
     return Offence(
         misuse=incident.misuse,
         suspect=suspect,
-        handler=incident.handler or _handler(book),
+        handler=handler,
         delivery=_shown(incident.delivery),
         life=tuple(life),
         tick=incident.tick,
-        batch=_is_batch(book, incident.handler),
+        batch=_is_batch(book, handler),
         note=incident.note,
         test=test,
         count=incident.count,
@@ -78,7 +80,7 @@ def _overdue(book: Book, suspect: Suspect, now_ns: int, test: str) -> Iterator[O
                 delivery=_shown(delivery),
                 life=(*_beginning(opened), Touch(kind=TouchKind.ENDED, time_ns=now_ns, entry=book.entry)),
                 tick=misuse is Misuse.TICK_NEVER,
-                batch=_is_batch(book, ""),
+                batch=_is_batch(book, _handler(book)),
                 held=f"self.{field}" if field else "",
                 test=test,
                 count=len(members),
@@ -140,5 +142,4 @@ def _handler(book: Book) -> str:
 
 
 def _is_batch(book: Book, handler: str) -> bool:
-    name = handler or _handler(book)
-    return any(entry.method == name and entry.kind is EntryKind.BATCH for entry in book.role.entries)
+    return any(entry.method == handler and entry.kind is EntryKind.BATCH for entry in book.role.entries)

@@ -1,0 +1,77 @@
+"""pystorm components driven in process, and what the tracer says of them."""
+
+import io
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ackdoctor.model.offence import Offence, Touch
+from ackdoctor.tracer.instrument import install
+from ackdoctor.tracer.ledger import Ledger, Settlement
+from ackdoctor.tracer.levels import Level
+
+__all__ = ["Traced", "drive", "frame", "made", "said", "tick", "traced"]
+
+
+class Traced:
+    """A ledger with the frameworks wrapped; `settlement` is there once the block has ended."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
+        self.settlement = Settlement()
+
+
+@contextmanager
+def traced(level: Level = Level.SITES, **options: Any) -> Iterator[Traced]:
+    run = Traced(Ledger(level, **options))
+    installation = install(run.ledger)
+    try:
+        yield run
+    finally:
+        installation.undo()
+        run.settlement = run.ledger.settle()
+
+
+def frame(delivery: str, *values: Any, stream: str = "default", component: str = "spout", task: int = 4) -> dict[str, Any]:
+    return {"id": delivery, "comp": component, "stream": stream, "task": task, "tuple": list(values)}
+
+
+def tick(delivery: str) -> dict[str, Any]:
+    return frame(delivery, 1, stream="__tick", component="__system", task=-1)
+
+
+def made(component: type, frames: Iterable[dict[str, Any]] = ()) -> Any:
+    """A component over streams that hold these frames."""
+    text = "".join(f"{json.dumps(one)}\nend\n" for one in frames)
+    return component(input_stream=io.BytesIO(text.encode()), output_stream=io.BytesIO(), rdb_signal=None)
+
+
+def drive(component: type, *frames: dict[str, Any]) -> Any:
+    """Runs the inside of pystorm's loop once for each frame."""
+    bolt = made(component, frames)
+    for _ in frames:
+        bolt._run()
+    return bolt
+
+
+def said(offences: Iterable[Offence]) -> list[str]:
+    """Offences as lines: the misuse, the delivery, and the life with the source text of each site."""
+    return [_said(offence) for offence in offences]
+
+
+def _said(offence: Offence) -> str:
+    times = f" x{offence.count}" if offence.count > 1 else ""
+    held = f" in {offence.held}" if offence.held else ""
+    return f"{offence.misuse.value}{times}: {offence.delivery}{held}: " + "; ".join(map(_touch, offence.life))
+
+
+def _touch(touch: Touch) -> str:
+    if touch.site is None:
+        return touch.kind.value
+    thread = f" on {touch.thread}" if touch.thread else ""
+    if touch.site.framework:
+        return f"{touch.kind.value} by {touch.site.function}{thread}"
+    line = Path(touch.site.path).read_text(encoding="utf-8").splitlines()[touch.site.line - 1].strip()
+    return f"{touch.kind.value} at `{line}`{thread}"

@@ -1,0 +1,232 @@
+"""Every dialect's components are traced as they are, by the data of its wire."""
+
+import threading
+from typing import Any
+
+import pytest
+
+from ackdoctor.lab.bench import Bench, SpoutBench
+from tests.frameworks import framework
+from tests.tracer.driven import said, traced
+
+TWICE = "completed twice: 1: received; acked at `{0}`; acked at `{0}`"
+
+
+def offences(component: type, *values: Any, ticks: int = 0) -> list[str]:
+    """What the tracer says of a component on a bench that was fed these values."""
+    with traced() as run, Bench(component, tick_secs=5 if ticks else None) as bench:
+        for value in values:
+            bench.feed(value)
+        for _ in range(ticks):
+            bench.tick()
+    assert (run.settlement.notes, run.settlement.unobserved) == ((), ())
+    return said(run.settlement.offences)
+
+
+# ---- storm.py ----
+
+
+def test_storm_py():
+    storm: Any = framework("storm")
+
+    class Manual(storm.Bolt):
+        def process(self, tup):
+            if tup.values[0] == "twice":
+                storm.ack(tup)
+                storm.ack(tup)
+            elif tup.values[0] == "bare":
+                storm.emitBolt(["x"])
+                storm.emitBolt(["y"], anchors=[])
+                storm.ack(tup)
+            elif tup.values[0] == "late":
+                storm.ack(tup)
+                storm.emitBolt(["z"], None, [tup])
+            elif tup.values[0] == "thread":
+                worker = threading.Thread(target=storm.ack, args=(tup,), name="worker")
+                worker.start()
+                worker.join()
+
+    class Basic(storm.BasicBolt):
+        def process(self, tup):
+            storm.emitBolt(["x"])
+            if tup.values[0] == "twice":
+                storm.ack(tup)
+
+    class Source(storm.Spout):
+        def nextTuple(self):
+            storm.emitSpout(["x"])
+
+        def fail(self, id):
+            self.failed = id
+
+    assert offences(Manual, "twice") == ["completed twice: 1: received; acked at `storm.ack(tup)`; acked at `storm.ack(tup)`"]
+    assert offences(Manual, "bare") == ['emitted unanchored: 1: received; emitted at `storm.emitBolt(["x"])`']
+    assert offences(Manual, "late") == [
+        'anchored after completion: 1: received; acked at `storm.ack(tup)`; anchored at `storm.emitBolt(["z"], None, [tup])`'
+    ]
+    assert offences(Manual, "lost", "lost") == ["never completed x2: 1: received; end of the run"]
+    (thread,) = offences(Manual, "thread")
+    assert thread.startswith("completed from another thread: 1: received; acked at `")
+    assert thread.endswith(" on worker")
+    assert offences(Basic, "once") == []
+    assert offences(Basic, "twice") == [
+        "completed twice: 1: received; acked at `storm.ack(tup)`; acked by BasicBolt.run"
+    ]
+    with traced() as run, SpoutBench(Source) as bench:
+        bench.next()
+    assert said(run.settlement.offences) == [
+        'emitted without a message id: : emitted at `storm.emitSpout(["x"])`'
+    ]
+
+
+# ---- pyleus ----
+
+
+def test_pyleus():
+    pyleus: Any = framework("pyleus.storm")
+
+    class Manual(pyleus.Bolt):
+        def process_tuple(self, tup):
+            if tup.values[0] == "bare":
+                self.emit(("x",), need_task_ids=False)
+            if tup.values[0] != "lost":
+                self.ack(tup)
+
+    class Simple(pyleus.SimpleBolt):
+        def process_tuple(self, tup):
+            self.ack(tup)
+
+    assert offences(Manual, "a") == []
+    assert offences(Manual, "lost") == ["never completed: 1: received; end of the run"]
+    assert offences(Manual, "bare") == [
+        'emitted unanchored: 1: received; emitted at `self.emit(("x",), need_task_ids=False)`'
+    ]
+    assert offences(Simple, "a") == [
+        "completed twice: 1: received; acked at `self.ack(tup)`; acked by SimpleBolt._process_tuple"
+    ]
+
+
+# ---- Petrel ----
+
+
+def test_petrel():
+    emitter: Any = framework("petrel.emitter")
+    storm: Any = framework("petrel.storm")
+
+    class Manual(emitter.Bolt):
+        def __init__(self):
+            super().__init__("manual.py")
+
+        def process(self, tup):
+            storm.ackId(tup.id)
+            if tup.values[0] == "twice":
+                storm.ackId(tup.id)
+
+    assert offences(Manual, "a") == []
+    assert offences(Manual, "twice") == [
+        "completed twice: 1: received; acked at `storm.ackId(tup.id)`; acked at `storm.ackId(tup.id)`"
+    ]
+
+
+# ---- streamparse ----
+
+
+def test_streamparse():
+    streamparse: Any = framework("streamparse")
+
+    class Auto(streamparse.Bolt):
+        outputs = ["x"]
+
+        def process(self, tup):
+            self.ack(tup)
+
+    with traced() as run, Bench(Auto) as bench:
+        bench.feed("a")
+    assert said(run.settlement.offences) == [
+        "completed twice: 1: received; acked at `self.ack(tup)`; acked by Bolt._run"
+    ]
+    assert [offence.suspect.dialect for offence in run.settlement.offences] == ["streamparse"]
+
+
+# ---- heronpy ----
+
+
+def test_heronpy():
+    api: Any = framework("heronpy.api.bolt.bolt")
+
+    class Manual(api.Bolt):
+        def initialize(self, config, context):
+            pass
+
+        def process_tick(self, tup):
+            pass
+
+        def process(self, tup):
+            if tup.values[0] == "bare":
+                self.emit(["x"])
+            if tup.values[0] == "id":
+                self.emit(["x"], anchors="12")
+            if tup.values[0] == "shape":
+                self.emit(["x"], anchors=tup)
+            if tup.values[0] != "lost":
+                self.ack(tup)
+            if tup.values[0] == "twice":
+                self.ack(tup)
+
+    assert offences(Manual, "a", ticks=1) == []
+    assert offences(Manual, "lost") == ["never completed: 1: received; end of the run"]
+    assert offences(Manual, "bare") == ['emitted unanchored: 1: received; emitted at `self.emit(["x"])`']
+    assert offences(Manual, "shape") == [
+        'anchors is no list of tuples: 1: received; emitted at `self.emit(["x"], anchors=tup)`'
+    ]
+    assert offences(Manual, "twice") == [TWICE.format("self.ack(tup)")]
+
+
+def test_heron_windows_complete_their_own():
+    window: Any = framework("heronpy.api.bolt.window_bolt")
+
+    class Sums(window.TumblingWindowBolt):
+        def processWindow(self, window_info, tuples):
+            self.emit([len(tuples)], anchors=tuples)
+
+    with traced() as run, Bench(Sums, config={"tumblingwindowbolt_duration_secs": 5}) as bench:
+        bench.feed("a")
+        bench.feed("b")
+        bench.tick()
+        bench.feed("c")
+    assert run.settlement.offences == ()
+    assert [(tally.acked, tally.pending) for tally in run.settlement.tallies] == [(2, 1)]
+
+
+@pytest.mark.parametrize("name", ["storm", "resources.storm"])
+def test_a_framework_that_comes_later_is_wrapped_when_it_comes(name, tmp_path, monkeypatch):
+    """Also a project's own copy of storm.py; and the loader is left as it was."""
+    source = framework("storm").__file__
+    folder = tmp_path / "resources"
+    folder.mkdir()
+    text = open(str(source), encoding="utf-8").read()  # noqa: PTH123, SIM115
+    for place in (folder, tmp_path):
+        (place / "storm.py").write_text(text, encoding="utf-8")
+    (folder / "__init__.py").touch()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import sys
+    from importlib import import_module
+
+    for gone in [key for key in sys.modules if key in {"storm", "resources", "resources.storm"}]:
+        monkeypatch.delitem(sys.modules, gone)
+    sent: list[Any] = []
+    with traced() as run:
+        storm: Any = import_module(name)
+        assert "exec_module" not in vars(storm.__spec__.loader)
+
+        class Manual(storm.Bolt):
+            def process(self, tup):
+                storm.ack(tup)
+                storm.ack(tup)
+
+        monkeypatch.setattr(storm, "json_encode", lambda message: sent.append(message) or "")
+        Manual().process(storm.Tuple("1", "spout", "default", 4, ["a"]))
+    assert sent == [{"command": "ack", "id": "1"}] * 2
+    assert said(run.settlement.offences) == [TWICE.format("storm.ack(tup)")]
+    assert not hasattr(storm.ack, "__wrapped__")
+    assert not hasattr(storm.sendMsgToParent, "__wrapped__")

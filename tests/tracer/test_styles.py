@@ -1,0 +1,258 @@
+"""The four ways in which bolts are tested (reference runtime 3c), and what must not change by being watched."""
+
+import sys
+from typing import Any
+from unittest import mock
+
+import pytest
+from pystorm import BatchingBolt, Bolt
+from pystorm.component import Component, Tuple
+
+from ackdoctor.tracer.instrument import install
+from ackdoctor.tracer.ledger import Ledger
+from ackdoctor.tracer.levels import Level
+from tests.tracer.driven import drive, frame, made, said, traced
+
+
+def tup(delivery="7", *values: Any) -> Any:
+    return Tuple(delivery, "spout", "default", 4, values)
+
+
+class Auto(Bolt):
+    def process(self, tup):
+        self.emit(["a"])
+
+
+class AckWithAuto(Bolt):
+    def process(self, tup):
+        self.ack(tup)
+
+
+class Manual(Bolt):
+    auto_ack = False
+
+    def process(self, tup):
+        self.ack(tup)
+        if tup.values:
+            self.ack(tup)
+
+
+class Forgets(Bolt):
+    auto_ack = False
+
+    def process(self, tup):
+        pass
+
+
+class Polite(Manual):
+    """Overrides whatever can be overridden, and calls super."""
+
+    def process(self, tup):
+        super().process(tup)
+
+    def ack(self, tup):
+        super().ack(tup)
+
+    def emit(self, tup, **kwargs):
+        return super().emit(tup, **kwargs)
+
+
+# ---- handlers called directly ----
+
+
+def test_a_tuple_given_to_process_counts_as_received_and_auto_ack_closes_it():
+    with traced() as run:
+        made(Auto).process(tup())
+    (tally,) = run.settlement.tallies
+    assert (tally.delivered, tally.emitted, tally.acked, tally.pending) == (1, 1, 1, 0)
+    assert run.settlement.offences == ()
+
+
+def test_auto_ack_after_a_direct_call_is_the_frameworks():
+    with traced() as run:
+        made(AckWithAuto).process(tup())
+    assert said(run.settlement.offences) == [
+        "completed twice: 7: received; acked at `self.ack(tup)`; acked by Bolt._run"
+    ]
+
+
+def test_by_keyword_it_is_the_same():
+    with traced() as run:
+        made(AckWithAuto).process(tup=tup())
+    assert [offence.misuse.value for offence in run.settlement.offences] == ["completed twice"]
+
+
+def test_a_direct_call_that_raises_is_failed_by_the_framework():
+    class Raises(Bolt):
+        def process(self, tup):
+            self.ack(tup)
+            raise ValueError(tup.id)
+
+    with traced() as run, pytest.raises(ValueError, match="7"):
+        made(Raises).process(tup())
+    assert said(run.settlement.offences) == [
+        "acked and failed: 7: received; acked at `self.ack(tup)`; failed by Bolt._handle_run_exception"
+    ]
+
+
+def test_a_batch_given_to_process_batch():
+    class Batches(BatchingBolt):
+        def process_batch(self, key, tups):
+            self.ack(tups[0])
+
+    with traced() as run:
+        made(Batches).process_batch(None, [tup("1"), tup("2")])
+    assert said(run.settlement.offences) == [
+        "completed twice: 1: received; acked at `self.ack(tups[0])`; acked by BatchingBolt.process_batches"
+    ]
+
+
+def test_overrides_that_call_super_are_told_once():
+    with traced() as run:
+        drive(Polite, frame("1"), frame("2"))
+        made(Polite).process(tup("3"))
+    (tally,) = run.settlement.tallies
+    assert (tally.delivered, tally.acked) == (3, 3)
+    assert run.settlement.offences == ()
+
+
+# ---- mocks ----
+
+
+@pytest.mark.parametrize("how", ["class", "autospec", "instance"])
+def test_a_mocked_ack_is_read(how):
+    with traced() as run:
+        bolt = made(Manual)
+        if how == "instance":
+            bolt.ack = mock.Mock()
+            bolt.process(tup("7", "twice"))
+        else:
+            with mock.patch.object(Manual, "ack", autospec=how == "autospec") as ack:
+                bolt.process(tup("7", "twice"))
+                assert ack.call_count == 2
+    assert said(run.settlement.offences) == ["completed twice: 7: received; acked; acked"]
+
+
+def test_a_mocked_ack_hides_no_auto_ack():
+    with traced() as run, mock.patch.object(Auto, "ack", autospec=True):
+        drive(Auto, frame("1"), frame("2"))
+    assert run.settlement.offences == ()
+    assert [tally.acked for tally in run.settlement.tallies] == [2]
+
+
+def test_a_mocked_emit_is_counted():
+    with traced() as run, mock.patch.object(Auto, "emit"):
+        drive(Auto, frame("1"))
+    assert [tally.emitted for tally in run.settlement.tallies] == [1]
+
+
+def test_a_mocked_wire_is_unobserved():
+    with traced() as run, mock.patch.object(Bolt, "send_message", autospec=True):
+        drive(Manual, frame("1"))
+    assert run.settlement.unobserved == ("Manual: send_message is mocked",)
+    assert run.settlement.offences == ()
+
+
+def test_a_replaced_ack_is_unobserved(monkeypatch):
+    seen: list[Any] = []
+    with traced() as run:
+        bolt = made(Manual)
+        monkeypatch.setattr(bolt, "ack", seen.append)
+        bolt.process(tup())
+    assert seen == [tup()]
+    assert run.settlement.unobserved == ("Manual: ack is replaced",)
+    assert run.settlement.offences == ()
+
+
+def test_a_mocked_read_tuple_is_not_closed_twice():
+    with traced() as run, mock.patch.object(Bolt, "read_tuple", return_value=tup()):
+        made(Auto)._run()
+    assert run.settlement.offences == ()
+    assert [(tally.delivered, tally.acked) for tally in run.settlement.tallies] == [(1, 1)]
+
+
+def test_a_mocked_process_is_nobodys_fault():
+    with traced() as run, mock.patch.object(Manual, "process"):
+        drive(Manual, frame("1"), frame("2"))
+    assert run.settlement.offences == ()
+
+
+def test_a_tuple_read_by_hand_is_nobodys_fault():
+    with traced() as run:
+        made(Forgets, [frame("1")]).read_tuple()
+    assert run.settlement.offences == ()
+
+
+# ---- what stays as it was ----
+
+
+def attributes() -> dict[str, Any]:
+    owners = [Component, Bolt, BatchingBolt, Auto, Manual, Polite, Forgets]
+    return {f"{owner.__qualname__}.{name}": value for owner in owners for name, value in vars(owner).items()}
+
+
+def test_undo_puts_back_the_very_same_attributes():
+    before = attributes()
+    finders = list(sys.meta_path)
+    installation = install(Ledger())
+    during = attributes()
+    installation.undo()
+    installation.undo()
+    after = attributes()
+    assert {name for name in before if before[name] is not during[name]} >= {
+        "Component.send_message", "Bolt.read_tuple", "Manual.process", "Polite.process",
+    }  # fmt: skip
+    assert list(after) == list(before)
+    assert all(after[name] is before[name] for name in before)
+    assert sys.meta_path == finders
+
+
+def test_a_class_made_while_it_was_watched_is_as_its_author_wrote_it():
+    with traced():
+
+        class Late(Bolt):
+            def process(self, tup):
+                self.ack(tup)
+
+        assert Late.process.__wrapped__.__name__ == "process"
+    assert not hasattr(Late.process, "__wrapped__")
+
+
+def test_nothing_is_wrapped_twice():
+    with traced(), pytest.raises(RuntimeError, match="wrapped already"):
+        install(Ledger())
+    before = attributes()
+    assert all(not hasattr(value, "__ackdoctor__") for value in before.values())
+
+
+def test_level_off_wraps_nothing():
+    before = attributes()
+    installation = install(Ledger(Level.OFF))
+    assert all(attributes()[name] is before[name] for name in before)
+    installation.undo()
+
+
+def test_the_same_bytes_leave_the_component():
+    plain = drive(Manual, frame("1"), frame("2", "twice")).serializer.output_stream
+    with traced(Level.TRACE):
+        watched = drive(Manual, frame("1"), frame("2", "twice")).serializer.output_stream
+    assert watched.buffer.getvalue() == plain.buffer.getvalue()
+
+
+def test_an_error_of_ours_is_a_note_and_no_more():
+    with traced(now=_Clock(fails=1)) as run:
+        drive(Manual, frame("1"))
+    assert run.settlement.notes[0] == "the tracer met an error of its own and went on: OSError: no clock"
+
+
+class _Clock:
+    """Fails for a while."""
+
+    def __init__(self, fails: int) -> None:
+        self.fails = fails
+
+    def __call__(self) -> int:
+        self.fails -= 1
+        if self.fails >= 0:
+            raise OSError("no clock")
+        return 0
