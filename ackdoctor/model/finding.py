@@ -68,7 +68,7 @@ class PathWitness:
 class TreeWitness:
     """What happened to a tuple in a run, in order, and what that left behind.
 
-    `left` says it line by line: "acker: root 77 stays pending, tracked, value 3".  `seen` counts the
+    `left` says it line by line: "acker: root 77 leaves a tracked entry, value 3".  `seen` counts the
     deliveries with the same cause, `delivery` names one of them by the id under which the component
     knew it, '' for a finding about a root alone.
     """

@@ -122,7 +122,7 @@ def _gist(finding: Finding) -> str:
     what = finding.message.partition(": ")[0] if finding.code < "ACK6" else finding.message
     seen = _seen(finding)
     often = f", {seen:,} times" if seen > 1 else ""
-    place = f" at {finding.site.path}:{finding.site.span.line}" if finding.evidence.steps else ""
+    place = f", {finding.site.path}:{finding.site.span.line}" if finding.evidence.steps else ""
     return f"{who}{printable(f'{what}{place}')} ({finding.code}{often})"
 
 

@@ -4,7 +4,7 @@ The words are those of lint, as far as a run can know them: it knows no variable
 call did it.  In the templates stand
 
     {tup}        the tuple, a tuple of the batch, the tick
-    {component}  {handler}  {framework}  {held}  {role}  {anchors}  {ticks}  {serializer}
+    {component}  {where}  {framework}  {held}  {role}  {anchors}  {ticks}  {serializer}
     {first}      what the first completion did: acked, failed        {then}  what the last one did
     {hand}       what the author's code did, where the framework did it as well
     {does}       what the last touch does: acks, fails, emits
@@ -98,7 +98,7 @@ CHARGES: Mapping[tuple[Misuse, Turn], Charge] = MappingProxyType(
         ),
         (Misuse.NEVER, Turn.PLAIN): Charge(
             code="ACK101",
-            message="{tup} leaves {component}.{handler} and is neither acked nor failed",
+            message="{tup} leaves {where} and is neither acked nor failed",
             help="ack {tup} when its work is done, fail it when it cannot",
             mark=Mark.RECEIPT,
         ),
@@ -137,7 +137,7 @@ CHARGES: Mapping[tuple[Misuse, Turn], Charge] = MappingProxyType(
         ),
         (Misuse.TICK_NEVER, Turn.PLAIN): Charge(
             code="ACK109",
-            message="the tick leaves {component}.{handler} without an ack",
+            message="the tick leaves {where} without an ack",
             help="ack the tick: with acks by hand, ticks are yours to ack too",
             mark=Mark.RECEIPT,
         ),
@@ -149,7 +149,7 @@ CHARGES: Mapping[tuple[Misuse, Turn], Charge] = MappingProxyType(
         ),
         (Misuse.NEVER_RUNS, Turn.PLAIN): Charge(
             code="ACK110",
-            message="{component}.{handler} is a generator or a coroutine and its body never runs",
+            message="{where} is a generator or a coroutine and its body never runs",
             help="make it a plain method; run asynchronous work to its end inside it",
             mark=Mark.RECEIPT,
         ),

@@ -85,7 +85,7 @@ class Circumstances:
         return {
             "tup": "the tick" if offence.tick else "a tuple of the batch" if offence.batch else "the tuple",
             "component": suspect.name,
-            "handler": offence.handler or "its handler",
+            "where": ".".join(filter(None, (suspect.name, offence.handler))),
             "framework": self.dialect.title
             if self.dialect is not None
             else suspect.dialect or "the framework",

@@ -7,6 +7,7 @@ proves nothing (L4): every fail with acks still under way leaves one behind in a
 from collections.abc import Iterable, Iterator, Mapping
 
 from ackdoctor.acker.versions import Profile
+from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Confidence, Finding, PathStep, Severity, TreeWitness
 from ackdoctor.model.offence import CallSite, Offence, TouchKind
 from ackdoctor.model.source import NOWHERE, Site
@@ -43,21 +44,23 @@ def blamed(tree: TupleTree, offence: Offence) -> bool:
         for touch in offence.life
         if touch.site is not None and touch.kind in (TouchKind.ACKED, TouchKind.FAILED)
     )
+    never = offence.misuse is Misuse.NEVER
     return any(
-        (bool(offence.delivery) and culprit.delivery == offence.delivery)
+        (never and culprit.acks == 0 and culprit.component == offence.suspect.name)
+        or (bool(offence.delivery) and culprit.delivery == offence.delivery)
         or (bool(done) and culprit.sites == done)
         for culprit in tree.culprits
     )
 
 
-def left_by(tree: TupleTree, profile: Profile | None) -> str:
-    """One line on what became of a root: "acker: root 77 stays pending, tracked, value 3; ..."."""
+def left_by(tree: TupleTree) -> str:
+    """One line on what became of a root: "acker: root 77 leaves an orphan, value 3; the spout heard ack"."""
     entry = tree.entry
     heard = _HEARD[tree.verdict]
     if entry is None:
         return f"acker: root {tree.root} is gone; {heard}"
-    kind = "an orphan" if entry.task is None else "tracked"
-    return f"acker: root {tree.root} stays pending, {kind}, {_value(entry)}; {heard}; it {stays(profile)}"
+    kind = "an orphan" if entry.task is None else "a tracked entry"
+    return f"acker: root {tree.root} leaves {kind}, {_value(entry)}; {heard}"
 
 
 def times(acks: int) -> str:
@@ -99,7 +102,6 @@ def _never_zero(tree: TupleTree, profile: Profile | None, places: Places, nowher
         help="complete each tuple exactly once: the value left is what its ack sends"
         if first is not None
         else "trace the components as well: their acks carry the value that is left",
-        profile=profile,
     )
 
 
@@ -121,7 +123,6 @@ def _orphan(tree: TupleTree, profile: Profile | None, nowhere: Site | None) -> F
         help="look for a tuple that is acked again, or used as an anchor, after its ack"
         if suspicious
         else "mend what fails and times out first: an orphan alone proves no misuse",
-        profile=profile,
     )
 
 
@@ -138,7 +139,6 @@ def _finding(
     handler: str,
     cause: str,
     help: str,  # noqa: A002  # the word a reader of the finding knows
-    profile: Profile | None,
 ) -> Finding:
     rules = survey()[0]
     return Finding(
@@ -155,7 +155,7 @@ def _finding(
             steps=path,
             delivery=tree.culprits[0].delivery if tree.culprits else "",
             root=tree.root,
-            left=(left_by(tree, profile), *map(_named, tree.culprits)),
+            left=(left_by(tree), *map(_named, tree.culprits)),
         ),
         cause=cause,
         help=help,

@@ -77,12 +77,16 @@ def growth_finding(
 
 
 def _coarse(points: Sequence[GrowthPoint]) -> Sequence[GrowthPoint]:
-    """At most some twenty windows (the last ones, of equal size): what happens within one is noise."""
-    size = len(points) // _MOST_WINDOWS
-    if size < 2:  # noqa: PLR2004
+    """At most twelve windows of equal length: what happens within one is noise."""
+    if len(points) <= _MOST_WINDOWS:
         return points
-    groups = [points[at : at + size] for at in range(len(points) % size, len(points), size)]
-    return [replace(group[-1], started=sum(point.started for point in group)) for group in groups]
+    begin, end = points[0].time_ms, points[-1].time_ms
+    found: dict[int, GrowthPoint] = {}
+    for point in points:
+        place = min(_MOST_WINDOWS - 1, (point.time_ms - begin) * _MOST_WINDOWS // max(1, end - begin))
+        started = found[place].started if place in found else 0
+        found[place] = replace(point, started=started + point.started)
+    return list(found.values())
 
 
 def _leaks(points: Sequence[GrowthPoint], line: Trend) -> bool:

@@ -26,7 +26,6 @@ from ackdoctor.tracer.playback import Playback
 
 __all__ = ["Inquest", "inquest"]
 
-_WINDOW_MS = 1000
 _TO_ACKER = range(EventKind.INIT, EventKind.DIED)  # messages to an acker and its answers
 
 
@@ -56,14 +55,12 @@ def inquest(
     says so.  A root that is open at the end and younger than `patience_s` is work under way.
     """
     first = _FirstReading()
-    acker = replay(
-        rows(first.listen(events())), profile, message_timeout_s=message_timeout_s, window_ms=_WINDOW_MS
-    )
+    acker = replay(rows(first.listen(events())), profile, message_timeout_s=message_timeout_s)
     settled = first.playback.settle()
     trees = _explained(acker.trees, events, profile) if any(tree.entry for tree in acker.trees) else ()
     charged = [tree for tree in trees if not _under_way(tree, patience_s)]
     found = list(findings(settled.offences, charged, profile=profile, places=places, nowhere=nowhere))
-    growth = first.loaded(acker.growth) if first.of_acker else settled.growth
+    growth = tuple(first.loaded(acker.growth)) if first.of_acker else settled.growth
     grown = growth_finding(growth, profile=profile, nowhere=nowhere) if first.of_acker else None
     tally = RunTally(
         components=settled.tallies,
@@ -94,7 +91,7 @@ class _FirstReading:
         self.count = self.roots = 0
         self.of_acker = False
         self._begin_ns = self._end_ns = 0
-        self._begun: Counter[int] = Counter()  # window -> roots
+        self._begun: Counter[int] = Counter()  # second -> roots
 
     @property
     def seconds(self) -> float:
@@ -114,12 +111,19 @@ class _FirstReading:
             self.of_acker = True
             if event.kind is EventKind.INIT:
                 self.roots += 1
-                self._begun[(event.time_ns - self._begin_ns) // 1_000_000 // _WINDOW_MS] += 1
+                self._begun[event.time_ns // 1_000_000_000] += 1
             yield event
 
-    def loaded(self, growth: Iterable[GrowthPoint]) -> tuple[GrowthPoint, ...]:
-        """The acker's points with the roots begun in each window."""
-        return tuple(replace(point, started=self._begun[n]) for n, point in enumerate(growth))
+    def loaded(self, growth: Iterable[GrowthPoint]) -> Iterator[GrowthPoint]:
+        """The acker's points with the roots begun in each window, to the second."""
+        begun = sorted(self._begun.items())
+        at = 0
+        for point in growth:
+            started = 0
+            while at < len(begun) and begun[at][0] * 1000 < point.time_ms:
+                started += begun[at][1]
+                at += 1
+            yield replace(point, started=started)
 
 
 # ---- the second reading ----

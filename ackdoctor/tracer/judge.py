@@ -18,12 +18,14 @@ from ackdoctor.rulebook import survey
 from ackdoctor.tracer.charges import CHARGES, Charge, Mark
 from ackdoctor.tracer.circumstances import Circumstances
 from ackdoctor.tracer.entries import blamed, left_by, tree_findings
+from ackdoctor.tracer.keeping import stays
 from ackdoctor.tracer.place import Places
 from ackdoctor.tracer.steps import steps
 
 __all__ = ["finding_of", "findings", "gathered"]
 
 _MOST_LEFT = 3  # roots that a finding tells one by one
+_MOST_LINES = 6
 
 
 def findings(
@@ -36,15 +38,17 @@ def findings(
 ) -> tuple[Finding, ...]:
     """All that is wrong, each cause once, sorted by place; `nowhere` is the site of what has no place in the code."""
     places = places or Places()
-    rest = list(trees)
+    kept = list(trees)
+    told: set[int] = set()
     found: list[Finding] = []
     for offence in offences:
         finding = finding_of(offence, places)
         if finding is None:
             continue
-        caused = [tree for tree in rest if blamed(tree, offence)]
-        rest = [tree for tree in rest if tree not in caused]
+        caused = [tree for tree in kept if blamed(tree, offence)]
+        told.update(tree.root for tree in caused)
         found.append(_with_left(finding, caused, profile))
+    rest = [tree for tree in kept if tree.root not in told]
     found += tree_findings(rest, profile=profile, places=places, nowhere=nowhere)
     return gathered(found)
 
@@ -99,7 +103,7 @@ def _joined(first: Finding, other: Finding) -> Finding:
     same = one.delivery == more.delivery and one.test == more.test and bool(one.delivery)
     seen = max(one.seen, more.seen) if same else one.seen + more.seen
     left = tuple(dict.fromkeys((*one.left, *more.left)))
-    return replace(first, evidence=replace(one, seen=seen, left=left[:_MOST_LEFT]))
+    return replace(first, evidence=replace(one, seen=seen, left=left[:_MOST_LINES]))
 
 
 def _tree(finding: Finding) -> TreeWitness:
@@ -147,8 +151,10 @@ def _with_left(finding: Finding, caused: Sequence[TupleTree], profile: Profile |
     if not caused:
         return finding
     witness = _tree(finding)
-    lines = [left_by(tree, profile) for tree in caused[:_MOST_LEFT]]
+    lines = [left_by(tree) for tree in caused[:_MOST_LEFT]]
     if len(caused) > _MOST_LEFT:
         lines.append(f"acker: {len(caused) - _MOST_LEFT:,} more roots like these")
+    if any(tree.entry is not None for tree in caused):
+        lines.append(f"acker: such an entry {stays(profile)}")
     root = witness.root if witness.root is not None else caused[0].root
     return replace(finding, evidence=replace(witness, root=root, left=(*witness.left, *lines)))

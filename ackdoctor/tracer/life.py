@@ -16,6 +16,7 @@ from ackdoctor.model.event import AUTO, TICK, Event, EventKind
 from ackdoctor.model.message import AnswerKind
 from ackdoctor.model.verdict import PendingEntry, TupleTree, Verdict
 from ackdoctor.tracer.entries import left_by, times
+from ackdoctor.tracer.keeping import stays
 
 __all__ = ["Events", "Life", "Moment", "life_of_delivery", "life_of_root"]
 
@@ -89,7 +90,7 @@ def life_of_root(events: Events, root: int, profile: Profile) -> Life | None:
     return Life(
         subject=f"root {root}",
         moments=moments,
-        verdict=left_by(tree, profile),
+        verdict=f"{left_by(tree)}{watch.later()}",
         law=_law(tree),
         more=more,
     )
@@ -174,6 +175,7 @@ class _Watch:
 
     def __init__(self, root: int, profile: Profile) -> None:
         self._root = root
+        self._profile = profile
         self._ledger = RootLedger(profile)
         self._verdict: Verdict | None = None
         self._dropped: PendingEntry | None = None
@@ -191,6 +193,12 @@ class _Watch:
         return replace(
             told, state=self._state(), answer=f"{_ANSWERS[answer]} to task {task}" if answer else ""
         )
+
+    def later(self) -> str:
+        """What becomes of the entry, as the end of a sentence."""
+        if self._ledger.get(self._root) is not None:
+            return f"; it {stays(self._profile)}"
+        return "; rotation has dropped it" if self._dropped is not None else ""
 
     def tree(self) -> TupleTree:
         """What has become of the root."""

@@ -5,7 +5,7 @@
 
 from ackdoctor.dialects import known
 from ackdoctor.dialects._shellbolt import BOLT_NOTES, BOLT_PRICES
-from ackdoctor.model.dialect import Discipline, Kind, Misuse, Price, Role
+from ackdoctor.model.dialect import Discipline, Entry, EntryKind, Kind, Misuse, Price, Role
 from ackdoctor.model.offence import Suspect
 from ackdoctor.tracer.place import parsed
 
@@ -26,7 +26,7 @@ STORM = Role(  # Java's IRichBolt, and what the lab runs (reference dialects 3.3
     name="IRichBolt",
     kind=Kind.BOLT,
     classes=(),
-    entries=(),
+    entries=(Entry(method="execute", kind=EntryKind.DATA),),
     verbs=(),
     discipline=Discipline(
         thread_safe=True,

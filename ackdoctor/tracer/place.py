@@ -47,7 +47,7 @@ class Places:
             self._trees[suspect.path] = _parse(suspect.path)
         tree = self._trees[suspect.path]
         for node in ast.walk(tree) if tree is not None else ():
-            if isinstance(node, ast.ClassDef) and node.name == suspect.name.rpartition(".")[2]:
+            if isinstance(node, ast.ClassDef):
                 first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
                 if first <= suspect.line <= node.lineno:
                     return node

@@ -35,7 +35,7 @@ def test_a_second_ack_makes_an_orphan_and_the_value_names_its_sender():
     told = life("init 66 1", "ack 66 1 by sql", "ack 66 1 by sql")
     assert drawn(told) == ["init 1 | {66 {11 1}}", "ack 1 | {} | ACK to task 11", "ack 1 | {66 {- 1}}"]
     assert told.verdict == (
-        "acker: root 66 stays pending, an orphan, value 1; the spout heard ack; "
+        "acker: root 66 leaves an orphan, value 1; the spout heard ack; "
         "it stays until the acker's worker restarts: storm-1.1.0 never drops one"
     )
     assert told.law == (
@@ -47,12 +47,15 @@ def test_a_second_ack_makes_an_orphan_and_the_value_names_its_sender():
 def test_a_fail_that_beats_the_other_branch():
     told = life("init 66 3", "fail 66", "ack 66 2 by right", version="storm-2.8.8")
     assert drawn(told) == ["init 3 | {66 {11 3}}", "fail | {} | FAIL to task 11", "ack 2 | {66 {- 2}}"]
-    assert told.verdict.startswith("acker: root 66 stays pending, an orphan, value 2; the spout heard fail")
+    assert told.verdict.startswith("acker: root 66 leaves an orphan, value 2; the spout heard fail")
 
 
 def test_a_root_that_rotation_drops():
     told = life("init 66 3", "tick", "tick", version="storm-1.2.4")
     assert drawn(told) == ["init 3 | {66 {11 3}}", "rotated away | {}"]
+    assert told.verdict == (
+        "acker: root 66 leaves a tracked entry, value 3; the spout timed out and replays; rotation has dropped it"
+    )
 
 
 def test_an_init_that_comes_after_its_ack_answers_its_task():

@@ -1,0 +1,74 @@
+"""The traces under fixtures/: what the lab makes of their topologies, and what we say of them, to the letter."""
+
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import pytest
+
+from ackdoctor.lab.cluster import Cluster
+from ackdoctor.model.event import Event
+from ackdoctor.tracer import jsonlines
+from tests.cli.running import Shell
+
+ROOT = Path(__file__).parent.parent
+TRACES = ROOT / "fixtures" / "traces"
+STATEMENTS = TRACES / "statements"
+PART = STATEMENTS / "v1" / "run=lab" / "worker=main" / "part-1-000000000000.jsonl"
+TRACE = "fixtures/traces/statements/v1"
+DOUBLE_ACKED = "1364359304281529739"
+FORGOTTEN = "-1138701488754717430"
+
+
+@pytest.fixture
+def shell(monkeypatch, capsys) -> Shell:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    monkeypatch.setenv("COLUMNS", "100")
+    return Shell(monkeypatch, capsys)
+
+
+def recorded(monkeypatch) -> list[str]:
+    """155 virtual seconds of the topology in Storm 1.1.0."""
+    spec = spec_from_file_location("topology", STATEMENTS / "topology.py")
+    assert spec is not None
+    module = module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "topology", module)  # inspect looks for the classes' source there
+    assert spec.loader is not None
+    spec.loader.exec_module(module)
+    rows: list[Event] = []
+    cluster = Cluster(module.topology(), profile="storm-1.1.0", seed=7, record=rows.append)
+    cluster.advance(155)
+    return [jsonlines.line(row._replace(site=row.site.removeprefix(f"{ROOT}/"), pid=1)) for row in rows]
+
+
+def agrees(golden: Path, text: str, request: pytest.FixtureRequest) -> None:
+    if request.config.getoption("--golden"):
+        golden.parent.mkdir(parents=True, exist_ok=True)
+        golden.write_text(text, encoding="utf-8", newline="\n")
+    assert text == golden.read_text(encoding="utf-8")
+
+
+def test_the_trace_is_what_the_lab_records(monkeypatch, request):
+    agrees(PART, "".join(f"{line}\n" for line in recorded(monkeypatch)), request)
+
+
+def test_the_report_is_as_recorded(shell, request):
+    outcome = shell("trace", "report", TRACE, "--acker-version", "1.1.0", "--isolated")
+    agrees(STATEMENTS / "report.txt", outcome.out, request)
+    assert (outcome.code, outcome.err) == (1, "")
+
+
+@pytest.mark.parametrize(("name", "root"), [("acked-twice", DOUBLE_ACKED), ("never-acked", FORGOTTEN)])
+def test_the_life_of_a_root_is_as_recorded(name, root, shell, request):
+    outcome = shell("explain", root, "--trace", TRACE, "--acker-version", "1.1.0")
+    agrees(STATEMENTS / f"{name}.txt", outcome.out, request)
+    assert (outcome.code, outcome.err) == (0, "")
+
+
+def test_later_versions_would_have_forgotten_the_entries(shell):
+    outcome = shell(
+        "trace", "report", TRACE, "--acker-version", "2.8.8", "--message-timeout", "30", "--isolated"
+    )
+    assert "ACK603" not in outcome.out
+    assert "such an entry stays for two to three message timeouts" in outcome.out

@@ -1,0 +1,183 @@
+"""A stored trace comes to the same findings as the run that wrote it."""
+
+from dataclasses import replace
+
+import pytest
+
+from ackdoctor.acker.versions import profile
+from ackdoctor.model.event import AUTO, BARE, TICK, Event, EventKind
+from ackdoctor.model.finding import Finding, Severity
+from ackdoctor.tracer.inquest import Inquest, inquest
+from tests.acker_rows import events_of
+
+SECOND = 1_000_000_000
+NAMED, RECEIVED, ACKED, FAILED, EMITTED, ANCHORED = (
+    EventKind.NAMED,
+    EventKind.RECEIVED,
+    EventKind.ACKED,
+    EventKind.FAILED,
+    EventKind.EMITTED,
+    EventKind.ANCHORED,
+)
+SITE = "/work/sql.py:9 SqlBolt.process"
+OTHER_SITE = "/work/sql.py:12 SqlBolt.process"
+LOOP = "/site/pystorm/bolt.py:199 Bolt._run"
+
+
+def trace(*rows: Event) -> list[Event]:
+    """The rows, a second apart, of one component."""
+    return [
+        row._replace(component=row.component or "SqlBolt", time_ns=(n + 1) * SECOND, seq=n)
+        for n, row in enumerate(rows)
+    ]
+
+
+def row(kind: EventKind, delivery: str = "7", site: str = "", **more: object) -> Event:
+    values: dict[str, object] = {"delivery": delivery, "site": site, **more}
+    return Event(kind=kind, time_ns=0, **values)  # type: ignore[arg-type]
+
+
+def named(note: str) -> Event:
+    return row(NAMED, "", "/work/sql.py:4 SqlBolt", note=note)
+
+
+def held(events: list[Event], version: str = "storm-2.8.8", **how: int) -> Inquest:
+    return inquest(lambda: iter(events), profile(version), **how)
+
+
+def codes(found: Inquest) -> list[tuple[str, str, str]]:
+    return [(f.code, str(f.site), f.message.partition(": ")[0]) for f in found.findings]
+
+
+BY_HAND = named("pystorm Bolt")
+AUTOMATIC = named("pystorm Bolt auto_ack auto_fail auto_anchor")
+
+
+def test_two_acks_in_one_trace_are_a_double_ack():
+    found = held(trace(BY_HAND, row(RECEIVED), row(ACKED, site=SITE), row(ACKED, site=OTHER_SITE)))
+    assert codes(found) == [("ACK103", "/work/sql.py:12:1", "the tuple is acked a second time")]
+    (finding,) = found.findings
+    assert (finding.dialect, finding.component, finding.handler) == ("pystorm", "SqlBolt", "process")
+
+
+def test_an_ack_of_the_frameworks_own_is_told_from_the_authors():
+    rows = trace(AUTOMATIC, row(RECEIVED), row(ACKED, site=SITE), row(ACKED, site=LOOP, flags=AUTO))
+    assert codes(held(rows)) == [
+        ("ACK105", "/work/sql.py:9:1", "the tuple is acked by hand and pystorm acks it as well")
+    ]
+
+
+def test_an_emit_after_the_ack_is_found_by_its_anchor():
+    rows = trace(
+        BY_HAND,
+        row(RECEIVED, "1"),
+        row(RECEIVED, "2"),
+        row(ACKED, "2", site=SITE),
+        row(EMITTED, "1", site=OTHER_SITE),
+        row(ANCHORED, "2", site=OTHER_SITE),
+        row(ACKED, "1", site=SITE),
+    )
+    found = held(rows)
+    assert codes(found) == [
+        ("ACK202", "/work/sql.py:12:1", "this emit is anchored to the tuple, which was acked")
+    ]
+    assert found.tally.components[0].emitted == 1
+
+
+def test_an_emit_that_leaves_its_anchors_to_a_framework_without_any_is_unanchored():
+    rows = trace(BY_HAND, row(RECEIVED), row(EMITTED, "", site=SITE, flags=BARE), row(ACKED, site=SITE))
+    assert codes(held(rows)) == [("ACK201", "/work/sql.py:9:1", "this emit is not anchored to the tuple")]
+
+
+def test_ticks_are_counted_apart():
+    tick = row(RECEIVED, "t1", flags=TICK, stream="__tick")
+    found = held(trace(AUTOMATIC, tick, row(ACKED, "t1", site=LOOP, flags=AUTO)))
+    assert found.findings == ()
+    assert (found.tally.components[0].ticks, found.tally.components[0].delivered) == (1, 0)
+
+
+def test_what_is_open_at_the_end_is_a_missing_ack():
+    found = held(trace(BY_HAND, row(RECEIVED, "1"), row(RECEIVED, "2"), row(FAILED, "2", site=SITE)))
+    assert [code for code, _, _ in codes(found)] == ["ACK101"]
+    assert (found.tally.pending, found.tally.components[0].pending) == (1, 1)
+
+
+def test_one_id_in_two_processes_or_two_tests_is_two_tuples():
+    first = [BY_HAND, row(RECEIVED), row(ACKED, site=SITE)]
+    again = [event._replace(pid=2) for event in first]
+    tested = [event._replace(test="test_sql.py::test_one") for event in first]
+    assert held(trace(*first, *again, *tested)).findings == ()
+
+
+def test_a_component_that_no_row_names_is_judged_as_what_speaks_multilang():
+    found = held(trace(row(RECEIVED), row(ACKED), row(ACKED)))
+    (finding,) = found.findings
+    assert (finding.code, finding.severity, finding.handler) == ("ACK103", Severity.ERROR, "")
+    assert "ShellBolt answers" in finding.message
+
+
+def test_rows_that_the_recorder_lost_are_counted():
+    assert held(trace(BY_HAND, row(EventKind.DROPPED, "", value=12))).tally.dropped == 12
+
+
+def test_open_deliveries_grow_where_no_acker_is_traced():
+    found = held(trace(*(row(RECEIVED, str(n)) for n in range(4))))
+    assert [point.pending for point in found.tally.growth] == [1, 2, 3, 4]
+    assert [point.started for point in found.tally.growth] == [1, 1, 1, 1]
+
+
+# ---- rows of an acker ----
+
+
+def told(finding: Finding) -> tuple[str, str]:
+    return finding.code, finding.message.partition("; ")[0]
+
+
+def test_the_acker_names_the_tuple_where_no_component_was_traced():
+    found = held(events_of(["init 66 1", "ack 66 1 by sql", "ack 66 1 by sql"]), "storm-1.1.0")
+    assert [told(finding) for finding in found.findings] == [
+        (
+            "ACK601",
+            "the acker keeps an entry that can never become zero: a tuple of sql was acked twice",
+        )
+    ]
+    assert (found.roots, found.tally.completed, found.tally.pending) == (1, 1, 1)
+
+
+def test_where_both_were_traced_there_is_one_finding_and_it_is_the_components():
+    messages = events_of(["init 66 1", "ack 66 1 by sql", "ack 66 1 by sql"])
+    messages[1:] = [event._replace(component="SqlBolt", delivery="7") for event in messages[1:]]
+    acks = [row(ACKED, site=SITE), row(ACKED, site=OTHER_SITE)]
+    rows = trace(BY_HAND, row(RECEIVED), messages[0], acks[0], messages[1], acks[1], messages[2])
+    (finding,) = held(rows, "storm-1.1.0").findings
+    assert finding.code == "ACK103"
+    assert finding.evidence == replace(
+        finding.evidence,
+        root=66,
+        left=(
+            "acker: root 66 leaves an orphan, value 1; the spout heard ack",
+            "acker: such an entry stays until the acker's worker restarts: storm-1.1.0 never drops one",
+        ),
+    )
+
+
+@pytest.mark.parametrize(("patience", "expected"), [(0, ["ACK601"]), (30, [])])
+def test_a_root_that_is_younger_than_our_patience_is_work_under_way(patience, expected):
+    found = held(events_of(["init 66 3", "ack 66 1 by left"]), patience_s=patience)
+    assert [finding.code for finding in found.findings] == expected
+    assert found.tally.pending == 1
+
+
+def test_an_orphan_is_told_by_what_its_spout_has_heard():
+    after_ack = held(events_of(["init 66 1", "ack 66 1", "fail 66"]))
+    after_fail = held(events_of(["init 66 3", "fail 66", "ack 66 2"]))
+    assert [(f.code, f.severity) for f in after_ack.findings] == [("ACK602", Severity.WARNING)]
+    assert [(f.code, f.severity) for f in after_fail.findings] == [("ACK602", Severity.INFO)]
+
+
+def test_with_a_message_timeout_the_map_rotates_as_the_version_would_have():
+    lines = ["init 66 1", "ack 66 1 by sql", "ack 66 1 by sql", *("init 70 1" for _ in range(8))]
+    kept = held(events_of(lines), message_timeout_s=600)
+    gone = held(events_of(lines), message_timeout_s=2)
+    assert 66 in {tree.root for tree in kept.tally.trees}
+    assert kept.tally.pending - gone.tally.pending == 1
