@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from ackdoctor.acker.residue import blame, residue, suspicions
-from ackdoctor.acker.roots import MOST_ROOTS, RootLedger
+from ackdoctor.acker.roots import MOST_ROOTS, RootLedger, Row
 from ackdoctor.acker.versions import Engine, Profile, Schedule
 from ackdoctor.model.event import Event, EventKind
 from ackdoctor.model.message import AnswerKind
@@ -20,7 +20,6 @@ __all__ = ["MOST_TREES", "Row", "Rows", "replay", "rows", "with_culprits"]
 
 MOST_TREES = 10_000
 
-Row: TypeAlias = tuple[int, int, int, int, int]
 Rows: TypeAlias = Iterable[Row]
 
 _INIT, _ACK, _FAIL = int(EventKind.INIT), int(EventKind.ACK), int(EventKind.FAIL)
@@ -49,20 +48,14 @@ def replay(
     where the trace says so.  `dropped` counts the roots and trees that were too many.
     """
     course = _Course(profile, most_roots, most_trees, window_ms, message_timeout_s)
-    init, ack = course.ledger.init, course.ledger.ack
-    due_ms = -_NEVER
-    time_ms = 0
-    for kind, root, value, task, time_ms in stream:
-        if time_ms >= due_ms:
-            due_ms = course.advance(time_ms)
-        if kind == _ACK:
-            ack(root, value)
-        elif kind == _INIT:
-            if init(root, value, task) is AnswerKind.FAIL:
-                course.gave_up(root)
-        else:
-            course.rare(kind, root)
-    return course.tally(time_ms)
+    remaining = iter(stream)
+    row = next(remaining, None)
+    while row is not None:
+        due_ms = course.advance(row[4])
+        course.single(row)
+        course.ledger.last_ms = row[4]
+        row = course.ledger.run(remaining, due_ms)
+    return course.tally(course.ledger.last_ms)
 
 
 class _Course:
@@ -102,11 +95,17 @@ class _Course:
                 self._window_due_ms += self._window_ms * (behind + 1)
         return due_ms
 
-    def rare(self, kind: int, root: int) -> None:
-        """Everything but inits and acks."""
-        if kind == _FAIL:
+    def single(self, row: Row) -> None:
+        """Any row, one by one."""
+        kind, root, value, task, _ = row
+        if kind == _ACK:
+            self.ledger.ack(root, value)
+        elif kind == _INIT:
+            if self.ledger.init(root, value, task) is AnswerKind.FAIL:
+                self._gave_up(root)
+        elif kind == _FAIL:
             if self.ledger.fail(root) is AnswerKind.FAIL:
-                self.gave_up(root)
+                self._gave_up(root)
         elif kind == _RESET:
             self.ledger.reset(root)
         elif kind == _ROTATED and self._recorded:
@@ -114,7 +113,7 @@ class _Course:
         elif kind == _TIMED_OUT and len(self._timed_out) < self._most:
             self._timed_out[root] = None
 
-    def gave_up(self, root: int) -> None:
+    def _gave_up(self, root: int) -> None:
         """The spout was told FAIL."""
         if len(self._failed) < self._most:
             self._failed[root] = None

@@ -1,7 +1,8 @@
 """The root ledger: what an acker's pending map holds, in one int for each root.
 
-An entry is `val << 96 | failed | rotation | window | task + 1`, so a plain dict of ints keeps all that
-`StormAcker` keeps, and the garbage collector never looks at it.  138 bytes for each root (benchmarks/acker.py).
+An entry is meta ^ val: 64 bits of value, and above them task + 1, window, rotation and flags.  A negative
+value turns all bits above it over, which XOR does not mind: an ack is `entry ^= value`.  So a plain dict of
+ints keeps all that `StormAcker` keeps, and the garbage collector never looks at it (benchmarks/acker.py).
 
     ledger = RootLedger(profile("1.1.0"))
     ledger.init(66, 8, 11)      ledger.ack(66, 11)      ledger.ack(66, 4)      ledger.ack(66, 7)   -> ACK
@@ -11,25 +12,28 @@ Entries that a fail or a reset has made, and that no value has met yet, stand ap
 """
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
 from ackdoctor.acker.versions import Engine, Profile
+from ackdoctor.model.event import EventKind
 from ackdoctor.model.message import AckAck, AckFail, AckInit, AnswerKind, Message, ResetTimeout, Tick
 from ackdoctor.model.tally import GrowthPoint
 from ackdoctor.model.verdict import PendingEntry
 
-__all__ = ["MOST_ROOTS", "RootLedger"]
+__all__ = ["MOST_ROOTS", "RootLedger", "Row"]
 
 MOST_ROOTS = 2_000_000  # some 280 MB
 
-_META = 96  # bits below the value
-_TASK = (1 << 32) - 1  # task + 1; 0 for an orphan
-_WINDOW_AT, _WINDOWS = 32, (1 << 31) - 1
-_ROTATION_AT, _ROTATIONS = 63, (1 << 31) - 1
-_BARE = 1 << 94  # acker.clj only: an entry without `:val`
-_FAILED = 1 << 95
-_ZERO = 1 << _META  # an entry from 0 to here has value 0
-_UNTURNED = ~(_ROTATIONS << _ROTATION_AT)
+_VALUE = (1 << 64) - 1
+_TASK_AT, _TASK = 64, ((1 << 32) - 1) << 64  # task + 1; 0 for an orphan
+_WINDOW_AT, _WINDOWS = 96, (1 << 31) - 1
+_ROTATION_AT, _ROTATIONS = 127, (1 << 31) - 1
+_TURN = _ROTATIONS << _ROTATION_AT
+_BARE = 1 << 158  # acker.clj only: an entry without `:val`
+_FAILED = 1 << 159
 
+Row: TypeAlias = tuple[int, int, int, int, int]  # kind, root, value, task, time in ms; kind is an EventKind
+_INIT_ROW, _ACK_ROW = int(EventKind.INIT), int(EventKind.ACK)
 _ACK, _FAIL, _RESET = AnswerKind.ACK, AnswerKind.FAIL, AnswerKind.RESET
 
 
@@ -42,6 +46,7 @@ class RootLedger:
     __slots__ = (
         "_bare",
         "_begun",
+        "_born",
         "_expired",
         "_most",
         "_orphans",
@@ -50,12 +55,13 @@ class RootLedger:
         "_roots",
         "_rotation",
         "_stamp",
-        "_turn",
+        "_task",
         "_windows_ms",
         "completed",
         "dropped",
         "failed",
         "high_water",
+        "last_ms",
     )
 
     def __init__(self, profile: Profile, *, now_ms: int = 0, most: int = MOST_ROOTS) -> None:
@@ -70,11 +76,13 @@ class RootLedger:
         self._rotation = 0
         self._windows_ms = [now_ms]  # when each window began
         self._stamp = 0  # window and rotation of an entry that is made now
-        self._turn = 0  # the rotation alone
+        self._task = 0  # of the last init
+        self._born = 1 << _TASK_AT  # what an init's entry is but for its value
         self.completed = 0
         self.failed = 0
         self.dropped = 0
         self.high_water = 0
+        self.last_ms = now_ms  # of the rows that `run` has taken
 
     def receive(self, message: Message) -> AnswerKind | None:
         """Any message, for whoever has messages; the methods below are the fast way."""
@@ -93,35 +101,41 @@ class RootLedger:
 
     def init(self, root: int, value: int, task: int) -> AnswerKind | None:
         """`__ack_init`."""
+        if task != self._task:
+            self._task = task
+            self._restamp()
         roots = self._roots
-        if root in roots:
-            entry: int | None = roots[root]
-        elif value and not self._bare:
-            pending = len(roots)
-            if pending < self._most:
-                roots[root] = value << _META | self._stamp | task + 1
-                if pending >= self.high_water:
-                    self.high_water = pending + 1
-            else:
-                self.dropped += 1
+        if root in roots or not value or self._bare:
+            return self._init(root, value)
+        pending = len(roots)
+        if pending >= self._most:
+            self.dropped += 1
             return None
-        else:
-            entry = self._unbared(root)
+        roots[root] = self._born ^ value
+        if pending >= self.high_water:
+            self.high_water = pending + 1
+        return None
+
+    def _init(self, root: int, value: int) -> AnswerKind | None:
+        """An init for a root that has an entry, or of value 0."""
+        entry = self._roots.get(root)
         if self._profile.engine is Engine.HERON:
-            self._keep(root, value << _META | self._stamp | task + 1)
+            self._keep(root, self._born ^ value)
             return None
         if entry is None:
+            entry = self._unbared(root)
+        if entry is None:
             entry = self._stamp
-        elif not entry & _TASK:
+        elif not _meta(entry) & _TASK:
             self._orphans -= 1
-        entry = (entry ^ value << _META) & ~_TASK | task + 1
+        entry ^= value ^ (_meta(entry) ^ self._born) & _TASK
         if self._refreshes:
-            entry = entry & _UNTURNED | self._turn
-        if 0 <= entry < _ZERO:
+            entry = self._turned(entry)
+        if not entry & _VALUE:
             self.completed += 1
             self._roots.pop(root, None)
             return _ACK
-        if entry & _FAILED:
+        if _meta(entry) & _FAILED:
             self.failed += 1
             self._roots.pop(root, None)
             return _FAIL
@@ -131,19 +145,51 @@ class RootLedger:
     def ack(self, root: int, value: int) -> AnswerKind | None:
         """`__ack_ack`, the hot one."""
         roots = self._roots
-        try:
-            entry = roots[root] ^ value << _META
-        except KeyError:
-            self._orphan(root, value)
+        if root in roots:
+            entry = roots[root] ^ value
+            if entry & _VALUE:
+                roots[root] = self._turned(entry) if self._refreshes else entry
+                return None
+            if entry & _TASK:
+                del roots[root]
+                self.completed += 1
+                return _ACK
+            roots[root] = self._turned(entry)
             return None
-        if 0 <= entry < _ZERO and entry & _TASK:
-            del roots[root]
-            self.completed += 1
-            return _ACK
-        if self._refreshes:
-            entry = entry & _UNTURNED | self._turn
-        roots[root] = entry
+        self._orphan(root, value)
         return None
+
+    def run(self, rows: Iterator[Row], due_ms: int) -> Row | None:
+        """Takes the inits and acks of a stored stream, `ack` unrolled; the first row that it must not take.
+
+        That is one at `due_ms` or later, of another kind, or an init for a root that has an entry.
+        """
+        roots, refreshes, time_ms = self._roots, self._refreshes, self.last_ms
+        for kind, root, value, task, time_ms in rows:  # unpacked at once: zip then makes one tuple for all
+            if time_ms >= due_ms:
+                return kind, root, value, task, time_ms
+            if kind == _ACK_ROW:
+                if root not in roots:
+                    self._orphan(root, value)
+                    continue
+                entry = roots[root] ^ value
+                if entry & _VALUE:
+                    roots[root] = self._turned(entry) if refreshes else entry
+                elif entry & _TASK:
+                    del roots[root]
+                    self.completed += 1
+                else:
+                    roots[root] = self._turned(entry)
+            elif kind == _INIT_ROW and root not in roots and not self._bare:
+                self.init(root, value, task)
+            else:
+                return kind, root, value, task, time_ms
+        self.last_ms = time_ms
+        return None
+
+    def _turned(self, entry: int) -> int:
+        """The entry in the newest bucket, where every message puts it there."""
+        return entry ^ (_meta(entry) ^ self._stamp) & _TURN if self._refreshes else entry
 
     def _orphan(self, root: int, value: int) -> None:
         """An ack for a root without a value: the entry is made, but in Heron."""
@@ -153,9 +199,7 @@ class RootLedger:
         if entry is None:
             self._orphans += 1
             entry = self._stamp
-        elif self._refreshes:
-            entry = entry & _UNTURNED | self._turn
-        self._keep(root, entry ^ value << _META)
+        self._keep(root, self._turned(entry) ^ value)
 
     def _unbared(self, root: int) -> int | None:
         """Takes an entry without a value, to give it one."""
@@ -167,7 +211,7 @@ class RootLedger:
         pending = len(roots) + len(self._bare)
         if pending >= self._most and root not in roots:
             self.dropped += 1
-            self._orphans -= not entry & _TASK
+            self._orphans -= not _meta(entry) & _TASK
             return
         roots[root] = entry
         if pending >= self.high_water:
@@ -177,7 +221,7 @@ class RootLedger:
         """`__ack_fail`."""
         engine = self._profile.engine
         entry = self._roots.get(root)
-        if entry is not None and (entry & _TASK or engine is Engine.HERON):
+        if entry is not None and _meta(entry) & _TASK:
             del self._roots[root]
             self.failed += 1
             return _FAIL
@@ -185,7 +229,7 @@ class RootLedger:
             return None
         if engine is Engine.JSTORM:  # an unknown root is ignored, a known one lives no longer for it
             if entry is not None:
-                self._roots[root] = entry | _FAILED
+                self._roots[root] = entry ^ ~_meta(entry) & _FAILED
             return None
         self._touch(root, _FAILED)
         return None
@@ -195,7 +239,7 @@ class RootLedger:
         if not self._profile.resets:
             return None
         entry = self._touch(root, 0)
-        return _RESET if entry & _TASK else None
+        return _RESET if _meta(entry) & _TASK else None
 
     def _touch(self, root: int, flag: int) -> int:
         """Puts an entry anew, made if need be, with one more flag."""
@@ -207,7 +251,7 @@ class RootLedger:
                 return 0
             self._orphans += 1
             entry = self._stamp | (_BARE if self._profile.engine is Engine.CLOJURE else 0)
-        where[root] = entry & _UNTURNED | self._turn | flag
+        where[root] = entry ^ (_meta(entry) ^ self._stamp) & _TURN ^ ~_meta(entry) & flag
         self.high_water = max(self.high_water, len(self))
         return entry
 
@@ -238,8 +282,8 @@ class RootLedger:
 
     def _restamp(self) -> None:
         window = min(len(self._windows_ms) - 1, _WINDOWS)
-        self._turn = min(self._rotation, _ROTATIONS) << _ROTATION_AT
-        self._stamp = self._turn | window << _WINDOW_AT
+        self._stamp = min(self._rotation, _ROTATIONS) << _ROTATION_AT | window << _WINDOW_AT
+        self._born = self._stamp | self._task + 1 << _TASK_AT
 
     def entries(self) -> Iterator[PendingEntry]:
         """Every entry; its age counts from the begin of the window in which it was made, to that of the last."""
@@ -253,18 +297,24 @@ class RootLedger:
         return None if entry is None else self._entry(root, entry)
 
     def _entry(self, root: int, entry: int) -> PendingEntry:
-        task = entry & _TASK
+        meta = _meta(entry)
+        task = (meta & _TASK) >> _TASK_AT
         return PendingEntry(
             root=root,
-            value=None if entry & _BARE else entry >> _META,
+            value=None if meta & _BARE else entry ^ meta,
             task=task - 1 if task else None,
-            failed=bool(entry & _FAILED),
-            age_ms=self._windows_ms[-1] - self._windows_ms[entry >> _WINDOW_AT & _WINDOWS],
+            failed=bool(meta & _FAILED),
+            age_ms=self._windows_ms[-1] - self._windows_ms[meta >> _WINDOW_AT & _WINDOWS],
             bucket=self._bucket(entry),
         )
 
     def _bucket(self, entry: int) -> int:
-        return self._rotation - (entry >> _ROTATION_AT & _ROTATIONS)
+        return self._rotation - (_meta(entry) >> _ROTATION_AT & _ROTATIONS)
 
     def __len__(self) -> int:
         return len(self._roots) + len(self._bare)
+
+
+def _meta(entry: int) -> int:
+    """All but the value, in its place; a negative value has turned it over."""
+    return (entry if entry >= 0 else ~entry) & ~_VALUE

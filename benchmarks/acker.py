@@ -1,0 +1,219 @@
+"""Measures what the root ledger and the replay cost, as ratios to a plain dict XOR loop in the same run.
+
+    python benchmarks/acker.py [--pending 500000] [--rounds 5]
+
+Every root is one init and three acks.  The stream first fills the pending map, then completes a root for
+each that it begins, acks shuffled, so that the map stays full.  A figure is CPU time of the loop alone;
+the loops run interleaved, in reverse order every other round, and a ratio is the median of the rounds'
+ratios.  Bytes are the growth of the resident set of a fresh process that fills the map with inits.
+"""
+
+import argparse
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from ackdoctor.acker.replay import replay
+from ackdoctor.acker.roots import RootLedger
+from ackdoctor.acker.versions import profile
+from ackdoctor.model.event import EventKind
+
+ACKS = 3
+INIT, ACK = int(EventKind.INIT), int(EventKind.ACK)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stream:
+    """Columns, as a stored trace has them."""
+
+    kinds: list[int]
+    roots: list[int]
+    values: list[int]
+    tasks: list[int]
+    times_ms: list[int]
+
+
+def stream(pending: int) -> Stream:
+    """Fills the map, then keeps it full while as many roots complete as it holds."""
+    dice = random.Random(1)
+    edges = {
+        dice.getrandbits(64) - 2**63: [dice.getrandbits(63) for _ in range(ACKS)] for _ in range(2 * pending)
+    }
+    inits = [(INIT, root, own[0]) for root, own in edges.items()]
+    first, second = inits[:pending], inits[pending:]
+    messages = list(first)
+    order = [root for _, root, _ in first]
+    dice.shuffle(order)
+    window: list[tuple[int, int, int]] = []
+    for begun, root in zip(second, order, strict=True):
+        head, *children = edges[root]
+        acks = [head ^ children[0] ^ children[1], *children]
+        window += [begun, *((ACK, root, value) for value in acks)]
+        if len(window) >= 10_000:  # noqa: PLR2004 - acks of some thousand roots meet on the way
+            dice.shuffle(window)
+            messages += window
+            window = []
+    messages += window
+    kinds, roots, values = map(list, zip(*messages, strict=True))
+    count = len(messages)
+    return Stream(
+        kinds=kinds, roots=roots, values=values, tasks=[7] * count, times_ms=[n // 100 for n in range(count)]
+    )
+
+
+# ---- the loops ----
+
+
+def plain(rows: Stream) -> int:
+    """What everything is measured against: a dict and an XOR."""
+    pending: dict[int, int] = {}
+    for root, value in zip(rows.roots, rows.values, strict=True):
+        if root in pending:
+            left = pending[root] ^ value
+            if left:
+                pending[root] = left
+            else:
+                del pending[root]
+        else:
+            pending[root] = value
+    return len(pending)
+
+
+def live(version: str) -> Callable[[Stream], int]:
+    """The root ledger, a call for each message."""
+
+    def run(rows: Stream) -> int:
+        ledger = RootLedger(profile(version))
+        init, ack = ledger.init, ledger.ack
+        for kind, root, value in zip(rows.kinds, rows.roots, rows.values, strict=True):
+            if kind == ACK:
+                ack(root, value)
+            else:
+                init(root, value, 7)
+        return len(ledger)
+
+    return run
+
+
+def replayed(version: str, timeout_s: int | None) -> Callable[[Stream], int]:
+    """A stored trace through a version, growth by the second."""
+
+    def run(rows: Stream) -> int:
+        columns = zip(rows.kinds, rows.roots, rows.values, rows.tasks, rows.times_ms, strict=True)
+        return replay(columns, profile(version), message_timeout_s=timeout_s, most_trees=0).pending
+
+    return run
+
+
+LOOPS: dict[str, Callable[[Stream], int]] = {
+    "plain dict XOR loop": plain,
+    "root ledger, live, 1.1.0": live("1.1.0"),
+    "root ledger, live, 2.8": live("2.8"),
+    "replay, 1.1.0": replayed("1.1.0", None),
+    "replay, 2.8": replayed("2.8", 3600),
+    "replay, 1.2": replayed("1.2", 3600),
+}
+BOUNDS = {"root": (2.0, 1.2), "repl": (4.0, 1.0)}  # reach, moonshot
+
+
+def rounds(rows: Stream, count: int) -> dict[str, list[float]]:
+    """CPU seconds of every loop in every round; the sizes at the end must agree."""
+    figures: dict[str, list[float]] = {name: [] for name in LOOPS}
+    for number in range(count):
+        for name in list(LOOPS)[:: 1 if number % 2 == 0 else -1]:
+            begin = time.process_time()
+            left = LOOPS[name](rows)
+            figures[name].append(time.process_time() - begin)
+            if left != plain_size(rows):
+                raise SystemExit(f"{name}: {left} roots are left, {plain_size(rows)} expected")
+    return figures
+
+
+def plain_size(rows: Stream) -> int:
+    """How many roots are pending at the end: as many as were filled in."""
+    return rows.kinds.count(INIT) - rows.kinds.count(ACK) // ACKS
+
+
+# ---- memory ----
+
+
+def resident() -> int:
+    """Bytes of this process in memory."""
+    return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def fill(layout: str, pending: int) -> None:
+    """Prints by how many bytes per root the resident set grows."""
+    dice = random.Random(2)
+    draw = dice.getrandbits
+    before = resident()
+    if layout == "ledger":
+        ledger = RootLedger(profile("2.8"))
+        for _ in range(pending):
+            ledger.init(draw(64) - 2**63, draw(64) - 2**63, 7)
+    else:
+        values = {draw(64) - 2**63: draw(64) - 2**63 for _ in range(pending)}
+        assert len(values) == pending
+    print((resident() - before) / pending)
+
+
+def bytes_per_root(layout: str, pending: int) -> float:
+    """In a process of its own."""
+    argv = [sys.executable, __file__, "--fill", layout, "--pending", str(pending)]
+    return float(subprocess.run(argv, check=True, capture_output=True, text=True).stdout)
+
+
+# ---- printing ----
+
+
+def table(figures: dict[str, list[float]], rows: Stream, pending: int) -> Iterator[str]:
+    """Every promise, and whether it is met."""
+    yield f"{'what':44s}{'value':>10s}{'reach':>9s}{'met':>5s}{'moonshot':>10s}{'met':>5s}"
+    base = figures["plain dict XOR loop"]
+    for name, seconds in figures.items():
+        if seconds is not base:
+            value = median(a / b for a, b in zip(seconds, base, strict=True))
+            yield line(f"{name} / plain loop", value, "x", *BOUNDS[name[:4]])
+    yield line("bytes per root, ledger (RSS)", bytes_per_root("ledger", pending), "B", 160, None)
+    yield line("bytes per root, plain dict (RSS)", bytes_per_root("dict", pending), "B", None, None)
+    yield ""
+    yield f"{'ns per message':44s}{'median':>10s}{'least':>9s}{'most':>9s}"
+    for name, seconds in figures.items():
+        each = [1e9 * value / len(rows.kinds) for value in seconds]
+        yield f"{name:44s}{median(each):10.0f}{min(each):9.0f}{max(each):9.0f}"
+
+
+def line(title: str, value: float, unit: str, reach: float | None, moonshot: float | None) -> str:
+    """One row."""
+    told = [
+        ("-", "-") if bound is None else (f"<= {bound:g}", "yes" if value <= bound else "NO")
+        for bound in (reach, moonshot)
+    ]
+    shown = f"{value:.2f} {unit}" if unit == "x" else f"{value:.0f} {unit}"
+    return f"{title:44s}{shown:>10s}{told[0][0]:>9s}{told[0][1]:>5s}{told[1][0]:>10s}{told[1][1]:>5s}"
+
+
+def main() -> int:
+    """Prepares, runs, prints."""
+    parser = argparse.ArgumentParser(description="What the root ledger and the replay cost.")
+    parser.add_argument("--pending", type=int, default=500_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--fill", choices=["ledger", "dict"], help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.fill:
+        fill(args.fill, args.pending)
+        return 0
+    rows = stream(args.pending)
+    print(f"{len(rows.kinds)} messages, {args.pending} roots pending, {args.rounds} rounds\n")
+    print("\n".join(table(rounds(rows, args.rounds), rows, args.pending)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
