@@ -1,7 +1,6 @@
 """What `ackdoctor trace` does: from traces to a screen and an exit code."""
 
 import gc
-import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +10,14 @@ from typing import TextIO
 
 from ackdoctor.acker.versions import NEWEST, Profile, profile
 from ackdoctor.cli.manual import pages
-from ackdoctor.cli.streams import chatter, glyphs_for, palette_for, tolerant, until_reader_leaves
+from ackdoctor.cli.streams import (
+    chatter,
+    glyphs_for,
+    palette_for,
+    tolerant,
+    until_reader_leaves,
+    width_for,
+)
 from ackdoctor.config import FORMATS, Settings, find_config, load_settings, nearest
 from ackdoctor.engine.select import select
 from ackdoctor.model.errors import UsageError
@@ -45,7 +51,6 @@ __all__ = [
 ]
 
 _PATIENCE_S = 30  # Storm's own message timeout: a root that is younger may still complete
-_PIPE_WIDTH = 100  # columns where there is no terminal
 _PEOPLE = {"full", "concise"}
 
 
@@ -242,7 +247,7 @@ def _show(
         rows=found.rows,
         roots=found.roots,
         seconds=found.seconds,
-        width=shutil.get_terminal_size((_PIPE_WIDTH, 24)).columns,
+        width=width_for(stream),
     )
     show = {"full": partial(screen, context=context, about=about), "json": partial(document, about=about)}
     if form in show:

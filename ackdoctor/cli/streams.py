@@ -10,7 +10,9 @@ from typing import TextIO
 from ackdoctor.model.errors import UsageError
 from ackdoctor.reporters.context import ASCII, COLOURED, PLAIN, UNICODE, Glyphs, Palette, printable
 
-__all__ = ["COLOURED", "chatter", "glyphs_for", "palette_for", "tolerant", "until_reader_leaves"]
+__all__ = ["COLOURED", "chatter", "glyphs_for", "palette_for", "tolerant", "until_reader_leaves", "width_for"]
+
+_PIPE_WIDTH = 100
 
 
 def palette_for(stream: TextIO) -> Palette:
@@ -29,6 +31,17 @@ def glyphs_for(stream: TextIO) -> Glyphs:
     except (UnicodeEncodeError, LookupError):
         return ASCII
     return UNICODE
+
+
+def width_for(stream: TextIO) -> int:
+    """Columns: COLUMNS if somebody says so, those of the terminal, else enough for a pipe."""
+    said = os.environ.get("COLUMNS", "")
+    if said.isdecimal() and int(said):
+        return int(said)
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or _PIPE_WIDTH
+    except (OSError, ValueError):
+        return _PIPE_WIDTH
 
 
 def tolerant(stream: TextIO) -> TextIO:

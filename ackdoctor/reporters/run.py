@@ -196,7 +196,7 @@ def _entry(tree: TupleTree) -> tuple[str, str, str, str]:
 
 def _growth(about: About, context: Context) -> str:
     points = about.tally.growth
-    if len(points) < 2:  # noqa: PLR2004
+    if len(points) < 3:  # noqa: PLR2004  # no curve
         return ""
     of = "pending roots" if about.roots else "open deliveries"
     sizes = _squeezed(points)

@@ -1,12 +1,10 @@
 """A stored trace comes to the same findings as the run that wrote it."""
 
-from dataclasses import replace
-
 import pytest
 
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.event import AUTO, BARE, TICK, Event, EventKind
-from ackdoctor.model.finding import Finding, Severity
+from ackdoctor.model.finding import Finding, Severity, TreeWitness
 from ackdoctor.tracer.inquest import Inquest, inquest
 from tests.acker_rows import events_of
 
@@ -41,8 +39,10 @@ def named(note: str) -> Event:
     return row(NAMED, "", "/work/sql.py:4 SqlBolt", note=note)
 
 
-def held(events: list[Event], version: str = "storm-2.8.8", **how: int) -> Inquest:
-    return inquest(lambda: iter(events), profile(version), **how)
+def held(
+    events: list[Event], version: str = "storm-2.8.8", *, timeout_s: int | None = None, patience_s: int = 0
+) -> Inquest:
+    return inquest(lambda: iter(events), profile(version), message_timeout_s=timeout_s, patience_s=patience_s)
 
 
 def codes(found: Inquest) -> list[tuple[str, str, str]]:
@@ -151,10 +151,10 @@ def test_where_both_were_traced_there_is_one_finding_and_it_is_the_components():
     rows = trace(BY_HAND, row(RECEIVED), messages[0], acks[0], messages[1], acks[1], messages[2])
     (finding,) = held(rows, "storm-1.1.0").findings
     assert finding.code == "ACK103"
-    assert finding.evidence == replace(
-        finding.evidence,
-        root=66,
-        left=(
+    assert isinstance(finding.evidence, TreeWitness)
+    assert (finding.evidence.root, finding.evidence.left) == (
+        66,
+        (
             "acker: root 66 leaves an orphan, value 1; the spout heard ack",
             "acker: such an entry stays until the acker's worker restarts: storm-1.1.0 never drops one",
         ),
@@ -177,7 +177,7 @@ def test_an_orphan_is_told_by_what_its_spout_has_heard():
 
 def test_with_a_message_timeout_the_map_rotates_as_the_version_would_have():
     lines = ["init 66 1", "ack 66 1 by sql", "ack 66 1 by sql", *("init 70 1" for _ in range(8))]
-    kept = held(events_of(lines), message_timeout_s=600)
-    gone = held(events_of(lines), message_timeout_s=2)
+    kept = held(events_of(lines), timeout_s=600)
+    gone = held(events_of(lines), timeout_s=2)
     assert 66 in {tree.root for tree in kept.tally.trees}
     assert kept.tally.pending - gone.tally.pending == 1

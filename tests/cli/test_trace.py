@@ -1,0 +1,281 @@
+"""`ackdoctor trace`, and `explain ROOT --trace`: what goes in, what comes out, and the exit code."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from ackdoctor.model.event import Event
+from ackdoctor.tracer import jsonlines
+from tests.acker_rows import events_of
+
+BOLTS = """from pystorm import Bolt
+
+
+class TwiceBolt(Bolt):
+    auto_ack = False
+
+    def process(self, tup):
+        self.ack(tup)
+        self.ack(tup)
+"""
+DRIVER = """import json, sys
+from io import BytesIO
+from bolts import TwiceBolt
+
+frames = b"".join(
+    json.dumps({"id": str(n), "comp": "spout", "stream": "default", "task": 1, "tuple": [n]}).encode() + b"\\nend\\n"
+    for n in (1, 2)
+)
+bolt = TwiceBolt(input_stream=BytesIO(frames), output_stream=BytesIO(), rdb_signal=None)
+bolt._run()
+bolt._run()
+sys.exit(3)
+"""
+HEALTHY = ["init 66 1", "ack 66 1 by count"]
+SICK = ["init 66 1", "ack 66 1 by sql", "ack 66 1 by sql"]
+
+
+def stored(lines: Sequence[str | Event], folder: str = "trace") -> Path:
+    """A trace with one part, in the current directory."""
+    part = Path(folder) / "v1" / "run=r" / "worker=w" / "part-1-000000000000.jsonl"
+    part.parent.mkdir(parents=True)
+    rows = events_of([line for line in lines if isinstance(line, str)])
+    jsonlines.write(rows, part)
+    return part
+
+
+# ---- report ----
+
+
+def test_a_healthy_trace_is_ok_in_its_first_line(shell):
+    stored(HEALTHY)
+    outcome = shell("trace", "report", "trace")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out.splitlines() == [
+        "OK: 1 root, nothing is wrong",
+        "  2 rows over 1.0 s, judged as storm-2.8 would have acked",
+        "",
+    ]
+
+
+def test_a_sick_trace_is_broken_in_its_first_line(shell):
+    stored(SICK)
+    outcome = shell("trace", "report", "trace", "--acker-version", "1.1.0")
+    assert (outcome.code, outcome.err) == (1, "")
+    assert outcome.out.splitlines()[:2] == [
+        "BROKEN: sql: the acker keeps an entry that can never become zero: a tuple of sql was acked twice; it stays "
+        "until the acker's worker restarts: storm-1.1.0 never drops one (ACK601)",
+        "  3 rows over 2.0 s, judged as storm-1.1.0 would have acked",
+    ]
+
+
+def test_findings_come_in_every_format(shell):
+    stored(SICK)
+    lines = shell("trace", "report", "trace", "--output-format", "json-lines").out.splitlines()
+    assert [(row["code"], row["root"]) for row in map(json.loads, lines)] == [("ACK601", "66")]
+    document = json.loads(shell("trace", "report", "trace", "--output-format", "json").out)
+    assert document["verdict"].startswith("BROKEN: sql: ")
+    assert document["run"]["entries"][0]["culprits"][0]["acks"] == 2
+    log = json.loads(shell("trace", "report", "trace", "--output-format", "sarif").out)
+    assert [result["ruleId"] for result in log["runs"][0]["results"]] == ["ACK601"]
+    assert shell("trace", "report", "trace", "--output-format", "concise").out.startswith(
+        "trace:1:1: ACK601 "
+    )
+    assert shell("trace", "report", "trace", "--output-format", "github").out.startswith(
+        "::error file=trace,"
+    )
+
+
+def test_what_is_less_bad_is_hidden_and_counted(shell):
+    stored(["init 66 3", "fail 66", "ack 66 2 by right"])
+    outcome = shell("trace", "report", "trace")
+    assert (outcome.code, outcome.out.splitlines()[2]) == (0, "  1 finding below --min-severity not shown")
+    assert shell("trace", "report", "trace", "--min-severity", "info").code == 1
+
+
+def test_rules_that_the_settings_ignore_are_not_told(shell):
+    stored(SICK)
+    Path("ackdoctor.toml").write_text('ignore = ["ACK601"]\n', encoding="utf-8")
+    assert shell("trace", "report", "trace").code == 0
+    assert shell("trace", "report", "trace", "--isolated").code == 1
+
+
+def test_a_torn_line_is_told_and_everything_before_it_is_read(shell):
+    part = stored(HEALTHY)
+    with part.open("a", encoding="ascii") as lines:
+        lines.write('{"schema":1,"ki')
+    outcome = shell("trace", "report", "trace")
+    assert outcome.code == 2
+    assert outcome.out.startswith("INCOMPLETE: nothing is wrong in what could be read (1 root)\n")
+    assert outcome.err.startswith(f"{part}:3: the last line was not finished\n")
+
+
+def test_a_trace_that_is_not_there_exits_2(shell):
+    outcome = shell("trace", "report", "nowhere")
+    assert (outcome.code, outcome.err) == (2, "nowhere: no such file or folder\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (
+            ["--acker-version", "1.1"],
+            "acker profile '1.1' is ambiguous",
+        ),
+        (["--acker-version", "9"], "unknown acker profile '9'"),
+        (["--output-format", "xml"], "--output-format must be one of full, concise, json"),
+        (["--min-severity", "bad"], "--min-severity must be one of info, warning, error"),
+    ],
+)
+def test_a_word_that_means_nothing_exits_2(arguments, reason, shell):
+    stored(HEALTHY)
+    outcome = shell("trace", "report", "trace", *arguments)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.startswith(f"ackdoctor: {reason}")
+
+
+def test_a_narrow_terminal_drops_columns_and_an_old_one_draws_with_ascii(shell, monkeypatch):
+    part = stored(HEALTHY)
+    rows = "".join(
+        f'{{"schema":1,"kind":{kind},"time_ns":{n},"component":"sql","delivery":"7"}}\n'
+        for n, kind in enumerate((1, 4, 4))
+    )
+    part.write_text(rows, encoding="ascii")
+    monkeypatch.setenv("COLUMNS", "60")
+    wide = shell("trace", "report", "trace").out.splitlines()
+    head = next(line for line in wide if line.startswith("  component"))
+    assert head.split() == ["component", "delivered", "acked", "failed", "open", "offences"]
+    assert all(len(line) <= 60 for line in wide[wide.index(head) :])
+
+
+# ---- the other commands ----
+
+
+def test_cat_prints_every_row_as_a_line_of_json(shell):
+    stored(SICK)
+    outcome = shell("trace", "cat", "trace")
+    assert [json.loads(line)["root"] for line in outcome.out.splitlines()] == [66, 66, 66]
+    assert (outcome.code, outcome.err) == (0, "")
+
+
+def test_recover_says_what_it_did(shell):
+    stored(HEALTHY)
+    assert shell("trace", "recover", "trace") == (0, "", "ackdoctor: 0 rows recovered in 0 parts\n")
+    gone = shell("trace", "recover", "nowhere")
+    assert (gone.code, gone.err.splitlines()[0]) == (2, "nowhere: no such folder")
+
+
+def test_explain_tells_one_roots_life(shell):
+    stored(SICK)
+    outcome = shell("explain", "66", "--trace", "trace", "--acker-version", "1.1.0")
+    assert outcome == (
+        0,
+        "root 66\n"
+        "\n"
+        "  after       what    component  delivery  the acker holds  answer\n"
+        "  0.000000 s  init 1                       {66 {11 1}}\n"
+        "  1.000000 s  ack 1   sql[0]     sql-1     {}               ACK to task 11\n"
+        "  2.000000 s  ack 1   sql[0]     sql-1     {66 {- 1}}\n"
+        "\n"
+        "verdict: acker: root 66 leaves an orphan, value 1; the spout heard ack; it stays until the acker's worker "
+        "restarts: storm-1.1.0 never drops one\n"
+        "why: law L1: what is left is what the tuples acked an even number of times send: "
+        "1 = sql[0] delivery sql-1, acked twice\n",
+        "",
+    )
+
+
+def test_explain_takes_roots_that_begin_with_a_minus_and_deliveries(shell):
+    stored(SICK)
+    assert shell("explain", "-66", "--trace", "trace") == (
+        2,
+        "",
+        "ackdoctor: neither a root nor a delivery of the trace is called -66\n",
+    )
+    assert shell("explain", "sql-1", "--trace", "trace").out.startswith("delivery sql-1\n")
+
+
+def test_an_acker_version_without_a_trace_exits_2(shell):
+    assert shell("explain", "ACK101", "--acker-version", "1.1.0") == (
+        2,
+        "",
+        "ackdoctor: --acker-version needs --trace\n",
+    )
+
+
+# ---- what is run ----
+
+
+def ackdoctor(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "ackdoctor", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+@pytest.mark.slow
+def test_a_command_that_is_run_traces_its_components_and_keeps_its_exit_code(shell):
+    Path("bolts.py").write_text(BOLTS, encoding="utf-8")
+    Path("drive.py").write_text(DRIVER, encoding="utf-8")
+    ended = ackdoctor("trace", "run", "--", sys.executable, "drive.py")
+    assert (ended.returncode, ended.stdout) == (3, "")
+    assert ended.stderr.splitlines()[-1] == (
+        "ackdoctor: the trace is in ackdoctor-trace; ackdoctor trace report ackdoctor-trace"
+    )
+    outcome = shell("trace", "report", "ackdoctor-trace", "--output-format", "concise")
+    assert (outcome.code, outcome.out) == (
+        1,
+        "bolts.py:9:9: ACK103 double-ack the tuple is acked a second time: ShellBolt answers "
+        '"Acked a non-existent or already acked/failed id" and the worker exits\n',
+    )
+
+
+@pytest.mark.slow
+def test_a_command_without_components_leaves_no_trace(shell):
+    ended = ackdoctor("trace", "run", "--", sys.executable, "-c", "print('hello')")
+    assert (ended.returncode, ended.stdout) == (0, "hello\n")
+    assert ended.stderr == (
+        "ackdoctor: no component was traced: no Python process of the command has run one\n"
+    )
+
+
+def test_a_level_that_nobody_knows_exits_2(shell):
+    assert shell("trace", "run", "--level", "loud", "--", "true") == (
+        2,
+        "",
+        "ackdoctor: --level: unknown level 'loud'; known are off, counts, sites, trace\n",
+    )
+
+
+@pytest.mark.slow
+def test_the_proxy_passes_what_the_component_says_and_leaves_a_trace(shell):
+    echo = "import sys; data = sys.stdin.readline(); sys.stdin.readline(); print(data, end=''); print('end')"
+    ended = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "ackdoctor",
+            "trace",
+            "proxy",
+            "--trace",
+            "t",
+            "--",
+            sys.executable,
+            "-c",
+            echo,
+        ],
+        input='{"command": "sync"}\nend\n',
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (ended.returncode, ended.stdout) == (0, '{"command": "sync"}\nend\n')
+    assert shell("trace", "cat", "t").code == 0
