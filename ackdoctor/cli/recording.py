@@ -10,14 +10,7 @@ from typing import TextIO
 
 from ackdoctor.acker.versions import NEWEST, Profile, profile
 from ackdoctor.cli.manual import pages
-from ackdoctor.cli.streams import (
-    chatter,
-    glyphs_for,
-    palette_for,
-    tolerant,
-    until_reader_leaves,
-    width_for,
-)
+from ackdoctor.cli.streams import chatter, glyphs_for, palette_for, tolerant, until_reader_leaves, width_for
 from ackdoctor.config import FORMATS, Settings, find_config, load_settings, nearest
 from ackdoctor.engine.select import select
 from ackdoctor.model.errors import UsageError
