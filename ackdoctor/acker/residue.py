@@ -21,7 +21,9 @@ from ackdoctor.model.verdict import Culprit, PendingEntry, Residue, TupleTree, V
 
 __all__ = ["Solution", "Suspicion", "blame", "residue", "solve", "suspicions"]
 
-_LONG = (1 << 64) - 1
+_BITS = 64
+_LONG = (1 << _BITS) - 1
+_SITES = 16  # of one tuple's acks are kept
 _KERNEL = 12  # up to here every solution is looked at: 2**12 of them
 _COLUMNS = {1: 1_000_000, 2: 1_000_000, 3: 1_500, 4: 180}  # how many columns are searched for sets of a size
 
@@ -66,6 +68,8 @@ def solve(target: int, columns: Sequence[int]) -> Solution | None:
             basis[vector.bit_length()] = (vector, made_of)
         elif len(kernel) <= _KERNEL:
             kernel.append(made_of)
+        elif len(basis) == _BITS:
+            break  # the basis explains any value; what follows cannot change it
         else:
             continue
         places.append(place)
@@ -148,21 +152,27 @@ def suspicions(events: Iterable[Event], roots: Mapping[int, object]) -> dict[int
 
     An ACK row without a delivery comes from an acker's log: there, one value is taken for one tuple.
     """
-    found: dict[int, dict[tuple[str, int, str], Suspicion]] = {root: {} for root in roots}
+    found: dict[int, dict[tuple[str, int, str], list[Event]]] = {root: {} for root in roots}
     for event in events:
         tuples = found.get(event.root)
-        if tuples is None or event.kind not in {EventKind.LINKED, EventKind.ACK}:
-            continue
-        key = (event.component, event.task, event.delivery or f"value {event.value}")
-        seen = tuples.get(key)
-        if seen is None:
-            seen = Suspicion(delivery=event.delivery, component=event.component, task=event.task)
-        if event.kind is EventKind.LINKED:
-            tuples[key] = replace(seen, edge=event.value)
-        else:
-            sites = (*seen.sites, event.site) if event.site else seen.sites
-            tuples[key] = replace(seen, values=(*seen.values, event.value), sites=sites)
-    return {root: tuple(tuples.values()) for root, tuples in found.items()}
+        if tuples is not None and event.kind in {EventKind.LINKED, EventKind.ACK}:
+            name = event.delivery or f"value {event.value}"
+            tuples.setdefault((event.component, event.task, name), []).append(event)
+    return {root: tuple(map(_suspicion, tuples.values())) for root, tuples in found.items()}
+
+
+def _suspicion(events: Sequence[Event]) -> Suspicion:
+    """The rows of one tuple."""
+    acks = [event for event in events if event.kind is EventKind.ACK]
+    edges = [event.value for event in events if event.kind is EventKind.LINKED]
+    return Suspicion(
+        delivery=events[0].delivery,
+        component=events[0].component,
+        task=events[0].task,
+        values=tuple(event.value for event in acks),
+        edge=edges[-1] if edges else None,
+        sites=tuple(event.site for event in acks if event.site)[:_SITES],
+    )
 
 
 def blame(tree: TupleTree, seen: Sequence[Suspicion]) -> TupleTree:
