@@ -33,7 +33,7 @@ from ackdoctor.lab.tup import Tup
 from ackdoctor.lab.workplace import HERON, SINK, SPOUT, Emitted, Workplace
 from ackdoctor.model.dialect import Kind
 from ackdoctor.model.message import AckAck
-from ackdoctor.model.verdict import Verdict
+from ackdoctor.model.verdict import PendingEntry, Verdict
 
 __all__ = ["AUTO", "Bench", "Emitted", "SpoutBench"]
 
@@ -137,6 +137,13 @@ class Bench(Workplace):
     def died(self) -> ShellError | None:
         """Why the worker is dead."""
         return self.bolt.died
+
+    @property
+    def pending(self) -> tuple[PendingEntry, ...]:
+        """What the acker holds when it has heard all that the bolt has said, in a turn or out of it."""
+        if not self.died:
+            self._flow()
+        return super().pending
 
     @property
     def roots(self) -> Mapping[str, int]:
