@@ -148,6 +148,8 @@ class ShellBolt(Shell, Bolt):
                 self.collector.fail(self._completed(message.id, "Failed"))
             case "emit":
                 self._emit(message)
+            case "error":
+                self._transcript.error(message)
             case "metrics":
                 self._transcript.metric(message, self._setup.metrics)
             case _:
@@ -167,7 +169,7 @@ class ShellBolt(Shell, Bolt):
         if message.values is None:
             raise ShellError(_NULL, "")
         try:
-            if message.task:
+            if message.task is not None:
                 self.collector.emit(message.values, anchors=anchors, stream=message.stream, task=message.task)
                 return
             tasks = self.collector.emit(message.values, anchors=anchors, stream=message.stream)

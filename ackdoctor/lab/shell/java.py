@@ -40,7 +40,7 @@ _INT_BITS = 31
 class Json(Enum):
     """The JVM's JSON library; the value is its package."""
 
-    SIMPLE = "org.json.simple"
+    SIMPLE = "org.apache.storm.shade.org.json.simple"
     SMART = "org.apache.storm.shade.net.minidev.json"
 
 
@@ -59,7 +59,7 @@ class ShellMsg:
     id: object = None
     msg: str | None = None
     stream: str = "default"
-    task: int = 0  # not 0: a direct emit
+    task: int | None = None  # of a direct emit
     need_task_ids: bool = True
     values: list[object] | None = None
     anchors: tuple[str | None, ...] = ()
@@ -137,7 +137,7 @@ def shell_msg(value: object, library: Json) -> ShellMsg:
         id=value.get("id"),
         msg=row.take("msg", str),
         stream=row.take("stream", str) or "default",
-        task=row.take("task", int) or 0,
+        task=_task(row.take("task", int)),
         need_task_ids=need is not False,
         values=row.take("tuple", list),
         anchors=row.anchors(),
@@ -173,6 +173,11 @@ class _Row:
         if value is None or _java_class(value, self.library) == _WANTED[kind] or kind is type(value) is list:
             return value
         raise _no_cast(value, _WANTED[kind], self.library)
+
+
+def _task(task: int | None) -> int | None:
+    """0 is no direct emit; `(int) task` drops the upper half."""
+    return (task + (1 << 31)) % (1 << 32) - (1 << 31) if task else None
 
 
 def _java_class(value: object, library: Json) -> str:

@@ -104,7 +104,9 @@ class ShellSpout(Shell, Spout):
                 self._emit(message)
             case "metrics":
                 self._transcript.metric(message, self._setup.metrics)
-            case "log" | "error":
+            case "error":
+                self._transcript.error(message)
+            case "log":
                 pass
             case unknown:
                 raise ShellError(RUNTIME, f"Unknown command received: {unknown}", exit_code=SUICIDE)
@@ -114,7 +116,7 @@ class ShellSpout(Shell, Spout):
         if message.values is None:
             raise ShellError("java.lang.NullPointerException", "", exit_code=SUICIDE)
         try:
-            if message.task:
+            if message.task is not None:
                 self.collector.emit(
                     message.values, msg_id=message.id, stream=message.stream, task=message.task
                 )

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from typing import Any
 
 from ackdoctor.lab.shell.error import ShellError
-from ackdoctor.lab.shell.java import RUNTIME, ShellMsg
+from ackdoctor.lab.shell.java import RUNTIME, ShellMsg, java_text
 
 __all__ = ["Transcript"]
 
@@ -13,14 +13,20 @@ __all__ = ["Transcript"]
 class Transcript:
     """Every frame that a component wrote after the handshake, in order.
 
-    `messages` are those that are JSON objects, as dicts; `texts` all of them.  What it wrote after the
+    `messages` are those that are JSON objects, as dicts; `texts` all of them; `errors` and `metrics` what the
+    JVM has reported: nothing dies of an error.  What it wrote after the
     worker's death is kept as well: nobody heeded it.
     """
 
     def __init__(self) -> None:
         self.messages: list[dict[str, Any]] = []
         self.texts: list[str] = []
+        self.errors: list[str] = []
         self.metrics: list[tuple[str, object]] = []
+
+    def error(self, message: ShellMsg) -> None:
+        """handleError: it is reported."""
+        self.errors.append(java_text(message.msg))
 
     def note(self, text: str) -> None:
         """Keep one frame."""
@@ -58,8 +64,3 @@ class Transcript:
             for message in self.messages
             if message.get("command") not in ("log", "metrics")
         ]
-
-    @property
-    def errors(self) -> list[str]:
-        """What the component reported as errors: the UI shows them, nothing dies of them."""
-        return [str(message.get("msg")) for message in self.of("error")]

@@ -122,9 +122,15 @@ def test_a_bare_string_is_one_anchor():
     ("anchors", "text"),
     [
         ([1], CAST + "java.lang.Long cannot be cast to java.lang.String"),
-        ([["1"]], CAST + "org.json.simple.JSONArray cannot be cast to java.lang.String"),
+        (
+            [["1"]],
+            CAST + "org.apache.storm.shade.org.json.simple.JSONArray cannot be cast to java.lang.String",
+        ),
         (1, CAST + "java.lang.Long cannot be cast to java.util.List"),
-        ({"a": 1}, CAST + "org.json.simple.JSONObject cannot be cast to java.util.List"),
+        (
+            {"a": 1},
+            CAST + "org.apache.storm.shade.org.json.simple.JSONObject cannot be cast to java.util.List",
+        ),
         ([None], NULL),
     ],
 )
@@ -194,7 +200,10 @@ def test_a_frame_that_is_no_json_kills(text, words):
 
 
 def test_a_frame_that_is_no_object_kills():
-    text = CAST + "org.json.simple.JSONArray cannot be cast to org.json.simple.JSONObject"
+    text = (
+        CAST
+        + "org.apache.storm.shade.org.json.simple.JSONArray cannot be cast to org.apache.storm.shade.org.json.simple.JSONObject"
+    )
     assert dies_of(scripted(lambda bolt, tup: raw(bolt, "[1]"))) == text
     assert dies_of(scripted(lambda bolt, tup: raw(bolt, "null"))) == NULL
 

@@ -1,0 +1,43 @@
+"""A bolt that writes what it is told: each tuple's value is a JSON list of frames.
+
+`$READ` stands for reading task ids and reporting them, `$EXIT` for the end of the process.
+"""
+
+import json
+import os
+import sys
+
+
+def read() -> object:
+    lines: list[str] = []
+    for line in sys.stdin:
+        if line == "end\n":
+            return json.loads("".join(lines))
+        lines.append(line)
+    sys.exit(0)
+
+
+def write(text: str) -> None:
+    sys.stdout.write(f"{text}\nend\n")
+    sys.stdout.flush()
+
+
+def main() -> None:
+    read()
+    write(json.dumps({"pid": os.getpid()}))
+    while True:
+        message = read()
+        if not isinstance(message, dict) or message["stream"] == "__heartbeat":
+            continue
+        for frame in json.loads(message["tuple"][0]):
+            if frame == "$EXIT":
+                return
+            if frame == "$READ":
+                write(json.dumps({"command": "error", "msg": f"task ids {read()}"}))
+            else:
+                write(frame)
+        write(json.dumps({"command": "error", "msg": "done"}))
+
+
+if __name__ == "__main__":
+    main()

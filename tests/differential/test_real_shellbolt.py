@@ -1,0 +1,200 @@
+"""Our ShellBolt against Storm's own: the same frames from a component, every ack, fail, emit and death."""
+
+import json
+import random
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pystorm import Bolt
+
+from ackdoctor.lab.component import TaskHook
+from ackdoctor.lab.shell.bolt import ShellBolt
+from ackdoctor.lab.shell.error import ShellError
+from ackdoctor.lab.shell.java import json_of
+from ackdoctor.lab.shell.process import Setup
+from ackdoctor.lab.tup import Tup
+
+pytestmark = [pytest.mark.java, pytest.mark.slow]
+
+PARROT = Path(__file__).with_name("parrot.py")
+REAL = {"1.2.4": "storm-core", "2.8.3": "storm-client"}
+RANDOM_CASES = 150
+SEED = 7
+
+
+class Parrot(Bolt):
+    """parrot.py, as a component."""
+
+    auto_ack = auto_fail = False
+
+    def process(self, tup: Any) -> None:
+        for frame in json.loads(tup.values[0]):
+            if frame == "$EXIT":
+                raise SystemExit(0)
+            if frame == "$READ":
+                self._write(json.dumps({"command": "error", "msg": f"task ids {self.read_task_ids()}"}))
+            else:
+                self._write(frame)
+
+    def _write(self, text: str) -> None:
+        self.serializer.output_stream.write(f"{text}\nend\n")
+        self.serializer.output_stream.flush()
+
+
+class Collector:
+    """What our ShellBolt does, in the words of ShellDriver.java."""
+
+    def __init__(self) -> None:
+        self.events: list[str] = []
+
+    def emit(
+        self,
+        values: Sequence[object],
+        *,
+        anchors: Sequence[Tup] = (),
+        stream: str = "default",
+        task: int | None = None,
+    ) -> Sequence[int]:
+        said = json.dumps(values, separators=(",", ":"))
+        to = "" if task is None else f" to {task}"
+        self.events.append(f"emit {stream} {[anchor.delivery for anchor in anchors]} {said}{to}")
+        return [7, 8]
+
+    def ack(self, tup: Tup) -> None:
+        self.events.append(f"ack {tup.delivery}")
+
+    def fail(self, tup: Tup) -> None:
+        self.events.append(f"fail {tup.delivery}")
+
+    def reset_timeout(self, tup: Tup) -> None:
+        raise NotImplementedError
+
+
+class Place:
+    component = "bolt"
+    task = 2
+    task_index = 0
+
+    def now_ms(self) -> int:
+        return 0
+
+    def tasks_of(self, component: str) -> Sequence[int]:
+        return [1]
+
+    def add_task_hook(self, hook: TaskHook) -> None:
+        raise NotImplementedError
+
+
+def ours(case: list[list[str]], version: str) -> list[str]:
+    bolt, collector = ShellBolt(Parrot, setup=Setup(json=json_of(f"storm-{version}"))), Collector()
+    try:
+        bolt.prepare(Place(), collector)
+        for number, frames in enumerate(case, start=1):
+            payload = Tup(
+                {},
+                values=(json.dumps(frames),),
+                fields=("a",),
+                component="spout",
+                task=1,
+                stream="default",
+                delivery=number,
+            )
+            bolt.execute(payload)
+    except ShellError as error:
+        collector.events.append(f"died {error}".replace("\n", "\\n"))
+    errors = [f"error {text}" for text in bolt.transcript.errors]
+    bolt.cleanup()
+    return [*collector.events, *errors]
+
+
+def theirs(line: str) -> list[str]:
+    """Java's newer words made Java 8's; errors last, as ours."""
+    events = []
+    for event in line.removeprefix("case\t").split("\t"):
+        plain = re.sub(
+            r"class (\S+) cannot be cast to class (\S+) \(.*\)$", r"\1 cannot be cast to \2", event
+        )
+        events.append(re.sub(r"(NullPointerException): .*", r"\1", plain))
+    return sorted(filter(None, events), key=lambda event: event.startswith("error "))
+
+
+def say(**message: object) -> str:
+    return json.dumps(message)
+
+
+FIXED: list[list[list[str]]] = [
+    [[say(command="ack", id="1")], [say(command="fail", id="2")]],
+    *([[say(command=first, id="1"), say(command=second, id="1")]] for first in ("ack", "fail") for second in ("ack", "fail")),
+    *([[say(command=command, id=given)]] for command in ("ack", "fail") for given in ("9", 5, 1.5, True, ["1"], {"a": "b"}, None)),
+    [[say(command="ack")]],
+    [[say(command="emit", tuple=["a"], anchors=["1"]), "$READ"]],
+    [[say(command="emit", tuple=["a"]), say(command="emit", tuple=["b"], need_task_ids=False), "$READ"]],
+    [[say(command="emit", tuple=["a"], anchors="1"), "$READ", say(command="ack", id="1")]],
+    [[say(command="emit", tuple=["a"], anchors=["1"], stream="other"), say(command="emit", tuple=["b"], task=4)]],
+    [[say(command="fail", id="1"), say(command="emit", tuple=["a"], anchors=["1"])]],
+    *([[say(command="emit", tuple=["a"], anchors=anchors)]] for anchors in ([1], [["1"]], 1, {"a": 1}, [None], None, [], True)),
+    [[say(command="emit", tuple="a")]],
+    [[say(command="emit", tuple=["a"], task="4")]],
+    [[say(command="emit", tuple=["a"], task=4.0)]],
+    [[say(command="emit", tuple=["a"], task=1 << 40)]],
+    [[say(command="emit", tuple=["a"], stream=4)]],
+    [[say(command="emit", tuple=["a"], need_task_ids=1)]],
+    [[say(command="emit", tuple=["a"], need_task_ids="no")]],
+    [[say(command=5)]],
+    [[say(command="error", msg=5)]],
+    [[say(id="1")]],
+    [[say(command="dance", id="1"), say(command="sync"), say(command="ack", id="1")]],
+    [[say(command="error", msg="oh")]],
+    [[say(command="metrics", name="lag", params=3)]],
+    [[say(command="metrics", name="", params=3)]],
+    [[say(command="metrics", name=5, params=3)]],
+    [["hello"]],
+    [["hello\n" + say(command="ack", id="1")]],
+    [["5"]],
+    [["[1]"]],
+    [["null"]],
+    [["true"]],
+    [['"text"']],
+    [["total: 5\n" + say(command="ack", id="1")]],
+    [["E_BOLTFAILED__x"]],
+    [["\n\n" + say(command="ack", id="1")]],
+    [["$EXIT"]],
+    [[say(command="ack", id="1"), "$EXIT"]],
+]  # fmt: skip
+
+
+def drawn(rng: random.Random) -> list[list[str]]:
+    """Some deliveries, of which most messages are right."""
+    case = []
+    for number in range(1, rng.randint(2, 8)):
+        frames = []
+        for _ in range(rng.choice((0, 1, 1, 2, 3))):
+            some = str(rng.randint(1, number))
+            frames.append(
+                rng.choice((
+                    say(command="ack", id=some),
+                    say(command="fail", id=some),
+                    say(command="emit", tuple=["a"], anchors=[some], need_task_ids=False),
+                    say(command="emit", tuple=["b"], anchors=[some, str(number)], need_task_ids=False),
+                    say(command="emit", tuple=["c"], need_task_ids=False),
+                    say(command="sync"),
+                ))
+            )  # fmt: skip
+        case.append(frames)
+    return case
+
+
+@pytest.mark.parametrize("version", REAL)
+def test_our_shellbolt_does_what_storm_s_does(version, ask):
+    rng = random.Random(SEED)
+    cases = [*FIXED, *(drawn(rng) for _ in range(RANDOM_CASES))]
+    lines = ["\t".join(json.dumps(frames) for frames in case) for case in cases]
+    said = ask(REAL[version], version, "ShellDriver", ["\t".join((sys.executable, str(PARROT))), *lines])
+    real = [line for line in said if line.startswith("case\t")]
+    assert len(real) == len(cases)
+    for case, line in zip(cases, real, strict=True):
+        assert ours(case, version) == theirs(line), f"seed {SEED}: {case}"
