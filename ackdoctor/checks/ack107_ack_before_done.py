@@ -26,6 +26,7 @@ _WAITS = frozenset(
 def check(diagnosis: Diagnosis) -> Iterator[Finding]:
     """One finding for each ack that does not wait for work started, or that a finally gives while raising."""
     if diagnosis.component.auto_ack:
+        yield from _by_the_framework(diagnosis)
         return
     told: set[tuple[object, int]] = set()
     for flow, done in diagnosis.sightings(Completed, EntryKind.DATA, EntryKind.BATCH):
@@ -45,6 +46,36 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
 
 
 # ---- work that still runs ----
+
+
+def _by_the_framework(diagnosis: Diagnosis) -> Iterator[Finding]:
+    """One finding for each start of work that the framework's own ack does not wait for."""
+    told: set[int] = set()
+    for flow, done in diagnosis.sightings(Completed, EntryKind.DATA, EntryKind.BATCH):
+        if (
+            done.op is not Op.AUTO_ACK
+            or done.token is None
+            or done.tick is Tick.YES
+            or done.breach is not None
+        ):
+            continue
+        started = _started(flow, done)
+        if started is None or id(started.step) in told:
+            continue
+        told.add(id(started.step))
+        assert isinstance(started.step.op, Call)
+        yield diagnosis.finding(
+            at=(started.function, started.step.span),
+            message=f"{done.token.words} is acked when {flow.function.name} returns, while the work that "
+            f"{callee(started.step.op.func)} starts still runs",
+            misuse=Misuse.EARLY,
+            trail=done.trail,
+            token=done.token,
+            last="the framework acks, nothing waited for the work",
+            flow=flow,
+            severity=_severity(diagnosis),
+            help="turn `auto_ack` off, keep tuple and future together and complete them at a later tick; or wait first",
+        )
 
 
 def _started(flow: Flow, done: Completed) -> Trail | None:

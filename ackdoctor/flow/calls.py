@@ -7,7 +7,7 @@ from ackdoctor.flow.containers import Done, arguments, method_call
 from ackdoctor.flow.context import Context, Later, tested_names
 from ackdoctor.flow.evaluate import evaluate
 from ackdoctor.flow.holding import escape, forget
-from ackdoctor.flow.known import HARMLESS, LATER, LOGGING, NO_RAISE, SEE_THROUGH, THREADS, VIEWS
+from ackdoctor.flow.known import HARMLESS, LATER, LAZY, LOGGING, NO_RAISE, SEE_THROUGH, THREADS, VIEWS
 from ackdoctor.flow.lattice import (
     Batch,
     BoundMethod,
@@ -125,7 +125,7 @@ def _spelled_out(trail: Trail, call: Call, given: tuple[Value | None, ...]) -> t
     env = {**trail.state.env, **{f"%given{i}": value for i, value in enumerate(given) if value is not None}}
     args = tuple(Arg(Name(f"%given{i}")) for i in range(len(given)))
     at = Trail(trail.function, trail.index, trail.state.but(env=env), trail.before, trail.via, trail.inner)
-    return Call(call.result, call.func, args, call.awaited), at
+    return Call(call.result, call.func, args, call.awaited, call.dropped), at
 
 
 # ---- into the project's own functions ----
@@ -202,6 +202,8 @@ def _external(
     name = target.names[-1].rpartition(".")[2]
     values = arguments(context, trail, call) if given is None else given
     state = trail.state
+    if call.dropped and target.names == (name,) and name in LAZY and not context.unit(trail.function).python2:
+        return Done(state, None, may_raise=False)
     if name == "partial" and values and values[0] is not None:
         return Done(state, Partial(values[0], values[1:]), may_raise=False)
     if name == "super":

@@ -11,6 +11,7 @@ __all__ = [
     "CONTAINER_VIEWS",
     "HARMLESS",
     "LATER",
+    "LAZY",
     "LOGGING",
     "NO_RAISE",
     "SEE_THROUGH",
@@ -56,6 +57,10 @@ LATER = frozenset(
     "call_later call_soon call_soon_threadsafe create_task ensure_future add_callback addCallback addCallbacks "
     "addErrback addBoth callLater subscribe register on_delivery add_listener after".split()
 )
+
+LAZY = frozenset(
+    ("map", "filter")
+)  # builtins of Python 3 that do nothing until somebody takes their elements
 
 SEE_THROUGH = frozenset(
     "staticmethod classmethod override final wraps abstractmethod lru_cache cache wrapt total_ordering "

@@ -209,12 +209,13 @@ class Update:
 
 @dataclass(slots=True, eq=False)
 class Call:
-    """`result = func(args)`; `awaited` where the result is awaited at once."""
+    """`result = func(args)`; `awaited` where the result is awaited at once, `dropped` where nobody looks at it."""
 
     result: Name
     func: Expr
     args: tuple[Arg, ...]
     awaited: bool = False
+    dropped: bool = False
 
 
 @dataclass(slots=True, eq=False)

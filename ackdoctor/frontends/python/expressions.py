@@ -170,10 +170,15 @@ def _walrus(fn: Lowering, node: cst.NamedExpr) -> Expr:
 
 
 def _call(fn: Lowering, node: cst.Call) -> Expr:
-    return _call_step(fn, node, awaited=False)
+    return _call_step(fn, node)
 
 
-def _call_step(fn: Lowering, node: cst.Call, *, awaited: bool) -> Expr:
+def call_statement(fn: Lowering, node: cst.Call) -> Expr:
+    """A call that is a statement of its own: nobody looks at its result."""
+    return _call_step(fn, node, dropped=True)
+
+
+def _call_step(fn: Lowering, node: cst.Call, *, awaited: bool = False, dropped: bool = False) -> Expr:
     callee = node.func
     func = fn.values[type(callee)](fn, callee)
     args = []
@@ -188,7 +193,7 @@ def _call_step(fn: Lowering, node: cst.Call, *, awaited: bool) -> Expr:
         if pure is not None:
             return pure
     result = fn.builder.temp()
-    fn.builder.add(Call(result, func, tuple(args), awaited), fn.span(node))
+    fn.builder.add(Call(result, func, tuple(args), awaited, dropped), fn.span(node))
     return result
 
 

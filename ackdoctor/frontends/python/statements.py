@@ -5,6 +5,7 @@ from typing import Any
 
 import libcst as cst
 
+from ackdoctor.frontends.python.expressions import call_statement
 from ackdoctor.frontends.python.imports import IMPORTS
 from ackdoctor.frontends.python.lowering import Lowering
 from ackdoctor.frontends.python.signs import SIGNS
@@ -58,7 +59,8 @@ def _augmented(fn: Lowering, node: cst.AugAssign) -> None:
 def _expression(fn: Lowering, node: cst.Expr) -> None:
     if isinstance(node.value, (cst.SimpleString, cst.ConcatenatedString)):
         return  # a docstring
-    value = fn.value(node.value)
+    inner = node.value
+    value = call_statement(fn, inner) if isinstance(inner, cst.Call) else fn.value(inner)
     if isinstance(value, Literal):
         fn.builder.add(Jump("pass"), fn.span(node))
     elif not isinstance(value, (Name, Global)):
