@@ -93,7 +93,7 @@ class Installation:
 
     def _modules(self, dialect: Dialect) -> Iterator[ModuleType]:
         for name, module in list(sys.modules.items()):
-            if isinstance(module, ModuleType) and self._has_module(dialect, name):
+            if self._has_module(dialect, name):
                 yield module
 
     def _arrived(self, module: ModuleType) -> None:

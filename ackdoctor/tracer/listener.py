@@ -149,7 +149,7 @@ class Listener:
             bare = asked and self._is_bare(book, site)
         mark = Mark(thread=thread, bare=bare, time_ns=self._now()) if thread or bare else None
         misuse = misuse_of(anchors, book)
-        book.emitted(() if misuse else anchors, self.shown(site), mark)
+        book.emitted(() if misuse else _ids(anchors), self.shown(site), mark)
         if misuse is not None:
             book.offended(misuse, TouchKind.EMITTED, book.current, self.shown(site), mark)
         if self._rows is not None:
@@ -232,10 +232,18 @@ class Listener:
 
 
 def _all_in(anchors: Sequence[Hashable], known: Container[Hashable]) -> bool:
-    for anchor in anchors:  # noqa: SIM110 - `all` makes a generator
-        if anchor not in known:
-            return False
+    try:
+        for anchor in anchors:
+            if anchor not in known:
+                return False
+    except TypeError:  # what cannot be hashed is no id
+        return False
     return True
+
+
+def _ids(anchors: Sequence[Hashable]) -> list[Hashable]:
+    """What can be an id at all."""
+    return [anchor for anchor in anchors if not isinstance(anchor, (list, dict, set, tuple))]
 
 
 def _emit_verb(book: LiveBook, name: str) -> Verb | None:

@@ -7,7 +7,7 @@ from ackdoctor.tracer.book import Book, Delivery
 
 __all__ = ["misuse_of"]
 
-_FIELDS = 5  # id, component, stream, task, values
+_VALUES = 4  # after id, component, stream and task; Heron's tuples have more behind it
 
 
 def misuse_of(anchors: Sequence[Delivery], book: Book) -> Misuse | None:
@@ -15,6 +15,6 @@ def misuse_of(anchors: Sequence[Delivery], book: Book) -> Misuse | None:
     if len(anchors) > 1 and all(isinstance(anchor, str) and len(anchor) == 1 for anchor in anchors):
         spelt = "".join(map(str, anchors))
         return Misuse.ANCHOR_ID if spelt in book else None
-    if len(anchors) == _FIELDS and isinstance(anchors[-1], (tuple, list)) and anchors[0] in book:
+    if len(anchors) > _VALUES and isinstance(anchors[_VALUES], (tuple, list)) and anchors[0] in book:
         return Misuse.ANCHOR_SHAPE
     return None

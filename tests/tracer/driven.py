@@ -34,7 +34,9 @@ def traced(level: Level = Level.SITES, **options: Any) -> Iterator[Traced]:
         run.settlement = run.ledger.settle()
 
 
-def frame(delivery: str, *values: Any, stream: str = "default", component: str = "spout", task: int = 4) -> dict[str, Any]:
+def frame(
+    delivery: str, *values: Any, stream: str = "default", component: str = "spout", task: int = 4
+) -> dict[str, Any]:
     return {"id": delivery, "comp": component, "stream": stream, "task": task, "tuple": list(values)}
 
 

@@ -1,6 +1,9 @@
 """Every dialect's components are traced as they are, by the data of its wire."""
 
+import sys
 import threading
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -53,13 +56,15 @@ def test_storm_py():
                 storm.ack(tup)
 
     class Source(storm.Spout):
-        def nextTuple(self):
+        def nextTuple(self):  # noqa: N802
             storm.emitSpout(["x"])
 
-        def fail(self, id):
-            self.failed = id
+        def fail(self, msg_id):
+            self.failed = msg_id
 
-    assert offences(Manual, "twice") == ["completed twice: 1: received; acked at `storm.ack(tup)`; acked at `storm.ack(tup)`"]
+    assert offences(Manual, "twice") == [
+        "completed twice: 1: received; acked at `storm.ack(tup)`; acked at `storm.ack(tup)`"
+    ]
     assert offences(Manual, "bare") == ['emitted unanchored: 1: received; emitted at `storm.emitBolt(["x"])`']
     assert offences(Manual, "late") == [
         'anchored after completion: 1: received; acked at `storm.ack(tup)`; anchored at `storm.emitBolt(["z"], None, [tup])`'
@@ -73,7 +78,7 @@ def test_storm_py():
         "completed twice: 1: received; acked at `storm.ack(tup)`; acked by BasicBolt.run"
     ]
     with traced() as run, SpoutBench(Source) as bench:
-        bench.next()
+        bench.next_tuple()
     assert said(run.settlement.offences) == [
         'emitted without a message id: : emitted at `storm.emitSpout(["x"])`'
     ]
@@ -135,8 +140,6 @@ def test_streamparse():
     streamparse: Any = framework("streamparse")
 
     class Auto(streamparse.Bolt):
-        outputs = ["x"]
-
         def process(self, tup):
             self.ack(tup)
 
@@ -186,10 +189,10 @@ def test_heron_windows_complete_their_own():
     window: Any = framework("heronpy.api.bolt.window_bolt")
 
     class Sums(window.TumblingWindowBolt):
-        def processWindow(self, window_info, tuples):
+        def processWindow(self, window_info, tuples):  # noqa: N802
             self.emit([len(tuples)], anchors=tuples)
 
-    with traced() as run, Bench(Sums, config={"tumblingwindowbolt_duration_secs": 5}) as bench:
+    with traced() as run, Bench(Sums, conf={"tumblingwindowbolt_duration_secs": 5}) as bench:
         bench.feed("a")
         bench.feed("b")
         bench.tick()
@@ -204,14 +207,11 @@ def test_a_framework_that_comes_later_is_wrapped_when_it_comes(name, tmp_path, m
     source = framework("storm").__file__
     folder = tmp_path / "resources"
     folder.mkdir()
-    text = open(str(source), encoding="utf-8").read()  # noqa: PTH123, SIM115
+    text = Path(str(source)).read_text(encoding="utf-8")
     for place in (folder, tmp_path):
         (place / "storm.py").write_text(text, encoding="utf-8")
     (folder / "__init__.py").touch()
     monkeypatch.syspath_prepend(str(tmp_path))
-    import sys
-    from importlib import import_module
-
     for gone in [key for key in sys.modules if key in {"storm", "resources", "resources.storm"}]:
         monkeypatch.delitem(sys.modules, gone)
     sent: list[Any] = []
@@ -224,7 +224,7 @@ def test_a_framework_that_comes_later_is_wrapped_when_it_comes(name, tmp_path, m
                 storm.ack(tup)
                 storm.ack(tup)
 
-        monkeypatch.setattr(storm, "json_encode", lambda message: sent.append(message) or "")
+        monkeypatch.setattr(storm, "json_encode", sent.append)
         Manual().process(storm.Tuple("1", "spout", "default", 4, ["a"]))
     assert sent == [{"command": "ack", "id": "1"}] * 2
     assert said(run.settlement.offences) == [TWICE.format("storm.ack(tup)")]

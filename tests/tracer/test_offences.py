@@ -106,7 +106,7 @@ class TicksForgotten(Manual):
 class Bad(Manual):
     def process(self, tup):
         try:
-            raise ValueError(tup.id)
+            int("no number")
         except ValueError:
             self.ack(tup)
         self.ack(tup)

@@ -214,7 +214,7 @@ def test_a_class_made_while_it_was_watched_is_as_its_author_wrote_it():
             def process(self, tup):
                 self.ack(tup)
 
-        assert Late.process.__wrapped__.__name__ == "process"
+        assert hasattr(Late.process, "__wrapped__")
     assert not hasattr(Late.process, "__wrapped__")
 
 
