@@ -222,7 +222,7 @@ def _report(found: Inquest, trace: _Trace, settings: Settings, here: Path) -> Re
         components=len(found.tally.components),
         suppressed=chosen.suppressed,
         hidden=len(heard) - len(shown),
-        notes=chosen.notes,
+        notes=(*found.notes, *chosen.notes),
     )
 
 

@@ -150,6 +150,8 @@ def _provisos(report: Report, about: About) -> Iterator[str]:
         yield f"  {counted(report.hidden, 'finding')} below --min-severity not shown"
     if report.suppressed:
         yield f"  {counted(report.suppressed, 'finding')} suppressed by comments"
+    for line in report.notes:
+        yield f"  {printable(line)}"
     for line in about.tally.unobserved:
         yield f"  not observed: {printable(line)}"
 

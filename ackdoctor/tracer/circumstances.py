@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ackdoctor.dialects import known
-from ackdoctor.model.dialect import Dialect, Discipline, EntryKind, Misuse, Role, TickDuty, Verb, VerbKind
+from ackdoctor.model.dialect import Dialect, Discipline, Misuse, Role, TickDuty, Verb, VerbKind
 from ackdoctor.model.offence import Offence, Suspect, Touch, TouchKind
 from ackdoctor.tracer.charges import Turn
 from ackdoctor.tracer.naming import MULTILANG, role_of
@@ -60,10 +60,10 @@ class Circumstances:
         match self.misuse:
             case Misuse.TWICE | Misuse.MIXED:
                 return self._repeated()
-            case Misuse.NEVER if self.offence.held:
-                return Turn.HELD
             case Misuse.NEVER if self._waits_for_batch():
                 return Turn.WAITING
+            case Misuse.NEVER if self.offence.held:
+                return Turn.HELD
             case _:
                 return Turn.PLAIN
 
@@ -119,8 +119,9 @@ class Circumstances:
         return Turn.ROUND if (before.site, before.entry) == (last.site, last.entry) else Turn.PLAIN
 
     def _waits_for_batch(self) -> bool:
-        batches = self.role is not None and any(e.kind is EntryKind.BATCH for e in self.role.entries)
-        return batches and not any(touch.kind is TouchKind.RETURNED for touch in self.offence.life)
+        """Whether the field that holds it is the framework's own."""
+        wire = self.dialect.wire if self.dialect is not None else None
+        return wire is not None and self.offence.held.removeprefix("self.") in wire.buffers
 
     def _completions(self) -> list[tuple[int, Touch]]:
         return [(at, touch) for at, touch in enumerate(self.offence.life) if touch.kind in COMPLETIONS]

@@ -38,6 +38,7 @@ class Inquest:
     rows: int = 0
     roots: int = 0
     seconds: float = 0.0
+    notes: tuple[str, ...] = ()
 
 
 def inquest(
@@ -80,6 +81,7 @@ def inquest(
         rows=first.count,
         roots=first.roots,
         seconds=first.seconds,
+        notes=settled.notes,
     )
 
 

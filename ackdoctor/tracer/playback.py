@@ -3,15 +3,15 @@
 Books are kept apart by process, component, task and test: a delivery's id means nothing outside of them.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from ackdoctor.model.dialect import EntryKind, Role
-from ackdoctor.model.event import AUTO, BARE, TICK, Event, EventKind
+from ackdoctor.model.dialect import EntryKind, Kind, Role
+from ackdoctor.model.event import AUTO, BARE, RELIABLE, TICK, Event, EventKind
 from ackdoctor.model.offence import Suspect
 from ackdoctor.model.tally import ComponentTally, GrowthPoint
-from ackdoctor.tracer.book import Book, Mark
+from ackdoctor.tracer.book import Book, Delivery, Mark
 from ackdoctor.tracer.ledger import Ledger, Settlement
 from ackdoctor.tracer.naming import recalled, role_of
 from ackdoctor.tracer.place import parsed
@@ -19,6 +19,7 @@ from ackdoctor.tracer.sites import NOWHERE
 
 __all__ = ["Playback"]
 
+_BATCH = "the batch"
 _WINDOW_MS = 1000
 _MOST_WINDOWS = 512
 
@@ -32,6 +33,26 @@ class _Key(NamedTuple):
     component: str
     task: int
     test: str
+
+
+class _StoredBook(Book):
+    """A component of which only rows are left: what came after its last tick may wait for the next one."""
+
+    __slots__ = ()
+
+    @property
+    def buffers(self) -> tuple[str, ...]:
+        """A batching bolt's own, whatever it is called."""
+        return (_BATCH,) if self.role.needs_ticks else ()
+
+    def held(self, deliveries: Collection[Delivery]) -> Mapping[Delivery, str]:
+        """Those that wait for a batch."""
+        last = max((opened.entry for opened, _ in self.ticks.values()), default=0)
+        return {
+            delivery: _BATCH
+            for delivery in deliveries
+            if self.role.needs_ticks and self.open.get(delivery, (0, 0))[1] > last
+        }
 
 
 class Playback:
@@ -71,6 +92,7 @@ class Playback:
             growth=self._windows.points(),
             dropped=self.dropped + sum(each.dropped for each in settled),
             unobserved=tuple(line for each in settled for line in each.unobserved),
+            notes=tuple(dict.fromkeys(line for each in settled for line in each.notes)),
         )
 
     # ---- rows ----
@@ -93,6 +115,9 @@ class Playback:
 
     def _emitted(self, event: Event) -> None:
         book = self._book(event)
+        if book.role.kind is Kind.SPOUT:
+            book.spouted(event.delivery if event.flags & RELIABLE else None, self._site(event))
+            return
         anchors = (event.delivery,) if event.delivery and book.entry else ()
         book.emitted(anchors, self._site(event), _mark(event))
         if event.kind is EventKind.ANCHORED:
@@ -114,8 +139,9 @@ class Playback:
 
     def _begin(self, key: _Key, suspect: Suspect) -> None:
         role = role_of(suspect)
-        book = self._ledger(key.test).open(suspect, role)
+        book = _StoredBook(suspect, role)
         book.handler = _handler(role)
+        self._ledger(key.test).keep(id(book), book)
         self._books[key] = book
 
     def _ledger(self, test: str) -> Ledger:

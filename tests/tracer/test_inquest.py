@@ -102,6 +102,15 @@ def test_what_is_open_at_the_end_is_a_missing_ack():
     assert (found.tally.pending, found.tally.components[0].pending) == (1, 1)
 
 
+def test_what_came_after_the_last_tick_may_wait_for_its_batch():
+    tick = row(RECEIVED, "t1", flags=TICK, stream="__tick")
+    batching = named("pystorm BatchingBolt auto_ack auto_fail")
+    before, after = row(RECEIVED, "1"), row(RECEIVED, "2")
+    found = held(trace(batching, before, tick, row(ACKED, "t1", site=LOOP, flags=AUTO), after))
+    assert [(f.code, f.evidence.delivery) for f in found.findings] == [("ACK101", "1")]
+    assert found.tally.pending == 2
+
+
 def test_one_id_in_two_processes_or_two_tests_is_two_tuples():
     first = [BY_HAND, row(RECEIVED), row(ACKED, site=SITE)]
     again = [event._replace(pid=2) for event in first]

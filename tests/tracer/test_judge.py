@@ -183,7 +183,12 @@ def test_a_tuple_that_a_field_still_holds_is_an_undrained_buffer(path, places):
 
 def test_a_batch_that_never_came_is_a_batch_without_timer(path, places):
     waiting = offence(
-        Misuse.NEVER, suspect(path, role="BatchingBolt"), touch(ENDED), batch=True, handler="process_batch"
+        Misuse.NEVER,
+        suspect(path, role="BatchingBolt"),
+        touch(ENDED),
+        batch=True,
+        handler="process_batch",
+        held="self._batches",
     )
     (found,) = findings([waiting], places=places)
     assert said(found) == (
