@@ -1,5 +1,6 @@
 """The traces of tests on disk: of those that fail, or of all."""
 
+from os import getpid
 from pathlib import Path
 from uuid import uuid4
 
@@ -23,27 +24,31 @@ class Files:
             worker=worker.get("workerid", "main"),
         )
         self._all = options.trace_keep == "all"
-        self._before: set[Path] = set()
+        self._kept: set[Path] = set()
 
     def begin(self, test: str) -> None:
         """Rows from here on are this test's."""
-        if not self._all:
-            self.recorder.roll()
-            self._before = self._parts()
+        self._part(keep=False)
         self.recorder.test = self.recorder.code(test)
 
     def end(self, *, failed: bool) -> None:
-        """Rows from here on are no test's; those of a test that passed are removed unless all are kept."""
+        """Rows from here on are no test's; those of a test that passed go unless all are kept."""
+        self._part(keep=failed)
         self.recorder.test = 0
-        if not self._all:
-            self.recorder.roll()
-            for part in self._parts() - self._before if not failed else ():
-                part.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Nothing is left in memory."""
+        self._part(keep=False)
         self.recorder.close()
 
-    def _parts(self) -> set[Path]:
+    def _part(self, *, keep: bool) -> None:
+        """Ends a stretch of rows, which stay or go."""
+        if self._all:
+            return  # parts may span tests
+        self.recorder.roll()
         folder = self.recorder.folder
-        return {path for _, path in parts(folder)} if folder.is_dir() else set()
+        mine = {path for stem, path in parts(folder) if stem.pid == getpid()} if folder.is_dir() else set()
+        if keep:
+            self._kept |= mine
+        for path in mine - self._kept:
+            path.unlink(missing_ok=True)

@@ -7,7 +7,7 @@ import pytest
 
 import ackdoctor.pytest_plugin.hooks  # noqa: F401 - imported once here, not again in every inner run
 
-__all__ = ["BOLTS", "finding", "section", "write"]
+__all__ = ["BOLTS", "finding", "letters", "section", "write"]
 
 BOLTS = '''\
 """Bolts, sick and healthy, and the harness that pystorm's own tests use."""
@@ -81,6 +81,12 @@ def write(pytester, source, name="test_bolts.py"):
     (pytester.path / "bolts.py").write_text(BOLTS)
     text = "import pytest\nfrom bolts import *\n" + textwrap.dedent(source)
     (pytester.path / name).write_text(text)
+
+
+def letters(result: pytest.RunResult) -> str:
+    """What the progress line says: ".A"."""
+    line: str = next(line for line in result.outlines if line.startswith("test_bolts.py "))
+    return line.split()[1]
 
 
 def section(result: pytest.RunResult, title: str = "ackdoctor") -> list[str]:

@@ -1,11 +1,10 @@
 """Beside other plugins: xdist, JUnit, plugins that run tests again, threads, async tests, mocks."""
 
 import json
-from xml.etree import ElementTree
+from typing import Any
+from xml.etree import ElementTree as ET
 
-import pytest
-
-from tests.pytest_plugin.inner import section, write
+from tests.pytest_plugin.inner import letters, section, write
 
 pytest_plugins = ["pytester"]
 
@@ -16,8 +15,14 @@ TWO = """
 """
 
 
-def letters(result) -> str:
-    return next(line for line in result.outlines if line.startswith("test_bolts.py ")).split()[1]
+def rows(file) -> dict[str, dict[str, Any]]:
+    """The property of each testcase, by the test's name."""
+    found = {}
+    for case in ET.parse(file).iter("testcase"):
+        (prop,) = case.iter("property")
+        assert prop.get("name") == "ackdoctor"
+        found[case.attrib["name"]] = json.loads(prop.attrib["value"])
+    return found
 
 
 # ---- xdist ----
@@ -38,10 +43,9 @@ def test_rows_and_findings_come_back_from_workers(pytester):
     ]
     assert {line.split()[0] for line in result.outlines if "test_bolts.py::test_" in line} >= {"ACK"}
     assert any("  error ACK103 double-ack" in line for line in result.outlines)
-    cases = ElementTree.parse(pytester.path / "out.xml").iter("testcase")
-    rows = {case.get("name"): json.loads(case.find("properties/property").get("value")) for case in cases}
-    assert rows["test_twice"]["findings"] == {"ACK103": 1}
-    assert rows["test_healthy"]["components"]["Healthy"]["acked"] == 1
+    reported = rows(pytester.path / "out.xml")
+    assert reported["test_twice"]["findings"] == {"ACK103": 1}
+    assert reported["test_healthy"]["components"]["Healthy"]["acked"] == 1
     (run,) = (pytester.path / "t" / "v1").iterdir()
     assert {worker.name.partition("=")[2] for worker in run.iterdir()} <= {"gw0", "gw1"}
 
@@ -59,14 +63,14 @@ def test_a_mark_is_enough_under_xdist(pytester):
 def test_junit_has_a_property_for_each_traced_test_and_the_reason_of_a_failure(pytester):
     write(pytester, TWO)
     pytester.runpytest_inprocess("--ackdoctor", "--junit-xml=out.xml")
-    twice, healthy, forgets = ElementTree.parse(pytester.path / "out.xml").iter("testcase")
-    failure = twice.find("failure")
-    assert failure.get("message").startswith("ACK103 double-ack bolts.py:26 the tuple is acked a second time")
-    assert healthy.find("failure") is None
-    for case, verdict in ((twice, "failed"), (healthy, None), (forgets, "failed")):
-        (prop,) = case.iter("property")
-        assert prop.get("name") == "ackdoctor"
-        assert json.loads(prop.get("value")).get("verdict") == verdict
+    twice, healthy, _ = ET.parse(pytester.path / "out.xml").iter("testcase")
+    (failure,) = twice.iter("failure")
+    assert failure.attrib["message"].startswith(
+        "ACK103 double-ack bolts.py:26 the tuple is acked a second time"
+    )
+    assert not list(healthy.iter("failure"))
+    verdicts = {name: row.get("verdict") for name, row in rows(pytester.path / "out.xml").items()}
+    assert verdicts == {"test_twice": "failed", "test_healthy": None, "test_forgets": "failed"}
 
 
 # ---- others who run tests ----

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.pytest_plugin.inner import finding, section, write
+from tests.pytest_plugin.inner import finding, letters, section, write
 
 pytest_plugins = ["pytester"]
 
@@ -25,11 +25,6 @@ def shorts(result) -> list[str]:
     lines = result.outlines
     start = next(n for n, line in enumerate(lines) if line.strip("= ") == "short test summary info")
     return [line.partition(" - ")[0] for line in lines[start + 1 : -1]]
-
-
-def letters(result) -> str:
-    line = next(line for line in result.outlines if line.startswith("test_bolts.py "))
-    return line.split()[1]
 
 
 # ---- passing and failing ----

@@ -1,0 +1,72 @@
+"""Traces of tests on disk."""
+
+from collections import Counter
+
+from ackdoctor.model.event import EventKind
+from ackdoctor.tracer.reading import read
+from tests.pytest_plugin.inner import write
+
+pytest_plugins = ["pytester"]
+
+SOURCE = """
+    def test_healthy(): drive(Healthy)
+    def test_twice(): drive(Twice)
+    def test_own_failure():
+        drive(Healthy)
+        assert 1 == 2
+    def test_skips():
+        drive(Healthy)
+        pytest.skip("enough")
+    @pytest.mark.ackdoctor(level="off")
+    def test_untraced(): drive(Healthy)
+"""
+
+
+def kept(pytester) -> dict[str, list[str]]:
+    """test -> what happened to its tuples."""
+    found: dict[str, list[str]] = {}
+    for event in read([pytester.path / "traces"]).events():
+        if event.kind is not EventKind.NAMED:
+            found.setdefault(event.test, []).append(event.kind.name)
+    return found
+
+
+def test_the_traces_of_failing_tests_are_kept(pytester):
+    write(pytester, SOURCE)
+    pytester.runpytest_inprocess("--ackdoctor-trace-dir=traces")
+    assert kept(pytester) == {
+        "test_bolts.py::test_twice": ["RECEIVED", "ACKED", "ACKED"],
+        "test_bolts.py::test_own_failure": ["RECEIVED", "EMITTED", "ACKED"],
+    }
+
+
+def test_the_traces_of_all_traced_tests_are_kept_when_asked_for(pytester):
+    write(pytester, SOURCE)
+    pytester.runpytest_inprocess("--ackdoctor-trace-dir=traces", "--ackdoctor-trace-keep=all")
+    tests = [test.rpartition("_")[2] for test in kept(pytester) if test]
+    assert tests == ["healthy", "twice", "failure", "skips"]
+
+
+def test_a_mark_asks_for_the_trace_of_one_test(pytester):
+    pytester.makeini("[pytest]\nackdoctor_trace_dir = traces\n")
+    write(
+        pytester,
+        """
+        def test_untraced(): drive(Twice)
+        @pytest.mark.ackdoctor
+        def test_sites(): drive(Twice)
+        @pytest.mark.ackdoctor(level="trace")
+        def test_trace(): drive(Twice)
+        """,
+    )
+    pytester.runpytest_inprocess()
+    assert Counter(map(len, kept(pytester).values())) == {3: 1}
+    assert list(kept(pytester)) == ["test_bolts.py::test_trace"]
+
+
+def test_without_a_folder_nothing_is_written(pytester):
+    write(pytester, SOURCE)
+    before = {path.name for path in pytester.path.iterdir()}
+    pytester.runpytest_inprocess("--ackdoctor=trace")
+    after = {path.name for path in pytester.path.iterdir()}
+    assert after - before <= {"__pycache__"}
