@@ -25,7 +25,6 @@ __all__ = [
     "WORD",
     "Batch",
     "FaultError",
-    "identify",
     "printable",
     "too_new",
 ]
@@ -59,7 +58,6 @@ COLUMNS: dict[str, tuple[int, _Format]] = {  # name: offset, memoryview format
 }
 _SIZES = {"B": 1, "H": 2, "I": 4, "i": 4, "q": 8}
 _KINDS: dict[int, EventKind] = {int(kind): kind for kind in EventKind}
-_LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 
 
 class FaultError(Exception):
@@ -83,15 +81,6 @@ def too_new(schema: int, *, line: int = 0) -> FaultError:
 @lru_cache(maxsize=1)
 def _straight(count: int) -> bytes:
     return array("I", range(HEADER, HEADER + count * RECORD.size, RECORD.size)).tobytes()
-
-
-def identify(text: str) -> int | None:
-    """The number that a decimal id stands for, if the number gives back exactly that text; else None."""
-    try:
-        number = int(text)
-    except ValueError:
-        return None
-    return number if _LEAST <= number <= _MOST and str(number) == text else None
 
 
 def printable(text: str) -> str:

@@ -21,6 +21,7 @@ SUFFIX = ".parquet"
 TEXT = pa.dictionary(pa.int32(), pa.string())  # few different values, named once in each part
 _TEXTS = ("component", "stream", "site", "thread", "test", "note")
 _MARK = b"ackdoctor.schema"
+_ROWS = b"ackdoctor.rows"  # once more: the footer is the one place without a checksum
 _END = b"PAR1"
 _ROWS_AT_ONCE = 16_384
 _KINDS = {int(kind): kind for kind in EventKind}
@@ -46,7 +47,8 @@ def write(batch: Batch, path: Path) -> None:
         "note": _texts(batch, "note"),
         "pid": pa.repeat(pa.scalar(batch.pid, pa.int32()), count),
     }
-    made = pa.table(table).replace_schema_metadata({_MARK: str(SCHEMA)})
+    columns = [pa.field(name, column.type, nullable=False) for name, column in table.items()]
+    made = pa.table(table, schema=pa.schema(columns, {_MARK: str(SCHEMA), _ROWS: str(count)}))
     rising = ("time_ns", "seq")
     pq.write_table(
         made,
@@ -102,20 +104,24 @@ def events(path: Path, run: str, worker: str) -> Iterator[Event]:
         if not _has_end(path):
             raise FaultError("no Parquet footer: the file is cut off, or was never finished")
         file = pq.ParquetFile(path, page_checksum_verification=True)
-        said = (file.schema_arrow.metadata or {}).get(_MARK)
-        if said is None:
+        said = file.schema_arrow.metadata or {}
+        if _MARK not in said:
             raise FaultError("a Parquet file, but no part of a trace")
-        if int(said) > SCHEMA:
-            raise too_new(int(said))
+        if int(said[_MARK]) > SCHEMA:
+            raise too_new(int(said[_MARK]))
         names = [name for name in Event._fields if name not in ("run", "worker")]
         for name in names:
             if name not in file.schema_arrow.names:
                 raise FaultError(f"no part of a trace: it has no column {name!r}")
+        seen = 0
         for batch in file.iter_batches(_ROWS_AT_ONCE, columns=names):
             columns = [batch.column(name).to_pylist() for name in names]
             columns[0] = [_KINDS[kind] for kind in columns[0]]
             for pid, *row in zip(columns[-1], *columns[:-1], strict=True):
                 yield Event._make((*row, run, worker, pid))
+            seen += batch.num_rows
+        if seen != int(said.get(_ROWS, seen)):
+            raise FaultError(f"its footer is damaged: {said[_ROWS].decode()} rows were written")
     except (pa.ArrowException, OSError, KeyError, ValueError) as error:
         raise FaultError(_reason(error)) from error
 

@@ -19,7 +19,7 @@ from threading import RLock
 
 from ackdoctor import __version__
 from ackdoctor.model.event import SCHEMA, EventKind
-from ackdoctor.tracer.codec import NUMBER, RECORD, identify, printable
+from ackdoctor.tracer.codec import BARE, NUMBER, RECORD, WORD, printable
 from ackdoctor.tracer.segments import CAPACITY, Stem, home, parts
 from ackdoctor.tracer.storing import rows_of, store
 from ackdoctor.tracer.wal import Segment
@@ -31,6 +31,7 @@ _TEXTS = 65_536  # texts kept for the whole run; later ones read as _TOO_MANY
 _LONGEST = 4_096  # characters of a text
 _TOO_MANY = "(more texts than a trace keeps)"
 _AGAIN = 5_000_000_000  # ns until a full disk is tried again
+_LEAST, _MOST = -(1 << 63), (1 << 63) - 1  # what is a number on disk
 _pack_into = RECORD.pack_into
 
 
@@ -111,17 +112,16 @@ class Recorder:
         """
         segment = self._segment
         now = self._clock()
-        if segment is None or now >= segment.due or (place := segment.take()) >= segment.end:
+        if segment is None or now >= segment.due or (place := segment.take(None)) is None:
             if self._turn(segment, now):
                 self.write(kind, component, task, stream, delivery, root, value, site, flags, thread, note)
             else:
                 self._drop(1)
             return
         if isinstance(delivery, str):
-            named = segment.ids.get(delivery)
-            if named is None:
-                named = self._name_delivery(segment, delivery)
-            number, form = named
+            number, form = segment.numbers.get(delivery), NUMBER
+            if number is None:
+                number, form = self._name_delivery(segment, delivery)
         else:
             number, form = delivery, NUMBER
         _pack_into(
@@ -136,12 +136,17 @@ class Recorder:
                 self.write(kind, component, task, stream, delivery, root, value, site, flags, thread, note)
 
     def _name_delivery(self, segment: Segment, delivery: str) -> tuple[int, int]:
-        number = identify(delivery)
-        if number is not None:
-            named = segment.ids[delivery] = number, NUMBER
-            return named
+        if not delivery:
+            return 0, BARE
+        try:
+            number = int(delivery)
+        except ValueError:
+            number = None
+        if number is not None and str(number) == delivery and _LEAST <= number <= _MOST:
+            segment.numbers[delivery] = number
+            return number, NUMBER
         with self._lock:
-            return segment.ids.get(delivery) or segment.name_word(delivery)
+            return segment.name_word(delivery), WORD
 
     def roll(self) -> None:
         """Make a part of what is there: a test has ended."""

@@ -8,15 +8,15 @@ reserved first: a full disk is an OSError here, not a SIGBUS at some later row.
 import json
 import os
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from fcntl import LOCK_EX, LOCK_NB, flock
-from itertools import count
+from functools import partial
 from mmap import mmap
 from pathlib import Path
 
 from ackdoctor.model.event import SCHEMA
-from ackdoctor.tracer.codec import BARE, HEADER, RECORD, WORD, Batch, FaultError, printable, too_new
+from ackdoctor.tracer.codec import HEADER, RECORD, Batch, FaultError, printable, too_new
 from ackdoctor.tracer.segments import CAPACITY, Stem, parts, wals
 
 __all__ = ["Segment", "load", "possess"]
@@ -27,7 +27,7 @@ _MAGIC = "ackdoctor trace segment"
 class Segment:
     """A segment that this process writes.
 
-    `take` gives the place of the next free record, or one past `end`; `sealed` is set when the segment is about
+    `take` gives the place of the next free record, or its argument if there is none; `sealed` is set when the segment is about
     to be read, and a record that was finished after that may have been missed: ask `holds`.
     """
 
@@ -35,10 +35,10 @@ class Segment:
         "_codes",
         "_codes_end",
         "_finished",
+        "_positions",
         "due",
-        "end",
         "folder",
-        "ids",
+        "numbers",
         "sealed",
         "stem",
         "take",
@@ -49,11 +49,11 @@ class Segment:
     def __init__(self, folder: Path, *, due: int, texts: Sequence[str], room: int = CAPACITY) -> None:
         """OSError if there is no room, or no such folder."""
         self.folder, self.due, self.sealed = folder, due, False
-        self.end = HEADER + room * RECORD.size
+        end = HEADER + room * RECORD.size
         self._codes = -1
-        self.stem, reserved = _reserve(folder, self.end)
+        self.stem, reserved = _reserve(folder, end)
         try:
-            self.view = mmap(reserved, self.end)  # which keeps the lock as well
+            self.view = mmap(reserved, end)  # which keeps the lock as well
             head = {"what": _MAGIC, "schema": SCHEMA, "record": RECORD.size, "room": room}
             self.view[:HEADER] = json.dumps(head).encode().ljust(HEADER, b"\n")
             flags = os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
@@ -67,19 +67,22 @@ class Segment:
             raise
         finally:
             os.close(reserved)
-        self.take = count(HEADER, RECORD.size).__next__
-        self.ids: dict[str, tuple[int, int]] = {"": (0, BARE)}
-        self.words: list[str] = []
+        self.take: Callable[[None], int | None] = partial(next, iter(range(HEADER, end, RECORD.size)))
+        self.numbers: dict[str, int] = {}  # deliveries that are decimal numbers
+        self.words: list[str] = []  # those that are not, and their positions
+        self._positions: dict[str, int] = {}
 
     def name_text(self, text: str) -> None:
         """Put the next text into the side file."""
         self._append(json.dumps(text) + "\n")
 
-    def name_word(self, delivery: str) -> tuple[int, int]:
-        """The position and form by which the records of this segment name a delivery that is no decimal id."""
-        self.words.append(printable(delivery))
-        known = self.ids[delivery] = len(self.words) - 1, WORD
-        self._append(json.dumps([self.words[-1]]) + "\n")
+    def name_word(self, delivery: str) -> int:
+        """The position by which the records of this segment name a delivery that is no decimal number."""
+        known = self._positions.get(delivery)
+        if known is None:
+            self.words.append(printable(delivery))
+            known = self._positions[delivery] = len(self.words) - 1
+            self._append(json.dumps([self.words[-1]]) + "\n")
         return known
 
     def _append(self, lines: str) -> None:

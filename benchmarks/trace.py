@@ -1,0 +1,211 @@
+"""What the trace on disk costs, and what it survives.
+
+    python benchmarks/trace.py [--rounds 15] [--kills 100] [--writers 6]
+
+Figures are CPU time of this process, medians over rounds.  See README.md beside this file.
+"""
+
+import argparse
+import os
+import random
+import signal
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from mmap import mmap
+from pathlib import Path
+
+from ackdoctor.model.event import RELIABLE, EventKind
+from ackdoctor.tracer import storing
+from ackdoctor.tracer.codec import RECORD
+from ackdoctor.tracer.reading import read
+from ackdoctor.tracer.recorder import Recorder
+from ackdoctor.tracer.recover import recover
+
+K = EventKind
+PART = 65_536
+TUPLES = PART // 5 * 5
+
+
+def ids(count: int) -> list[str]:
+    """Delivery ids as ShellBolt makes them: 64 random bits as decimal text."""
+    dice = random.Random(1)
+    return [str(dice.getrandbits(64) - (1 << 63)) for _ in range(count)]
+
+
+def bolt(recorder: Recorder, deliveries: list[str]) -> None:
+    """Each tuple is received, makes three anchored emits, and is acked."""
+    write, code = recorder.write, recorder.code
+    component, stream = code("count"), code("default")
+    emitted, acked = code("/src/bolts.py:12 Count.process"), code("/src/bolts.py:15 Count.process")
+    for delivery in deliveries:
+        write(K.RECEIVED, component, 4, stream, delivery)
+        write(K.EMITTED, component, 4, stream, delivery, 0, 0, emitted, RELIABLE)
+        write(K.EMITTED, component, 4, stream, delivery, 0, 0, emitted, RELIABLE)
+        write(K.EMITTED, component, 4, stream, delivery, 0, 0, emitted, RELIABLE)
+        write(K.ACKED, component, 4, stream, delivery, 0, 0, acked)
+
+
+def cpu(work: Callable[[], object]) -> float:
+    """Nanoseconds of CPU."""
+    start = time.process_time_ns()
+    work()
+    return time.process_time_ns() - start
+
+
+def yardstick() -> float:
+    """`pack_into` of one record and a look at the clock: what no recorder in Python goes below."""
+    view, pack_into, clock = mmap(-1, PART * RECORD.size), RECORD.pack_into, time.time_ns
+    fields = (1, 2, 4, 1, 0, 7, 0, 0, 4, 1, 2, 3, 0, 0, 0, 1)
+
+    def work() -> None:
+        for place in range(0, PART * RECORD.size, RECORD.size):
+            clock()
+            pack_into(view, place, *fields)
+
+    return cpu(work) / PART
+
+
+@contextmanager
+def without_pyarrow() -> Iterator[None]:
+    """As a process writes in which pyarrow is not installed."""
+    door, storing.columnar = storing.columnar, lambda: None
+    try:
+        yield
+    finally:
+        storing.columnar = door
+
+
+def cost(rounds: int) -> dict[str, list[float]]:
+    """Per event: writing, turning a full segment into a part, both; bytes; reading."""
+    figures: dict[str, list[float]] = {
+        "yardstick": [],
+        "write": [],
+        "roll": [],
+        "both": [],
+        "bytes": [],
+        "read": [],
+    }
+    for _ in range(rounds):
+        with tempfile.TemporaryDirectory() as directory:
+            recorder = Recorder(Path(directory), run="r", seconds=3600)
+            recorder.write(K.RECEIVED, 0, 0, 0, "")
+            recorder.roll()
+            recorder.write(K.RECEIVED, 0, 0, 0, "")
+            deliveries = ids(TUPLES // 5)
+            figures["yardstick"].append(yardstick())
+            figures["write"].append(cpu(partial(bolt, recorder, deliveries)) / TUPLES)
+            figures["roll"].append(cpu(recorder.roll) / TUPLES)
+            figures["both"].append(figures["write"][-1] + figures["roll"][-1])
+            largest = max(path.stat().st_size for path in recorder.folder.glob("part-*"))
+            figures["bytes"].append(largest / TUPLES)
+            figures["read"].append(cpu(partial(count, directory)) / TUPLES)
+            recorder.close()
+    return figures
+
+
+def count(directory: str) -> int:
+    """The rows of a trace, read one by one."""
+    return sum(1 for _ in read([directory]).events())
+
+
+def killed(directory: Path, writers: int, seed: int) -> tuple[int, int, int]:
+    """Writers that are killed at a random moment: events they knew as written, missing ones, parts recovered."""
+    told = mmap(-1, 8 * writers)
+    pids = []
+    for writer in range(writers):
+        pid = os.fork()
+        if pid == 0:
+            recorder = Recorder(directory, run="r", worker="w", events=4096)
+            for number in range(1 << 40):
+                delivery = f"text {number}" if number % 10 == 0 else str(number)
+                recorder.write(K.ACKED, 0, writer, 0, delivery)
+                struct.pack_into("<q", told, 8 * writer, number + 1)
+        pids.append(pid)
+    time.sleep(random.Random(seed).uniform(0.02, 0.3))
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    for pid in pids:
+        os.waitpid(pid, 0)
+    recovery = recover(directory)
+    assert not recovery.live
+    assert not recovery.unreadable
+    found: dict[int, list[str]] = {writer: [] for writer in range(writers)}
+    for row in read([directory]).events():
+        found[row.task].append(row.delivery.removeprefix("text "))
+    known = struct.unpack(f"<{writers}q", told)
+    lost = 0
+    for writer, count in enumerate(known):
+        lost += len({str(number) for number in range(count)} - set(found[writer]))
+        assert len(set(found[writer])) == len(found[writer])
+    return sum(known), lost, len(recovery.parts)
+
+
+def round_trips(argv: list[str], count: int) -> float:
+    """Wall time of a message to a component that answers, in microseconds."""
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        times = []
+        for number in range(count):
+            message = b'{"command":"ack","id":"%d"}\nend\n' % number
+            start = time.perf_counter_ns()
+            process.stdin.write(message)
+            answer = b""
+            while len(answer) < len(message):
+                answer += process.stdout.read(65_536)
+            times.append((time.perf_counter_ns() - start) / 1e3)
+        process.stdin.close()
+    return statistics.median(times[count // 10 :])
+
+
+def show(name: str, values: list[float], unit: str) -> None:
+    """One row: the median, and how far the rounds were apart."""
+    print(
+        f"{name:44} {statistics.median(values):8.1f} {unit:9} (least {min(values):.1f}, most {max(values):.1f})"
+    )
+
+
+def main() -> None:
+    """All of it."""
+    options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    options.add_argument("--rounds", type=int, default=15)
+    options.add_argument("--kills", type=int, default=100)
+    options.add_argument("--writers", type=int, default=6)
+    asked = options.parse_args()
+    figures = cost(asked.rounds)
+    show("one pack_into and a look at the clock", figures["yardstick"], "ns")
+    show("an event: written, safe from kill -9", figures["write"], "ns")
+    show("an event: turned into Parquet", figures["roll"], "ns")
+    show("an event: both", figures["both"], "ns")
+    show("an event on disk, Parquet", figures["bytes"], "bytes")
+    show("an event read back as an Event", figures["read"], "ns")
+    with without_pyarrow():
+        lines = cost(max(asked.rounds // 3, 1))
+    show("an event: both, JSON lines", lines["both"], "ns")
+    show("an event on disk, JSON lines", lines["bytes"], "bytes")
+    echo = [sys.executable, "-uc", "import os\nwhile d := os.read(0, 65536): os.write(1, d)"]
+    with tempfile.TemporaryDirectory() as directory:
+        proxy = "import sys, pathlib\nfrom ackdoctor.tracer.proxy import proxy\nproxy(sys.argv[2:], pathlib.Path(sys.argv[1]))"
+        argv = [sys.executable, "-c", proxy, directory, *echo]
+        show("a round trip without the proxy", [round_trips(echo, 5000) for _ in range(3)], "us wall")
+        show("a round trip through the proxy", [round_trips(argv, 5000) for _ in range(3)], "us wall")
+    events = lost = parts = 0
+    for seed in range(asked.kills):
+        with tempfile.TemporaryDirectory() as directory:
+            known, missing, made = killed(Path(directory), asked.writers, seed)
+            events, lost, parts = events + known, lost + missing, parts + made
+    print(
+        f"kill -9 of {asked.writers} writers, {asked.kills} rounds: {events:,} events known as written, "
+        f"{parts} segments recovered, {lost} events lost"
+    )
+
+
+if __name__ == "__main__":
+    main()
