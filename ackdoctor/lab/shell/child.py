@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextvars import copy_context
 from dataclasses import dataclass
-from threading import Semaphore, Thread
+from threading import Lock, Thread
 
 from ackdoctor.lab.shell.pipe import Pipe
 from ackdoctor.lab.shell.surroundings import Surroundings
@@ -138,8 +138,9 @@ class Looped(Child):
 
     def __init__(self, answer: Callable[[], None]) -> None:
         super().__init__(answer)
-        self._theirs = Semaphore(0)
-        self._ours = Semaphore(0)
+        self._theirs, self._ours = Lock(), Lock()  # whose turn it is: the other one is held
+        self._theirs.acquire()
+        self._ours.acquire()
         self._thread: Thread | None = None
         self._escaped: BaseException | None = None
 

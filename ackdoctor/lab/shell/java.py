@@ -34,6 +34,7 @@ _TOKENS = {
 }
 _SMART_SINCE = (2, 6)
 _INT_BITS = 31
+_DECODER = json.JSONDecoder()
 
 
 @unique
@@ -91,7 +92,7 @@ def _parse_leniently(text: str) -> object:
     if not stripped.startswith(("{", "[")):
         return _word(stripped)
     try:
-        return json.JSONDecoder().raw_decode(stripped)[0]
+        return _DECODER.raw_decode(stripped)[0]
     except json.JSONDecodeError as error:
         raise ShellError(_IO, _complaint(stripped, error.pos)) from None
 

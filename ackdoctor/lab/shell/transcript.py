@@ -13,16 +13,23 @@ __all__ = ["Transcript"]
 class Transcript:
     """Every frame that a component wrote after the handshake, in order.
 
-    `messages` are those that are JSON objects, as dicts; `texts` all of them; `errors` and `metrics` what the
-    JVM has reported: nothing dies of an error.  What it wrote after the
-    worker's death is kept as well: nobody heeded it.
+    `errors` and `metrics` are what the JVM has reported: nothing dies of an error.  What the component wrote after
+    the worker's death is kept as well: nobody heeded it.
     """
 
     def __init__(self) -> None:
-        self.messages: list[dict[str, Any]] = []
         self.texts: list[str] = []
         self.errors: list[str] = []
         self.metrics: list[tuple[str, object]] = []
+        self._messages: list[dict[str, Any]] = []
+        self._parsed = 0  # so many texts are in `_messages`
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """The texts that are JSON objects."""
+        unread, self._parsed = self.texts[self._parsed :], len(self.texts)
+        self._messages += filter(None, map(_parsed, unread))
+        return self._messages
 
     def error(self, message: ShellMsg) -> None:
         """handleError: it is reported."""
@@ -31,16 +38,10 @@ class Transcript:
     def note(self, text: str) -> None:
         """Keep one frame."""
         self.texts.append(text)
-        try:
-            message = json.loads(text)
-        except json.JSONDecodeError:
-            return
-        if isinstance(message, dict):
-            self.messages.append(message)
 
     def say(self, **message: object) -> None:
         """Keep what a component did that has no pipe."""
-        self.messages.append(message)
+        self._messages.append(message)
 
     def metric(self, message: ShellMsg, registered: Collection[str]) -> None:
         """handleMetrics: only what the JVM's side has registered can be reported."""
@@ -52,15 +53,10 @@ class Transcript:
             raise ShellError(RUNTIME, f"Could not find metric by name[{message.metric}] ")
         self.metrics.append((message.metric, message.params))
 
-    def of(self, *commands: str) -> list[dict[str, Any]]:
-        """The messages with one of these commands."""
-        return [message for message in self.messages if message.get("command") in commands]
 
-    @property
-    def commands(self) -> list[str]:
-        """The commands alone, logs and metrics left out: "emit", "ack"."""
-        return [
-            message["command"]
-            for message in self.messages
-            if message.get("command") not in ("log", "metrics")
-        ]
+def _parsed(text: str) -> dict[str, Any] | None:
+    try:
+        message = json.loads(text)
+    except json.JSONDecodeError:
+        return None
+    return message if isinstance(message, dict) else None
