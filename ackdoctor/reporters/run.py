@@ -4,6 +4,7 @@ Whoever reads only the first line knows whether to go back to bed.
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, TextIO
@@ -168,32 +169,40 @@ def _span(seconds: float) -> str:
 
 
 def _entries(about: About, context: Context) -> str:
-    """The entries that stay, those with a culprit first."""
-    kept = [tree for tree in about.tally.trees if tree.entry is not None]
-    if not kept:
+    """The entries that stay, those with the same explanation as one."""
+    groups: dict[tuple[str, str], list[TupleTree]] = {}
+    for tree in about.tally.trees:
+        if tree.entry is not None:
+            groups.setdefault((_state(tree), _explanation(tree)), []).append(tree)
+    if not groups:
         return ""
-    kept.sort(key=lambda tree: (not tree.culprits, tree.root))
-    narrow = about.width < _NARROW
-    table = _table(context, "root", "value left", "the spout", "what the value tells")
-    for tree in kept[:_MOST_ENTRIES]:
-        table.add_row(*_entry(tree))
-    more = len(kept) - _MOST_ENTRIES
-    rest = f"  and {more:,} more; ackdoctor explain ROOT --trace TRACE tells one\n" if more > 0 else ""
-    pending = counted(len(kept), "entry").replace("entrys", "entries")
-    title = f"{pending} in the acker's map" + (
-        "" if narrow else f", {about.tally.high_water:,} at most at once"
+    ordered = sorted(groups.items(), key=lambda group: -len(group[1]))
+    table = _table(
+        context, "entries", "one of them", "value left", "the spout", "what the value tells", numbers=[0]
     )
-    return f"{title}\n{_drawn(table, about, context)}{rest}"
+    for (state, explanation), trees in ordered[:_MOST_ENTRIES]:
+        first = trees[0].entry
+        assert first is not None  # only those with an entry were taken
+        value = "none" if first.value is None else str(first.value)
+        table.add_row(f"{len(trees):,}", str(first.root), value, state, explanation)
+    more = len(ordered) - _MOST_ENTRIES
+    rest = f"  and {more:,} more kinds\n" if more > 0 else ""
+    kept = sum(map(len, groups.values()))
+    title = f"{kept:,} entries in the acker's map" if kept > 1 else "1 entry in the acker's map"
+    return f"{title}, {about.tally.high_water:,} at most at once\n{_drawn(table, about, context)}{rest}"
 
 
-def _entry(tree: TupleTree) -> tuple[str, str, str, str]:
-    entry = tree.entry
-    assert entry is not None  # the caller looked
-    kind = "orphan" if entry.task is None else f"task {entry.task}"
-    culprits = ", ".join(f"{printable(c.component)}[{c.task}] acked it {c.acks}x" for c in tree.culprits)
-    doubt = " (or others)" if tree.ambiguous else ""
-    value = "none" if entry.value is None else str(entry.value)
-    return str(tree.root), value, f"{kind}, {tree.verdict.value}", f"{culprits}{doubt}" or tree.residue.value
+def _state(tree: TupleTree) -> str:
+    orphan = "orphan, " if tree.entry is not None and tree.entry.task is None else ""
+    return f"{orphan}{tree.verdict.value}"
+
+
+def _explanation(tree: TupleTree) -> str:
+    if not tree.culprits:
+        return tree.residue.value
+    acked = Counter(f"{printable(c.component)} acked it {c.acks}x" for c in tree.culprits)
+    named = ", ".join(f"{said} ({often} tuples)" if often > 1 else said for said, often in acked.items())
+    return f"{named} (or others)" if tree.ambiguous else named
 
 
 def _growth(about: About, context: Context) -> str:
