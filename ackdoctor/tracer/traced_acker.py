@@ -17,12 +17,12 @@ from ackdoctor.model.message import AckAck, AckFail, AckInit, Answer, AnswerKind
 from ackdoctor.model.tally import GrowthPoint, RunTally
 from ackdoctor.model.verdict import PendingEntry, TupleTree, Verdict
 from ackdoctor.tracer.rows import Writer
+from ackdoctor.tracer.windows import POINTS, halved
 
 __all__ = ["MOST_NOTES", "MOST_TREES", "TracedAcker"]
 
 MOST_NOTES = 200_000  # acks of open roots whose sender is remembered
 MOST_TREES = 10_000  # roots that ended badly, or have not ended, told one by one
-_POINTS = 512
 _RECENT = 10_000
 _ANSWERS = {
     AnswerKind.ACK: EventKind.COMPLETED,
@@ -190,10 +190,9 @@ class TracedAcker:
 
     def _window(self, now_ms: int) -> None:
         self._growth.append(self._point(now_ms))
-        if len(self._growth) > _POINTS:
+        if len(self._growth) == POINTS:
             self._window_ms *= 2
-            pairs = zip(self._growth[::2], self._growth[1::2], strict=False)
-            self._growth = [replace(last, started=first.started + last.started) for first, last in pairs]
+            self._growth = halved(self._growth)
         self._due_ms = now_ms + self._window_ms
 
     def _point(self, now_ms: int) -> GrowthPoint:

@@ -1,10 +1,13 @@
 """Growth over time: what was pending at the end of each window, in a bounded number of windows."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from ackdoctor.model.tally import GrowthPoint
 
-__all__ = ["POINTS", "Windows"]
+__all__ = ["POINTS", "Windows", "halved"]
 
-POINTS = 512  # at most; then neighbours are merged and windows become twice as long
+POINTS = 512  # not reached: then neighbours are merged and windows become twice as long
 _SECOND = 1_000_000_000
 
 
@@ -30,16 +33,13 @@ class Windows:
         self.points.append(
             GrowthPoint(time_ms=now_ns // 1_000_000, pending=pending, orphans=orphans, started=begun)
         )
-        if len(self.points) > POINTS:
+        if len(self.points) == POINTS:
             self._length *= 2
-            pairs = zip(self.points[::2], self.points[1::2], strict=False)
-            self.points = [
-                GrowthPoint(
-                    time_ms=last.time_ms,
-                    pending=last.pending,
-                    orphans=last.orphans,
-                    started=first.started + last.started,
-                )
-                for first, last in pairs
-            ]
+            self.points = halved(self.points)
         self.due = now_ns + self._length
+
+
+def halved(points: Sequence[GrowthPoint]) -> list[GrowthPoint]:
+    """An even number of windows as half as many: what was pending last, and the load of both."""
+    pairs = zip(points[::2], points[1::2], strict=True)
+    return [replace(last, started=first.started + last.started) for first, last in pairs]

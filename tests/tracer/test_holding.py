@@ -1,0 +1,62 @@
+"""The field that still holds a tuple."""
+
+from collections import defaultdict, deque
+from queue import Queue
+from typing import Any
+
+from pystorm.component import Tuple
+
+from ackdoctor.tracer.holding import NODES, holders
+
+
+class Component:
+    def __init__(self, **fields: Any) -> None:
+        vars(self).update(fields)
+
+
+class Buffer:
+    def __init__(self, *tups: Any) -> None:
+        self.rows = list(tups)
+
+
+class Trap:
+    @property
+    def id(self) -> str:
+        raise AssertionError("nobody may run this")
+
+
+def tup(delivery: str) -> Any:
+    return Tuple(delivery, "spout", "default", 4, ("a", [1]))
+
+
+def test_tuples_are_found_in_whatever_a_field_is():
+    queue: Queue[Any] = Queue()
+    queue.put(tup("queue"))
+    nested = defaultdict(list, {"key": [(1.5, tup("nested"))]})
+    component = Component(
+        plain=tup("plain"),
+        queue=queue,
+        nested=nested,
+        own=Buffer(tup("own")),
+        ring=deque([tup("ring")], maxlen=3),
+    )
+    wanted = {"plain", "queue", "nested", "own", "ring", "nowhere"}
+    assert holders(component, wanted) == {name: name for name in wanted - {"nowhere"}}
+
+
+def test_ids_are_found_as_well():
+    assert holders(Component(ids={"7": 1}, seen=["8"]), {"7", "8"}) == {"7": "ids", "8": "seen"}
+
+
+def test_cycles_properties_and_things_without_hash_do_no_harm():
+    ring: list[Any] = [Trap(), {1: [2]}, ([1], 2)]
+    ring.append(ring)
+    assert holders(Component(ring=ring, tup=tup("1")), {"1"}) == {"1": "tup"}
+
+
+def test_the_walk_is_bounded():
+    assert holders(Component(big=list(range(NODES * 2)), tup=tup("1")), {"1"}) == {}
+
+
+def test_a_component_without_fields_holds_nothing():
+    assert holders(object(), {"1"}) == {}

@@ -1,0 +1,183 @@
+"""The books by themselves, fed with plain data as a stored trace feeds them."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ackdoctor.dialects import pystorm, storm_py
+from ackdoctor.model.dialect import Misuse, Role
+from ackdoctor.model.offence import CallSite, Suspect, TouchKind
+from ackdoctor.model.protocol import TABLE, Breach, Op, State
+from ackdoctor.model.tally import GrowthPoint
+from ackdoctor.tracer.book import BREACHES, Book, Mark
+from ackdoctor.tracer.ledger import Ledger
+from ackdoctor.tracer.levels import Level
+from ackdoctor.tracer.windows import POINTS, Windows
+from tests.tracer.driven import said
+
+SUSPECT = Suspect(name="Bolt", dialect="pystorm", role="Bolt", path="bolt.py", line=1)
+DELIVERIES = ["1", "2", "3"]
+OPS = [Op.ANCHOR, Op.ACK, Op.AUTO_ACK, Op.FAIL, Op.AUTO_FAIL]
+
+
+def ledger_and_book(role: Role = pystorm.BOLT, **options) -> tuple[Ledger, Book]:
+    ledger = Ledger(now=lambda: 0, **options)
+    return ledger, ledger.open(SUSPECT, role)
+
+
+def perform(book: Book, op: Op, delivery: str, mark: Mark | None = None) -> None:
+    match op:
+        case Op.ANCHOR:
+            book.emitted([delivery], mark=mark)
+        case Op.ACK | Op.AUTO_ACK:
+            book.acked(delivery, mark=mark)
+        case _:
+            book.failed(delivery, mark=mark)
+
+
+def fold(steps: list[tuple[str, Op]]) -> tuple[Counter[Misuse], int]:
+    """Deliveries per misuse, and breaches in all, by the protocol's table and nothing else."""
+    states = dict.fromkeys(DELIVERIES, State.OWED)
+    told: set[tuple[Misuse, State, str, str]] = set()
+    breaches = 0
+    for delivery, op in [*steps, *((delivery, Op.END) for delivery in DELIVERIES)]:
+        state = states[delivery]
+        states[delivery], breach = TABLE[state, op]
+        if breach is not None:
+            breaches += 1
+            told.add((BREACHES[breach], state, op.value.removeprefix("auto-"), delivery))
+    return Counter(misuse for misuse, *_ in told), breaches
+
+
+@given(st.lists(st.tuples(st.sampled_from(DELIVERIES), st.sampled_from(OPS), st.booleans()), max_size=30))
+def test_the_verdict_is_that_of_the_protocols_table(steps):
+    ledger, book = ledger_and_book()
+    for delivery in DELIVERIES:
+        book.received(delivery)
+    for delivery, op, marked in steps:
+        perform(book, op, delivery, Mark(in_except=True) if marked else None)
+    found = ledger.settle().offences
+    expected, breaches = fold([(delivery, op) for delivery, op, _ in steps])
+    counted: Counter[Misuse] = Counter()
+    for offence in found:
+        counted[offence.misuse] += offence.count
+    assert counted == expected
+    assert sum(offence.count + offence.discarded for offence in found) == breaches
+
+
+def test_every_breach_has_its_misuse():
+    assert set(BREACHES) == set(Breach)
+
+
+def test_a_stored_trace_brings_its_own_sites():
+    ledger, book = ledger_and_book()
+    line = ledger.sites.named(CallSite("bolt.py", 7, "Bolt.process"))
+    framework = ledger.sites.named(CallSite("pystorm/bolt.py", 199, "Bolt._run", framework=True))
+    book.received("17", 5)
+    book.acked("17", line)
+    book.acked("17", framework)
+    (offence,) = ledger.settle().offences
+    assert [(touch.kind, str(touch.site), touch.time_ns, touch.entry) for touch in offence.life] == [
+        (TouchKind.RECEIVED, "None", 5, 1),
+        (TouchKind.ACKED, "bolt.py:7 Bolt.process", 0, 1),
+        (TouchKind.ACKED, "pystorm/bolt.py:199 Bolt._run", 0, 1),
+    ]
+
+
+def test_an_id_that_comes_again_while_it_is_open_is_owed_twice():
+    ledger, book = ledger_and_book()
+    for _ in range(3):
+        book.received("14")
+    book.acked("14")
+    book.acked("14")
+    assert said(ledger.settle().offences) == ["never completed: 14: received; end of the run"]
+
+
+def test_an_id_that_comes_again_after_its_ack_is_another_tuple():
+    ledger, book = ledger_and_book()
+    for _ in range(2):
+        book.received("14")
+        book.acked("14")
+    assert ledger.settle().offences == ()
+
+
+def test_an_ack_of_what_nobody_handed_over_is_a_note():
+    ledger, book = ledger_and_book()
+    book.acked("99")
+    settlement = ledger.settle()
+    assert settlement.offences == ()
+    assert settlement.notes == ("Bolt: 1 completions of tuples that nobody was seen to hand over",)
+
+
+def test_a_completion_from_another_thread_is_a_fault_where_nothing_is_locked():
+    for role, expected in ((pystorm.BOLT, []), (storm_py.DIALECTS[0].roles[0], [Misuse.OFF_THREAD])):
+        ledger, book = ledger_and_book(role)
+        book.received("1")
+        book.acked("1", mark=Mark(thread="worker"))
+        assert [offence.misuse for offence in ledger.settle().offences] == expected
+
+
+def test_completed_deliveries_are_forgotten_by_generations():
+    ledger, book = ledger_and_book(cap=1024)
+    for number in range(5000):
+        book.received(str(number))
+        book.acked(str(number))
+    assert "4999" in book
+    assert "1" not in book
+    assert len(book.done) <= 2048
+    assert ledger.settle().dropped == 0
+
+
+def test_a_settled_ledger_begins_anew():
+    ledger, book = ledger_and_book(test="test_one")
+    book.received("1")
+    first = ledger.settle()
+    assert [offence.test for offence in first.offences] == ["test_one"]
+    second = ledger.settle()
+    assert (second.offences, second.tallies, second.growth, second.notes) == ((), (), (), ())
+
+
+def test_the_oldest_book_is_closed_for_the_next(monkeypatch):
+    monkeypatch.setattr("ackdoctor.tracer.ledger.BOOKS", 2)
+    ledger = Ledger(now=lambda: 3_000_000)
+    for number in range(3):
+        ledger.open(SUSPECT, pystorm.BOLT).received(str(number))
+    assert len(ledger.books) == 2
+    settlement = ledger.settle()
+    assert [offence.delivery for offence in settlement.offences] == ["0", "1", "2"]
+    assert [(tally.delivered, tally.pending, tally.oldest_ms) for tally in settlement.tallies] == [(3, 3, 3)]
+
+
+def test_growth_is_open_deliveries_at_the_end_of_each_window():
+    ledger, book = ledger_and_book()
+    book.received("1")
+    ledger.grow(1_000_000_000)
+    book.received("2")
+    book.received("3")
+    book.acked("1")
+    ledger.grow(2_000_000_000)
+    assert ledger.settle().growth[:2] == (
+        GrowthPoint(time_ms=1000, pending=1, started=1),
+        GrowthPoint(time_ms=2000, pending=2, started=2),
+    )
+
+
+def test_windows_become_longer_and_lose_no_load():
+    windows = Windows()
+    for second in range(1, 2 * POINTS + 1):
+        windows.close(second * 1_000_000_000, pending=second, started=second)
+    assert len(windows.points) <= POINTS
+    assert sum(point.started for point in windows.points) == windows.points[-1].pending
+
+
+@pytest.mark.parametrize(("name", "level"), [("off", Level.OFF), ("TRACE", Level.TRACE)])
+def test_levels_have_names(name, level):
+    assert Level.named(name) is level
+    assert str(level) == name.lower()
+
+
+def test_an_unknown_level_names_the_known():
+    with pytest.raises(ValueError, match="unknown level 'all'; known are off, counts, sites, trace"):
+        Level.named("all")

@@ -1,0 +1,91 @@
+"""Call sites: the author's line, whatever stands between it and the wire."""
+
+import sys
+from types import ModuleType
+
+from ackdoctor.model.offence import CallSite
+from ackdoctor.tracer.arguments import passes
+from ackdoctor.tracer.sites import NOWHERE, Sites
+
+
+def framework(sites: Sites) -> ModuleType:
+    """A module of a framework with a verb, and with a loop that calls it by itself."""
+    module = ModuleType("fw.bolt")
+    vars(module)["here"] = sites.here
+    exec("def ack():\n    return here(0)\n\n\ndef run():\n    return ack()\n", vars(module))
+    return module
+
+
+def test_the_site_is_the_authors_line():
+    sites = Sites(["fw"])
+    module = framework(sites)
+    number = module.ack()
+    line = sys._getframe().f_lineno - 1
+    site = sites[number]
+    assert (site.path, site.line, site.framework) == (__file__, line, False)
+    assert site.function.endswith("test_the_site_is_the_authors_line")
+
+
+def test_two_calls_on_one_line_are_two_sites_and_one_call_is_one():
+    sites = Sites(["fw"])
+    module = framework(sites)
+    first, second = module.ack(), module.ack()
+    assert first != second
+    assert len({module.ack() for _ in range(3)}) == 1
+
+
+def test_what_the_framework_does_itself_is_named_and_the_driver_is_not_blamed():
+    sites = Sites(["fw"], ["fw.bolt.run"])
+    site = sites[framework(sites).run()]
+    assert (site.function, site.framework, site.line) == ("run", True, 6)
+
+
+def test_a_framework_without_an_author_is_nowhere():
+    sites = Sites([__name__, *{name.partition(".")[0] for name in sys.modules}, "__main__"])
+    assert sites.here() == NOWHERE
+    assert sites[NOWHERE] is None
+
+
+def test_a_named_site_has_one_number():
+    sites = Sites()
+    site = CallSite("a.py", 3, "f")
+    assert sites.named(site) == sites.named(CallSite("a.py", 3, "f"))
+    assert sites[sites.named(site)] == site
+    assert sites.spot(sites.named(site)) is None
+
+
+# ---- what a call passes ----
+
+
+def told(*_args: object, **_kwargs: object) -> bool:
+    """Whether the call that led here passes `anchors`, the third."""
+    frame = sys._getframe(1)
+    return passes(frame.f_code, frame.f_lasti, "anchors", 2)
+
+
+def test_a_call_says_what_it_passes():
+    assert not told()
+    assert not told([1])
+    assert not told([1], "stream")
+    assert not told([1], stream="s", need_task_ids=False)
+    assert told([1], anchors=[])
+    assert told([1], stream="s", anchors=None)
+    assert told([1], "stream", [])
+
+
+def test_what_cannot_be_told_counts_as_passed():
+    nothing: dict[str, object] = {}
+    assert told([1], **nothing)
+    assert told(*[[1]])
+
+
+def test_a_method_counts_from_after_self():
+    class Bolt:
+        def emit(self, *args: object, **kwargs: object) -> bool:
+            frame = sys._getframe(1)
+            return passes(frame.f_code, frame.f_lasti, "anchors", 2)
+
+        def process(self) -> list[bool]:
+            return [self.emit([1]), self.emit([1], "s"), self.emit([1], "s", []), self.emit([1], anchors=[])]
+
+    assert Bolt().process() == [False, False, True, True]
