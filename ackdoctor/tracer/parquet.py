@@ -115,7 +115,7 @@ def events(path: Path, run: str, worker: str) -> Iterator[Event]:
                 raise FaultError(f"no part of a trace: it has no column {name!r}")
         seen = 0
         for batch in file.iter_batches(_ROWS_AT_ONCE, columns=names):
-            columns = [batch.column(name).to_pylist() for name in names]
+            columns = [_values(batch.column(name)) for name in names]
             columns[0] = [_KINDS[kind] for kind in columns[0]]
             for pid, *row in zip(columns[-1], *columns[:-1], strict=True):
                 yield Event._make((*row, run, worker, pid))
@@ -124,6 +124,14 @@ def events(path: Path, run: str, worker: str) -> Iterator[Event]:
             raise FaultError(f"its footer is damaged: {said[_ROWS].decode()} rows were written")
     except (pa.ArrowException, OSError, KeyError, ValueError) as error:
         raise FaultError(_reason(error)) from error
+
+
+def _values(column: Any) -> list[Any]:
+    """A column as a list, each text of a dictionary made once (`to_pylist` makes it for every row)."""
+    if not pa.types.is_dictionary(column.type):
+        return list(column.to_pylist())
+    texts = column.dictionary.to_pylist()
+    return [texts[code] for code in column.indices.to_pylist()]
 
 
 def _has_end(path: Path) -> bool:
