@@ -1,6 +1,6 @@
 """Which findings of a test count: the same settings, comments and baseline that `ackdoctor lint` respects."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from ackdoctor.model.finding import Finding
 from ackdoctor.model.offence import Offence
 from ackdoctor.model.verdict import TupleTree
 from ackdoctor.pytest_plugin.options import Options
-from ackdoctor.tracer.entries import blamed
+from ackdoctor.tracer.entries import Causes
 from ackdoctor.tracer.judge import findings
 from ackdoctor.tracer.place import Places
 
@@ -55,7 +55,7 @@ class Judge:
         return cls(settings=settings, folder=config.invocation_params.dir, known=known)
 
     def sentence(
-        self, offences: Sequence[Offence], trees: Iterable[TupleTree], *, pending: int, options: Options
+        self, offences: Sequence[Offence], trees: Sequence[TupleTree], *, pending: int, options: Options
     ) -> Sentence:
         """What the evidence comes to; `pending` is how many tuples were open at the end."""
         tolerated = pending <= options.max_pending
@@ -63,7 +63,9 @@ class Judge:
         rest = [offence for offence in offences if offence not in owed]
         version = profile(options.profile) if options.profile else NEWEST
         places = Places(folder=str(self.folder))
-        charged = [tree for tree in trees if not any(blamed(tree, offence) for offence in owed)]
+        causes = Causes(trees)
+        spared_roots = {tree.root for offence in owed for tree in causes.of(offence)}
+        charged = [tree for tree in trees if tree.root not in spared_roots]
         found = self._heard(findings(rest, charged, profile=version, places=places))
         allowed = Settings(select=options.allow)
         counted: list[Finding] = []
