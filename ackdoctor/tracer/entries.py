@@ -4,7 +4,7 @@ An entry is charged to the tuples that the residue law names (reference acker 3,
 proves nothing (L4): every fail with acks still under way leaves one behind in a correct program, too.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 
 from ackdoctor.acker.versions import Profile
 from ackdoctor.model.dialect import Misuse
@@ -12,11 +12,11 @@ from ackdoctor.model.finding import Confidence, Finding, PathStep, Severity, Tre
 from ackdoctor.model.offence import CallSite, Offence, TouchKind
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.model.verdict import Culprit, PendingEntry, TupleTree, Verdict
-from ackdoctor.rulebook import survey
 from ackdoctor.tracer.keeping import stays
+from ackdoctor.tracer.labels import name_of
 from ackdoctor.tracer.place import Places, parsed
 
-__all__ = ["ACKER", "blamed", "left_by", "times", "tree_findings"]
+__all__ = ["ACKER", "Causes", "left_by", "times", "tree_findings"]
 
 ACKER = "acker"  # the component of a finding that names no other
 _HEARD: Mapping[Verdict, str] = {
@@ -35,22 +35,34 @@ _ORPHANED: Mapping[Verdict, str] = {
 }
 
 
-def blamed(tree: TupleTree, offence: Offence) -> bool:
-    """Whether what the offence says is why the acker keeps this entry."""
-    if offence.root is not None and offence.root == tree.root:
-        return True
-    done = tuple(
-        str(touch.site)
-        for touch in offence.life
-        if touch.site is not None and touch.kind in (TouchKind.ACKED, TouchKind.FAILED)
-    )
-    never = offence.misuse is Misuse.NEVER
-    return any(
-        (never and culprit.acks == 0 and culprit.component == offence.suspect.name)
-        or (bool(offence.delivery) and culprit.delivery == offence.delivery)
-        or (bool(done) and culprit.sites == done)
-        for culprit in tree.culprits
-    )
+class Causes:
+    """Which trees an offence explains: by their root, or by a culprit that is the same delivery or the same calls."""
+
+    def __init__(self, trees: Iterable[TupleTree]) -> None:
+        self._trees = list(trees)
+        self._places: dict[Hashable, list[int]] = {}
+        for place, tree in enumerate(self._trees):
+            keys: set[Hashable] = {tree.root}
+            for culprit in tree.culprits:
+                keys |= {("delivery", culprit.delivery), ("sites", culprit.sites)}
+                if not culprit.acks:
+                    keys.add(("never", culprit.component))
+            for key in keys:
+                self._places.setdefault(key, []).append(place)
+
+    def of(self, offence: Offence) -> list[TupleTree]:
+        """The trees, in their order."""
+        done = tuple(
+            str(touch.site)
+            for touch in offence.life
+            if touch.site is not None and touch.kind in (TouchKind.ACKED, TouchKind.FAILED)
+        )
+        keys: list[Hashable] = [offence.root] if offence.root is not None else []
+        keys += [("delivery", offence.delivery)] if offence.delivery else []
+        keys += [("sites", done)] if done else []
+        keys += [("never", offence.suspect.name)] if offence.misuse is Misuse.NEVER else []
+        found = {place for key in keys for place in self._places.get(key, ())}
+        return [self._trees[place] for place in sorted(found)]
 
 
 def left_by(tree: TupleTree) -> str:
@@ -140,10 +152,9 @@ def _finding(
     cause: str,
     help: str,  # noqa: A002  # the word a reader of the finding knows
 ) -> Finding:
-    rules = survey()[0]
     return Finding(
         code=code,
-        name=rules[code].name if code in rules else "",
+        name=name_of(code),
         severity=severity,
         confidence=confidence,
         site=site or Site(f"<{ACKER}>", NOWHERE),

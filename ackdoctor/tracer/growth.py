@@ -13,9 +13,9 @@ from ackdoctor.acker.versions import Profile
 from ackdoctor.model.finding import Confidence, Finding, Severity, TreeWitness
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.model.tally import GrowthPoint
-from ackdoctor.rulebook import survey
 from ackdoctor.tracer.entries import ACKER
 from ackdoctor.tracer.keeping import entry_bytes, stays
+from ackdoctor.tracer.labels import name_of
 
 __all__ = ["Trend", "growth_finding", "trend"]
 
@@ -58,11 +58,10 @@ def growth_finding(
         return None
     last = points[-1]
     orphans = last.orphans * 2 > last.pending
-    rules = survey()[0]
     unbounded = profile is not None and not profile.forgets
     return Finding(
         code="ACK603",
-        name=rules["ACK603"].name if "ACK603" in rules else "",
+        name=name_of("ACK603"),
         severity=Severity.ERROR if unbounded else Severity.WARNING,
         confidence=Confidence.MAY,
         site=nowhere or Site(f"<{ACKER}>", NOWHERE),

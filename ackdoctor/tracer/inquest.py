@@ -26,7 +26,8 @@ from ackdoctor.tracer.playback import Playback
 
 __all__ = ["Inquest", "inquest"]
 
-_TO_ACKER = range(EventKind.INIT, EventKind.DIED)  # messages to an acker and its answers
+_INIT = EventKind.INIT
+_FIRST, _LAST = int(EventKind.INIT), int(EventKind.DIED)  # between them: messages to an acker and its answers
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
@@ -102,19 +103,23 @@ class _FirstReading:
 
     def listen(self, events: Iterable[Event]) -> Iterator[Event]:
         """The same rows; those of an acker go on to its model."""
+        feed, begun = self.playback.feed, self._begun
+        count, event = 0, None
         for event in events:
-            if not self.count:
+            if not count:
                 self._begin_ns = event.time_ns
-            self.count += 1
-            self._end_ns = max(self._end_ns, event.time_ns)
-            if event.kind not in _TO_ACKER:
-                self.playback.feed(event)
+            count += 1
+            kind = event.kind
+            if not _FIRST <= kind < _LAST:
+                feed(event)
                 continue
+            if kind is _INIT:
+                begun[event.time_ns // 1_000_000_000] += 1
             self.of_acker = True
-            if event.kind is EventKind.INIT:
-                self.roots += 1
-                self._begun[event.time_ns // 1_000_000_000] += 1
             yield event
+        self.count = count
+        self.roots = sum(begun.values())
+        self._end_ns = event.time_ns if event is not None else 0
 
     def loaded(self, growth: Iterable[GrowthPoint]) -> Iterator[GrowthPoint]:
         """The acker's points with the roots begun in each window, to the second."""

@@ -14,11 +14,11 @@ from ackdoctor.model.fingerprint import stamp
 from ackdoctor.model.offence import Offence
 from ackdoctor.model.source import Site
 from ackdoctor.model.verdict import TupleTree
-from ackdoctor.rulebook import survey
 from ackdoctor.tracer.charges import CHARGES, Charge, Mark
 from ackdoctor.tracer.circumstances import Circumstances
-from ackdoctor.tracer.entries import blamed, left_by, tree_findings
+from ackdoctor.tracer.entries import Causes, left_by, tree_findings
 from ackdoctor.tracer.keeping import stays
+from ackdoctor.tracer.labels import name_of, severity_of
 from ackdoctor.tracer.place import Places
 from ackdoctor.tracer.steps import steps
 
@@ -39,13 +39,14 @@ def findings(
     """All that is wrong, each cause once, sorted by place; `nowhere` is the site of what has no place in the code."""
     places = places or Places()
     kept = list(trees)
+    causes = Causes(kept)
     told: set[int] = set()
     found: list[Finding] = []
     for offence in offences:
         finding = finding_of(offence, places)
         if finding is None:
             continue
-        caused = [tree for tree in kept if blamed(tree, offence)]
+        caused = causes.of(offence)
         told.update(tree.root for tree in caused)
         found.append(_with_left(finding, caused, profile))
     rest = [tree for tree in kept if tree.root not in told]
@@ -63,10 +64,9 @@ def finding_of(offence: Offence, places: Places) -> Finding | None:
     message = charge.message.format_map(words)
     path = steps(offence, places, charge.last.format_map(words))
     cost = price.clause(facts.discipline, facts.misuse) if charge.priced and facts.discipline else ""
-    rules = survey()[0]
     return Finding(
         code=charge.code,
-        name=rules[charge.code].name if charge.code in rules else "",
+        name=name_of(charge.code),
         severity=_severity(charge, facts),
         confidence=charge.confidence,
         site=_site(charge, facts, path),
@@ -122,8 +122,7 @@ def _severity(charge: Charge, facts: Circumstances) -> Severity:
         mild = discipline is not None and discipline.advisory
         return min(charge.severity, Severity.WARNING) if mild else charge.severity
     if discipline is None:
-        rule = survey()[0].get(charge.code)
-        return rule.severity if rule is not None else Severity.WARNING
+        return severity_of(charge.code)
     return max(price.severity(discipline, facts.misuse), Severity.WARNING)
 
 

@@ -62,6 +62,7 @@ class Playback:
         self.dropped = 0
         self._ledgers: dict[str, Ledger] = {}
         self._books: dict[_Key, Book] = {}
+        self._sites: dict[tuple[str, int, str], int] = {}
         self._now_ns = 0
         self._open = 0
         self._windows = _Windows()
@@ -150,12 +151,17 @@ class Playback:
         return self._ledgers[test]
 
     def _site(self, event: Event) -> int:
-        call = parsed(event.site)
-        if call is None:
+        if not event.site:
             return NOWHERE
-        if event.flags & AUTO:
-            call = replace(call, framework=True)
-        return self._ledger(event.test).sites.named(call)
+        key = (event.site, event.flags & AUTO, event.test)
+        number = self._sites.get(key)
+        if number is None:
+            call = parsed(event.site)
+            named = None if call is None else replace(call, framework=bool(event.flags & AUTO))
+            number = self._sites[key] = (
+                NOWHERE if named is None else self._ledger(event.test).sites.named(named)
+            )
+        return number
 
 
 def _key(event: Event) -> _Key:
