@@ -1,13 +1,14 @@
 """Parts of a trace as JSON lines: what is written where pyarrow is absent, and what `cat` prints."""
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ackdoctor.model.event import SCHEMA, Event, EventKind
-from ackdoctor.tracer.codec import FaultError, too_new
+from ackdoctor.tracer.codec import HEADER, NUMBER, RECORD, WORD, Batch, FaultError, too_new
 
-__all__ = ["SUFFIX", "events", "line", "rows", "write"]
+__all__ = ["SUFFIX", "events", "line", "rows", "store", "write"]
 
 SUFFIX = ".jsonl"
 _TEXTS = ("component", "stream", "delivery", "site", "thread", "test", "note", "run", "worker")
@@ -31,9 +32,32 @@ def line(event: Event) -> str:
 
 
 def write(rows: Iterable[Event], path: Path) -> None:
-    """Write a part; OSError if there is no room."""
+    """Write rows, wherever they come from."""
     with path.open("w", encoding="ascii", newline="\n") as out:
         out.writelines(line(row) + "\n" for row in rows)
+
+
+def store(batch: Batch, path: Path) -> None:
+    """Write a part; OSError if there is no room."""
+    with path.open("w", encoding="ascii", newline="\n") as out:
+        out.writelines(_lines(batch))
+
+
+def _lines(batch: Batch) -> Iterator[str]:
+    """The same lines as `line` makes of the rows, with each text quoted once."""
+    texts = defaultdict(lambda: '""', enumerate(map(_quote, batch.texts)))
+    words = defaultdict(lambda: '""', enumerate(map(_quote, batch.words)))
+    first, size, pid = batch.first, RECORD.size, batch.pid
+    for record in RECORD.iter_unpack(batch.records):
+        head, kind, flags, form, time_ns, number, root, value, task, *codes, _ = record
+        component, stream, site, thread, test, note = codes
+        delivery = f'"{number}"' if form == NUMBER else words[number] if form == WORD else '""'
+        yield (
+            f'{{"schema":{SCHEMA},"kind":{kind},"time_ns":{time_ns},"seq":{first + (head - HEADER) // size},'
+            f'"component":{texts[component]},"task":{task},"stream":{texts[stream]},"delivery":{delivery},'
+            f'"root":{root},"value":{value},"site":{texts[site]},"thread":{texts[thread]},"flags":{flags},'
+            f'"test":{texts[test]},"note":{texts[note]},"pid":{pid}}}\n'
+        )
 
 
 def rows(path: Path) -> int:

@@ -27,7 +27,7 @@ def store(batch: Batch, folder: Path, stem: Stem) -> Path:
     try:
         if door is None:
             suffix = jsonlines.SUFFIX
-            jsonlines.write(batch.events(), draft)
+            jsonlines.store(batch, draft)
         else:
             suffix = door.SUFFIX
             door.write(batch, draft)

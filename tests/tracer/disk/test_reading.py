@@ -220,6 +220,12 @@ def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
     assert reading.unreadable == [told(part, "reading Parquet needs pyarrow: install ackdoctor[trace]")]
 
 
+def test_a_part_is_the_lines_of_its_rows(tmp_path):
+    (part,) = parts(tmp_path, 1, json_lines=True)
+    bare = [row._replace(run="", worker="") for row in rows(part)]
+    assert part.read_text() == "".join(jsonlines.line(row) + "\n" for row in bare)
+
+
 def test_a_row_as_a_line_reads_back_as_itself(tmp_path):
     parts(tmp_path, 1)
     path = tmp_path / "cat.jsonl"
