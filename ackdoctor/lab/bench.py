@@ -15,7 +15,7 @@ rules (heronpy's: in a Heron instance).
 """
 
 from collections import deque
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import count
 from typing import Any, Final
@@ -27,12 +27,11 @@ from ackdoctor.lab.shell.bolt import ShellBolt
 from ackdoctor.lab.shell.error import ShellError
 from ackdoctor.lab.shell.heron import HeronBolt
 from ackdoctor.lab.spout_bench import SpoutBench
-from ackdoctor.lab.stand import Stand
 from ackdoctor.lab.topology import DEFAULT_STREAM, SYSTEM, SYSTEM_TASK, TICK_STREAM
 from ackdoctor.lab.tup import Tup
 from ackdoctor.lab.workplace import HERON, SINK, SPOUT, Emitted, Workplace
 from ackdoctor.model.dialect import Kind
-from ackdoctor.model.message import AckAck
+from ackdoctor.model.message import AckAck, Message
 from ackdoctor.model.verdict import PendingEntry, Verdict
 
 __all__ = ["AUTO", "Bench", "Emitted", "SpoutBench"]
@@ -84,8 +83,11 @@ class Bench(Workplace):
         number = next(self._numbers)
         message_id = self._spout_emits(number if msg_id is AUTO else msg_id, beside)
         tup = self._tup(number, values, stream, component, message_id)
-        for root in message_id:
+        for root, edge in message_id.items():
             self._roots[str(number)] = root
+            self._stand.linked(
+                root, edge, delivery=str(number), component=self._place.component, task=self._place.task
+            )
         self._turn(lambda: self.bolt.execute(tup))
         return str(number)
 
@@ -166,7 +168,7 @@ class Bench(Workplace):
             self.profile, ids=self._ids, clock=self.clock, message_timeout_s=self._timeout_secs
         )
         try:
-            self.bolt.prepare(self._place, _Output(self._collector, self._emit, self._stand))
+            self.bolt.prepare(self._place, _Output(self._collector, self._emit, self._complete))
         except ShellError:
             return  # `died` says why
         self._flow()
@@ -211,7 +213,8 @@ class Bench(Workplace):
         """The sink acks what has come to it."""
         while self._on_the_way:
             tup = self._on_the_way.popleft()
-            self._stand.send(*self._collector.ack(tup))
+            acks = self._collector.ack(tup)
+            self._stand.complete(acks, delivery=str(tup.delivery), component="sink", task=SINK)
 
     def _tick_if_alive(self) -> None:
         if not self.died:
@@ -237,9 +240,15 @@ class Bench(Workplace):
         self._stand.send(*emission.messages)
         (message_id,) = emission.message_ids
         self._on_the_way.append(
-            self._tup(0, values, stream, self._place.component, message_id, task=self._place.task)
+            self._tup(
+                len(self.emitted), values, stream, self._place.component, message_id, task=self._place.task
+            )
         )
         return [SINK]
+
+    def _complete(self, tup: Tup, messages: Iterable[Message]) -> None:
+        place = self._place
+        self._stand.complete(messages, delivery=str(tup.delivery), component=place.component, task=place.task)
 
 
 class _Output:
@@ -249,11 +258,11 @@ class _Output:
         self,
         collector: BoltCollector,
         emit: Callable[[Sequence[object], Sequence[Tup], str, int | None], Sequence[int]],
-        stand: Stand,
+        complete: Callable[[Tup, Iterable[Message]], None],
     ) -> None:
         self._collector = collector
         self._emit = emit
-        self._stand = stand
+        self._complete = complete
 
     def emit(
         self,
@@ -266,10 +275,10 @@ class _Output:
         return self._emit(values, anchors, stream, task)
 
     def ack(self, tup: Tup) -> None:
-        self._stand.send(*self._collector.ack(tup))
+        self._complete(tup, self._collector.ack(tup))
 
     def fail(self, tup: Tup) -> None:
-        self._stand.send(*self._collector.fail(tup))
+        self._complete(tup, self._collector.fail(tup))
 
     def reset_timeout(self, tup: Tup) -> None:
-        self._stand.send(*self._collector.reset_timeout(tup))
+        self._complete(tup, self._collector.reset_timeout(tup))

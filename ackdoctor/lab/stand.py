@@ -1,6 +1,6 @@
 """What a bench stands on: an acker, a spout's pending map and the clock, without any executor between them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from ackdoctor.acker.acker import Acker, make_acker
@@ -9,7 +9,8 @@ from ackdoctor.acker.ids import IdSource
 from ackdoctor.acker.spout import Heard, SpoutExecutor
 from ackdoctor.acker.versions import Profile, Schedule
 from ackdoctor.lab.agenda import Action, Agenda
-from ackdoctor.model.message import Answer, Message, Tick
+from ackdoctor.model.message import AckAck, Answer, Message, Tick
+from ackdoctor.tracer.traced_acker import TracedAcker
 
 __all__ = ["Stand"]
 
@@ -80,6 +81,20 @@ class Stand:
             heard = self.spout.hear(answer)
             if heard is not None:
                 self._hear(heard)
+
+    def linked(self, root: int, edge: int, *, delivery: str, component: str, task: int) -> None:
+        """A traced acker is told which delivery an edge stands for."""
+        if isinstance(self.acker, TracedAcker):
+            self.acker.linked(root, edge, delivery=delivery, component=component, task=task)
+
+    def complete(self, messages: Iterable[Message], *, delivery: str, component: str, task: int) -> None:
+        """What a bolt says when it acks or fails; a traced acker is told of which delivery."""
+        for message in messages:
+            if isinstance(self.acker, TracedAcker) and isinstance(message, AckAck):
+                self.acker.noted(
+                    message.root, message.value, delivery=delivery, component=component, task=task
+                )
+            self.send(message)
 
     def _expire(self) -> None:
         for heard in self.spout.tick():

@@ -67,7 +67,7 @@ class Place:
 class Workplace(ABC):
     """What both benches have.
 
-    `profile` names the acker's version ("storm-1.1.0"); `wrap_acker` is given the acker and gives what is used
+    `name` is the component's id, by default its class's.  `profile` names the acker's version ("storm-1.1.0"); `wrap_acker` is given the acker and gives what is used
     instead.  `fields` are the names of the values that are fed, `outputs` the streams that the component
     declares, or the fields of its default stream; without them it may emit anything.  `conf` is the topology's
     configuration, `metrics` the names that the JVM's side has registered.  `message_timeout_secs` is Storm's T.
@@ -82,7 +82,7 @@ class Workplace(ABC):
         profile: Profile | str | None = None,
         clock: VirtualClock | None = None,
         ids: IdSource | None = None,
-        name: str = "component",
+        name: str = "",
         conf: Mapping[str, object] | None = None,
         fields: Sequence[str] = (),
         outputs: Mapping[str, Sequence[str]] | Sequence[str] = (),
@@ -116,7 +116,9 @@ class Workplace(ABC):
             wrap_acker=wrap_acker,
             hear=self._hear,
         )
-        self._place = Place(name, _BOLT if self.kind is Kind.BOLT else SPOUT, self.clock)
+        self._place = Place(
+            name or component_class.__name__, _BOLT if self.kind is Kind.BOLT else SPOUT, self.clock
+        )
         self._timeout_secs = message_timeout_secs
         told: dict[str, object] = {
             "topology.name": "bench",

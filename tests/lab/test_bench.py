@@ -10,12 +10,13 @@ from ackdoctor.acker.acker import Acker
 from ackdoctor.acker.clock import VirtualClock
 from ackdoctor.acker.ids import PowersOfTwo
 from ackdoctor.acker.spout import Reason
-from ackdoctor.acker.versions import NEWEST
+from ackdoctor.acker.versions import NEWEST, profile
 from ackdoctor.lab.bench import Bench, Emitted, SpoutBench
 from ackdoctor.lab.shell.error import ShellError
 from ackdoctor.model.errors import ConfigError
 from ackdoctor.model.message import AckAck, AckInit, Answer, AnswerKind, Message, Tick
 from ackdoctor.model.verdict import PendingEntry, Verdict
+from ackdoctor.tracer.traced_acker import TracedAcker
 
 
 class Echo(Bolt):
@@ -111,9 +112,9 @@ def test_ticks_come_when_they_are_due():
         assert bench.component.storm_conf["topology.tick.tuple.freq.secs"] == 5
 
 
-@pytest.mark.parametrize(("profile", "left"), [("storm-1.1.0", 1), ("storm-1.2.4", 0), ("storm-2.8.8", 0)])
-def test_a_forgotten_tuple_stays_with_the_acker_as_long_as_the_version_says(profile, left):
-    with Bench(Holds, profile=profile, message_timeout_secs=10) as bench:
+@pytest.mark.parametrize(("version", "left"), [("storm-1.1.0", 1), ("storm-1.2.4", 0), ("storm-2.8.8", 0)])
+def test_a_forgotten_tuple_stays_with_the_acker_as_long_as_the_version_says(version, left):
+    with Bench(Holds, profile=version, message_timeout_secs=10) as bench:
         delivery = bench.feed("a")
         bench.advance(100)
         assert (bench.verdict(delivery), len(bench.pending)) == (Verdict.EXPIRED, left)
@@ -181,6 +182,15 @@ def test_an_acker_is_rotated_by_ticks():
         bench.advance(90)
         assert isinstance(bench.acker, Watched)
         assert bench.acker.messages == [Tick()] * 3
+
+
+def test_a_traced_acker_names_the_component_that_forgot():
+    version = profile("storm-1.1.0")
+    with Bench(Holds, profile=version, wrap_acker=lambda acker: TracedAcker(acker, version)) as bench:
+        delivery = bench.feed("a")
+        assert isinstance(bench.acker, TracedAcker)
+        (tree,) = bench.acker.trees()
+        assert [(c.component, c.delivery, c.acks) for c in tree.culprits] == [("Holds", delivery, 0)]
 
 
 class Words(Spout):
