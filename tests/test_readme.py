@@ -1,8 +1,11 @@
 """The README shows what the command really does, and leaves out no rule, option, setting or field."""
 
 import json
+import os
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -41,10 +44,30 @@ def replayed(block: str, shell: Shell) -> Iterator[str]:
         command, *arguments = line.removeprefix(PROMPT).split()
         if (command, arguments) == ("echo", ["$?"]):
             yield f"{code}\n"
+        elif command == "pytest":
+            yield screen_of_pytest(*arguments)
         else:
             assert command == "ackdoctor"
             code, out, err = shell(*arguments)
             yield err + out
+
+
+def screen_of_pytest(*arguments: str) -> str:
+    """What pytest prints in this folder, on a terminal of 80 columns, without the time it took."""
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:hypothesispytest",
+        *arguments,
+    ]
+    environment = {name: value for name, value in os.environ.items() if name not in {"CI", "BUILD_NUMBER"}}
+    environment |= {"COLUMNS": "80", "PYTEST_ADDOPTS": ""}
+    done = subprocess.run(command, env=environment, capture_output=True, encoding="utf-8", check=False)
+    return re.sub(r"in \d+\.\d+s =", "in 0.05s =", done.stdout) + done.stderr
 
 
 def rule_table() -> str:

@@ -1,0 +1,44 @@
+"""The README's page: its tests stand in fixtures/tests, its tables leave out no option and nothing of the fixture."""
+
+import re
+from pathlib import Path
+
+from ackdoctor.pytest_plugin.fixture import Fixture
+from ackdoctor.pytest_plugin.marks import MARK
+from ackdoctor.pytest_plugin.options import LEVELS, OPTIONS
+
+ROOT = Path(__file__).parent.parent.parent
+TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGE = TEXT.partition("\n## Test your bolts\n")[2].partition("\n## ")[0]
+
+
+def written(first_cell: str) -> list[str]:
+    """What stands in back quotes in the first cells of a table."""
+    table = PAGE.partition(f"| {first_cell} |")[2].partition("\n\n")[0]
+    return [word for row in table.splitlines()[2:] for word in re.findall(r"`([^`]+)`", row.split(" | ")[0])]
+
+
+def test_every_option_is_there():
+    assert written("option") == list(OPTIONS)
+    assert [spec.flag for spec in OPTIONS.values() if spec.flag and f"`{spec.flag}" not in PAGE] == []
+    assert [level for level in LEVELS if f"`{level}`" not in PAGE] == []
+
+
+def test_every_keyword_of_the_mark_is_there():
+    keywords = re.findall(r"(\w+)=", MARK)
+    assert "A mark takes `" + "`, `".join(keywords[:-1]) + f"` and `{keywords[-1]}`." in PAGE
+
+
+def test_everything_that_the_fixture_offers_is_there():
+    offered = [name for name in vars(Fixture) if not name.startswith("_") and name not in {"linked", "close"}]
+    assert [name for name in offered if f"`ackdoctor.{name}" not in PAGE and name != "ledger"] == []
+
+
+def test_the_tests_of_the_page_are_those_that_are_run():
+    files = (ROOT / "fixtures" / "tests" / "statements").glob("test_*.py")
+    run = "".join(file.read_text(encoding="utf-8") for file in sorted(files))
+    blocks = [
+        block for block in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL) if block.startswith("def ")
+    ]
+    assert len(blocks) == 2
+    assert [block for block in blocks if block not in run] == []
