@@ -29,7 +29,8 @@ TICKS = "__tick"
 HEARTBEAT = "__heartbeat"
 _SYSTEM = frozenset({TICKS, HEARTBEAT})
 _SPOUT = Kind.SPOUT  # members of an Enum are looked up slowly
-_RECEIVED, _ACKED, _FAILED = int(EventKind.RECEIVED), int(EventKind.ACKED), int(EventKind.FAILED)
+_RECEIVED, _EMITTED = int(EventKind.RECEIVED), int(EventKind.EMITTED)
+_ACKED, _FAILED = int(EventKind.ACKED), int(EventKind.FAILED)
 _exc_info = sys.exc_info
 _getframe = sys._getframe  # noqa: SLF001 - the only way to a caller
 
@@ -63,7 +64,7 @@ class Listener:
             if now >= self._windows.due:
                 self.ledger.grow(now)
             if self._rows is not None:
-                self._rows.write(book, _RECEIVED, tup.id, 0, "", 0, tup.stream)
+                self._rows.write(book, _RECEIVED, tup.id, 0, 0, tup.stream)
         except Exception as error:  # noqa: BLE001 - ours, and never the author's
             self.trouble(error)
 
@@ -84,13 +85,13 @@ class Listener:
         """A tick has come."""
         book.ticked(tup.id, self._now())
         if self._rows is not None:
-            self._rows.write(book, _RECEIVED, tup.id, 0, "", TICK, tup.stream)
+            self._rows.write(book, _RECEIVED, tup.id, 0, TICK, tup.stream)
 
     def handed(self, book: LiveBook, tup: Any) -> None:
         """A handler was called with a tuple that was not read before."""
         book.received(tup.id, self._now())
         if self._rows is not None:
-            self._rows.write(book, _RECEIVED, tup.id, 0, "", 0, tup.stream)
+            self._rows.write(book, _RECEIVED, tup.id, 0, 0, tup.stream)
 
     # ---- what goes out ----
 
@@ -118,7 +119,7 @@ class Listener:
             mark = self._mark(book, site)
         book.acked(delivery, site, mark)
         if self._rows is not None:
-            self._rows.write(book, _ACKED, delivery, site, mark.thread if mark else "")
+            self._rows.write(book, _ACKED, delivery, site, 0, None, mark.thread if mark else "")
 
     def failed(self, book: LiveBook, delivery: Hashable, depth: int = 1) -> None:
         """A fail; the author is at least `depth` frames up."""
@@ -126,7 +127,7 @@ class Listener:
         mark = self._mark(book, site)
         book.failed(delivery, site, mark)
         if self._rows is not None:
-            self._rows.write(book, _FAILED, delivery, site, mark.thread if mark else "")
+            self._rows.write(book, _FAILED, delivery, site, 0, None, mark.thread if mark else "")
 
     def emitted(
         self,
@@ -139,8 +140,13 @@ class Listener:
         """A bolt emits; `bare` is whether it left the anchors to the framework, None where the call must tell."""
         if anchors and get_ident() == book.thread and _all_in(anchors, book.open):
             book.emits += 1
-            if self._rows is not None:
-                self._rows.emitted(book, anchors, self._here(depth), "", RELIABLE, stream)
+            rows = self._rows
+            if rows is None:
+                return
+            if len(anchors) == 1:
+                rows.write(book, _EMITTED, anchors[0], self._here(depth), RELIABLE, stream)
+            else:
+                rows.emitted(book, anchors, self._here(depth), RELIABLE, stream, "")
             return
         thread = self._thread(book)
         asked = not anchors or bool(thread)
@@ -154,7 +160,7 @@ class Listener:
             book.offended(misuse, TouchKind.EMITTED, book.current, self.shown(site), mark)
         if self._rows is not None:
             flags = (RELIABLE if anchors else 0) | (BARE if bare else 0)
-            self._rows.emitted(book, anchors, site, thread, flags, stream)
+            self._rows.emitted(book, anchors, site, flags, stream, thread)
 
     def spouted(self, book: LiveBook, message_id: Hashable, stream: Any, depth: int = 1) -> None:
         """A spout emits."""
@@ -162,7 +168,7 @@ class Listener:
         book.spouted(message_id, site)
         if self._rows is not None:
             ids, flags = ((), 0) if message_id is None else ((message_id,), RELIABLE)
-            self._rows.emitted(book, ids, site, self._thread(book), flags, stream)
+            self._rows.emitted(book, ids, site, flags, stream, self._thread(book))
 
     def unwritable(self, book: LiveBook | None, message: Any) -> None:
         """The serializer could not write a message; it raises, or tells nobody but its log."""

@@ -37,6 +37,18 @@ class Writer(Protocol):
         """Writes one row."""
 
 
+class _Codes(dict[Any, int]):
+    """The codes of what occurs as a text, each asked for once."""
+
+    def __init__(self, recorder: Writer) -> None:
+        super().__init__({None: 0, "": 0})
+        self._recorder = recorder
+
+    def __missing__(self, text: Any) -> int:
+        code = self[text] = self._recorder.code(str(text))
+        return code
+
+
 class Rows:
     """Rows of live components."""
 
@@ -44,8 +56,8 @@ class Rows:
         self._recorder = recorder
         self._write = recorder.write
         self._sites = sites
-        self._code = recorder.code
-        self._streams: dict[Any, int] = {}
+        self._streams = _Codes(recorder)
+        self._threads = _Codes(recorder)
         self._places: dict[int, tuple[int, int]] = {0: (0, 0)}
 
     def write(
@@ -53,40 +65,36 @@ class Rows:
         book: LiveBook,
         kind: int,
         delivery: Hashable,
-        site: int = 0,
-        thread: str = "",
-        flags: int = 0,
+        site: int,
+        flags: int,
         stream: Any = None,
+        thread: str = "",
     ) -> None:
         """One row."""
         component, task = book.row or self._name(book)
         place, framework = self._places.get(site) or self._place(site)
+        if delivery.__class__ is not str:
+            delivery = str(delivery)
         self._write(
             kind,
             component,
             task,
-            self._streams.get(stream) or self._stream(stream),
-            delivery if delivery.__class__ is str else str(delivery),
+            self._streams[stream],
+            delivery,  # type: ignore[arg-type]
             0,
             0,
             place,
             flags | framework,
-            self._code(thread) if thread else 0,
+            self._threads[thread],
         )
 
     def emitted(
-        self, book: LiveBook, anchors: Sequence[Hashable], site: int, thread: str, flags: int, stream: Any
+        self, book: LiveBook, anchors: Sequence[Hashable], site: int, flags: int, stream: Any, thread: str
     ) -> None:
         """A row for the emit, and one for each anchor after the first."""
-        self.write(book, _EMITTED, anchors[0] if anchors else "", site, thread, flags, stream)
+        self.write(book, _EMITTED, anchors[0] if anchors else "", site, flags, stream, thread)
         for anchor in anchors[1:]:
-            self.write(book, _ANCHORED, anchor, site, thread, flags)
-
-    def _stream(self, stream: Any) -> int:
-        if not stream:
-            return 0
-        self._streams[str(stream)] = code = self._code(str(stream))
-        return code
+            self.write(book, _ANCHORED, anchor, site, flags, None, thread)
 
     def _name(self, book: LiveBook) -> tuple[int, int]:
         suspect = book.accused

@@ -19,6 +19,7 @@ __all__ = ["Seats", "Wiring"]
 
 _NOTHING: Any = object()
 _UNWRITABLE = (TypeError, OverflowError)  # what json, simplejson and msgpack raise
+_COMMANDS = {"emit", "ack", "fail"}
 _Function = Callable[..., Any]
 
 
@@ -147,9 +148,12 @@ class Wiring:
 
     def _met(self, component: object, message: Any) -> None:
         """A message off the hot path."""
+        command = message.get("command") if isinstance(message, dict) else None
+        if command not in _COMMANDS:  # a handshake, a log: who it is will be known later
+            return
         book = self._books.get(id(component)) or self._attach(component)
-        if book is not None and isinstance(message, dict):
-            self._listener.sent(book, message.get("command"), message)
+        if book is not None:
+            self._listener.sent(book, command, message)
 
     def _command(self, original: _Function) -> _Function:
         books, attach, sent, unwritable = (
