@@ -92,13 +92,14 @@ def show_report(question: Question) -> int:
     settings = _settings(question)
     trace = _Trace(question.traces)
     here = Path.cwd()
+    nowhere = Site(question.traces[0].as_posix(), NOWHERE)
     found = inquest(
         trace.events,
         version,
         message_timeout_s=question.message_timeout_s,
         patience_s=question.message_timeout_s or _PATIENCE_S,
-        places=Places(folder=str(here)),
-        nowhere=Site(question.traces[0].as_posix(), NOWHERE),
+        places=Places(folder=str(here), nowhere=nowhere.path),
+        nowhere=nowhere,
     )
     report = _report(found, trace, settings, here)
     trace.complain()

@@ -57,13 +57,14 @@ def select(
 
 
 def _once(findings: Iterable[Finding]) -> list[Finding]:
-    """Heirs inherit the faults of their bases: what several components have in common is said once."""
+    """Heirs inherit the faults of their bases: what several components have in common is said once.
+
+    What a run has shown may have no place in the code, so there each component and cause stands for itself.
+    """
     found: dict[tuple[object, ...], Finding] = {}
     for finding in sorted(findings, key=_order):
-        cause = (
-            finding.cause if isinstance(finding.evidence, TreeWitness) else ""
-        )  # a root has no place in the code
-        found.setdefault((finding.code, finding.site, cause), finding)
+        own = (finding.component, finding.cause) if isinstance(finding.evidence, TreeWitness) else ()
+        found.setdefault((finding.code, finding.site, *own), finding)
     return list(found.values())
 
 

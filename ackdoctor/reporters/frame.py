@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 from ackdoctor.model.finding import Finding, PathStep, TreeWitness
+from ackdoctor.model.source import NOWHERE
 from ackdoctor.reporters.context import Context, Glyphs, printable
 
 __all__ = ["Row", "columns", "frame", "padded"]
@@ -57,8 +58,9 @@ def frame(finding: Finding, context: Context) -> list[Row]:
         if place is None or place == before:
             rows.append(bare)
         else:
-            rows.append(bare._replace(number=str(place[1]), source=_cut(texts[place], indent)))
-        if n == marked:
+            number = str(place[1]) if finding.site.span != NOWHERE else ""
+            rows.append(bare._replace(number=number, source=_cut(texts[place], indent)))
+        if n == marked and finding.site.span != NOWHERE:
             through = context.glyphs.through if bare.gutter and n + 1 < len(stations) else ""
             rows.append(Row(carets=_carets(finding, context, indent), gutter=through))
         before = place or before

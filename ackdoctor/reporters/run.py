@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, TextIO
 
 from ackdoctor.model.finding import Finding, Report, TreeWitness
+from ackdoctor.model.source import NOWHERE
 from ackdoctor.model.tally import ComponentTally, GrowthPoint, RunTally
 from ackdoctor.model.verdict import TupleTree
 from ackdoctor.reporters.as_json import content
@@ -25,6 +26,7 @@ __all__ = ["About", "document", "run", "verdict"]
 
 _BARS, _ASCII_BARS = "▁▂▃▄▅▆▇█", "_.-:=+*#"
 _MOST_ENTRIES = 10
+_MOST_NOTES = 5
 _SPARKS = 48  # columns of the sparkline
 _NARROW = 72  # columns below which a table drops what can be missed
 
@@ -119,11 +121,11 @@ def verdict(report: Report, about: About) -> str:
 
 def _gist(finding: Finding) -> str:
     """The worst finding in half a sentence: who, what, how often."""
-    who = f"{finding.component}: " if finding.component else ""
+    who = f"{printable(finding.component)}: " if finding.component else ""
     what = finding.message.partition(": ")[0] if finding.code < "ACK6" else finding.message
     seen = _seen(finding)
     often = f", {seen:,} times" if seen > 1 else ""
-    place = f", {finding.site.path}:{finding.site.span.line}" if finding.evidence.steps else ""
+    place = f", {finding.site.path}:{finding.site.span.line}" if finding.site.span != NOWHERE else ""
     return f"{who}{printable(f'{what}{place}')} ({finding.code}{often})"
 
 
@@ -151,8 +153,10 @@ def _provisos(report: Report, about: About) -> Iterator[str]:
         yield f"  {counted(report.hidden, 'finding')} below --min-severity not shown"
     if report.suppressed:
         yield f"  {counted(report.suppressed, 'finding')} suppressed by comments"
-    for line in report.notes:
+    for line in report.notes[:_MOST_NOTES]:
         yield f"  {printable(line)}"
+    if len(report.notes) > _MOST_NOTES:
+        yield f"  and {len(report.notes) - _MOST_NOTES:,} more such lines; --output-format json has all"
     for line in about.tally.unobserved:
         yield f"  not observed: {printable(line)}"
 

@@ -10,16 +10,20 @@ import os
 from dataclasses import dataclass, field
 
 from ackdoctor.model.offence import CallSite, Suspect
-from ackdoctor.model.source import Site, Span
+from ackdoctor.model.source import NOWHERE, Site, Span
 
 __all__ = ["Places", "parsed"]
 
 
 @dataclass(slots=True)
 class Places:
-    """Call sites as sites of a finding; `folder` is where their paths start."""
+    """Call sites as sites of a finding; `folder` is where their paths start.
+
+    What has no place in the code, as a trace of the pipe alone has none, stands at `nowhere`.
+    """
 
     folder: str = field(default_factory=os.getcwd)
+    nowhere: str = "<unknown>"
     _trees: dict[str, ast.Module | None] = field(default_factory=dict)
 
     def of(self, site: CallSite) -> Site:
@@ -28,6 +32,8 @@ class Places:
 
     def line(self, path: str, line: int) -> Site:
         """The text of one line; line 1 where it is not known."""
+        if not path:
+            return Site(self.nowhere, NOWHERE)
         number = max(1, line)
         text = linecache.getline(path, number).rstrip()
         code = text.partition("  #")[0].rstrip()
@@ -54,8 +60,8 @@ class Places:
         return None
 
     def _shown(self, path: str) -> str:
-        if not path or path.startswith("<"):
-            return path or "<unknown>"
+        if path.startswith("<"):
+            return path
         try:
             relative = os.path.relpath(path, self.folder)
         except ValueError:  # another drive

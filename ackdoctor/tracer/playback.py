@@ -65,6 +65,7 @@ class Playback:
         self._sites: dict[tuple[str, int, str], int] = {}
         self._now_ns = 0
         self._open = 0
+        self._ends: list[str] = []
         self._windows = _Windows()
 
     def feed(self, event: Event) -> None:
@@ -81,6 +82,8 @@ class Playback:
                 self._named(event)
             case EventKind.DROPPED:
                 self.dropped += event.value
+            case EventKind.DIED:
+                self._ends.append(f"{event.component}[{event.task}] ended: {event.note}")
             case _:
                 pass
 
@@ -93,7 +96,7 @@ class Playback:
             growth=self._windows.points(),
             dropped=self.dropped + sum(each.dropped for each in settled),
             unobserved=tuple(line for each in settled for line in each.unobserved),
-            notes=tuple(dict.fromkeys(line for each in settled for line in each.notes)),
+            notes=(*dict.fromkeys(self._ends), *(line for each in settled for line in each.notes)),
         )
 
     # ---- rows ----

@@ -152,6 +152,26 @@ def test_a_narrow_terminal_drops_columns_and_an_old_one_draws_with_ascii(shell, 
     assert all(len(line) <= 60 for line in wide[wide.index(head) :])
 
 
+def test_what_stands_in_no_code_stands_at_the_trace_and_each_component_for_itself(shell):
+    part = stored(HEALTHY)
+    rows = "".join(
+        f'{{"schema":1,"kind":{kind},"time_ns":{n},"component":"{name}","delivery":"7"}}\n'
+        for name in ("count", "sql")
+        for n, kind in enumerate((1, 4, 4))
+    )
+    part.write_text(rows, encoding="ascii")
+    lines = shell("trace", "report", "trace", "--output-format", "json-lines").out.splitlines()
+    assert [(f["path"], f["line"], f["component"]) for f in map(json.loads, lines)] == [
+        ("trace", 1, "count"),
+        ("trace", 1, "sql"),
+    ]
+    screen = shell("trace", "report", "trace").out.splitlines()
+    assert screen[0].startswith(
+        "BROKEN: count: the tuple is acked a second time (ACK103), and 1 more finding"
+    )
+    assert screen[4] == "      |   ╭ received     owed"
+
+
 # ---- the other commands ----
 
 

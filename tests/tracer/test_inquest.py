@@ -5,6 +5,7 @@ import pytest
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.event import AUTO, BARE, TICK, Event, EventKind
 from ackdoctor.model.finding import Finding, Severity, TreeWitness
+from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.tracer.inquest import Inquest, inquest
 from tests.acker_rows import events_of
 
@@ -122,7 +123,13 @@ def test_a_component_that_no_row_names_is_judged_as_what_speaks_multilang():
     found = held(trace(row(RECEIVED), row(ACKED), row(ACKED)))
     (finding,) = found.findings
     assert (finding.code, finding.severity, finding.handler) == ("ACK103", Severity.ERROR, "")
+    assert finding.site == Site("<unknown>", NOWHERE)
     assert "ShellBolt answers" in finding.message
+
+
+def test_how_a_component_ended_is_noted():
+    died = row(EventKind.DIED, "", note="killed by SIGKILL")
+    assert held(trace(BY_HAND, died)).notes == ("SqlBolt[0] ended: killed by SIGKILL",)
 
 
 def test_rows_that_the_recorder_lost_are_counted():
