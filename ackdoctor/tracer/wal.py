@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from fcntl import LOCK_EX, LOCK_NB, flock
 from functools import partial
 from mmap import mmap
+from operator import length_hint
 from pathlib import Path
 
 from ackdoctor.model.event import SCHEMA
@@ -35,6 +36,7 @@ class Segment:
         "_codes",
         "_codes_end",
         "_finished",
+        "_free",
         "_positions",
         "due",
         "folder",
@@ -67,7 +69,8 @@ class Segment:
             raise
         finally:
             os.close(reserved)
-        self.take: Callable[[None], int | None] = partial(next, iter(range(HEADER, end, RECORD.size)))
+        self._free = iter(range(HEADER, end, RECORD.size))
+        self.take: Callable[[None], int | None] = partial(next, self._free)
         self.numbers: dict[str, int] = {}  # deliveries that are decimal numbers
         self.words: list[str] = []  # those that are not, and their positions
         self._positions: dict[str, int] = {}
@@ -104,16 +107,14 @@ class Segment:
     def finish(self, texts: Sequence[str]) -> Batch:
         """Seal it and read what is there; threads that are in the middle of a record will ask `holds`."""
         self.sealed = True
-        slots = self.view[HEADER:]
-        used = len(slots.rstrip(b"\0"))
-        slots = slots[: used + -used % RECORD.size]
+        slots = self.view[HEADER : len(self.view) - length_hint(self._free) * RECORD.size]
         batch = Batch.of(slots, first=self.stem.first, pid=self.stem.pid, texts=texts, words=self.words)
-        self._finished = set(array("I", batch.column("head")))
+        self._finished = batch.column("head")
         return batch
 
     def holds(self, place: int) -> bool:
         """Whether a record was whole when the segment was read."""
-        return place in self._finished
+        return place in array("I", self._finished)
 
     def let_go(self) -> None:
         """Close the side file; the mapping, and its lock, go with the last reference to this."""
