@@ -44,9 +44,10 @@ class Causes:
         for place, tree in enumerate(self._trees):
             keys: set[Hashable] = {tree.root}
             for culprit in tree.culprits:
-                keys |= {("delivery", culprit.delivery), ("sites", culprit.sites)}
+                who = _bare(culprit.component)
+                keys |= {("delivery", who, culprit.delivery), ("sites", culprit.sites)}
                 if not culprit.acks:
-                    keys.add(("never", culprit.component))
+                    keys.add(("never", who))
             for key in keys:
                 self._places.setdefault(key, []).append(place)
 
@@ -58,11 +59,17 @@ class Causes:
             if touch.site is not None and touch.kind in (TouchKind.ACKED, TouchKind.FAILED)
         )
         keys: list[Hashable] = [offence.root] if offence.root is not None else []
-        keys += [("delivery", offence.delivery)] if offence.delivery else []
+        who = _bare(offence.suspect.name)
+        keys += [("delivery", who, offence.delivery)] if offence.delivery else []
         keys += [("sites", done)] if done else []
-        keys += [("never", offence.suspect.name)] if offence.misuse is Misuse.NEVER else []
+        keys += [("never", who)] if offence.misuse is Misuse.NEVER else []
         found = {place for key in keys for place in self._places.get(key, ())}
         return [self._trees[place] for place in sorted(found)]
+
+
+def _bare(component: str) -> str:
+    """A component is known by its id in the topology, which may be its class's name, or by its class."""
+    return component.rpartition(".")[2]
 
 
 def left_by(tree: TupleTree) -> str:

@@ -328,18 +328,26 @@ def pending(root: int, value: int, *culprits: Culprit, verdict: Verdict = Verdic
     return TupleTree(root=root, verdict=verdict, entry=entry, residue=Residue.EVEN, culprits=culprits)
 
 
-def culprit(acks: int, *sites: str, delivery: str = "7") -> Culprit:
-    return Culprit(delivery=delivery, component="sql", task=4, value=3, acks=acks, sites=sites)
+def culprit(acks: int, *sites: str, delivery: str = "7", component: str = "sql") -> Culprit:
+    return Culprit(delivery=delivery, component=component, task=4, value=3, acks=acks, sites=sites)
 
 
 def test_what_an_offence_left_in_the_acker_is_told_by_its_own_finding(path, places):
     twice = offence(Misuse.TWICE, suspect(path), touch(ACKED, call(path, 9)), touch(ACKED, call(path, 10)))
-    (found,) = findings([twice], [orphan(77, 3, culprit(2))], profile=profile("1.1.0"), places=places)
+    (found,) = findings(
+        [twice], [orphan(77, 3, culprit(2, component="SqlBolt"))], profile=profile("1.1.0"), places=places
+    )
     assert (found.code, tree(found).root) == ("ACK103", 77)
     assert tree(found).left == (
         "acker: root 77 leaves an orphan, value 3; the spout heard ack",
         "acker: such an entry stays until the acker's worker restarts: storm-1.1.0 never drops one",
     )
+
+
+def test_the_same_id_in_another_component_is_another_tuple(path, places):
+    twice = offence(Misuse.TWICE, suspect(path), touch(ACKED, call(path, 9)), touch(ACKED, call(path, 10)))
+    found = findings([twice], [orphan(77, 3, culprit(2, component="store"))], places=places)
+    assert {finding.code for finding in found} == {"ACK103", "ACK601"}
 
 
 def test_many_roots_of_one_offence_are_told_by_three_and_a_number(path, places):
@@ -458,7 +466,9 @@ def test_a_finding_of_a_run_looks_like_one_of_lint(path, places, tmp_path):
         count=42,
         test="tests/test_sql.py::test_insert",
     )
-    found = findings([twice], [orphan(77, 3, culprit(2))], profile=profile("1.1.0"), places=places)
+    found = findings(
+        [twice], [orphan(77, 3, culprit(2, component="SqlBolt"))], profile=profile("1.1.0"), places=places
+    )
     stream = io.StringIO()
     reporter("full")(Report(findings=found), stream, Context(sources=Sources(root=tmp_path)))
     assert stream.getvalue() == (
