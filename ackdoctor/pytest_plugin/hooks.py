@@ -70,7 +70,10 @@ class Hooks:
         if asked is not None:
             item.stash[_REPORTS] = []
             self._shown.clear()
-            self.watch.begin(item.nodeid, asked.level)
+            try:
+                self.watch.begin(item.nodeid, asked.level)
+            except RuntimeError as error:  # by `ackdoctor trace run`, say
+                pytest.fail(f"ackdoctor: something else traces this process: {error}", pytrace=False)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(
@@ -83,8 +86,8 @@ class Hooks:
         if reports is not None and isinstance(asked, Options):
             reports.append(report)
             if report.when == "teardown":
-                self._judge(item, reports, asked)
                 del item.stash[_REPORTS]
+                self._close(item, reports, asked)
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -109,21 +112,34 @@ class Hooks:
         evidence = self._linked(item, self.watch.look())
         return self.judge.sentence(*evidence, pending=self.watch.pending, options=strict).counted
 
-    def _judge(self, item: pytest.Item, reports: list[pytest.TestReport], options: Options) -> None:
-        if not any(report.failed for report in reports):
+    def _close(self, item: pytest.Item, reports: list[pytest.TestReport], options: Options) -> None:
+        """The last word on a test, as a property of its reports; an error of ours ends no session."""
+        try:
+            row = self._judge(item, reports, options)
+        except Exception as error:  # noqa: BLE001
+            trouble = f"ackdoctor met an error of its own: {type(error).__name__}: {error}"
+            outcome.attach(reports[-1], trouble)
+            row = Row(level=options.level, notes=(trouble,))
+        if _FIXTURE in item.stash:
+            del item.stash[_FIXTURE]
+        for properties in (item.user_properties, *(report.user_properties for report in reports)):
+            properties[:] = [pair for pair in properties if pair[0] != PROPERTY]
+            properties.append((PROPERTY, row.dump()))
+
+    def _judge(self, item: pytest.Item, reports: list[pytest.TestReport], options: Options) -> Row:
+        failed = any(report.failed for report in reports)
+        if not failed:
             self.watch.wait(options.complete_within)
         settlement = self.watch.end()
-        if any(report.skipped and not hasattr(report, "wasxfail") for report in reports):
-            self.watch.judged(failed=False)
-            return
-        pending = sum(tally.pending for tally in settlement.tallies)
-        evidence = self._linked(item, settlement.offences)
-        sentence = self.judge.sentence(*evidence, pending=pending, options=options)
-        verdict = self._turn(reports, sentence, options) if sentence.counted else ""
-        self.watch.judged(failed=bool(sentence.counted) or any(report.failed for report in reports))
-        row = Row(
+        sentence = Sentence((), ())
+        if not any(report.skipped and not hasattr(report, "wasxfail") for report in reports):
+            pending = sum(tally.pending for tally in settlement.tallies)
+            evidence = self._linked(item, settlement.offences)
+            sentence = self.judge.sentence(*evidence, pending=pending, options=options)
+        self.watch.judged(failed=failed or bool(sentence.counted))
+        return Row(
             level=options.level,
-            verdict=verdict,
+            verdict=self._turn(reports, sentence, options) if sentence.counted else "",
             asked=options is not self.session,
             ticks=sum(tally.ticks for tally in settlement.tallies),
             high_water=max((tally.high_water for tally in settlement.tallies), default=0),
@@ -134,10 +150,7 @@ class Hooks:
             unobserved=settlement.unobserved,
             notes=settlement.notes,
             baseline=self._entries(sentence, options),
-        ).dump()
-        for properties in (item.user_properties, *(report.user_properties for report in reports)):
-            properties[:] = [pair for pair in properties if pair[0] != PROPERTY]
-            properties.append((PROPERTY, row))
+        )
 
     def _linked(
         self, item: pytest.Item, offences: Sequence[Offence]

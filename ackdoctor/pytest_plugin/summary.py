@@ -49,7 +49,7 @@ def summary(rows: Mapping[str, Row], verbosity: int) -> Iterator[str]:
 
 
 def _telling(row: Row) -> bool:
-    return bool(row.findings or row["pending"] or row.unobserved or (row.asked and row.silent))
+    return bool(row.findings or row["pending"] or row.unobserved or row.notes or (row.asked and row.silent))
 
 
 def _line(test: str, counts: Mapping[str, object], remarks: str, width: int) -> str:

@@ -4,6 +4,8 @@ import json
 from typing import Any
 from xml.etree import ElementTree as ET
 
+from ackdoctor.tracer.instrument import install
+from ackdoctor.tracer.ledger import Ledger
 from tests.pytest_plugin.inner import letters, section, write
 
 pytest_plugins = ["pytester"]
@@ -254,3 +256,38 @@ def test_a_marked_test_without_components_is_named(pytester):
         section(result)[1]
         == "test_bolts.py::test_plain          0        0      0      0        0  observed 0 events"
     )
+
+
+def test_a_process_that_is_traced_already_says_so(pytester):
+    write(pytester, "def test_twice(): drive(Twice)")
+    outer = install(Ledger())
+    try:
+        result = pytester.runpytest_inprocess("--ackdoctor")
+    finally:
+        outer.undo()
+    result.assert_outcomes(errors=1)
+    (line,) = (line for line in result.outlines if line.startswith("ackdoctor: "))
+    assert line.startswith("ackdoctor: something else traces this process: ")
+
+
+def test_an_error_of_ours_is_said_and_ends_no_session(pytester):
+    write(
+        pytester,
+        """
+        class Strange(Forgets):
+            def __getattribute__(self, name):
+                if name == "__dict__" and strange:
+                    raise KeyError("what is this?")
+                return super().__getattribute__(name)
+        strange = False
+
+        def test_strange():
+            global strange
+            drive(Strange)
+            strange = True
+        def test_healthy(): drive(Healthy)
+        """,
+    )
+    result = pytester.runpytest_inprocess("--ackdoctor")
+    result.assert_outcomes(passed=2)
+    assert section(result)[1].endswith("ackdoctor met an error of its own: KeyError: 'what is this?'")
