@@ -16,6 +16,7 @@ from ackdoctor.model.event import Event, EventKind
 from ackdoctor.tracer.inquest import inquest
 from ackdoctor.tracer.reading import read
 from ackdoctor.tracer.recorder import Recorder
+from ackdoctor.tracer.traced_acker import TracedAcker
 from tests.lab.components import STORMS, Ack, AckEveryOther, Branch, Do
 
 each_storm = pytest.mark.parametrize("storm", STORMS)
@@ -129,3 +130,35 @@ def test_without_a_recorder_no_call_site_is_looked_for():
     feed.put(1, msg_id=1)
     cluster.settle()
     assert len(cluster._worker.sites) == 0
+
+
+@each_storm
+@pytest.mark.parametrize("last", [Ack, Twice, AckEveryOther])
+def test_a_traced_acker_in_a_cluster_tells_what_the_replay_of_its_trace_tells(storm, last):
+    clock = VirtualClock()
+    traced: list[TracedAcker] = []
+
+    def wrap(acker):
+        traced.append(TracedAcker(acker, profile(storm), now_ms=clock.now_ms))
+        return traced[0]
+
+    def tell(row):
+        written.append(row)
+        whose = {"delivery": row.delivery, "component": row.component, "task": row.task}
+        if row.kind is EventKind.LINKED:
+            traced[0].linked(row.root, row.value, **whose)
+        elif row.kind is EventKind.ACK:
+            traced[0].noted(row.root, row.value, site=row.site, **whose)
+
+    written: list[Event] = []
+    feed, topology = _topology(last)
+    cluster = Cluster(topology, profile=storm, clock=clock, wrap_acker=wrap, record=tell)
+    for number in range(20):
+        feed.put(number, msg_id=number)
+        cluster.advance(0.5)
+    live = traced[0].tally()
+    stored = with_culprits(replay(rows(written), profile(storm)), written)
+    assert (live.pending, live.completed) == (stored.pending, stored.completed)
+    assert {(tree.root, tree.culprits) for tree in live.trees if tree.entry} == {
+        (tree.root, tree.culprits) for tree in stored.trees if tree.entry
+    }
