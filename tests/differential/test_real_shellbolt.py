@@ -162,6 +162,10 @@ FIXED: list[list[list[str]]] = [
     [["total: 5\n" + say(command="ack", id="1")]],
     [["E_BOLTFAILED__x"]],
     [["\n\n" + say(command="ack", id="1")]],
+    [["['a', 'b']"]],
+    [["['a', 'b'] \n\n" + say(command="ack", id="1")]],
+    [["{'a': 1}"]],
+    [["{'command': 'ack', 'id': '1'}"]],
     [["$EXIT"]],
     [[say(command="ack", id="1"), "$EXIT"]],
 ]  # fmt: skip

@@ -9,6 +9,7 @@ Casts are told in Java 8's words, which later versions decorate.
 
 import json
 import re
+from ast import literal_eval
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, unique
@@ -84,9 +85,10 @@ def parse(text: str, library: Json) -> object:
 
 
 def _parse_leniently(text: str) -> object:
-    """json-smart's permissive mode as far as it matters: what is no object or list is a word; NaN is a number.
+    """json-smart's permissive mode as far as it matters: what is no object or list is a word, NaN is a number.
 
-    Its further tolerance inside an object (single quotes, bare words) is not modelled: an IOException.
+    It also reads what Python prints of a dict or a list on a line, quotes and all.  Its further tolerance (bare words
+    within an object) is not modelled: an IOException.
     """
     stripped = text.strip()
     if not stripped.startswith(("{", "[")):
@@ -94,7 +96,10 @@ def _parse_leniently(text: str) -> object:
     try:
         return _DECODER.raw_decode(stripped)[0]
     except json.JSONDecodeError as error:
-        raise ShellError(_IO, _complaint(stripped, error.pos)) from None
+        try:
+            return literal_eval(stripped.partition("\n")[0])  # and ignores what follows
+        except (SyntaxError, ValueError):
+            raise ShellError(_IO, _complaint(stripped, error.pos)) from None
 
 
 def _word(text: str) -> object:
