@@ -136,7 +136,7 @@ def _seen(finding: Finding) -> int:
 def _volume(about: About) -> str:
     tally = about.tally
     deliveries = sum(component.delivered for component in tally.components)
-    parts = [counted(about.roots, "root")] if about.roots else []
+    parts = ["1 root" if about.roots == 1 else f"{about.roots:,} roots"] if about.roots else []
     parts += [f"{deliveries:,} deliveries"] if deliveries else []
     return ", ".join(parts) or counted(about.rows, "row")
 
@@ -181,16 +181,17 @@ def _entries(about: About, context: Context) -> str:
     if not groups:
         return ""
     ordered = sorted(groups.items(), key=lambda group: -len(group[1]))
-    table = _table(
-        context, "entries", "one of them", "value left", "the spout", "what the value tells", numbers=[0]
-    )
+    narrow = about.width < _NARROW
+    heads = ["entries", "one of them", "value left", "the spout", "what the value tells"]
+    table = _table(context, *([*heads[:2], heads[-1]] if narrow else heads), numbers=[0], whole=[1])
     for (state, explanation), trees in ordered[:_MOST_ENTRIES]:
         first = trees[0].entry
         assert first is not None  # only those with an entry were taken
         value = "none" if first.value is None else str(first.value)
-        table.add_row(f"{len(trees):,}", str(first.root), value, state, explanation)
-    more = len(ordered) - _MOST_ENTRIES
-    rest = f"  and {more:,} more kinds\n" if more > 0 else ""
+        more = [] if narrow else [value, state]
+        table.add_row(f"{len(trees):,}", str(first.root), *more, explanation)
+    left = len(ordered) - _MOST_ENTRIES
+    rest = f"  and {left:,} more kinds\n" if left > 0 else ""
     kept = sum(map(len, groups.values()))
     title = f"{kept:,} entries in the acker's map" if kept > 1 else "1 entry in the acker's map"
     return f"{title}, {about.tally.high_water:,} at most at once\n{_drawn(table, about, context)}{rest}"
@@ -266,7 +267,8 @@ def _cells(tally: ComponentTally, heads: Iterable[str]) -> Iterator[str]:
     yield from (values[head] for head in heads)
 
 
-def _table(context: Context, *heads: str, numbers: Iterable[int] = ()) -> "Table":
+def _table(context: Context, *heads: str, numbers: Iterable[int] = (), whole: Iterable[int] = ()) -> "Table":
+    """A table with those heads; `numbers` stand right, `whole` columns are never folded."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -277,9 +279,14 @@ def _table(context: Context, *heads: str, numbers: Iterable[int] = ()) -> "Table
         show_edge=False,
         header_style="bold" if context.palette is not PLAIN else "",
     )
-    right = set(numbers)
+    right, uncut = set(numbers), set(whole)
     for number, head in enumerate(heads):
-        table.add_column(Text(head), justify="right" if number in right else "left", overflow="fold")
+        table.add_column(
+            Text(head),
+            justify="right" if number in right else "left",
+            overflow="fold",
+            no_wrap=number in uncut,
+        )
     return table
 
 
