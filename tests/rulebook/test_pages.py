@@ -254,6 +254,7 @@ def test_a_toml_block_that_never_closes_is_an_error_where_it_opens(write: Write)
 
 BODIES = [
     ("## What it does\n", "", 14, "nothing may stand between the toml block and '## What it does'"),
+    ("```python storm_py\n", "```acker 1.1.0\n", 27, "'1.1.0' is no name of a version of an acker"),
     (
         "\nReports a second ack.\n\n## Why is this bad\n",
         "",
