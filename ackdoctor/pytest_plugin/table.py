@@ -31,9 +31,9 @@ class Table:
         """Letter and word of a test that only the acking made fail."""
         if not report.failed or not hasattr(report, TURNED):
             return None
-        return "failed" if report.when == "call" else "error", "A", ("ACK", {"red": True})
+        return "failed" if report.when == "call" else "error", "A", "ACK"
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+    def pytest_terminal_summary(self, terminalreporter: "pytest.TerminalReporter") -> None:
         """The table, if any test was traced."""
         if not self.rows:
             return
