@@ -1,4 +1,4 @@
-"""A bolt that writes what it is told: each tuple's value is a JSON list of frames.
+"""A bolt or spout that writes what it is told: each tuple's value, or acked id, is a JSON list of frames.
 
 `$READ` stands for reading task ids and reporting them, `$EXIT` for the end of the process.
 """
@@ -27,16 +27,17 @@ def main() -> None:
     write(json.dumps({"pid": os.getpid()}))
     while True:
         message = read()
-        if not isinstance(message, dict) or message["stream"] == "__heartbeat":
+        if not isinstance(message, dict) or message.get("stream") == "__heartbeat":
             continue
-        for frame in json.loads(message["tuple"][0]):
+        spout = "command" in message
+        for frame in json.loads(message["id"] if spout else message["tuple"][0]):
             if frame == "$EXIT":
                 return
             if frame == "$READ":
                 write(json.dumps({"command": "error", "msg": f"task ids {read()}"}))
             else:
                 write(frame)
-        write(json.dumps({"command": "error", "msg": "done"}))
+        write(json.dumps({"command": "sync"} if spout else {"command": "error", "msg": "done"}))
 
 
 if __name__ == "__main__":

@@ -18,6 +18,9 @@ import java.util.Random;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
+import org.apache.storm.spout.ISpoutOutputCollector;
+import org.apache.storm.spout.ShellSpout;
+import org.apache.storm.spout.SpoutOutputCollector;
 import org.apache.storm.task.IOutputCollector;
 import org.apache.storm.task.OutputCollector;
 import org.apache.storm.task.ShellBolt;
@@ -26,7 +29,7 @@ import org.apache.storm.topology.TopologyBuilder;
 import org.apache.storm.tuple.Tuple;
 
 /**
- * The real ShellBolt around a real process.  First line: the command, its words parted by tabs.  Each other line is one
+ * The real ShellBolt, or ShellSpout, around a real process.  First line: "bolt" or "spout"; second line: the command, its words parted by tabs.  Each other line is one
  * case: what is handed to a new bolt, tuple by tuple, parted by tabs.  For each case one line: "case", what the bolt did and
  * how it died, parted by tabs.
  *
@@ -42,11 +45,15 @@ public class ShellDriver {
 
     public static void main(String[] arguments) throws Exception {
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        boolean spout = in.readLine().equals("spout");
         String[] command = in.readLine().split("\t");
         String line;
         while ((line = in.readLine()) != null) {
             // Storm logs to the same stream
-            System.out.println("case\t" + String.join("\t", new ShellDriver().run(command, line.split("\t"))));
+            ShellDriver driver = new ShellDriver();
+            String[] payloads = line.split("\t");
+            List<String> said = spout ? driver.runSpout(command, payloads) : driver.run(command, payloads);
+            System.out.println("case\t" + String.join("\t", said));
         }
         System.out.flush();
         Runtime.getRuntime().halt(0);
@@ -54,9 +61,7 @@ public class ShellDriver {
 
     private List<String> run(String[] command, String[] payloads) throws Exception {
         bolt = new ShellBolt(command);
-        Map<String, Object> conf = new HashMap<>();
-        conf.put("topology.multilang.serializer", "org.apache.storm.multilang.JsonSerializer");
-        conf.put("supervisor.worker.timeout.secs", 30);
+        Map<String, Object> conf = conf();
         File home = Files.createTempDirectory("shell").toFile();
         bolt.prepare(conf, context(conf, home), new OutputCollector(proxy(IOutputCollector.class, this::collect)));
         field("rand").set(bolt, new Random() {
@@ -76,6 +81,51 @@ public class ShellDriver {
         List<String> said = new ArrayList<>(events);
         bolt.cleanup();
         return said;
+    }
+
+    /** A spout is told its payloads as the ids of acks. */
+    private List<String> runSpout(String[] command, String[] payloads) throws Exception {
+        ShellSpout spout = new ShellSpout(command);
+        Map<String, Object> conf = conf();
+        File home = Files.createTempDirectory("shell").toFile();
+        spout.open(conf, context(conf, home), new SpoutOutputCollector(
+            proxy(ISpoutOutputCollector.class, (self, method, arguments) -> {
+                switch (method.getName()) {
+                    case "emit":
+                        events.add("emit " + arguments[0] + " " + arguments[2] + " " + arguments[1]);
+                        return Arrays.asList(7, 8);
+                    case "emitDirect":
+                        events.add("emit " + arguments[1] + " " + arguments[3] + " " + arguments[2]
+                                   + " to " + arguments[0]);
+                        return null;
+                    case "reportError":
+                        String message = ((Throwable) arguments[0]).getMessage();
+                        events.add("error " + message.substring("Shell Process Exception: ".length()));
+                        return null;
+                    default:
+                        return null;
+                }
+            })));
+        try {
+            for (String payload : payloads) {
+                spout.ack(payload);
+                events.add("synced");
+            }
+        } catch (RuntimeException error) {
+            Throwable cause = error.getCause();
+            String message = String.valueOf(cause.getMessage()).replace("\n", "\\n").replace("\t", " ");
+            events.add("died " + cause.getClass().getName() + ": " + message);
+        }
+        List<String> said = new ArrayList<>(events);
+        spout.close();
+        return said;
+    }
+
+    private static Map<String, Object> conf() {
+        Map<String, Object> conf = new HashMap<>();
+        conf.put("topology.multilang.serializer", "org.apache.storm.multilang.JsonSerializer");
+        conf.put("supervisor.worker.timeout.secs", 30);
+        return conf;
     }
 
     private Object collect(Object self, java.lang.reflect.Method method, Object[] arguments) throws Exception {

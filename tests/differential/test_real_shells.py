@@ -1,4 +1,4 @@
-"""Our ShellBolt against Storm's own: the same frames from a component, every ack, fail, emit and death."""
+"""Our ShellBolt and ShellSpout against Storm's own: the same frames from a component, all that comes of them."""
 
 import json
 import random
@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pystorm import Bolt
+from pystorm import Bolt, Spout
 
 from ackdoctor.lab.component import TaskHook
 from ackdoctor.lab.shell.bolt import ShellBolt
 from ackdoctor.lab.shell.error import ShellError
-from ackdoctor.lab.shell.java import json_of
+from ackdoctor.lab.shell.java import java_text, json_of
 from ackdoctor.lab.shell.process import Setup
+from ackdoctor.lab.shell.spout import ShellSpout
 from ackdoctor.lab.tup import Tup
 
 pytestmark = [pytest.mark.java, pytest.mark.slow]
@@ -26,13 +27,11 @@ RANDOM_CASES = 150
 SEED = 7
 
 
-class Parrot(Bolt):
+class Repeats:
     """parrot.py, as a component."""
 
-    auto_ack = auto_fail = False
-
-    def process(self, tup: Any) -> None:
-        for frame in json.loads(tup.values[0]):
+    def _repeat(self: Any, frames: str) -> None:
+        for frame in json.loads(frames):
             if frame == "$EXIT":
                 raise SystemExit(0)
             if frame == "$READ":
@@ -40,9 +39,21 @@ class Parrot(Bolt):
             else:
                 self._write(frame)
 
-    def _write(self, text: str) -> None:
+    def _write(self: Any, text: str) -> None:
         self.serializer.output_stream.write(f"{text}\nend\n")
         self.serializer.output_stream.flush()
+
+
+class Parrot(Repeats, Bolt):
+    auto_ack = auto_fail = False
+
+    def process(self, tup: Any) -> None:
+        self._repeat(tup.values[0])
+
+
+class SpoutParrot(Repeats, Spout):
+    def ack(self, tup_id: str) -> None:
+        self._repeat(tup_id)
 
 
 class Collector:
@@ -197,8 +208,79 @@ def test_our_shellbolt_does_what_storm_s_does(version, ask):
     rng = random.Random(SEED)
     cases = [*FIXED, *(drawn(rng) for _ in range(RANDOM_CASES))]
     lines = ["\t".join(json.dumps(frames) for frames in case) for case in cases]
-    said = ask(REAL[version], version, "ShellDriver", ["\t".join((sys.executable, str(PARROT))), *lines])
+    said = ask(
+        REAL[version], version, "ShellDriver", ["bolt", "\t".join((sys.executable, str(PARROT))), *lines]
+    )
     real = [line for line in said if line.startswith("case\t")]
     assert len(real) == len(cases)
     for case, line in zip(cases, real, strict=True):
         assert ours(case, version) == theirs(line), f"seed {SEED}: {case}"
+
+
+class SpoutCollector:
+    """What our ShellSpout does."""
+
+    def __init__(self) -> None:
+        self.events: list[str] = []
+
+    def emit(
+        self,
+        values: Sequence[object],
+        *,
+        msg_id: object = None,
+        stream: str = "default",
+        task: int | None = None,
+    ) -> Sequence[int]:
+        said = json.dumps(values, separators=(",", ":"))
+        to = "" if task is None else f" to {task}"
+        self.events.append(f"emit {stream} {java_text(msg_id)} {said}{to}")
+        return [7, 8]
+
+
+def our_spout(case: list[list[str]], version: str) -> list[str]:
+    spout, collector = (
+        ShellSpout(SpoutParrot, setup=Setup(json=json_of(f"storm-{version}"))),
+        SpoutCollector(),
+    )
+    try:
+        spout.open(Place(), collector)
+        for frames in case:
+            spout.ack(json.dumps(frames))
+            collector.events.append("synced")
+    except ShellError as error:
+        collector.events.append(f"died {error}".replace("\n", "\\n"))
+    errors = [f"error {text}" for text in spout.transcript.errors]
+    spout.close()
+    return [*collector.events, *errors]
+
+
+SPOUT: list[list[list[str]]] = [
+    [[]],
+    [[say(command="emit", tuple=["a"], need_task_ids=False)], [say(command="emit", tuple=["a"], id="m"), "$READ"]],
+    *([[say(command="emit", tuple=["a"], id=given, need_task_ids=False)]] for given in ("m", 5, 1.5, ["m", 1], {"a": 1})),
+    [[say(command="emit", tuple=["a"], task=4, id="m"), say(command="emit", tuple=["b"], stream="s", need_task_ids=False)]],
+    [[say(command="ack", id="m")]],
+    [[say(command="dance")]],
+    [[say(command="sync")], [], []],
+    [[say(command="error", msg="oh"), say(command="log", msg="oh", level=2)]],
+    [[say(command="metrics", name="lag", params=3)]],
+    [[say(id="m")]],
+    [["hello"]],
+    [["null"]],
+    [["[1]"]],
+    [["$EXIT"], []],
+    [[say(command="emit", tuple="a")]],
+    [[say(command="emit", tuple=["a"], id="m", need_task_ids=0)]],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("version", REAL)
+def test_our_shellspout_does_what_storm_s_does(version, ask):
+    lines = ["\t".join(json.dumps(frames) for frames in case) for case in SPOUT]
+    said = ask(
+        REAL[version], version, "ShellDriver", ["spout", "\t".join((sys.executable, str(PARROT))), *lines]
+    )
+    real = [line for line in said if line.startswith("case\t")]
+    assert len(real) == len(SPOUT)
+    for case, line in zip(SPOUT, real, strict=True):
+        assert our_spout(case, version) == theirs(line), case
