@@ -145,7 +145,7 @@ CHARGES: Mapping[tuple[Misuse, Turn], Charge] = MappingProxyType(
             code="ACK108",
             message="this {does} on another thread than the one that talks to Storm",
             last="{does} off the framework's thread",
-            help="put the result into a queue and complete the tuple at a later tick, on the framework's thread",
+            help="{on_thread}",
         ),
         (Misuse.NEVER_RUNS, Turn.PLAIN): Charge(
             code="ACK110",

@@ -100,6 +100,7 @@ class Circumstances:
             "stop": self._stop(),
             "by_hand": self._instead(),
             "let_out": self._let_out(),
+            "on_thread": self._on_thread(),
             "ticks": self._ticks(),
             "ticker": self._ticker(),
         }
@@ -157,6 +158,12 @@ class Circumstances:
                 "let the exception out, so that the framework fails the tuple; or catch only what you expect"
             )
         return "fail the tuple here, or catch only what you expect"
+
+    def _on_thread(self) -> str:
+        locked = self.discipline is not None and self.discipline.thread_safe
+        if locked and self.offence.life and self.offence.life[-1].kind not in COMPLETIONS:
+            return "name the anchors, or put the result into a queue and emit it at a later tick"
+        return "put the result into a queue and complete the tuple at a later tick, on the framework's thread"
 
     def _ticks(self) -> str:
         if self.role is not None and self.role.needs_ticks and self.dialect is not None:

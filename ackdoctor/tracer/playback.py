@@ -62,6 +62,9 @@ class Playback:
         self.dropped = 0
         self._ledgers: dict[str, Ledger] = {}
         self._books: dict[_Key, Book] = {}
+        self._suspects: dict[
+            tuple[object, ...], Suspect
+        ] = {}  # by key without the test: named once a process
         self._sites: dict[tuple[str, int, str], int] = {}
         self._now_ns = 0
         self._open = 0
@@ -129,16 +132,17 @@ class Playback:
 
     def _named(self, event: Event) -> None:
         key = _key(event)
+        suspect = recalled(event.component, event.task, event.site, event.note)
+        self._suspects[key[:5]] = suspect
         if key not in self._books:
-            self._begin(key, recalled(event.component, event.task, event.site, event.note))
+            self._begin(key, suspect)
 
     # ---- books ----
 
     def _book(self, event: Event) -> Book:
         key = _key(event)
         if key not in self._books:
-            named = next((self._books[k].suspect for k in self._books if k[:5] == key[:5]), None)
-            self._begin(key, named or recalled(event.component, event.task))
+            self._begin(key, self._suspects.get(key[:5]) or recalled(event.component, event.task))
         return self._books[key]
 
     def _begin(self, key: _Key, suspect: Suspect) -> None:

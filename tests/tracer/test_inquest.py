@@ -103,6 +103,12 @@ def test_what_is_open_at_the_end_is_a_missing_ack():
     assert (found.tally.pending, found.tally.components[0].pending) == (1, 1)
 
 
+def test_a_component_is_named_once_for_all_tests_of_a_process():
+    rows = [BY_HAND, row(RECEIVED), row(ACKED), row(RECEIVED, "8", test="t::b"), row(ACKED, "8", test="t::b")]
+    found = held(trace(*rows, row(ACKED, "8", test="t::b")))
+    assert [(f.code, f.dialect, f.evidence.test) for f in found.findings] == [("ACK103", "pystorm", "t::b")]
+
+
 def test_what_came_after_the_last_tick_may_wait_for_its_batch():
     tick = row(RECEIVED, "t1", flags=TICK, stream="__tick")
     batching = named("pystorm BatchingBolt auto_ack auto_fail")

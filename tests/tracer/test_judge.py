@@ -236,6 +236,12 @@ def test_an_ack_from_another_thread_names_the_thread_in_its_step_only(path, plac
     assert one.fingerprint == other.fingerprint
 
 
+def test_an_emit_from_another_thread_is_mended_by_its_anchors_where_the_pipe_is_locked(path, places):
+    emitted = offence(Misuse.OFF_THREAD, suspect(path), touch(EMITTED, call(path, 12), thread="worker"))
+    (found,) = findings([emitted], places=places)
+    assert found.help == "name the anchors, or put the result into a queue and emit it at a later tick"
+
+
 def test_an_ack_while_an_exception_is_handled_may_be_a_swallowed_failure(path, places):
     swallowed = offence(Misuse.SWALLOWED, suspect(path), touch(ACKED, call(path, 10), in_except=True))
     (found,) = findings([swallowed], places=places)
