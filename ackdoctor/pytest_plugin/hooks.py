@@ -4,31 +4,31 @@ The reports of a traced test are held back until its teardown is over, since a f
 flushes a bolt.  Where another plugin runs the protocol (pytest-rerunfailures, flaky) it is left to that one.
 """
 
-import sys
 from collections.abc import Generator, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import pytest
 from _pytest import runner
 
-from ackdoctor.engine.baseline import Entry, entries_of
 from ackdoctor.model.finding import Finding
 from ackdoctor.model.offence import Offence
 from ackdoctor.model.verdict import TupleTree
 from ackdoctor.pytest_plugin import outcome
-from ackdoctor.pytest_plugin.files import Files
-from ackdoctor.pytest_plugin.fixture import Fixture
 from ackdoctor.pytest_plugin.judgement import Judge, Sentence
 from ackdoctor.pytest_plugin.options import Options
 from ackdoctor.pytest_plugin.rows import PROPERTY, Row, counted, totals
 from ackdoctor.pytest_plugin.watch import Watch
-from ackdoctor.reporters.context import ASCII, UNICODE, Glyphs
+
+if TYPE_CHECKING:
+    from ackdoctor.pytest_plugin.files import Files
+    from ackdoctor.pytest_plugin.fixture import Fixture
 
 __all__ = ["ASKED", "Hooks"]
 
 ASKED = pytest.StashKey[Options | str]()  # what a test is traced with, or why that cannot be meant
-_FIXTURE = pytest.StashKey[Fixture]()
+_FIXTURE = pytest.StashKey["Fixture"]()
 _REPORTS = pytest.StashKey[list[pytest.TestReport]]()  # of its phases so far
 
 
@@ -39,7 +39,7 @@ class Hooks:
         self.config = config
         self.session = session
         self.judge = Judge.of(config, session)
-        self.watch = Watch(Files(config, session) if session.trace_dir is not None else None)
+        self.watch = Watch(_files(config, session))
         self._shown: set[int] = set()
 
     @pytest.hookimpl(tryfirst=True)
@@ -98,11 +98,13 @@ class Hooks:
         """Leaves nothing behind but traces."""
         self.watch.close()
 
-    def fixture(self, item: pytest.Item) -> Fixture | None:
+    def fixture(self, item: pytest.Item) -> "Fixture | None":
         """The fixture of a traced test; None for any other."""
         asked = item.stash.get(ASKED, None)
         if not isinstance(asked, Options):
             return None
+        from ackdoctor.pytest_plugin.fixture import Fixture  # and with it the lab
+
         fixture = Fixture(self.watch.ledger, partial(self._so_far, item, asked), asked.profile)
         item.stash[_FIXTURE] = fixture
         return fixture
@@ -164,7 +166,6 @@ class Hooks:
         text = outcome.described(
             sentence.counted,
             root=self.judge.folder,
-            glyphs=self._glyphs(),
             verbosity=self.config.get_verbosity(),
         )
         teardown = reports[-1]
@@ -178,14 +179,17 @@ class Hooks:
             return "warned"
         return "failed" if outcome.fail(main, outcome.reason(sentence.counted)) else "also"
 
-    def _entries(self, sentence: Sentence, options: Options) -> Sequence[Entry]:
+    def _entries(self, sentence: Sentence, options: Options) -> Sequence[Sequence[str]]:
         if options.baseline is None or not options.write_baseline:
             return ()
+        from ackdoctor.engine.baseline import entries_of
+
         return entries_of(sentence.counted, options.baseline, root=self.judge.folder)
 
-    def _glyphs(self) -> Glyphs:
-        try:
-            "╭·".encode(getattr(sys.__stdout__, "encoding", None) or "ascii")
-        except (UnicodeEncodeError, LookupError):
-            return ASCII
-        return UNICODE
+
+def _files(config: pytest.Config, session: Options) -> "Files | None":
+    if session.trace_dir is None:
+        return None
+    from ackdoctor.pytest_plugin.files import Files
+
+    return Files(config, session)

@@ -7,20 +7,13 @@ from typing import NamedTuple
 
 import pytest
 
-from ackdoctor.acker.versions import NEWEST, profile
 from ackdoctor.config import Settings, find_config, load_settings
-from ackdoctor.engine import baseline as baselines
-from ackdoctor.engine.select import select
-from ackdoctor.engine.suppress import UNUSED_IGNORE
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.errors import AckdoctorError
 from ackdoctor.model.finding import Finding
 from ackdoctor.model.offence import Offence
 from ackdoctor.model.verdict import TupleTree
 from ackdoctor.pytest_plugin.options import Options
-from ackdoctor.tracer.entries import Causes
-from ackdoctor.tracer.judge import findings
-from ackdoctor.tracer.place import Places
 
 __all__ = ["Judge", "Sentence"]
 
@@ -48,6 +41,8 @@ class Judge:
             settings = load_settings(file) if file is not None else Settings(directory=config.rootpath)
             known: frozenset[str] = frozenset()
             if options.baseline is not None and not options.write_baseline:
+                from ackdoctor.engine import baseline as baselines
+
                 entries = baselines.read(options.baseline).entries
                 known = frozenset(_plain(entry.fingerprint) for entry in entries)
         except AckdoctorError as error:
@@ -58,6 +53,13 @@ class Judge:
         self, offences: Sequence[Offence], trees: Sequence[TupleTree], *, pending: int, options: Options
     ) -> Sentence:
         """What the evidence comes to; `pending` is how many tuples were open at the end."""
+        if not offences and not trees:  # a clean test needs neither judge nor rulebook
+            return Sentence((), ())
+        from ackdoctor.acker.versions import NEWEST, profile
+        from ackdoctor.tracer.entries import Causes
+        from ackdoctor.tracer.judge import findings
+        from ackdoctor.tracer.place import Places
+
         tolerated = pending <= options.max_pending
         owed = [offence for offence in offences if tolerated and offence.misuse is Misuse.NEVER]
         rest = [offence for offence in offences if offence not in owed]
@@ -79,6 +81,9 @@ class Judge:
         """Without what the settings or a comment in the source silence."""
         if not found:
             return ()
+        from ackdoctor.engine.select import select
+        from ackdoctor.engine.suppress import UNUSED_IGNORE
+
         paths = {finding.site.path for finding in found}
         sources = {path: content for path in paths if (content := _content(self.folder / path))}
         chosen = select(found, sources, paths, self.settings, str(self.folder)).findings

@@ -1,6 +1,7 @@
 """What findings do to a test's report: a passed one fails, the user's own failure stays first."""
 
 import io
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -8,8 +9,6 @@ import pytest
 
 from ackdoctor.model.finding import Finding, Report
 from ackdoctor.pytest_plugin.table import TURNED
-from ackdoctor.reporters import Context, reporter
-from ackdoctor.reporters.context import Glyphs, Sources
 
 __all__ = ["SECTION", "attach", "described", "fail", "one_line", "reason"]
 
@@ -54,14 +53,26 @@ def one_line(finding: Finding) -> str:
     return f"{finding.code} {finding.name} {finding.site.path}:{finding.site.span.line} {finding.message}"
 
 
-def described(findings: Sequence[Finding], *, root: Path, glyphs: Glyphs, verbosity: int) -> str:
+def described(findings: Sequence[Finding], *, root: Path, verbosity: int) -> str:
     """The findings as `ackdoctor lint` shows them: none with -qq, all with -vv."""
     if verbosity < -1:
         return ""
+    from ackdoctor.reporters import Context, reporter  # a clean run shows nothing
+    from ackdoctor.reporters.context import ASCII, UNICODE, Sources
+
     most = len(findings) if verbosity > 1 else _MOST_FINDINGS
     stream = io.StringIO()
-    context = Context(sources=Sources(root=root), glyphs=glyphs)
+    context = Context(sources=Sources(root=root), glyphs=UNICODE if _shows_unicode() else ASCII)
     reporter("full")(Report(findings=tuple(findings[:most])), stream, context)
     if len(findings) > most:
         stream.write(f"... and {len(findings) - most} more; -vv shows all\n")
     return stream.getvalue().rstrip("\n")
+
+
+def _shows_unicode() -> bool:
+    """Whether the terminal has line-drawing characters; of a worker's, the controller's terminal is not known."""
+    try:
+        "╭·".encode(getattr(sys.__stdout__, "encoding", None) or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True

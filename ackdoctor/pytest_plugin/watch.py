@@ -2,13 +2,16 @@
 
 import threading
 import time
+from typing import TYPE_CHECKING
 
 from ackdoctor.model.offence import Offence
-from ackdoctor.pytest_plugin.files import Files
 from ackdoctor.tracer.instrument import Installation, install
 from ackdoctor.tracer.ledger import Ledger, Settlement
 from ackdoctor.tracer.levels import Level
 from ackdoctor.tracer.settling import offences
+
+if TYPE_CHECKING:
+    from ackdoctor.pytest_plugin.files import Files
 
 __all__ = ["Watch"]
 
@@ -22,7 +25,7 @@ class Watch:
     happens in tests that nobody asked to trace is forgotten.
     """
 
-    def __init__(self, files: Files | None = None) -> None:
+    def __init__(self, files: "Files | None" = None) -> None:
         self._files = files
         self.ledger = Ledger(Level.OFF)
         self._installation: Installation | None = None

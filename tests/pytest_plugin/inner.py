@@ -2,10 +2,15 @@
 
 import textwrap
 
-import pystorm  # noqa: F401 - as above
+import pystorm  # noqa: F401
 import pytest
 
-import ackdoctor.pytest_plugin.hooks  # noqa: F401 - imported once here, not again in every inner run
+# Imported once here, not again in every inner run:
+import ackdoctor.engine.suppress
+import ackdoctor.pytest_plugin.fixture
+import ackdoctor.pytest_plugin.hooks
+import ackdoctor.reporters.terminal
+import ackdoctor.tracer.judge  # noqa: F401
 
 __all__ = ["BOLTS", "finding", "letters", "section", "write"]
 

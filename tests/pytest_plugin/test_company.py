@@ -170,6 +170,27 @@ def test_a_thread_has_a_moment_to_complete_what_the_test_left(pytester):
     assert letters(result) == ".A."
 
 
+def test_a_framework_that_acks_from_its_own_thread_is_waited_for(pytester):
+    write(
+        pytester,
+        """
+        from pystorm.bolt import TicklessBatchingBolt
+
+        class Batches(TicklessBatchingBolt):
+            secs_between_batches = 0.05
+
+            def process_batch(self, key, tups):
+                pass
+
+        @pytest.mark.ackdoctor(complete_within=10)
+        def test_batches(): drive(Batches, 3)
+        """,
+    )
+    result = pytester.runpytest_subprocess("-v")  # its thread never ends
+    result.assert_outcomes(passed=1)
+    assert section(result)[1].split()[1:] == ["3", "0", "3", "0", "0"]
+
+
 def test_nobody_waits_where_no_thread_is_left(pytester):
     write(pytester, "@pytest.mark.ackdoctor(complete_within=60)\ndef test_forgets(): drive(Forgets)")
     result = pytester.runpytest_inprocess()
