@@ -113,7 +113,7 @@ def verdict(report: Report, about: About) -> str:
         more = f", and {counted(others, 'more finding')}" if others else ""
         return f"BROKEN: {_gist(worst)}{more}"
     if not about.rows:
-        return "EMPTY: the trace has no rows"
+        return "INCOMPLETE: no row could be read" if report.unreadable else "EMPTY: the trace has no rows"
     if report.unreadable or tally.dropped:
         return f"INCOMPLETE: nothing is wrong in what could be read ({_volume(about)})"
     return f"OK: {_volume(about)}, nothing is wrong"
