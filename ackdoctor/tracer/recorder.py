@@ -15,6 +15,7 @@ import weakref
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from struct import error as StructError  # noqa: N812 - a class that struct spells as a word
 from threading import RLock
 
 from ackdoctor import __version__
@@ -124,11 +125,16 @@ class Recorder:
                 number, form = self._name_delivery(segment, delivery)
         else:
             number, form = delivery, NUMBER
-        _pack_into(
-            segment.view, place,
-            place, kind, flags, form, now, number, root, value, task,
-            component, stream, site, thread, self.test, note, place,
-        )  # fmt: skip
+        try:
+            _pack_into(
+                segment.view, place,
+                place, kind, flags, form, now, number, root, value, task,
+                component, stream, site, thread, self.test, note, place,
+            )  # fmt: skip
+        except StructError:  # a number that fits no column: a row is lost, the component goes on
+            segment.view[place : place + RECORD.size] = bytes(RECORD.size)
+            self._drop(1)
+            return
         if segment.sealed:  # somebody turned it over meanwhile, and may have missed this row
             with self._lock:
                 seen = segment.holds(place)

@@ -9,7 +9,7 @@ import json
 import os
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from fcntl import LOCK_EX, LOCK_NB, flock
 from functools import partial
 from mmap import mmap
@@ -161,7 +161,8 @@ def _reserve(folder: Path, size: int) -> tuple[Stem, int]:
         _remove(path)
         first += CAPACITY
     try:
-        flock(descriptor, LOCK_EX | LOCK_NB)
+        with suppress(OSError):  # a file system without locks: such a segment always counts as live
+            flock(descriptor, LOCK_EX | LOCK_NB)
         if hasattr(os, "posix_fallocate"):
             os.posix_fallocate(descriptor, 0, size)
         else:
@@ -191,7 +192,7 @@ def _ours(descriptor: int, path: Path) -> bool:
     try:
         flock(descriptor, LOCK_EX | LOCK_NB)
         return os.path.samestat(os.fstat(descriptor), path.stat())
-    except (BlockingIOError, FileNotFoundError):  # alive, or another recovery was faster
+    except OSError:  # alive, or another recovery was faster
         return False
 
 

@@ -10,6 +10,7 @@ import pytest
 from ackdoctor.model.event import RELIABLE, Event, EventKind
 from ackdoctor.tracer import recorder as module
 from ackdoctor.tracer import storing
+from ackdoctor.tracer.reading import read
 from tests.tracer.disk.traces import Ticking, files, recorder, rows, say
 
 K = EventKind
@@ -85,6 +86,22 @@ def test_an_id_may_be_given_as_a_number(tmp_path, suffix):
     writer.write(K.ACKED, 0, 1, 0, -77)
     writer.close()
     assert [row.delivery for row in rows(tmp_path)] == ["-77"]
+
+
+def test_a_number_that_fits_no_column_costs_its_row_and_raises_nothing(tmp_path, suffix):
+    writer = recorder(tmp_path)
+    writer.write(K.INIT, 0, 1, 0, "before", root=1)
+    writer.write(K.INIT, 0, 1, 0, "too large", root=1 << 63)
+    writer.write(K.INIT, 0, 1 << 31, 0, 1 << 64)
+    writer.write(K.INIT, 0, 1, 0, "after", root=2)
+    writer.close()
+    reading = read([tmp_path])
+    assert [(row.kind, row.delivery, row.value) for row in reading.events()] == [
+        (K.INIT, "before", 0),
+        (K.INIT, "after", 0),
+        (K.DROPPED, "", 2),
+    ]
+    assert (reading.unreadable, reading.torn) == ([], 0)
 
 
 def test_half_a_character_is_spelt_out(tmp_path, suffix):

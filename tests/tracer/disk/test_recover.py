@@ -8,6 +8,7 @@ import pytest
 from ackdoctor.model.event import EventKind
 from ackdoctor.model.finding import Unreadable
 from ackdoctor.tracer import recover as module
+from ackdoctor.tracer import wal
 from ackdoctor.tracer.codec import HEADER, RECORD
 from ackdoctor.tracer.recover import recover
 from ackdoctor.tracer.segments import home
@@ -81,6 +82,17 @@ def test_a_fork_of_a_dead_writer_does_not_keep_its_segment_alive(tmp_path):
     assert (recovery.rows, recovery.live) == (1, [])
 
 
+def test_where_files_cannot_be_locked_rows_are_kept_and_nothing_is_touched(tmp_path, monkeypatch):
+    def no_locks(*_: object) -> None:
+        raise OSError(37, "No locks available")
+
+    monkeypatch.setattr(wal, "flock", no_locks)
+    (pid,) = killed(tmp_path, 3)
+    recovery = recover(tmp_path)
+    assert recovery.live == [home(tmp_path, "r", "w") / f".wal-{pid}-000000000000"]
+    assert [row.delivery for row in rows(tmp_path)] == ["0", "1", "2"]
+
+
 def test_recoveries_beside_each_other_make_each_part_once(tmp_path):
     killed(tmp_path, 300, pids=6)
     children = []
@@ -107,11 +119,11 @@ def test_a_process_that_died_between_part_and_clean_up_is_not_counted_twice(tmp_
 
 def test_a_record_that_was_not_finished_is_counted(tmp_path):
     (pid,) = killed(tmp_path, 3)
-    wal = home(tmp_path, "r", "w") / f".wal-{pid}-000000000000"
-    data = bytearray(wal.read_bytes())
+    segment = home(tmp_path, "r", "w") / f".wal-{pid}-000000000000"
+    data = bytearray(segment.read_bytes())
     tail = HEADER + 2 * RECORD.size - 4
     data[tail : tail + 4] = bytes(4)
-    wal.write_bytes(data)
+    segment.write_bytes(data)
     recovery = recover(tmp_path)
     assert (recovery.rows, recovery.torn) == (2, 1)
     assert [(row.seq, row.delivery) for row in rows(tmp_path)] == [(0, "0"), (2, "2")]
@@ -133,18 +145,18 @@ def test_a_record_that_was_not_finished_is_counted(tmp_path):
 )
 def test_a_segment_that_cannot_be_read_is_left_and_told(tmp_path, damage, reason):
     (pid,) = killed(tmp_path, 3)
-    wal = home(tmp_path, "r", "w") / f".wal-{pid}-000000000000"
-    wal.write_bytes(damage(wal.read_bytes()))
-    left = wal.read_bytes()
+    segment = home(tmp_path, "r", "w") / f".wal-{pid}-000000000000"
+    segment.write_bytes(damage(segment.read_bytes()))
+    left = segment.read_bytes()
     recovery = recover(tmp_path)
-    assert recovery.unreadable == [Unreadable(path=str(wal), line=0, column=0, reason=reason)]
-    assert wal.read_bytes() == left
+    assert recovery.unreadable == [Unreadable(path=str(segment), line=0, column=0, reason=reason)]
+    assert segment.read_bytes() == left
 
 
 def test_a_segment_is_read_up_to_where_it_was_cut(tmp_path):
     (pid,) = killed(tmp_path, 10)
-    wal = home(tmp_path, "r", "w") / f".wal-{pid}-000000000000"
-    os.truncate(wal, HEADER + 4 * RECORD.size + 30)
+    segment = home(tmp_path, "r", "w") / f".wal-{pid}-000000000000"
+    os.truncate(segment, HEADER + 4 * RECORD.size + 30)
     assert recover(tmp_path).torn == 1
     assert [row.delivery for row in rows(tmp_path)] == ["0", "1", "2", "3"]
 
@@ -158,7 +170,7 @@ def test_texts_that_are_lost_are_read_as_nothing(tmp_path):
 
 def test_a_full_disk_leaves_the_segment(tmp_path, monkeypatch):
     (pid,) = killed(tmp_path, 2)
-    wal = home(tmp_path, "r", "w") / f".wal-{pid}-000000000000"
+    segment = home(tmp_path, "r", "w") / f".wal-{pid}-000000000000"
 
     def no_room(*_: object) -> None:
         raise OSError(28, "No space left on device")
@@ -167,7 +179,7 @@ def test_a_full_disk_leaves_the_segment(tmp_path, monkeypatch):
         patch.setattr(module, "store", no_room)
         recovery = recover(tmp_path)
     assert recovery.unreadable == [
-        Unreadable(path=str(wal), line=0, column=0, reason="No space left on device")
+        Unreadable(path=str(segment), line=0, column=0, reason="No space left on device")
     ]
     assert recover(tmp_path).rows == 2
 
