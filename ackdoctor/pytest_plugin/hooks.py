@@ -124,20 +124,24 @@ class Hooks:
             row = Row(level=options.level, notes=(trouble,))
         if _FIXTURE in item.stash:
             del item.stash[_FIXTURE]
+        if row is None:
+            return
         for properties in (item.user_properties, *(report.user_properties for report in reports)):
             properties[:] = [pair for pair in properties if pair[0] != PROPERTY]
             properties.append((PROPERTY, row.dump()))
 
-    def _judge(self, item: pytest.Item, reports: list[pytest.TestReport], options: Options) -> Row:
+    def _judge(self, item: pytest.Item, reports: list[pytest.TestReport], options: Options) -> Row | None:
+        """The verdict on a test; None for one that was skipped."""
         failed = any(report.failed for report in reports)
         if not failed:
             self.watch.wait(options.complete_within)
         settlement = self.watch.end()
-        sentence = Sentence((), ())
-        if not any(report.skipped and not hasattr(report, "wasxfail") for report in reports):
-            pending = sum(tally.pending for tally in settlement.tallies)
-            evidence = self._linked(item, settlement.offences)
-            sentence = self.judge.sentence(*evidence, pending=pending, options=options)
+        if any(report.skipped and not hasattr(report, "wasxfail") for report in reports):
+            self.watch.judged(failed=failed)
+            return None
+        pending = sum(tally.pending for tally in settlement.tallies)
+        evidence = self._linked(item, settlement.offences)
+        sentence = self.judge.sentence(*evidence, pending=pending, options=options)
         self.watch.judged(failed=failed or bool(sentence.counted))
         return Row(
             level=options.level,

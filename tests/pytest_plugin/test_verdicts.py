@@ -99,13 +99,17 @@ def test_a_failing_setup_stays_first_as_well(run):
     assert any("error ACK103" in line for line in result.outlines)
 
 
-def test_a_skipped_test_is_not_judged(run):
+def test_a_skipped_test_is_neither_judged_nor_counted(run):
     result = run("""
         def test_skips():
             drive(Twice)
             pytest.skip("no database")
+        @pytest.mark.skip
+        def test_never(): pass
+        def test_healthy(): drive(Healthy)
     """)
-    result.assert_outcomes(skipped=1)
+    result.assert_outcomes(passed=1, skipped=2)
+    assert section(result) == ["1 test: every tuple completed exactly once"]
 
 
 def test_a_test_that_is_expected_to_fail_may_fail_of_its_acks(run):
