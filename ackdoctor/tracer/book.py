@@ -10,13 +10,13 @@ plain data: a stored trace is replayed through the same book.
 """
 
 from collections.abc import Collection, Hashable, Iterable, Mapping
-from dataclasses import dataclass
 from threading import RLock
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from ackdoctor.model.dialect import Anchoring, Kind, Misuse, Role, TickDuty
 from ackdoctor.model.offence import Suspect, TouchKind
 from ackdoctor.model.protocol import TABLE, Breach, Op, State
+from ackdoctor.tracer.deliveries import Closed, Delivery, Incident, Mark, Opened
 
 __all__ = ["BREACHES", "CAP", "Book", "Closed", "Delivery", "Incident", "Mark", "Opened"]
 
@@ -34,63 +34,10 @@ BREACHES = {
 }
 _KINDS = {Op.ACK: TouchKind.ACKED, Op.FAIL: TouchKind.FAILED, Op.ANCHOR: TouchKind.ANCHORED}
 
-Delivery = Hashable
-
-
-class Mark(NamedTuple):
-    """What was unusual about a call; `thread` is '' for the thread that receives."""
-
-    thread: str = ""
-    in_except: bool = False
-    time_ns: int = 0
-    bare: bool = False  # an emit that leaves its anchors to the framework
-
-
-class Opened(NamedTuple):
-    """When a delivery came, and in which handler call."""
-
-    time_ns: int
-    entry: int
-
-
 _OPS = (Op.ACK, Op.FAIL)
 _ACK, _FAIL = range(len(_OPS))
 _Row: TypeAlias = tuple[tuple[int, int], int, int, int, Mark | None]
 """A Closed of nothing but numbers: the collector of garbage soon looks away from it."""
-
-
-class Closed(NamedTuple):
-    """The first completion of a delivery."""
-
-    opened: Opened
-    op: Op
-    site: int
-    entry: int
-    mark: Mark | None = None
-
-    @property
-    def state(self) -> State:
-        """What the protocol calls it."""
-        return TABLE[State.OWED, self.op].state
-
-
-@dataclass(slots=True, kw_only=True)
-class Incident:
-    """One misuse, as the book keeps it: numbers of sites instead of sites; `count` deliveries share it."""
-
-    misuse: Misuse
-    delivery: Delivery
-    kind: TouchKind
-    opened: Opened | None
-    closed: Closed | None
-    site: int
-    entry: int
-    mark: Mark | None
-    handler: str
-    tick: bool = False
-    note: str = ""
-    count: int = 1
-    discarded: int = 0
 
 
 class Book:

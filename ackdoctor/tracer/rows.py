@@ -80,7 +80,7 @@ class Rows:
             component,
             task,
             self._streams[stream],
-            delivery,  # type: ignore[arg-type]
+            delivery,
             0,
             0,
             place,
