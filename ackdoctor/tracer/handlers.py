@@ -73,7 +73,7 @@ class Visits:
             if visit.direct and self._closes(book, visit.entry):
                 site = self._played(book, book.dialect.wire.completes if book.dialect.wire else ())
                 for delivery in visit.direct:
-                    book.acked(delivery, site)
+                    self._listener.played_ack(book, delivery, site)
             book.handler = visit.outer
         except Exception as error:  # noqa: BLE001 - as above
             self._listener.trouble(error)
@@ -85,7 +85,7 @@ class Visits:
             if visit.direct and self._on(book, book.role.discipline.auto_fail):
                 site = self._played(book, book.dialect.wire.fails if book.dialect.wire else ())
                 for delivery in visit.direct:
-                    book.failed(delivery, site)
+                    self._listener.played_fail(book, delivery, site)
             for delivery in visit.deliveries:
                 book.excuse(delivery)
             book.handler = visit.outer

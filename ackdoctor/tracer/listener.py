@@ -179,6 +179,18 @@ class Listener:
         except Exception as error:  # noqa: BLE001 - as above
             self.trouble(error)
 
+    def played_ack(self, book: LiveBook, delivery: Hashable, site: int) -> None:
+        """The ack that the framework would have sent after a direct call."""
+        book.acked(delivery, site)
+        if self._rows is not None:
+            self._rows.write(book, _ACKED, delivery, site, 0)
+
+    def played_fail(self, book: LiveBook, delivery: Hashable, site: int) -> None:
+        """The fail that the framework would have sent after a direct call that raised."""
+        book.failed(delivery, site)
+        if self._rows is not None:
+            self._rows.write(book, _FAILED, delivery, site, 0)
+
     # ---- circumstances ----
 
     def shown(self, site: int) -> int:

@@ -8,6 +8,7 @@ import pytest
 from pystorm import BatchingBolt, Bolt
 from pystorm.component import Component, Tuple
 
+from ackdoctor.model.event import AUTO, BARE, EventKind
 from ackdoctor.tracer.instrument import install
 from ackdoctor.tracer.ledger import Ledger
 from ackdoctor.tracer.levels import Level
@@ -74,6 +75,32 @@ def test_auto_ack_after_a_direct_call_is_the_frameworks():
     assert said(run.settlement.offences) == [
         "completed twice: 7: received; acked at `self.ack(tup)`; acked by Bolt._run"
     ]
+
+
+class Rows:
+    """A recorder that keeps what it is given."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[int, Any, int]] = []
+
+    def code(self, text: str) -> int:
+        return len(text)
+
+    def write(
+        self, kind, component, task, stream, delivery, root=0, value=0, site=0, flags=0, thread=0, note=0
+    ):
+        self.rows.append((kind, delivery, flags))
+
+
+def test_the_trace_has_what_the_framework_would_have_done():
+    recorder = Rows()
+    ledger = Ledger(Level.TRACE)
+    installation = install(ledger, recorder)
+    made(Auto).process(tup())
+    installation.undo()
+    assert recorder.rows == [
+        (EventKind.NAMED, "", 0), (EventKind.RECEIVED, "7", 0), (EventKind.EMITTED, "", BARE), (EventKind.ACKED, "7", AUTO),
+    ]  # fmt: skip
 
 
 def test_by_keyword_it_is_the_same():
