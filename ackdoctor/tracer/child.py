@@ -12,6 +12,11 @@ CANNOT_RUN, NOT_FOUND, KILLED = 126, 127, 128  # as a shell says it
 
 _FORWARDED = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGCONT", "SIGWINCH")
 _FROM_TERMINAL = ("SIGINT", "SIGQUIT")  # a terminal sends these to the whole group by itself
+_ALL = {signal.Signals[name] for name in (*_FORWARDED, *_FROM_TERMINAL)}
+
+
+def _unblock() -> None:
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _ALL)
 
 
 def exit_code(status: int) -> int:
@@ -31,6 +36,7 @@ def forwarding(process: "Popen[bytes]") -> Iterator[None]:
             hand_on: Callable[[int, object], None] = lambda number, _: process.send_signal(number)  # noqa: E731
             before[number] = old
             signal.signal(number, hand_on if name in names else lambda *_: None)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _ALL)
     try:
         yield
     finally:
@@ -47,10 +53,17 @@ def _terminal() -> bool:
 
 
 def start(argv: Sequence[str], **how: object) -> "Popen[bytes] | tuple[int, str]":
-    """The running command, or the exit code and the reason why it does not run."""
+    """The running command, or the exit code and the reason why it does not run.
+
+    Our signals wait until `forwarding`, so that none is lost while there is nobody to hand it to.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, _ALL)
+    how["preexec_fn"] = _unblock
     try:
         return Popen(argv, close_fds=False, **how)  # type: ignore[call-overload, no-any-return] # noqa: S603
     except FileNotFoundError as error:
+        _unblock()
         return NOT_FOUND, f"{error.filename}: {error.strerror}"
     except OSError as error:
+        _unblock()
         return CANNOT_RUN, f"{argv[0]}: {error.strerror or error}"
