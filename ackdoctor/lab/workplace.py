@@ -70,7 +70,8 @@ class Workplace(ABC):
     `name` is the component's id, by default its class's.  `profile` names the acker's version ("storm-1.1.0"); `wrap_acker` is given the acker and gives what is used
     instead.  `fields` are the names of the values that are fed, `outputs` the streams that the component
     declares, or the fields of its default stream; without them it may emit anything.  `conf` is the topology's
-    configuration, `metrics` the names that the JVM's side has registered.  `message_timeout_secs` is Storm's T.
+    configuration, `metrics` the names that the JVM's side has registered, `arguments` the end of the component's
+    command line (pyleus: `("--options", json.dumps(options))`).  `message_timeout_secs` is Storm's T.
     """
 
     kind: Kind  # what stands here
@@ -87,6 +88,7 @@ class Workplace(ABC):
         fields: Sequence[str] = (),
         outputs: Mapping[str, Sequence[str]] | Sequence[str] = (),
         metrics: Collection[str] = (),
+        arguments: Sequence[str] = (),
         message_timeout_secs: int = 30,
         tick_secs: int | None = None,
         wrap_acker: Callable[[Acker], Acker] | None = None,
@@ -131,6 +133,7 @@ class Workplace(ABC):
             input_fields={"spout": {DEFAULT_STREAM: fields}} if fields else {},
             output_fields=self._declared,
             metrics=frozenset(metrics),
+            arguments=tuple(arguments),
             json=json_of(self.profile.name),
         )
 

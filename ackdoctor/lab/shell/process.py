@@ -27,14 +27,16 @@ class Setup:
     """What a component is told in the handshake, and what the JVM's side knows of it.
 
     `input_fields` are source -> stream -> field names: what gives `tup.values` its attributes.
-    `metrics` are the names registered on the JVM's side; reporting any other kills the worker.  `json` is the
-    library with which the JVM reads, by default that of Storm 2.6 and later.
+    `metrics` are the names registered on the JVM's side; reporting any other kills the worker.  `arguments` end its
+    command line: a pyleus component has its `options` from there.  `json` is the library with which the JVM reads,
+    by default that of Storm 2.6 and later.
     """
 
     conf: Mapping[str, object] = field(default_factory=dict)
     input_fields: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
     output_fields: Mapping[str, Sequence[str]] = field(default_factory=dict)
     metrics: frozenset[str] = frozenset()
+    arguments: Sequence[str] = ()
     json: Json = Json.SMART
 
 
@@ -56,6 +58,7 @@ class ShellProcess:
     def launch(self, setup: Setup, context: Context) -> None:
         """ShellProcess.launch: the handshake; ShellError if the component does not live to give its pid."""
         with tempfile.TemporaryDirectory() as pid_dir:
+            self.child.surroundings.add_arguments(setup.arguments)
             self.write({"pidDir": pid_dir, "conf": dict(setup.conf), "context": _told(setup, context)})
             self.child.go()
         self._greet()

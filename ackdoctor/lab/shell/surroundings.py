@@ -7,7 +7,7 @@ import logging
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TextIO
+from typing import Any, TextIO
 
 __all__ = ["Surroundings"]
 
@@ -19,8 +19,12 @@ class Surroundings:
     """
 
     def __init__(self, *, stdin: TextIO, stdout: TextIO, argv: Sequence[str] = ("component",)) -> None:
-        self.own: dict[str, object] = {"stdin": stdin, "stdout": stdout, "argv": list(argv)}
+        self.own: dict[str, Any] = {"stdin": stdin, "stdout": stdout, "argv": list(argv)}
         self._handlers: list[logging.Handler] = []
+
+    def add_arguments(self, arguments: Sequence[str]) -> None:
+        """Before its first turn."""
+        self.own["argv"] += arguments
 
     @contextmanager
     def entered(self) -> Iterator[None]:

@@ -115,6 +115,17 @@ def test_a_direct_emit_waits_for_task_ids_that_never_come():
         assert str(bench.died) == "java.lang.RuntimeException: subprocess heartbeat timeout"
 
 
+def test_options_stand_on_the_command_line():
+    class Limit(storm.Bolt):
+        def process_tuple(self, tup: Any) -> None:
+            self.emit((self.options["limit"],), anchors=[tup])
+            self.ack(tup)
+
+    with Bench(Limit, arguments=("--options", '{"limit": 5}')) as bench:
+        bench.feed("a")
+        assert wire(bench) == ["emit [5] <- 1", "ack 1"]
+
+
 def test_json_fields_are_anchored_to_their_tuple():
     class Fields(fields.JSONFieldsBolt):
         def extract_fields(self, json_dict: Any) -> list[object]:
