@@ -72,15 +72,17 @@ def _overdue(book: Book, suspect: Suspect, now_ns: int, test: str) -> Iterator[O
         groups.setdefault((Misuse.TICK_NEVER, ""), []).append((delivery, opened))
     for (misuse, field), members in groups.items():
         delivery, opened = members[0]
+        tick = misuse is Misuse.TICK_NEVER
+        handler = (_ticked(book) if tick else "") or _handler(book)
         if book.prices(misuse):
             yield Offence(
                 misuse=misuse,
                 suspect=suspect,
-                handler=_handler(book),
+                handler=handler,
                 delivery=_shown(delivery),
                 life=(*_beginning(opened), Touch(kind=TouchKind.ENDED, time_ns=now_ns, entry=book.entry)),
-                tick=misuse is Misuse.TICK_NEVER,
-                batch=_is_batch(book, _handler(book)),
+                tick=tick,
+                batch=_is_batch(book, handler),
                 held=f"self.{field}" if field else "",
                 test=test,
                 count=len(members),
@@ -139,6 +141,11 @@ def _handler(book: Book) -> str:
             if entry.kind is kind:
                 return entry.method
     return ""
+
+
+def _ticked(book: Book) -> str:
+    """The handler that is given ticks only; '' where they come with the data."""
+    return next((entry.method for entry in book.role.entries if entry.kind is EntryKind.TICK), "")
 
 
 def _is_batch(book: Book, handler: str) -> bool:

@@ -1,6 +1,7 @@
 """Which framework and which of its roles a live component belongs to, and what its switches say now."""
 
 import inspect
+from contextlib import suppress
 from functools import cache
 
 from ackdoctor import dialects
@@ -67,11 +68,11 @@ def describe(component: object, dialect: Dialect, role: Role) -> Suspect:
 
 @cache
 def _defined(cls: type) -> tuple[str, int]:
-    try:
+    path = ""
+    with suppress(OSError, TypeError, SyntaxError):  # no file; a built-in; a file that has changed since
         path = inspect.getsourcefile(cls) or ""
         return path, inspect.getsourcelines(cls)[1]
-    except (OSError, TypeError):
-        return "", 0
+    return path, 0
 
 
 @cache

@@ -1,7 +1,10 @@
 """Each misuse as the tracer shows it, on driven pystorm components."""
 
+import sys
 import threading
+from types import ModuleType
 from typing import Any
+from unittest import mock
 
 import pytest
 from pystorm import BatchingBolt, Bolt, ReliableSpout, Spout, TicklessBatchingBolt
@@ -129,7 +132,7 @@ def test_an_ack_too_many_names_both_lines():
         "completed twice: 17: received; acked at `self.ack(tup)`; acked at `self.ack(tup)`"
     ]
     (twice,) = offences(AckTwice, frame("17"))
-    assert [touch.site.line for touch in twice.life[1:]] == [25, 26]
+    assert [touch.site.line for touch in twice.life[1:]] == [28, 29]
     assert (twice.handler, twice.suspect.name, twice.suspect.dialect, twice.suspect.line) == (
         "process", "AckTwice", "pystorm", 23,
     )  # fmt: skip
@@ -201,7 +204,22 @@ def test_ticks_are_owed_as_the_role_says():
     assert said(offences(TickByHand, tick("9"))) == [
         "tick completed twice: 9: received; acked at `self.ack(tup)`; acked by Bolt._run"
     ]
-    assert said(offences(TicksForgotten, tick("9"))) == ["tick never completed: 9: received; end of the run"]
+    (forgotten,) = offences(TicksForgotten, tick("9"))
+    assert said([forgotten]) == ["tick never completed: 9: received; end of the run"]
+    assert forgotten.handler == "process_tick"
+
+
+def test_a_file_that_has_changed_since_and_does_not_parse_is_named_all_the_same(tmp_path):
+    file = tmp_path / "forgets.py"
+    file.write_text("class Forgets(Manual):\n    def process(self, tup):\n        pass\n")
+    names: dict[str, Any] = {"Manual": Manual, "__name__": "forgets"}
+    exec(compile(file.read_text(), file, "exec"), names)
+    file.write_text("class Forgets(Manual):\n    def process(self, tup):\n        if\n")
+    module = ModuleType("forgets")
+    module.__file__ = str(file)
+    with mock.patch.dict(sys.modules, forgets=module):
+        (never,) = offences(names["Forgets"], frame("1"))
+    assert (never.suspect.path, never.suspect.line) == (str(file), 0)
 
 
 def test_an_ack_in_an_except_block_is_marked():
