@@ -1,6 +1,6 @@
 """What the fixture `ackdoctor` gives a test: benches for its components, and a look at what they owe."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +12,7 @@ from ackdoctor.model.finding import Finding
 from ackdoctor.model.offence import Offence
 from ackdoctor.model.verdict import Culprit, PendingEntry, TupleTree, Verdict
 from ackdoctor.pytest_plugin.outcome import one_line
+from ackdoctor.tracer.holding import holders
 from ackdoctor.tracer.ledger import Ledger
 
 __all__ = ["Fixture"]
@@ -81,14 +82,19 @@ class Fixture:
 def _trees(bench: Bench, offences: Sequence[Offence]) -> Iterator[TupleTree]:
     """The roots that the acker of a bench still holds.
 
-    An offence names one of the deliveries that it counts; the others' roots are charged to it as well.
+    An offence names one of the deliveries that it counts; the others' roots are charged to it as well.  What
+    waits for the framework's next batch is no fault, and what a dead worker held is replayed.
     """
     name = bench.component_class.__qualname__
+    accused = {o.root for o in offences}
+    waiting = _waiting(bench)
     forgotten = [o for o in offences if o.misuse is Misuse.NEVER and o.suspect.name == name and o.count > 1]
     deliveries = {root: delivery for delivery, root in bench.roots.items()}
     for entry in bench.pending:
         delivery = deliveries.get(entry.root)
         verdict = Verdict.ORPHAN if delivery is None else bench.verdict(delivery)
+        if verdict is Verdict.OPEN and entry.root not in accused and (bench.died or delivery in waiting):
+            continue
         culprits = tuple(
             Culprit(delivery=o.delivery, component=name, task=o.suspect.task, value=entry.value or 0, acks=0)
             for o in forgotten[: verdict is Verdict.OPEN]
@@ -96,3 +102,10 @@ def _trees(bench: Bench, offences: Sequence[Offence]) -> Iterator[TupleTree]:
         yield TupleTree(
             root=entry.root, verdict=verdict, entry=entry, residue=residue(entry, verdict), culprits=culprits
         )
+
+
+def _waiting(bench: Bench) -> set[Hashable]:
+    """The deliveries that the framework's own fields hold."""
+    buffers = bench.dialect.wire.buffers if bench.dialect.wire is not None else ()
+    held = holders(bench.component, bench.roots)
+    return {delivery for delivery, field in held.items() if field in buffers}

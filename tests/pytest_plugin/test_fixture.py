@@ -170,3 +170,36 @@ def test_what_is_no_component_is_refused(run):
                 ackdoctor.bench(dict)
     """)
     result.assert_outcomes(passed=1)
+
+
+def test_what_waits_for_the_frameworks_next_batch_leaves_no_finding_in_the_pending_map(run):
+    result = run("""
+        class Batches(BatchingBolt):
+            def process_batch(self, key, tups):
+                pass
+
+        def test_waits(ackdoctor):
+            ackdoctor.bench(Batches).feed("the")
+            assert len(ackdoctor.pending) == 1
+    """)
+    result.assert_outcomes(passed=1)
+
+
+def test_what_a_dead_worker_held_is_not_told_beside_what_killed_it(run):
+    result = run("""
+        class Batches(BatchingBolt):
+            ticks_between_batches = 0
+
+            def process_batch(self, key, tups):
+                self.ack(tups[0])
+
+        def test_dies(ackdoctor):
+            bench = ackdoctor.bench(Batches)
+            bench.feed("the")
+            bench.feed("cow")
+            bench.tick()
+            assert bench.died
+            assert [finding.code for finding in ackdoctor.findings()] == ["ACK105"]
+    """)
+    result.assert_outcomes(failed=1)
+    assert "ACK601" not in str(result.stdout)
