@@ -134,7 +134,7 @@ def test_an_ack_too_many_names_both_lines():
     (twice,) = offences(AckTwice, frame("17"))
     assert [touch.site.line for touch in twice.life[1:]] == [28, 29]
     assert (twice.handler, twice.suspect.name, twice.suspect.dialect, twice.suspect.line) == (
-        "process", "AckTwice", "pystorm", 23,
+        "process", "AckTwice", "pystorm", 26,
     )  # fmt: skip
 
 
