@@ -10,22 +10,13 @@ from dataclasses import dataclass, replace
 from enum import Enum, unique
 from typing import NamedTuple
 
+from ackdoctor.model.engine import Engine
 from ackdoctor.model.errors import ConfigError
 
 __all__ = ["NEWEST", "PROFILES", "Age", "Engine", "NoTargets", "Profile", "Release", "Schedule", "profile"]
 
 _NO_TIMEOUTS = "-no-timeouts"
 _WORKER_START_S = 120  # JStorm: supervisor.worker.start.timeout.secs
-
-
-@unique
-class Engine(Enum):
-    """The code that keeps the roots."""
-
-    CLOJURE = "acker.clj"
-    JAVA = "Acker.java"
-    JSTORM = "com.alibaba.jstorm.task.acker.Acker"
-    HERON = "stream manager"
 
 
 @unique

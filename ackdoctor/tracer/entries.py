@@ -6,13 +6,12 @@ proves nothing (L4): every fail with acks still under way leaves one behind in a
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 
-from ackdoctor.acker.versions import Profile
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Confidence, Finding, PathStep, Severity, TreeWitness
 from ackdoctor.model.offence import CallSite, Offence, TouchKind
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.model.verdict import Culprit, PendingEntry, TupleTree, Verdict
-from ackdoctor.tracer.keeping import stays
+from ackdoctor.tracer.keeping import Keeper, stays
 from ackdoctor.tracer.labels import name_of
 from ackdoctor.tracer.place import Places, parsed
 
@@ -88,7 +87,7 @@ def times(acks: int) -> str:
 
 
 def tree_findings(
-    trees: Iterable[TupleTree], *, profile: Profile | None, places: Places, nowhere: Site | None
+    trees: Iterable[TupleTree], *, profile: Keeper | None, places: Places, nowhere: Site | None
 ) -> Iterator[Finding]:
     """One finding for each entry that no delivery's finding accounts for."""
     for tree in trees:
@@ -100,7 +99,7 @@ def tree_findings(
             yield _orphan(tree, profile, nowhere)
 
 
-def _never_zero(tree: TupleTree, profile: Profile | None, places: Places, nowhere: Site | None) -> Finding:
+def _never_zero(tree: TupleTree, profile: Keeper | None, places: Places, nowhere: Site | None) -> Finding:
     proved = tree.verdict is not Verdict.OPEN or any(culprit.acks > 1 for culprit in tree.culprits)
     never = "can never become zero" if proved else "is not zero at the end"
     path = tuple(step for culprit in tree.culprits for step in _steps(culprit, places))
@@ -124,7 +123,7 @@ def _never_zero(tree: TupleTree, profile: Profile | None, places: Places, nowher
     )
 
 
-def _orphan(tree: TupleTree, profile: Profile | None, nowhere: Site | None) -> Finding:
+def _orphan(tree: TupleTree, profile: Keeper | None, nowhere: Site | None) -> Finding:
     """A warning where only a misuse leaves an orphan: after an ACK nothing more is due."""
     suspicious = tree.verdict is Verdict.COMPLETE
     message = f"the acker keeps an entry that no spout waits for: {_ORPHANED[tree.verdict]}"

@@ -9,22 +9,21 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
-from ackdoctor.acker.versions import Profile
 from ackdoctor.model.finding import Confidence, Finding, Severity, TreeWitness
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.model.tally import GrowthPoint
 from ackdoctor.tracer.entries import ACKER
-from ackdoctor.tracer.keeping import entry_bytes, stays
+from ackdoctor.tracer.keeping import Keeper, entry_bytes, stays
 from ackdoctor.tracer.labels import name_of
 
-__all__ = ["Trend", "growth_finding", "trend"]
+__all__ = ["WORKER_HEAP", "Trend", "filled_in", "growth_finding", "trend"]
 
 _MOST_WINDOWS = 12
 _FEWEST_WINDOWS = 6  # R2 reaches 0.99 after six samples of a real leak (reference runtime 4c)
 _FEWEST_ENTRIES = 10
 _STRAIGHT = 0.9  # R2
 _LOAD_SHARE = 1.5  # the map must have risen by this much more than the load
-_WORKER_HEAP = 768 * 1024 * 1024  # Storm's default -Xmx for a worker
+WORKER_HEAP = 768 * 1024 * 1024  # Storm's default -Xmx for a worker
 
 
 class Trend(NamedTuple):
@@ -49,9 +48,13 @@ def trend(points: Sequence[GrowthPoint]) -> Trend:
 
 
 def growth_finding(
-    points: Sequence[GrowthPoint], *, profile: Profile | None, nowhere: Site | None
+    points: Sequence[GrowthPoint],
+    *,
+    profile: Keeper | None,
+    nowhere: Site | None,
+    heap: int = WORKER_HEAP,
 ) -> Finding | None:
-    """The finding, if the map leaks; an error where the version never drops an entry."""
+    """The finding, if the map leaks; an error where the version never drops an entry.  `heap` is in bytes."""
     points = _coarse(points)
     line = trend(points)
     if not _leaks(points, line):
@@ -69,7 +72,7 @@ def growth_finding(
         component=ACKER,
         handler="",
         dialect="",
-        evidence=TreeWitness(steps=(), left=_price(points, line, entry_bytes(profile, orphan=orphans))),
+        evidence=TreeWitness(steps=(), left=_price(points, line, entry_bytes(profile, orphan=orphans), heap)),
         cause="orphans" if orphans else "tracked",
         help="the never-zero entries and orphans of this run name what is acked again or never",
     )
@@ -105,7 +108,7 @@ def _ratio(values: Sequence[int]) -> float:
     return 1.0 if not any(values) else late / max(1, early)
 
 
-def _price(points: Sequence[GrowthPoint], line: Trend, size: int | None) -> tuple[str, ...]:
+def _price(points: Sequence[GrowthPoint], line: Trend, size: int | None, heap: int) -> tuple[str, ...]:
     span = (points[-1].time_ms - points[0].time_ms) / 1000
     said = (
         f"acker: {points[0].pending:,} entries at the start, {points[-1].pending:,} after {span:,.0f} s, "
@@ -113,11 +116,13 @@ def _price(points: Sequence[GrowthPoint], line: Trend, size: int | None) -> tupl
     )
     if size is None:
         return (said,)
-    return (said, f"acker: at {size} bytes an entry the 768 MB of a worker are full in {_long(line, size)}")
+    full = filled_in(line.per_second * size, heap)
+    return (said, f"acker: at {size} bytes an entry the {heap >> 20:,} MB of a worker are full in {full}")
 
 
-def _long(line: Trend, size: int) -> str:
-    hours = _WORKER_HEAP / (line.per_second * size) / 3600
+def filled_in(per_second: float, heap: int) -> str:
+    """How long a heap lasts that loses so many bytes a second."""
+    hours = heap / per_second / 3600
     if hours < 2:  # noqa: PLR2004
         return f"{hours * 60:,.0f} minutes"
     return f"{hours:,.0f} hours" if hours < 48 else f"{hours / 24:,.0f} days"  # noqa: PLR2004

@@ -7,7 +7,6 @@ finding is the delivery's, and its witness says what that left in the pending ma
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from ackdoctor.acker.versions import Profile
 from ackdoctor.model import price
 from ackdoctor.model.finding import Finding, PathStep, Severity, TreeWitness
 from ackdoctor.model.fingerprint import stamp
@@ -17,7 +16,7 @@ from ackdoctor.model.verdict import TupleTree
 from ackdoctor.tracer.charges import CHARGES, Charge, Mark
 from ackdoctor.tracer.circumstances import Circumstances
 from ackdoctor.tracer.entries import Causes, left_by, tree_findings
-from ackdoctor.tracer.keeping import stays
+from ackdoctor.tracer.keeping import Keeper, stays
 from ackdoctor.tracer.labels import name_of, severity_of
 from ackdoctor.tracer.place import Places
 from ackdoctor.tracer.steps import steps
@@ -32,7 +31,7 @@ def findings(
     offences: Iterable[Offence],
     trees: Iterable[TupleTree] = (),
     *,
-    profile: Profile | None = None,
+    profile: Keeper | None = None,
     places: Places | None = None,
     nowhere: Site | None = None,
 ) -> tuple[Finding, ...]:
@@ -145,7 +144,7 @@ def _chain(offence: Offence) -> str:
     )
 
 
-def _with_left(finding: Finding, caused: Sequence[TupleTree], profile: Profile | None) -> Finding:
+def _with_left(finding: Finding, caused: Sequence[TupleTree], profile: Keeper | None) -> Finding:
     """The finding with what the delivery's offence did to the pending map."""
     if not caused:
         return finding

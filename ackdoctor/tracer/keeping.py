@@ -4,10 +4,11 @@ Reference acker 1 (life), 4.2 (bounds) and 5 (heap bytes, measured with compress
 """
 
 from collections.abc import Mapping
+from typing import Protocol
 
-from ackdoctor.acker.versions import Engine, Profile
+from ackdoctor.model.engine import Engine
 
-__all__ = ["entry_bytes", "stays"]
+__all__ = ["Keeper", "entry_bytes", "stays"]
 
 _LIFE: Mapping[Engine, str] = {
     Engine.CLOJURE: "stays for one to two message timeouts after its last message",
@@ -21,7 +22,23 @@ _BYTES: Mapping[Engine, tuple[int, int]] = {  # tracked, orphan
 }
 
 
-def stays(profile: Profile | None) -> str:
+class Keeper(Protocol):
+    """What of a version decides how long it keeps an entry; who judges a trace need not know the acker's model."""
+
+    @property
+    def name(self) -> str:
+        """The version, as the user says it."""
+
+    @property
+    def engine(self) -> Engine:
+        """The code that keeps the roots."""
+
+    @property
+    def forgets(self) -> bool:
+        """Whether an entry that never completes is dropped in the end."""
+
+
+def stays(profile: Keeper | None) -> str:
     """How long, as the end of a sentence that begins with the entry."""
     if profile is None:
         return "stays until the acker drops it"
@@ -30,7 +47,7 @@ def stays(profile: Profile | None) -> str:
     return _LIFE[profile.engine]
 
 
-def entry_bytes(profile: Profile | None, *, orphan: bool) -> int | None:
+def entry_bytes(profile: Keeper | None, *, orphan: bool) -> int | None:
     """The heap that one entry takes; None where nobody has measured."""
     sizes = _BYTES.get(profile.engine) if profile is not None else None
     return None if sizes is None else sizes[orphan]
