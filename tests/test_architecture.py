@@ -2,8 +2,10 @@
 
 import ast
 import re
+import sys
 from collections.abc import Iterator
 from importlib import import_module
+from importlib.metadata import requires
 from pathlib import Path
 
 import pytest
@@ -50,3 +52,21 @@ def test_what_a_module_exports_exists_and_is_sorted(module):
     exported = getattr(loaded, "__all__", [])
     assert [name for name in exported if not hasattr(loaded, name)] == []
     assert len(set(exported)) == len(exported)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_what_a_module_imports_is_installed_with_ackdoctor(module):
+    wanted = [line for line in requires("ackdoctor") or () if 'extra == "dev"' not in line]
+    names = {re.split(r"[^\w-]", line)[0] for line in wanted}
+    names |= {"ackdoctor", "tomli", "guppy"}  # tomli before Python 3.11, guppy from guppy3
+    names |= {"pytest", "_pytest"}  # which loads our plugin
+    imported = {name.partition(".")[0] for name in _imports(ROOT / module)}
+    assert imported <= names | sys.stdlib_module_names
+
+
+def _imports(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module

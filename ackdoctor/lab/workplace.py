@@ -5,8 +5,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from types import TracebackType
 from typing import NamedTuple, TypeVar
 
-from typing_extensions import Self
-
 from ackdoctor.acker.acker import Acker
 from ackdoctor.acker.clock import VirtualClock
 from ackdoctor.acker.ids import IdSource, JavaRandom
@@ -150,7 +148,7 @@ class Workplace(ABC):
             return profile_of(profile)
         return profile or (profile_of("heron") if self.dialect.name == HERON else NEWEST)
 
-    def __enter__(self) -> Self:
+    def __enter__(self: W) -> W:  # noqa: PYI019 - Self is in typing from Python 3.11 on
         return self
 
     def __exit__(
