@@ -190,11 +190,19 @@ class Installation:
             if found is None:
                 return None
             book = LiveBook(component, *found, cap=self.ledger.cap)
+            self._share_mocks(book)
             self.ledger.keep(id(component), book)
         except Exception as error:  # noqa: BLE001 - ours, and never the author's
             self._listener.trouble(error)
             return None
         return book
+
+    def _share_mocks(self, book: LiveBook) -> None:
+        """From now on a mocked verb may be called by more than one component."""
+        for other in list(self.ledger.books.values()):
+            if isinstance(other, LiveBook) and other.mocked:
+                other.read_mocks()
+                other.mocked.shared = book.mocked.shared = True
 
 
 def _copied(path: str, base: str, module: str) -> str:

@@ -1,10 +1,12 @@
 """What a test has put in the place of a verb: a mock is read, anything else is said to hide the wire.
 
 A mock remembers its calls in `call_args_list`; its growth since the last look is what the component did.
+Where a verb is a function, a test replaces the name that the component's own module has for it.
 """
 
 import sys
 from collections.abc import Iterator
+from types import FunctionType
 from typing import Any, NamedTuple
 
 from ackdoctor.model.dialect import Dialect, Role, Verb, VerbKind
@@ -26,6 +28,7 @@ class Mocked:
 
     def __init__(self) -> None:
         self._read: dict[int, tuple[Verb, Any, int]] = {}
+        self.shared = False  # whether another component may call them, too
 
     def add(self, verb: Verb, mock: Any) -> None:
         """A mock that stands for a verb from now on."""
@@ -55,19 +58,39 @@ def look(component: object, dialect: Dialect, role: Role, mocked: Mocked) -> str
     for verb in (*role.verbs, *dialect.verbs):
         if verb.kind not in _READ or verb.on == "tuple":
             continue
-        found = _found(component, verb)
-        if hasattr(found, "call_args_list"):
-            mocked.add(verb, found)
-        elif found is not None and _is_replaced(component, verb, found):
-            hidden = f"{verb.name} is replaced"
+        for found in _found(component, verb):
+            if hasattr(found, "call_args_list"):
+                mocked.add(verb, found)
+            elif verb.kind is not VerbKind.EMIT and _is_replaced(component, verb, found):
+                hidden = f"{verb.name} is replaced"
     return _send(component, dialect) or hidden
 
 
-def _found(component: object, verb: Verb) -> Any:
+def _found(component: object, verb: Verb) -> Iterator[Any]:
+    """What the component would call: its method, or a function under the names that its code may use."""
     if verb.on == "self":
-        return getattr(component, verb.name, None)
+        found = getattr(component, verb.name, None)
+        if found is not None:
+            yield found
+        return
     module = _module(component, verb.on)
-    return None if module is None else vars(module).get(verb.name)
+    if module is not None and verb.name in vars(module):
+        yield vars(module)[verb.name]
+    for name in dict.fromkeys(base.__module__ for base in type(component).__mro__):
+        names = vars(sys.modules[name]) if name in sys.modules else {}
+        found = names.get(verb.name)
+        if hasattr(found, "call_args_list") or _is_made_by_a_test(found):
+            yield found
+        whole = names.get(verb.on.rpartition(".")[2])
+        if hasattr(whole, "call_args_list") and hasattr(whole, verb.name):  # all of the framework's module
+            yield getattr(whole, verb.name)
+
+
+def _is_made_by_a_test(found: object) -> bool:
+    """Whether it is no function that some module defines: a lambda, `list.append`."""
+    if isinstance(found, FunctionType):
+        return "<" in found.__qualname__  # <lambda>, test_it.<locals>.ack
+    return callable(found) and not isinstance(found, type)
 
 
 def _module(component: object, name: str) -> Any:
@@ -81,7 +104,7 @@ def _module(component: object, name: str) -> Any:
 def _is_replaced(component: object, verb: Verb, found: Any) -> bool:
     """A method that no class of the component defines, a function that the framework's module does not."""
     if verb.on != "self":
-        return not getattr(found, "__module__", "").endswith(verb.on)
+        return not (getattr(found, "__module__", None) or "").endswith(verb.on)  # None: a built-in's
     if verb.name in getattr(component, "__dict__", {}):
         return True
     owner = getattr(found, "__qualname__", "").rpartition(".")[0]

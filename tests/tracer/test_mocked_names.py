@@ -1,0 +1,105 @@
+"""A bolt that calls functions of storm.py, in tests that put something in the place of their names."""
+
+import sys
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+from unittest import mock
+
+import pytest
+from pystorm import Bolt, Tuple
+
+from tests.frameworks import framework
+from tests.tracer.driven import made, said, traced
+
+SOURCE = """
+import storm
+from storm import ack, emit
+
+class Split(storm.Bolt):
+    def process(self, tup):
+        for word in tup.values:
+            emit([word], anchors=[tup])
+            ack(tup)
+
+class Qualified(storm.Bolt):
+    def process(self, tup):
+        storm.emit(tup.values, anchors=[tup])
+        storm.ack(tup)
+
+class Forgets(storm.Bolt):
+    def process(self, tup):
+        emit(tup.values, anchors=[tup])
+"""
+
+
+@pytest.fixture
+def bolts() -> Iterator[Any]:
+    """A module that has functions of storm.py under names of its own."""
+    framework("storm")
+    module = ModuleType("splitting")
+    sys.modules[module.__name__] = module
+    exec(SOURCE, vars(module))
+    yield module
+    del sys.modules[module.__name__]
+
+
+def tup(*values: str) -> Any:
+    return framework("storm").Tuple("7", "lines", "default", 4, list(values))
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"), [(["one"], []), (["one", "two"], ["completed twice: 7: received; acked; acked"])]
+)
+def test_mocked_names_of_the_bolts_own_module_are_read(bolts, words, expected):
+    with traced() as run, mock.patch("splitting.emit") as emit, mock.patch("splitting.ack"):
+        bolts.Split().process(tup(*words))
+    assert emit.call_count == len(words)
+    assert said(run.settlement.offences) == expected
+    (tally,) = run.settlement.tallies
+    assert (tally.delivered, tally.emitted, tally.acked) == (1, len(words), len(words))
+
+
+def test_a_mock_of_the_whole_module_is_read(bolts):
+    with traced() as run, mock.patch("splitting.storm"):
+        bolts.Qualified().process(tup("one"))
+    assert run.settlement.offences == ()
+    assert [tally.acked for tally in run.settlement.tallies] == [1]
+
+
+def test_a_list_in_the_place_of_ack_hides_it(bolts, monkeypatch):
+    acked: list[Any] = []
+    with traced() as run, mock.patch("splitting.emit"):
+        monkeypatch.setattr(bolts, "ack", acked.append)
+        bolts.Split().process(tup("one"))
+    assert [one.values for one in acked] == [["one"]]
+    assert run.settlement.unobserved == ("Split: ack is replaced",)
+    assert run.settlement.offences == ()
+
+
+def test_a_replaced_emit_hides_no_missing_ack(bolts, monkeypatch):
+    with traced() as run:
+        monkeypatch.setattr(bolts, "emit", lambda values, anchors: None)
+        bolts.Forgets().process(tup("one"))
+    assert run.settlement.unobserved == ()
+    assert said(run.settlement.offences) == ["never completed: 7: received; end of the run"]
+
+
+class Acks(Bolt):
+    auto_ack = False
+
+    def process(self, tup):
+        self.ack(tup)
+        if tup.values:
+            self.ack(tup)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"), [([], []), (["twice"], ["completed twice: 7: received; acked; acked"])]
+)
+def test_two_bolts_that_share_a_mock_are_told_apart(values, expected):
+    with traced() as run, mock.patch.object(Acks, "ack"):
+        made(Acks).process(Tuple("7", "lines", "default", 4, []))
+        made(Acks).process(Tuple("7", "lines", "default", 4, values))
+    assert said(run.settlement.offences) == expected
+    assert run.settlement.notes == ()
