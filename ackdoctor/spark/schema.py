@@ -1,0 +1,142 @@
+"""What the tables of an analysis look like: one explicit schema for each.
+
+    EVENTS -> MESSAGES -> ENTRIES -> VERDICTS        anything unreadable -> QUARANTINE
+
+All ids and values are Java longs.  A root is known by (run, acker, incarnation, root): a new incarnation
+is an acker that was started again and remembers nothing.
+"""
+
+from pyspark.sql.types import (
+    ArrayType,
+    BooleanType,
+    ByteType,
+    DataType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+__all__ = [
+    "CULPRIT",
+    "ENTRIES",
+    "ESTIMATED",
+    "EVENTS",
+    "EXACT",
+    "MESSAGES",
+    "QUARANTINE",
+    "ROOT_KEY",
+    "VERDICTS",
+]
+
+ROOT_KEY = ("run", "acker", "incarnation", "root")
+
+EXACT = "exact"  # all messages of the root were seen by one process, in order
+ESTIMATED = "estimated"  # its messages are ordered by the clocks of several processes
+
+_BYTE, _INT, _LONG = ByteType(), IntegerType(), LongType()
+_TEXT, _FLAG = StringType(), BooleanType()
+
+
+def _table(**columns: DataType) -> StructType:
+    return StructType([StructField(name, kind) for name, kind in columns.items()])
+
+
+# One row for each thing that happened (`model.event.Event`), and where it was read.
+EVENTS = _table(
+    kind=_BYTE,
+    time_ns=_LONG,
+    seq=_LONG,  # orders the rows of one process
+    component=_TEXT,
+    task=_INT,
+    stream=_TEXT,
+    delivery=_TEXT,
+    root=_LONG,
+    value=_LONG,
+    site=_TEXT,
+    thread=_TEXT,
+    flags=_BYTE,
+    test=_TEXT,
+    note=_TEXT,
+    run=_TEXT,
+    worker=_TEXT,
+    pid=_INT,
+    acker=_INT,  # the acker's task, where the reader knows it; a trace of ours does not
+    incarnation=_INT,  # how often that acker had been started before
+    file=_TEXT,
+)
+
+# One row for each message to an acker, ticks included (kind ROTATED); and for each root that a spout's own
+# map dropped (TIMED_OUT), which the acker never hears of.
+MESSAGES = _table(
+    run=_TEXT,
+    acker=_INT,  # task; 0 where it is not known
+    incarnation=_INT,
+    root=_LONG,
+    kind=_BYTE,  # model.event.EventKind
+    value=_LONG,
+    spout_task=_INT,  # of an INIT; null else
+    component=_TEXT,  # who sent it
+    task=_INT,
+    delivery=_TEXT,
+    source=_LONG,  # the process that wrote it down; within one, `pos` is the order of arrival
+    pos=_LONG,
+    time_ns=_LONG,
+    site=_TEXT,
+    file=_TEXT,
+)
+
+# One row for each life of an entry of an acker's pending map.
+ENTRIES = _table(
+    run=_TEXT,
+    acker=_INT,
+    incarnation=_INT,
+    root=_LONG,
+    life=_INT,  # 1 for the root's first entry
+    sole=_FLAG,  # proved to be the root's only entry, and to have completed
+    outcome=_TEXT,  # acked, failed, expired, pending
+    value=_LONG,  # at the end; null where acker.clj's entry has none
+    spout_task=_INT,  # null for an orphan
+    failed=_FLAG,
+    n=_LONG,  # messages
+    n_init=_LONG,
+    n_ack=_LONG,
+    n_fail=_LONG,
+    n_reset=_LONG,
+    first_pos=_LONG,
+    last_pos=_LONG,  # of its last message
+    end_pos=_LONG,  # of the message or tick that ended it; null while pending, and for ticks known by time only
+    first_ns=_LONG,
+    init_ns=_LONG,  # of the first INIT
+    last_ns=_LONG,
+    end_ns=_LONG,  # null while pending
+    order=_TEXT,  # EXACT or ESTIMATED
+)
+
+CULPRIT = _table(delivery=_TEXT, component=_TEXT, task=_INT, value=_LONG, acks=_LONG, site=_TEXT)
+
+# One row for each root.
+VERDICTS = _table(
+    run=_TEXT,
+    acker=_INT,
+    incarnation=_INT,
+    root=_LONG,
+    verdict=_TEXT,  # name of a model.verdict.Verdict
+    residue=_TEXT,  # name of a model.verdict.Residue
+    value=_LONG,  # of the entry that is left or expired; null if there is none, or it has no value
+    tracked=_FLAG,  # whether that entry knows its spout; null if there is none
+    spout_task=_INT,  # of the first INIT
+    lives=_INT,
+    surplus=_LONG,  # ACK messages after the first completion
+    n=_LONG,
+    first_ns=_LONG,
+    init_ns=_LONG,
+    last_ns=_LONG,
+    end_ns=_LONG,  # when the spout heard of it first, or the tick that dropped the entry; null if neither
+    order=_TEXT,
+    culprits=ArrayType(CULPRIT),  # whose ack carries the value that is left
+)
+
+# One row for each input, or part of one, that could not be read.
+QUARANTINE = _table(file=_TEXT, place=_LONG, text=_TEXT, reason=_TEXT)
