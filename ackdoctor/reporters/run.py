@@ -5,29 +5,24 @@ Whoever reads only the first line knows whether to go back to bed.
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from ackdoctor.model.finding import Finding, Report, TreeWitness
 from ackdoctor.model.source import NOWHERE
-from ackdoctor.model.tally import ComponentTally, GrowthPoint, RunTally
+from ackdoctor.model.tally import ComponentTally, RunTally
 from ackdoctor.model.verdict import TupleTree
 from ackdoctor.reporters.as_json import content
-from ackdoctor.reporters.context import PLAIN, UNICODE, Context, printable
+from ackdoctor.reporters.context import Context, printable
+from ackdoctor.reporters.figures import drawn, span, sparkline, table
 from ackdoctor.reporters.footer import counted
 from ackdoctor.reporters.terminal import full
 
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
-
 __all__ = ["About", "document", "run", "verdict"]
 
-_BARS, _ASCII_BARS = "▁▂▃▄▅▆▇█", "_.-:=+*#"
 _MOST_ENTRIES = 10
 _MOST_NOTES = 5
-_SPARKS = 48  # columns of the sparkline
 _NARROW = 72  # columns below which a table drops what can be missed
 
 
@@ -144,7 +139,7 @@ def _volume(about: About) -> str:
 def _provisos(report: Report, about: About) -> Iterator[str]:
     """What makes the verdict less than the whole truth, and over what it was given."""
     acker = f", judged as {about.acker} would have acked" if about.roots else ""
-    yield f"  {about.rows:,} rows over {_span(about.seconds)}{acker}"
+    yield f"  {about.rows:,} rows over {span(about.seconds)}{acker}"
     if about.tally.dropped:
         yield f"  {about.tally.dropped:,} rows are missing: the tracer met its cap"
     if report.unreadable:
@@ -161,14 +156,6 @@ def _provisos(report: Report, about: About) -> Iterator[str]:
         yield f"  not observed: {printable(line)}"
 
 
-def _span(seconds: float) -> str:
-    if seconds < 1:
-        return f"{seconds * 1000:.0f} ms"
-    if seconds < 600:  # noqa: PLR2004
-        return f"{seconds:.1f} s"
-    return f"{seconds / 60:,.0f} min"
-
-
 # ---- the acker's map ----
 
 
@@ -183,18 +170,18 @@ def _entries(about: About, context: Context) -> str:
     ordered = sorted(groups.items(), key=lambda group: -len(group[1]))
     narrow = about.width < _NARROW
     heads = ["entries", "one of them", "value left", "the spout", "what the value tells"]
-    table = _table(context, *([*heads[:2], heads[-1]] if narrow else heads), numbers=[0], whole=[1])
+    rows = table(context, *([*heads[:2], heads[-1]] if narrow else heads), numbers=[0], whole=[1])
     for (state, explanation), trees in ordered[:_MOST_ENTRIES]:
         first = trees[0].entry
         assert first is not None  # only those with an entry were taken
         value = "none" if first.value is None else str(first.value)
         more = [] if narrow else [value, state]
-        table.add_row(f"{len(trees):,}", str(first.root), *more, explanation)
+        rows.add_row(f"{len(trees):,}", str(first.root), *more, explanation)
     left = len(ordered) - _MOST_ENTRIES
     rest = f"  and {left:,} more kinds\n" if left > 0 else ""
     kept = sum(map(len, groups.values()))
     title = f"{kept:,} entries in the acker's map" if kept > 1 else "1 entry in the acker's map"
-    return f"{title}, {about.tally.high_water:,} at most at once\n{_drawn(table, about, context)}{rest}"
+    return f"{title}, {about.tally.high_water:,} at most at once\n{drawn(rows, about.width, context)}{rest}"
 
 
 def _state(tree: TupleTree) -> str:
@@ -215,23 +202,7 @@ def _growth(about: About, context: Context) -> str:
     if len(points) < 3:  # noqa: PLR2004  # no curve
         return ""
     of = "pending roots" if about.roots else "open deliveries"
-    sizes = _squeezed(points)
-    top = max(sizes)
-    bars = _BARS if context.glyphs is UNICODE else _ASCII_BARS
-    drawn = "".join(
-        bars[0 if not top else min(len(bars) - 1, size * len(bars) // (top + 1))] for size in sizes
-    )
-    span = _span((points[-1].time_ms - points[0].time_ms) / 1000)
-    orphans = f", {points[-1].orphans:,} of them orphans" if points[-1].orphans else ""
-    ends = f"{points[0].pending:,} to {points[-1].pending:,} in {span}, at most {max(p.pending for p in points):,}"
-    return f"{of}\n  {context.palette.paint('note', drawn)}  {ends}{orphans}\n"
-
-
-def _squeezed(points: Sequence[GrowthPoint]) -> list[int]:
-    """At most as many sizes as there are columns; the largest of each stretch."""
-    step = -(-len(points) // _SPARKS)
-    sizes = [point.pending for point in points]
-    return [max(sizes[at : at + step]) for at in range(0, len(sizes), step)]
+    return f"{of}\n  {sparkline(points, context)}\n"
 
 
 # ---- the components ----
@@ -246,10 +217,10 @@ def _components(about: About, context: Context) -> str:
     if not narrow:
         heads[2:2] = ["emitted"]
         heads[-1:-1] = ["at most", "oldest"]
-    table = _table(context, *heads, numbers=range(1, len(heads)))
+    rows = table(context, *heads, numbers=range(1, len(heads)))
     for tally in tallies:
-        table.add_row(*_cells(tally, heads))
-    return f"components\n{_drawn(table, about, context)}"
+        rows.add_row(*_cells(tally, heads))
+    return f"components\n{drawn(rows, about.width, context)}"
 
 
 def _cells(tally: ComponentTally, heads: Iterable[str]) -> Iterator[str]:
@@ -261,53 +232,7 @@ def _cells(tally: ComponentTally, heads: Iterable[str]) -> Iterator[str]:
         "failed": f"{tally.failed:,}",
         "open": f"{tally.pending:,}",
         "at most": f"{tally.high_water:,}",
-        "oldest": _span(tally.oldest_ms / 1000) if tally.pending else "",
+        "oldest": span(tally.oldest_ms / 1000) if tally.pending else "",
         "offences": f"{tally.offences:,}" if tally.offences else "",
     }
     yield from (values[head] for head in heads)
-
-
-def _table(context: Context, *heads: str, numbers: Iterable[int] = (), whole: Iterable[int] = ()) -> "Table":
-    """A table with those heads; `numbers` stand right, `whole` columns are never folded."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(
-        box=box.SIMPLE_HEAD if context.glyphs is UNICODE else box.ASCII2,
-        pad_edge=False,
-        show_edge=False,
-        header_style="bold" if context.palette is not PLAIN else "",
-    )
-    right, uncut = set(numbers), set(whole)
-    for number, head in enumerate(heads):
-        table.add_column(
-            Text(head),
-            justify="right" if number in right else "left",
-            overflow="fold",
-            no_wrap=number in uncut,
-        )
-    return table
-
-
-def _drawn(table: "Table", about: About, context: Context) -> str:
-    console = _console(about, context)
-    with console.capture() as captured:
-        console.print(table, soft_wrap=False)
-    return "".join(f"  {line.rstrip()}\n" for line in captured.get().splitlines())
-
-
-def _console(about: About, context: Context) -> "Console":
-    from rich.console import Console
-
-    coloured = context.palette is not PLAIN
-    return Console(
-        width=max(20, about.width - 2),
-        force_terminal=coloured,
-        no_color=not coloured,
-        color_system="standard" if coloured else None,
-        highlight=False,
-        markup=False,
-        emoji=False,
-        legacy_windows=False,
-    )

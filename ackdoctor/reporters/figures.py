@@ -1,0 +1,93 @@
+"""Figures on a screen: a sparkline, a table, a stretch of time in words."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from ackdoctor.model.tally import GrowthPoint
+from ackdoctor.reporters.context import PLAIN, UNICODE, Context
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+__all__ = ["drawn", "span", "sparkline", "table"]
+
+_BARS, _ASCII_BARS = "▁▂▃▄▅▆▇█", "_.-:=+*#"
+_SPARKS = 48  # columns of the sparkline
+
+
+def span(seconds: float) -> str:
+    """A stretch of time in the unit that fits it."""
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 600:  # noqa: PLR2004
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60:,.0f} min"
+
+
+def sparkline(points: Sequence[GrowthPoint], context: Context) -> str:
+    """How many were pending over time, and from where to where that went; `points` are not empty."""
+    sizes = _squeezed(points)
+    top = max(sizes)
+    bars = _BARS if context.glyphs is UNICODE else _ASCII_BARS
+    line = "".join(
+        bars[0 if not top else min(len(bars) - 1, size * len(bars) // (top + 1))] for size in sizes
+    )
+    long = span((points[-1].time_ms - points[0].time_ms) / 1000)
+    orphans = f", {points[-1].orphans:,} of them orphans" if points[-1].orphans else ""
+    ends = f"{points[0].pending:,} to {points[-1].pending:,} in {long}, at most {max(p.pending for p in points):,}"
+    return f"{context.palette.paint('note', line)}  {ends}{orphans}"
+
+
+def _squeezed(points: Sequence[GrowthPoint]) -> list[int]:
+    """At most as many sizes as there are columns; the largest of each stretch."""
+    step = -(-len(points) // _SPARKS)
+    sizes = [point.pending for point in points]
+    return [max(sizes[at : at + step]) for at in range(0, len(sizes), step)]
+
+
+def table(context: Context, *heads: str, numbers: Iterable[int] = (), whole: Iterable[int] = ()) -> "Table":
+    """A table with those heads; `numbers` stand right, `whole` columns are never folded."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    made = Table(
+        box=box.SIMPLE_HEAD if context.glyphs is UNICODE else box.ASCII2,
+        pad_edge=False,
+        show_edge=False,
+        header_style="bold" if context.palette is not PLAIN else "",
+    )
+    right, uncut = set(numbers), set(whole)
+    for number, head in enumerate(heads):
+        made.add_column(
+            Text(head),
+            justify="right" if number in right else "left",
+            overflow="fold",
+            no_wrap=number in uncut,
+        )
+    return made
+
+
+def drawn(rows: "Table", width: int, context: Context) -> str:
+    """The table as lines, two columns from the left."""
+    console = _console(width, context)
+    with console.capture() as captured:
+        console.print(rows, soft_wrap=False)
+    return "".join(f"  {line.rstrip()}\n" for line in captured.get().splitlines())
+
+
+def _console(width: int, context: Context) -> "Console":
+    from rich.console import Console
+
+    coloured = context.palette is not PLAIN
+    return Console(
+        width=max(20, width - 2),
+        force_terminal=coloured,
+        no_color=not coloured,
+        color_system="standard" if coloured else None,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        legacy_windows=False,
+    )
