@@ -41,7 +41,7 @@ def test_what_the_framework_does_itself_is_named_and_the_driver_is_not_blamed():
 
 
 def test_a_framework_without_an_author_is_nowhere():
-    sites = Sites([__name__, *{name.partition(".")[0] for name in sys.modules}, "__main__"])
+    sites = Sites([__name__, *{name.partition(".")[0] for name in sys.modules}, "__main__", "__channelexec__"])
     assert sites.here() == NOWHERE
     assert sites[NOWHERE] is None
 
