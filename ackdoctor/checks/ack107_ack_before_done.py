@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
+from ackdoctor.checks.origin import origin
 from ackdoctor.checks.shape import derived_names, given_names, mentions_any
 from ackdoctor.flow.known import THREADS
 from ackdoctor.flow.lattice import Tick, Token, TokenKind
@@ -19,8 +20,11 @@ __all__ = ["check"]
 
 _STARTS = THREADS | {"create_task", "ensure_future", "run_async", "defer"} - {"add_done_callback"}
 _WAITS = frozenset(
-    "join result exception wait gather as_completed get run run_until_complete shutdown wait_for done __exit__".split()
+    "join result exception wait gather as_completed get run run_until_complete shutdown wait_for done __exit__ "
+    "is_alive isAlive cancel".split()
 )
+_COROUTINES = frozenset("create_task ensure_future run_coroutine_threadsafe".split())
+_WORK = (None, "target", "function", "func", "fn")  # how the parameter is called that is to be run
 
 
 def check(diagnosis: Diagnosis) -> Iterator[Finding]:
@@ -100,7 +104,18 @@ def _scoped(func: Expr) -> bool:
 
 def _about_tuple(flow: Flow, visit: Trail, call: Call) -> bool:
     derived = derived_names(visit.function, given_names(flow, visit.function))
-    return any(mentions_any(arg.value, derived) for arg in call.args)
+    return any(mentions_any(arg.value, derived) for arg in call.args) and _runs_here(visit, call, derived)
+
+
+def _runs_here(visit: Trail, call: Call, derived: frozenset[str]) -> bool:
+    """Whether the call is given something to run: a client and a job queue (Celery) are given the data alone."""
+    if last_name(call.func) in _COROUTINES:
+        return True
+    work = next((arg.value for arg in call.args if arg.name in _WORK and not arg.star), None)
+    if work is None or not mentions_any(work, derived):
+        return work is not None
+    found = origin(visit, work)
+    return found is not None and isinstance(found.made, Call) and last_name(found.made.func) == "partial"
 
 
 def _too_early(diagnosis: Diagnosis, flow: Flow, done: Completed, started: Trail) -> Finding:

@@ -120,6 +120,7 @@ DIALECTS = (
         language="python",
         title="pyleus",
         words=(b"pyleus",),
+        python2=True,  # setup.py:85 @ v0.3.0
         roles=(
             Role(
                 name="Bolt",

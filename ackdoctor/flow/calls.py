@@ -7,7 +7,17 @@ from ackdoctor.flow.containers import Done, arguments, method_call
 from ackdoctor.flow.context import Context, Later, tested_names
 from ackdoctor.flow.evaluate import evaluate
 from ackdoctor.flow.holding import escape, forget
-from ackdoctor.flow.known import HARMLESS, LATER, LAZY, LOGGING, NO_RAISE, SEE_THROUGH, THREADS, VIEWS
+from ackdoctor.flow.known import (
+    BOTH_PYTHONS,
+    HARMLESS,
+    LATER,
+    LAZY,
+    LOGGING,
+    NO_RAISE,
+    SEE_THROUGH,
+    THREADS,
+    VIEWS,
+)
 from ackdoctor.flow.lattice import (
     Batch,
     BoundMethod,
@@ -202,7 +212,7 @@ def _external(
     name = target.names[-1].rpartition(".")[2]
     values = arguments(context, trail, call) if given is None else given
     state = trail.state
-    if call.dropped and target.names == (name,) and name in LAZY and not context.unit(trail.function).python2:
+    if call.dropped and target.names == (name,) and name in LAZY and not _eager(context, trail.function):
         return Done(state, None, may_raise=False)
     if name == "partial" and values and values[0] is not None:
         return Done(state, Partial(values[0], values[1:]), may_raise=False)
@@ -230,6 +240,12 @@ def _external(
     if name.endswith(("Error", "Exception")):
         return Done(state, Thrown(target.names[-1]), may_raise=False)
     return _unknown(context, trail, call, given)
+
+
+def _eager(context: Context, function: Function) -> bool:
+    """Whether a function may well run on Python 2, whose `map` builds its list at once."""
+    unit = context.unit(function)
+    return unit.python2 or context.component.dialect.python2 or not BOTH_PYTHONS.isdisjoint(unit.imports)
 
 
 def _outermost(context: Context, trail: Trail) -> Function:

@@ -5,6 +5,7 @@ are all `warning`.
 """
 
 __all__ = [
+    "BOTH_PYTHONS",
     "CONTAINER_QUIET",
     "CONTAINER_READS",
     "CONTAINER_STORES",
@@ -58,9 +59,10 @@ LATER = frozenset(
     "addErrback addBoth callLater subscribe register on_delivery add_listener after".split()
 )
 
-LAZY = frozenset(
-    ("map", "filter")
-)  # builtins of Python 3 that do nothing until somebody takes their elements
+LAZY = frozenset("map filter".split())  # in Python 3 they do nothing until somebody takes their elements
+BOTH_PYTHONS = frozenset(
+    "absolute_import division print_function unicode_literals with_statement six".split()
+)
 
 SEE_THROUGH = frozenset(
     "staticmethod classmethod override final wraps abstractmethod lru_cache cache wrapt total_ordering "

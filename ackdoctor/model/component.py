@@ -82,7 +82,7 @@ class Unit:
     functions: dict[str, Function]
     values: dict[str, Expr]
     body: Function
-    python2: bool = False  # read by translating it first
+    python2: bool = False  # written for Python 2: by its syntax, or by a name that no other Python has
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

@@ -305,5 +305,6 @@ class Dialect:
     since: tuple[int, ...] = ()  # the first version described
     replaces: str = ""
     vendored: bool = False
+    python2: bool = False  # runs on no other Python
     tick_settings: tuple[str, ...] = ("topology.tick.tuple.freq.secs",)
     wire: Wire | None = None

@@ -13,13 +13,25 @@ from typing import NamedTuple
 
 from ackdoctor.frontends.python.tokens import Token, tokens
 
-__all__ = ["Translation", "translate"]
+__all__ = ["Translation", "is_python2", "translate"]
 
 _COMPOUND = frozenset(
     ("if", "elif", "else", "for", "while", "try", "except", "finally", "with", "def", "class")
 )
 _OLD_NUMBER = re.compile(r"(0[xXbBoO][\da-fA-F]+|\d+)[lL]?")
 _ASYNC = frozenset(("def", "for", "with"))
+_OLD_WORDS = (
+    "python2 Queue StringIO cPickle ConfigParser urllib2 urlparse httplib "
+    "xrange( unicode( unichr( raw_input( basestring .iteritems( .itervalues( .iterkeys( .has_key("
+).split()
+_ONLY_PYTHON2 = re.compile(
+    r"^#!.*python2"
+    r"|^[ \t]*(?:import|from) (?:Queue|c?StringIO|cPickle|ConfigParser|urllib2|urlparse|httplib)\b"
+    r"|(?<![\w.])(?:xrange|unicode|unichr|raw_input)\("
+    r"|\bbasestring\b"
+    r"|(?<!six)\.(?:iteritems|itervalues|iterkeys|has_key)\(",
+    re.MULTILINE,
+)
 _ENDS_NAME = frozenset(("=", ",", ")", "]", ".", ":", "(", ""))
 
 
@@ -57,6 +69,11 @@ class Translation:
         if inside < len(edit.text):
             return min(edit.start + inside, edit.end)
         return edit.end + inside - len(edit.text)
+
+
+def is_python2(text: str) -> bool:
+    """Whether a text names what only Python 2 has; it may parse as Python 3 all the same."""
+    return any(word in text for word in _OLD_WORDS) and _ONLY_PYTHON2.search(text) is not None
 
 
 def translate(text: str) -> Translation | None:

@@ -21,6 +21,7 @@ from ackdoctor.frontends.python.lowering import Lowering, SourceFile, Tables
 from ackdoctor.frontends.python.parse import Parsed
 from ackdoctor.frontends.python.patterns import MATCH
 from ackdoctor.frontends.python.positions import Positions
+from ackdoctor.frontends.python.python2 import is_python2
 from ackdoctor.frontends.python.scope import Scope
 from ackdoctor.frontends.python.unknown import ByType
 from ackdoctor.model.cfg import Expr
@@ -63,7 +64,7 @@ def lower_module(
         functions=functions,
         values=values,
         body=_module_body(fn),
-        python2=parsed.translation is not None,
+        python2=parsed.translation is not None or is_python2(parsed.text),
     )
 
 

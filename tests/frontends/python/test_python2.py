@@ -35,8 +35,35 @@ def test_a_python_2_bolt_is_lowered_at_its_own_lines(golden):
     golden("cfg-python2", picture(lowered))
 
 
-def test_python_3_is_not_taken_for_python_2():
-    assert not unit("print('x')").python2
+@pytest.mark.parametrize(
+    "text",
+    [
+        "print('x')",
+        "from __future__ import print_function",
+        "for key, value in six.iteritems(counts): pass",
+        "from urllib.parse import urlparse",
+        "# xrange, unicode and iteritems are gone",
+        "text = self.unicode(word)",
+        "import queue as Queue",
+    ],
+)
+def test_python_3_is_not_taken_for_python_2(text):
+    assert not unit(text).python2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "#!/usr/bin/env python2.7\nimport storm",
+        "import urllib2",
+        "try:\n    from Queue import Queue\nexcept ImportError:\n    from queue import Queue",
+        "for i in xrange(10): pass",
+        "isinstance(word, basestring)",
+        "for key, value in counts.iteritems(): pass",
+    ],
+)
+def test_what_only_python_2_has_tells_a_file_that_parses_as_both(text):
+    assert unit(text).python2
 
 
 @pytest.mark.parametrize(
