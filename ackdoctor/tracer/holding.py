@@ -10,6 +10,7 @@ NODES = 20_000  # objects looked at per component
 _DEPTH = 5  # containers within containers
 _PLAIN = (str, bytes, bytearray, int, float, complex, bool, type(None), type, range)
 _TOLD = frozenset({"context", "storm_conf", "conf"})  # by the handshake: its task ids look like deliveries
+_FRAMEWORK = frozenset({"delegate"})  # heronpy's: it remembers all that went through it
 _CONTAINERS = (list, tuple, set, frozenset, deque)
 
 
@@ -18,7 +19,7 @@ def holders(component: object, wanted: Collection[Hashable]) -> dict[Hashable, s
     found: dict[Hashable, str] = {}
     budget = NODES
     for field, value in list(getattr(component, "__dict__", {}).items()):
-        if field in _TOLD:
+        if field in _TOLD or field in _FRAMEWORK:
             continue
         seen: set[int] = {id(component)}
         edge: list[tuple[Any, int]] = [(value, 0)]

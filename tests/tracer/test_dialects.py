@@ -171,13 +171,16 @@ def test_heronpy():
                 self.emit(["x"], anchors="12")
             if tup.values[0] == "shape":
                 self.emit(["x"], anchors=tup)
-            if tup.values[0] != "lost":
+            if tup.values[0] == "sent on":
+                self.emit(["x"], anchors=[tup])
+            if tup.values[0] not in ("lost", "sent on"):
                 self.ack(tup)
             if tup.values[0] == "twice":
                 self.ack(tup)
 
     assert offences(Manual, "a", ticks=1) == []
     assert offences(Manual, "lost") == ["never completed: 1: received; end of the run"]
+    assert offences(Manual, "sent on") == ["never completed: 1: received; end of the run"]
     assert offences(Manual, "bare") == ['emitted unanchored: 1: received; emitted at `self.emit(["x"])`']
     assert offences(Manual, "shape") == [
         'anchors is no list of tuples: 1: received; emitted at `self.emit(["x"], anchors=tup)`'
