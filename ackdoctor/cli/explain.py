@@ -34,6 +34,8 @@ def explain(
         raise typer.Exit(show_life(subject, trace, acker_version))
     if acker_version is not None:
         raise UsageError("--acker-version needs --trace")
+    if subject.lstrip("-").isdecimal():
+        raise UsageError(f"`{subject}` is no rule; for a root or a delivery, name its trace with --trace")
     _page(subject)
 
 

@@ -27,10 +27,12 @@ def lint(
     ignore: Annotated[Rules, typer.Option(metavar="RULES", help="All but these.")] = None,
     extend_select: Annotated[Rules, typer.Option(metavar="RULES", help="These too.")] = None,
     min_severity: Annotated[
-        str | None, typer.Option(metavar="info|warning|error", help="Hide what is less bad.")
+        str | None,
+        typer.Option(metavar="info|warning|error", help="Hide what is less bad. Default: warning."),
     ] = None,
     min_confidence: Annotated[
-        str | None, typer.Option(metavar="may|must", help="must: hide what rests on an assumption.")
+        str | None,
+        typer.Option(metavar="may|must", help="must: hide what rests on an assumption. Default: may."),
     ] = None,
     output_format: Annotated[
         str | None, typer.Option(metavar="|".join(FORMATS), help="Default: full.")
@@ -64,7 +66,10 @@ def lint(
         str | None, typer.Option(metavar="NAME", help="What to call standard input.")
     ] = None,
     jobs: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Processes; 0 is one for each core.", show_default=False)
+        int,
+        typer.Option(
+            min=0, metavar="N", help="Processes. Default: 0, one for each core.", show_default=False
+        ),
     ] = 0,
     no_cache: Annotated[
         bool, typer.Option("--no-cache", help="Neither read nor write .ackdoctor_cache.")

@@ -14,7 +14,7 @@ from ackdoctor.cli.streams import chatter, glyphs_for, palette_for, tolerant, un
 from ackdoctor.config import FORMATS, Settings, find_config, load_settings, nearest
 from ackdoctor.engine.select import select
 from ackdoctor.model.errors import UsageError
-from ackdoctor.model.event import Event
+from ackdoctor.model.event import SCHEMA, Event
 from ackdoctor.model.finding import Finding, Report, Severity, Unreadable
 from ackdoctor.model.fingerprint import stamp
 from ackdoctor.model.source import NOWHERE, Site
@@ -25,7 +25,7 @@ from ackdoctor.reporters.run import About, document
 from ackdoctor.reporters.run import run as screen
 from ackdoctor.tracer import jsonlines
 from ackdoctor.tracer.inquest import Inquest, inquest
-from ackdoctor.tracer.launch import run
+from ackdoctor.tracer.launch import name_of_run, run
 from ackdoctor.tracer.levels import Level
 from ackdoctor.tracer.life import life_of_delivery, life_of_root
 from ackdoctor.tracer.place import Places
@@ -71,9 +71,12 @@ def run_command(command: Sequence[str], directory: Path, level: str) -> int:
         wanted = Level.named(level)
     except ValueError as error:
         raise UsageError(f"--level: {error}") from None
+    if directory.exists() and not directory.is_dir():
+        raise UsageError(f"--trace: {directory} is no folder")
     gc.enable()  # unlike our other commands, this one may run for days
-    code = run(command, directory, wanted)
-    if directory.is_dir():
+    name = name_of_run()
+    code = run(command, directory, wanted, name=name)
+    if read([directory / f"v{SCHEMA}" / f"run={name}"]).sources:
         chatter(f"the trace is in {directory}; ackdoctor trace report {directory}")
     else:
         chatter("no component was traced: no Python process of the command has run one")

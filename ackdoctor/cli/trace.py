@@ -32,7 +32,13 @@ def run(
     command: Command,
     *,
     directory: Folder = _HERE,
-    level: Annotated[str, typer.Option(metavar="counts|sites|trace", help="How much is written.")] = "trace",
+    level: Annotated[
+        str,
+        typer.Option(
+            metavar="counts|sites|trace",
+            help="counts: deliveries, acks and fails; sites: their lines as well; trace: every emit as well.",
+        ),
+    ] = "trace",
 ) -> None:
     """Run a command; every Python process that it starts traces its components.
 
@@ -70,7 +76,8 @@ def report(
         typer.Option(min=1, metavar="SECONDS", help="Rotate the acker's map as with this message timeout."),
     ] = None,
     min_severity: Annotated[
-        str | None, typer.Option(metavar="info|warning|error", help="Hide what is less bad.")
+        str | None,
+        typer.Option(metavar="info|warning|error", help="Hide what is less bad. Default: warning."),
     ] = None,
     isolated: Annotated[bool, typer.Option("--isolated", help="No settings file at all.")] = False,
 ) -> None:

@@ -17,7 +17,7 @@ from ackdoctor.tracer.child import exit_code, forwarding, start
 from ackdoctor.tracer.levels import Level
 from ackdoctor.tracer.recover import recover
 
-__all__ = ["environment", "run"]
+__all__ = ["environment", "name_of_run", "run"]
 
 _FOLDER = Path(__file__).parent / "launched"
 
@@ -27,7 +27,7 @@ def run(argv: Sequence[str], directory: Path, level: Level, *, name: str = "") -
 
     What processes that were killed have left is recovered at the end; `name` is the run's.
     """
-    name = name or f"{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}"
+    name = name or name_of_run()
     process = start(argv, env=environment(os.environ, directory, level, name))
     if isinstance(process, tuple):
         code, reason = process
@@ -38,6 +38,11 @@ def run(argv: Sequence[str], directory: Path, level: Level, *, name: str = "") -
     if directory.is_dir():
         recover(directory)
     return code
+
+
+def name_of_run() -> str:
+    """A name that no other run has: the time, and who we are."""
+    return f"{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}"
 
 
 def environment(given: Mapping[str, str], directory: Path, level: Level, run: str) -> dict[str, str]:

@@ -141,4 +141,6 @@ def _has_end(path: Path) -> bool:
 
 
 def _reason(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
     return str(error).partition("\n")[0] or type(error).__name__

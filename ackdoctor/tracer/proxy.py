@@ -18,6 +18,7 @@ from subprocess import PIPE, Popen
 
 from ackdoctor.model.event import EventKind
 from ackdoctor.tracer.child import KILLED, exit_code, forwarding, start
+from ackdoctor.tracer.launch import name_of_run
 from ackdoctor.tracer.observer import observe
 from ackdoctor.tracer.pump import Lane, pump
 from ackdoctor.tracer.recorder import Recorder
@@ -36,7 +37,7 @@ def proxy(argv: Sequence[str], directory: Path, *, run: str = "", watch: Watch =
 
     `watch` is what the observer does with the chunks: `observe`, unless a test breaks it.
     """
-    run = run or f"{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}"
+    run = run or name_of_run()
     observer, tap = _observer(watch, directory, run, Path(argv[-1]).name)
     process = start(argv, stdin=PIPE, stdout=PIPE)
     if isinstance(process, tuple):

@@ -1,5 +1,6 @@
 """Turns what dead processes have left into parts; safe beside live writers and other recoveries."""
 
+import os
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -37,7 +38,7 @@ def recover(directory: Path) -> Recovery:
     if not directory.is_dir():
         recovery.unreadable.append(_unreadable(directory, "no such folder"))
         return recovery
-    for folder in sorted({path.parent for path in directory.rglob(".wal-*")}):
+    for folder in _folders(directory, recovery):
         for stem, path in wals(folder):
             with possess(path) as dead:
                 if dead:
@@ -46,6 +47,13 @@ def recover(directory: Path) -> Recovery:
                     recovery.live.append(path)
     _sweep(directory)
     return recovery
+
+
+def _folders(directory: Path, recovery: Recovery) -> list[Path]:
+    def closed(error: OSError) -> None:
+        recovery.unreadable.append(_unreadable(Path(error.filename), error.strerror or str(error)))
+
+    return sorted(Path(place) for place, _, _ in os.walk(directory, onerror=closed))
 
 
 def _salvage(folder: Path, stem: Stem, recovery: Recovery) -> None:

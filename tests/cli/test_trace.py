@@ -219,6 +219,14 @@ def test_explain_takes_roots_that_begin_with_a_minus_and_deliveries(shell):
     assert shell("explain", "sql-1", "--trace", "trace").out.startswith("delivery sql-1\n")
 
 
+def test_a_root_without_a_trace_exits_2(shell):
+    assert shell("explain", "-66") == (
+        2,
+        "",
+        "ackdoctor: `-66` is no rule; for a root or a delivery, name its trace with --trace\n",
+    )
+
+
 def test_an_acker_version_without_a_trace_exits_2(shell):
     assert shell("explain", "ACK101", "--acker-version", "1.1.0") == (
         2,
@@ -264,6 +272,26 @@ def test_a_command_without_components_leaves_no_trace(shell):
     assert ended.stderr == (
         "ackdoctor: no component was traced: no Python process of the command has run one\n"
     )
+
+
+@pytest.mark.slow
+def test_the_trace_of_an_earlier_run_is_not_taken_for_this_ones(shell):
+    stored(HEALTHY, "ackdoctor-trace")
+    ended = ackdoctor("trace", "run", "--", "no-such-program")
+    assert ended.returncode == 127
+    assert ended.stderr.splitlines()[-1] == (
+        "ackdoctor: no component was traced: no Python process of the command has run one"
+    )
+
+
+def test_a_trace_that_would_be_a_file_runs_nothing(shell):
+    Path("taken").touch()
+    assert shell("trace", "run", "--trace", "taken", "--", "touch", "ran") == (
+        2,
+        "",
+        "ackdoctor: --trace: taken is no folder\n",
+    )
+    assert not Path("ran").exists()
 
 
 def test_a_level_that_nobody_knows_exits_2(shell):

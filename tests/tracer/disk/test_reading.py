@@ -204,8 +204,9 @@ def test_what_is_no_trace_is_told(tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_part_that_may_not_be_read_is_told(tmp_path):
-    (part,) = parts(tmp_path, 1, json_lines=True)
+@pytest.mark.parametrize("json_lines", [True, False])
+def test_a_part_that_may_not_be_read_is_told(tmp_path, json_lines):
+    (part,) = parts(tmp_path, 1, json_lines=json_lines)
     part.chmod(0)
     reading = read([tmp_path])
     assert list(reading.events()) == []

@@ -202,6 +202,15 @@ def test_a_folder_that_is_not_there_is_told(tmp_path):
     ]
 
 
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may look everywhere")
+def test_a_folder_that_may_not_be_looked_into_is_told(tmp_path):
+    closed = tmp_path / "v1"
+    closed.mkdir(mode=0)
+    assert recover(tmp_path).unreadable == [
+        Unreadable(path=str(closed), line=0, column=0, reason="Permission denied")
+    ]
+
+
 @pytest.mark.slow
 def test_six_writers_killed_at_any_moment_lose_nothing_they_were_told_is_written(tmp_path):
     """The same for 100 rounds: benchmarks/trace.py."""
