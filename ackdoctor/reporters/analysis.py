@@ -1,0 +1,295 @@
+"""What `ackdoctor analyze` has to say, on a screen and as JSON: the verdict, who did it, the curve, then the tables."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from typing import TextIO
+
+from ackdoctor.model.finding import Finding, Report, TreeWitness
+from ackdoctor.model.source import NOWHERE
+from ackdoctor.model.verdict import TupleTree
+from ackdoctor.reporters.as_json import content
+from ackdoctor.reporters.context import Context, printable
+from ackdoctor.reporters.figures import drawn, span, sparkline, table
+from ackdoctor.reporters.footer import counted
+from ackdoctor.reporters.run import About
+from ackdoctor.reporters.run import verdict as verdict_of_run
+from ackdoctor.spark.tables import Analysis
+
+__all__ = ["about", "asides", "books", "document", "forecast", "named", "screen", "verdict"]
+
+_MOST = 10
+_FEWEST_POINTS = 3
+_STYLES = {"BROKEN": "error", "INCOMPLETE": "warning", "EMPTY": "warning"}
+
+
+def screen(report: Report, analysis: Analysis, stream: TextIO, context: Context, width: int) -> None:
+    """The whole screen."""
+    word, colon, rest = verdict(report, analysis).partition(":")
+    stream.write(f"{context.palette.paint(_STYLES.get(word, 'label'), word)}{colon}{rest}\n")
+    stream.writelines(f"  {line}\n" for line in about(report, analysis))
+    blocks = (
+        _culprits(report.findings, context, width),
+        _growth(analysis, context),
+        _components(analysis, context, width),
+        _roots(analysis, context, width),
+        _latency(analysis, context, width),
+        _ackers(analysis, context, width),
+        _asides(analysis),
+        _quarantine(analysis, context, width),
+    )
+    stream.writelines(f"\n{block}" for block in filter(None, blocks))
+
+
+def document(report: Report, analysis: Analysis, stream: TextIO) -> None:
+    """The report as one JSON object, with every table under `analysis`; ids and values are text."""
+    plain = {**content(report), "verdict": verdict(report, analysis), "analysis": _plain(analysis)}
+    json.dump(plain, stream, indent=2)
+    stream.write("\n")
+
+
+def verdict(report: Report, analysis: Analysis) -> str:
+    """The first line, in the words of `trace report`."""
+    run = About(tally=analysis.tally, acker=analysis.acker, rows=analysis.books.rows, roots=analysis.roots)
+    return verdict_of_run(report, run)
+
+
+def about(report: Report, analysis: Analysis) -> Iterator[str]:
+    """What the verdict rests on, and what makes it less than the whole truth."""
+    judged = f", judged as {analysis.acker} would have acked" if analysis.roots else ""
+    yield f"{books(analysis)}, over {span(analysis.seconds)}{judged}"
+    if analysis.tally.dropped:
+        yield f"{analysis.tally.dropped:,} rows are missing: the tracer met its cap"
+    if report.unreadable:
+        yield f"{counted(len(report.unreadable), 'file')} could not be read"
+    if report.hidden:
+        yield f"{counted(report.hidden, 'finding')} below the least severity not shown"
+    if report.suppressed:
+        yield f"{counted(report.suppressed, 'finding')} suppressed by comments"
+    yield from map(printable, (*report.notes, *analysis.notes))
+
+
+def books(analysis: Analysis) -> str:
+    """Where every row went: `191 rows of 1 file: 191 used, 0 continuations, 0 quarantined`."""
+    kept = analysis.books
+    said = f"{kept.rows:,} rows of {counted(kept.files, 'file')}: {kept.used:,} used"
+    said += f", {kept.continued:,} continuations" if kept.continued else ""
+    said += f", {kept.quarantined:,} quarantined"
+    return said if kept.balanced else f"{said}; THE BOOKS DO NOT BALANCE"
+
+
+def forecast(analysis: Analysis) -> str:
+    """`0.1 entries a second (R2 1.00): at 144 bytes each, 768 MB are full in 649 days`; '' without a curve."""
+    line = analysis.forecast
+    if line is None:
+        return ""
+    said = f"{line.per_second:+,.1f} entries a second (R2 {line.fit:.2f})"
+    if line.full_in is None:
+        return said
+    return f"{said}: at {line.entry_bytes} bytes each, {line.heap >> 20:,} MB are full in {line.full_in}"
+
+
+def named(tree: TupleTree) -> str:
+    """Who is to blame for a tree: `sql acked it 2x`, or what the value tells."""
+    if not tree.culprits:
+        return tree.residue.value
+    said = dict.fromkeys(f"{printable(c.component)} acked it {c.acks}x" for c in tree.culprits)
+    return ", ".join(said) + (" (or others)" if tree.ambiguous else "")
+
+
+# ---- blocks ----
+
+
+def _culprits(findings: Sequence[Finding], context: Context, width: int) -> str:
+    if not findings:
+        return ""
+    rows = table(context, "finding", "seen", "where", "what", numbers=[1])
+    ordered = sorted(findings, key=lambda finding: (-finding.severity, -_seen(finding)))
+    for finding in ordered[:_MOST]:
+        painted = f"{finding.severity.word} {finding.code} {finding.name}"
+        rows.add_row(painted, f"{_seen(finding):,}", printable(_place(finding)), printable(finding.message))
+    more = len(findings) - _MOST
+    rest = f"  and {more:,} more; --output-format json has all\n" if more > 0 else ""
+    return f"{counted(len(findings), 'finding')}\n{drawn(rows, width, context)}{rest}"
+
+
+def _place(finding: Finding) -> str:
+    who = ".".join(filter(None, (finding.component, finding.handler)))
+    site = finding.site
+    return f"{site.path}:{site.span.line} {who}" if site.span != NOWHERE else who
+
+
+def _seen(finding: Finding) -> int:
+    return finding.evidence.seen if isinstance(finding.evidence, TreeWitness) else 1
+
+
+def _growth(analysis: Analysis, context: Context) -> str:
+    points = analysis.tally.growth
+    if len(points) < _FEWEST_POINTS:
+        return ""
+    said = forecast(analysis)
+    return f"pending roots\n  {sparkline(points, context)}\n" + (f"  {said}\n" if said else "")
+
+
+def _components(analysis: Analysis, context: Context, width: int) -> str:
+    if not analysis.completions:
+        return ""
+    heads = [
+        "component",
+        "stream",
+        "delivered",
+        "0x",
+        "1x",
+        "2x+",
+        "acked",
+        "failed",
+        "p50",
+        "p99",
+        "oldest open",
+    ]
+    rows = table(context, *heads, numbers=range(2, len(heads)))
+    for row in analysis.completions:
+        rows.add_row(
+            printable(row.component),
+            printable(row.stream),
+            *(f"{n:,}" for n in (row.delivered, row.never, row.once, row.more, row.acked, row.failed)),
+            *(_ms(ms) if row.delivered > row.never else "" for ms in (row.p50_ms, row.p99_ms)),
+            _ms(row.oldest_ms) if row.never else "",
+        )
+    return f"completions per delivery\n{drawn(rows, width, context)}"
+
+
+def _roots(analysis: Analysis, context: Context, width: int) -> str:
+    if not analysis.trees:
+        return ""
+    rows = table(
+        context,
+        "roots",
+        "ended",
+        "still kept",
+        "what is left tells",
+        "one of them",
+        numbers=[0, 2],
+        whole=[4],
+    )
+    example = {
+        (life.tree.verdict.value, life.tree.residue.value): life.tree.root
+        for life in reversed(analysis.lives)
+    }
+    for kind in analysis.trees:
+        one = example.get((kind.verdict, kind.residue))
+        tells = kind.residue if kind.residue != "nothing is left" else ""
+        rows.add_row(
+            f"{kind.roots:,}", kind.verdict, f"{kind.left:,}", tells, "" if one is None else str(one)
+        )
+    return f"roots\n{drawn(rows, width, context)}"
+
+
+def _latency(analysis: Analysis, context: Context, width: int) -> str:
+    if not analysis.latencies:
+        return ""
+    rows = table(context, "spout", "roots", "p50", "p90", "p99", "slowest", numbers=range(1, 6))
+    for row in analysis.latencies:
+        times = (_ms(ms) for ms in (row.p50_ms, row.p90_ms, row.p99_ms, row.max_ms))
+        rows.add_row(printable(row.spout), f"{row.roots:,}", *times)
+    return f"complete latency\n{drawn(rows, width, context)}"
+
+
+def _ackers(analysis: Analysis, context: Context, width: int) -> str:
+    if len(analysis.ackers) < 2:  # noqa: PLR2004  # nothing to compare
+        return ""
+    rows = table(context, "acker", "roots", "share", "messages", "at most", "left", numbers=range(1, 6))
+    roots = sum(row.roots for row in analysis.ackers) or 1
+    for row in analysis.ackers[:_MOST]:
+        name = f"{printable(row.run)} {row.acker}".strip()
+        share = f"{row.roots / roots:.0%}"
+        rows.add_row(
+            name, f"{row.roots:,}", share, f"{row.messages:,}", f"{row.high_water:,}", f"{row.pending:,}"
+        )
+    return f"{len(analysis.ackers):,} ackers\n{drawn(rows, width, context)}"
+
+
+def _asides(analysis: Analysis) -> str:
+    return "".join(f"{line}\n" for line in asides(analysis))
+
+
+def asides(analysis: Analysis) -> Iterator[str]:
+    """Who held what timed out, timeouts in bursts, messages that came again."""
+    for holder in analysis.holders[:_MOST]:
+        who = printable(f"{holder.component} ({holder.stream})" if holder.stream else holder.component)
+        yield f"last holder: {who} received and never completed tuples of {_roots_of(holder.roots)} that did not end well"
+    for comb in analysis.combs:
+        yield f"timeouts in bursts: {_roots_of(comb.roots)} in {comb.bursts} bursts, multiples of {comb.period_s} s apart"
+    for replay in analysis.replays:
+        yield (
+            f"replays: {printable(replay.spout)} emitted {replay.ids:,} message ids {replay.emits:,} times in all; "
+            f"{printable(replay.worst)} came {replay.most:,} times"
+        )
+
+
+def _roots_of(count: int) -> str:
+    return "1 root" if count == 1 else f"{count:,} roots"
+
+
+def _quarantine(analysis: Analysis, context: Context, width: int) -> str:
+    if not analysis.quarantine:
+        return ""
+    rows = table(context, "rows", "file", "reason", numbers=[0])
+    for row in analysis.quarantine[:_MOST]:
+        rows.add_row(f"{row.rows:,}", printable(row.file), printable(row.reason))
+    return f"quarantine\n{drawn(rows, width, context)}"
+
+
+def _ms(ms: float) -> str:
+    return span(ms / 1000)
+
+
+# ---- JSON ----
+
+
+def _plain(analysis: Analysis) -> dict[str, object]:
+    tally = analysis.tally
+    tables: dict[str, Iterable[object]] = {
+        name: getattr(analysis, name)
+        for name in (
+            "completions",
+            "latencies",
+            "ackers",
+            "trees",
+            "holders",
+            "combs",
+            "replays",
+            "quarantine",
+        )
+    }
+    return {
+        "acker": analysis.acker,
+        "books": asdict(analysis.books),
+        "seconds": analysis.seconds,
+        "window_ms": analysis.window_ms,
+        "roots": analysis.roots,
+        "completed": tally.completed,
+        "pending": tally.pending,
+        "high_water": tally.high_water,
+        "dropped": tally.dropped,
+        "growth": [asdict(point) for point in tally.growth],
+        "components": [asdict(component) for component in tally.components],
+        **{name: [asdict(row) for row in rows] for name, rows in tables.items()},  # type: ignore[call-overload]
+        "forecast": None if analysis.forecast is None else asdict(analysis.forecast),
+        "lives": [_plain_life(life.tree) for life in analysis.lives],
+        "notes": list(analysis.notes),
+        "written": list(analysis.written),
+    }
+
+
+def _plain_life(tree: TupleTree) -> dict[str, object]:
+    entry = tree.entry
+    return {
+        "root": str(tree.root),
+        "verdict": tree.verdict.value,
+        "residue": tree.residue.name.lower(),
+        "value": None if entry is None or entry.value is None else str(entry.value),
+        "age_ms": entry.age_ms if entry is not None else None,
+        "culprits": [{**asdict(culprit), "value": str(culprit.value)} for culprit in tree.culprits],
+        "ambiguous": tree.ambiguous,
+    }

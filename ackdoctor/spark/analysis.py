@@ -1,0 +1,234 @@
+"""The one door of `ackdoctor analyze`: from events to an Analysis, and to the full tables on disk.
+
+    EVENTS ──> DELIVERIES ──> shapes ──> offences ──────────┐
+       └─────> MESSAGES ──> ENTRIES ──> VERDICTS ──> trees ─┴─> findings, with the words of lint and trace
+                               └──────> growth, latency, load of the ackers
+
+What comes back to the driver is small: counts, and the first few of everything that went wrong.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, Row, SparkSession, Window
+from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
+
+from ackdoctor.model.event import EventKind
+from ackdoctor.model.offence import Offence
+from ackdoctor.model.source import NOWHERE, Site
+from ackdoctor.model.tally import RunTally
+from ackdoctor.model.verdict import TupleTree
+from ackdoctor.spark import collecting, deliveries, growth, roots
+from ackdoctor.spark.findings import Keeper, forecast, judged, tree, under_way
+from ackdoctor.spark.messages import messages
+from ackdoctor.spark.offences import offences
+from ackdoctor.spark.schema import ROOT_KEY
+from ackdoctor.spark.tables import Analysis, Books
+from ackdoctor.spark.trees import entries
+from ackdoctor.spark.verdicts import verdicts
+from ackdoctor.spark.versions import NEWEST, Version
+from ackdoctor.tracer.growth import WORKER_HEAP
+from ackdoctor.tracer.place import Places
+
+__all__ = ["MOST_TREES", "Frames", "Terms", "examine", "frames", "written"]
+
+MOST_TREES = 2_000  # of one verdict and residue, brought to the driver
+_MOST_LIVES = 20
+_MESSAGES = range(int(EventKind.INIT), int(EventKind.ROTATED) + 1)
+
+
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
+class Terms:
+    """On what terms to judge.  `window_ms` 0 is as many windows as make a good curve; times in seconds, heap in bytes."""
+
+    version: Version = NEWEST
+    message_timeout_s: int | None = None
+    patience_s: int = 30  # Storm's own message timeout: a root that is younger may still complete
+    window_ms: int = 0
+    heap: int = WORKER_HEAP
+    ackers: int = 1
+    folder: str = "."  # where the paths of call sites start
+    nowhere: str = "<input>"  # the site of what has no place in the code
+
+
+@dataclass(slots=True, kw_only=True)
+class Frames:
+    """The tables that more than one figure is made of, kept for as long as the analysis takes."""
+
+    events: DataFrame
+    deliveries: DataFrame
+    messages: DataFrame
+    entries: DataFrame
+    verdicts: DataFrame
+
+    def __enter__(self) -> "Frames":  # noqa: PYI034 - Python 3.10 has no Self
+        for kept in self._kept():
+            kept.persist(StorageLevel.MEMORY_AND_DISK)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for kept in self._kept():
+            kept.unpersist()
+
+    def _kept(self) -> Sequence[DataFrame]:
+        return (self.deliveries, self.entries, self.verdicts)
+
+
+def frames(events: DataFrame, terms: Terms) -> Frames:
+    """Every table, none of them computed yet."""
+    taken = messages(events, ackers=terms.ackers)
+    lives = entries(taken, terms.version, message_timeout_s=terms.message_timeout_s)
+    return Frames(
+        events=events,
+        deliveries=deliveries.deliveries(events),
+        messages=taken,
+        entries=lives,
+        verdicts=verdicts(lives, taken),
+    )
+
+
+def examine(session: SparkSession, tables: Frames, terms: Terms, books: Books | None = None) -> Analysis:
+    """Everything there is to say; `tables` are entered by the caller."""
+    counted = deliveries.counts(tables.events).collect()
+    begin_ns = min((row["begin_ns"] for row in counted if row["kind"] != EventKind.NAMED), default=0)
+    end_ns = max((row["end_ns"] for row in counted), default=0)
+    rows = sum(row["rows"] for row in counted)
+    result = Analysis(
+        acker=terms.version.name,
+        books=books or Books(files=0, rows=rows, used=rows),
+        tally=RunTally(dropped=sum(row["missing"] for row in counted)),
+        begin_ms=begin_ns / 1e6,
+        end_ms=end_ns / 1e6,
+        window_ms=terms.window_ms or collecting.window((end_ns - begin_ns) // 1_000_000),
+    )
+    found = (
+        _of_components(session, tables, result, counted)
+        if _has(counted, EventKind.RECEIVED, EventKind.ACKED)
+        else ()
+    )
+    trees = _of_roots(tables, result, counted) if any(row["kind"] in _MESSAGES for row in counted) else ()
+    keeper = Keeper.of(terms.version)
+    result.forecast = forecast(result.tally.growth, keeper, terms.heap)
+    result.findings = judged(
+        found,
+        [one for one in trees if not under_way(one, terms.patience_s)],
+        result.tally.growth if result.roots else (),
+        keeper=keeper,
+        places=Places(folder=terms.folder, nowhere=terms.nowhere),
+        nowhere=Site(terms.nowhere, NOWHERE),
+        heap=terms.heap,
+    )
+    return result
+
+
+def written(tables: Frames, analysis: Analysis, directory: str) -> tuple[str, ...]:
+    """The full tables as Parquet below a folder, or any URI that Spark can write; returns their places."""
+    full = {
+        "verdicts": tables.verdicts,
+        "entries": tables.entries,
+        "deliveries": tables.deliveries,
+        "completions": deliveries.completions(tables.deliveries),
+        "growth": growth.growth(tables.entries, analysis.window_ms),
+        "ackers": growth.ackers(tables.entries),
+    }
+    places = []
+    for name, table in full.items():
+        places.append(f"{directory.rstrip('/')}/{name}")
+        table.write.mode("overwrite").parquet(places[-1])
+    return tuple(places)
+
+
+# ---- components ----
+
+
+def _of_components(
+    session: SparkSession, tables: Frames, result: Analysis, counted: Sequence[Row]
+) -> tuple[Offence, ...]:
+    """Completions by component, and what went wrong with deliveries."""
+    end_ns = int(result.end_ms * 1e6)
+    found = offences(session, tables.events, deliveries.odd(tables.deliveries))
+    result.completions = collecting.completions(deliveries.completions(tables.deliveries).collect(), end_ns)
+    named = tables.events.where(F.col("kind") == int(EventKind.NAMED)).select("component", "note").distinct()
+    dialects = {row["component"]: row["note"].partition(" ")[0] for row in named.collect()}
+    guilt: Counter[str] = Counter()
+    for offence in found:
+        guilt[offence.suspect.name] += offence.count
+    tallies = collecting.components(counted, result.completions, guilt, dialects)
+    result.tally = collecting.with_tally(
+        result.tally, components=tallies, pending=sum(one.pending for one in tallies)
+    )
+    spouts = [one.component for one in tallies if one.emitted and not one.delivered]
+    if spouts:
+        result.replays = collecting.replays(roots.replays(tables.events, spouts).collect())
+    return found
+
+
+# ---- roots ----
+
+
+def _of_roots(tables: Frames, result: Analysis, counted: Sequence[Row]) -> tuple[TupleTree, ...]:
+    """What became of every root; returns the trees that did not end well, the first of each kind."""
+    end_ns = int(result.end_ms * 1e6)
+    loads = growth.ackers(tables.entries).collect()
+    grown = growth.growth(tables.entries, result.window_ms).collect()
+    points, peaks = collecting.points(grown)
+    result.roots = sum(row["roots"] for row in loads)
+    result.ackers = collecting.loads(loads, peaks)
+    result.trees = collecting.kinds(_kinds(tables.verdicts).collect())
+    spouts = {row["task"]: row["component"] for row in _spouts(tables.messages).collect()}
+    result.latencies = collecting.latencies(growth.latencies(tables.entries).collect(), spouts)
+    trees = tuple(tree(row, end_ns) for row in _bad(tables.verdicts).collect())
+    result.tally = collecting.with_tally(
+        result.tally,
+        growth=points,
+        trees=trees,
+        completed=sum(row["acked"] for row in loads),
+        pending=sum(row["pending"] for row in loads),
+        high_water=max((point.pending for point in points), default=0)
+        if len(peaks) > 1
+        else max(peaks.values(), default=0),
+    )
+    if _has(counted, EventKind.LINKED):
+        late = tables.verdicts.where("verdict in ('EXPIRED', 'OPEN')").select("root")
+        never = tables.deliveries.where("acked + failed = 0 and not tick")
+        result.holders = collecting.holders(roots.holders(tables.events, late, never).collect())
+    if _has(counted, EventKind.TIMED_OUT):
+        result.combs = collecting.combs(roots.timeouts(tables.events).collect())
+    chosen = collecting.exemplary(trees, _MOST_LIVES)
+    if chosen:
+        rows = roots.lives(tables.events, [one.root for one in chosen]).collect()
+        result.lives = collecting.lives(chosen, rows)
+    untold = sum(kind.roots for kind in result.trees if kind.verdict != "complete" or kind.left) - len(trees)
+    if untold > 0:
+        result.notes += (f"{untold:,} more roots that did not end well are counted, and not told one by one",)
+    return trees
+
+
+def _bad(found: DataFrame) -> DataFrame:
+    """Of VERDICTS those that did not end well, the first of each kind."""
+    place = F.row_number().over(Window.partitionBy("verdict", "residue").orderBy("first_ns", *ROOT_KEY))
+    bad = found.where("verdict != 'COMPLETE' or tracked is not null")
+    return (
+        bad.select("*", place.alias("place"))
+        .where(F.col("place") <= MOST_TREES)
+        .orderBy("first_ns", *ROOT_KEY)
+    )
+
+
+def _kinds(found: DataFrame) -> DataFrame:
+    return (
+        found.groupBy("verdict", "residue")
+        .agg(F.count("*").alias("roots"), F.count("tracked").alias("left"))
+        .select("verdict", "residue", "roots", "left")
+    )
+
+
+def _spouts(taken: DataFrame) -> DataFrame:
+    inits = taken.where(F.col("kind") == int(EventKind.INIT))
+    return inits.groupBy(F.col("spout_task").alias("task")).agg(F.any_value("component").alias("component"))
+
+
+def _has(counted: Iterable[Row], *kinds: EventKind) -> bool:
+    return any(row["kind"] in kinds for row in counted)

@@ -1,0 +1,238 @@
+"""Rows that came back to the driver, as the model's nouns and the tables of an Analysis."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+from pyspark.sql import Row
+
+from ackdoctor.model.event import EventKind
+from ackdoctor.model.tally import ComponentTally, GrowthPoint, RunTally
+from ackdoctor.model.verdict import Residue, TupleTree, Verdict
+from ackdoctor.spark.tables import (
+    AckerLoad,
+    Comb,
+    Completions,
+    Holder,
+    Latency,
+    Life,
+    LifeRow,
+    Replays,
+    TreeCount,
+)
+
+__all__ = [
+    "combs",
+    "completions",
+    "components",
+    "exemplary",
+    "holders",
+    "kinds",
+    "latencies",
+    "lives",
+    "loads",
+    "points",
+    "replays",
+    "window",
+    "with_tally",
+]
+
+_WINDOWS = 200  # make a good curve
+_SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
+_WELL = {Verdict.COMPLETE: 4, Verdict.OPEN: 1, Verdict.EXPIRED: 0, Verdict.FAILED: 3, Verdict.ORPHAN: 2}
+_FEWEST_BURSTS = 3
+_FEWEST_SECONDS = 2  # what comes every second is no comb
+_WORDS: Mapping[int, str] = {
+    EventKind.EMITTED: "emitted",
+    EventKind.LINKED: "received",
+    EventKind.INIT: "init",
+    EventKind.ACK: "ack",
+    EventKind.FAIL: "fail",
+    EventKind.RESET: "reset",
+    EventKind.COMPLETED: "spout hears ack",
+    EventKind.GAVE_UP: "spout hears fail",
+    EventKind.EXTENDED: "spout hears reset",
+    EventKind.TIMED_OUT: "spout times out",
+}
+
+
+def window(span_ms: int) -> int:
+    """The shortest handy window, in milliseconds, of which the span has not too many."""
+    wanted = span_ms / 1000 / _WINDOWS
+    return 1000 * next((seconds for seconds in _SECONDS if seconds >= wanted), _SECONDS[-1])
+
+
+def with_tally(tally: RunTally, **figures: Any) -> RunTally:
+    """The tally with these figures as well."""
+    return replace(tally, **figures)
+
+
+# ---- components ----
+
+
+def completions(rows: Iterable[Row], end_ns: int) -> tuple[Completions, ...]:
+    """COMPLETIONS, those with the most to answer for first."""
+    made = [Completions(**_completions(row.asDict(), end_ns)) for row in rows]
+    return tuple(sorted(made, key=lambda one: (-one.more - one.never, one.component, one.stream)))
+
+
+def _completions(row: dict[str, Any], end_ns: int) -> dict[str, Any]:
+    oldest_ns = row.pop("oldest_ns")
+    oldest_ms = 0.0 if oldest_ns is None else (end_ns - oldest_ns) / 1e6
+    return {name: 0.0 if value is None else value for name, value in row.items()} | {"oldest_ms": oldest_ms}
+
+
+def components(
+    counted: Iterable[Row], done: Iterable[Completions], guilt: Mapping[str, int], dialects: Mapping[str, str]
+) -> tuple[ComponentTally, ...]:
+    """What every component did."""
+    figures: dict[str, dict[str, int]] = {}
+    names = {
+        EventKind.RECEIVED: "delivered",
+        EventKind.EMITTED: "emitted",
+        EventKind.ACKED: "acked",
+        EventKind.FAILED: "failed",
+    }
+    for row in counted:
+        name = "ticks" if row["tick"] and row["kind"] == EventKind.RECEIVED else names.get(row["kind"])
+        if name is not None:
+            own = figures.setdefault(row["component"], {})
+            own[name] = own.get(name, 0) + row["rows"]
+    for one in done:
+        own = figures.setdefault(one.component, {})
+        own["pending"] = own.get("pending", 0) + one.never
+        own["oldest_ms"] = max(own.get("oldest_ms", 0), int(one.oldest_ms))
+    return tuple(
+        ComponentTally(component=name, dialect=dialects.get(name, ""), offences=guilt.get(name, 0), **own)
+        for name, own in sorted(figures.items())
+    )
+
+
+def replays(rows: Iterable[Row]) -> tuple[Replays, ...]:
+    """REPLAYS."""
+    return tuple(
+        Replays(
+            spout=row["component"], ids=row["ids"], emits=row["emits"], most=row["most"], worst=row["worst"]
+        )
+        for row in rows
+    )
+
+
+# ---- ackers ----
+
+
+def points(rows: Iterable[Row]) -> tuple[tuple[GrowthPoint, ...], dict[tuple[str, int], int]]:
+    """GROWTH of all ackers together, and the largest map of each; an acker keeps what it had where it has no row."""
+    now: dict[tuple[str, int], tuple[int, int]] = {}
+    peaks: dict[tuple[str, int], int] = {}
+    found: list[GrowthPoint] = []
+    for row in rows:  # in the order of time
+        key = (row["run"], row["acker"])
+        now[key] = (row["pending"], row["orphans"])
+        peaks[key] = max(peaks.get(key, 0), row["high_water"])
+        same = bool(found) and found[-1].time_ms == row["time_ms"]
+        begun = row["started"] + (found.pop().started if same else 0)
+        pending, orphans = (sum(figures) for figures in zip(*now.values(), strict=True))
+        found.append(GrowthPoint(time_ms=row["time_ms"], pending=pending, orphans=orphans, started=begun))
+    return tuple(found), peaks
+
+
+def loads(rows: Iterable[Row], peaks: Mapping[tuple[str, int], int]) -> tuple[AckerLoad, ...]:
+    """ACKERS, the busiest first."""
+    made = [
+        AckerLoad(
+            high_water=peaks.get((row["run"], row["acker"]), 0),
+            **{name: row[name] for name in ("run", "acker", "roots", "messages", "pending")},
+        )
+        for row in rows
+    ]
+    return tuple(sorted(made, key=lambda one: (-one.messages, one.run, one.acker)))
+
+
+def latencies(rows: Iterable[Row], spouts: Mapping[int, str]) -> tuple[Latency, ...]:
+    """LATENCIES, with the spouts' names."""
+    return tuple(
+        Latency(
+            spout=f"{spouts.get(row['task'], '')}[{row['task']}]",
+            **{name: row[name] for name in ("roots", "p50_ms", "p90_ms", "p99_ms", "max_ms")},
+        )
+        for row in rows
+    )
+
+
+# ---- roots ----
+
+
+def kinds(rows: Iterable[Row]) -> tuple[TreeCount, ...]:
+    """How many roots ended how, the most frequent first."""
+    made = [
+        TreeCount(
+            verdict=Verdict[row["verdict"]].value,
+            residue=Residue[row["residue"]].value,
+            roots=row["roots"],
+            left=row["left"],
+        )
+        for row in rows
+    ]
+    return tuple(sorted(made, key=lambda one: (-one.roots, one.verdict, one.residue)))
+
+
+def holders(rows: Iterable[Row]) -> tuple[Holder, ...]:
+    """HOLDERS."""
+    return tuple(Holder(component=row["component"], stream=row["stream"], roots=row["roots"]) for row in rows)
+
+
+def combs(rows: Sequence[Row]) -> tuple[Comb, ...]:
+    """Timeouts that bunch: the same distance, or a multiple of it, between any burst and the next."""
+    seconds = [row["second"] for row in rows]
+    gaps = [after - before for before, after in pairwise(seconds)]
+    if len(seconds) < _FEWEST_BURSTS or min(gaps) < _FEWEST_SECONDS:
+        return ()
+    period = min(gaps)
+    if any(min(gap % period, -gap % period) > 1 for gap in gaps):
+        return ()
+    return (Comb(period_s=period, bursts=len(seconds), roots=sum(row["roots"] for row in rows)),)
+
+
+def exemplary(trees: Collection[TupleTree], most: int) -> tuple[TupleTree, ...]:
+    """Some trees to look at: of each kind in turn, the kinds that say most first."""
+    groups: dict[tuple[object, ...], list[TupleTree]] = {}
+    for tree in trees:
+        who = tuple(sorted({(culprit.component, culprit.acks) for culprit in tree.culprits}))
+        groups.setdefault((tree.verdict, tree.residue, who), []).append(tree)
+    ordered = sorted(
+        groups.items(), key=lambda group: (not group[0][2], _WELL[group[1][0].verdict], str(group[0]))
+    )
+    chosen: list[TupleTree] = []
+    for round_ in range(most):
+        chosen += [members[round_] for _, members in ordered if round_ < len(members)]
+        if len(chosen) >= most:
+            break
+    return tuple(chosen[:most])
+
+
+def lives(chosen: Iterable[TupleTree], rows: Iterable[Row]) -> tuple[Life, ...]:
+    """The trees with what happened to them."""
+    told = {row["root"]: row for row in rows}
+    return tuple(
+        Life(
+            tree=tree,
+            rows=tuple(map(_life_row, told[tree.root]["rows"])),
+            more=told[tree.root]["count"] - len(told[tree.root]["rows"]),
+        )
+        for tree in chosen
+        if tree.root in told
+    )
+
+
+def _life_row(row: Row) -> LifeRow:
+    return LifeRow(
+        time_ms=row["time_ns"] / 1e6,
+        what=_WORDS.get(row["kind"], EventKind(row["kind"]).name.lower()),
+        component=row["component"],
+        task=row["task"],
+        delivery=row["delivery"],
+        value=row["value"],
+        site=row["site"],
+    )

@@ -1,0 +1,110 @@
+"""From verdicts to findings: rows become the model's own trees, and the judge of a traced run has the word."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Row
+
+from ackdoctor.model.engine import Engine
+from ackdoctor.model.finding import Finding
+from ackdoctor.model.offence import Offence
+from ackdoctor.model.source import Site
+from ackdoctor.model.tally import GrowthPoint
+from ackdoctor.model.verdict import Culprit, PendingEntry, Residue, TupleTree, Verdict
+from ackdoctor.spark.tables import Forecast
+from ackdoctor.spark.versions import Version
+from ackdoctor.tracer.growth import filled_in, growth_finding, trend
+from ackdoctor.tracer.judge import findings, gathered
+from ackdoctor.tracer.keeping import entry_bytes
+from ackdoctor.tracer.place import Places
+
+__all__ = ["Keeper", "forecast", "judged", "tree", "under_way"]
+
+_MOST_SITES = 16
+_FEWEST_POINTS = 3
+
+
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
+class Keeper:
+    """What the price of an entry depends on."""
+
+    name: str
+    engine: Engine
+    forgets: bool
+
+    @classmethod
+    def of(cls, version: Version) -> "Keeper":
+        """That of a version."""
+        return cls(name=version.name, engine=Engine(version.engine.value), forgets=version.first is not None)
+
+
+def tree(row: Row, end_ns: int) -> TupleTree:
+    """One row of VERDICTS; `end_ns` is when the evidence ends."""
+    residue = Residue[row["residue"]]
+    entry = None
+    if row["tracked"] is not None:
+        entry = PendingEntry(
+            root=row["root"],
+            value=row["value"],
+            task=row["spout_task"] if row["tracked"] else None,
+            failed=residue is Residue.FAILED,
+            age_ms=max(0, end_ns - row["first_ns"]) // 1_000_000,
+        )
+    return TupleTree(
+        root=row["root"],
+        verdict=Verdict[row["verdict"]],
+        entry=entry,
+        residue=residue,
+        culprits=tuple(map(_culprit, row["culprits"] or ())),
+        ambiguous=False,
+    )
+
+
+def under_way(one: TupleTree, patience_s: int) -> bool:
+    """Whether the acks of an open root may still have been on their way when the evidence ended."""
+    young = one.entry is not None and one.entry.age_ms < patience_s * 1000
+    surplus = any(culprit.acks > 1 for culprit in one.culprits)
+    return one.verdict is Verdict.OPEN and young and not surplus and one.residue is not Residue.FAILED
+
+
+def judged(
+    offences: Iterable[Offence],
+    trees: Iterable[TupleTree],
+    points: Sequence[GrowthPoint],
+    *,
+    keeper: Keeper,
+    places: Places,
+    nowhere: Site,
+    heap: int,
+) -> tuple[Finding, ...]:
+    """All findings, sorted by place."""
+    found = findings(offences, trees, profile=keeper, places=places, nowhere=nowhere)
+    grown = growth_finding(points, profile=keeper, nowhere=nowhere, heap=heap)
+    return found if grown is None else gathered([*found, grown])
+
+
+def forecast(points: Sequence[GrowthPoint], keeper: Keeper, heap: int) -> Forecast | None:
+    """The straight line through the map's sizes, and when it fills a heap of so many bytes."""
+    if len(points) < _FEWEST_POINTS:
+        return None
+    line = trend(points)
+    size = entry_bytes(keeper, orphan=points[-1].orphans * 2 > points[-1].pending)
+    grows = size is not None and line.per_second > 0
+    return Forecast(
+        per_second=line.per_second,
+        fit=line.fit,
+        entry_bytes=size,
+        heap=heap,
+        full_in=filled_in(line.per_second * size, heap) if grows and size is not None else None,
+    )
+
+
+def _culprit(row: Row) -> Culprit:
+    return Culprit(
+        delivery=row["delivery"],
+        component=row["component"],
+        task=row["task"],
+        value=row["value"],
+        acks=row["acks"],
+        sites=(row["site"],) * min(row["acks"], _MOST_SITES) if row["site"] else (),
+    )

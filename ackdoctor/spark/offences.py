@@ -1,0 +1,89 @@
+"""From shapes to offences: the first delivery of each shape goes through the ledger that judges a test.
+
+So the same mistake has the same code, words, price and fingerprint, whether a test, a trace or a cluster showed it.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from pyspark.sql import DataFrame, Row, SparkSession
+
+from ackdoctor.model.dialect import Misuse
+from ackdoctor.model.event import Event, EventKind
+from ackdoctor.model.offence import Offence
+from ackdoctor.spark.deliveries import BOOK
+from ackdoctor.spark.shapes import bare, neighbours, shapes
+from ackdoctor.tracer.playback import Playback
+
+__all__ = ["offences"]
+
+_SAMPLES = "number int, run string, worker string, pid int, component string, task int, test string, seqs array<bigint>, back boolean"
+_RECEIVED = int(EventKind.RECEIVED)
+
+
+class _Sample(NamedTuple):
+    """A shape's first delivery, how many went the same way, and whether it is an emit of no delivery."""
+
+    shape: Row
+    bare: bool
+
+
+def offences(session: SparkSession, events: DataFrame, odd: DataFrame) -> tuple[Offence, ...]:
+    """What went wrong with the deliveries, each mistake once, counted."""
+    samples = [_Sample(row, bare=False) for row in shapes(events, odd).collect()]
+    samples += [_Sample(row, bare=True) for row in bare(events).collect()]
+    if not samples:
+        return ()
+    seqs = [
+        (
+            number,
+            *(sample.shape[name] for name in BOOK),
+            [row["seq"] for row in sample.shape["rows"]],
+            sample.bare,
+        )
+        for number, sample in enumerate(samples)
+    ]
+    near: dict[int, list[Row]] = {}
+    for row in neighbours(events, session.createDataFrame(seqs, _SAMPLES)).collect():
+        near.setdefault(row["number"], []).append(row)
+    return tuple(
+        offence for number, sample in enumerate(samples) for offence in _judged(sample, near.get(number, ()))
+    )
+
+
+def _judged(sample: _Sample, near: Sequence[Row]) -> Iterator[Offence]:
+    """The offences of the sample alone: those who stand in between are there for the order."""
+    shape = sample.shape
+    playback = Playback()
+    for event in sorted(
+        _events(shape, near), key=lambda event: (event.kind is not EventKind.NAMED, event.seq)
+    ):
+        playback.feed(event)
+    for offence in playback.settle().offences:
+        own = offence.misuse is Misuse.UNANCHORED if sample.bare else offence.delivery == shape["delivery"]
+        if own:
+            yield replace(offence, count=shape["deliveries"])
+
+
+def _events(shape: Row, near: Iterable[Row]) -> Iterator[Event]:
+    book = {name: shape[name] for name in BOOK}
+    for row in shape["rows"]:
+        yield _event(book, row, delivery=shape["delivery"])
+    for row in near:
+        yield _event(book, row, delivery=row["delivery"], note=row["note"])
+
+
+def _event(book: Mapping[str, Any], row: Row, *, delivery: str, note: str = "") -> Event:
+    return Event(
+        kind=EventKind(row["kind"]),
+        time_ns=row["time_ns"],
+        seq=row["seq"],
+        stream=row["stream"],
+        delivery=delivery,
+        site=row["site"],
+        thread=row["thread"],
+        flags=row["flags"],
+        note=note,
+        **book,
+    )

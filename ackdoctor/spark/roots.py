@@ -1,0 +1,73 @@
+"""What roots went through: who held those that ended badly, when they timed out, what came again, one root's life."""
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
+
+from ackdoctor.model.event import RELIABLE, EventKind
+from ackdoctor.spark.deliveries import DELIVERY
+
+__all__ = ["MOST_ROWS", "holders", "lives", "replays", "timeouts"]
+
+MOST_ROWS = 200  # of one root's life
+_EMITTED, _LINKED, _TIMED_OUT = int(EventKind.EMITTED), int(EventKind.LINKED), int(EventKind.TIMED_OUT)
+_SECOND = 1_000_000_000
+
+
+def holders(events: DataFrame, roots: DataFrame, never: DataFrame) -> DataFrame:
+    """Who received a tuple of those roots and never completed it: HOLDERS.  `never` are DELIVERIES."""
+    linked = events.where(F.col("kind") == _LINKED).join(roots.select("root"), "root", "left_semi")
+    return (
+        linked.select(*DELIVERY, "root")
+        .join(never.select(*DELIVERY, "stream"), [*DELIVERY])
+        .groupBy("component", "stream")
+        .agg(F.countDistinct("root").alias("roots"))
+        .select("component", "stream", "roots")
+        .orderBy(F.col("roots").desc(), "component", "stream")
+    )
+
+
+def timeouts(events: DataFrame) -> DataFrame:
+    """How many roots the spouts gave up in each second: TIMEOUTS."""
+    return (
+        events.where(F.col("kind") == _TIMED_OUT)
+        .groupBy(F.floor(F.col("time_ns") / _SECOND).alias("second"))
+        .agg(F.count("*").alias("roots"))
+        .select("second", "roots")
+        .orderBy("second")
+    )
+
+
+def replays(events: DataFrame, spouts: Sequence[str]) -> DataFrame:
+    """Message ids that one of these spouts emitted more than once: REPLAYS."""
+    reliable = F.col("flags").bitwiseAND(F.lit(RELIABLE)) != 0
+    emitted = (F.col("kind") == _EMITTED) & (F.col("delivery") != "") & reliable
+    return (
+        events.where(emitted & F.col("component").isin(*spouts))
+        .groupBy("run", "component", "task", "test", "delivery")
+        .agg(F.count("*").alias("emits"))
+        .where("emits > 1")
+        .groupBy("component")
+        .agg(
+            F.count("*").alias("ids"),
+            F.sum("emits").alias("emits"),
+            F.max("emits").alias("most"),
+            F.max_by("delivery", "emits").alias("worst"),
+        )
+        .select("component", "ids", "emits", "most", "worst")
+        .orderBy("component")
+    )
+
+
+def lives(events: DataFrame, roots: Sequence[int]) -> DataFrame:
+    """Every row of some roots, in order, at most so many of each: LIVES."""
+    row = F.struct(
+        "time_ns", "run", "worker", "pid", "seq", "kind", "component", "task", "delivery", "value", "site"
+    )
+    return (
+        events.where(F.col("root").isin(*roots))
+        .groupBy("root")
+        .agg(F.array_sort(F.collect_list(row)).alias("rows"))
+        .select("root", F.size("rows").alias("count"), F.slice("rows", 1, MOST_ROWS).alias("rows"))
+    )
