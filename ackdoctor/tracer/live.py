@@ -72,7 +72,8 @@ class LiveBook(Book):
         for verb, arguments in self.mocked.calls(self.component):
             subject = arguments.get(verb.subject or "")
             delivery = getattr(subject, "id", subject)
-            if self.mocked.shared and not self.handler and delivery not in self.open:
+            outside = self.mocked.shared and not self.handler
+            if outside and (verb.kind is VerbKind.EMIT or delivery not in self.open):
                 continue  # another component's
             if verb.kind is VerbKind.ACK:
                 self.acked(delivery)

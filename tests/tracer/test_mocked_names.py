@@ -89,6 +89,7 @@ class Acks(Bolt):
     auto_ack = False
 
     def process(self, tup):
+        self.emit(["done"])
         self.ack(tup)
         if tup.values:
             self.ack(tup)
@@ -98,8 +99,10 @@ class Acks(Bolt):
     ("values", "expected"), [([], []), (["twice"], ["completed twice: 7: received; acked; acked"])]
 )
 def test_two_bolts_that_share_a_mock_are_told_apart(values, expected):
-    with traced() as run, mock.patch.object(Acks, "ack"):
+    with traced() as run, mock.patch.object(Acks, "ack"), mock.patch.object(Acks, "emit"):
         made(Acks).process(Tuple("7", "lines", "default", 4, []))
         made(Acks).process(Tuple("7", "lines", "default", 4, values))
     assert said(run.settlement.offences) == expected
     assert run.settlement.notes == ()
+    (tally,) = run.settlement.tallies
+    assert (tally.delivered, tally.emitted, tally.acked) == (2, 2, 2 + len(values))
