@@ -22,16 +22,28 @@ __all__ = [
     "HEADER",
     "NUMBER",
     "RECORD",
+    "STAMPED",
     "WORD",
     "Batch",
     "FaultError",
+    "Stamp",
     "printable",
+    "stamp_of",
     "too_new",
 ]
 
 # head, kind, flags, form of delivery, time_ns, delivery, root, value, task,
 # component, stream, site, thread, test, note, tail
 RECORD = Struct("<IBBHqqqqiIIIIIII")
+
+# the same record, what many rows have in common packed beforehand: head, kind and flags, form of delivery,
+# time_ns, delivery, root to thread, test, note, tail
+STAMPED = Struct("<I2sHqq36sIII")
+_BEGINNING = Struct("<BB")  # kind, flags
+_MIDDLE = Struct("<qqiIIII")  # root, value, task, component, stream, site, thread
+
+Stamp: TypeAlias = tuple[bytes, bytes]
+"""A packed `_BEGINNING` and a packed `_MIDDLE`."""
 
 HEADER = 4096  # bytes of a segment before the first record: a line of JSON, then more line ends
 
@@ -76,6 +88,21 @@ def too_new(schema: int, *, line: int = 0) -> FaultError:
     return FaultError(
         f"written by a newer ackdoctor: schema {schema}, this one reads up to {SCHEMA}", line=line
     )
+
+
+def stamp_of(
+    kind: int,
+    component: int,
+    task: int,
+    stream: int,
+    root: int = 0,
+    value: int = 0,
+    site: int = 0,
+    flags: int = 0,
+    thread: int = 0,
+) -> Stamp:
+    """What rows have in common, for `Recorder.press`; struct.error for a number that fits no column."""
+    return _BEGINNING.pack(kind, flags), _MIDDLE.pack(root, value, task, component, stream, site, thread)
 
 
 @lru_cache(maxsize=1)

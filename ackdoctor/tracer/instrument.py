@@ -19,7 +19,7 @@ from ackdoctor.tracer.levels import Level
 from ackdoctor.tracer.listener import Listener
 from ackdoctor.tracer.live import LiveBook
 from ackdoctor.tracer.patches import Patches, Target, is_ours, ours, resolve
-from ackdoctor.tracer.rows import Rows, Writer
+from ackdoctor.tracer.rows import Presser, Rows
 from ackdoctor.tracer.suspects import belongs
 from ackdoctor.tracer.wiring import Seats, Wiring
 
@@ -29,7 +29,7 @@ _HANDLERS = {EntryKind.DATA, EntryKind.BATCH, EntryKind.TICK, EntryKind.NEXT}
 _getframe = sys._getframe  # noqa: SLF001 - the only way to a caller
 
 
-def install(ledger: Ledger, recorder: Writer | None = None) -> "Installation":
+def install(ledger: Ledger, recorder: Presser | None = None) -> "Installation":
     """Wraps the frameworks that are imported, and those that will be; RuntimeError if they are wrapped already.
 
     `recorder` gets a row for everything if the ledger's level is `trace`.  At level `off` nothing is wrapped.
@@ -43,7 +43,7 @@ def install(ledger: Ledger, recorder: Writer | None = None) -> "Installation":
 class Installation:
     """What was wrapped; `undo` puts every attribute back as it was."""
 
-    def __init__(self, ledger: Ledger, recorder: Writer | None) -> None:
+    def __init__(self, ledger: Ledger, recorder: Presser | None) -> None:
         self.ledger = ledger
         rows = Rows(recorder, ledger.sites) if recorder is not None and ledger.level >= Level.TRACE else None
         self._listener = Listener(ledger, rows)

@@ -45,7 +45,7 @@ class Listener:
         self._now = ledger.now
         self._windows = ledger.windows
         self.located = ledger.level >= Level.SITES
-        self.records = rows is not None
+        self.write = rows.write if rows is not None else None
         self._names: dict[int, bool] = {}  # site -> whether the call there names its anchors
         self._errors = 0
 
@@ -60,11 +60,12 @@ class Listener:
             book.fresh = tup
             book.thread = get_ident()
             now = self._now()
-            book.received(tup.id, now)
+            delivery = tup.id
+            book.received(delivery, now)
             if now >= self._windows.due:
                 self.ledger.grow(now)
-            if self._rows is not None:
-                self._rows.write(book, _RECEIVED, tup.id, 0, 0, tup.stream)
+            if self.write is not None:
+                self.write(book, _RECEIVED, delivery, 0, 0, tup.stream)
         except Exception as error:  # noqa: BLE001 - ours, and never the author's
             self.trouble(error)
 
@@ -112,14 +113,23 @@ class Listener:
 
     def acked(self, book: LiveBook, delivery: Hashable, depth: int = 1) -> None:
         """An ack; the author is at least `depth` frames up."""
-        site = self._here(depth) if self.located else NOWHERE
+        self._acked(book, delivery, self._here(depth) if self.located else NOWHERE)
+
+    def acked_at(self, book: LiveBook, delivery: Hashable, site: int) -> None:
+        """An ack by a wrapper that knows the site."""
+        try:
+            self._acked(book, delivery, site)
+        except Exception as error:  # noqa: BLE001 - as above
+            self.trouble(error)
+
+    def _acked(self, book: LiveBook, delivery: Hashable, site: int) -> None:
         if get_ident() == book.thread and (_exc_info()[1] is None or not self.located):
             mark = None
         else:
             mark = self._mark(book, site)
         book.acked(delivery, site, mark)
-        if self._rows is not None:
-            self._rows.write(book, _ACKED, delivery, site, 0, None, mark.thread if mark else "")
+        if self.write is not None:
+            self.write(book, _ACKED, delivery, site, 0, None, mark.thread if mark else "")
 
     def failed(self, book: LiveBook, delivery: Hashable, depth: int = 1) -> None:
         """A fail; the author is at least `depth` frames up."""

@@ -6,6 +6,7 @@ from typing import Any
 from ackdoctor.model.dialect import Dialect, EntryKind, Role, VerbKind
 from ackdoctor.model.offence import Suspect
 from ackdoctor.tracer.book import Book
+from ackdoctor.tracer.codec import Stamp
 from ackdoctor.tracer.holding import holders
 from ackdoctor.tracer.mocks import Mocked
 from ackdoctor.tracer.suspects import describe, overrides
@@ -16,7 +17,7 @@ __all__ = ["LiveBook"]
 class LiveBook(Book):
     """`thread` is the one that receives, `batcher` the framework's own batch thread, if it has one.
 
-    `fresh` is the tuple that was handed over and that no handler has been called with; `hidden`
+    `owner` is the component until the book is closed.  `fresh` is the tuple that was handed over and that no handler has been called with; `hidden`
     says what a test has put before the wire.
     """
 
@@ -28,8 +29,10 @@ class LiveBook(Book):
         "fresh_tup",
         "hidden",
         "mocked",
+        "owner",
         "plain",
         "row",
+        "stamps",
         "thread",
     )
 
@@ -38,6 +41,7 @@ class LiveBook(Book):
         suspect = Suspect(name=name, dialect=dialect.name, role=role.name, path="", line=0)
         super().__init__(suspect, role, cap=cap)
         self.component = component
+        self.owner: object = component
         self.dialect = dialect
         self.thread = self.batcher = 0
         self.fresh: Any = None
@@ -45,6 +49,7 @@ class LiveBook(Book):
         self.mocked = Mocked()
         self.hidden = ""
         self.row: tuple[int, int] | None = None  # the recorder's codes of component and task
+        self.stamps: dict[Hashable, Stamp] = {}  # its rows so far, by what is the same in many of them
 
     @property
     def accused(self) -> Suspect:
@@ -88,6 +93,7 @@ class LiveBook(Book):
 
     def close(self) -> str:
         """Reads what mocks still have; returns what hid the component's completions, if something did."""
+        self.owner = None
         self.read_mocks()
         if self.fresh is not None:
             self.excuse(self.fresh.id)  # read by hand: no handler was ever called with it

@@ -20,7 +20,7 @@ from threading import RLock
 
 from ackdoctor import __version__
 from ackdoctor.model.event import SCHEMA, EventKind
-from ackdoctor.tracer.codec import BARE, NUMBER, RECORD, WORD, printable
+from ackdoctor.tracer.codec import BARE, NUMBER, RECORD, STAMPED, WORD, Stamp, printable, stamp_of
 from ackdoctor.tracer.segments import CAPACITY, Stem, home, parts
 from ackdoctor.tracer.storing import rows_of, store
 from ackdoctor.tracer.wal import Segment
@@ -33,7 +33,7 @@ _LONGEST = 4_096  # characters of a text
 _TOO_MANY = "(more texts than a trace keeps)"
 _AGAIN = 5_000_000_000  # ns until a full disk is tried again
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1  # what is a number on disk
-_pack_into = RECORD.pack_into
+_pack_into = STAMPED.pack_into
 
 
 class Recorder:
@@ -111,27 +111,31 @@ class Recorder:
         `component`, `stream`, `site`, `thread` and `note` are codes; `delivery` is an id, as a text or,
         if it is a decimal that fits 64 bits, as that number; "" is none.
         """
+        try:
+            stamp = stamp_of(kind, component, task, stream, root, value, site, flags, thread)
+        except StructError:  # a number that fits no column: a row is lost, the component goes on
+            self._drop(1)
+            return
+        self.press(stamp, delivery, note)
+
+    def press(self, stamp: Stamp, delivery: int | str, note: int = 0) -> None:
+        """`write`, of a row whose other fields are packed already."""
         segment = self._segment
         now = self._clock()
-        if segment is None or now >= segment.due or (place := segment.take(None)) is None:
+        if segment is None or now >= segment.due or (place := next(segment.free, None)) is None:
             if self._turn(segment, now):
-                self.write(kind, component, task, stream, delivery, root, value, site, flags, thread, note)
+                self.press(stamp, delivery, note)
             else:
                 self._drop(1)
             return
-        if isinstance(delivery, str):
-            number, form = segment.numbers.get(delivery), NUMBER
-            if number is None:
-                number, form = self._name_delivery(segment, delivery)
-        else:
-            number, form = delivery, NUMBER
+        number, form = segment.numbers.get(delivery), NUMBER
+        if number is None:
+            number, form = self._name_delivery(segment, delivery)
         try:
             _pack_into(
-                segment.view, place,
-                place, kind, flags, form, now, number, root, value, task,
-                component, stream, site, thread, self.test, note, place,
-            )  # fmt: skip
-        except StructError:  # a number that fits no column: a row is lost, the component goes on
+                segment.view, place, place, stamp[0], form, now, number, stamp[1], self.test, note, place
+            )
+        except StructError:  # as above
             segment.view[place : place + RECORD.size] = bytes(RECORD.size)
             self._drop(1)
             return
@@ -139,9 +143,11 @@ class Recorder:
             with self._lock:
                 seen = segment.holds(place)
             if not seen:
-                self.write(kind, component, task, stream, delivery, root, value, site, flags, thread, note)
+                self.press(stamp, delivery, note)
 
-    def _name_delivery(self, segment: Segment, delivery: str) -> tuple[int, int]:
+    def _name_delivery(self, segment: Segment, delivery: int | str) -> tuple[int, int]:
+        if isinstance(delivery, int):
+            return delivery, NUMBER
         if not delivery:
             return 0, BARE
         try:

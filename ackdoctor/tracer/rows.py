@@ -4,13 +4,15 @@ from collections.abc import Hashable, Sequence
 from typing import Any, Protocol
 
 from ackdoctor.model.event import AUTO, EventKind
+from ackdoctor.tracer.codec import Stamp, stamp_of
 from ackdoctor.tracer.live import LiveBook
 from ackdoctor.tracer.naming import described
 from ackdoctor.tracer.sites import Sites
 
-__all__ = ["Rows", "Writer"]
+__all__ = ["Presser", "Rows", "Writer"]
 
 
+_STAMPS = 4_096  # of one book; streams and threads may have any number of names
 _EMITTED, _ANCHORED = int(EventKind.EMITTED), int(EventKind.ANCHORED)
 
 
@@ -37,6 +39,13 @@ class Writer(Protocol):
         """Writes one row."""
 
 
+class Presser(Writer, Protocol):
+    """A recorder that also takes rows by their stamps."""
+
+    def press(self, stamp: Stamp, delivery: int | str, note: int = 0) -> None:
+        """Writes one row whose other fields are packed already."""
+
+
 class _Codes(dict[Any, int]):
     """The codes of what occurs as a text, each asked for once."""
 
@@ -52,9 +61,9 @@ class _Codes(dict[Any, int]):
 class Rows:
     """Rows of live components."""
 
-    def __init__(self, recorder: Writer, sites: Sites) -> None:
+    def __init__(self, recorder: Presser, sites: Sites) -> None:
         self._recorder = recorder
-        self._write = recorder.write
+        self._press = recorder.press
         self._sites = sites
         self._streams = _Codes(recorder)
         self._threads = _Codes(recorder)
@@ -71,22 +80,9 @@ class Rows:
         thread: str = "",
     ) -> None:
         """One row."""
-        component, task = book.row or self._name(book)
-        place, framework = self._places.get(site) or self._place(site)
-        if delivery.__class__ is not str:
-            delivery = str(delivery)
-        self._write(
-            kind,
-            component,
-            task,
-            self._streams[stream],
-            delivery,
-            0,
-            0,
-            place,
-            flags | framework,
-            self._threads[thread],
-        )
+        key = (kind, site, flags, stream, thread)
+        stamp = book.stamps.get(key) or self._stamp(book, *key)
+        self._press(stamp, delivery if delivery.__class__ is str else str(delivery))
 
     def emitted(
         self, book: LiveBook, anchors: Sequence[Hashable], site: int, flags: int, stream: Any, thread: str
@@ -96,12 +92,29 @@ class Rows:
         for anchor in anchors[1:]:
             self.write(book, _ANCHORED, anchor, site, flags, None, thread)
 
+    def _stamp(self, book: LiveBook, kind: int, site: int, flags: int, stream: Any, thread: str) -> Stamp:
+        component, task = book.row or self._name(book)
+        place, framework = self._places.get(site) or self._place(site)
+        stamp = stamp_of(
+            kind,
+            component,
+            task,
+            self._streams[stream],
+            site=place,
+            flags=flags | framework,
+            thread=self._threads[thread],
+        )
+        if len(book.stamps) >= _STAMPS:
+            book.stamps.clear()
+        book.stamps[kind, site, flags, stream, thread] = stamp
+        return stamp
+
     def _name(self, book: LiveBook) -> tuple[int, int]:
         suspect = book.accused
         code = self._recorder.code
         book.row = (code(suspect.name), suspect.task)
         site = code(f"{suspect.path}:{suspect.line} {suspect.name}") if suspect.path else 0
-        self._write(EventKind.NAMED, *book.row, 0, "", 0, 0, site, note=code(described(suspect)))
+        self._recorder.write(EventKind.NAMED, *book.row, 0, "", 0, 0, site, note=code(described(suspect)))
         return book.row
 
     def _place(self, site: int) -> tuple[int, int]:

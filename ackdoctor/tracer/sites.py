@@ -13,14 +13,27 @@ import sys
 from collections.abc import Iterable
 from threading import Lock
 from types import CodeType, FrameType
+from typing import Any, cast
 
 from ackdoctor.model.offence import CallSite
 
-__all__ = ["NOWHERE", "Sites"]
+__all__ = ["NOWHERE", "Sites", "Way"]
 
 NOWHERE = 0
 _OWN = __name__.partition(".")[0]  # our wrappers' frames are nobody's site
 _getframe = sys._getframe  # noqa: SLF001 - the only way to a caller
+
+
+class Way:
+    """How the author's calls reached one of our wrappers the last time.
+
+    `depth` frames above the wrapper runs `code`, the framework's function that the author called.
+    """
+
+    __slots__ = ("last",)
+
+    def __init__(self) -> None:
+        self.last: tuple[int, CodeType | None] = (0, None)
 
 
 class Sites:
@@ -54,6 +67,37 @@ class Sites:
             if number:
                 return number
             frame = frame.f_back
+        return NOWHERE
+
+    def along(self, way: Way) -> int:
+        """`here`, asked by the wrapper whose way it is: of the framework's frames only the outermost is looked at.
+
+        Where that one runs the same code at the same depth as the last time, the frames between are taken
+        to be the framework's as well.
+        """
+        depth, code = way.last
+        try:
+            frame = _getframe(depth + 1)
+            if frame.f_code is code:
+                author: Any = frame.f_back
+                number = self._numbers.get(id(author.f_code) << 20 | author.f_lasti)
+                if number:
+                    return number
+        except (ValueError, AttributeError):  # the stack is not that deep
+            pass
+        return self._find(way)
+
+    def _find(self, way: Way) -> int:
+        """Walks the stack, and keeps what `along` may skip the next time."""
+        depth, inner, frame = 0, None, cast("FrameType | None", _getframe(3))
+        while frame is not None:
+            number = self._numbers.get(id(frame.f_code) << 20 | frame.f_lasti)
+            if number is None:
+                number = self._number(frame)
+            if number:
+                way.last = (depth, inner)
+                return number
+            depth, inner, frame = depth + 1, frame.f_code, frame.f_back
         return NOWHERE
 
     def named(self, site: CallSite) -> int:

@@ -8,10 +8,9 @@ reserved first: a full disk is an OSError here, not a SIGBUS at some later row.
 import json
 import os
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from fcntl import LOCK_EX, LOCK_NB, flock
-from functools import partial
 from mmap import mmap
 from operator import length_hint
 from pathlib import Path
@@ -28,7 +27,7 @@ _MAGIC = "ackdoctor trace segment"
 class Segment:
     """A segment that this process writes.
 
-    `take` gives the place of the next free record, or its argument if there is none; `sealed` is set when the segment is about
+    `free` gives the place of the next free record, to one thread each; `sealed` is set when the segment is about
     to be read, and a record that was finished after that may have been missed: ask `holds`.
     """
 
@@ -36,14 +35,13 @@ class Segment:
         "_codes",
         "_codes_end",
         "_finished",
-        "_free",
         "_positions",
         "due",
         "folder",
+        "free",
         "numbers",
         "sealed",
         "stem",
-        "take",
         "view",
         "words",
     )
@@ -69,9 +67,8 @@ class Segment:
             raise
         finally:
             os.close(reserved)
-        self._free = iter(range(HEADER, end, RECORD.size))
-        self.take: Callable[[None], int | None] = partial(next, self._free)
-        self.numbers: dict[str, int] = {}  # deliveries that are decimal numbers
+        self.free = iter(range(HEADER, end, RECORD.size))
+        self.numbers: dict[int | str, int] = {}  # deliveries that are decimal numbers
         self.words: list[str] = []  # those that are not, and their positions
         self._positions: dict[str, int] = {}
 
@@ -107,7 +104,7 @@ class Segment:
     def finish(self, texts: Sequence[str]) -> Batch:
         """Seal it and read what is there; threads that are in the middle of a record will ask `holds`."""
         self.sealed = True
-        slots = self.view[HEADER : len(self.view) - length_hint(self._free) * RECORD.size]
+        slots = self.view[HEADER : len(self.view) - length_hint(self.free) * RECORD.size]
         batch = Batch.of(slots, first=self.stem.first, pid=self.stem.pid, texts=texts, words=self.words)
         self._finished = batch.column("head")
         return batch

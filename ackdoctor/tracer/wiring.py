@@ -10,15 +10,18 @@ from threading import get_ident
 from typing import Any
 
 from ackdoctor.model.dialect import Entry, EntryKind, Verb, VerbKind, WireForm
+from ackdoctor.model.event import RELIABLE, EventKind
 from ackdoctor.tracer.handlers import Visit, Visits
 from ackdoctor.tracer.listener import Listener
 from ackdoctor.tracer.live import LiveBook
 from ackdoctor.tracer.patches import ours
+from ackdoctor.tracer.sites import Way
 
 __all__ = ["Seats", "Wiring"]
 
 _NOTHING: Any = object()
 _UNWRITABLE = (TypeError, OverflowError)  # what json, simplejson and msgpack raise
+_EMITTED = int(EventKind.EMITTED)
 _COMMANDS = {"emit", "ack", "fail"}
 _Function = Callable[..., Any]
 
@@ -45,6 +48,12 @@ class Seats:
         self._last = None
 
 
+class _Nobody:
+    """No book of a component that lives."""
+
+    owner = fresh = None
+
+
 class Wiring:
     """Makes wrappers.  `books` is the ledger's own dict, `attach` opens the book of a new component."""
 
@@ -61,6 +70,17 @@ class Wiring:
         self._books = books
         self._attach = attach
         self._seats = seats
+        self._along = listener.ledger.sites.along
+        self._latest: list[Any] = [
+            _Nobody
+        ]  # the book of the component that spoke last: most often, it speaks again
+
+    def _book(self, component: object) -> LiveBook | None:
+        """The book of a component, and the latest one from now on."""
+        book = self._books.get(id(component)) or self._attach(component)
+        if book is not None:
+            self._latest[0] = book
+        return book
 
     def send(self, form: WireForm, original: _Function) -> _Function:
         """A method that takes messages."""
@@ -72,19 +92,16 @@ class Wiring:
 
     def _counted_message(self, original: _Function) -> _Function:
         """At level `counts`: an emit is a number, and a completion is looked at."""
-        books, sent, unwritable, loose = (
-            self._books,
-            self._listener.sent,
-            self._listener.unwritable,
-            self._met,
-        )
+        books, latest, sent, unwritable, loose = self._hot()
 
         @wraps(original)
         def send_message(self: object, message: Any) -> Any:
             __tracebackhide__ = True
             try:
                 command = message["command"]
-                book = books[id(self)]
+                book = latest[0]
+                if book.owner is not self:
+                    book = latest[0] = books[id(self)]
                 if command == "emit" and "anchors" in message:
                     book.emits += 1
                 elif command == "ack":
@@ -103,29 +120,31 @@ class Wiring:
 
     def _message(self, original: _Function) -> _Function:
         """The hottest wrapper: an emit with one open anchor, from the thread that receives, ends in here."""
-        books, sent, unwritable, loose = (
-            self._books,
-            self._listener.sent,
-            self._listener.unwritable,
-            self._met,
-        )
-        swift = not self._listener.records
+        books, latest, sent, unwritable, loose = self._hot()
+        acked, along, write = self._listener.acked_at, self._along, self._listener.write
+        emits, acks = Way(), Way()
 
         @wraps(original)
         def send_message(self: object, message: Any) -> Any:
             __tracebackhide__ = True
             try:
                 command = message["command"]
-                book = books[id(self)]
-                if command == "emit" and swift and "anchors" in message:
+                book = latest[0]
+                if book.owner is not self:
+                    book = latest[0] = books[id(self)]
+                if command == "emit" and "anchors" in message:
                     anchors = message["anchors"]
                     if len(anchors) == 1 and anchors[0] in book.open and get_ident() == book.thread:
+                        if write is not None:
+                            write(book, _EMITTED, anchors[0], along(emits), RELIABLE, message.get("stream"))
                         book.emits += 1
                     else:
                         sent(book, command, message)
+                elif command == "ack":
+                    acked(book, message["id"], along(acks))
                 else:
                     sent(book, command, message)
-            except (LookupError, TypeError):  # a new component, or no command of the protocol's
+            except Exception:  # noqa: BLE001 - a new component, no command of the protocol's, or an error of ours
                 loose(self, message)
             try:
                 return original(self, message)
@@ -134,6 +153,10 @@ class Wiring:
                 raise
 
         return send_message
+
+    def _hot(self) -> tuple[Any, Any, Any, Any, Any]:
+        """What the wrappers of messages look at: as their own variables, which Python finds fastest."""
+        return self._books, self._latest, self._listener.sent, self._listener.unwritable, self._met
 
     def _loose_message(self, original: _Function) -> _Function:
         met = self._met
@@ -231,13 +254,15 @@ class Wiring:
 
     def receive(self, original: _Function) -> _Function:
         """A method that returns the next input tuple."""
-        books, attach, received = self._books, self._attach, self._listener.received
+        latest, find, received = self._latest, self._book, self._listener.received
 
         @wraps(original)
         def read(self: object) -> Any:
             __tracebackhide__ = True
             tup = original(self)
-            book = books.get(id(self)) or attach(self)
+            book = latest[0]
+            if book.owner is not self:
+                book = find(self)
             if book is not None:
                 received(book, tup)
             return tup
@@ -263,8 +288,10 @@ class Wiring:
 
     def handler(self, entry: Entry, original: _Function) -> _Function:
         """A method that the framework calls, of the author's or of the framework's own."""
-        plain = entry.kind is EntryKind.DATA and entry.subject == 0
-        return ours(self._plain(entry, original) if plain else self._any(entry, original))
+        if entry.kind is not EntryKind.DATA or entry.subject != 0:
+            return ours(self._any(entry, original))
+        usual = str(signature(original)) == "(self, tup)"
+        return ours(self._usual(entry, original) if usual else self._plain(entry, original))
 
     def _any(self, entry: Entry, original: _Function) -> _Function:
         books, attach, visits, take = self._books, self._attach, self._visits, self._seats.take
@@ -299,6 +326,31 @@ class Wiring:
             book = books.get(id(self))
             if args or kwargs or book is None or not book.plain or tup is not book.fresh:
                 return _call(slowly, self, tup, args, kwargs)
+            book.handler = name
+            book.fresh = None
+            try:
+                result = original(self, tup)
+            except BaseException:
+                visits.broken(book, Visit(entry, (tup.id,)))
+                raise
+            if result is None:
+                book.handler = ""
+            else:
+                visits.end(book, Visit(entry, (tup.id,)), result)
+            return result
+
+        return handle
+
+    def _usual(self, entry: Entry, original: _Function) -> _Function:
+        """`_plain`, for a handler whose parameters have the usual names: no call needs to be packed again."""
+        latest, visits, slowly, name = self._latest, self._visits, self._any(entry, original), entry.method
+
+        @wraps(original)
+        def handle(self: object, tup: Any) -> Any:
+            __tracebackhide__ = True
+            book = latest[0]
+            if tup is not book.fresh or book.owner is not self or not book.plain:
+                return slowly(self, tup)
             book.handler = name
             book.fresh = None
             try:

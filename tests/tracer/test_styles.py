@@ -12,6 +12,8 @@ from ackdoctor.model.event import AUTO, BARE, EventKind
 from ackdoctor.tracer.instrument import install
 from ackdoctor.tracer.ledger import Ledger
 from ackdoctor.tracer.levels import Level
+from ackdoctor.tracer.reading import read
+from ackdoctor.tracer.recorder import Recorder
 from tests.tracer.driven import drive, frame, made, said, traced
 
 
@@ -77,28 +79,13 @@ def test_auto_ack_after_a_direct_call_is_the_frameworks():
     ]
 
 
-class Rows:
-    """A recorder that keeps what it is given."""
-
-    def __init__(self) -> None:
-        self.rows: list[tuple[int, Any, int]] = []
-
-    def code(self, text: str) -> int:
-        return len(text)
-
-    def write(
-        self, kind, component, task, stream, delivery, root=0, value=0, site=0, flags=0, thread=0, note=0
-    ):
-        self.rows.append((kind, delivery, flags))
-
-
-def test_the_trace_has_what_the_framework_would_have_done():
-    recorder = Rows()
-    ledger = Ledger(Level.TRACE)
-    installation = install(ledger, recorder)
+def test_the_trace_has_what_the_framework_would_have_done(tmp_path):
+    recorder = Recorder(tmp_path, run="styles")
+    installation = install(Ledger(Level.TRACE), recorder)
     made(Auto).process(tup())
     installation.undo()
-    assert recorder.rows == [
+    recorder.close()
+    assert [(row.kind, row.delivery, row.flags) for row in read([tmp_path]).events()] == [
         (EventKind.NAMED, "", 0), (EventKind.RECEIVED, "7", 0), (EventKind.EMITTED, "", BARE), (EventKind.ACKED, "7", AUTO),
     ]  # fmt: skip
 
