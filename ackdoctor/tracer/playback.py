@@ -20,6 +20,10 @@ from ackdoctor.tracer.sites import NOWHERE
 __all__ = ["Playback"]
 
 _BATCH = "the batch"
+_KILLED, _TROUBLE = (
+    "killed by ",
+    ": ",
+)  # in the note of a DIED row: "killed by SIGKILL", "exit code 1: ValueError: no"
 _WINDOW_MS = 1000
 _MOST_WINDOWS = 512
 
@@ -36,9 +40,24 @@ class _Key(NamedTuple):
 
 
 class _StoredBook(Book):
-    """A component of which only rows are left: what came after its last tick may wait for the next one."""
+    """A component of which only rows are left: what came after its last tick may wait for the next one.
 
-    __slots__ = ()
+    `reached` is the place, among all that was handed in, of the last delivery that it completed.
+    """
+
+    __slots__ = ("reached",)
+
+    def __init__(self, suspect: Suspect, role: Role) -> None:
+        super().__init__(suspect, role)
+        self.reached = 0
+
+    def under_way(self) -> list[Delivery]:
+        """What the component had in hand, or not read yet: what came after the last that it completed.
+
+        One that has completed nothing had only its last delivery in hand.
+        """
+        last = self.reached or max((entry for _, entry in self.open.values()), default=0) - 1
+        return [delivery for delivery, (_, entry) in self.open.items() if entry > last]
 
     @property
     def buffers(self) -> tuple[str, ...]:
@@ -61,7 +80,7 @@ class Playback:
     def __init__(self) -> None:
         self.dropped = 0
         self._ledgers: dict[str, Ledger] = {}
-        self._books: dict[_Key, Book] = {}
+        self._books: dict[_Key, _StoredBook] = {}
         self._suspects: dict[
             tuple[object, ...], Suspect
         ] = {}  # by key without the test: named once a process
@@ -86,7 +105,7 @@ class Playback:
             case EventKind.DROPPED:
                 self.dropped += event.value
             case EventKind.DIED:
-                self._ends.append(f"{event.component}[{event.task}] ended: {event.note}")
+                self._died(event)
             case _:
                 pass
 
@@ -115,7 +134,9 @@ class Playback:
 
     def _completed(self, event: Event) -> None:
         book = self._book(event)
-        self._open -= event.delivery in book.open
+        if event.delivery in book.open:
+            self._open -= 1
+            book.reached = max(book.reached, book.open[event.delivery][1])
         verb = book.acked if event.kind is EventKind.ACKED else book.failed
         verb(event.delivery, self._site(event), _mark(event))
         self._windows.sample(event.time_ns // 1_000_000, self._open)
@@ -130,6 +151,17 @@ class Playback:
         if event.kind is EventKind.ANCHORED:
             book.emits -= 1  # one more anchor of the emit before
 
+    def _died(self, event: Event) -> None:
+        """Who was killed, or met an exception, is not to blame for the tuples that it had in hand."""
+        book = self._books.get(_key(event))
+        ended = f"{event.component}[{event.task}] ended: {event.note}"
+        if book is not None and (event.note.startswith(_KILLED) or _TROUBLE in event.note):
+            held = book.under_way()
+            for delivery in held:
+                book.excuse(delivery)
+            ended += f", tuples under way: {len(held)}" if held else ""
+        self._ends.append(ended)
+
     def _named(self, event: Event) -> None:
         key = _key(event)
         suspect = recalled(event.component, event.task, event.site, event.note)
@@ -139,7 +171,7 @@ class Playback:
 
     # ---- books ----
 
-    def _book(self, event: Event) -> Book:
+    def _book(self, event: Event) -> _StoredBook:
         key = _key(event)
         if key not in self._books:
             self._begin(key, self._suspects.get(key[:5]) or recalled(event.component, event.task))

@@ -138,6 +138,26 @@ def test_how_a_component_ended_is_noted():
     assert held(trace(BY_HAND, died)).notes == ("SqlBolt[0] ended: killed by SIGKILL",)
 
 
+@pytest.mark.parametrize("note", ["killed by SIGKILL", "exit code 1: ValueError: no"])
+def test_what_was_under_way_when_a_component_died_is_nobodys_fault(note):
+    forgotten, acked, in_hand, unread = (row(RECEIVED, delivery) for delivery in "1234")
+    died = row(EventKind.DIED, "", note=note)
+    found = held(trace(BY_HAND, forgotten, acked, row(ACKED, "2"), in_hand, unread, died))
+    assert [(f.code, f.evidence.delivery) for f in found.findings] == [("ACK101", "1")]
+    assert found.notes == (f"SqlBolt[0] ended: {note}, tuples under way: 2",)
+
+
+def test_who_never_acked_had_one_tuple_in_hand_when_it_died():
+    died = row(EventKind.DIED, "", note="killed by SIGTERM")
+    found = held(trace(BY_HAND, row(RECEIVED, "1"), row(RECEIVED, "2"), died))
+    assert [(f.code, f.evidence.delivery) for f in found.findings] == [("ACK101", "1")]
+
+
+def test_what_is_open_when_a_component_ends_by_itself_is_a_missing_ack():
+    found = held(trace(BY_HAND, row(RECEIVED, "1"), row(EventKind.DIED, "", note="exit code 2")))
+    assert [code for code, _, _ in codes(found)] == ["ACK101"]
+
+
 def test_rows_that_the_recorder_lost_are_counted():
     assert held(trace(BY_HAND, row(EventKind.DROPPED, "", value=12))).tally.dropped == 12
 
