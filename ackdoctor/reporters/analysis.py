@@ -20,6 +20,7 @@ __all__ = ["about", "asides", "books", "document", "forecast", "named", "screen"
 
 _MOST = 10
 _FEWEST_POINTS = 3
+_LONGEST_WORD = len("warning")
 _STYLES = {"BROKEN": "error", "INCOMPLETE": "warning", "EMPTY": "warning"}
 
 
@@ -29,7 +30,7 @@ def screen(report: Report, analysis: Analysis, stream: TextIO, context: Context,
     stream.write(f"{context.palette.paint(_STYLES.get(word, 'label'), word)}{colon}{rest}\n")
     stream.writelines(f"  {line}\n" for line in about(report, analysis))
     blocks = (
-        _culprits(report.findings, context, width),
+        _culprits(report.findings, context),
         _growth(analysis, context),
         _components(analysis, context, width),
         _roots(analysis, context, width),
@@ -100,17 +101,21 @@ def named(tree: TupleTree) -> str:
 # ---- blocks ----
 
 
-def _culprits(findings: Sequence[Finding], context: Context, width: int) -> str:
+def _culprits(findings: Sequence[Finding], context: Context) -> str:
+    """Who did it, two lines each: what and where, then the words."""
     if not findings:
         return ""
-    rows = table(context, "finding", "seen", "where", "what", numbers=[1])
-    ordered = sorted(findings, key=lambda finding: (-finding.severity, -_seen(finding)))
-    for finding in ordered[:_MOST]:
-        painted = f"{finding.severity.word} {finding.code} {finding.name}"
-        rows.add_row(painted, f"{_seen(finding):,}", printable(_place(finding)), printable(finding.message))
+    paint = context.palette.paint
+    lines = [counted(len(findings), "finding")]
+    for finding in sorted(findings, key=lambda one: (-one.severity, -_seen(one)))[:_MOST]:
+        often = f"  {_seen(finding):,} times" if _seen(finding) > 1 else ""
+        severity = paint(finding.severity.word, finding.severity.word.ljust(_LONGEST_WORD))
+        what = f"{paint('code', finding.code)} {finding.name}"
+        lines.append(f"  {severity} {what}  {paint('path', printable(_place(finding)))}{often}")
+        lines.append(f"  {' ' * _LONGEST_WORD} {printable(finding.message)}")
     more = len(findings) - _MOST
-    rest = f"  and {more:,} more; --output-format json has all\n" if more > 0 else ""
-    return f"{counted(len(findings), 'finding')}\n{drawn(rows, width, context)}{rest}"
+    lines += [f"  and {more:,} more; --output-format json has all"] if more > 0 else []
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _place(finding: Finding) -> str:

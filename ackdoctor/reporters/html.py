@@ -93,7 +93,9 @@ def _finding(finding: Finding) -> str:
     site = finding.site
     place = f"{site.path}:{site.span.line}" if site.span != NOWHERE else site.path
     left = finding.evidence.left[:_MOST_LEFT] if isinstance(finding.evidence, TreeWitness) else ()
-    items = "".join(f"<li>{escape(line)}</li>" for line in (*left, *([finding.help] if finding.help else [])))
+    items = "".join(
+        f"<li>{escape(line)}</li>" for line in (*left, *([f"help: {finding.help}"] if finding.help else []))
+    )
     seen = _seen(finding)
     often = f'<span class="soft">seen {seen:,} times</span>' if seen > 1 else ""
     return (

@@ -13,6 +13,7 @@ __all__ = ["bars", "curve", "dots", "timeline"]
 
 _WIDE, _HIGH = 1000, 100  # of the curve's box
 _LABELS = 6  # on a time axis
+_TOPS = (4, 8, 12, 16, 20, 24, 32, 40, 48, 60, 80, 100)  # of a value axis with four lines
 _FLAT = 0.9  # R2 below which a trend is not drawn
 _KINDS = {
     "init": "k-init",
@@ -95,8 +96,8 @@ def _y(size: float, top: int) -> float:
 
 def _rounded(size: int) -> int:
     """The next number that four lines divide well."""
-    step = int(f"1{'0' * (len(str(size)) - 1)}")
-    return next(top for n in (1, 2, 4, 6, 8, 10) if (top := n * step) >= size)
+    tenth = int(f"1{'0' * max(0, len(str(size)) - 2)}")
+    return next(top for n in _TOPS if (top := n * tenth) >= size)
 
 
 def _count(number: float) -> str:
