@@ -43,6 +43,10 @@ class Judge:
             if options.baseline is not None and not options.write_baseline:
                 from ackdoctor.engine import baseline as baselines
 
+                if not options.baseline.exists():
+                    raise pytest.UsageError(
+                        f"{options.baseline}: there is no such baseline; --ackdoctor-write-baseline makes it"
+                    )
                 entries = baselines.read(options.baseline).entries
                 known = frozenset(_plain(entry.fingerprint) for entry in entries)
         except AckdoctorError as error:

@@ -19,7 +19,7 @@ from ackdoctor.tracer.settling import offences, tally
 from ackdoctor.tracer.sites import Sites
 from ackdoctor.tracer.windows import Windows
 
-__all__ = ["BOOKS", "Ledger", "Settlement"]
+__all__ = ["BOOKS", "Ledger", "Settlement", "merged"]
 
 BOOKS = 4_096  # books open at once; the oldest is closed for the next
 
@@ -103,7 +103,7 @@ class Ledger:
             rows, self._closed = self._closed, []
             settlement = Settlement(
                 offences=tuple(offence for found, _, _ in rows for offence in found),
-                tallies=_merged(row for _, row, _ in rows),
+                tallies=merged(row for _, row, _ in rows),
                 growth=tuple(self.windows.points),
                 dropped=sum(dropped for _, _, dropped in rows),
                 unobserved=tuple(self._unobserved),
@@ -129,8 +129,8 @@ class Ledger:
             )
 
 
-def _merged(tallies: Iterable[ComponentTally]) -> tuple[ComponentTally, ...]:
-    """One row per component class, however many of it there were."""
+def merged(tallies: Iterable[ComponentTally]) -> tuple[ComponentTally, ...]:
+    """One row per component class, however many of it there were; the high-water mark is the highest of one."""
     rows: dict[tuple[str, str], ComponentTally] = {}
     for one in tallies:
         key = (one.component, one.dialect)

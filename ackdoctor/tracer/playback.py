@@ -3,16 +3,16 @@
 Books are kept apart by process, component, task and test: a delivery's id means nothing outside of them.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
 from ackdoctor.model.dialect import EntryKind, Kind, Role
 from ackdoctor.model.event import AUTO, BARE, RELIABLE, TICK, Event, EventKind
 from ackdoctor.model.offence import Suspect
-from ackdoctor.model.tally import ComponentTally, GrowthPoint
+from ackdoctor.model.tally import GrowthPoint
 from ackdoctor.tracer.book import Book, Delivery, Mark
-from ackdoctor.tracer.ledger import Ledger, Settlement
+from ackdoctor.tracer.ledger import Ledger, Settlement, merged
 from ackdoctor.tracer.naming import recalled, role_of
 from ackdoctor.tracer.place import parsed
 from ackdoctor.tracer.sites import NOWHERE
@@ -114,7 +114,7 @@ class Playback:
         settled = [ledger.settle() for ledger in self._ledgers.values()]
         return Settlement(
             offences=tuple(offence for each in settled for offence in each.offences),
-            tallies=tuple(_added(tally for each in settled for tally in each.tallies)),
+            tallies=merged(tally for each in settled for tally in each.tallies),
             growth=self._windows.points(),
             dropped=self.dropped + sum(each.dropped for each in settled),
             unobserved=tuple(line for each in settled for line in each.unobserved),
@@ -217,31 +217,6 @@ def _mark(event: Event) -> Mark | None:
 def _handler(role: Role) -> str:
     given = (e.method for e in role.entries if e.kind in (EntryKind.DATA, EntryKind.BATCH))
     return next(given, "")
-
-
-def _added(tallies: Iterable[ComponentTally]) -> Iterator[ComponentTally]:
-    """One tally for each component; the high-water mark is the highest of one process or test."""
-    found: dict[tuple[str, str], ComponentTally] = {}
-    for tally in tallies:
-        known = found.get((tally.component, tally.dialect))
-        found[tally.component, tally.dialect] = tally if known is None else _sum(known, tally)
-    yield from (found[key] for key in sorted(found))
-
-
-def _sum(one: ComponentTally, other: ComponentTally) -> ComponentTally:
-    return ComponentTally(
-        component=one.component,
-        dialect=one.dialect,
-        delivered=one.delivered + other.delivered,
-        emitted=one.emitted + other.emitted,
-        acked=one.acked + other.acked,
-        failed=one.failed + other.failed,
-        ticks=one.ticks + other.ticks,
-        pending=one.pending + other.pending,
-        high_water=max(one.high_water, other.high_water),
-        oldest_ms=max(one.oldest_ms, other.oldest_ms),
-        offences=one.offences + other.offences,
-    )
 
 
 class _Windows:

@@ -311,7 +311,9 @@ def test_a_baseline_accepts_what_was_there_and_nothing_new(run, pytester):
 def test_a_baseline_that_is_not_there_ends_the_run(run):
     result = run("def test_twice(): drive(Twice)", "--ackdoctor-baseline", "nowhere.json")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert "nowhere.json: there is no such baseline" in result.errlines[0]
+    assert result.errlines[0].endswith(
+        "nowhere.json: there is no such baseline; --ackdoctor-write-baseline makes it"
+    )
 
 
 def test_writing_a_baseline_needs_its_name(run):
