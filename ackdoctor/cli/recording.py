@@ -3,20 +3,19 @@
 import gc
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TextIO
 
 from ackdoctor.acker.versions import NEWEST, Profile, profile
 from ackdoctor.cli.manual import pages
+from ackdoctor.cli.shown import settings_for, shown
 from ackdoctor.cli.streams import chatter, glyphs_for, palette_for, tolerant, until_reader_leaves, width_for
-from ackdoctor.config import FORMATS, Settings, find_config, load_settings, nearest
-from ackdoctor.engine.select import select
+from ackdoctor.config import FORMATS, Settings, nearest
 from ackdoctor.model.errors import UsageError
 from ackdoctor.model.event import SCHEMA, Event
-from ackdoctor.model.finding import Finding, Report, Severity, Unreadable
-from ackdoctor.model.fingerprint import stamp
+from ackdoctor.model.finding import Report, Severity, Unreadable
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.reporters import Context, reporter
 from ackdoctor.reporters.context import PLAIN, Sources
@@ -44,6 +43,7 @@ __all__ = [
 ]
 
 _PATIENCE_S = 30  # Storm's own message timeout: a root that is younger may still complete
+_NEVER_STARTED = {126, 127}  # as shells say it
 _PEOPLE = {"full", "concise"}
 
 
@@ -76,7 +76,7 @@ def run_command(command: Sequence[str], directory: Path, level: str) -> int:
     gc.enable()  # unlike our other commands, this one may run for days
     name = name_of_run()
     code = run(command, directory, wanted, name=name)
-    if read([directory / f"v{SCHEMA}" / f"run={name}"]).sources:
+    if _is_recorded(directory, name):
         chatter(f"the trace is in {directory}; ackdoctor trace report {directory}")
     else:
         chatter("no component was traced: no Python process of the command has run one")
@@ -84,15 +84,23 @@ def run_command(command: Sequence[str], directory: Path, level: str) -> int:
 
 
 def stand_between(command: Sequence[str], directory: Path) -> int:
-    """The component with its pipe observed; nothing of ours is said on it."""
+    """The component with its pipe observed; nothing of ours is said on it, and a trace that fails is said only."""
     gc.enable()
-    return proxy(command, directory)
+    name = name_of_run()
+    code = proxy(command, directory, run=name)
+    if code not in _NEVER_STARTED and not _is_recorded(directory, name):
+        chatter(f"nothing was recorded: no trace could be written to {directory}")
+    return code
+
+
+def _is_recorded(directory: Path, run: str) -> bool:
+    return bool(read([directory / f"v{SCHEMA}" / f"run={run}"]).sources)
 
 
 def show_report(question: Question) -> int:
     """Everything `ackdoctor trace report` does; the result is the exit code."""
     version = _version(question.acker_version)
-    settings = _settings(question)
+    settings = settings_for(isolated=question.isolated, min_severity=question.min_severity)
     trace = _Trace(question.traces)
     here = Path.cwd()
     nowhere = Site(question.traces[0].as_posix(), NOWHERE)
@@ -202,36 +210,18 @@ def _known(option: str, given: str, words: Iterable[str]) -> None:
 # ---- what is shown ----
 
 
-def _settings(question: Question) -> Settings:
-    """Those of lint, as far as they speak of findings: rules, thresholds, comments."""
-    file = None if question.isolated else find_config(Path.cwd())
-    settings = load_settings(file) if file is not None else Settings(directory=Path.cwd())
-    if question.min_severity is None:
-        return settings
-    return replace(settings, min_severity=Severity[question.min_severity.upper()])
-
-
 def _report(found: Inquest, trace: _Trace, settings: Settings, here: Path) -> Report:
     """What lint's settings and comments leave of the findings."""
-    paths = {finding.site.path for finding in found.findings}
-    texts = Sources(root=here)
-    sources = {path: content for path in paths if (content := texts.content(path))}
-    chosen = select(found.findings, sources, paths, settings, str(here))
-    heard = [finding for finding in chosen.findings if finding.code != "ACK901"]
-    shown = [finding for finding in heard if _is_shown(finding, settings)]
+    chosen = shown(found.findings, settings, here)
     return Report(
-        findings=stamp(shown),
+        findings=chosen.findings,
         unreadable=tuple(trace.first.unreadable),
         files=tuple(sorted(str(path) for path in trace.first.sources)),
         components=len(found.tally.components),
         suppressed=chosen.suppressed,
-        hidden=len(heard) - len(shown),
+        hidden=chosen.hidden,
         notes=(*found.notes, *chosen.notes),
     )
-
-
-def _is_shown(finding: Finding, settings: Settings) -> bool:
-    return finding.severity >= settings.min_severity and finding.confidence >= settings.min_confidence
 
 
 def _show(
