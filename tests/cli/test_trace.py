@@ -325,5 +325,18 @@ def test_the_proxy_passes_what_the_component_says_and_leaves_a_trace(shell):
         check=False,
         timeout=60,
     )
-    assert (ended.returncode, ended.stdout) == (0, '{"command": "sync"}\nend\n')
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, '{"command": "sync"}\nend\n', "")
     assert shell("trace", "cat", "t").code == 0
+
+
+@pytest.mark.slow
+def test_the_proxy_says_that_it_recorded_nothing_and_the_component_runs_all_the_same(shell):
+    Path("taken").touch()
+    ended = ackdoctor(
+        "trace", "proxy", "--trace", "taken", "--", sys.executable, "-c", "print('end'); raise SystemExit(3)"
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (
+        3,
+        "end\n",
+        "ackdoctor: nothing was recorded: no trace could be written to taken\n",
+    )
