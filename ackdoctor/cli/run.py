@@ -2,15 +2,14 @@
 
 import os
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from ackdoctor.cli.progress import Progress
 from ackdoctor.cli.request import STDIN, Request, check_frameworks, check_selectors, settings_of
-from ackdoctor.cli.streams import chatter, glyphs_for, palette_for, tolerant, until_reader_leaves
+from ackdoctor.cli.streams import chatter, destination, glyphs_for, palette_for, until_reader_leaves
 from ackdoctor.config import Settings
 from ackdoctor.engine.analyze import lint
 from ackdoctor.engine.triage import triage
@@ -149,7 +148,7 @@ def _show(report: Report, request: Request, settings: Settings, sources: Sources
         if not people and form != "json":
             raise UsageError(f"--statistics comes as full, concise or json, not as {form}")
         form = "statistics" if people else "statistics-json"
-    with until_reader_leaves(), _destination(request.output_file) as stream:
+    with until_reader_leaves(), destination(request.output_file) as stream:
         context = Context(
             sources=sources,
             palette=palette_for(stream) if people else PLAIN,
@@ -159,16 +158,3 @@ def _show(report: Report, request: Request, settings: Settings, sources: Sources
         reporter(form)(report, stream, context)
         if people and not request.quiet and not request.show_files:
             reporter("footer")(report, stream, context)
-
-
-@contextmanager
-def _destination(file: Path | None) -> Iterator[TextIO]:
-    """Standard output, or the file; UsageError where the file cannot be written."""
-    if file is None:
-        yield tolerant(sys.stdout)
-        return
-    try:
-        with file.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as stream:
-            yield stream
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be written: {error.strerror}") from error

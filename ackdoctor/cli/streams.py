@@ -5,12 +5,22 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TextIO
 
 from ackdoctor.model.errors import UsageError
 from ackdoctor.reporters.context import ASCII, COLOURED, PLAIN, UNICODE, Glyphs, Palette, printable
 
-__all__ = ["COLOURED", "chatter", "glyphs_for", "palette_for", "tolerant", "until_reader_leaves", "width_for"]
+__all__ = [
+    "COLOURED",
+    "chatter",
+    "destination",
+    "glyphs_for",
+    "palette_for",
+    "tolerant",
+    "until_reader_leaves",
+    "width_for",
+]
 
 _PIPE_WIDTH = 100
 
@@ -67,3 +77,16 @@ def until_reader_leaves() -> Iterator[None]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):
             raise UsageError(f"standard output cannot be written: {error.strerror}") from error
+
+
+@contextmanager
+def destination(file: Path | None) -> Iterator[TextIO]:
+    """Standard output, or the file; UsageError where the file cannot be written."""
+    if file is None:
+        yield tolerant(sys.stdout)
+        return
+    try:
+        with file.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as stream:
+            yield stream
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be written: {error.strerror}") from error
