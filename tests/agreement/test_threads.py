@@ -1,0 +1,92 @@
+"""A component that completes its tuples in a thread: traced as it is, and ACK108 where nothing guards the pipe."""
+
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tests.agreement.scenes import Scene, Take
+from tests.agreement.stage import stage
+from tests.agreement.witness import foretold, shown
+from tests.cli.running import Shell
+from tests.frameworks import framework
+
+STORM = """
+import threading
+
+import storm
+
+
+class LaterBolt(storm.Bolt):
+    def process(self, tup):
+        worker = threading.Thread(target=self.finish, args=(tup,))
+        worker.start()
+        worker.join()
+
+    def finish(self, tup):
+        storm.ack(tup)
+"""
+PYSTORM = """
+import threading
+
+from pystorm import Bolt
+
+
+class LaterBolt(Bolt):
+    auto_ack = False
+
+    def process(self, tup):
+        worker = threading.Thread(target=self.finish, args=(tup,))
+        worker.start()
+        worker.join()
+
+    def finish(self, tup):
+        self.ack(tup)
+"""
+GUESSED = PYSTORM.replace("        self.ack(tup)", "        self.emit([1])\n        self.ack(tup)")
+PYLEUS = """
+import threading
+
+from pyleus.storm import Bolt
+
+
+class LaterBolt(Bolt):
+    def process_tuple(self, tup):
+        worker = threading.Thread(target=self.finish, args=(tup,))
+        worker.start()
+        worker.join()
+
+    def finish(self, tup):
+        self.ack(tup)
+"""
+
+
+def take(*values: object) -> Take:
+    return [lambda bench: bench.feed(*values)]
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "expected"),
+    [
+        pytest.param("storm", STORM, ["later.py:14 ACK108 LaterBolt.process"], id="storm.py"),
+        pytest.param("pyleus.storm", PYLEUS, ["later.py:14 ACK108 LaterBolt.process_tuple"], id="pyleus"),
+        pytest.param("pystorm", PYSTORM, [], id="pystorm-has-a-lock"),
+        pytest.param(
+            "pystorm", GUESSED, ["later.py:16 ACK108 LaterBolt.process"], id="pystorm-guesses-anchors"
+        ),
+    ],
+)
+def test_lint_and_run_agree_on_an_ack_from_a_thread(module, source, expected, tmp_path, monkeypatch, capsys):
+    framework(module)
+    (tmp_path / "later.py").write_text(source, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    shell = Shell(monkeypatch, capsys)
+    report = shell(
+        "lint", "--isolated", "--no-cache", "--output-format", "json", "--quiet", "--exit-zero", "."
+    )
+    scene = Scene(topology="", component="later LaterBolt", takes=[take("a"), take("b")])
+    with stage(Path(tmp_path), {}) as modules:
+        assert isinstance(modules["later"], ModuleType)
+        by_run = shown(tmp_path, modules, scene, scene.takes)
+    assert sorted(map(str, foretold(report.out))) == expected
+    assert sorted(map(str, by_run)) == expected
