@@ -79,18 +79,16 @@ def _texts(batch: Batch, name: str) -> Any:
 
 def _deliveries(batch: Batch) -> Any:
     """Ids as text, each said once; the decimal ones are turned into text by Arrow."""
-    numbers = _column(batch, "delivery", pa.int64())
-    forms = _column(batch, "form", pa.uint16())
-    seen = set(pc.unique(forms).to_pylist())
-    if seen == {NUMBER}:
-        codes = numbers.dictionary_encode()
-        return pa.DictionaryArray.from_arrays(codes.indices, codes.dictionary.cast(pa.string()))
+    numbers, forms = _column(batch, "delivery", pa.int64()), _column(batch, "form", pa.uint16())
+    none = pa.scalar(None, pa.int64())
+    codes = pc.if_else(pc.equal(forms, NUMBER), numbers, none).dictionary_encode()
     words = pa.array([*batch.words, ""], pa.string())
     last = len(batch.words)  # what the side file does not know, and what has no delivery
     is_word = pc.and_(pc.equal(forms, WORD), pc.less(numbers, last))
-    named = words.take(pc.if_else(is_word, numbers, last))
-    ids = pc.if_else(pc.equal(forms, NUMBER), numbers.cast(pa.string()), named)
-    return ids.dictionary_encode()
+    after = pc.add(pc.if_else(is_word, numbers, last), len(codes.dictionary)).cast(pa.int32())
+    return pa.DictionaryArray.from_arrays(
+        pc.coalesce(codes.indices, after), pa.concat_arrays([codes.dictionary.cast(pa.string()), words])
+    )
 
 
 def rows(path: Path) -> int:
