@@ -17,6 +17,7 @@ _HEADS = {
 }
 _WIDTHS = {name: max(7, len(head) + 2) for name, head in _HEADS.items()}
 _LONGEST_NAME = 60
+_OWN_ERROR = "met an error of its own"  # in a note of ours or of the tracer's
 
 
 def summary(rows: Mapping[str, Row], verbosity: int) -> Iterator[str]:
@@ -96,3 +97,6 @@ def _closing(rows: Mapping[str, Row]) -> Iterator[str]:
     silent = len(rows) - len(seen)
     if silent:
         yield f"{_tests(silent)} observed 0 events: no component ran there, or a mock stood before it"
+    troubles = [note for row in rows.values() for note in row.notes if _OWN_ERROR in note]
+    if troubles:
+        yield f"{_times(troubles[0], len(troubles))} · not everything was seen"

@@ -311,4 +311,6 @@ def test_an_error_of_ours_is_said_and_ends_no_session(pytester):
     )
     result = pytester.runpytest_inprocess("--ackdoctor")
     result.assert_outcomes(passed=2)
-    assert section(result)[1].endswith("ackdoctor met an error of its own: KeyError: 'what is this?'")
+    trouble = "ackdoctor met an error of its own: KeyError: 'what is this?'"
+    assert section(result)[1].endswith(trouble)
+    assert section(result)[-1] == f"{trouble} · not everything was seen"
