@@ -133,7 +133,7 @@ class _Course:
         )
 
     def tally(self, time_ms: int) -> RunTally:
-        """All that there is to say, once the stream has course."""
+        """All that there is to say, once the stream has run its course."""
         self._growth.append(self.ledger.window(time_ms))
         for entry in self.ledger.entries():
             self._tell(entry, Verdict.EXPIRED if entry.root in self._timed_out else Verdict.OPEN)

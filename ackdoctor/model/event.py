@@ -33,7 +33,7 @@ class EventKind(IntEnum):
     EXTENDED = 22  # RESET answered
     TIMED_OUT = 23  # the spout's own map dropped the root
     DIED = 30  # the worker or component ended; `note` says why
-    DROPPED = 31  # the tracer met its cap; value = how many rows are missing
+    DROPPED = 31  # no room for rows, or the tracer fell behind; value = how many are missing
 
 
 AUTO = 1  # flag: the framework did it, not the author's code

@@ -60,7 +60,7 @@ def about(report: Report, analysis: Analysis) -> Iterator[str]:
     judged = f", judged as {analysis.acker} would have acked" if analysis.roots else ""
     yield f"{books(analysis)}, over {span(analysis.seconds)}{judged}"
     if analysis.tally.dropped:
-        yield f"{analysis.tally.dropped:,} rows are missing: the tracer met its cap"
+        yield f"{analysis.tally.dropped:,} rows are missing: the tracer had no room for them, or fell behind"
     if report.unreadable:
         yield f"{counted(len(report.unreadable), 'file')} could not be read"
     if report.hidden:

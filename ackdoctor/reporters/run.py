@@ -141,7 +141,7 @@ def _provisos(report: Report, about: About) -> Iterator[str]:
     acker = f", judged as {about.acker} would have acked" if about.roots else ""
     yield f"  {about.rows:,} rows over {span(about.seconds)}{acker}"
     if about.tally.dropped:
-        yield f"  {about.tally.dropped:,} rows are missing: the tracer met its cap"
+        yield f"  {about.tally.dropped:,} rows are missing: the tracer had no room for them, or fell behind"
     if report.unreadable:
         yield f"  {counted(len(report.unreadable), 'file')} of the trace could not be read to the end"
     if report.hidden:

@@ -130,7 +130,7 @@ def test_what_makes_it_less_than_the_whole_truth_follows_the_verdict():
     lines = shown(report, replace(ABOUT, tally=tally))
     assert lines[1 : lines.index("")] == [
         "  9,600 rows over 8.0 s, judged as storm-1.1.0 would have acked",
-        "  12 rows are missing: the tracer met its cap",
+        "  12 rows are missing: the tracer had no room for them, or fell behind",
         "  1 file of the trace could not be read to the end",
         "  2 findings below --min-severity not shown",
         "  1 finding suppressed by comments",
