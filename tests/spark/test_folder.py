@@ -6,15 +6,7 @@ from ackdoctor.model.event import EventKind
 from ackdoctor.tracer import storing
 from tests.tracer.disk.traces import recorder, rows, say
 
-pytestmark = [pytest.mark.java, pytest.mark.slow]
-
-
-@pytest.fixture(scope="module")
-def spark():
-    sql = pytest.importorskip("pyspark.sql")
-    session = sql.SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
-    yield session
-    session.stop()
+pytestmark = pytest.mark.slow
 
 
 def trace(tmp_path) -> None:
