@@ -59,13 +59,14 @@ class Listener:
                 return
             book.fresh = tup
             book.thread = get_ident()
-            now = self._now()
+            clock, write = self._now, self.write  # Python calls a variable faster than an attribute of ours
+            now = clock()
             delivery = tup.id
             book.received(delivery, now)
             if now >= self._windows.due:
                 self.ledger.grow(now)
-            if self.write is not None:
-                self.write(book, _RECEIVED, delivery, 0, 0, tup.stream)
+            if write is not None:
+                write(book, _RECEIVED, delivery, 0, 0, tup.stream)
         except Exception as error:  # noqa: BLE001 - ours, and never the author's
             self.trouble(error)
 
@@ -128,8 +129,9 @@ class Listener:
         else:
             mark = self._mark(book, site)
         book.acked(delivery, site, mark)
-        if self.write is not None:
-            self.write(book, _ACKED, delivery, site, 0, None, mark.thread if mark else "")
+        write = self.write
+        if write is not None:
+            write(book, _ACKED, delivery, site, 0, None, mark.thread if mark else "")
 
     def failed(self, book: LiveBook, delivery: Hashable, depth: int = 1) -> None:
         """A fail; the author is at least `depth` frames up."""

@@ -120,8 +120,8 @@ class Recorder:
 
     def press(self, stamp: Stamp, delivery: int | str, note: int = 0) -> None:
         """`write`, of a row whose other fields are packed already."""
-        segment = self._segment
-        now = self._clock()
+        segment, clock = self._segment, self._clock
+        now = clock()
         if segment is None or now >= segment.due or (place := next(segment.free, None)) is None:
             if self._turn(segment, now):
                 self.press(stamp, delivery, note)

@@ -82,7 +82,8 @@ class Rows:
         """One row."""
         key = (kind, site, flags, stream, thread)
         stamp = book.stamps.get(key) or self._stamp(book, *key)
-        self._press(stamp, delivery if delivery.__class__ is str else str(delivery))
+        press = self._press  # a variable is called faster than an attribute that is no method
+        press(stamp, delivery if delivery.__class__ is str else str(delivery))
 
     def emitted(
         self, book: LiveBook, anchors: Sequence[Hashable], site: int, flags: int, stream: Any, thread: str

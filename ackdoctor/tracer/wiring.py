@@ -290,8 +290,7 @@ class Wiring:
         """A method that the framework calls, of the author's or of the framework's own."""
         if entry.kind is not EntryKind.DATA or entry.subject != 0:
             return ours(self._any(entry, original))
-        usual = str(signature(original)) == "(self, tup)"
-        return ours(self._usual(entry, original) if usual else self._plain(entry, original))
+        return ours((self._usual if _is_usual(original) else self._plain)(entry, original))
 
     def _any(self, entry: Entry, original: _Function) -> _Function:
         books, attach, visits, take = self._books, self._attach, self._visits, self._seats.take
@@ -377,6 +376,13 @@ class Wiring:
             return original(*args, **kwargs)
 
         return ours(dropped)
+
+
+def _is_usual(handler: _Function) -> bool:
+    params = signature(handler).parameters.values()
+    return [param.name for param in params] == ["self", "tup"] and all(
+        param.kind is param.POSITIONAL_OR_KEYWORD and param.default is param.empty for param in params
+    )
 
 
 def _call(
