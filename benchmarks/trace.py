@@ -23,7 +23,7 @@ from pathlib import Path
 
 from ackdoctor.model.event import RELIABLE, EventKind
 from ackdoctor.tracer import storing
-from ackdoctor.tracer.codec import RECORD
+from ackdoctor.tracer.codec import RECORD, stamp_of
 from ackdoctor.tracer.reading import read
 from ackdoctor.tracer.recorder import Recorder
 from ackdoctor.tracer.recover import recover
@@ -40,16 +40,29 @@ def ids(count: int) -> list[str]:
 
 
 def bolt(recorder: Recorder, deliveries: list[str]) -> None:
-    """Each tuple is received, makes three anchored emits, and is acked."""
-    write, code = recorder.write, recorder.code
+    """Each tuple is received, makes three anchored emits, and is acked; rows by their stamps, as `Rows` has them."""
+    press, code = recorder.press, recorder.code
     component, stream = code("count"), code("default")
-    emitted, acked = code("/src/bolts.py:12 Count.process"), code("/src/bolts.py:15 Count.process")
+    received = stamp_of(K.RECEIVED, component, 4, stream)
+    emitted = stamp_of(
+        K.EMITTED, component, 4, stream, site=code("/src/bolts.py:12 Count.process"), flags=RELIABLE
+    )
+    acked = stamp_of(K.ACKED, component, 4, 0, site=code("/src/bolts.py:15 Count.process"))
     for delivery in deliveries:
-        write(K.RECEIVED, component, 4, stream, delivery)
-        write(K.EMITTED, component, 4, stream, delivery, 0, 0, emitted, RELIABLE)
-        write(K.EMITTED, component, 4, stream, delivery, 0, 0, emitted, RELIABLE)
-        write(K.EMITTED, component, 4, stream, delivery, 0, 0, emitted, RELIABLE)
-        write(K.ACKED, component, 4, stream, delivery, 0, 0, acked)
+        press(received, delivery)
+        press(emitted, delivery)
+        press(emitted, delivery)
+        press(emitted, delivery)
+        press(acked, delivery)
+
+
+def acker(recorder: Recorder, roots: list[int]) -> None:
+    """An init and four acks of each root: rows of which every field is another each time."""
+    write, name = recorder.write, recorder.code("__acker")
+    for root in roots:
+        write(K.INIT, name, 4, 0, "", root, root)
+        for edge in range(4):
+            write(K.ACK, name, 0, 0, "", root, edge)
 
 
 def cpu(work: Callable[[], object]) -> float:
@@ -87,6 +100,7 @@ def cost(rounds: int) -> dict[str, list[float]]:
     figures: dict[str, list[float]] = {
         "yardstick": [],
         "write": [],
+        "acker": [],
         "roll": [],
         "both": [],
         "bytes": [],
@@ -106,6 +120,8 @@ def cost(rounds: int) -> dict[str, list[float]]:
             largest = max(path.stat().st_size for path in recorder.folder.glob("part-*"))
             figures["bytes"].append(largest / TUPLES)
             figures["read"].append(cpu(partial(count, directory)) / TUPLES)
+            roots = [int(delivery) for delivery in deliveries]
+            figures["acker"].append(cpu(partial(acker, recorder, roots)) / TUPLES)
             recorder.close()
     return figures
 
@@ -182,6 +198,7 @@ def main() -> None:
     figures = cost(asked.rounds)
     show("one pack_into and a look at the clock", figures["yardstick"], "ns")
     show("an event: written, safe from kill -9", figures["write"], "ns")
+    show("an acker's event: written", figures["acker"], "ns")
     show("an event: turned into Parquet", figures["roll"], "ns")
     show("an event: both", figures["both"], "ns")
     show("an event on disk, Parquet", figures["bytes"], "bytes")
