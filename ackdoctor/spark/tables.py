@@ -161,18 +161,19 @@ class Quarantined:
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Books:
-    """Where every row that was read went: `rows` = `used` + `continued` + `quarantined`; anything else is told."""
+    """Where every row that was read went: `rows` = `used` + `continued` + `foreign` + `quarantined`; anything else is told."""
 
     files: int
     rows: int
     used: int
-    continued: int = 0
+    continued: int = 0  # lines without a stamp, of the line before them
+    foreign: int = 0  # lines of a log that tell nothing of acking, or nothing new
     quarantined: int = 0
 
     @property
     def balanced(self) -> bool:
         """Whether nothing was lost on the way."""
-        return self.rows == self.used + self.continued + self.quarantined
+        return self.rows == self.used + self.continued + self.foreign + self.quarantined
 
 
 @dataclass(slots=True, kw_only=True)

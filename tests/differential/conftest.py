@@ -1,6 +1,7 @@
 """Real Storm from its published artefacts, resolved by Maven when the tests run and kept in pytest's cache."""
 
 import shutil
+import socket
 import subprocess
 import tempfile
 from collections.abc import Callable
@@ -10,6 +11,12 @@ import pytest
 
 JAVA = Path(__file__).parent / "java"
 Ask = Callable[[str, str, str, list[str]], list[str]]
+Topology = Callable[[str, str, str], Path]
+OPEN = tuple(
+    f"--add-opens=java.base/{each}=ALL-UNNAMED"
+    for each in ("java.lang", "java.nio", "sun.nio.ch", "java.util")
+)
+WORKER_LAYOUT = "%d{yyyy-MM-dd HH:mm:ss.SSS} %c{1.} %t [%p] %msg%n"
 
 
 @pytest.fixture(scope="session")
@@ -33,6 +40,49 @@ def ask(pytestconfig) -> Ask:
         return ran.stdout.splitlines()
 
     return answers
+
+
+@pytest.fixture(scope="session")
+def misuse(pytestconfig, tmp_path_factory) -> Topology:
+    """`misuse("storm-server", "2.8.3", layout)`: a folder with `heard.txt`, the logs of a worker, and `local.log`.
+
+    Of one run of MisuseTopology in a real LocalCluster.
+    """
+    missing = [tool for tool in ("java", "javac", "mvn") if shutil.which(tool) is None]
+    if missing:
+        pytest.skip(f"needs {' and '.join(missing)} on the path")
+
+    def run(artifact: str, version: str, layout: str = WORKER_LAYOUT) -> Path:
+        jars = _jars(pytestconfig, artifact, version)
+        folder: Path = tmp_path_factory.mktemp(f"storm-{version}-")
+        source = (JAVA / "MisuseTopology.java").read_text(encoding="utf-8")
+        if version.startswith("0."):
+            source = source.replace("org.apache.storm", "backtype.storm")
+        (folder / "MisuseTopology.java").write_text(source, encoding="utf-8")
+        # the ZooKeeper client of old versions takes an address apart that Java 14 and later print otherwise
+        hosts = f"127.0.0.1 localhost localhost/<unresolved> {socket.gethostname()}\n"
+        (folder / "hosts").write_text(hosts, encoding="utf-8")
+        _ran(["javac", "-nowarn", "-cp", f"{jars}/*", "-d", ".", "MisuseTopology.java"], folder)
+        heard = _ran(
+            [
+                "java", *OPEN, "-cp", f".:{jars}/*", "-Djdk.net.hosts.file=hosts", "-Dzookeeper.sasl.client=false",
+                f"-Dlog4j.configurationFile={JAVA / 'log4j2.xml'}", "-Dlog.dir=.", "-Dlog.size=250KB",
+                f"-Dlog.pattern={layout}", "MisuseTopology",
+            ],
+            folder,
+        )  # fmt: skip
+        (folder / "heard.txt").write_text(heard, encoding="utf-8")
+        return folder
+
+    return run
+
+
+def _ran(command: list[str], folder: Path) -> str:
+    ran = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, encoding="utf-8", check=False, timeout=300
+    )
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    return ran.stdout
 
 
 def _jars(config: pytest.Config, artifact: str, version: str) -> Path:

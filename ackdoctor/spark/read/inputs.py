@@ -1,0 +1,280 @@
+"""What the inputs are: files of a trace, worker logs, or neither; nothing is left out without a word.
+
+Local paths are looked at without Spark, since how much there is to read decides how Spark is started.  A URI
+(`hdfs://...`, `s3a://...`) is listed by Spark itself, which does not see hidden files.
+"""
+
+import gzip
+import hashlib
+import re
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, unique
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
+
+from ackdoctor.model.errors import UsageError
+from ackdoctor.model.event import SCHEMA
+from ackdoctor.model.finding import Unreadable
+from ackdoctor.spark.read.stormline import STAMPED
+
+__all__ = ["Inputs", "Sort", "listed", "resolved"]
+
+_HEAD = 1 << 16  # bytes that tell what a file is
+_HEAD_LINES = 200
+_GLOB = frozenset("*?[")
+_MAGIC = b"PAR1"
+_FOOTER = re.compile(rb"ackdoctor\.schema\x18.(\d+)", re.DOTALL)  # a Thrift pair of strings
+_JSON_SCHEMA = re.compile(r'^\{.*"schema": ?(\d+)')
+_VERSIONED = re.compile(r"/v(\d+)/run=")
+_STAMPED_LINE = re.compile(STAMPED)
+_SILENT = ("_meta.json", "_SUCCESS", "_spark_metadata", "_delta_log")
+_LIVE = (
+    "holds rows of a process that is running, or was killed: `ackdoctor trace recover {}` makes them readable"
+)
+
+
+@unique
+class Sort(Enum):
+    """What a file holds."""
+
+    PARQUET = "a trace as Parquet"
+    JSON_LINES = "a trace as JSON lines"
+    LOG = "a worker's log"
+
+
+@dataclass(slots=True, kw_only=True)
+class Inputs:
+    """The files to read, by sort, as paths or URIs; and those that nobody can read, or that were passed over."""
+
+    files: dict[Sort, list[str]] = field(default_factory=lambda: {sort: [] for sort in Sort})
+    remote: list[str] = field(default_factory=list)  # for Spark to list: `resolved`
+    unreadable: list[Unreadable] = field(default_factory=list)
+    passed_over: list[Unreadable] = field(default_factory=list)  # hidden files, and copies
+    size: int = 0  # bytes
+
+    def count(self) -> int:
+        """How many files there are to read."""
+        return sum(map(len, self.files.values()))
+
+    def need_some(self) -> None:
+        """UsageError if there is nothing that could be read."""
+        if self.count() or self.remote:
+            return
+        first = next(iter((*self.unreadable, *self.passed_over)), None)
+        why = f"{first.path}: {first.reason}" if first else "no input was named"
+        more = len(self.unreadable) + len(self.passed_over) - 1
+        raise UsageError(f"nothing to read: {why}" + (f" (and {more} more)" if more > 0 else ""))
+
+    def fault(self, path: str, reason: str) -> None:
+        """A file that cannot be read."""
+        self.unreadable.append(Unreadable(path=path, line=0, column=0, reason=reason))
+
+    def pass_over(self, path: str, reason: str) -> None:
+        """A file that need not be read."""
+        self.passed_over.append(Unreadable(path=path, line=0, column=0, reason=reason))
+
+
+def listed(paths: Iterable[str | Path]) -> Inputs:
+    """Looks at files, folders and globs; nothing is read but the head and the end of each file."""
+    inputs = Inputs()
+    seen: dict[Path, None] = {}
+    for path in map(str, paths):
+        scheme = urlsplit(path).scheme
+        if scheme and scheme != "file" and "://" in path:
+            inputs.remote.append(path)
+            continue
+        local = Path(unquote(urlsplit(path).path) if scheme == "file" else path)
+        for each in _expanded(local, inputs):
+            seen.setdefault(each.resolve(), None)
+    twice = _Copies()
+    for each in seen:
+        _add(each, inputs, twice)
+    return inputs
+
+
+def _expanded(path: Path, inputs: Inputs) -> Iterator[Path]:
+    if path.is_dir():
+        files = sorted(each for each in path.rglob("*") if each.is_file())
+        if not files:
+            inputs.fault(str(path), "the folder is empty")
+        yield from files
+    elif path.is_file():
+        yield path
+    elif _GLOB.isdisjoint(str(path)):
+        inputs.fault(
+            str(path), "no such file or folder" if not path.exists() else "neither a file nor a folder"
+        )
+    else:
+        anchor = Path(path.anchor) if path.anchor else Path()
+        found = sorted(anchor.glob(str(path.relative_to(anchor))))
+        if not found:
+            inputs.fault(str(path), "nothing matches")
+        for each in found:
+            yield from _expanded(each, inputs)
+
+
+def _add(path: Path, inputs: Inputs, twice: "_Copies") -> None:
+    name = path.name
+    if name.startswith((".", "_")) or any(part.startswith((".", "_")) for part in path.parent.parts[-1:]):
+        _hidden(path, inputs)
+        return
+    try:
+        size = path.stat().st_size
+        sort = _sort(path, size)
+        original = twice.of(path, size) if sort is not Sort.LOG else None
+    except _FaultError as fault:
+        inputs.fault(str(path), str(fault))
+    except OSError as error:
+        inputs.fault(str(path), error.strerror or str(error))
+    else:
+        if original is not None:
+            inputs.pass_over(str(path), f"holds the same as {original}")
+            return
+        inputs.files[sort].append(str(path))
+        inputs.size += size
+
+
+def _hidden(path: Path, inputs: Inputs) -> None:
+    """A live segment is rows that somebody misses; a note beside a trace is not."""
+    if path.name.startswith(".wal-"):
+        if path.stat().st_size and not any(path.parent.glob(f"part-{path.name.removeprefix('.wal-')}.*")):
+            inputs.fault(str(path), _LIVE.format(path.parent))
+    elif not path.name.startswith(".codes-") and path.name not in _SILENT and path.suffix != ".crc":
+        inputs.pass_over(str(path), "hidden: Spark reads no name that begins with a dot or an underscore")
+
+
+class _FaultError(Exception):
+    """Why a file cannot be read."""
+
+
+def _sort(path: Path, size: int) -> Sort:
+    """What a file holds; a fault if that is nothing for us."""
+    if size == 0:
+        raise _FaultError("the file is empty")
+    if (newer := _VERSIONED.search(path.as_posix())) and int(newer[1]) > SCHEMA:
+        raise _FaultError(f"schema {newer[1]}; this version of ackdoctor reads up to {SCHEMA}")
+    with path.open("rb") as opened:
+        head = opened.read(_HEAD)
+        opened.seek(max(0, size - _HEAD))
+        end = opened.read()
+    if head.startswith(_MAGIC) or path.suffix == ".parquet":
+        return _parquet(head, end)
+    return _text(_unzipped(path, head) if head.startswith(b"\x1f\x8b") else head)
+
+
+def _parquet(head: bytes, end: bytes) -> Sort:
+    if not head.startswith(_MAGIC):
+        raise _FaultError("is called Parquet and is none")
+    if not end.endswith(_MAGIC):
+        raise _FaultError("cut off: it has no Parquet footer")
+    if (schema := _FOOTER.search(end)) and int(schema[1]) > SCHEMA:
+        raise _FaultError(f"schema {int(schema[1])}; this version of ackdoctor reads up to {SCHEMA}")
+    return Sort.PARQUET
+
+
+def _unzipped(path: Path, head: bytes) -> bytes:
+    """The first bytes of a zipped file.  All of it is tried, since Spark gives up in the middle of a cut one."""
+    begun = zlib.decompressobj(wbits=31).decompress(head, _HEAD)
+    try:
+        with gzip.open(path) as opened:
+            while opened.read(1 << 22):
+                pass
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise _FaultError(f"cut off or damaged: {error}") from error
+    return begun
+
+
+def _text(head: bytes) -> Sort:
+    """JSON lines of ours, or a log: some line has one of Storm's stamps."""
+    lines = head.decode(errors="replace").splitlines()[:_HEAD_LINES]
+    if lines and lines[0].startswith("{"):
+        if (schema := _JSON_SCHEMA.match(lines[0])) is None:
+            raise _FaultError("JSON, but no row of a trace: it names no schema")
+        if int(schema[1]) > SCHEMA:
+            raise _FaultError(f"schema {schema[1]}; this version of ackdoctor reads up to {SCHEMA}")
+        return Sort.JSON_LINES
+    if any(_STAMPED_LINE.match(line) for line in lines):
+        return Sort.LOG
+    raise _FaultError("neither a trace nor a worker's log: no line begins as Storm's do")
+
+
+class _Copies:
+    """Which files hold the same bytes; only files of the same size are read for that."""
+
+    def __init__(self) -> None:
+        self._by_size: dict[int, list[Path]] = {}
+        self._digests: dict[Path, bytes] = {}
+
+    def of(self, path: Path, size: int) -> Path | None:
+        """The earlier file with the same content."""
+        earlier = self._by_size.setdefault(size, [])
+        for each in earlier:
+            if self._digest(each) == self._digest(path):
+                return each
+        earlier.append(path)
+        return None
+
+    def _digest(self, path: Path) -> bytes:
+        if path not in self._digests:
+            with path.open("rb") as opened:
+                digest = hashlib.blake2b()
+                while block := opened.read(1 << 20):
+                    digest.update(block)
+            self._digests[path] = digest.digest()
+        return self._digests[path]
+
+
+def resolved(spark: SparkSession, inputs: Inputs) -> Inputs:
+    """The same inputs with Spark's own listing of the URIs among them."""
+    for uri in inputs.remote:
+        try:
+            found = (
+                spark.read.format("binaryFile")
+                .option("recursiveFileLookup", "true")
+                .load(uri)
+                .select("path", "length")
+                .collect()
+            )
+        except (AnalysisException, PySparkException) as error:
+            inputs.fault(uri, _first_line(error))
+            continue
+        if not found:
+            inputs.fault(uri, "no file there that Spark reads")
+        for row in sorted(found, key=lambda row: str(row["path"])):
+            _add_remote(spark, row["path"], row["length"], inputs)
+    inputs.remote.clear()
+    return inputs
+
+
+def _add_remote(spark: SparkSession, path: str, size: int, inputs: Inputs) -> None:
+    try:
+        inputs.files[_remote_sort(spark, path, size)].append(path)
+        inputs.size += size
+    except _FaultError as fault:
+        inputs.fault(path, str(fault))
+
+
+def _remote_sort(spark: SparkSession, path: str, size: int) -> Sort:
+    if size == 0:
+        raise _FaultError("the file is empty")
+    if (newer := _VERSIONED.search(path)) and int(newer[1]) > SCHEMA:
+        raise _FaultError(f"schema {newer[1]}; this version of ackdoctor reads up to {SCHEMA}")
+    if path.endswith(".parquet"):
+        return Sort.PARQUET
+    try:
+        rows: Sequence[str] = [
+            row[0] for row in spark.read.text(path).select(F.col("value")).head(_HEAD_LINES)
+        ]
+    except PySparkException as error:
+        raise _FaultError(_first_line(error)) from error
+    return _text("\n".join(rows).encode())
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)

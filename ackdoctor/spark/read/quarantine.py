@@ -1,0 +1,41 @@
+"""The books of what was read: every line or row is used, a continuation, foreign, or in quarantine with a reason."""
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
+
+from ackdoctor.spark.read.logbook import Log, Survey
+from ackdoctor.spark.tables import Books, Quarantined
+
+__all__ = ["books", "quarantined"]
+
+MOST_REASONS = 200
+
+
+def books(
+    surveyed: Survey, *, trace_files: int = 0, trace_rows: int = 0, trace_quarantined: int = 0
+) -> Books:
+    """Of all logs, and what was counted elsewhere of traces."""
+    logs: list[Log] = [log for log in surveyed.logs if not log.copy_of]
+    return Books(
+        files=trace_files + len(logs),
+        rows=trace_rows + sum(log.lines for log in logs),
+        used=trace_rows - trace_quarantined + sum(log.used for log in logs),
+        continued=sum(log.continued for log in logs),
+        foreign=sum(log.foreign for log in logs),
+        quarantined=trace_quarantined + sum(log.quarantined for log in logs),
+    )
+
+
+def quarantined(rows: DataFrame) -> tuple[Quarantined, ...]:
+    """Of a QUARANTINE table: how many rows of which file for what reason, with the first of each."""
+    found = (
+        rows.groupBy("file", "reason")
+        .agg(F.count("*").alias("rows"), F.min_by("text", "place").alias("sample"))
+        .orderBy(F.col("rows").desc(), "file", "reason")
+        .limit(MOST_REASONS)
+        .collect()
+    )
+    return tuple(
+        Quarantined(file=row["file"], reason=row["reason"], rows=row["rows"], sample=row["sample"] or "")
+        for row in found
+    )

@@ -1,0 +1,93 @@
+"""Logs that real ackers wrote (fixtures/logs): what they answered and kept, and what the replay of their log says."""
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from ackdoctor.spark.messages import messages
+from ackdoctor.spark.read.logbook import survey
+from ackdoctor.spark.read.stormlog import events, lines, quarantine
+from ackdoctor.spark.trees import Plan, entries
+from ackdoctor.spark.versions import version
+from tests.spark.read.real_logs import answers, heard, replayed, text_of
+
+LOGS = Path(__file__).parents[3] / "fixtures" / "logs"
+VERSIONS = {"2.8.3": 13, "1.2.4": None, "1.1.0": None, "0.10.2": None}  # entries that the JVM counted
+BOLD = ("1.1.0", "0.10.2")
+
+
+def files(number: str) -> list[str]:
+    return sorted(str(path) for path in (LOGS / f"storm-{number}").glob("*.log*"))
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def log(request, spark):
+    read = lines(spark, files(request.param))
+    surveyed = survey(read)
+    rows = events(read, surveyed).persist()
+    yield request.param, read, surveyed, rows
+    rows.unpersist()
+
+
+def test_the_replay_answers_as_the_real_acker_did_and_keeps_what_it_kept(log):
+    number, _, _, rows = log
+    found = entries(messages(rows), version(number), plan=Plan.WINDOWS).collect()
+    text = text_of(files(number))
+    assert replayed(found) == answers(text)
+    left = sum(row["outcome"] == "pending" for row in found)
+    if VERSIONS[number] is not None:
+        assert left == VERSIONS[number]
+    if number in BOLD:
+        assert left == len(found) - sum(answers(text).values())  # nothing ever expires
+
+
+def test_what_the_spout_heard_is_in_the_events(log):
+    number, _, _, rows = log
+    told = rows.where("kind in (20, 21, 23)").orderBy("worker", "seq").collect()
+    calls = [("ack" if row["kind"] == 20 else "fail", row["delivery"]) for row in told]
+    assert calls == heard((LOGS / f"storm-{number}" / "heard.txt").read_text(encoding="utf-8"))
+
+
+def test_who_completed_what_how_often_is_in_the_events(log):
+    _, _, _, rows = log
+    by_root = {row["root"]: row["delivery"] for row in rows.where("kind in (20, 21, 23)").collect()}
+    linked = {
+        (row["component"], row["task"], row["delivery"]): by_root.get(row["root"], "")
+        for row in rows.where("kind = 6").collect()
+    }
+    done: Counter[tuple[str, str, int]] = Counter()
+    for row in rows.where("kind in (4, 5) and delivery != ''").collect():
+        message = linked[row["component"], row["task"], row["delivery"]]
+        done[message, row["component"], row["kind"]] += 1
+    for case, at, acked, failed in (
+        ("healthy", "store", 1, 0),
+        ("leaf twice", "store", 2, 0),
+        ("leaf thrice", "store", 3, 0),
+        ("leaf never", "store", 0, 0),
+        ("inner twice", "split", 2, 0),
+        ("inner never", "split", 0, 0),
+        ("ack then fail", "store", 1, 1),
+        ("fail twice", "store", 0, 2),
+    ):
+        assert (done[f"{case}/first", at, 4], done[f"{case}/first", at, 5]) == (acked, failed), case
+
+
+def test_the_books_of_each_file_balance_and_nothing_is_in_quarantine(log):
+    number, read, surveyed, _ = log
+    for book in surveyed.logs:
+        assert book.lines == len(text_of([book.file.removeprefix("file:")]).split("\n")) - 1
+        assert book.lines == book.used + book.continued + book.foreign + book.quarantined
+        assert book.continued > 0
+    assert [row.asDict() for row in quarantine(read).collect()] == []
+    assert surveyed.ackers == 2
+    assert surveyed.ticks_disabled is (number in BOLD)
+
+
+def test_values_that_look_like_lines_make_no_rows_of_their_own(log):
+    _, _, _, rows = log
+    assert rows.where("root in (66, 99) or value in (66, 99) or task > 7").count() == 0
+    assert not re.search("66=99", " ".join(row["delivery"] for row in rows.select("delivery").collect()))
