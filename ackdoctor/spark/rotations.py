@@ -1,0 +1,100 @@
+"""MESSAGES -> ROTATIONS: when each acker dropped its oldest bucket, one row for each acker.
+
+A tick that the acker wrote down stands between messages of the same process by `pos`; one that only a
+schedule or another process knows stands before the first message that is not older.
+"""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
+
+from ackdoctor.model.event import EventKind
+from ackdoctor.spark.versions import Version
+
+__all__ = ["ACKER", "MOST_TICKS", "expiry", "rotations", "ticks_before"]
+
+ACKER = ("run", "acker", "incarnation")
+MOST_TICKS = 200_000  # of a schedule: 69 days of 30 s; a clock that jumps farther rotates no more
+_EVER = (1 << 63) - 1
+_MS = 1_000_000
+
+
+def rotations(messages: DataFrame, version: Version, message_timeout_s: int | None) -> DataFrame:
+    """`ticks`: of each its source and pos, null if scheduled, and its time.
+
+    `calm_pos`, `calm_ns`: what is no longer than that never sees as many ticks as there are buckets.
+    """
+    if message_timeout_s is None:
+        ticked = _recorded(messages)
+    else:
+        ticked = _scheduled(messages, version.schedule_ms(message_timeout_s))
+    return ticked.select(
+        *ACKER,
+        "ticks",
+        _calm(version.buckets, "pos").alias("calm_pos"),
+        _calm(version.buckets, "ns").alias("calm_ns"),
+    )
+
+
+def _recorded(messages: DataFrame) -> DataFrame:
+    ticks = messages.where(F.col("kind") == int(EventKind.ROTATED))
+    tick = F.struct("pos", F.col("time_ns").alias("ns"), "source")
+    return ticks.groupBy(*ACKER).agg(F.array_sort(F.collect_list(tick)).alias("ticks"))
+
+
+def _scheduled(messages: DataFrame, schedule_ms: tuple[int, int] | None) -> DataFrame:
+    """Of every acker the same: the run has one clock."""
+    first_ms, every_ms = schedule_ms or (0, 0)
+    begun = F.floor(F.min("time_ns") / _MS).cast("long")
+    seen = messages.groupBy(*ACKER).agg(
+        begun.alias("begin_ms"), F.floor(F.max("time_ns") / _MS).cast("long").alias("end_ms")
+    )
+    if schedule_ms is None:
+        ticks = F.array().cast("array<struct<pos:bigint,ns:bigint,source:bigint>>")
+    else:
+        begin = F.col("run_ms") + first_ms
+        count = F.floor((F.col("end_ms") - begin) / every_ms).cast("long")
+        steps = F.sequence(F.lit(0).cast("long"), F.least(count, F.lit(MOST_TICKS).cast("long")))
+        null = F.lit(None).cast("long")
+        ticks = F.when(
+            count >= 0,
+            F.transform(
+                steps,
+                lambda step: F.struct(
+                    null.alias("pos"), ((begin + step * every_ms) * _MS).alias("ns"), null.alias("source")
+                ),
+            ),
+        ).otherwise(F.array().cast("array<struct<pos:bigint,ns:bigint,source:bigint>>"))
+    runs = seen.groupBy("run").agg(
+        F.min("begin_ms").alias("run_ms"),
+        F.max("end_ms").alias("end_ms"),
+        F.collect_list(F.struct("acker", "incarnation")).alias("of"),
+    )
+    return runs.select("run", ticks.alias("ticks"), F.explode("of").alias("of")).select(
+        "run", "of.acker", "of.incarnation", "ticks"
+    )
+
+
+def _calm(buckets: int, axis: str) -> Column:
+    """The shortest way from a tick to the one that empties the buckets filled before it."""
+    spans = F.transform(
+        F.sequence(F.lit(1), F.size("ticks") - buckets + 1),
+        lambda at: F.element_at("ticks", at + (buckets - 1))[axis] - F.element_at("ticks", at)[axis],
+    )
+    enough = F.size("ticks") >= buckets
+    return F.coalesce(F.when(enough, F.array_min(spans)), F.lit(_EVER))
+
+
+def ticks_before(ticks: Column, source: Column, pos: Column, time_ns: Column) -> Column:
+    """How often the map had been rotated before a message."""
+    return F.size(F.filter(ticks, lambda tick: ~_after(tick, source, pos, time_ns)))
+
+
+def expiry(ticks: Column, buckets: int, source: Column, pos: Column, time_ns: Column) -> Column:
+    """The tick that drops what was put with a message; null if it never came."""
+    later = F.filter(ticks, lambda tick: _after(tick, source, pos, time_ns))
+    return F.get(later, F.lit(buckets - 1))
+
+
+def _after(tick: Column, source: Column, pos: Column, time_ns: Column) -> Column:
+    here = F.coalesce(tick["source"] == source, F.lit(False))
+    return F.when(here, tick["pos"] > pos).otherwise(tick["ns"] > time_ns)
