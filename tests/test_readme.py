@@ -30,7 +30,8 @@ PROMPT = "$ "
 def shell(monkeypatch, capsys, tmp_path) -> Shell:
     shutil.copytree(ROOT / "fixtures", tmp_path / "fixtures")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    for name in ("FORCE_COLOR", "COLUMNS"):  # a worker of xdist has the width of a terminal
+        monkeypatch.delenv(name, raising=False)
     return Shell(monkeypatch, capsys)
 
 
