@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from ackdoctor import __version__
+from ackdoctor.cli.analyze import analyze
 from ackdoctor.cli.explain import explain
 from ackdoctor.cli.lint import lint
 from ackdoctor.cli.rules import rules
@@ -24,6 +25,7 @@ app.command()(lint)
 app.command()(rules)
 app.command(context_settings={"ignore_unknown_options": True})(explain)  # a root may begin with a minus
 app.add_typer(trace, name="trace")
+app.command()(analyze)
 
 
 def _version(asked: bool) -> None:  # noqa: FBT001 -- the shape of an option's callback

@@ -75,6 +75,7 @@ def books(analysis: Analysis) -> str:
     kept = analysis.books
     said = f"{kept.rows:,} rows of {counted(kept.files, 'file')}: {kept.used:,} used"
     said += f", {kept.continued:,} continuations" if kept.continued else ""
+    said += f", {kept.foreign:,} that tell nothing of acking" if kept.foreign else ""
     said += f", {kept.quarantined:,} quarantined"
     return said if kept.balanced else f"{said}; THE BOOKS DO NOT BALANCE"
 

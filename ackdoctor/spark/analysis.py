@@ -9,7 +9,7 @@ What comes back to the driver is small: counts, and the first few of everything 
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, Row, SparkSession, Window
@@ -21,21 +21,26 @@ from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.model.tally import RunTally
 from ackdoctor.model.verdict import TupleTree
 from ackdoctor.spark import collecting, deliveries, growth, roots
+from ackdoctor.spark.blame import blamed, unexplained
 from ackdoctor.spark.findings import Keeper, forecast, judged, tree, under_way
 from ackdoctor.spark.messages import messages
 from ackdoctor.spark.offences import offences
+from ackdoctor.spark.opening import opened
+from ackdoctor.spark.read.inputs import Inputs, resolved
 from ackdoctor.spark.schema import ROOT_KEY
+from ackdoctor.spark.session import SMALL_BYTES
 from ackdoctor.spark.tables import Analysis, Books
-from ackdoctor.spark.trees import entries
+from ackdoctor.spark.trees import Plan, entries
 from ackdoctor.spark.verdicts import verdicts
 from ackdoctor.spark.versions import NEWEST, Version
 from ackdoctor.tracer.growth import WORKER_HEAP
 from ackdoctor.tracer.place import Places
 
-__all__ = ["MOST_TREES", "Frames", "Terms", "examine", "frames", "written"]
+__all__ = ["MOST_TREES", "Frames", "Terms", "analyze", "examine", "frames", "written"]
 
 MOST_TREES = 2_000  # of one verdict and residue, brought to the driver
 _MOST_LIVES = 20
+_MOST_DARK = 500  # trees whose value is looked into, because no single tuple explains it
 _MESSAGES = range(int(EventKind.INIT), int(EventKind.ROTATED) + 1)
 
 
@@ -49,6 +54,7 @@ class Terms:
     window_ms: int = 0
     heap: int = WORKER_HEAP
     ackers: int = 1
+    small: bool = False  # so little to read that planning is what costs
     folder: str = "."  # where the paths of call sites start
     nowhere: str = "<input>"  # the site of what has no place in the code
 
@@ -76,10 +82,34 @@ class Frames:
         return (self.deliveries, self.entries, self.verdicts)
 
 
+def analyze(
+    inputs: Inputs, *, session: SparkSession, terms: Terms, output_dir: str | None = None
+) -> Analysis:
+    """Everything that the inputs have to say; UsageError where nothing can be read.
+
+    With `output_dir` the full tables are written below it as Parquet.
+    """
+    inputs = resolved(session, inputs)
+    inputs.need_some()
+    with opened(session, inputs) as source:
+        ackers = max(1, source.surveyed.ackers)
+        small = inputs.size < SMALL_BYTES
+        with frames(source.events, replace(terms, ackers=ackers, small=small)) as tables:
+            result = examine(session, tables, terms, source.books())
+            if output_dir is not None:
+                result.written = written(tables, result, output_dir)
+        result.quarantine = source.refused
+    result.unreadable = tuple(inputs.unreadable)
+    result.files = tuple(name for names in inputs.files.values() for name in names)
+    result.notes += tuple(f"{each.path}: {each.reason}" for each in inputs.passed_over)
+    return result
+
+
 def frames(events: DataFrame, terms: Terms) -> Frames:
     """Every table, none of them computed yet."""
     taken = messages(events, ackers=terms.ackers)
-    lives = entries(taken, terms.version, message_timeout_s=terms.message_timeout_s)
+    plan = Plan.WINDOWS if terms.small else Plan.PROVE_FIRST
+    lives = entries(taken, terms.version, message_timeout_s=terms.message_timeout_s, plan=plan)
     return Frames(
         events=events,
         deliveries=deliveries.deliveries(events),
@@ -180,6 +210,9 @@ def _of_roots(tables: Frames, result: Analysis, counted: Sequence[Row]) -> tuple
     spouts = {row["task"]: row["component"] for row in _spouts(tables.messages).collect()}
     result.latencies = collecting.latencies(growth.latencies(tables.entries).collect(), spouts)
     trees = tuple(tree(row, end_ns) for row in _bad(tables.verdicts).collect())
+    dark = [one.root for one in trees if unexplained(one)][:_MOST_DARK]
+    if dark:
+        trees = blamed(trees, roots.lives(tables.events, dark).collect())
     result.tally = collecting.with_tally(
         result.tally,
         growth=points,

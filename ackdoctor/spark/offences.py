@@ -11,15 +11,16 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.event import Event, EventKind
-from ackdoctor.model.offence import Offence
+from ackdoctor.model.offence import Offence, Suspect
 from ackdoctor.spark.deliveries import BOOK
 from ackdoctor.spark.shapes import bare, neighbours, shapes
+from ackdoctor.tracer.naming import STORM, described
 from ackdoctor.tracer.playback import Playback
 
 __all__ = ["offences"]
 
 _SAMPLES = "number int, run string, worker string, pid int, component string, task int, test string, seqs array<bigint>, back boolean"
-_RECEIVED = int(EventKind.RECEIVED)
+_OF_LOG = described(Suspect(name="", dialect="storm", role=STORM.name, path="", line=0))  # no process of ours
 
 
 class _Sample(NamedTuple):
@@ -56,6 +57,12 @@ def _judged(sample: _Sample, near: Sequence[Row]) -> Iterator[Offence]:
     """The offences of the sample alone: those who stand in between are there for the order."""
     shape = sample.shape
     playback = Playback()
+    if not shape["pid"] and not any(row["kind"] == EventKind.NAMED for row in near):
+        playback.feed(
+            _event({name: shape[name] for name in BOOK}, shape["rows"][0], note=_OF_LOG)._replace(
+                kind=EventKind.NAMED
+            )
+        )
     for event in sorted(
         _events(shape, near), key=lambda event: (event.kind is not EventKind.NAMED, event.seq)
     ):
@@ -74,7 +81,7 @@ def _events(shape: Row, near: Iterable[Row]) -> Iterator[Event]:
         yield _event(book, row, delivery=row["delivery"], note=row["note"])
 
 
-def _event(book: Mapping[str, Any], row: Row, *, delivery: str, note: str = "") -> Event:
+def _event(book: Mapping[str, Any], row: Row, *, delivery: str = "", note: str = "") -> Event:
     return Event(
         kind=EventKind(row["kind"]),
         time_ns=row["time_ns"],

@@ -1,0 +1,83 @@
+"""`ackdoctor analyze`: traces and a cluster's logs of any size, on Spark."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["FORMS", "analyze"]
+
+FORMS = ("full", "json", "json-lines", "sarif", "parquet", "html")
+
+
+def analyze(
+    inputs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="INPUT...", help="Traces or logs: files, folders, patterns, addresses that Spark reads."
+        ),
+    ],
+    *,
+    acker_version: Annotated[
+        str | None,
+        typer.Option(
+            metavar="VERSION", help="Whose acker: 1.1.0, 2.8.8, jstorm-2.4.0, heron. Default: newest."
+        ),
+    ] = None,
+    message_timeout: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="SECONDS", help="Rotate the acker's map as with this message timeout."),
+    ] = None,
+    window: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Of the growth curve: 500ms, 10s, 5m. Default: as fits."),
+    ] = None,
+    heap: Annotated[str, typer.Option(metavar="SIZE", help="Heap of an acker's worker: 768m, 4g.")] = "768m",
+    output_format: Annotated[str, typer.Option(metavar="|".join(FORMS), help="How to show it.")] = "full",
+    output_file: Annotated[
+        Path | None,
+        typer.Option("--output-file", "-o", metavar="FILE", help="To a file instead of standard output."),
+    ] = None,
+    output_dir: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Write the full tables there, as Parquet.")
+    ] = None,
+    fail_on: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHAT", help="Exit 1 for these only: error, warning, never, or rules, with commas."
+        ),
+    ] = None,
+    min_severity: Annotated[
+        str | None, typer.Option(metavar="info|warning|error", help="Hide what is less bad.")
+    ] = None,
+    master: Annotated[str, typer.Option(metavar="URL", help="Where Spark runs.")] = "local[*]",
+    conf: Annotated[
+        list[str] | None, typer.Option(metavar="KEY=VALUE", help="A setting of Spark's; may be repeated.")
+    ] = None,
+    isolated: Annotated[bool, typer.Option("--isolated", help="No settings file at all.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")] = False,
+) -> None:
+    """Say what traces and logs show: which trees never completed and why, who acked twice or never, how the map grew.
+
+    Needs Spark (the extra ackdoctor[spark]) and Java 17. Exit code: 0 nothing found; 1 findings; 2 the work could
+    not be done, or an input could not be read.
+    """
+    from ackdoctor.cli.examining import Request, run
+
+    request = Request(
+        inputs=tuple(inputs),
+        acker_version=acker_version,
+        message_timeout_s=message_timeout,
+        window=window,
+        heap=heap,
+        output_format=output_format,
+        output_file=output_file,
+        output_dir=output_dir,
+        fail_on=fail_on,
+        min_severity=min_severity,
+        master=master,
+        conf=tuple(conf or ()),
+        isolated=isolated,
+        quiet=quiet,
+    )
+    raise typer.Exit(run(request))

@@ -1,0 +1,245 @@
+"""What `ackdoctor analyze` does: from inputs to a screen, a page or tables, and an exit code."""
+
+import gc
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from ackdoctor.cli.analyze import FORMS
+from ackdoctor.cli.manual import names, pages
+from ackdoctor.cli.shown import settings_for, shown
+from ackdoctor.cli.streams import (
+    chatter,
+    destination,
+    glyphs_for,
+    palette_for,
+    until_reader_leaves,
+    width_for,
+)
+from ackdoctor.config import nearest
+from ackdoctor.model.errors import UsageError
+from ackdoctor.model.finding import Finding, Report, Severity
+from ackdoctor.reporters import Context, reporter
+from ackdoctor.reporters.context import PLAIN, Sources
+
+if TYPE_CHECKING:
+    from ackdoctor.spark.analysis import Terms
+    from ackdoctor.spark.tables import Analysis
+
+__all__ = ["Request", "run"]
+
+_NEEDS_SPARK = "analyze needs Spark, which is not installed: pip install 'ackdoctor[spark]'"
+_SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_TIMES = {"ms": 1, "": 1000, "s": 1000, "m": 60_000, "h": 3_600_000}
+_NEVER = "never"
+_PATIENCE_S = 30  # Storm's own message timeout
+
+
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
+class Request:
+    """The arguments of `ackdoctor analyze`, as given."""
+
+    inputs: tuple[str, ...]
+    acker_version: str | None = None
+    message_timeout_s: int | None = None
+    window: str | None = None
+    heap: str = "768m"
+    output_format: str = "full"
+    output_file: Path | None = None
+    output_dir: str | None = None
+    fail_on: str | None = None
+    min_severity: str | None = None
+    master: str = "local[*]"
+    conf: tuple[str, ...] = ()
+    isolated: bool = False
+    quiet: bool = False
+
+    def __post_init__(self) -> None:
+        """UsageError for a word that is none, and for tables that have no place."""
+        _known("--output-format", self.output_format, FORMS)
+        if self.min_severity is not None:
+            _known("--min-severity", self.min_severity, [severity.word for severity in Severity])
+        if self.output_format == "parquet" and self.output_dir is None:
+            raise UsageError("--output-format parquet needs --output-dir DIR")
+        if self.output_format == "parquet" and self.output_file is not None:
+            raise UsageError("tables are written to --output-dir, not to --output-file")
+        _ = self.settings, self.heap_bytes, self.window_ms  # complains about what cannot be read
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """Spark's, from --conf."""
+        pairs = [setting.partition("=") for setting in self.conf]
+        for name, is_, _ in pairs:
+            if not name or not is_:
+                raise UsageError(f"--conf must be KEY=VALUE, not {name!r}")
+        return {name: value for name, _, value in pairs}
+
+    @property
+    def heap_bytes(self) -> int:
+        """What --heap says."""
+        return _measured("--heap", self.heap, r"(\d+)([kmgt]?)b?", _SIZES, "768m or 4g")
+
+    @property
+    def window_ms(self) -> int:
+        """What --window says; 0 where nothing is said."""
+        if self.window is None:
+            return 0
+        return _measured("--window", self.window, r"(\d+)(ms|s|m|h|)", _TIMES, "500ms, 10s or 5m")
+
+
+def run(request: Request) -> int:
+    """Everything the command does; the result is the exit code."""
+    if find_spec("pyspark") is None:
+        raise UsageError(_NEEDS_SPARK)
+    gc.enable()  # unlike lint, this may run for hours
+    settings = settings_for(isolated=request.isolated, min_severity=request.min_severity)
+    fails = _fails(request.fail_on)
+    analysis = _analysis(request)
+    here = Path.cwd()
+    chosen = shown(analysis.findings, settings, here)
+    report = Report(
+        findings=chosen.findings,
+        unreadable=analysis.unreadable,
+        files=analysis.files,
+        components=len(analysis.tally.components),
+        suppressed=chosen.suppressed,
+        hidden=chosen.hidden,
+        notes=chosen.notes,
+    )
+    for fault in report.unreadable:
+        chatter(f"{fault.path}: {fault.reason}", prefix="")
+    with until_reader_leaves(), destination(request.output_file) as stream:
+        _show(request.output_format, report, analysis, stream, here)
+    if not request.quiet:
+        for place in analysis.written:
+            chatter(f"wrote {place}")
+    if report.unreadable or not analysis.books.balanced:
+        return 2
+    return 1 if any(map(fails.__contains__, report.findings)) else 0
+
+
+# ---- arguments ----
+
+
+def _known(option: str, given: str, words: Iterable[str]) -> None:
+    known = tuple(words)
+    if given not in known:
+        raise UsageError(f"{option} must be one of {', '.join(known)}, not {given!r}{nearest(given, known)}")
+
+
+def _measured(option: str, given: str, form: str, units: Mapping[str, int], example: str) -> int:
+    parts = re.fullmatch(form, given.strip().lower())
+    if parts is None or not int(parts[1]):
+        raise UsageError(f"{option} must be like {example}, not {given!r}")
+    return int(parts[1]) * units[parts[2]]
+
+
+class _Fails:
+    """Which findings make the exit code 1."""
+
+    def __init__(self, floor: Severity | None, rules: frozenset[str]) -> None:
+        self._floor, self._rules = floor, tuple(sorted(rules))
+
+    def __contains__(self, finding: Finding) -> bool:
+        by_rule = finding.code.startswith(self._rules) if self._rules else False
+        return by_rule or (self._floor is not None and finding.severity >= self._floor)
+
+
+def _fails(said: str | None) -> _Fails:
+    """`error`, `ACK101,ACK6`, `missing-ack`; without a word everything that is shown counts."""
+    if said is None:
+        return _Fails(Severity.INFO, frozenset())
+    levels = {severity.word: severity for severity in Severity}
+    known = names()
+    by_name = {name: code for code, name in known.items()}
+    floor: Severity | None = None
+    rules: set[str] = set()
+    for word in filter(None, map(str.strip, said.split(","))):
+        if word in levels:
+            floor = levels[word] if floor is None else min(floor, levels[word])
+        elif word in by_name:
+            rules.add(by_name[word])
+        elif word.startswith("ACK") and any(code.startswith(word) for code in known):
+            rules.add(word)
+        elif word != _NEVER:
+            words = (*levels, _NEVER, *known, *by_name)
+            raise UsageError(f"--fail-on: neither a severity nor a rule: {word!r}{nearest(word, words)}")
+    return _Fails(floor, frozenset(rules))
+
+
+# ---- Spark ----
+
+
+def _terms(request: Request) -> "Terms":
+    from ackdoctor.spark.analysis import Terms
+    from ackdoctor.spark.versions import NEWEST, version
+
+    return Terms(
+        version=NEWEST if request.acker_version is None else version(request.acker_version),
+        message_timeout_s=request.message_timeout_s,
+        patience_s=request.message_timeout_s or _PATIENCE_S,
+        window_ms=request.window_ms,
+        heap=request.heap_bytes,
+        folder=str(Path.cwd()),
+        nowhere=request.inputs[0],
+    )
+
+
+def _analysis(request: Request) -> "Analysis":
+    from ackdoctor.spark.analysis import analyze
+    from ackdoctor.spark.read.inputs import listed
+    from ackdoctor.spark.session import session
+    from ackdoctor.spark.trouble import hushed, told
+
+    terms = _terms(request)
+    inputs = listed(request.inputs)
+    inputs.need_some()  # before a JVM is started for nothing
+    with _progress(request), hushed() as said, told(said):
+        spark = session(master=request.master, input_bytes=inputs.size, settings=request.settings)
+        return analyze(inputs, session=spark, terms=terms, output_dir=request.output_dir)
+
+
+@contextmanager
+def _progress(request: Request) -> Iterator[None]:
+    """Says that it has begun: a JVM takes seconds to come up."""
+    waiting = not request.quiet and sys.stderr.isatty()
+    if waiting:
+        sys.stderr.write("ackdoctor: Spark is at work ...\r")
+        sys.stderr.flush()
+    try:
+        yield
+    finally:
+        if waiting:
+            sys.stderr.write("\x1b[2K")
+
+
+# ---- what is shown ----
+
+
+def _show(form: str, report: Report, analysis: "Analysis", stream: TextIO, here: Path) -> None:
+    from ackdoctor.reporters.analysis import document, screen
+    from ackdoctor.reporters.html import page
+
+    people = form == "full"
+    context = Context(
+        sources=Sources(root=here),
+        palette=palette_for(stream) if people else PLAIN,
+        glyphs=glyphs_for(stream),
+        pages=pages,
+    )
+    match form:
+        case "full":
+            screen(report, analysis, stream, context, width_for(stream))
+        case "json":
+            document(report, analysis, stream)
+        case "html":
+            page(report, analysis, stream)
+        case "parquet":
+            stream.writelines(f"{place}\n" for place in analysis.written)
+        case _:
+            reporter(form)(report, stream, context)

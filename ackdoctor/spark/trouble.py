@@ -1,0 +1,89 @@
+"""What Spark's own troubles mean: the innermost cause in one line, and a JVM that keeps its chatter to itself."""
+
+import logging
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Any
+
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.errors.exceptions.captured import CapturedException
+
+from ackdoctor.model.errors import UsageError
+
+__all__ = ["hushed", "told"]
+
+_LOUD = ("DataFrameQueryContextLogger", "SQLQueryContextLogger", "py4j")
+_MOST_CAUSES = 20
+_CLASS = re.compile(r"^(?:[a-z_][\w$]*\.)+([A-Z]\w+): ")
+_FILE = re.compile(r"(?:file|hdfs|s3a?|gs|abfss?):/+[^\s,;'\"]+")
+_JAVA = "the JVM did not start"
+_HINTS = {
+    "UnsupportedClassVersionError": "Spark needs Java 17 or later, and the java it found is older: set JAVA_HOME to a newer one",
+    "FindException": "the java it found lacks modules that Spark needs: install a complete Java 17 or later",
+    "Address already in use": "no free port on this machine",
+    "Could not reserve enough space": "not enough memory for the driver: --conf spark.driver.memory=1g",
+}
+
+
+@contextmanager
+def hushed() -> Iterator[IO[bytes]]:
+    """A JVM that is started in here writes its chatter into the file that this yields, as long as it lives."""
+    for name in _LOUD:
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    sys.stderr.flush()
+    with tempfile.TemporaryFile() as chatter:
+        loud = os.dup(2)
+        os.dup2(chatter.fileno(), 2)
+        try:
+            yield chatter
+        finally:
+            os.dup2(loud, 2)
+            os.close(loud)
+
+
+@contextmanager
+def told(chatter: IO[bytes] | None = None) -> Iterator[None]:
+    """Raises what Spark raises in here as a UsageError of one line."""
+    try:
+        yield
+    except Py4JJavaError as error:
+        raise UsageError(f"Spark: {_innermost(error.java_exception)}") from error
+    except CapturedException as error:
+        raise UsageError(f"Spark: {_innermost(error._origin) or _first_line(str(error))}") from error  # noqa: SLF001 - it has no other name
+    except (PySparkException, Py4JError) as error:
+        raise UsageError(f"Spark: {_reason(error, chatter)}") from error
+
+
+def _innermost(cause: Any) -> str:
+    """The last cause that says something, with the file that an outer one may have named."""
+    said = file = ""
+    for _ in range(_MOST_CAUSES):
+        if cause is None:
+            break
+        text = str(cause.toString())
+        said = _first_line(text) or said
+        file = next(iter(_FILE.findall(text)), file)
+        cause = cause.getCause()
+    return said if not file or file in said else f"{file}: {said}"
+
+
+def _reason(error: Exception, chatter: IO[bytes] | None) -> str:
+    text = str(error)
+    if "JAVA_GATEWAY_EXITED" not in text:
+        return _first_line(text)
+    lines: list[str] = []
+    if chatter is not None:
+        chatter.seek(0)
+        lines = chatter.read().decode("utf-8", "replace").splitlines()
+    hint = next((hint for word, hint in _HINTS.items() if any(word in line for line in lines)), "")
+    told_ = [line for line in lines if re.search(r"(?i)error|exception|unrecognized|could not", line)]
+    return f"{_JAVA}: {hint or (told_ or lines or ['it said nothing'])[0].strip()}"
+
+
+def _first_line(text: str) -> str:
+    return _CLASS.sub("", text.strip().partition("\n")[0])

@@ -1,0 +1,165 @@
+"""Completions by component and stream, and the shapes of what went wrong."""
+
+from typing import Any
+
+import pytest
+
+from ackdoctor.model.event import RELIABLE, TICK, Event, EventKind
+from ackdoctor.model.finding import Finding
+from ackdoctor.model.source import NOWHERE, Site
+from ackdoctor.tracer.inquest import inquest
+from ackdoctor.tracer.judge import findings
+from ackdoctor.tracer.place import Places
+
+pytest.importorskip("pyspark")
+
+from ackdoctor.spark.deliveries import completions, deliveries, odd
+from ackdoctor.spark.offences import offences
+from tests.spark.telling import events
+
+RECEIVED, EMITTED, ACKED, FAILED, NAMED = (
+    EventKind.RECEIVED,
+    EventKind.EMITTED,
+    EventKind.ACKED,
+    EventKind.FAILED,
+    EventKind.NAMED,
+)
+BOLT = Event(NAMED, 0, component="count", task=4, site="count.py:3 Count", note="storm IRichBolt", pid=7)
+
+
+def told(*steps: tuple[Any, ...]) -> list[Event]:
+    """(kind, delivery) or (kind, delivery, site or flags), one a millisecond, of one bolt."""
+    rows = [BOLT]
+    for seq, (kind, delivery, *more) in enumerate(steps, start=1):
+        site = next((one for one in more if isinstance(one, str)), "")
+        flags = next((one for one in more if isinstance(one, int)), 0)
+        rows.append(
+            Event(
+                kind,
+                seq * 1_000_000,
+                seq=seq,
+                component="count",
+                task=4,
+                stream="words" if kind is RECEIVED else "",
+                delivery=delivery,
+                site=site,
+                flags=flags,
+                pid=7,
+            )
+        )
+    return rows
+
+
+def by_spark(spark, rows: list[Event]) -> tuple[Finding, ...]:
+    table = events(spark, rows)
+    found = offences(spark, table, odd(deliveries(table)))
+    return findings(found, places=Places(nowhere="trace"), nowhere=Site("trace", NOWHERE))
+
+
+def by_tracer(rows: list[Event]) -> tuple[Finding, ...]:
+    from ackdoctor.acker.versions import NEWEST
+
+    return inquest(
+        lambda: iter(rows), NEWEST, places=Places(nowhere="trace"), nowhere=Site("trace", NOWHERE)
+    ).findings
+
+
+def test_completions_are_counted_per_delivery(spark):
+    rows = told(
+        (RECEIVED, "1"),
+        (ACKED, "1"),
+        (RECEIVED, "2"),
+        (RECEIVED, "3"),
+        (ACKED, "3"),
+        (ACKED, "3"),
+        (RECEIVED, "4"),
+        (FAILED, "4"),
+        (ACKED, "4"),
+        (RECEIVED, "5", TICK),
+        (ACKED, "5"),
+    )
+    (row,) = completions(deliveries(events(spark, rows))).collect()
+    assert row.asDict() == {
+        "component": "count",
+        "stream": "words",
+        "delivered": 4,
+        "never": 1,
+        "once": 1,
+        "more": 2,
+        "mixed": 1,
+        "acked": 4,
+        "failed": 1,
+        "p50_ms": 1.0,
+        "p90_ms": 1.0,
+        "p99_ms": 1.0,
+        "max_ms": 1.0,
+        "oldest_ns": 3_000_000,
+    }
+
+
+def test_the_same_id_in_another_process_is_another_delivery(spark):
+    rows = told((RECEIVED, "1"), (ACKED, "1"))
+    rows += [row._replace(pid=8) for row in rows]
+    assert [row["acked"] for row in deliveries(events(spark, rows)).collect()] == [1, 1]
+    assert odd(deliveries(events(spark, rows))).collect() == []
+
+
+TWICE = ((RECEIVED, "1"), (ACKED, "1", "count.py:9 Count.execute"), (ACKED, "1", "count.py:11 Count.execute"))
+LATER = (
+    (RECEIVED, "1"),
+    (ACKED, "1", "count.py:9 Count.execute"),
+    (RECEIVED, "2"),
+    (ACKED, "2", "count.py:9 Count.execute"),
+    (ACKED, "1", "count.py:9 Count.execute"),
+)
+LOOP = ((RECEIVED, "1"), *((ACKED, "1", "count.py:9 Count.execute"),) * 3)
+BOTH = ((RECEIVED, "1"), (FAILED, "1", "count.py:9 Count.execute"), (ACKED, "1", "count.py:11 Count.execute"))
+LATE = (
+    (RECEIVED, "1"),
+    (ACKED, "1", "count.py:9 Count.execute"),
+    (EMITTED, "1", RELIABLE, "count.py:10 Count.execute"),
+)
+NEVER = ((RECEIVED, "1"), (RECEIVED, "2"), (ACKED, "2"))
+WELL = ((RECEIVED, "1"), (EMITTED, "1", RELIABLE), (ACKED, "1"))
+
+
+@pytest.mark.parametrize(
+    ("steps", "codes"),
+    [
+        (TWICE, ["ACK103"]),
+        (LATER, ["ACK103"]),
+        (LOOP, ["ACK104"]),
+        (BOTH, ["ACK106"]),
+        (LATE, ["ACK202"]),
+        (NEVER, ["ACK101"]),
+        (WELL, []),
+    ],
+    ids=["twice", "later", "loop", "both", "late", "never", "well"],
+)
+def test_a_shape_is_judged_as_the_tracer_judges_it(spark, steps, codes):
+    rows = told(*steps)
+    found = by_spark(spark, rows)
+    assert [finding.code for finding in found] == codes
+    assert found == by_tracer(rows)
+
+
+def test_one_shape_is_one_finding_however_many_suffered_it(spark):
+    rows = [BOLT]
+    for number in range(1, 31):
+        rows += [
+            row._replace(
+                delivery=str(number), seq=row.seq + number * 10, time_ns=row.time_ns + number * 10**8
+            )
+            for row in told(*TWICE)[1:]
+        ]
+    (finding,) = by_spark(spark, rows)
+    assert finding.evidence.seen == 30
+    assert finding.evidence.delivery == "1"
+
+
+def test_a_log_tells_of_java_bolts_without_naming_them(spark):
+    rows = [row._replace(pid=0, site="") for row in told(*TWICE)[1:]]
+    (finding,) = by_spark(spark, rows)
+    assert finding.message == (
+        "the tuple is acked a second time: Storm does not notice, and the acker keeps an entry that can never complete"
+    )
