@@ -5,7 +5,7 @@ from types import ModuleType
 
 from ackdoctor.model.offence import CallSite
 from ackdoctor.tracer.arguments import passes
-from ackdoctor.tracer.sites import NOWHERE, Sites
+from ackdoctor.tracer.sites import NOWHERE, Sites, Way
 
 
 def framework(sites: Sites) -> ModuleType:
@@ -40,8 +40,30 @@ def test_what_the_framework_does_itself_is_named_and_the_driver_is_not_blamed():
     assert (site.function, site.framework, site.line) == ("run", True, 6)
 
 
+def test_a_way_that_was_kept_does_not_hide_a_call_that_comes_another_way():
+    sites, way = Sites(["fw"]), Way()
+    module = ModuleType("fw.bolt")
+    vars(module)["wrapper"] = lambda: sites.along(way)
+    exec("def send():\n    return wrapper()\n\n\ndef ack():\n    return send()\n", vars(module))
+
+    def override():
+        return module.ack()
+
+    def bypass():
+        return module.send()
+
+    for _ in range(2):
+        for call in (override, bypass, module.wrapper, override):
+            here = sys._getframe().f_lineno + 1
+            site = sites[call()]
+            author = call.__code__.co_firstlineno + 1 if call is not module.wrapper else here
+            assert site.line == author
+
+
 def test_a_framework_without_an_author_is_nowhere():
-    sites = Sites([__name__, *{name.partition(".")[0] for name in sys.modules}, "__main__", "__channelexec__"])
+    sites = Sites(
+        [__name__, *{name.partition(".")[0] for name in sys.modules}, "__main__", "__channelexec__"]
+    )
     assert sites.here() == NOWHERE
     assert sites[NOWHERE] is None
 
