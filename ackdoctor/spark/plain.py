@@ -134,45 +134,38 @@ def gram(bits: Column) -> list[Column]:
 
 
 def rank(summed: DataFrame) -> DataFrame:
-    """The same rows with the `rank` of their matrix instead of it: one step of elimination for each bit.
-
-    The first row that has the bit is added to all that have it, itself too, and so is gone.  Each step
-    is a projection of its own, which Spark compiles to a method of its own.
-    """
-    kept = [name for name in summed.columns if name not in WORDS]
+    """The same rows with the `rank` of their matrix instead of it: one step of elimination for each bit."""
+    others = [name for name in summed.columns if name not in WORDS]
     frame = summed.withColumn("rank", F.lit(0))
     for bit in range(_BITS):
-        hits = [
-            F.shiftrightunsigned(word, bit).bitwiseAND(F.lit(_LANES)).alias(f"hit{at}")
-            for at, word in enumerate(WORDS)
-        ]
-        frame = frame.select(*kept, "rank", *WORDS, *hits)
-        first, lane = F.lit(0).cast("long"), F.lit(0).cast("long")
-        for at in reversed(range(_WORDS)):
-            met = F.col(f"hit{at}") != 0
-            first = F.when(met, F.col(WORDS[at])).otherwise(first)
-            lane = F.when(met, F.col(f"hit{at}")).otherwise(lane)
-        frame = frame.select("*", first.alias("first"), lane.alias("lane"))
-        place = F.bit_count(F.col("lane").bitwiseAND(F.negate("lane")) - 1)
-        row = F.call_function("shiftrightunsigned", F.col("first"), place).bitwiseAND(F.lit(_ROW))
-        frame = frame.select("*", _repeated(row).alias("row"))
-        frame = frame.select(
-            *kept,
-            (F.col("rank") + F.when(F.col("lane") != 0, 1).otherwise(0) + _barrier()).alias("rank"),
-            *(
-                F.col(word).bitwiseXOR(F.col("row").bitwiseAND(_filled(F.col(f"hit{at}")))).alias(word)
-                for at, word in enumerate(WORDS)
-            ),
-        )
+        frame = summed.sparkSession.sql(_step(bit, ", ".join(others)), frame=frame)
     return frame.drop(*WORDS)
 
 
-def _barrier() -> Column:
-    """Zero, of which the optimizer does not know that it is always the same.
+def _step(bit: int, others: str) -> str:
+    """The first row that has the bit is added to all that have it, itself too, and so is gone.
 
-    It would else move the test of the rank below the steps, each of which names the one before several times.
+    Each level becomes a method of its own, and as text it is planned quickly.  `spark_partition_id() & 0`
+    is a zero of which the optimizer does not know that it is always the same: else it would move the test
+    of the rank below the steps, where each names the one before several times.
     """
-    return F.spark_partition_id().bitwiseAND(F.lit(0))
+    words, places = ", ".join(WORDS), list(enumerate(WORDS))
+    hits = ", ".join(f"hit{at}" for at, _ in places)
+    found = ", ".join(f"shiftrightunsigned({word}, {bit}) & {_LANES} as hit{at}" for at, word in places)
+    first = " ".join(f"when hit{at} != 0 then {word}" for at, word in places)
+    lane = " ".join(f"when hit{at} != 0 then hit{at}" for at, _ in places)
+    lane = f"case {lane} else 0 end"
+    row = "(" + " | ".join(f"shiftleft(pivot, {16 * at})" for at, _ in places) + ")"
+    added = ", ".join(
+        f"{word} ^ ({row} & (shiftleft(hit{at}, 16) - hit{at})) as {word}" for at, word in places
+    )
+    return f"""
+        select {others}, rank, {added} from (
+        select {others}, {words}, {hits},
+            rank + if({hits.replace(", ", " | ")} = 0, 0, 1) + (spark_partition_id() & 0) as rank,
+            shiftrightunsigned(case {first} else 0 end, bit_count(({lane} & -{lane}) - 1)) & {_ROW} as pivot
+        from (select {others}, rank, {words}, {found} from {{frame}}))
+    """
 
 
 def _repeated(row: Column) -> Column:

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.model.event import EventKind
 from ackdoctor.model.verdict import Residue, Verdict
-from ackdoctor.spark.schema import ESTIMATED, EXACT, ROOT_KEY, VERDICTS
+from ackdoctor.spark.schema import CULPRIT, ESTIMATED, EXACT, ROOT_KEY, VERDICTS
 
 __all__ = ["verdicts"]
 
@@ -20,8 +20,8 @@ _NO_CULPRITS = VERDICTS["culprits"].dataType.simpleString()
 
 def verdicts(entries: DataFrame, messages: DataFrame) -> DataFrame:
     """One row for each root, with the culprits that the messages name (reference acker 3, law L1)."""
-    given_up = messages.where(F.col("kind") == int(EventKind.TIMED_OUT)).groupBy("run", "root")
-    given_up = F.broadcast(given_up.agg(F.min("time_ns").alias("timed_ns")))
+    dropped = messages.where(F.col("kind") == int(EventKind.TIMED_OUT))
+    given_up = F.broadcast(dropped.groupBy("run", "root").agg(F.min("time_ns").alias("timed_ns")))
     plain = _plain(entries).join(given_up, ["run", "root"], "left")
     plain = plain.withColumn("verdict", _named(timed=Verdict.EXPIRED))
     others = _judged(_gathered(entries).join(given_up, ["run", "root"], "left"))
@@ -125,5 +125,6 @@ def _culprits(judged: DataFrame, messages: DataFrame) -> DataFrame:
         *ROOT_KEY, "delivery", "component", "task", "value"
     )
     tuples = guilty.agg(F.count(F.lit(1)).alias("acks"), F.max("site").alias("site"))
-    names = VERDICTS["culprits"].dataType.elementType.names
-    return tuples.groupBy(*ROOT_KEY).agg(F.array_sort(F.collect_list(F.struct(*names))).alias("culprits"))
+    return tuples.groupBy(*ROOT_KEY).agg(
+        F.array_sort(F.collect_list(F.struct(*CULPRIT.names))).alias("culprits")
+    )

@@ -34,7 +34,8 @@ def lives_of(frame):
 @pytest.mark.parametrize("plan", Plan)
 @pytest.mark.parametrize("name", ["0.9.0-rc2", "1.1.0", "1.2.4", "2.8.8", "jstorm", "heron"])
 def test_every_life_of_every_entry_is_that_of_the_model(name, plan, table):
-    messages, expected = [], []
+    messages: list[tuple[Any, ...]] = []
+    expected: list[tuple[Any, ...]] = []
     for seed in TRACES:
         sent = stream(seed, profile(name), bits=(3, 6, 64)[seed % 3])
         messages += rows(f"run{seed}", sent)
