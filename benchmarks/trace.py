@@ -22,11 +22,11 @@ from mmap import mmap
 from pathlib import Path
 
 from ackdoctor.model.event import RELIABLE, EventKind
-from ackdoctor.tracer import storing
-from ackdoctor.tracer.codec import RECORD, stamp_of
-from ackdoctor.tracer.reading import read
-from ackdoctor.tracer.recorder import Recorder
-from ackdoctor.tracer.recover import recover
+from ackdoctor.tracer.disk import storing
+from ackdoctor.tracer.disk.codec import RECORD, stamp_of
+from ackdoctor.tracer.disk.reading import read
+from ackdoctor.tracer.disk.recorder import Recorder
+from ackdoctor.tracer.disk.recover import recover
 
 K = EventKind
 PART = 65_536
@@ -209,7 +209,7 @@ def main() -> None:
     show("an event on disk, JSON lines", lines["bytes"], "bytes")
     echo = [sys.executable, "-uc", "import os\nwhile d := os.read(0, 65536): os.write(1, d)"]
     with tempfile.TemporaryDirectory() as directory:
-        proxy = "import sys, pathlib\nfrom ackdoctor.tracer.proxy import proxy\nproxy(sys.argv[2:], pathlib.Path(sys.argv[1]))"
+        proxy = "import sys, pathlib\nfrom ackdoctor.tracer.process.proxy import proxy\nproxy(sys.argv[2:], pathlib.Path(sys.argv[1]))"
         argv = [sys.executable, "-c", proxy, directory, *echo]
         show("a round trip without the proxy", [round_trips(echo, 5000) for _ in range(3)], "us wall")
         show("a round trip through the proxy", [round_trips(argv, 5000) for _ in range(3)], "us wall")

@@ -7,8 +7,8 @@ from ackdoctor.acker.versions import profile
 from ackdoctor.model.finding import Finding, TreeWitness
 from ackdoctor.model.tally import GrowthPoint
 from ackdoctor.rulebook import Case
-from ackdoctor.tracer.growth import growth_finding
-from ackdoctor.tracer.inquest import inquest
+from ackdoctor.tracer.judge.growth import growth_finding
+from ackdoctor.tracer.judge.inquest import inquest
 from tests.acker_rows import events_of
 
 __all__ = ["findings_by_line"]

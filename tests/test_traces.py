@@ -8,7 +8,7 @@ import pytest
 
 from ackdoctor.lab.cluster import Cluster
 from ackdoctor.model.event import Event
-from ackdoctor.tracer import jsonlines
+from ackdoctor.tracer.disk import jsonlines
 from tests.cli.running import Shell
 
 ROOT = Path(__file__).parent.parent

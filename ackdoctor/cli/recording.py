@@ -22,15 +22,15 @@ from ackdoctor.reporters.context import PLAIN, Sources
 from ackdoctor.reporters.life import life
 from ackdoctor.reporters.run import About, document
 from ackdoctor.reporters.run import run as screen
-from ackdoctor.tracer import jsonlines
-from ackdoctor.tracer.inquest import Inquest, inquest
-from ackdoctor.tracer.launch import name_of_run, run
+from ackdoctor.tracer.disk import jsonlines
+from ackdoctor.tracer.disk.reading import Reading, read
+from ackdoctor.tracer.disk.recover import recover
+from ackdoctor.tracer.judge.inquest import Inquest, inquest
+from ackdoctor.tracer.judge.life import life_of_delivery, life_of_root
+from ackdoctor.tracer.judge.place import Places
 from ackdoctor.tracer.levels import Level
-from ackdoctor.tracer.life import life_of_delivery, life_of_root
-from ackdoctor.tracer.place import Places
-from ackdoctor.tracer.proxy import proxy
-from ackdoctor.tracer.reading import Reading, read
-from ackdoctor.tracer.recover import recover
+from ackdoctor.tracer.process.launch import name_of_run, run
+from ackdoctor.tracer.process.proxy import proxy
 
 __all__ = [
     "Question",

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from ackdoctor.acker.clock import Clock
 from ackdoctor.lab.worker import Record
 from ackdoctor.model.event import Event
-from ackdoctor.tracer.rows import Writer
+from ackdoctor.tracer.instrument.rows import Writer
 
 __all__ = ["nanoseconds", "recorded"]
 

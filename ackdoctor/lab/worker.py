@@ -19,7 +19,7 @@ from ackdoctor.lab.tup import Tup
 from ackdoctor.lab.wiring import Assignment, Outlet
 from ackdoctor.model.event import Event, EventKind
 from ackdoctor.model.message import AckFail, AckInit, Message, ResetTimeout, Tick
-from ackdoctor.tracer.sites import Sites
+from ackdoctor.tracer.ledger.sites import Sites
 
 __all__ = ["Executor", "Place", "Record", "Worker"]
 

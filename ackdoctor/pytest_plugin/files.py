@@ -7,8 +7,8 @@ from uuid import uuid4
 import pytest
 
 from ackdoctor.pytest_plugin.options import Options
-from ackdoctor.tracer.recorder import Recorder
-from ackdoctor.tracer.segments import parts
+from ackdoctor.tracer.disk.recorder import Recorder
+from ackdoctor.tracer.disk.segments import parts
 
 __all__ = ["Files"]
 

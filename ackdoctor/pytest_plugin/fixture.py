@@ -12,8 +12,8 @@ from ackdoctor.model.finding import Finding
 from ackdoctor.model.offence import Offence
 from ackdoctor.model.verdict import Culprit, PendingEntry, TupleTree, Verdict
 from ackdoctor.pytest_plugin.outcome import one_line
-from ackdoctor.tracer.holding import holders
-from ackdoctor.tracer.ledger import Ledger
+from ackdoctor.tracer.ledger.holding import holders
+from ackdoctor.tracer.ledger.ledger import Ledger
 
 __all__ = ["Fixture"]
 

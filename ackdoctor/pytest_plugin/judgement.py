@@ -60,9 +60,9 @@ class Judge:
         if not offences and not trees:  # a clean test needs neither judge nor rulebook
             return Sentence((), ())
         from ackdoctor.acker.versions import NEWEST, profile
-        from ackdoctor.tracer.entries import Causes
-        from ackdoctor.tracer.judge import findings
-        from ackdoctor.tracer.place import Places
+        from ackdoctor.tracer.judge.entries import Causes
+        from ackdoctor.tracer.judge.findings import findings
+        from ackdoctor.tracer.judge.place import Places
 
         tolerated = pending <= options.max_pending
         owed = [offence for offence in offences if tolerated and offence.misuse is Misuse.NEVER]

@@ -5,10 +5,10 @@ import time
 from typing import TYPE_CHECKING
 
 from ackdoctor.model.offence import Offence
-from ackdoctor.tracer.instrument import Installation, install
-from ackdoctor.tracer.ledger import Ledger, Settlement
+from ackdoctor.tracer.instrument.install import Installation, install
+from ackdoctor.tracer.ledger.ledger import Ledger, Settlement
+from ackdoctor.tracer.ledger.settling import offences
 from ackdoctor.tracer.levels import Level
-from ackdoctor.tracer.settling import offences
 
 if TYPE_CHECKING:
     from ackdoctor.pytest_plugin.files import Files

@@ -6,7 +6,7 @@ from typing import TextIO
 
 from ackdoctor.reporters.context import Context, printable
 from ackdoctor.reporters.frame import columns, padded
-from ackdoctor.tracer.life import Life, Moment
+from ackdoctor.tracer.judge.life import Life, Moment
 
 __all__ = ["life"]
 

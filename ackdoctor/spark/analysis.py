@@ -33,8 +33,8 @@ from ackdoctor.spark.tables import Analysis, Books
 from ackdoctor.spark.trees import Plan, entries
 from ackdoctor.spark.verdicts import verdicts
 from ackdoctor.spark.versions import NEWEST, Version
-from ackdoctor.tracer.growth import WORKER_HEAP
-from ackdoctor.tracer.place import Places
+from ackdoctor.tracer.judge.growth import WORKER_HEAP
+from ackdoctor.tracer.judge.place import Places
 
 __all__ = ["MOST_TREES", "Frames", "Terms", "analyze", "examine", "frames", "written"]
 

@@ -13,10 +13,10 @@ from ackdoctor.model.tally import GrowthPoint
 from ackdoctor.model.verdict import Culprit, PendingEntry, Residue, TupleTree, Verdict
 from ackdoctor.spark.tables import Forecast
 from ackdoctor.spark.versions import Version
-from ackdoctor.tracer.growth import filled_in, growth_finding, trend
-from ackdoctor.tracer.judge import findings, gathered
-from ackdoctor.tracer.keeping import entry_bytes
-from ackdoctor.tracer.place import Places
+from ackdoctor.tracer.judge.findings import findings, gathered
+from ackdoctor.tracer.judge.growth import filled_in, growth_finding, trend
+from ackdoctor.tracer.judge.keeping import entry_bytes
+from ackdoctor.tracer.judge.place import Places
 
 __all__ = ["Keeper", "forecast", "judged", "tree", "under_way"]
 

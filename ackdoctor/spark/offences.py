@@ -14,8 +14,8 @@ from ackdoctor.model.event import Event, EventKind
 from ackdoctor.model.offence import Offence, Suspect
 from ackdoctor.spark.deliveries import BOOK
 from ackdoctor.spark.shapes import bare, neighbours, shapes
-from ackdoctor.tracer.naming import STORM, described
-from ackdoctor.tracer.playback import Playback
+from ackdoctor.tracer.disk.naming import STORM, described
+from ackdoctor.tracer.judge.playback import Playback
 
 __all__ = ["offences"]
 

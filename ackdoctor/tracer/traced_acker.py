@@ -16,8 +16,8 @@ from ackdoctor.model.event import EventKind
 from ackdoctor.model.message import AckAck, AckFail, AckInit, Answer, AnswerKind, Message, ResetTimeout, Tick
 from ackdoctor.model.tally import GrowthPoint, RunTally
 from ackdoctor.model.verdict import PendingEntry, TupleTree, Verdict
-from ackdoctor.tracer.rows import Writer
-from ackdoctor.tracer.windows import POINTS, halved
+from ackdoctor.tracer.instrument.rows import Writer
+from ackdoctor.tracer.ledger.windows import POINTS, halved
 
 __all__ = ["MOST_NOTES", "MOST_TREES", "TracedAcker"]
 

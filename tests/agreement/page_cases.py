@@ -18,10 +18,10 @@ from ackdoctor.lab.shell.drivers import descent
 from ackdoctor.lab.shell.error import ShellError
 from ackdoctor.model.dialect import EntryKind, Kind
 from ackdoctor.rulebook import Case
-from ackdoctor.tracer.judge import findings
-from ackdoctor.tracer.ledger import Ledger
-from ackdoctor.tracer.place import Places
-from ackdoctor.tracer.suspects import belongs
+from ackdoctor.tracer.judge.findings import findings
+from ackdoctor.tracer.judge.place import Places
+from ackdoctor.tracer.ledger.ledger import Ledger
+from ackdoctor.tracer.ledger.suspects import belongs
 from tests.agreement.make_believe import Answers, World, make_believe, wants
 from tests.agreement.stage import stage
 

@@ -87,7 +87,7 @@ def module_names(root: Path) -> list[str]:
 
 def components_of(modules: Mapping[str, ModuleType]) -> set[str]:
     """The classes of a topology that are run, "bolts.split SplitBolt": no base class of another one."""
-    from ackdoctor.tracer.suspects import belongs
+    from ackdoctor.tracer.ledger.suspects import belongs
 
     classes = [
         value

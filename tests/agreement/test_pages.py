@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from ackdoctor.rulebook import load_rules
-from ackdoctor.tracer.instrument import install
-from ackdoctor.tracer.ledger import Ledger
+from ackdoctor.tracer.instrument.install import install
+from ackdoctor.tracer.ledger.ledger import Ledger
 from tests.agreement.page_cases import BREACHES, breaches
 from tests.frameworks import framework
 from tests.rule_cases import findings_of

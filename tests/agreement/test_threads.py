@@ -11,6 +11,21 @@ from tests.agreement.witness import foretold, shown
 from tests.cli.running import Shell
 from tests.frameworks import framework
 
+STORM = """
+import threading
+
+import storm
+
+
+class LaterBolt(storm.Bolt):
+    def process(self, tup):
+        worker = threading.Thread(target=self.finish, args=(tup,))
+        worker.start()
+        worker.join()
+
+    def finish(self, tup):
+        storm.ack(tup)
+"""
 PYSTORM = """
 import threading
 
@@ -53,6 +68,7 @@ def take(*values: object) -> Take:
 @pytest.mark.parametrize(
     ("module", "source", "expected"),
     [
+        pytest.param("storm", STORM, ["later.py:14 ACK108 LaterBolt.process"], id="storm.py"),
         pytest.param("pyleus.storm", PYLEUS, ["later.py:14 ACK108 LaterBolt.process_tuple"], id="pyleus"),
         pytest.param("pystorm", PYSTORM, [], id="pystorm-has-a-lock"),
         pytest.param(

@@ -10,11 +10,11 @@ from ackdoctor.lab.shell.drivers import descent
 from ackdoctor.model.dialect import Kind
 from ackdoctor.model.finding import Finding
 from ackdoctor.pytest_plugin.fixture import Fixture
-from ackdoctor.tracer.instrument import install
-from ackdoctor.tracer.judge import findings
-from ackdoctor.tracer.ledger import Ledger
+from ackdoctor.tracer.instrument.install import install
+from ackdoctor.tracer.judge.findings import findings
+from ackdoctor.tracer.judge.place import Places
+from ackdoctor.tracer.ledger.ledger import Ledger
 from ackdoctor.tracer.levels import Level
-from ackdoctor.tracer.place import Places
 from tests.agreement.scenes import Scene, Take, dies
 
 __all__ = ["Defect", "foretold", "shown"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ackdoctor.model.event import Event
-from ackdoctor.tracer import jsonlines
+from ackdoctor.tracer.disk import jsonlines
 from tests.acker_rows import events_of
 
 BOLTS = """from pystorm import Bolt

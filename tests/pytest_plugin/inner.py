@@ -10,7 +10,7 @@ import ackdoctor.engine.suppress
 import ackdoctor.pytest_plugin.fixture
 import ackdoctor.pytest_plugin.hooks
 import ackdoctor.reporters.terminal
-import ackdoctor.tracer.judge  # noqa: F401
+import ackdoctor.tracer.judge.findings  # noqa: F401
 
 __all__ = ["BOLTS", "finding", "letters", "section", "write"]
 

@@ -4,8 +4,8 @@ import json
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from ackdoctor.tracer.instrument import install
-from ackdoctor.tracer.ledger import Ledger
+from ackdoctor.tracer.instrument.install import install
+from ackdoctor.tracer.ledger.ledger import Ledger
 from tests.pytest_plugin.inner import letters, section, write
 
 pytest_plugins = ["pytester"]

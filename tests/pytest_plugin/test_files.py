@@ -3,7 +3,7 @@
 from collections import Counter
 
 from ackdoctor.model.event import EventKind
-from ackdoctor.tracer.reading import read
+from ackdoctor.tracer.disk.reading import read
 from tests.pytest_plugin.inner import write
 
 pytest_plugins = ["pytester"]

@@ -12,7 +12,7 @@ from ackdoctor.model.verdict import Culprit, PendingEntry, Residue, TupleTree, V
 from ackdoctor.reporters.context import ASCII, COLOURED, Context
 from ackdoctor.reporters.life import life
 from ackdoctor.reporters.run import About, document, run, verdict
-from ackdoctor.tracer.life import Life, Moment
+from ackdoctor.tracer.judge.life import Life, Moment
 from tests.reporters.samples import LEAK, RUN, SEEN, context
 
 TALLY = RunTally(

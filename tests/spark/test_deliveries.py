@@ -7,9 +7,9 @@ import pytest
 from ackdoctor.model.event import RELIABLE, TICK, Event, EventKind
 from ackdoctor.model.finding import Finding
 from ackdoctor.model.source import NOWHERE, Site
-from ackdoctor.tracer.inquest import inquest
-from ackdoctor.tracer.judge import findings
-from ackdoctor.tracer.place import Places
+from ackdoctor.tracer.judge.findings import findings
+from ackdoctor.tracer.judge.inquest import inquest
+from ackdoctor.tracer.judge.place import Places
 
 pytest.importorskip("pyspark")
 

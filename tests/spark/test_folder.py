@@ -3,7 +3,7 @@
 import pytest
 
 from ackdoctor.model.event import EventKind
-from ackdoctor.tracer import storing
+from ackdoctor.tracer.disk import storing
 from tests.tracer.disk.traces import recorder, rows, say
 
 pytestmark = pytest.mark.slow

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ackdoctor.model.offence import Offence, Touch
-from ackdoctor.tracer.instrument import install
-from ackdoctor.tracer.ledger import Ledger, Settlement
+from ackdoctor.tracer.instrument.install import install
+from ackdoctor.tracer.ledger.ledger import Ledger, Settlement
 from ackdoctor.tracer.levels import Level
 
 __all__ = ["Traced", "drive", "frame", "made", "said", "tick", "traced"]

@@ -6,7 +6,7 @@ from typing import Any
 
 from pystorm.component import Tuple
 
-from ackdoctor.tracer.holding import NODES, holders
+from ackdoctor.tracer.ledger.holding import NODES, holders
 
 
 class Component:

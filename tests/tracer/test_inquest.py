@@ -6,7 +6,7 @@ from ackdoctor.acker.versions import profile
 from ackdoctor.model.event import AUTO, BARE, TICK, Event, EventKind
 from ackdoctor.model.finding import Finding, Severity, TreeWitness
 from ackdoctor.model.source import NOWHERE, Site
-from ackdoctor.tracer.inquest import Inquest, inquest
+from ackdoctor.tracer.judge.inquest import Inquest, inquest
 from tests.acker_rows import events_of
 
 SECOND = 1_000_000_000

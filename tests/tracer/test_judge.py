@@ -15,10 +15,10 @@ from ackdoctor.model.verdict import Culprit, PendingEntry, Residue, TupleTree, V
 from ackdoctor.reporters import Context, reporter
 from ackdoctor.reporters.context import Sources
 from ackdoctor.rulebook import load_metadata
-from ackdoctor.tracer.charges import CHARGES
-from ackdoctor.tracer.growth import growth_finding
-from ackdoctor.tracer.judge import findings
-from ackdoctor.tracer.place import Places
+from ackdoctor.tracer.judge.charges import CHARGES
+from ackdoctor.tracer.judge.findings import findings
+from ackdoctor.tracer.judge.growth import growth_finding
+from ackdoctor.tracer.judge.place import Places
 from tests.tracer.lives import call, framework, offence, suspect, touch, written
 
 ACKED, FAILED, ANCHORED, EMITTED, RETURNED, ENDED = (

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from ackdoctor.model.event import EventKind
-from ackdoctor.tracer.begin import VARIABLE
-from ackdoctor.tracer.launch import environment
 from ackdoctor.tracer.levels import Level
+from ackdoctor.tracer.process.begin import VARIABLE
+from ackdoctor.tracer.process.launch import environment
 from tests.tracer.disk.traces import rows
 
 K = EventKind
@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 RUN = """
 import sys
 from pathlib import Path
-from ackdoctor.tracer.launch import run
+from ackdoctor.tracer.process.launch import run
 from ackdoctor.tracer.levels import Level
 sys.exit(run(sys.argv[2:], Path(sys.argv[1]), Level.TRACE, name="r"))
 """

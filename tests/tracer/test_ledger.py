@@ -11,10 +11,10 @@ from ackdoctor.model.dialect import Misuse, Role
 from ackdoctor.model.offence import CallSite, Suspect, TouchKind
 from ackdoctor.model.protocol import TABLE, Breach, Op, State
 from ackdoctor.model.tally import GrowthPoint
-from ackdoctor.tracer.book import BREACHES, Book, Mark
-from ackdoctor.tracer.ledger import Ledger
+from ackdoctor.tracer.ledger.book import BREACHES, Book, Mark
+from ackdoctor.tracer.ledger.ledger import Ledger
+from ackdoctor.tracer.ledger.windows import POINTS, Windows
 from ackdoctor.tracer.levels import Level
-from ackdoctor.tracer.windows import POINTS, Windows
 from tests.tracer.driven import said
 
 SUSPECT = Suspect(name="Bolt", dialect="pystorm", role="Bolt", path="bolt.py", line=1)
@@ -140,7 +140,7 @@ def test_a_settled_ledger_begins_anew():
 
 
 def test_the_oldest_book_is_closed_for_the_next(monkeypatch):
-    monkeypatch.setattr("ackdoctor.tracer.ledger.BOOKS", 2)
+    monkeypatch.setattr("ackdoctor.tracer.ledger.ledger.BOOKS", 2)
     ledger = Ledger(now=lambda: 3_000_000)
     for number in range(3):
         ledger.open(SUSPECT, pystorm.BOLT).received(str(number))

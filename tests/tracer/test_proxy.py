@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ackdoctor.model.event import RELIABLE, Event, EventKind
-from ackdoctor.tracer.pump import Lane, pump
-from ackdoctor.tracer.reading import read
-from ackdoctor.tracer.tap import Chunk, Direction, Tap, chunks
+from ackdoctor.tracer.disk.reading import read
+from ackdoctor.tracer.process.pump import Lane, pump
+from ackdoctor.tracer.process.tap import Chunk, Direction, Tap, chunks
 
 K = EventKind
 ECHO = """
@@ -31,7 +31,7 @@ sys.exit(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
 PROXY = """
 import sys
 from pathlib import Path
-from ackdoctor.tracer import proxy
+from ackdoctor.tracer.process import proxy
 def crash(*_): raise RuntimeError("a bug of ours")
 def stall(passing, *_):
     import time

@@ -4,8 +4,8 @@ import sys
 from types import ModuleType
 
 from ackdoctor.model.offence import CallSite
-from ackdoctor.tracer.arguments import passes
-from ackdoctor.tracer.sites import NOWHERE, Sites, Way
+from ackdoctor.tracer.instrument.arguments import passes
+from ackdoctor.tracer.ledger.sites import NOWHERE, Sites, Way
 
 
 def framework(sites: Sites) -> ModuleType:

@@ -9,11 +9,11 @@ from pystorm import BatchingBolt, Bolt
 from pystorm.component import Component, Tuple
 
 from ackdoctor.model.event import AUTO, BARE, EventKind
-from ackdoctor.tracer.instrument import install
-from ackdoctor.tracer.ledger import Ledger
+from ackdoctor.tracer.disk.reading import read
+from ackdoctor.tracer.disk.recorder import Recorder
+from ackdoctor.tracer.instrument.install import install
+from ackdoctor.tracer.ledger.ledger import Ledger
 from ackdoctor.tracer.levels import Level
-from ackdoctor.tracer.reading import read
-from ackdoctor.tracer.recorder import Recorder
 from tests.tracer.driven import drive, frame, made, said, traced
 
 

@@ -7,7 +7,7 @@ from ackdoctor.lab.shell.child import Child
 from ackdoctor.lab.shell.loops import PetrelChild, PyleusChild, StormPyChild
 from ackdoctor.lab.shell.pystorm import PystormChild
 from ackdoctor.model.dialect import Dialect, Role
-from ackdoctor.tracer.suspects import belongs
+from ackdoctor.tracer.ledger.suspects import belongs
 
 __all__ = ["Launcher", "NotAComponentError", "descent", "launcher"]
 

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ackdoctor.model.event import Event, EventKind
-from ackdoctor.tracer import storing
-from ackdoctor.tracer.codec import printable
+from ackdoctor.tracer.disk import storing
+from ackdoctor.tracer.disk.codec import printable
 from tests.tracer.disk.traces import recorder, rows
 
 LONG = st.integers(-(1 << 63), (1 << 63) - 1)

@@ -6,9 +6,9 @@ import pytest
 
 from ackdoctor.model.event import EventKind
 from ackdoctor.model.finding import Unreadable
-from ackdoctor.tracer import jsonlines, storing
-from ackdoctor.tracer import reading as module
-from ackdoctor.tracer.reading import read
+from ackdoctor.tracer.disk import jsonlines, storing
+from ackdoctor.tracer.disk import reading as module
+from ackdoctor.tracer.disk.reading import read
 from tests.tracer.disk.traces import Ticking, recorder, rows, say
 
 K = EventKind

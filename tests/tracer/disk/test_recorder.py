@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from ackdoctor.model.event import RELIABLE, Event, EventKind
-from ackdoctor.tracer import recorder as module
-from ackdoctor.tracer import storing
-from ackdoctor.tracer.reading import read
+from ackdoctor.tracer.disk import recorder as module
+from ackdoctor.tracer.disk import storing
+from ackdoctor.tracer.disk.reading import read
 from tests.tracer.disk.traces import Ticking, files, recorder, rows, say
 
 K = EventKind

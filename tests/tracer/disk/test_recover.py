@@ -7,11 +7,11 @@ import pytest
 
 from ackdoctor.model.event import EventKind
 from ackdoctor.model.finding import Unreadable
-from ackdoctor.tracer import recover as module
-from ackdoctor.tracer import wal
-from ackdoctor.tracer.codec import HEADER, RECORD
-from ackdoctor.tracer.recover import recover
-from ackdoctor.tracer.segments import home
+from ackdoctor.tracer.disk import recover as module
+from ackdoctor.tracer.disk import wal
+from ackdoctor.tracer.disk.codec import HEADER, RECORD
+from ackdoctor.tracer.disk.recover import recover
+from ackdoctor.tracer.disk.segments import home
 from tests.tracer.disk.traces import die_writing, files, recorder, rows, say
 
 K = EventKind

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from ackdoctor.model.event import Event, EventKind
-from ackdoctor.tracer.reading import read
-from ackdoctor.tracer.recorder import Recorder
+from ackdoctor.tracer.disk.reading import read
+from ackdoctor.tracer.disk.recorder import Recorder
 
 __all__ = ["Ticking", "die_writing", "files", "recorder", "rows", "say"]
 

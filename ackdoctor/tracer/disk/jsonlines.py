@@ -1,0 +1,94 @@
+"""Parts of a trace as JSON lines: what is written where pyarrow is absent, and what `cat` prints."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from ackdoctor.model.event import SCHEMA, Event, EventKind
+from ackdoctor.tracer.disk.codec import HEADER, NUMBER, RECORD, WORD, Batch, FaultError, too_new
+
+__all__ = ["SUFFIX", "events", "line", "rows", "store", "write"]
+
+SUFFIX = ".jsonl"
+_TEXTS = ("component", "stream", "delivery", "site", "thread", "test", "note", "run", "worker")
+_KINDS = {int(kind): kind for kind in EventKind}
+_TYPES = {name: str if name in _TEXTS else int for name in Event._fields}
+_quote = json.encoder.encode_basestring_ascii
+
+
+def line(event: Event) -> str:
+    """One row, without its end of line; run and worker only where the folder does not say them."""
+    return (
+        f'{{"schema":{SCHEMA},"kind":{event.kind:d},"time_ns":{event.time_ns},"seq":{event.seq},'
+        f'"component":{_quote(event.component)},"task":{event.task},"stream":{_quote(event.stream)},'
+        f'"delivery":{_quote(event.delivery)},"root":{event.root},"value":{event.value},'
+        f'"site":{_quote(event.site)},"thread":{_quote(event.thread)},"flags":{event.flags},'
+        f'"test":{_quote(event.test)},"note":{_quote(event.note)},"pid":{event.pid}'
+        + (f',"run":{_quote(event.run)}' if event.run else "")
+        + (f',"worker":{_quote(event.worker)}' if event.worker else "")
+        + "}"
+    )
+
+
+def write(rows: Iterable[Event], path: Path) -> None:
+    """Write rows, wherever they come from."""
+    with path.open("w", encoding="ascii", newline="\n") as out:
+        out.writelines(line(row) + "\n" for row in rows)
+
+
+def store(batch: Batch, path: Path) -> None:
+    """Write a part; OSError if there is no room."""
+    with path.open("w", encoding="ascii", newline="\n") as out:
+        out.writelines(_lines(batch))
+
+
+def _lines(batch: Batch) -> Iterator[str]:
+    """The same lines as `line` makes of the rows, with each text quoted once."""
+    texts = defaultdict(lambda: '""', enumerate(map(_quote, batch.texts)))
+    words = defaultdict(lambda: '""', enumerate(map(_quote, batch.words)))
+    first, size, pid = batch.first, RECORD.size, batch.pid
+    for record in RECORD.iter_unpack(batch.records):
+        head, kind, flags, form, time_ns, number, root, value, task, *codes, _ = record
+        component, stream, site, thread, test, note = codes
+        delivery = f'"{number}"' if form == NUMBER else words[number] if form == WORD else '""'
+        yield (
+            f'{{"schema":{SCHEMA},"kind":{kind},"time_ns":{time_ns},"seq":{first + (head - HEADER) // size},'
+            f'"component":{texts[component]},"task":{task},"stream":{texts[stream]},"delivery":{delivery},'
+            f'"root":{root},"value":{value},"site":{texts[site]},"thread":{texts[thread]},"flags":{flags},'
+            f'"test":{texts[test]},"note":{texts[note]},"pid":{pid}}}\n'
+        )
+
+
+def rows(path: Path) -> int:
+    """How many rows a part has."""
+    with path.open("rb") as lines:
+        return sum(1 for _ in lines)
+
+
+def events(path: Path, run: str, worker: str) -> Iterator[Event]:
+    """The rows of a part, in order; FaultError at the first line that is none."""
+    with path.open("rb") as lines:
+        for number, data in enumerate(lines, 1):
+            yield _row(data, number, run, worker)
+
+
+def _row(data: bytes, number: int, run: str, worker: str) -> Event:
+    try:
+        said = json.loads(data)
+    except ValueError:
+        if data.endswith(b"\n"):
+            raise FaultError("no JSON", line=number) from None
+        raise FaultError("the last line was not finished", line=number, torn=True) from None
+    if not isinstance(said, dict) or not isinstance(said.get("schema"), int):
+        raise FaultError("no row of a trace", line=number)
+    if said["schema"] > SCHEMA:
+        raise too_new(said["schema"], line=number)
+    values = {name: said[name] for name in Event._fields if name in said}
+    for name, value in values.items():
+        if type(value) is not _TYPES[name]:
+            raise FaultError(f"no row of a trace: {name} is {value!r}", line=number)
+    if values.get("kind") not in _KINDS or "time_ns" not in values:
+        raise FaultError("no row of a trace: its kind or its time is missing", line=number)
+    values["kind"] = _KINDS[values["kind"]]
+    return Event(**{"run": run, "worker": worker} | values)

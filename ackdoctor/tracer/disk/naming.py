@@ -1,0 +1,81 @@
+"""The note of a NAMED row: what a trace says of a component, for whoever replays it without the component.
+
+"pystorm Bolt auto_ack auto_fail": dialect, role, and the switches that were on.
+"""
+
+from ackdoctor.dialects import known
+from ackdoctor.dialects._shellbolt import BOLT_NOTES, BOLT_PRICES
+from ackdoctor.model.dialect import Discipline, Entry, EntryKind, Kind, Misuse, Price, Role
+from ackdoctor.model.offence import Suspect
+from ackdoctor.tracer.judge.place import parsed
+
+__all__ = ["MULTILANG", "STORM", "described", "recalled", "role_of"]
+
+_SWITCHES = ("auto_ack", "auto_fail", "auto_anchor")
+
+MULTILANG = Role(  # a component of which only the pipe is known, as the proxy sees it
+    name="multilang",
+    kind=Kind.BOLT,
+    classes=(),
+    entries=(),
+    verbs=(),
+    discipline=Discipline(prices=BOLT_PRICES, notes=BOLT_NOTES),
+)
+
+STORM = Role(  # Java's IRichBolt, and what the lab runs (reference dialects 3.3, 4)
+    name="IRichBolt",
+    kind=Kind.BOLT,
+    classes=(),
+    entries=(Entry(method="execute", kind=EntryKind.DATA),),
+    verbs=(),
+    discipline=Discipline(
+        thread_safe=True,
+        prices={
+            Misuse.TWICE: (Price.ZOMBIE,),
+            Misuse.MIXED: (Price.ZOMBIE,),
+            Misuse.LATE_EMIT: (Price.ZOMBIE,),
+            Misuse.NEVER: (Price.TIMEOUT, Price.ZOMBIE),
+            Misuse.UNANCHORED: (Price.LOSS,),
+        },
+        notes={
+            Misuse.TWICE: "Storm does not notice, and the acker keeps an entry that can never complete",
+            Misuse.MIXED: "Storm does not notice, and which of the two the spout hears depends on their order",
+            Misuse.LATE_EMIT: "the new tuple is not tracked, or the tree can never complete",
+            Misuse.NEVER: "the tree times out and the spout replays",
+            Misuse.UNANCHORED: "the tree ends here: whatever fails downstream is never replayed",
+        },
+    ),
+)
+
+
+def described(suspect: Suspect) -> str:
+    """The note for a component."""
+    switches = [name for name in _SWITCHES if getattr(suspect, name)]
+    return " ".join([suspect.dialect, suspect.role, *switches])
+
+
+def recalled(name: str, task: int, site: str = "", note: str = "") -> Suspect:
+    """The component that a NAMED row tells of; without one, whatever speaks multilang."""
+    dialect, _, rest = note.partition(" ")
+    role, _, switches = rest.partition(" ")
+    place = parsed(site)
+    on = switches.split()
+    return Suspect(
+        name=name,
+        dialect=dialect,
+        role=role or MULTILANG.name,
+        path=place.path if place is not None else "",
+        line=place.line if place is not None else 0,
+        task=task,
+        auto_ack="auto_ack" in on,
+        auto_fail="auto_fail" in on,
+        auto_anchor="auto_anchor" in on,
+    )
+
+
+def role_of(suspect: Suspect) -> Role:
+    """The role of a component by its names; MULTILANG for names that no dialect has."""
+    if (suspect.dialect, suspect.role) == ("storm", STORM.name):
+        return STORM
+    roles = (role for dialect in known() if dialect.name == suspect.dialect for role in dialect.roles)
+    return next((role for role in roles if role.name == suspect.role), MULTILANG)

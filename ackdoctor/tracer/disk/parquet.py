@@ -1,0 +1,144 @@
+"""The door to pyarrow: parts of a trace as Parquet (extra `ackdoctor[trace]`).
+
+A column of records is gathered into one buffer that Arrow takes as it is; texts become dictionaries
+of what the part uses, so that a part explains itself and Spark reads the folder without conversion.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from ackdoctor.model.event import SCHEMA, Event, EventKind
+from ackdoctor.tracer.disk.codec import HEADER, NUMBER, RECORD, WORD, Batch, FaultError, too_new
+
+__all__ = ["SUFFIX", "TEXT", "events", "rows", "write"]
+
+SUFFIX = ".parquet"
+TEXT = pa.dictionary(pa.int32(), pa.string())  # few different values, named once in each part
+_TEXTS = ("component", "stream", "site", "thread", "test", "note")
+_MARK = b"ackdoctor.schema"
+_ROWS = b"ackdoctor.rows"  # once more: the footer is the one place without a checksum
+_END = b"PAR1"
+_ROWS_AT_ONCE = 16_384
+_KINDS = {int(kind): kind for kind in EventKind}
+
+
+def write(batch: Batch, path: Path) -> None:
+    """Write a part; OSError if there is no room."""
+    count = len(batch)
+    table = {
+        "kind": _column(batch, "kind", pa.uint8()).cast(pa.int8()),
+        "time_ns": _column(batch, "time_ns", pa.int64()),
+        "seq": _seqs(batch),
+        "component": _texts(batch, "component"),
+        "task": _column(batch, "task", pa.int32()),
+        "stream": _texts(batch, "stream"),
+        "delivery": _deliveries(batch),
+        "root": _column(batch, "root", pa.int64()),
+        "value": _column(batch, "value", pa.int64()),
+        "site": _texts(batch, "site"),
+        "thread": _texts(batch, "thread"),
+        "flags": _column(batch, "flags", pa.uint8()).cast(pa.int8()),
+        "test": _texts(batch, "test"),
+        "note": _texts(batch, "note"),
+        "pid": pa.repeat(pa.scalar(batch.pid, pa.int32()), count),
+    }
+    columns = [pa.field(name, column.type, nullable=False) for name, column in table.items()]
+    made = pa.table(table, schema=pa.schema(columns, {_MARK: str(SCHEMA), _ROWS: str(count)}))
+    rising = ("time_ns", "seq")
+    pq.write_table(
+        made,
+        path,
+        compression="zstd",
+        use_dictionary=[name for name in table if name not in rising],
+        column_encoding=dict.fromkeys(rising, "DELTA_BINARY_PACKED"),
+        write_statistics=["time_ns", "seq", "root"],
+        write_page_checksum=True,
+    )
+
+
+def _column(batch: Batch, name: str, kind: Any) -> Any:
+    return pa.Array.from_buffers(kind, len(batch), [None, pa.py_buffer(batch.column(name))])
+
+
+def _seqs(batch: Batch) -> Any:
+    places = _column(batch, "head", pa.uint32()).cast(pa.int64())
+    return pc.add(pc.divide(pc.subtract(places, HEADER), RECORD.size), batch.first)
+
+
+def _texts(batch: Batch, name: str) -> Any:
+    codes = _column(batch, name, pa.uint32()).dictionary_encode()
+    known = batch.texts
+    names = [known[code] if code < len(known) else "" for code in codes.dictionary.to_pylist()]
+    return pa.DictionaryArray.from_arrays(codes.indices, pa.array(names, pa.string()))
+
+
+def _deliveries(batch: Batch) -> Any:
+    """Ids as text, each said once; the decimal ones are turned into text by Arrow."""
+    numbers, forms = _column(batch, "delivery", pa.int64()), _column(batch, "form", pa.uint16())
+    none = pa.scalar(None, pa.int64())
+    codes = pc.if_else(pc.equal(forms, NUMBER), numbers, none).dictionary_encode()
+    words = pa.array([*batch.words, ""], pa.string())
+    last = len(batch.words)  # what the side file does not know, and what has no delivery
+    is_word = pc.and_(pc.equal(forms, WORD), pc.less(numbers, last))
+    after = pc.add(pc.if_else(is_word, numbers, last), len(codes.dictionary)).cast(pa.int32())
+    return pa.DictionaryArray.from_arrays(
+        pc.coalesce(codes.indices, after), pa.concat_arrays([codes.dictionary.cast(pa.string()), words])
+    )
+
+
+def rows(path: Path) -> int:
+    """How many rows a part has."""
+    return int(pq.read_metadata(path).num_rows)
+
+
+def events(path: Path, run: str, worker: str) -> Iterator[Event]:
+    """The rows of a part, in order; FaultError at the first that cannot be read."""
+    try:
+        if not _has_end(path):
+            raise FaultError("no Parquet footer: the file is cut off, or was never finished")
+        file = pq.ParquetFile(path, page_checksum_verification=True)
+        said = file.schema_arrow.metadata or {}
+        if _MARK not in said:
+            raise FaultError("a Parquet file, but no part of a trace")
+        if int(said[_MARK]) > SCHEMA:
+            raise too_new(int(said[_MARK]))
+        names = [name for name in Event._fields if name not in ("run", "worker")]
+        for name in names:
+            if name not in file.schema_arrow.names:
+                raise FaultError(f"no part of a trace: it has no column {name!r}")
+        seen = 0
+        for batch in file.iter_batches(_ROWS_AT_ONCE, columns=names):
+            columns = [_values(batch.column(name)) for name in names]
+            columns[0] = [_KINDS[kind] for kind in columns[0]]
+            for pid, *row in zip(columns[-1], *columns[:-1], strict=True):
+                yield Event._make((*row, run, worker, pid))
+            seen += batch.num_rows
+        if seen != int(said.get(_ROWS, seen)):
+            raise FaultError(f"its footer is damaged: {said[_ROWS].decode()} rows were written")
+    except (pa.ArrowException, OSError, KeyError, ValueError) as error:
+        raise FaultError(_reason(error)) from error
+
+
+def _values(column: Any) -> list[Any]:
+    """A column as a list, each text of a dictionary made once (`to_pylist` makes it for every row)."""
+    if not pa.types.is_dictionary(column.type):
+        return list(column.to_pylist())
+    texts = column.dictionary.to_pylist()
+    return [texts[code] for code in column.indices.to_pylist()]
+
+
+def _has_end(path: Path) -> bool:
+    with path.open("rb") as file:
+        file.seek(max(path.stat().st_size - len(_END), 0))
+        return file.read() == _END
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error).partition("\n")[0] or type(error).__name__

@@ -1,0 +1,1 @@
+"""Wrappers around other people's frameworks, by the data of their dialects."""

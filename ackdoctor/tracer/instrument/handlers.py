@@ -1,0 +1,180 @@
+"""The author's handlers, watched: who works on which tuple, what comes back, and what a test calls directly.
+
+A handler's tuple was handed over by the framework a moment ago, or a test calls the handler itself.  Then
+the argument counts as received, and the framework's part is played when it returns: `auto_ack` closes it,
+`auto_fail` after an exception, because the framework would.
+"""
+
+import sys
+from collections.abc import Hashable
+from threading import get_ident
+from types import AsyncGeneratorType, CoroutineType, FrameType, GeneratorType
+from typing import Any, NamedTuple
+
+from ackdoctor.model.dialect import Entry, EntryKind, Misuse, Moment, Switch, TickDuty
+from ackdoctor.model.offence import CallSite, TouchKind
+from ackdoctor.tracer.instrument.listener import HEARTBEAT, TICKS, Listener
+from ackdoctor.tracer.instrument.live import LiveBook
+from ackdoctor.tracer.instrument.mocks import look
+from ackdoctor.tracer.ledger.suspects import played_by, switched_on
+
+__all__ = ["LOOKS", "Visit", "Visits"]
+
+LOOKS = 64  # the handler calls of a component before which we look for mocks
+_NEVER_RUN = (GeneratorType, CoroutineType, AsyncGeneratorType)
+_INPUTS = {EntryKind.DATA, EntryKind.BATCH, EntryKind.TICK}
+_OWN = f"{__name__.rpartition('.')[0]}."
+_getframe = sys._getframe  # noqa: SLF001 - the only way to a caller
+
+
+class Visit(NamedTuple):
+    """One call of a handler: the deliveries it was given, and which of them nobody but us will complete."""
+
+    entry: Entry
+    deliveries: tuple[Hashable, ...] = ()
+    direct: tuple[Hashable, ...] = ()
+    outer: str = ""  # the handler that called this one: process_tick, for processWindow
+
+
+class Visits:
+    """Begins and ends the visits of every component."""
+
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+        self._ledger = listener.ledger
+
+    def begin(
+        self, book: LiveBook, entry: Entry, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Visit | None:
+        """Before a handler runs; None where a handler calls its own super, or if we failed."""
+        try:
+            outer = book.handler
+            if outer and (outer == entry.method or entry.kind is not EntryKind.BATCH):
+                return None
+            self._prepare(book, entry)
+            tups = _tuples(entry, args, kwargs) if entry.kind in _INPUTS else ()
+            deliveries = tuple(tup.id for tup in tups)
+            fresh, book.fresh = book.fresh, None
+            if len(tups) == 1 and fresh is not None and deliveries[0] == fresh.id:
+                return Visit(entry, deliveries, (), outer)
+            driven = self._ledger.sites.is_foreign(_caller(_getframe(2)))
+            self._admit(book, entry, tups)
+            return Visit(entry, deliveries, () if driven else deliveries, outer)
+        except Exception as error:  # noqa: BLE001 - ours, and never the author's
+            self._listener.trouble(error)
+            return None
+
+    def end(self, book: LiveBook, visit: Visit, result: object) -> None:
+        """After a handler has returned."""
+        try:
+            book.read_mocks()
+            if isinstance(result, _NEVER_RUN):
+                self._never_ran(book, visit)
+            if visit.direct and self._closes(book, visit.entry):
+                site = self._played(book, book.dialect.wire.completes if book.dialect.wire else ())
+                for delivery in visit.direct:
+                    self._listener.played_ack(book, delivery, site)
+            book.handler = visit.outer
+        except Exception as error:  # noqa: BLE001 - as above
+            self._listener.trouble(error)
+
+    def broken(self, book: LiveBook, visit: Visit) -> None:
+        """After a handler has raised: the framework fails what it was given, or the component dies with it."""
+        try:
+            book.read_mocks()
+            if visit.direct and self._on(book, book.role.discipline.auto_fail):
+                site = self._played(book, book.dialect.wire.fails if book.dialect.wire else ())
+                for delivery in visit.direct:
+                    self._listener.played_fail(book, delivery, site)
+            for delivery in visit.deliveries:
+                book.excuse(delivery)
+            book.handler = visit.outer
+        except Exception as error:  # noqa: BLE001 - as above
+            self._listener.trouble(error)
+
+    # ---- what a visit finds ----
+
+    def _prepare(self, book: LiveBook, entry: Entry) -> None:
+        if book.entry < LOOKS:
+            self._look(book)
+        else:
+            book.plain = not book.mocked
+        book.read_mocks()
+        book.handler = entry.method
+        if entry.kind is EntryKind.BATCH and entry.off_thread:
+            book.batcher = get_ident()
+        elif entry.kind is not EntryKind.BATCH:
+            book.thread = get_ident()
+
+    def _admit(self, book: LiveBook, entry: Entry, tups: tuple[Any, ...]) -> None:
+        """Tuples that came past the framework's receive function."""
+        for tup in tups:
+            if tup.stream == HEARTBEAT:
+                continue
+            if tup.stream == TICKS or entry.kind is EntryKind.TICK:
+                self._listener.ticked(book, tup)
+            elif entry.kind is EntryKind.DATA or tup.id not in book.open:
+                self._listener.handed(book, tup)
+
+    def _never_ran(self, book: LiveBook, visit: Visit) -> None:
+        function: Any = getattr(type(book.component), visit.entry.method, None)
+        code = getattr(_innermost(function), "__code__", None)
+        site = (
+            self._ledger.sites.named(CallSite(code.co_filename, code.co_firstlineno, function.__qualname__))
+            if code
+            else 0
+        )
+        for delivery in visit.deliveries or (None,):
+            book.offended(Misuse.NEVER_RUNS, TouchKind.RETURNED, delivery, self._listener.shown(site))
+            if delivery is not None:
+                book.excuse(delivery)
+
+    def _closes(self, book: LiveBook, entry: Entry) -> bool:
+        """Whether the framework would ack what this handler was given, now that it has returned."""
+        discipline = book.role.discipline
+        if discipline.completion is not Moment.RETURN or not self._on(book, discipline.auto_ack):
+            return False
+        if entry.kind is EntryKind.TICK:
+            return discipline.tick is TickDuty.AUTO
+        batches = any(other.kind is EntryKind.BATCH for other in book.role.entries)
+        return entry.kind is EntryKind.BATCH or not batches
+
+    def _on(self, book: LiveBook, switch: Switch) -> bool:
+        return switched_on(book.component, switch)
+
+    def _played(self, book: LiveBook, names: tuple[str, ...]) -> int:
+        """The framework's function whose part we play."""
+        cls: type = type(book.component)
+        site = played_by(cls, names)
+        return self._listener.shown(self._ledger.sites.named(site)) if site else 0
+
+    # ---- mocks ----
+
+    def _look(self, book: LiveBook) -> None:
+        hidden = look(book.component, book.dialect, book.role, book.mocked)
+        if hidden:
+            book.hidden = hidden
+
+
+def _caller(frame: FrameType) -> FrameType:
+    """Who called the handler: the first frame outside of the tracer."""
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_OWN):
+        frame = frame.f_back
+    return frame
+
+
+def _tuples(entry: Entry, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """The input tuples among a handler's arguments; what has no id and stream is none."""
+    if entry.subject is None:
+        return ()
+    given = (
+        args[entry.subject] if len(args) > entry.subject else list(kwargs.values())[entry.subject - len(args)]
+    )
+    tups = given if entry.kind is EntryKind.BATCH else (given,)
+    return tuple(tup for tup in tups if hasattr(tup, "id") and hasattr(tup, "stream"))
+
+
+def _innermost(function: Any) -> Any:
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    return function

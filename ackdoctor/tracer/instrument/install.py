@@ -1,0 +1,256 @@
+"""Wraps the one send and the one receive function of every framework, by the data of its dialect.
+
+What is imported already is wrapped at once, what comes later when it comes; handlers are wrapped in every
+class that derives from a framework's.  Components need no change, and nothing is left behind by `undo`.
+"""
+
+import sys
+from collections.abc import Iterator
+from threading import RLock
+from types import FunctionType, ModuleType
+from typing import Any, cast
+
+from ackdoctor import dialects
+from ackdoctor.model.dialect import Dialect, Entry, EntryKind, Verb, WireForm
+from ackdoctor.tracer.instrument.arrivals import Arrivals
+from ackdoctor.tracer.instrument.handlers import Visits
+from ackdoctor.tracer.instrument.listener import Listener
+from ackdoctor.tracer.instrument.live import LiveBook
+from ackdoctor.tracer.instrument.patches import Patches, Target, is_ours, ours, resolve
+from ackdoctor.tracer.instrument.rows import Presser, Rows
+from ackdoctor.tracer.instrument.wiring import Seats, Wiring
+from ackdoctor.tracer.ledger.ledger import Ledger
+from ackdoctor.tracer.ledger.suspects import belongs
+from ackdoctor.tracer.levels import Level
+
+__all__ = ["Installation", "install"]
+
+_HANDLERS = {EntryKind.DATA, EntryKind.BATCH, EntryKind.TICK, EntryKind.NEXT}
+_getframe = sys._getframe  # noqa: SLF001 - the only way to a caller
+
+
+def install(ledger: Ledger, recorder: Presser | None = None) -> "Installation":
+    """Wraps the frameworks that are imported, and those that will be; RuntimeError if they are wrapped already.
+
+    `recorder` gets a row for everything if the ledger's level is `trace`.  At level `off` nothing is wrapped.
+    """
+    installation = Installation(ledger, recorder)
+    if ledger.level is not Level.OFF:
+        installation.begin()
+    return installation
+
+
+class Installation:
+    """What was wrapped; `undo` puts every attribute back as it was."""
+
+    def __init__(self, ledger: Ledger, recorder: Presser | None) -> None:
+        self.ledger = ledger
+        rows = Rows(recorder, ledger.sites) if recorder is not None and ledger.level >= Level.TRACE else None
+        self._listener = Listener(ledger, rows)
+        self._dialects = tuple(dialect for dialect in dialects.load() if dialect.wire is not None)
+        self._patches = Patches()
+        self._seats = Seats()
+        self._lock = RLock()
+        self._live = False
+        self._arrivals = Arrivals(self._is_wanted, self._arrived)
+        books = cast("dict[int, LiveBook]", ledger.books)  # under the id of a component is a live one
+        self._wiring = Wiring(self._listener, Visits(self._listener), books, self._attach, self._seats)
+
+    def begin(self) -> None:
+        """Wraps what is there and waits for the rest."""
+        self._live = True
+        try:
+            self._wrap_all()
+        except RuntimeError:
+            self.undo()
+            raise
+        self._arrivals.begin()
+
+    def _wrap_all(self) -> None:
+        for dialect in self._dialects:
+            for module in self._modules(dialect):
+                self._wrap(dialect, module)
+
+    def undo(self) -> None:
+        """Takes all wrappers off, the last one first.  A second call does nothing."""
+        self._arrivals.end()
+        self._live = False
+        self._patches.undo()
+        self._seats.clear()
+
+    # ---- which modules ----
+
+    def _is_wanted(self, name: str) -> bool:
+        return any(self._has_module(dialect, name) for dialect in self._dialects)
+
+    def _has_module(self, dialect: Dialect, name: str) -> bool:
+        """Whether a module is the framework's: in its packages, or a project's own copy of it."""
+        modules = dialect.wire.modules if dialect.wire else ()
+        if any(name == module or name.startswith(f"{module}.") for module in modules):
+            return True
+        copied = dialect.vendored and name.rpartition(".")[2] in modules
+        return copied and not any(self._has_module(d, name) for d in self._dialects if not d.vendored)
+
+    def _modules(self, dialect: Dialect) -> Iterator[ModuleType]:
+        for name, module in list(sys.modules.items()):
+            if self._has_module(dialect, name):
+                yield module
+
+    def _arrived(self, module: ModuleType) -> None:
+        try:
+            for dialect in self._dialects:
+                if self._live and self._has_module(dialect, module.__name__):
+                    self._wrap(dialect, module)
+        except RuntimeError as error:
+            self._listener.trouble(error)
+
+    # ---- wrapping ----
+
+    def _wrap(self, dialect: Dialect, module: ModuleType) -> None:
+        """Wraps what one module of a framework defines."""
+        wire = dialect.wire
+        assert wire is not None
+        with self._lock:
+            base = wire.modules[0] if dialect.vendored else ""
+            self.ledger.sites.foreign(
+                (module.__name__, *wire.modules),
+                (_copied(path, base, module.__name__) for path in (*wire.completes, *wire.fails)),
+            )
+            for path in wire.send:
+                self._put(self._target(path, base, module), lambda t: self._sender(dialect, wire.form, t))
+            for path in wire.receive:
+                self._put(self._target(path, base, module), self._receiver)
+            for path in wire.drops:
+                self._put(self._target(path, base, module), self._dropper)
+            for role in dialect.roles:
+                for path in role.classes:
+                    found = self._target(path, base, module)
+                    if found is not None and isinstance(found.raw, type):
+                        self._derive(found.raw)
+
+    def _target(self, path: str, base: str, module: ModuleType) -> Target | None:
+        """What a name of the dialect's stands for, if this module defines it."""
+        path = _copied(path, base, module.__name__)
+        return resolve(path) if path.startswith(f"{module.__name__}.") else None
+
+    def _put(self, target: Target | None, make: Any) -> None:
+        if target is None or hasattr(target.raw, "call_args_list"):  # a mock: it will be said where it is met
+            return
+        if is_ours(target.raw):
+            if not self._patches.has(target.raw):
+                raise RuntimeError(f"{target.name} is wrapped already: undo the other installation first")
+            return
+        self._patches.put(target, make(target))
+
+    def _sender(self, dialect: Dialect, form: WireForm, target: Target) -> Any:
+        if isinstance(target.owner, ModuleType):
+            return self._wiring.send_of_module(target.raw)
+        if form is WireForm.DELEGATE:
+            return self._wiring.delegate(_verb(dialect, target), target.raw)
+        return self._wiring.send(form, target.raw)
+
+    def _receiver(self, target: Target) -> Any:
+        if isinstance(target.owner, ModuleType):
+            return self._wiring.receive_of_module(target.raw, _reader)
+        return self._wiring.receive(target.raw)
+
+    def _dropper(self, target: Target) -> Any:
+        return self._wiring.drop(target.raw, _sending)
+
+    def _derive(self, base: type) -> None:
+        """Wraps the handlers of a framework's class and of every class that derives from it, now or later."""
+        if not any(is_ours(vars(cls).get("__init_subclass__")) for cls in base.__mro__):
+            inherited = vars(base).get("__init_subclass__")
+
+            def init_subclass(cls: type, **kwargs: Any) -> None:
+                if inherited is None:
+                    cast("Any", super(base, cls)).__init_subclass__(**kwargs)
+                else:
+                    inherited.__get__(None, cls)(**kwargs)
+                self._adopt(cls)
+
+            hook = classmethod(ours(init_subclass))
+            self._patches.put(Target(base, "__init_subclass__", inherited), hook)
+        for cls in _family(base):
+            self._adopt(cls)
+
+    def _adopt(self, cls: type) -> None:
+        if not self._live:
+            return
+        for method, entry in _entries(cls).items():
+            raw = vars(cls).get(method)
+            if isinstance(raw, FunctionType) and not is_ours(raw):
+                self._patches.put(Target(cls, method, raw), self._wiring.handler(entry, raw))
+
+    def _attach(self, component: object) -> LiveBook | None:
+        """A book for a component that is met for the first time; None if it is none, or all is undone."""
+        try:
+            cls: type = type(component)
+            found = belongs(cls) if self._live else None
+            if found is None:
+                return None
+            book = LiveBook(component, *found, cap=self.ledger.cap)
+            self._share_mocks(book)
+            self.ledger.keep(id(component), book)
+        except Exception as error:  # noqa: BLE001 - ours, and never the author's
+            self._listener.trouble(error)
+            return None
+        return book
+
+    def _share_mocks(self, book: LiveBook) -> None:
+        """From now on a mocked verb may be called by more than one component."""
+        for other in list(self.ledger.books.values()):
+            if isinstance(other, LiveBook) and other.mocked:
+                other.read_mocks()
+                other.mocked.shared = book.mocked.shared = True
+
+
+def _copied(path: str, base: str, module: str) -> str:
+    """A name of storm.py's, as the project's own copy of the module has it."""
+    return module + path.removeprefix(base) if base and path.startswith(f"{base}.") else path
+
+
+def _verb(dialect: Dialect, target: Target) -> Verb:
+    """The verb that a function of the framework implements, of a bolt's class or of a spout's."""
+    for role in dialect.roles:
+        if any(
+            getattr(sys.modules.get(path.rpartition(".")[0]), path.rpartition(".")[2], None) is target.owner
+            for path in role.classes
+        ):
+            for verb in role.verbs:
+                if verb.name == target.name:
+                    return verb
+    raise LookupError(target.name)
+
+
+def _family(base: type) -> Iterator[type]:
+    yield base
+    heirs: list[type] = type.__subclasses__(base)
+    for heir in heirs:
+        yield from _family(heir)
+
+
+def _entries(cls: type) -> dict[str, Entry]:
+    """The handlers of a class by name, those of the nearest role first."""
+    entries: dict[str, Entry] = {}
+    for base in cls.__mro__:
+        found = belongs(base)
+        for entry in found[1].entries if found else ():
+            if entry.kind in _HANDLERS:
+                entries.setdefault(entry.method, entry)
+    return entries
+
+
+def _reader() -> object:
+    """The component whose `run` has called a module's receive function: two frames up."""
+    return _getframe(2).f_locals.get("self")
+
+
+def _sending() -> tuple[object, object]:
+    """The component, and the message, that a serializer is just now dropping: the sender's frame knows."""
+    frame: Any = _getframe(2)
+    while frame is not None:
+        if frame.f_code.co_name in ("send_message", "send_command") and "book" in frame.f_locals:
+            return frame.f_locals["self"], frame.f_locals.get("message")
+        frame = frame.f_back
+    return None, None

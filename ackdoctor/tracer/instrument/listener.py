@@ -1,0 +1,292 @@
+"""From a framework's messages to the books: what every wrapper calls.
+
+Nothing here may raise into the component or change what it does: an error of ours is caught, counted and
+told once as a note of the ledger.  `received` and `sent` are the hot ones.
+"""
+
+import sys
+import threading
+from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
+from threading import get_ident
+from types import FrameType
+from typing import Any
+
+from ackdoctor.model.dialect import Kind, Misuse, Verb, VerbKind
+from ackdoctor.model.event import BARE, RELIABLE, TICK, EventKind
+from ackdoctor.model.offence import TouchKind
+from ackdoctor.tracer.instrument.arguments import passes
+from ackdoctor.tracer.instrument.live import LiveBook
+from ackdoctor.tracer.instrument.misshapen import misuse_of
+from ackdoctor.tracer.instrument.rows import Rows
+from ackdoctor.tracer.ledger.book import Mark
+from ackdoctor.tracer.ledger.ledger import Ledger
+from ackdoctor.tracer.ledger.sites import NOWHERE
+from ackdoctor.tracer.levels import Level
+
+__all__ = ["HEARTBEAT", "TICKS", "Listener"]
+
+TICKS = "__tick"
+HEARTBEAT = "__heartbeat"
+_SYSTEM = frozenset({TICKS, HEARTBEAT})
+_SPOUT = Kind.SPOUT  # members of an Enum are looked up slowly
+_RECEIVED, _EMITTED = int(EventKind.RECEIVED), int(EventKind.EMITTED)
+_ACKED, _FAILED = int(EventKind.ACKED), int(EventKind.FAILED)
+_exc_info = sys.exc_info
+_getframe = sys._getframe  # noqa: SLF001 - the only way to a caller
+
+
+class Listener:
+    """Feeds the books of one ledger, and the recorder's rows if there is one."""
+
+    def __init__(self, ledger: Ledger, rows: Rows | None = None) -> None:
+        self.ledger = ledger
+        self._rows = rows
+        self._here = ledger.sites.here
+        self._now = ledger.now
+        self._windows = ledger.windows
+        self.located = ledger.level >= Level.SITES
+        self.write = rows.write if rows is not None else None
+        self._names: dict[int, bool] = {}  # site -> whether the call there names its anchors
+        self._errors = 0
+
+    # ---- what comes in ----
+
+    def received(self, book: LiveBook, tup: Any) -> None:
+        """The framework has read a tuple and will call a handler with it."""
+        try:
+            if book.fresh is not None or tup.stream in _SYSTEM:
+                self._received_oddly(book, tup)
+                return
+            book.fresh = tup
+            book.thread = get_ident()
+            clock, write = self._now, self.write  # Python calls a variable faster than an attribute of ours
+            now = clock()
+            delivery = tup.id
+            book.received(delivery, now)
+            if now >= self._windows.due:
+                self.ledger.grow(now)
+            if write is not None:
+                write(book, _RECEIVED, delivery, 0, 0, tup.stream)
+        except Exception as error:  # noqa: BLE001 - ours, and never the author's
+            self.trouble(error)
+
+    def _received_oddly(self, book: LiveBook, tup: Any) -> None:
+        """A system tuple, or one that comes although no handler was called with the one before."""
+        if book.fresh is not None:
+            book.excuse(book.fresh.id)
+            book.fresh = None
+        if tup.stream not in _SYSTEM:
+            self.received(book, tup)
+            return
+        book.fresh = tup
+        book.thread = get_ident()
+        if tup.stream == TICKS:
+            self.ticked(book, tup)
+
+    def ticked(self, book: LiveBook, tup: Any) -> None:
+        """A tick has come."""
+        book.ticked(tup.id, self._now())
+        if self._rows is not None:
+            self._rows.write(book, _RECEIVED, tup.id, 0, TICK, tup.stream)
+
+    def handed(self, book: LiveBook, tup: Any) -> None:
+        """A handler was called with a tuple that was not read before."""
+        book.received(tup.id, self._now())
+        if self._rows is not None:
+            self._rows.write(book, _RECEIVED, tup.id, 0, 0, tup.stream)
+
+    # ---- what goes out ----
+
+    def sent(self, book: LiveBook, command: object, body: Mapping[str, Any]) -> None:
+        """The component has sent a command."""
+        try:
+            if command == "emit":
+                if book.role.kind is _SPOUT:
+                    self.spouted(book, body.get("id"), body.get("stream"), 3)
+                else:
+                    self.emitted(book, body.get("anchors", ()), body.get("stream"), None, 3)
+            elif command == "ack":
+                self.acked(book, body["id"], 3)
+            elif command == "fail":
+                self.failed(book, body["id"], 3)
+        except Exception as error:  # noqa: BLE001 - as above
+            self.trouble(error)
+
+    def acked(self, book: LiveBook, delivery: Hashable, depth: int = 1) -> None:
+        """An ack; the author is at least `depth` frames up."""
+        self._acked(book, delivery, self._here(depth) if self.located else NOWHERE)
+
+    def acked_at(self, book: LiveBook, delivery: Hashable, site: int) -> None:
+        """An ack by a wrapper that knows the site."""
+        try:
+            self._acked(book, delivery, site)
+        except Exception as error:  # noqa: BLE001 - as above
+            self.trouble(error)
+
+    def _acked(self, book: LiveBook, delivery: Hashable, site: int) -> None:
+        if get_ident() == book.thread and (_exc_info()[1] is None or not self.located):
+            mark = None
+        else:
+            mark = self._mark(book, site)
+        book.acked(delivery, site, mark)
+        write = self.write
+        if write is not None:
+            write(book, _ACKED, delivery, site, 0, None, mark.thread if mark else "")
+
+    def failed(self, book: LiveBook, delivery: Hashable, depth: int = 1) -> None:
+        """A fail; the author is at least `depth` frames up."""
+        site = self._here(depth) if self.located else NOWHERE
+        mark = self._mark(book, site)
+        book.failed(delivery, site, mark)
+        if self._rows is not None:
+            self._rows.write(book, _FAILED, delivery, site, 0, None, mark.thread if mark else "")
+
+    def emitted(
+        self,
+        book: LiveBook,
+        anchors: Sequence[Hashable],
+        stream: Any,
+        bare: bool | None,  # noqa: FBT001 - a fact about the call
+        depth: int = 1,
+    ) -> None:
+        """A bolt emits; `bare` is whether it left the anchors to the framework, None where the call must tell."""
+        if anchors and get_ident() == book.thread and _all_in(anchors, book.open):
+            book.emits += 1
+            rows = self._rows
+            if rows is None:
+                return
+            if len(anchors) == 1:
+                rows.write(book, _EMITTED, anchors[0], self._here(depth), RELIABLE, stream)
+            else:
+                rows.emitted(book, anchors, self._here(depth), RELIABLE, stream, "")
+            return
+        thread = self._thread(book)
+        asked = not anchors or bool(thread)
+        site = self._here(depth + 1) if self.located or asked else NOWHERE
+        if bare is None:
+            bare = asked and self._is_bare(book, site)
+        mark = Mark(thread=thread, bare=bare, time_ns=self._now()) if thread or bare else None
+        misuse = misuse_of(anchors, book)
+        book.emitted(() if misuse else _ids(anchors), self.shown(site), mark)
+        if misuse is not None:
+            book.offended(misuse, TouchKind.EMITTED, book.current, self.shown(site), mark)
+        if self._rows is not None:
+            flags = (RELIABLE if anchors else 0) | (BARE if bare else 0)
+            self._rows.emitted(book, anchors, site, flags, stream, thread)
+
+    def spouted(self, book: LiveBook, message_id: Hashable, stream: Any, depth: int = 1) -> None:
+        """A spout emits."""
+        site = self._here(depth) if self.located else NOWHERE
+        book.spouted(message_id, site)
+        if self._rows is not None:
+            ids, flags = ((), 0) if message_id is None else ((message_id,), RELIABLE)
+            self._rows.emitted(book, ids, site, flags, stream, self._thread(book))
+
+    def unwritable(self, book: LiveBook | None, message: Any) -> None:
+        """The serializer could not write a message; it raises, or tells nobody but its log."""
+        try:
+            if book is not None and isinstance(message, dict) and message.get("command") == "emit":
+                site = self._here(1) if self.located else NOWHERE
+                book.offended(Misuse.PAYLOAD_OPAQUE, TouchKind.EMITTED, book.current, site)
+        except Exception as error:  # noqa: BLE001 - as above
+            self.trouble(error)
+
+    def played_ack(self, book: LiveBook, delivery: Hashable, site: int) -> None:
+        """The ack that the framework would have sent after a direct call."""
+        book.acked(delivery, site)
+        if self._rows is not None:
+            self._rows.write(book, _ACKED, delivery, site, 0)
+
+    def played_fail(self, book: LiveBook, delivery: Hashable, site: int) -> None:
+        """The fail that the framework would have sent after a direct call that raised."""
+        book.failed(delivery, site)
+        if self._rows is not None:
+            self._rows.write(book, _FAILED, delivery, site, 0)
+
+    # ---- circumstances ----
+
+    def shown(self, site: int) -> int:
+        """A site as the level lets it be seen."""
+        return site if self.located else NOWHERE
+
+    def trouble(self, error: Exception) -> None:
+        """An error of ours: told once."""
+        self._errors += 1
+        if self._errors == 1:
+            self.ledger.note(
+                f"the tracer met an error of its own and went on: {type(error).__name__}: {error}"
+            )
+
+    def _thread(self, book: LiveBook) -> str:
+        """'' for the threads in which the framework runs the component, else the name of this one."""
+        me = get_ident()
+        home = me in (book.thread, book.batcher) or not book.thread
+        return "" if home else threading.current_thread().name
+
+    def _mark(self, book: LiveBook, site: int) -> Mark | None:
+        thread = self._thread(book)
+        place = self.ledger.sites[site] if site else None
+        in_except = place is not None and not place.framework and self._is_handling()
+        return Mark(thread=thread, in_except=in_except, time_ns=self._now()) if thread or in_except else None
+
+    def _is_handling(self) -> bool:
+        """Whether the author's own frames, up to the framework's, are inside an `except`.
+
+        A traceback begins with the frame that caught the exception.
+        """
+        trace = _exc_info()[2]
+        frame: FrameType | None = _getframe(1)
+        author = False
+        while trace is not None and frame is not None:
+            foreign = self.ledger.sites.is_foreign(frame)
+            if author and foreign:
+                return False
+            author = author or not foreign
+            if frame is trace.tb_frame:
+                return True
+            frame = frame.f_back
+        return False
+
+    def _is_bare(self, book: LiveBook, site: int) -> bool:
+        """Whether the call at `site` leaves the anchors to the framework.  In doubt: no."""
+        if site not in self._names:
+            spot = self.ledger.sites.spot(site)
+            verb = _emit_verb(book, _called_from(spot[0])) if spot else None
+            self._names[site] = (
+                spot is None
+                or verb is None
+                or verb.anchors is None
+                or passes(*spot, verb.anchors, verb.params.index(verb.anchors))
+            )
+        return not self._names[site]
+
+
+def _all_in(anchors: Sequence[Hashable], known: Container[Hashable]) -> bool:
+    try:
+        for anchor in anchors:
+            if anchor not in known:
+                return False
+    except TypeError:  # what cannot be hashed is no id
+        return False
+    return True
+
+
+def _ids(anchors: Sequence[Hashable]) -> list[Hashable]:
+    """What can be an id at all."""
+    return [anchor for anchor in anchors if not isinstance(anchor, (list, dict, set, tuple))]
+
+
+def _emit_verb(book: LiveBook, name: str) -> Verb | None:
+    """The emit that the framework's function `name` implements."""
+    verbs: Iterable[Verb] = (*book.role.verbs, *book.dialect.verbs)
+    return next((v for v in verbs if v.name == name and v.kind in (VerbKind.EMIT, VerbKind.EMIT_MANY)), None)
+
+
+def _called_from(code: object) -> str:
+    """The name of the function that the innermost frame of `code` has called."""
+    frame: FrameType | None = _getframe(0)
+    name = ""
+    while frame is not None and frame.f_code is not code:
+        name = frame.f_code.co_name
+        frame = frame.f_back
+    return name

@@ -1,0 +1,104 @@
+"""The book of a component that runs in this process, and what the instrumentation remembers about it."""
+
+from collections.abc import Collection, Hashable, Mapping
+from typing import Any
+
+from ackdoctor.model.dialect import Dialect, EntryKind, Role, VerbKind
+from ackdoctor.model.offence import Suspect
+from ackdoctor.tracer.disk.codec import Stamp
+from ackdoctor.tracer.instrument.mocks import Mocked
+from ackdoctor.tracer.ledger.book import Book
+from ackdoctor.tracer.ledger.holding import holders
+from ackdoctor.tracer.ledger.suspects import describe, overrides
+
+__all__ = ["LiveBook"]
+
+
+class LiveBook(Book):
+    """`thread` is the one that receives, `batcher` the framework's own batch thread, if it has one.
+
+    `owner` is the component until the book is closed.  `fresh` is the tuple that was handed over and that no handler has been called with; `hidden`
+    says what a test has put before the wire.
+    """
+
+    __slots__ = (
+        "batcher",
+        "component",
+        "dialect",
+        "fresh",
+        "fresh_tup",
+        "hidden",
+        "mocked",
+        "owner",
+        "plain",
+        "row",
+        "stamps",
+        "thread",
+    )
+
+    def __init__(self, component: object, dialect: Dialect, role: Role, *, cap: int) -> None:
+        name = type(component).__qualname__
+        suspect = Suspect(name=name, dialect=dialect.name, role=role.name, path="", line=0)
+        super().__init__(suspect, role, cap=cap)
+        self.component = component
+        self.owner: object = component
+        self.dialect = dialect
+        self.thread = self.batcher = 0
+        self.fresh: Any = None
+        self.plain = False  # whether handlers may take the short way: nobody looks for mocks any more
+        self.mocked = Mocked()
+        self.hidden = ""
+        self.row: tuple[int, int] | None = None  # the recorder's codes of component and task
+        self.stamps: dict[Hashable, Stamp] = {}  # its rows so far, by what is the same in many of them
+
+    @property
+    def accused(self) -> Suspect:
+        """The component with its switches as they are now."""
+        return describe(self.component, self.dialect, self.role)
+
+    @property
+    def buffers(self) -> tuple[str, ...]:
+        """Fields in which the framework keeps tuples that it will complete in time."""
+        return self.dialect.wire.buffers if self.dialect.wire else ()
+
+    def held(self, deliveries: Collection[Hashable]) -> Mapping[Hashable, str]:
+        """The component's field that still holds each."""
+        return holders(self.component, deliveries)
+
+    def waits(self) -> bool:
+        """Whether a spout does something when it is told of its tuples."""
+        told = (
+            entry.method for entry in self.role.entries if entry.kind in (EntryKind.ACKED, EntryKind.FAILED)
+        )
+        return any(overrides(type(self.component), self.role, method) for method in told)
+
+    def read_mocks(self) -> None:
+        """Enters what mocked verbs were called with since the last look."""
+        for verb, arguments in self.mocked.calls(self.component):
+            subject = arguments.get(verb.subject or "")
+            delivery = getattr(subject, "id", subject)
+            outside = self.mocked.shared and not self.handler
+            if outside and (verb.kind is VerbKind.EMIT or delivery not in self.open):
+                continue  # another component's
+            if verb.kind is VerbKind.ACK:
+                self.acked(delivery)
+            elif verb.kind is VerbKind.FAIL:
+                self.failed(delivery)
+            elif verb.message_id is not None:
+                self.spouted(arguments.get(verb.message_id))
+            else:
+                self.emitted(
+                    [getattr(anchor, "id", anchor) for anchor in arguments.get(verb.anchors or "") or ()]
+                )
+
+    def close(self) -> str:
+        """Reads what mocks still have; returns what hid the component's completions, if something did."""
+        self.owner = None
+        self.read_mocks()
+        if self.fresh is not None:
+            self.excuse(self.fresh.id)  # read by hand: no handler was ever called with it
+        if not self.hidden or self.acks or self.fails:
+            return ""
+        for delivery in self.open:
+            self.excuse(delivery)
+        return self.hidden

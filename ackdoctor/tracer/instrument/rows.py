@@ -1,0 +1,125 @@
+"""What the listener writes into a trace: the numbers that stand for texts, looked up once each."""
+
+from collections.abc import Hashable, Sequence
+from typing import Any, Protocol
+
+from ackdoctor.model.event import AUTO, EventKind
+from ackdoctor.tracer.disk.codec import Stamp, stamp_of
+from ackdoctor.tracer.disk.naming import described
+from ackdoctor.tracer.instrument.live import LiveBook
+from ackdoctor.tracer.ledger.sites import Sites
+
+__all__ = ["Presser", "Rows", "Writer"]
+
+
+_STAMPS = 4_096  # of one book; streams and threads may have any number of names
+_EMITTED, _ANCHORED = int(EventKind.EMITTED), int(EventKind.ANCHORED)
+
+
+class Writer(Protocol):
+    """The recorder, as far as the listener uses it."""
+
+    def code(self, text: str) -> int:
+        """The number that stands for a text."""
+
+    def write(
+        self,
+        kind: int,
+        component: int,
+        task: int,
+        stream: int,
+        delivery: int | str,
+        root: int = 0,
+        value: int = 0,
+        site: int = 0,
+        flags: int = 0,
+        thread: int = 0,
+        note: int = 0,
+    ) -> None:
+        """Writes one row."""
+
+
+class Presser(Writer, Protocol):
+    """A recorder that also takes rows by their stamps."""
+
+    def press(self, stamp: Stamp, delivery: int | str, note: int = 0) -> None:
+        """Writes one row whose other fields are packed already."""
+
+
+class _Codes(dict[Any, int]):
+    """The codes of what occurs as a text, each asked for once."""
+
+    def __init__(self, recorder: Writer) -> None:
+        super().__init__({None: 0, "": 0})
+        self._recorder = recorder
+
+    def __missing__(self, text: Any) -> int:
+        code = self[text] = self._recorder.code(str(text))
+        return code
+
+
+class Rows:
+    """Rows of live components."""
+
+    def __init__(self, recorder: Presser, sites: Sites) -> None:
+        self._recorder = recorder
+        self._press = recorder.press
+        self._sites = sites
+        self._streams = _Codes(recorder)
+        self._threads = _Codes(recorder)
+        self._places: dict[int, tuple[int, int]] = {0: (0, 0)}
+
+    def write(
+        self,
+        book: LiveBook,
+        kind: int,
+        delivery: Hashable,
+        site: int,
+        flags: int,
+        stream: Any = None,
+        thread: str = "",
+    ) -> None:
+        """One row."""
+        key = (kind, site, flags, stream, thread)
+        stamp = book.stamps.get(key) or self._stamp(book, *key)
+        press = self._press  # a variable is called faster than an attribute that is no method
+        press(stamp, delivery if delivery.__class__ is str else str(delivery))
+
+    def emitted(
+        self, book: LiveBook, anchors: Sequence[Hashable], site: int, flags: int, stream: Any, thread: str
+    ) -> None:
+        """A row for the emit, and one for each anchor after the first."""
+        self.write(book, _EMITTED, anchors[0] if anchors else "", site, flags, stream, thread)
+        for anchor in anchors[1:]:
+            self.write(book, _ANCHORED, anchor, site, flags, None, thread)
+
+    def _stamp(self, book: LiveBook, kind: int, site: int, flags: int, stream: Any, thread: str) -> Stamp:
+        component, task = book.row or self._name(book)
+        place, framework = self._places.get(site) or self._place(site)
+        stamp = stamp_of(
+            kind,
+            component,
+            task,
+            self._streams[stream],
+            site=place,
+            flags=flags | framework,
+            thread=self._threads[thread],
+        )
+        if len(book.stamps) >= _STAMPS:
+            book.stamps.clear()
+        book.stamps[kind, site, flags, stream, thread] = stamp
+        return stamp
+
+    def _name(self, book: LiveBook) -> tuple[int, int]:
+        suspect = book.accused
+        code = self._recorder.code
+        book.row = (code(suspect.name), suspect.task)
+        site = code(f"{suspect.path}:{suspect.line} {suspect.name}") if suspect.path else 0
+        self._recorder.write(EventKind.NAMED, *book.row, 0, "", 0, 0, site, note=code(described(suspect)))
+        return book.row
+
+    def _place(self, site: int) -> tuple[int, int]:
+        place = self._sites[site]
+        found = (self._recorder.code(str(place)), AUTO if place.framework else 0) if place else (0, 0)
+        self._places[site] = found
+        return found

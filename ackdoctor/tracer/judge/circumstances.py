@@ -1,0 +1,175 @@
+"""What else is known about an offence: which of the framework's roles it happened in, and who did what."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ackdoctor.dialects import known
+from ackdoctor.model.dialect import Dialect, Discipline, Misuse, Role, TickDuty, Verb, VerbKind
+from ackdoctor.model.offence import Offence, Suspect, Touch, TouchKind
+from ackdoctor.tracer.disk.naming import MULTILANG, role_of
+from ackdoctor.tracer.judge.charges import Turn
+
+__all__ = ["COMPLETIONS", "Circumstances", "by_framework"]
+
+COMPLETIONS: Mapping[TouchKind, str] = {TouchKind.ACKED: "acked", TouchKind.FAILED: "failed"}
+_DOES: Mapping[TouchKind, str] = {
+    TouchKind.ACKED: "acks",
+    TouchKind.FAILED: "fails",
+    TouchKind.ANCHORED: "emits",
+    TouchKind.EMITTED: "emits",
+}
+_SERIALIZERS = {"json": "JSON", "simplejson": "JSON"}
+
+
+def by_framework(touch: Touch) -> bool:
+    """Whether the framework did it by itself."""
+    return touch.site is not None and touch.site.framework
+
+
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
+class Circumstances:
+    """An offence seen beside its dialect; a framework that nobody described has no role and no prices."""
+
+    offence: Offence
+    dialect: Dialect | None
+    role: Role | None
+
+    @classmethod
+    def of(cls, offence: Offence) -> "Circumstances":
+        """The circumstances of an offence."""
+        suspect = offence.suspect
+        dialect = next((d for d in known() if d.name == suspect.dialect), None)
+        role = role_of(suspect)
+        named = role is not MULTILANG or suspect.role == MULTILANG.name
+        return cls(offence=offence, dialect=dialect, role=role if named else None)
+
+    @property
+    def discipline(self) -> Discipline | None:
+        """What the framework does by itself, and its prices."""
+        return self.role.discipline if self.role is not None else None
+
+    @property
+    def misuse(self) -> Misuse:
+        """What is priced: a fail that follows a fail contradicts nothing, but is refused like a mixture."""
+        failed = any(touch.kind is TouchKind.FAILED for _, touch in self._completions())
+        return Misuse.MIXED if self.offence.misuse is Misuse.TWICE and failed else self.offence.misuse
+
+    @property
+    def turn(self) -> Turn:
+        """Which of the misuse's rules it is."""
+        match self.misuse:
+            case Misuse.TWICE | Misuse.MIXED:
+                return self._repeated()
+            case Misuse.NEVER if self._waits_for_batch():
+                return Turn.WAITING
+            case Misuse.NEVER if self.offence.held:
+                return Turn.HELD
+            case _:
+                return Turn.PLAIN
+
+    @property
+    def by_hand(self) -> int:
+        """Where in the life the author's own first completion stands; the last touch where there is none."""
+        own = (at for at, touch in self._completions() if not by_framework(touch))
+        return next(own, len(self.offence.life) - 1)
+
+    @property
+    def words(self) -> Mapping[str, str]:
+        """What the templates of `charges` may say."""
+        offence, suspect = self.offence, self.offence.suspect
+        done = [COMPLETIONS[touch.kind] for _, touch in self._completions()]
+        last = offence.life[-1] if offence.life else None
+        emit = self._emit()
+        serializer = self.discipline.serializer if self.discipline is not None else ""
+        hand = offence.life[self.by_hand] if offence.life else None
+        return {
+            "tup": "the tick" if offence.tick else "a tuple of the batch" if offence.batch else "the tuple",
+            "component": suspect.name,
+            "where": ".".join(filter(None, (suspect.name, offence.handler))),
+            "framework": self.dialect.title
+            if self.dialect is not None
+            else suspect.dialect or "the framework",
+            "held": offence.held,
+            "role": suspect.role,
+            "anchors": emit.anchors if emit is not None and emit.anchors else "anchors",
+            "serializer": _SERIALIZERS.get(serializer, serializer or "the wire"),
+            "first": done[0] if done else "completed",
+            "then": done[-1] if done else "completed",
+            "hand": COMPLETIONS.get(hand.kind, "completed") if hand is not None else "completed",
+            "does": _DOES.get(last.kind, "completes") if last is not None else "completes",
+            "stop": self._stop(),
+            "by_hand": self._instead(),
+            "let_out": self._let_out(),
+            "on_thread": self._on_thread(),
+            "ticks": self._ticks(),
+            "ticker": self._ticker(),
+        }
+
+    # ---- which rule ----
+
+    def _repeated(self) -> Turn:
+        done = [touch for _, touch in self._completions()]
+        own = [touch for touch in done if by_framework(touch)]
+        if any(touch.kind is TouchKind.FAILED for touch in own):
+            return Turn.RESCUE
+        if own or self.offence.suspect.auto_ack:  # lint, too, tells the first call by hand
+            return Turn.FRAMEWORK
+        before, last = done[-2:] if len(done) > 1 else (None, None)
+        if before is None or last is None or last.site is None:
+            return Turn.PLAIN
+        return Turn.ROUND if (before.site, before.entry) == (last.site, last.entry) else Turn.PLAIN
+
+    def _waits_for_batch(self) -> bool:
+        """Whether the field that holds it is the framework's own."""
+        wire = self.dialect.wire if self.dialect is not None else None
+        return wire is not None and self.offence.held.removeprefix("self.") in wire.buffers
+
+    def _completions(self) -> list[tuple[int, Touch]]:
+        return [(at, touch) for at, touch in enumerate(self.offence.life) if touch.kind in COMPLETIONS]
+
+    def _emit(self) -> Verb | None:
+        verbs = self.role.verbs if self.role is not None else ()
+        more = self.dialect.verbs if self.dialect is not None else ()
+        return next((verb for verb in (*verbs, *more) if verb.kind is VerbKind.EMIT), None)
+
+    # ---- what to do ----
+
+    def _stop(self) -> str:
+        done = [touch for _, touch in self._completions()]
+        one_call = len(done) > 1 and done[0].entry == done[-1].entry
+        if not one_call or done[0].site is None:
+            return ""
+        return f"return after the first ack (line {done[0].site.line}), or "
+
+    def _instead(self) -> str:
+        discipline, suspect = self.discipline, self.offence.suspect
+        switch = "derive from the class that does not ack"
+        if discipline is not None and discipline.auto_ack.attribute:
+            switch = f"set `{discipline.auto_ack.attribute} = False` on the class"
+        done = [touch for _, touch in self._completions() if not by_framework(touch)]
+        if done and done[0].kind is TouchKind.FAILED and suspect.auto_fail:
+            return f"raise an exception to fail the tuple, or {switch} and complete it by hand on every path"
+        return f"remove this call, or {switch} and complete the tuple by hand on every path"
+
+    def _let_out(self) -> str:
+        suspect: Suspect = self.offence.suspect
+        if suspect.auto_ack and suspect.auto_fail:
+            return (
+                "let the exception out, so that the framework fails the tuple; or catch only what you expect"
+            )
+        return "fail the tuple here, or catch only what you expect"
+
+    def _on_thread(self) -> str:
+        locked = self.discipline is not None and self.discipline.thread_safe
+        if locked and self.offence.life and self.offence.life[-1].kind not in COMPLETIONS:
+            return "name the anchors, or put the result into a queue and emit it at a later tick"
+        return "put the result into a queue and complete the tuple at a later tick, on the framework's thread"
+
+    def _ticks(self) -> str:
+        if self.role is not None and self.role.needs_ticks and self.dialect is not None:
+            return f"set {self.dialect.tick_settings[-1]} in the class's config or in the topology"
+        return "let the batch be processed before the run ends"
+
+    def _ticker(self) -> str:
+        forbidden = self.discipline is not None and self.discipline.tick is TickDuty.FORBIDDEN
+        return "nobody completes ticks" if forbidden else "the framework acks it"

@@ -1,0 +1,206 @@
+"""What the acker keeps, as findings: entries that can never become zero (ACK601) and orphans (ACK602).
+
+An entry is charged to the tuples that the residue law names (reference acker 3, L1).  An orphan alone
+proves nothing (L4): every fail with acks still under way leaves one behind in a correct program, too.
+"""
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+
+from ackdoctor.model.dialect import Misuse
+from ackdoctor.model.finding import Confidence, Finding, PathStep, Severity, TreeWitness
+from ackdoctor.model.offence import CallSite, Offence, TouchKind
+from ackdoctor.model.source import NOWHERE, Site
+from ackdoctor.model.verdict import Culprit, PendingEntry, TupleTree, Verdict
+from ackdoctor.tracer.judge.keeping import Keeper, stays
+from ackdoctor.tracer.judge.labels import name_of
+from ackdoctor.tracer.judge.place import Places, parsed
+
+__all__ = ["ACKER", "Causes", "left_by", "times", "tree_findings"]
+
+ACKER = "acker"  # the component of a finding that names no other
+_HEARD: Mapping[Verdict, str] = {
+    Verdict.COMPLETE: "the spout heard ack",
+    Verdict.FAILED: "the spout heard fail",
+    Verdict.EXPIRED: "the spout timed out and replays",
+    Verdict.OPEN: "the spout still waits",
+    Verdict.ORPHAN: "no spout has asked for it",
+}
+_ORPHANED: Mapping[Verdict, str] = {
+    Verdict.COMPLETE: "messages came after the tree was complete",
+    Verdict.FAILED: "acks under way when the tree failed made the entry anew",
+    Verdict.EXPIRED: "acks came after the entry had been given up",
+    Verdict.OPEN: "the spout has not been heard of yet",
+    Verdict.ORPHAN: "its spout was never heard of",
+}
+
+
+class Causes:
+    """Which trees an offence explains: by their root, or by a culprit that is the same delivery or the same calls."""
+
+    def __init__(self, trees: Iterable[TupleTree]) -> None:
+        self._trees = list(trees)
+        self._places: dict[Hashable, list[int]] = {}
+        for place, tree in enumerate(self._trees):
+            keys: set[Hashable] = {tree.root}
+            for culprit in tree.culprits:
+                who = _bare(culprit.component)
+                keys |= {("delivery", who, culprit.delivery), ("sites", culprit.sites)}
+                if not culprit.acks:
+                    keys.add(("never", who))
+            for key in keys:
+                self._places.setdefault(key, []).append(place)
+
+    def of(self, offence: Offence) -> list[TupleTree]:
+        """The trees, in their order."""
+        done = tuple(
+            str(touch.site)
+            for touch in offence.life
+            if touch.site is not None and touch.kind in (TouchKind.ACKED, TouchKind.FAILED)
+        )
+        keys: list[Hashable] = [offence.root] if offence.root is not None else []
+        who = _bare(offence.suspect.name)
+        keys += [("delivery", who, offence.delivery)] if offence.delivery else []
+        keys += [("sites", done)] if done else []
+        keys += [("never", who)] if offence.misuse is Misuse.NEVER else []
+        found = {place for key in keys for place in self._places.get(key, ())}
+        return [self._trees[place] for place in sorted(found)]
+
+
+def _bare(component: str) -> str:
+    """A component is known by its id in the topology, which may be its class's name, or by its class."""
+    return component.rpartition(".")[2]
+
+
+def left_by(tree: TupleTree) -> str:
+    """One line on what became of a root: "acker: root 77 leaves an orphan, value 3; the spout heard ack"."""
+    entry = tree.entry
+    heard = _HEARD[tree.verdict]
+    if entry is None:
+        return f"acker: root {tree.root} is gone; {heard}"
+    kind = "an orphan" if entry.task is None else "a tracked entry"
+    return f"acker: root {tree.root} leaves {kind}, {_value(entry)}; {heard}"
+
+
+def times(acks: int) -> str:
+    """`never acked`, `acked once`, `acked twice`, `acked 3 times`."""
+    return {0: "never acked", 1: "acked once", 2: "acked twice"}.get(acks, f"acked {acks} times")
+
+
+def tree_findings(
+    trees: Iterable[TupleTree], *, profile: Keeper | None, places: Places, nowhere: Site | None
+) -> Iterator[Finding]:
+    """One finding for each entry that no delivery's finding accounts for."""
+    for tree in trees:
+        if tree.entry is None:
+            continue
+        if tree.entry.task is not None or any(culprit.acks > 1 for culprit in tree.culprits):
+            yield _never_zero(tree, profile, places, nowhere)
+        else:
+            yield _orphan(tree, profile, nowhere)
+
+
+def _never_zero(tree: TupleTree, profile: Keeper | None, places: Places, nowhere: Site | None) -> Finding:
+    proved = tree.verdict is not Verdict.OPEN or any(culprit.acks > 1 for culprit in tree.culprits)
+    never = "can never become zero" if proved else "is not zero at the end"
+    path = tuple(step for culprit in tree.culprits for step in _steps(culprit, places))
+    first = tree.culprits[0] if tree.culprits else None
+    calls = [call for culprit in tree.culprits for site in culprit.sites if (call := parsed(site))]
+    message = f"the acker keeps an entry that {never}: {_blame(tree)}"
+    return _finding(
+        "ACK601",
+        tree,
+        message=f"{message}; it {stays(profile)}",
+        severity=Severity.ERROR if proved else Severity.WARNING,
+        confidence=Confidence.MUST if proved and not tree.ambiguous else Confidence.MAY,
+        site=path[-1].site if path else nowhere,
+        path=path,
+        component=first.component if first is not None else ACKER,
+        handler=calls[-1].function.rpartition(".")[2] if calls else "",
+        cause=f"{message}|{'/'.join(call.function for call in calls)}",
+        help="complete each tuple exactly once: the value left is what its ack sends"
+        if first is not None
+        else "trace the components as well: their acks carry the value that is left",
+    )
+
+
+def _orphan(tree: TupleTree, profile: Keeper | None, nowhere: Site | None) -> Finding:
+    """A warning where only a misuse leaves an orphan: after an ACK nothing more is due."""
+    suspicious = tree.verdict is Verdict.COMPLETE
+    message = f"the acker keeps an entry that no spout waits for: {_ORPHANED[tree.verdict]}"
+    return _finding(
+        "ACK602",
+        tree,
+        message=f"{message}; it {stays(profile)}",
+        severity=Severity.WARNING if suspicious else Severity.INFO,
+        confidence=Confidence.MAY,
+        site=nowhere,
+        path=(),
+        component=ACKER,
+        handler="",
+        cause=message,
+        help="look for a tuple that is acked again, or used as an anchor, after its ack"
+        if suspicious
+        else "mend what fails and times out first: an orphan alone proves no misuse",
+    )
+
+
+def _finding(
+    code: str,
+    tree: TupleTree,
+    *,
+    message: str,
+    severity: Severity,
+    confidence: Confidence,
+    site: Site | None,
+    path: tuple[PathStep, ...],
+    component: str,
+    handler: str,
+    cause: str,
+    help: str,  # noqa: A002  # the word a reader of the finding knows
+) -> Finding:
+    return Finding(
+        code=code,
+        name=name_of(code),
+        severity=severity,
+        confidence=confidence,
+        site=site or Site(f"<{ACKER}>", NOWHERE),
+        message=message,
+        component=component,
+        handler=handler,
+        dialect="",
+        evidence=TreeWitness(
+            steps=path,
+            delivery=tree.culprits[0].delivery if tree.culprits else "",
+            root=tree.root,
+            left=(left_by(tree), *map(_named, tree.culprits)),
+        ),
+        cause=cause,
+        help=help,
+    )
+
+
+def _blame(tree: TupleTree) -> str:
+    if not tree.culprits:
+        return "no tuple that was seen explains what is left"
+    who = " and ".join(
+        dict.fromkeys(
+            f"a tuple of {culprit.component} was {times(culprit.acks)}" for culprit in tree.culprits
+        )
+    )
+    return f"{who} (others would explain it as well)" if tree.ambiguous else who
+
+
+def _named(culprit: Culprit) -> str:
+    delivery = f" delivery {culprit.delivery}" if culprit.delivery else ""
+    return f"law L1: {culprit.value} is what {culprit.component}[{culprit.task}]{delivery} sends; {times(culprit.acks)}"
+
+
+def _steps(culprit: Culprit, places: Places) -> Iterator[PathStep]:
+    known: list[CallSite] = [call for site in culprit.sites if (call := parsed(site))]
+    for number, call in enumerate(known):
+        yield PathStep(site=places.of(call), note="acked again" if number else "acked", state="acked")
+
+
+def _value(entry: PendingEntry) -> str:
+    value = "no value" if entry.value is None else f"value {entry.value}"
+    return f"{value}, failed" if entry.failed else value

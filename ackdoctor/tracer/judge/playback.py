@@ -1,0 +1,260 @@
+"""A stored trace through the delivery ledger: every row told to the book of its component.
+
+Books are kept apart by process, component, task and test: a delivery's id means nothing outside of them.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+from ackdoctor.model.dialect import EntryKind, Kind, Role
+from ackdoctor.model.event import AUTO, BARE, RELIABLE, TICK, Event, EventKind
+from ackdoctor.model.offence import Suspect
+from ackdoctor.model.tally import GrowthPoint
+from ackdoctor.tracer.disk.naming import recalled, role_of
+from ackdoctor.tracer.judge.place import parsed
+from ackdoctor.tracer.ledger.book import Book, Delivery, Mark
+from ackdoctor.tracer.ledger.ledger import Ledger, Settlement, merged
+from ackdoctor.tracer.ledger.sites import NOWHERE
+
+__all__ = ["Playback"]
+
+_BATCH = "the batch"
+_KILLED, _TROUBLE = (
+    "killed by ",
+    ": ",
+)  # in the note of a DIED row: "killed by SIGKILL", "exit code 1: ValueError: no"
+_WINDOW_MS = 1000
+_MOST_WINDOWS = 512
+
+
+class _Key(NamedTuple):
+    """Whose book it is."""
+
+    run: str
+    worker: str
+    pid: int
+    component: str
+    task: int
+    test: str
+
+
+class _StoredBook(Book):
+    """A component of which only rows are left: what came after its last tick may wait for the next one.
+
+    `reached` is the place, among all that was handed in, of the last delivery that it completed.
+    """
+
+    __slots__ = ("reached",)
+
+    def __init__(self, suspect: Suspect, role: Role) -> None:
+        super().__init__(suspect, role)
+        self.reached = 0
+
+    def under_way(self) -> list[Delivery]:
+        """What the component had in hand, or not read yet: what came after the last that it completed.
+
+        One that has completed nothing had only its last delivery in hand.
+        """
+        last = self.reached or max((entry for _, entry in self.open.values()), default=0) - 1
+        return [delivery for delivery, (_, entry) in self.open.items() if entry > last]
+
+    @property
+    def buffers(self) -> tuple[str, ...]:
+        """A batching bolt's own, whatever it is called."""
+        return (_BATCH,) if self.role.needs_ticks else ()
+
+    def held(self, deliveries: Collection[Delivery]) -> Mapping[Delivery, str]:
+        """Those that wait for a batch."""
+        last = max((opened.entry for opened, _ in self.ticks.values()), default=0)
+        return {
+            delivery: _BATCH
+            for delivery in deliveries
+            if self.role.needs_ticks and self.open.get(delivery, (0, 0))[1] > last
+        }
+
+
+class Playback:
+    """`settle` says what all the rows fed came to; `dropped` counts those that the recorder lost."""
+
+    def __init__(self) -> None:
+        self.dropped = 0
+        self._ledgers: dict[str, Ledger] = {}
+        self._books: dict[_Key, _StoredBook] = {}
+        self._suspects: dict[
+            tuple[object, ...], Suspect
+        ] = {}  # by key without the test: named once a process
+        self._sites: dict[tuple[str, int, str], int] = {}
+        self._now_ns = 0
+        self._open = 0
+        self._ends: list[str] = []
+        self._windows = _Windows()
+
+    def feed(self, event: Event) -> None:
+        """One row, in order."""
+        self._now_ns = event.time_ns
+        match event.kind:
+            case EventKind.RECEIVED:
+                self._received(event)
+            case EventKind.ACKED | EventKind.FAILED:
+                self._completed(event)
+            case EventKind.EMITTED | EventKind.ANCHORED:
+                self._emitted(event)
+            case EventKind.NAMED:
+                self._named(event)
+            case EventKind.DROPPED:
+                self.dropped += event.value
+            case EventKind.DIED:
+                self._died(event)
+            case _:
+                pass
+
+    def settle(self) -> Settlement:
+        """All books closed; the components' counts added up over processes and tests."""
+        settled = [ledger.settle() for ledger in self._ledgers.values()]
+        return Settlement(
+            offences=tuple(offence for each in settled for offence in each.offences),
+            tallies=merged(tally for each in settled for tally in each.tallies),
+            growth=self._windows.points(),
+            dropped=self.dropped + sum(each.dropped for each in settled),
+            unobserved=tuple(line for each in settled for line in each.unobserved),
+            notes=(*dict.fromkeys(self._ends), *(line for each in settled for line in each.notes)),
+        )
+
+    # ---- rows ----
+
+    def _received(self, event: Event) -> None:
+        book = self._book(event)
+        if event.flags & TICK:
+            book.ticked(event.delivery, event.time_ns)
+            return
+        book.received(event.delivery, event.time_ns)
+        self._open += 1
+        self._windows.sample(event.time_ns // 1_000_000, self._open, begun=1)
+
+    def _completed(self, event: Event) -> None:
+        book = self._book(event)
+        if event.delivery in book.open:
+            self._open -= 1
+            book.reached = max(book.reached, book.open[event.delivery][1])
+        verb = book.acked if event.kind is EventKind.ACKED else book.failed
+        verb(event.delivery, self._site(event), _mark(event))
+        self._windows.sample(event.time_ns // 1_000_000, self._open)
+
+    def _emitted(self, event: Event) -> None:
+        book = self._book(event)
+        if book.role.kind is Kind.SPOUT:
+            book.spouted(event.delivery if event.flags & RELIABLE else None, self._site(event))
+            return
+        anchors = (event.delivery,) if event.delivery and book.entry else ()
+        book.emitted(anchors, self._site(event), _mark(event))
+        if event.kind is EventKind.ANCHORED:
+            book.emits -= 1  # one more anchor of the emit before
+
+    def _died(self, event: Event) -> None:
+        """Who was killed, or met an exception, is not to blame for the tuples that it had in hand."""
+        book = self._books.get(_key(event))
+        ended = f"{event.component}[{event.task}] ended: {event.note}"
+        if book is not None and (event.note.startswith(_KILLED) or _TROUBLE in event.note):
+            held = book.under_way()
+            for delivery in held:
+                book.excuse(delivery)
+            ended += f", tuples under way: {len(held)}" if held else ""
+        self._ends.append(ended)
+
+    def _named(self, event: Event) -> None:
+        key = _key(event)
+        suspect = recalled(event.component, event.task, event.site, event.note)
+        self._suspects[key[:5]] = suspect
+        if key not in self._books:
+            self._begin(key, suspect)
+
+    # ---- books ----
+
+    def _book(self, event: Event) -> _StoredBook:
+        key = _key(event)
+        if key not in self._books:
+            self._begin(key, self._suspects.get(key[:5]) or recalled(event.component, event.task))
+        return self._books[key]
+
+    def _begin(self, key: _Key, suspect: Suspect) -> None:
+        role = role_of(suspect)
+        book = _StoredBook(suspect, role)
+        book.handler = _handler(role)
+        self._ledger(key.test).keep(id(book), book)
+        self._books[key] = book
+
+    def _ledger(self, test: str) -> Ledger:
+        if test not in self._ledgers:
+            self._ledgers[test] = Ledger(now=lambda: self._now_ns, test=test)
+        return self._ledgers[test]
+
+    def _site(self, event: Event) -> int:
+        if not event.site:
+            return NOWHERE
+        key = (event.site, event.flags & AUTO, event.test)
+        number = self._sites.get(key)
+        if number is None:
+            call = parsed(event.site)
+            named = None if call is None else replace(call, framework=bool(event.flags & AUTO))
+            number = self._sites[key] = (
+                NOWHERE if named is None else self._ledger(event.test).sites.named(named)
+            )
+        return number
+
+
+def _key(event: Event) -> _Key:
+    return _Key(event.run, event.worker, event.pid, event.component, event.task, event.test)
+
+
+def _mark(event: Event) -> Mark | None:
+    bare = bool(event.flags & BARE)
+    if not event.thread and not bare:
+        return None
+    return Mark(thread=event.thread, time_ns=event.time_ns, bare=bare)
+
+
+def _handler(role: Role) -> str:
+    given = (e.method for e in role.entries if e.kind in (EntryKind.DATA, EntryKind.BATCH))
+    return next(given, "")
+
+
+class _Windows:
+    """Open deliveries at the end of each window; windows double when there are too many."""
+
+    def __init__(self) -> None:
+        self._length_ms = _WINDOW_MS
+        self._start_ms: int | None = None
+        self._pending: list[int] = []
+        self._begun: list[int] = []
+
+    def sample(self, time_ms: int, pending: int, *, begun: int = 0) -> None:
+        """So many are open now."""
+        if self._start_ms is None:
+            self._start_ms = time_ms
+        place = max(0, time_ms - self._start_ms) // self._length_ms
+        while place >= _MOST_WINDOWS:
+            self._halve()
+            place //= 2
+        while len(self._pending) <= place:
+            self._pending.append(self._pending[-1] if self._pending else 0)
+            self._begun.append(0)
+        self._pending[-1] = pending
+        self._begun[-1] += begun
+
+    def points(self) -> tuple[GrowthPoint, ...]:
+        """The windows so far."""
+        return tuple(
+            GrowthPoint(
+                time_ms=(self._start_ms or 0) + (n + 1) * self._length_ms, pending=size, started=begun
+            )
+            for n, (size, begun) in enumerate(zip(self._pending, self._begun, strict=True))
+        )
+
+    def _halve(self) -> None:
+        if len(self._pending) % 2:
+            self._pending.append(self._pending[-1])
+            self._begun.append(0)
+        self._pending = self._pending[1::2]
+        self._begun = [a + b for a, b in zip(self._begun[::2], self._begun[1::2], strict=True)]
+        self._length_ms *= 2

@@ -1,0 +1,381 @@
+"""What one component instance was handed, and what became of it.
+
+The four verbs are hot: they touch two dicts and a counter, and whatever is not the ordinary case goes
+to the slow path behind them, where `model.protocol.TABLE` decides.  The ordinary case is
+`received`, any number of `emitted` with open anchors, and one `acked` or `failed`.
+
+A delivery is known by the id under which the component was handed it.  `site` is a number of `Sites`
+(0 below level `sites`), and `mark` says what was unusual about a call.  All four can be called with
+plain data: a stored trace is replayed through the same book.
+"""
+
+from collections.abc import Collection, Hashable, Iterable, Mapping
+from threading import RLock
+from typing import TypeAlias
+
+from ackdoctor.model.dialect import Anchoring, Kind, Misuse, Role, TickDuty
+from ackdoctor.model.offence import Suspect, TouchKind
+from ackdoctor.model.protocol import TABLE, Breach, Op, State
+from ackdoctor.tracer.ledger.deliveries import Closed, Delivery, Incident, Mark, Opened
+
+__all__ = ["BREACHES", "CAP", "Book", "Closed", "Delivery", "Incident", "Mark", "Opened"]
+
+CAP = 65_536  # deliveries that a book keeps, open ones and completed ones each
+INCIDENTS = 1_000  # different offences that a book keeps
+
+BREACHES = {
+    Breach.MISSING_ACK: Misuse.NEVER,
+    Breach.DOUBLE_ACK: Misuse.TWICE,
+    Breach.DOUBLE_FAIL: Misuse.TWICE,
+    Breach.ACK_AFTER_FAIL: Misuse.MIXED,
+    Breach.FAIL_AFTER_ACK: Misuse.MIXED,
+    Breach.EMIT_AFTER_ACK: Misuse.LATE_EMIT,
+    Breach.EMIT_AFTER_FAIL: Misuse.LATE_EMIT,
+}
+_KINDS = {Op.ACK: TouchKind.ACKED, Op.FAIL: TouchKind.FAILED, Op.ANCHOR: TouchKind.ANCHORED}
+
+_OPS = (Op.ACK, Op.FAIL)
+_ACK, _FAIL = range(len(_OPS))
+_Row: TypeAlias = tuple[tuple[int, int], int, int, int, Mark | None]
+"""A Closed of nothing but numbers: the collector of garbage soon looks away from it."""
+
+
+class Book:
+    """One component's deliveries.  Verbs may come from any thread; the slow path takes a lock.
+
+    `entry` counts what was handed in, `handler` and `current` say who works on what: the instrumentation
+    keeps them.  What does not fit under `cap` is dropped, oldest first, and counted in `dropped`.
+    """
+
+    __slots__ = (
+        "_cap",
+        "_excused",
+        "_incidents",
+        "_known",
+        "_lock",
+        "_older",
+        "_told",
+        "_twins",
+        "acks",
+        "current",
+        "done",
+        "dropped",
+        "emits",
+        "entry",
+        "fails",
+        "handler",
+        "high_water",
+        "open",
+        "reliable",
+        "role",
+        "strays",
+        "suspect",
+        "ticks",
+        "ticks_seen",
+        "untracked",
+    )
+
+    def __init__(self, suspect: Suspect, role: Role, *, cap: int = CAP) -> None:
+        self.suspect = suspect
+        self.role = role
+        self.open: dict[Delivery, tuple[int, int]] = {}
+        self.done: dict[Delivery, _Row] = {}
+        self.ticks: dict[Delivery, tuple[Opened, Closed | None]] = {}
+        self.entry = self.acks = self.fails = self.emits = self.ticks_seen = 0
+        self.high_water = self.dropped = self.strays = 0
+        self.current: Delivery = None
+        self.handler = ""
+        self.reliable = 0
+        self.untracked: tuple[int, int] | None = None  # site and entry of a spout's first emit without id
+        self._cap = cap
+        self._excused: set[Delivery] = set()
+        self._older: dict[Delivery, _Row] = {}
+        self._twins: dict[Delivery, list[tuple[int, int]]] = {}
+        self._incidents: dict[Hashable, Incident] = {}
+        self._told: set[Hashable] = set()
+        self._lock = RLock()
+
+    # ---- the four verbs ----
+
+    def received(self, delivery: Delivery, time_ns: int = 0) -> None:
+        """A tuple was handed in."""
+        self.entry = entry = self.entry + 1
+        self.current = delivery
+        open_ = self.open
+        if delivery in open_:
+            self._twin(delivery, (time_ns, entry))
+            return
+        open_[delivery] = (time_ns, entry)
+        if len(open_) > self.high_water:
+            self._rise()
+        if not entry & 1023:
+            self._turn()
+
+    def acked(self, delivery: Delivery, site: int = 0, mark: Mark | None = None) -> None:
+        """A tuple was acked, by the author or by the framework."""
+        self.acks += 1
+        opened = self.open.pop(delivery, None)
+        if opened is None or mark is not None:
+            self._completed(delivery, Op.ACK, opened, site, mark)
+        else:
+            self.done[delivery] = (opened, _ACK, site, self.entry, None)
+
+    def failed(self, delivery: Delivery, site: int = 0, mark: Mark | None = None) -> None:
+        """A tuple was failed, by the author or by the framework."""
+        self.fails += 1
+        opened = self.open.pop(delivery, None)
+        if opened is None or mark is not None:
+            self._completed(delivery, Op.FAIL, opened, site, mark)
+        else:
+            self.done[delivery] = (opened, _FAIL, site, self.entry, None)
+
+    def emitted(self, anchors: Iterable[Delivery] = (), site: int = 0, mark: Mark | None = None) -> None:
+        """A tuple was emitted with these anchors; of a spout none."""
+        self.emits += 1
+        open_ = self.open
+        for anchor in anchors:
+            if anchor not in open_:
+                self._anchored(anchor, site, mark)
+        if mark is not None:
+            self._emitted_oddly(site, mark)
+
+    # ---- the slow path ----
+
+    def ticked(self, delivery: Delivery, time_ns: int = 0) -> None:
+        """A tick tuple was handed in: an obligation only as the role's `TickDuty` says."""
+        self.entry += 1
+        self.ticks_seen += 1
+        self.current = None
+        with self._lock:
+            self.ticks[delivery] = (Opened(time_ns, self.entry), None)
+            while len(self.ticks) > INCIDENTS:
+                del self.ticks[next(iter(self.ticks))]
+
+    def offended(
+        self,
+        misuse: Misuse,
+        kind: TouchKind,
+        delivery: Delivery = None,
+        site: int = 0,
+        mark: Mark | None = None,
+        note: str = "",
+    ) -> None:
+        """Takes down a misuse that the protocol's table does not speak of, if the dialect has a price for it."""
+        with self._lock:
+            closed = self._closed(delivery)
+            opened = closed.opened if closed else self._opened(delivery)
+            self._incident(misuse, kind, delivery, opened, closed, site, mark, note=note)
+
+    def excuse(self, delivery: Delivery) -> None:
+        """Nobody is to blame if it stays open: the component died of an exception while it held the tuple."""
+        if len(self._excused) < self._cap:
+            self._excused.add(delivery)
+
+    def spouted(self, message_id: Delivery, site: int = 0) -> None:
+        """A spout has emitted; None is an emit that Storm will not track."""
+        self.emits += 1
+        if message_id is not None:
+            self.reliable += 1
+        elif self.untracked is None:
+            self.untracked = (site, self.entry)
+
+    @property
+    def accused(self) -> Suspect:
+        """The component as a finding names it."""
+        return self.suspect
+
+    @property
+    def buffers(self) -> tuple[str, ...]:
+        """Fields in which the framework keeps tuples that it will complete in time."""
+        return ()
+
+    def held(self, deliveries: Collection[Delivery]) -> Mapping[Delivery, str]:  # noqa: ARG002 - of no use without a component
+        """The component's field that still holds each."""
+        return {}
+
+    def waits(self) -> bool:
+        """Whether a spout does something when it is told of its tuples; unknown is no."""
+        return False
+
+    def close(self) -> str:
+        """Before the settlement; returns why completions could not be seen, or ''."""
+        return ""
+
+    def prices(self, misuse: Misuse) -> bool:
+        """Whether a misuse costs anything in this role."""
+        return misuse in self.role.discipline.prices
+
+    def __contains__(self, delivery: object) -> bool:
+        return (
+            delivery in self.open
+            or delivery in self.done
+            or delivery in self._older
+            or delivery in self.ticks
+        )
+
+    def state(self, delivery: Delivery) -> State | None:
+        """What a delivery is owed; None if this book does not know it."""
+        if delivery in self.open:
+            return State.OWED
+        closed = self._closed(delivery)
+        return None if closed is None else closed.state
+
+    def incidents(self) -> Iterable[Incident]:
+        """Every different offence so far, in the order of the first of its kind."""
+        return tuple(self._incidents.values())
+
+    def overdue(self) -> tuple[tuple[Delivery, Opened], ...]:
+        """The deliveries that nobody has completed, oldest first."""
+        with self._lock:
+            twins = [(key, Opened(*one)) for key, more in self._twins.items() for one in more]
+            owed = [(key, Opened(*one)) for key, one in self.open.items() if key not in self._excused]
+        return tuple(sorted(owed + twins, key=lambda row: row[1].entry))
+
+    def ticks_owed(self) -> tuple[tuple[Delivery, Opened], ...]:
+        """The ticks that nobody has completed although somebody must."""
+        duty = self.role.discipline.tick
+        owed = duty is TickDuty.REQUIRED or (duty is TickDuty.AUTO and not self.accused.auto_ack)
+        return tuple((key, opened) for key, (opened, closed) in self.ticks.items() if owed and closed is None)
+
+    def _twin(self, delivery: Delivery, opened: tuple[int, int]) -> None:
+        """The id of an open delivery came again, which only a test's driver does: both are owed."""
+        with self._lock:
+            self._twins.setdefault(delivery, []).append(opened)
+
+    def _rise(self) -> None:
+        with self._lock:
+            while len(self.open) > self._cap:
+                del self.open[next(iter(self.open))]
+                self.dropped += 1
+            self.high_water = max(self.high_water, len(self.open))
+
+    def _turn(self) -> None:
+        """Forgets completed deliveries by generations, as the acker's own map does."""
+        with self._lock:
+            if len(self.done) >= self._cap:
+                self._older, self.done = self.done, {}
+
+    def _opened(self, delivery: Delivery) -> Opened | None:
+        opened = self.open.get(delivery)
+        return None if opened is None else Opened(*opened)
+
+    def _closed(self, delivery: Delivery) -> Closed | None:
+        row = self.done.get(delivery) or self._older.get(delivery)
+        return None if row is None else Closed(Opened(*row[0]), _OPS[row[1]], *row[2:])
+
+    def _completed(
+        self, delivery: Delivery, op: Op, opened: tuple[int, int] | None, site: int, mark: Mark | None
+    ) -> None:
+        with self._lock:
+            if opened is None and delivery in self._twins:
+                more = self._twins[delivery]
+                opened = more.pop(0)
+                if not more:
+                    del self._twins[delivery]
+            if opened is not None:
+                self.done[delivery] = (opened, _OPS.index(op), site, self.entry, mark)
+            elif delivery in self.ticks:
+                self._tick_completed(delivery, op, site, mark)
+            else:
+                self._again(delivery, op, site, mark)
+            if mark is not None and mark.thread and not self.role.discipline.thread_safe:
+                self.offended(Misuse.OFF_THREAD, _KINDS[op], delivery, site, mark)
+
+    def _again(self, delivery: Delivery, op: Op, site: int, mark: Mark | None) -> None:
+        closed = self._closed(delivery)
+        if closed is None:
+            if self.role.kind is Kind.SPOUT:
+                self._incident(Misuse.SPOUT_COMPLETES, _KINDS[op], delivery, None, None, site, mark)
+            else:
+                self.strays += 1
+            return
+        breach = TABLE[closed.state, op].breach
+        if breach is not None:
+            self._incident(BREACHES[breach], _KINDS[op], delivery, closed.opened, closed, site, mark)
+
+    def _tick_completed(self, delivery: Delivery, op: Op, site: int, mark: Mark | None) -> None:
+        opened, closed = self.ticks[delivery]
+        if closed is None:
+            self.ticks[delivery] = (opened, Closed(opened, op, site, self.entry, mark))
+        if closed is not None or self.role.discipline.tick is TickDuty.FORBIDDEN:
+            self._incident(Misuse.TICK_TWICE, _KINDS[op], delivery, opened, closed, site, mark, tick=True)
+
+    def _anchored(self, anchor: Delivery, site: int, mark: Mark | None) -> None:
+        """An anchor that is not open: completed already, or nothing this book knows."""
+        with self._lock:
+            closed, tick = self._closed(anchor), False
+            if closed is None and anchor in self.ticks:
+                closed, tick = self.ticks[anchor][1], True
+            if closed is not None and (breach := TABLE[closed.state, Op.ANCHOR].breach) is not None:
+                self._incident(
+                    BREACHES[breach], TouchKind.ANCHORED, anchor, closed.opened, closed, site, mark, tick=tick
+                )
+
+    def _emitted_oddly(self, site: int, mark: Mark) -> None:
+        """An emit from another thread, or one that leaves its anchors to a framework that has none."""
+        discipline = self.role.discipline
+        if mark.thread:
+            guesses = mark.bare and discipline.anchoring is Anchoring.CURRENT
+            if not discipline.thread_safe or guesses:
+                self.offended(Misuse.OFF_THREAD, TouchKind.EMITTED, self.current, site, mark)
+        elif mark.bare and self.current is not None and self._anchors_nothing():
+            self.offended(Misuse.UNANCHORED, TouchKind.EMITTED, self.current, site, mark)
+
+    def _anchors_nothing(self) -> bool:
+        anchoring = self.role.discipline.anchoring
+        return anchoring is Anchoring.NONE or (
+            anchoring is Anchoring.CURRENT and not self.accused.auto_anchor
+        )
+
+    def _incident(
+        self,
+        misuse: Misuse,
+        kind: TouchKind,
+        delivery: Delivery,
+        opened: Opened | None,
+        closed: Closed | None,
+        site: int,
+        mark: Mark | None,
+        *,
+        tick: bool = False,
+        note: str = "",
+    ) -> None:
+        if not self.prices(misuse):
+            return
+        key = (
+            misuse,
+            kind,
+            closed.site if closed else 0,
+            closed.op if closed else None,
+            site,
+            self.handler,
+            tick,
+        )
+        seen = self._incidents.get(key)
+        if seen is not None:
+            if (key, delivery) in self._told:
+                seen.discarded += 1
+            else:
+                seen.count += 1
+                self._tell(key, delivery)
+        elif len(self._incidents) < INCIDENTS:
+            self._tell(key, delivery)
+            self._incidents[key] = Incident(
+                misuse=misuse,
+                delivery=delivery,
+                kind=kind,
+                opened=opened,
+                closed=closed,
+                site=site,
+                entry=self.entry,
+                mark=mark,
+                handler=self.handler,
+                tick=tick,
+                note=note,
+            )
+        else:
+            self.dropped += 1
+
+    def _tell(self, key: Hashable, delivery: Delivery) -> None:
+        if len(self._told) < self._cap:
+            self._told.add((key, delivery))

@@ -1,0 +1,1 @@
+"""Whole processes: `trace run` and `trace proxy`."""

@@ -1,0 +1,27 @@
+"""The start of a process below `ackdoctor trace run`: small, since every Python child imports it."""
+
+import json
+import os
+from pathlib import Path
+
+__all__ = ["VARIABLE", "begin"]
+
+VARIABLE = "ACKDOCTOR_TRACE"  # what a process below needs to know, as JSON
+
+
+def begin() -> str:
+    """Wrap the frameworks and write down what passes; the reason why not, '' if all is well."""
+    from ackdoctor.tracer.disk.recorder import Recorder
+    from ackdoctor.tracer.instrument.install import install
+    from ackdoctor.tracer.ledger.ledger import Ledger
+    from ackdoctor.tracer.levels import Level
+
+    try:
+        said = json.loads(os.environ[VARIABLE])
+        recorder = Recorder(
+            Path(said["directory"]), run=said["run"], worker=os.uname().nodename, level=said["level"]
+        )
+        install(Ledger(Level.named(said["level"])), recorder)
+    except Exception as error:  # noqa: BLE001 - the command must run, whatever is wrong with us
+        return f"{type(error).__name__}: {error}"
+    return ""
