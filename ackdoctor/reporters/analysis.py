@@ -19,6 +19,7 @@ from ackdoctor.spark.tables import Analysis
 __all__ = ["about", "asides", "books", "document", "forecast", "named", "screen", "verdict"]
 
 _MOST = 10
+_MOST_NOTES = 5
 _FEWEST_POINTS = 3
 _LONGEST_WORD = len("warning")
 _STYLES = {"BROKEN": "error", "INCOMPLETE": "warning", "EMPTY": "warning"}
@@ -67,7 +68,10 @@ def about(report: Report, analysis: Analysis) -> Iterator[str]:
         yield f"{counted(report.hidden, 'finding')} below the least severity not shown"
     if report.suppressed:
         yield f"{counted(report.suppressed, 'finding')} suppressed by comments"
-    yield from map(printable, (*report.notes, *analysis.notes))
+    notes = (*report.notes, *analysis.notes)
+    yield from map(printable, notes[:_MOST_NOTES])
+    if len(notes) > _MOST_NOTES:
+        yield f"and {len(notes) - _MOST_NOTES:,} more such lines; --output-format json has all"
 
 
 def books(analysis: Analysis) -> str:
@@ -240,9 +244,9 @@ def _roots_of(count: int) -> str:
 def _quarantine(analysis: Analysis, context: Context, width: int) -> str:
     if not analysis.quarantine:
         return ""
-    rows = table(context, "rows", "file", "reason", numbers=[0])
+    rows = table(context, "rows", "reason", "file", numbers=[0])
     for row in analysis.quarantine[:_MOST]:
-        rows.add_row(f"{row.rows:,}", printable(row.file), printable(row.reason))
+        rows.add_row(f"{row.rows:,}", printable(row.reason), printable(row.file))
     return f"quarantine\n{drawn(rows, width, context)}"
 
 

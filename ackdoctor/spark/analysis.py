@@ -8,8 +8,9 @@ What comes back to the driver is small: counts, and the first few of everything 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from urllib.parse import unquote
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, Row, SparkSession, Window
@@ -98,11 +99,29 @@ def analyze(
             result = examine(session, tables, terms, source.books())
             if output_dir is not None:
                 result.written = written(tables, result, output_dir)
-        result.quarantine = source.refused
-    result.unreadable = tuple(inputs.unreadable)
-    result.files = tuple(name for names in inputs.files.values() for name in names)
-    result.notes += tuple(f"{each.path}: {each.reason}" for each in inputs.passed_over)
+        result.quarantine = tuple(
+            replace(row, file=_near(unquote(row.file.removeprefix("file://")), terms))
+            for row in source.refused
+        )
+    result.unreadable = tuple(replace(each, path=_near(each.path, terms)) for each in inputs.unreadable)
+    result.files = tuple(_near(name, terms) for names in inputs.files.values() for name in names)
+    result.notes += tuple(_passed_over(inputs, terms))
     return result
+
+
+def _passed_over(inputs: Inputs, terms: Terms) -> Iterator[str]:
+    """Files that nobody named and that are nothing to us: a line for each reason."""
+    reasons: dict[str, list[str]] = {}
+    for each in inputs.passed_over:
+        reasons.setdefault(each.reason, []).append(_near(each.path, terms))
+    for reason, paths in reasons.items():
+        more = f" and {len(paths) - 1:,} more" if len(paths) > 1 else ""
+        yield f"passed over {paths[0]}{more}: {reason}"
+
+
+def _near(path: str, terms: Terms) -> str:
+    """The path from where the user stands, if it lies below."""
+    return path.removeprefix(f"{terms.folder.rstrip('/')}/")
 
 
 def frames(events: DataFrame, terms: Terms) -> Frames:

@@ -56,6 +56,7 @@ class Inputs:
     remote: list[str] = field(default_factory=list)  # for Spark to list: `resolved`
     unreadable: list[Unreadable] = field(default_factory=list)
     passed_over: list[Unreadable] = field(default_factory=list)  # hidden files, and copies
+    named: set[str] = field(default_factory=set)  # files that the user named, not a folder of theirs
     size: int = 0  # bytes
 
     def count(self) -> int:
@@ -90,6 +91,8 @@ def listed(paths: Iterable[str | Path]) -> Inputs:
             inputs.remote.append(path)
             continue
         local = Path(unquote(urlsplit(path).path) if scheme == "file" else path)
+        if local.is_file():
+            inputs.named.add(str(local.resolve()))
         for each in _expanded(local, inputs):
             seen.setdefault(each.resolve(), None)
     twice = _Copies()
@@ -128,6 +131,8 @@ def _add(path: Path, inputs: Inputs, twice: "_Copies") -> None:
         size = path.stat().st_size
         sort = _sort(path, size)
         original = twice.of(path, size) if sort is not Sort.LOG else None
+    except _ForeignError as foreign:
+        (inputs.fault if str(path) in inputs.named else inputs.pass_over)(str(path), str(foreign))
     except _FaultError as fault:
         inputs.fault(str(path), str(fault))
     except OSError as error:
@@ -151,6 +156,10 @@ def _hidden(path: Path, inputs: Inputs) -> None:
 
 class _FaultError(Exception):
     """Why a file cannot be read."""
+
+
+class _ForeignError(_FaultError):
+    """A text that is none of ours: a fault where it was named, passed over where it lies in a folder."""
 
 
 def _sort(path: Path, size: int) -> Sort:
@@ -201,7 +210,7 @@ def _text(head: bytes) -> Sort:
         return Sort.JSON_LINES
     if any(_STAMPED_LINE.match(line) for line in lines):
         return Sort.LOG
-    raise _FaultError("neither a trace nor a worker's log: no line begins as Storm's do")
+    raise _ForeignError("neither a trace nor a worker's log: no line begins as Storm's do")
 
 
 class _Copies:

@@ -1,0 +1,135 @@
+"""`ackdoctor analyze` as a shell sees it: exit codes, formats, and one line for whatever is in the way."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ackdoctor.cli import examining
+from ackdoctor.cli.examining import Request
+from ackdoctor.model.errors import UsageError
+from tests.cli.running import Outcome, Shell
+from tests.spark.conftest import spark  # noqa: F401 - a fixture
+
+ROOT = Path(__file__).parent.parent.parent
+TRACE = "fixtures/traces/statements/v1"
+PART = f"{TRACE}/run=lab/worker=main/part-1-000000000000.jsonl"
+
+
+@pytest.fixture
+def shell(monkeypatch, capsys) -> Shell:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    monkeypatch.setenv("COLUMNS", "100")
+    return Shell(monkeypatch, capsys)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--heap", "many"], "--heap must be like 768m or 4g, not 'many'"),
+        (["--window", "0s"], "--window must be like 500ms, 10s or 5m, not '0s'"),
+        (["--conf", "spark.x"], "--conf must be KEY=VALUE, not 'spark.x'"),
+        (
+            ["--output-format", "htm"],
+            "--output-format must be one of full, json, json-lines, sarif, parquet, html, not 'htm'; did you mean `html`?",
+        ),
+        (["--output-format", "parquet"], "--output-format parquet needs --output-dir DIR"),
+        (["--fail-on", "eror"], "--fail-on: neither a severity nor a rule: 'eror'; did you mean `error`?"),
+        (["--acker-version", "1.1"], "acker version '1.1' stands for several"),
+    ],
+)
+def test_what_cannot_be_meant_is_said_before_spark_starts(shell, arguments, said):
+    outcome = shell("analyze", TRACE, *arguments)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.startswith(f"ackdoctor: {said}")
+    assert outcome.err.count("\n") == 1
+
+
+def test_without_spark_one_line_says_how_to_get_it(shell, monkeypatch):
+    monkeypatch.setattr(examining, "find_spec", lambda _name: None)
+    assert shell("analyze", TRACE) == Outcome(
+        2, "", "ackdoctor: analyze needs Spark, which is not installed: pip install 'ackdoctor[spark]'\n"
+    )
+
+
+def test_what_is_not_there_needs_no_java(shell):
+    outcome = shell("analyze", "nowhere")
+    assert outcome == Outcome(2, "", "ackdoctor: nothing to read: nowhere: no such file or folder\n")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("java") is None, reason="there is no Java that could be hidden")
+@pytest.mark.parametrize("environment", [{"PATH": ""}, {"JAVA_HOME": "/nowhere"}], ids=["no java", "no home"])
+def test_without_java_one_line_says_what_to_install(environment):
+    pytest.importorskip("pyspark")
+    command = [sys.executable, "-m", "ackdoctor", "analyze", TRACE]
+    kept = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
+    done = subprocess.run(
+        command, cwd=ROOT, env=kept | environment, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "install one (Debian: apt install openjdk-17-jre-headless" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_sizes_and_times_have_units():
+    request = Request(inputs=("a",), heap="4g", window="5m", conf=("spark.driver.memory=2g",))
+    assert (request.heap_bytes, request.window_ms) == (4 << 30, 300_000)
+    assert request.settings == {"spark.driver.memory": "2g"}
+    assert (Request(inputs=("a",)).heap_bytes, Request(inputs=("a",), window="500ms").window_ms) == (
+        768 << 20,
+        500,
+    )
+    with pytest.raises(UsageError, match="like 768m"):
+        Request(inputs=("a",), heap="0m")
+
+
+@pytest.mark.java
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.usefixtures("spark")
+class TestOnSpark:
+    """In the session that all tests share."""
+
+    def test_json_has_findings_verdict_and_every_table(self, shell):
+        outcome = shell(
+            *("analyze", TRACE, "--acker-version", "1.1.0", "--output-format", "json", "--isolated", "-q")
+        )
+        document = json.loads(outcome.out)
+        assert (outcome.code, outcome.err) == (1, "")
+        assert [finding["code"] for finding in document["findings"]] == ["ACK104", "ACK101", "ACK603"]
+        assert document["verdict"].startswith("BROKEN: sql: the tuple is completed again by the same call")
+        assert document["analysis"]["books"] == {
+            "files": 1,
+            "rows": 191,
+            "used": 191,
+            "continued": 0,
+            "foreign": 0,
+            "quarantined": 0,
+        }
+        assert document["analysis"]["lives"][0]["culprits"][0]["component"] == "audit"
+
+    def test_a_damaged_line_is_counted_and_the_rest_is_read(self, shell, tmp_path, monkeypatch):
+        monkeypatch.setenv("COLUMNS", "300")
+        lines = Path(PART).read_text(encoding="utf-8").splitlines()
+        folder = tmp_path / "v1" / "run=lab" / "worker=main"
+        folder.mkdir(parents=True)
+        bad = [*lines[:40], lines[40][:50], '{"schema":1,"kind":77,"time_ns":1}', *lines[41:]]
+        (folder / "part-1-000000000000.jsonl").write_text("\n".join(bad) + "\n", encoding="utf-8")
+        outcome = shell("analyze", str(tmp_path / "v1"), "--fail-on", "never", "-q", "--isolated")
+        assert outcome.code == 0
+        assert "  192 rows of 1 file: 190 used, 2 quarantined, over" in outcome.out
+        assert "a kind of row that this version does not know" in outcome.out
+
+    def test_what_spark_cannot_read_is_one_line_with_the_file(self, shell, tmp_path):
+        broken = tmp_path / "part-1-000000000000.parquet"
+        broken.write_bytes(b"PAR1" + b"\x00" * 200 + b"\x10\x00\x00\x00PAR1")
+        outcome = shell("analyze", str(broken), "-q")
+        assert (outcome.code, outcome.out) == (2, "")
+        assert outcome.err.startswith("ackdoctor: Spark: ")
+        assert broken.name in outcome.err
+        assert outcome.err.count("\n") == 1

@@ -1,0 +1,178 @@
+"""The whole analysis of a small trace: what the tracer's own inquest says of it, and what only Spark counts."""
+
+from dataclasses import replace
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from pyspark.sql import Row
+
+from ackdoctor.acker.versions import profile
+from ackdoctor.model.engine import Engine
+from ackdoctor.model.event import RELIABLE, Event, EventKind
+from ackdoctor.model.source import NOWHERE, Site
+from ackdoctor.spark import versions
+from ackdoctor.spark.analysis import Terms, analyze, examine, frames
+from ackdoctor.spark.collecting import combs
+from ackdoctor.spark.findings import Keeper
+from ackdoctor.spark.growth import growth
+from ackdoctor.spark.read.inputs import listed
+from ackdoctor.spark.roots import replays
+from ackdoctor.spark.schema import ENTRIES
+from ackdoctor.spark.tables import Analysis, Books, Comb, Holder, Latency, Replays, TreeCount
+from ackdoctor.spark.versions import version
+from ackdoctor.tracer.disk.reading import read
+from ackdoctor.tracer.judge.inquest import inquest
+from ackdoctor.tracer.judge.place import Places
+from tests.spark.telling import STATEMENTS, events
+
+TERMS = Terms(
+    version=version("1.1.0"), nowhere="trace", folder=str(STATEMENTS.parent.parent.parent), small=True
+)
+
+
+@pytest.fixture(scope="module")
+def analysis(spark, tmp_path_factory) -> Analysis:
+    place = str(tmp_path_factory.mktemp("tables"))
+    return analyze(listed([str(STATEMENTS / "v1")]), session=spark, terms=TERMS, output_dir=place)
+
+
+@pytest.fixture(scope="module")
+def told():
+    rows = list(read([STATEMENTS / "v1"]).events())
+    nowhere = Site("trace", NOWHERE)
+    places = Places(folder=TERMS.folder, nowhere="trace")
+    return inquest(lambda: iter(rows), profile("1.1.0"), patience_s=30, places=places, nowhere=nowhere)
+
+
+def test_the_findings_of_the_code_are_those_of_the_trace_report(analysis, told):
+    of_code = [finding for finding in told.findings if finding.code != "ACK603"]
+    assert [finding for finding in analysis.findings if finding.code != "ACK603"] == of_code
+    assert [finding.code for finding in of_code] == ["ACK104", "ACK101"]
+
+
+def test_the_curve_is_a_finding_as_well(analysis, told):
+    (mine,) = (finding for finding in analysis.findings if finding.code == "ACK603")
+    (theirs,) = (finding for finding in told.findings if finding.code == "ACK603")
+    assert (mine.message, mine.severity, mine.fingerprint) == (
+        theirs.message,
+        theirs.severity,
+        theirs.fingerprint,
+    )
+    assert (
+        mine.evidence.left[-1] == "acker: at 144 bytes an entry the 768 MB of a worker are full in 647 days"
+    )
+
+
+def test_the_roots_are_those_of_the_model(analysis, told):
+    assert sorted(analysis.tally.trees, key=lambda tree: tree.root) == sorted(
+        (
+            replace(tree, entry=replace(tree.entry, age_ms=mine.entry.age_ms, bucket=0))
+            for tree in told.tally.trees
+            for mine in analysis.tally.trees
+            if mine.root == tree.root
+        ),
+        key=lambda tree: tree.root,
+    )
+    assert (analysis.roots, analysis.tally.completed, analysis.tally.pending, analysis.tally.high_water) == (
+        told.roots,
+        told.tally.completed,
+        told.tally.pending,
+        told.tally.high_water,
+    )
+
+
+def test_the_tables(analysis):
+    assert analysis.books == Books(files=1, rows=191, used=191)
+    assert [
+        (row.component, row.delivered, row.never, row.once, row.more) for row in analysis.completions
+    ] == [
+        ("sql", 15, 0, 0, 15),
+        ("audit", 15, 3, 12, 0),
+    ]
+    assert analysis.latencies == (
+        Latency(spout="orders[3]", roots=12, p50_ms=20.0, p90_ms=20.0, p99_ms=20.0, max_ms=20.0),
+    )
+    even = "a tuple was acked an even number of times, or never"
+    assert analysis.trees == (
+        TreeCount(verdict="complete", residue=even, roots=12, left=12),
+        TreeCount(verdict="expired", residue=even, roots=3, left=3),
+    )
+    assert analysis.holders == (Holder(component="audit", stream="default", roots=3),)
+    assert [row.what for row in analysis.lives[0].rows] == [
+        "emitted",
+        "received",
+        "init",
+        "received",
+        "ack",
+        "ack",
+        "spout times out",
+    ]
+
+
+def test_full_tables_come_as_parquet(spark, analysis):
+    names = ["verdicts", "entries", "deliveries", "completions", "growth", "ackers"]
+    assert [place.rpartition("/")[2] for place in analysis.written] == names
+    assert [spark.read.parquet(place).count() for place in analysis.written] == [15, 27, 30, 2, 15, 1]
+
+
+def test_a_trace_of_components_alone_has_no_roots(spark):
+    rows = [row for row in read([STATEMENTS / "v1"]).events() if row.kind < 6 or row.kind == EventKind.NAMED]
+    with frames(events(spark, rows), TERMS) as tables:
+        analysis = examine(spark, tables, TERMS)
+    assert [finding.code for finding in analysis.findings] == ["ACK104", "ACK101"]
+    assert (analysis.roots, analysis.tally.growth, analysis.tally.pending) == (0, (), 3)
+
+
+def life(
+    root: int, *, first: int, end: int | None, init: int | None = None, acker: int = 1
+) -> tuple[object, ...]:
+    """An entry that begins and ends at some seconds."""
+    row = dict.fromkeys(ENTRIES.names) | {
+        "run": "a",
+        "acker": acker,
+        "incarnation": 0,
+        "root": root,
+        "outcome": "pending" if end is None else "acked",
+        "spout_task": None if init is None else 3,
+        "first_ns": first * 10**9,
+        "init_ns": None if init is None else init * 10**9,
+        "end_ns": None if end is None else end * 10**9,
+    }
+    return tuple(row.values())
+
+
+def test_a_map_grows_by_its_lives(spark):
+    rows = [life(1, first=1, end=5, init=1), life(2, first=2, end=None, init=2), life(3, first=12, end=None)]
+    found = growth(spark.createDataFrame(rows, ENTRIES), 10_000).collect()
+    assert [tuple(row) for row in found] == [("a", 1, 10_000, 1, 0, 2, 2), ("a", 1, 20_000, 2, 1, 2, 0)]
+
+
+def test_a_message_that_comes_again_is_a_replay(spark):
+    emit = Event(EventKind.EMITTED, 0, component="kafka", task=1, flags=RELIABLE, pid=1)
+    rows = [emit._replace(delivery=name, seq=seq) for seq, name in enumerate(["a", "b", "a", "c", "a", "b"])]
+    found = [Replays(spout=row["component"], **{name: row[name] for name in ("ids", "emits", "most", "worst")})
+             for row in replays(events(spark, rows), ["kafka"]).collect()]  # fmt: skip
+    assert found == [Replays(spout="kafka", ids=2, emits=5, most=3, worst="a")]
+
+
+@pytest.mark.parametrize("name", ["1.1.0", "1.2.4", "2.8.8", "2.8-no-timeouts", "jstorm-2.4.0", "heron"])
+def test_what_an_entry_costs_depends_on_the_version_as_in_the_model(name):
+    keeper, model = Keeper.of(versions.version(name)), profile(name)
+    assert (keeper.name, keeper.engine, keeper.forgets) == (model.name, model.engine, model.forgets)
+    assert isinstance(keeper.engine, Engine)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "found"),
+    [
+        ([30, 60, 90], (Comb(period_s=30, bursts=3, roots=6),)),
+        ([30, 60, 151], (Comb(period_s=30, bursts=3, roots=6),)),
+        ([30, 60], ()),
+        ([30, 47, 90], ()),
+        ([30, 31, 32], ()),
+    ],
+)
+def test_timeouts_in_bursts_are_a_comb(seconds, found):
+    assert combs([Row(second=second, roots=2) for second in seconds]) == found
