@@ -165,7 +165,7 @@ def _step(bit: int, others: str) -> str:
             rank + if({hits.replace(", ", " | ")} = 0, 0, 1) + (spark_partition_id() & 0) as rank,
             shiftrightunsigned(case {first} else 0 end, bit_count(({lane} & -{lane}) - 1)) & {_ROW} as pivot
         from (select {others}, rank, {words}, {found} from {{frame}}))
-    """
+    """  # noqa: S608 - of our own names
 
 
 def _repeated(row: Column) -> Column:

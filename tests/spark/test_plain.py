@@ -1,0 +1,81 @@
+"""The proof that a root is plain: what it calls plain has completed in the model, and left nothing."""
+
+from functools import reduce
+from operator import xor
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from ackdoctor.acker.acker import make_acker
+from ackdoctor.acker.clock import VirtualClock
+from ackdoctor.acker.ids import JavaRandom
+from ackdoctor.acker.versions import profile
+from ackdoctor.model.message import AckAck, AckInit, AnswerKind, Message
+
+pytest.importorskip("pyspark")
+
+from ackdoctor.spark.plain import rank, sums
+from ackdoctor.spark.schema import MESSAGES
+
+
+def folded(value: int) -> int:
+    bits = value & (1 << 64) - 1
+    half = bits ^ bits >> 32
+    return (half ^ half >> 16) & 0xFFFF
+
+
+def gram_rank(values: list[int]) -> int:
+    """Rank over GF(2) of the sum of the outer products of the folded values."""
+    matrix = [reduce(xor, (bits for bits in map(folded, values) if bits >> row & 1), 0) for row in range(16)]
+    basis: dict[int, int] = {}
+    for rest in matrix:
+        vector = rest
+        while vector and (known := basis.setdefault(vector.bit_length(), vector)) is not vector:
+            vector ^= known
+    return len(basis)
+
+
+SMALL = st.integers(0, 15)
+LONG = st.integers(-(1 << 63), (1 << 63) - 1)
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    st.lists(st.one_of(SMALL, LONG), max_size=8),
+    st.data(),
+    st.sampled_from(["0.8.0", "1.1.0", "1.2", "2.8", "jstorm"]),
+)
+def test_independent_values_that_cancel_out_complete_with_the_last_message(values, data, name):
+    repeated = values + data.draw(st.lists(st.sampled_from(values), max_size=3) if values else st.just([]))
+    assume(gram_rank(repeated) == len(repeated))
+    messages: list[Message] = [
+        AckInit(1, reduce(xor, repeated, 0), 3),
+        *(AckAck(1, value) for value in repeated),
+    ]
+    acker = make_acker(profile(name), VirtualClock())
+    answers = [acker.receive(message) for message in data.draw(st.permutations(messages))]
+    assert [answer and answer.kind for answer in answers] == [None] * len(repeated) + [AnswerKind.ACK]
+    assert len(acker) == 0
+
+
+@given(st.lists(LONG, min_size=1, max_size=8), st.data())
+def test_a_value_that_comes_twice_is_never_independent(values, data):
+    repeated = [*values, data.draw(st.sampled_from(values))]
+    assert gram_rank(repeated) < len(repeated)
+
+
+def test_spark_finds_the_same_rank(spark):
+    ids = JavaRandom(5)
+    trees = [[ids.next_long() for _ in range(size)] for size in range(20)]
+    trees += [[*tree, *tree[:2]] for tree in trees]
+    trees += [[ids.next_long() & 7 for _ in range(5)], [-1, 1 << 63 - 1, -(1 << 63)]]
+    rows = [
+        ("run", 0, 0, root, 11, value, None, "bolt", 7, "", 1, at, at, "", "")
+        for root, tree in enumerate(trees)
+        for at, value in enumerate([0, *tree])
+    ]
+    found = rank(sums(spark.createDataFrame(rows, MESSAGES))).select("root", "rank").collect()
+    assert {row.root: row["rank"] for row in found} == {
+        root: gram_rank(tree) for root, tree in enumerate(trees)
+    }
