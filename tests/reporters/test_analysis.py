@@ -1,0 +1,230 @@
+"""An analysis as a page and on a screen, from hand-made tables: no Spark is needed to look at one."""
+
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+
+import pytest
+
+from ackdoctor.model.finding import Confidence, Finding, Report, Severity, TreeWitness
+from ackdoctor.model.source import Site, Span
+from ackdoctor.model.tally import GrowthPoint, RunTally
+from ackdoctor.model.verdict import Culprit, PendingEntry, Residue, TupleTree, Verdict
+from ackdoctor.reporters.analysis import books, forecast, screen
+from ackdoctor.reporters.context import Context, Sources
+from ackdoctor.reporters.html import page
+from ackdoctor.spark.tables import (
+    AckerLoad,
+    Analysis,
+    Books,
+    Comb,
+    Completions,
+    Forecast,
+    Holder,
+    Latency,
+    Life,
+    LifeRow,
+    Quarantined,
+    Replays,
+    TreeCount,
+)
+
+HOSTILE = "<script>alert(1)</script>"
+TREE = TupleTree(
+    root=-66,
+    verdict=Verdict.COMPLETE,
+    entry=PendingEntry(root=-66, value=7, task=None, age_ms=90_000),
+    residue=Residue.EVEN,
+    culprits=(Culprit(delivery="4", component="sql", task=4, value=7, acks=2),),
+)
+FINDING = Finding(
+    code="ACK103",
+    name="double-ack",
+    severity=Severity.ERROR,
+    confidence=Confidence.MUST,
+    site=Site("bolts/sql.py", Span(12, 9, 12, 22)),
+    message=f"the tuple is acked a second time {HOSTILE}",
+    component="sql",
+    handler="execute",
+    dialect="storm",
+    evidence=TreeWitness(steps=(), seen=41, left=("acker: root -66 leaves an orphan, value 7",)),
+    cause="twice",
+    help="ack it in one place",
+)
+ANALYSIS = Analysis(
+    acker="storm-1.1.0",
+    books=Books(files=2, rows=1000, used=980, continued=15, quarantined=5),
+    tally=RunTally(
+        growth=tuple(
+            GrowthPoint(time_ms=n * 1000, pending=n * 3, orphans=n * 2, started=9) for n in range(1, 31)
+        ),
+        completed=90,
+        pending=90,
+        high_water=91,
+    ),
+    findings=(FINDING,),
+    roots=120,
+    begin_ms=0,
+    end_ms=30_000,
+    completions=(
+        Completions(
+            component=HOSTILE,
+            stream="default",
+            delivered=120,
+            never=3,
+            once=76,
+            more=41,
+            mixed=0,
+            acked=158,
+            failed=0,
+            p50_ms=2.0,
+            p90_ms=9.0,
+            p99_ms=70.0,
+            max_ms=400.0,
+            oldest_ms=21_000.0,
+        ),
+    ),
+    latencies=(Latency(spout="orders[3]", roots=90, p50_ms=8.0, p90_ms=20.0, p99_ms=90.0, max_ms=800.0),),
+    ackers=(
+        AckerLoad(run="a", acker=1, roots=80, messages=300, high_water=60, pending=60),
+        AckerLoad(run="a", acker=2, roots=40, messages=150, high_water=31, pending=30),
+    ),
+    trees=(TreeCount(verdict="complete", residue=Residue.EVEN.value, roots=41, left=41),),
+    holders=(Holder(component="audit", stream="default", roots=3),),
+    combs=(Comb(period_s=30, bursts=4, roots=44),),
+    replays=(Replays(spout="orders", ids=2, emits=5, most=3, worst="order-7"),),
+    forecast=Forecast(per_second=3.0, fit=1.0, entry_bytes=144, heap=768 << 20, full_in="21 days"),
+    lives=(
+        Life(
+            tree=TREE,
+            rows=(
+                LifeRow(time_ms=0, what="init", component="orders", task=3, delivery="", value=7, site=""),
+                LifeRow(
+                    time_ms=1,
+                    what="ack",
+                    component="sql",
+                    task=4,
+                    delivery="4",
+                    value=7,
+                    site="sql.py:9 execute",
+                ),
+                LifeRow(
+                    time_ms=1,
+                    what="spout hears ack",
+                    component="__acker",
+                    task=1,
+                    delivery="",
+                    value=0,
+                    site="",
+                ),
+                LifeRow(
+                    time_ms=8,
+                    what="ack",
+                    component="sql",
+                    task=4,
+                    delivery="4",
+                    value=7,
+                    site="sql.py:12 execute",
+                ),
+            ),
+        ),
+        Life(tree=replace(TREE, root=67), rows=(), more=0),
+    ),
+    quarantine=(Quarantined(file="worker.log.3.gz", reason="cut off", rows=5, sample="2026-01-01 00:0"),),
+)
+REPORT = Report(findings=(FINDING,))
+
+
+@pytest.fixture(scope="module")
+def text() -> str:
+    stream = StringIO()
+    page(REPORT, ANALYSIS, stream)
+    return stream.getvalue()
+
+
+def test_the_page_loads_nothing(text):
+    assert re.findall(r"""(?:src|href|url)\s*[=(]|@import|https?://""", text) == []
+    assert "default-src 'none'" in text
+
+
+def test_what_came_from_an_input_stays_text(text):
+    assert HOSTILE not in text
+    assert text.count("&lt;script&gt;alert(1)&lt;/script&gt;") == 6  # verdict, finding, bar, dots, two tables
+
+
+def test_the_page_tells_each_life_once(text):
+    assert re.findall(r'<tr data-life="(life-\d)">', text) == ["life-0", "life-1"]
+    assert re.findall(r'class="card life" id="(life-\d)"( hidden)?', text) == [
+        ("life-0", ""),
+        ("life-1", " hidden"),
+    ]
+
+
+def test_an_ack_that_came_again_is_marked(text):
+    marks = re.findall(r'<i class="(k-[^"]+)" style="left:([\d.]+%)"', text)
+    assert marks == [
+        ("k-init", "12.50%"),
+        ("k-ack", "37.50%"),
+        ("k-ack k-again", "87.50%"),
+        ("k-heard", "62.50%"),
+    ]
+
+
+def test_the_page_of_nothing_is_a_page():
+    stream = StringIO()
+    page(
+        Report(), Analysis(acker="storm-2.8", books=Books(files=1, rows=0, used=0), tally=RunTally()), stream
+    )
+    assert "<strong>EMPTY</strong><p>the trace has no rows</p>" in stream.getvalue()
+
+
+def test_books_that_do_not_balance_are_said_aloud():
+    assert books(ANALYSIS) == "1,000 rows of 2 files: 980 used, 15 continuations, 5 quarantined"
+    lost = replace(ANALYSIS, books=Books(files=1, rows=10, used=9))
+    assert books(lost) == "10 rows of 1 file: 9 used, 0 quarantined; THE BOOKS DO NOT BALANCE"
+
+
+def test_a_curve_without_a_price_has_a_slope():
+    flat = replace(
+        ANALYSIS, forecast=Forecast(per_second=-0.5, fit=0.2, entry_bytes=None, heap=1, full_in=None)
+    )
+    assert forecast(flat) == "-0.5 entries a second (R2 0.20)"
+    assert forecast(replace(ANALYSIS, forecast=None)) == ""
+
+
+def test_the_screen_says_the_worst_first():
+    stream = StringIO()
+    screen(REPORT, ANALYSIS, stream, Context(sources=Sources(root=Path())), 100)
+    lines = stream.getvalue().splitlines()
+    assert lines[0].startswith("BROKEN: sql: the tuple is acked a second time")
+    assert lines[1] == (
+        "  1,000 rows of 2 files: 980 used, 15 continuations, 5 quarantined, over 30.0 s, "
+        "judged as storm-1.1.0 would have acked"
+    )
+    assert lines[4] == "  error   ACK103 double-ack  bolts/sql.py:12 sql.execute  41 times"
+    assert "timeouts in bursts: 44 roots in 4 bursts, multiples of 30 s apart" in lines
+    assert "replays: orders emitted 2 message ids 5 times in all; order-7 came 3 times" in lines
+
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no browser")
+@pytest.mark.parametrize("width", [1280, 420])
+def test_a_browser_shows_the_page_without_a_sideways_scroll(text, tmp_path, width):
+    probe = (
+        "<script>document.querySelectorAll('tr[data-life]')[1].click();"
+        "document.title = [document.documentElement.scrollWidth <= innerWidth,"
+        "document.getElementById('life-0').hidden, document.getElementById('life-1').hidden,"
+        "document.querySelector('svg').getBoundingClientRect().width > 200].join(' ');</script></body>"
+    )
+    file = tmp_path / "page.html"
+    file.write_text(text.replace("</body>", probe), encoding="utf-8")
+    options = ["--headless", "--no-sandbox", "--disable-gpu", f"--window-size={width},2000", "--dump-dom"]
+    command = [str(CHROMIUM), *options, f"--user-data-dir={tmp_path / 'profile'}", file.as_uri()]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=120, check=True)
+    assert re.findall(r"<title>(.*?)</title>", done.stdout)[0] == "true true false true"
