@@ -15,7 +15,10 @@ PACKAGE = ROOT / "ackdoctor"
 MODULES = sorted(path.relative_to(ROOT).as_posix() for path in PACKAGE.rglob("*.py"))
 LONGEST_MODULE = 400
 LONGEST_FUNCTION = 60  # about 40 is the aim
-LONG_BY_NATURE = {"ackdoctor/cli/lint.py:lint"}  # one parameter for each option
+LONG_BY_NATURE = {  # one parameter for each option
+    "ackdoctor/cli/analyze.py:analyze",
+    "ackdoctor/cli/lint.py:lint",
+}
 BANNED = {"utils", "helpers", "common", "misc", "manager"}
 
 
