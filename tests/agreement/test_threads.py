@@ -1,10 +1,17 @@
 """A component that completes its tuples in a thread: traced as it is, and ACK108 where nothing guards the pipe."""
 
+import threading
+from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
+from ackdoctor.lab.bench import Bench
+from ackdoctor.model.dialect import Misuse
+from ackdoctor.tracer.instrument.install import install
+from ackdoctor.tracer.ledger.ledger import Ledger
 from tests.agreement.scenes import Scene, Take
 from tests.agreement.stage import stage
 from tests.agreement.witness import foretold, shown
@@ -90,3 +97,41 @@ def test_lint_and_run_agree_on_an_ack_from_a_thread(module, source, expected, tm
         by_run = shown(tmp_path, modules, scene, scene.takes)
     assert sorted(map(str, foretold(report.out))) == expected
     assert sorted(map(str, by_run)) == expected
+
+
+def test_a_thread_speaks_for_its_own_component_though_its_ident_was_that_of_an_ended_one():
+    storm: Any = framework("storm")
+    ended, workers = set(), []
+
+    class PromptBolt(storm.Bolt):
+        def process(self, tup):
+            ended.add(threading.get_ident())
+            storm.ack(tup)
+
+    class LaterBolt(storm.Bolt):
+        def process(self, tup):
+            worker = threading.Thread(target=self.finish, args=(tup,))
+            worker.start()
+            worker.join()
+
+        def finish(self, tup):
+            workers.append(threading.get_ident())
+            storm.ack(tup)
+
+    ledger = Ledger()
+    installation = install(ledger)
+    try:
+        with ExitStack() as together:
+            for bench in [together.enter_context(Bench(PromptBolt)) for _ in range(4)]:
+                bench.feed("a")
+        with Bench(LaterBolt) as bench:
+            for _ in range(100):
+                bench.feed("a")
+                if workers[-1] in ended:
+                    break
+    finally:
+        installation.undo()
+    assert workers[-1] in ended
+    assert [
+        (one.suspect.name.rpartition(".")[2], one.misuse, one.count) for one in ledger.settle().offences
+    ] == [("LaterBolt", Misuse.OFF_THREAD, len(workers))]

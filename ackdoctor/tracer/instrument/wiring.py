@@ -6,7 +6,7 @@ Each calls the original with what it was given, and lets its result and its exce
 from collections.abc import Callable
 from functools import wraps
 from inspect import signature
-from threading import get_ident
+from threading import get_ident, local
 from typing import Any
 
 from ackdoctor.model.dialect import Entry, EntryKind, Verb, VerbKind, WireForm
@@ -26,26 +26,31 @@ _COMMANDS = {"emit", "ack", "fail"}
 _Function = Callable[..., Any]
 
 
+class _Seat(local):
+    """Of one thread.  It goes with its thread: the number of a thread that has ended is soon another's."""
+
+    book: LiveBook | None = None
+
+
 class Seats:
     """Who speaks through a module's functions: the component that this thread runs, or the last that came."""
 
     def __init__(self) -> None:
-        self._by_thread: dict[int, LiveBook] = {}
-        self._last: LiveBook | None = None
+        self.clear()
 
     def take(self, book: LiveBook | None) -> None:
         """A component begins to run in this thread."""
         if book is not None:
-            self._by_thread[get_ident()] = self._last = book
+            self._seat.book = self._last = book
 
     def taken(self) -> LiveBook | None:
         """The component whose code this is."""
-        return self._by_thread.get(get_ident(), self._last)
+        return self._seat.book or self._last
 
     def clear(self) -> None:
         """All components have gone."""
-        self._by_thread.clear()
-        self._last = None
+        self._seat = _Seat()
+        self._last: LiveBook | None = None
 
 
 class _Nobody:
@@ -121,7 +126,7 @@ class Wiring:
     def _message(self, original: _Function) -> _Function:
         """The hottest wrapper: an emit with one open anchor, from the thread that receives, ends in here."""
         books, latest, sent, unwritable, loose = self._hot()
-        acked, along, write = self._listener.acked_at, self._along, self._listener.write
+        acked, along, recorder = self._listener.acked_at, self._along, self._listener.recorder
         emits, acks = Way(), Way()
 
         @wraps(original)
@@ -135,8 +140,10 @@ class Wiring:
                 if command == "emit" and "anchors" in message:
                     anchors = message["anchors"]
                     if len(anchors) == 1 and anchors[0] in book.open and get_ident() == book.thread:
-                        if write is not None:
-                            write(book, _EMITTED, anchors[0], along(emits), RELIABLE, message.get("stream"))
+                        if recorder is not None:
+                            stamp = book.emissions[message.get("stream")][along(emits)]  # but for the first one
+                            press = recorder.press
+                            press(stamp, anchors[0])
                         book.emits += 1
                     else:
                         sent(book, command, message)
@@ -144,7 +151,7 @@ class Wiring:
                     acked(book, message["id"], along(acks))
                 else:
                     sent(book, command, message)
-            except Exception:  # noqa: BLE001 - a new component, no command of the protocol's, or an error of ours
+            except Exception:  # noqa: BLE001 - a new component, no command of the protocol's, the first row of its kind
                 loose(self, message)
             try:
                 return original(self, message)
