@@ -7,7 +7,7 @@ of the acker name roots.  Only where both are known (the lab, Storm's own logs) 
 from enum import IntEnum, unique
 from typing import NamedTuple
 
-__all__ = ["AUTO", "BARE", "RELIABLE", "SCHEMA", "TICK", "Event", "EventKind"]
+__all__ = ["AUTO", "BARE", "IN_HAND", "RELIABLE", "SCHEMA", "TICK", "Event", "EventKind"]
 
 SCHEMA = 1  # the version of the rows; raised when a column changes its meaning
 
@@ -40,6 +40,7 @@ AUTO = 1  # flag: the framework did it, not the author's code
 TICK = 2  # flag: a tick tuple
 RELIABLE = 4  # flag: a spout emitted with a message id, a bolt with at least one anchor
 BARE = 8  # flag: a bolt's emit that leaves its anchors to the framework
+IN_HAND = 16  # flag: a component DIED before the end of its input, maybe in the middle of a tuple
 
 
 class Event(NamedTuple):

@@ -3,7 +3,7 @@
 import pytest
 
 from ackdoctor.acker.versions import profile
-from ackdoctor.model.event import AUTO, BARE, TICK, Event, EventKind
+from ackdoctor.model.event import AUTO, BARE, IN_HAND, TICK, Event, EventKind
 from ackdoctor.model.finding import Finding, Severity, TreeWitness
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.tracer.judge.inquest import Inquest, inquest
@@ -138,13 +138,64 @@ def test_how_a_component_ended_is_noted():
     assert held(trace(BY_HAND, died)).notes == ("SqlBolt[0] ended: killed by SIGKILL",)
 
 
-@pytest.mark.parametrize("note", ["killed by SIGKILL", "exit code 1: ValueError: no"])
-def test_what_was_under_way_when_a_component_died_is_nobodys_fault(note):
+ENDS = [
+    row(EventKind.DIED, "", note="killed by SIGKILL"),
+    row(EventKind.DIED, "", note="exit code 1: ValueError: no"),
+    row(EventKind.DIED, "", note="exit code 9", flags=IN_HAND),
+]
+
+
+def blamed(found: Inquest) -> list[tuple[str, str]]:
+    return [(f.code, f.evidence.delivery) for f in found.findings]
+
+
+@pytest.mark.parametrize("died", ENDS)
+def test_what_may_still_have_been_in_the_pipe_when_a_component_died_is_nobodys_fault(died):
     forgotten, acked, in_hand, unread = (row(RECEIVED, delivery) for delivery in "1234")
-    died = row(EventKind.DIED, "", note=note)
-    found = held(trace(BY_HAND, forgotten, acked, row(ACKED, "2"), in_hand, unread, died))
-    assert [(f.code, f.evidence.delivery) for f in found.findings] == [("ACK101", "1")]
-    assert found.notes == (f"SqlBolt[0] ended: {note}, tuples under way: 2",)
+    found = held(trace(forgotten, acked, row(ACKED, "2"), in_hand, unread, died))
+    assert blamed(found) == [("ACK101", "1")]
+    assert found.notes == (f"SqlBolt[0] ended: {died.note}, tuples under way: 2",)
+
+
+def test_who_emitted_on_a_pipe_had_come_that_far():
+    rows = [*(row(RECEIVED, delivery) for delivery in "1234"), row(ACKED, "1"), row(EMITTED, "3"), ENDS[0]]
+    assert blamed(held(trace(*rows))) == [("ACK101", "2")]
+
+
+@pytest.mark.parametrize("died", ENDS)
+def test_a_component_in_the_process_had_its_last_tuple_in_hand_when_it_died(died):
+    acked, forgotten, in_hand = (row(RECEIVED, delivery) for delivery in "123")
+    found = held(trace(BY_HAND, acked, row(ACKED, "1"), forgotten, in_hand, died))
+    assert blamed(found) == [("ACK101", "2")]
+    assert found.notes == (f"SqlBolt[0] ended: {died.note}, tuples under way: 1",)
+
+
+def test_who_had_completed_its_last_tuple_had_none_in_hand():
+    forgotten, acked = row(RECEIVED, "1"), row(RECEIVED, "2")
+    found = held(trace(BY_HAND, forgotten, acked, row(ACKED, "2"), ENDS[0]))
+    assert blamed(found) == [("ACK101", "1")]
+    assert found.notes == ("SqlBolt[0] ended: killed by SIGKILL",)
+
+
+def test_who_keeps_its_tuples_had_those_under_way_that_came_after_the_last_it_completed():
+    first, second, third, fourth = (row(RECEIVED, delivery) for delivery in "1234")
+    found = held(trace(BY_HAND, first, second, row(ACKED, "1"), row(ACKED, "2"), third, fourth, ENDS[0]))
+    assert found.findings == ()
+
+
+def test_a_batch_that_was_being_flushed_was_under_way():
+    batching = named("pystorm BatchingBolt auto_ack auto_fail")
+    ticks = [row(RECEIVED, name, flags=TICK, stream="__tick") for name in ("t1", "t2")]
+    forgotten, acked, in_batch = (row(RECEIVED, delivery) for delivery in "123")
+    rows = [batching, forgotten, ticks[0], row(ACKED, "t1", site=LOOP, flags=AUTO), in_batch, acked]
+    found = held(trace(*rows, ticks[1], row(ACKED, "2", site=LOOP, flags=AUTO), ENDS[0]))
+    assert blamed(found) == [("ACK101", "1")]
+
+
+def test_a_tick_in_hand_is_no_fault_either():
+    tick = row(RECEIVED, "t1", flags=TICK, stream="__tick")
+    assert blamed(held(trace(BY_HAND, tick))) == [("ACK109", "t1")]
+    assert held(trace(BY_HAND, tick, ENDS[0])).findings == ()
 
 
 def test_who_never_acked_had_one_tuple_in_hand_when_it_died():

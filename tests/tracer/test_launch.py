@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from ackdoctor.acker.versions import NEWEST
 from ackdoctor.model.event import EventKind
+from ackdoctor.tracer.judge.inquest import inquest
 from ackdoctor.tracer.levels import Level
 from ackdoctor.tracer.process.begin import VARIABLE
 from ackdoctor.tracer.process.launch import environment
@@ -44,9 +46,9 @@ def python(script: str) -> list[str]:
     return [sys.executable, "-c", script]
 
 
-def fed(tmp_path: Path) -> bytes:
+def fed(tmp_path: Path, *more: object) -> bytes:
     context = {"taskid": 4, "task->component": {"4": "count"}}
-    said = [{"conf": {}, "pidDir": str(tmp_path), "context": context}, TUPLE]
+    said = [{"conf": {}, "pidDir": str(tmp_path), "context": context}, TUPLE, *more]
     return b"".join(json.dumps(each).encode() + b"\nend\n" for each in said)
 
 
@@ -69,6 +71,18 @@ def test_a_bolt_is_traced_however_it_ends(tmp_path, end):
         python(BOLT.replace("END", end)), check=False, input=fed(tmp_path), capture_output=True
     )
     assert done.returncode == (bare.returncode if bare.returncode >= 0 else 128 - bare.returncode)
+
+
+@pytest.mark.parametrize("end", ["os._exit(3)", "os.kill(os.getpid(), 9)"])
+def test_the_tuple_in_hand_of_a_bolt_that_was_killed_is_not_told(tmp_path, end):
+    trace = tmp_path / "trace"
+    bolt = f"self.auto_ack = False; import os; tup.id == '78' and {end}"
+    ran(trace, *python(BOLT.replace("END", bolt)), input=fed(tmp_path, TUPLE | {"id": "78"}))
+    found = inquest(lambda: iter(rows(trace)), NEWEST)
+    assert [(finding.code, finding.evidence.delivery) for finding in found.findings] == [("ACK101", "77")]
+    assert found.notes == (
+        "Count[4] ended: without closing its trace: killed, or by os._exit, tuples under way: 1",
+    )
 
 
 def test_children_of_children_are_traced(tmp_path):

@@ -3,24 +3,27 @@
 import os
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from ackdoctor.model.event import IN_HAND, EventKind
 from ackdoctor.model.finding import Unreadable
-from ackdoctor.tracer.disk.codec import FaultError
-from ackdoctor.tracer.disk.segments import Stem, wals
+from ackdoctor.tracer.disk.codec import COLUMNS, RECORD, Batch, FaultError
+from ackdoctor.tracer.disk.segments import CAPACITY, Stem, parts, wals
 from ackdoctor.tracer.disk.storing import store
 from ackdoctor.tracer.disk.wal import load, possess
 
 __all__ = ["Recovery", "recover"]
 
 _LITTER = (".new-*", ".codes-*", ".part-*")
+_ENDED = "without closing its trace: killed, or by os._exit"
+_TEXTS = ("component", "stream", "site", "thread", "test", "note")
 _OLD = 60  # seconds after which a draft that nobody has finished is litter
 
 
 @dataclass(slots=True, kw_only=True)
 class Recovery:
-    """What came of it: the parts made, the rows in them, the segments that are still being written.
+    """What came of it: the parts made, the rows found for them, the segments that are still being written.
 
     `torn` rows were begun and never finished.  What is unreadable is left as it stands.
     """
@@ -64,7 +67,7 @@ def _salvage(folder: Path, stem: Stem, recovery: Recovery) -> None:
             batch = load(folder, stem)
             recovery.torn += batch.torn
             if len(batch):
-                recovery.parts.append(store(batch, folder, stem))
+                recovery.parts.append(store(_ended(batch, folder, stem), folder, stem))
                 recovery.rows += len(batch)
     except FaultError as fault:
         recovery.unreadable.append(_unreadable(wal, str(fault)))
@@ -74,6 +77,35 @@ def _salvage(folder: Path, stem: Stem, recovery: Recovery) -> None:
         return
     wal.unlink(missing_ok=True)
     stem.codes(folder).unlink(missing_ok=True)
+
+
+def _ended(batch: Batch, folder: Path, stem: Stem) -> Batch:
+    """The rows, and for each component that has one a DIED row: its process did not live to close the segment."""
+    others = (other for found in (parts, wals) for other, _ in found(folder))
+    if any(other.pid == stem.pid and other.first > stem.first for other in others):
+        return batch  # it lived on: there was no room for the part
+    rows = [dict(zip(COLUMNS, row, strict=True)) for row in RECORD.iter_unpack(batch.records)]
+    last = {(row["component"], row["task"], row["test"]): row["kind"] for row in rows if row["component"]}
+    dead = [who for who, kind in last.items() if kind != EventKind.DIED]
+    place = rows[-1]["head"]
+    if place // RECORD.size + len(dead) > CAPACITY:  # no seq is free before the next segment's
+        return batch
+    texts = list(batch.texts)
+    texts += [""] * (
+        1 + max(row[name] for row in rows for name in _TEXTS) - len(texts)
+    )  # names that are lost
+    died = dict.fromkeys(COLUMNS, 0) | {
+        "kind": EventKind.DIED,
+        "flags": IN_HAND,
+        "time_ns": max(row["time_ns"] for row in rows),
+        "note": len(texts),
+    }
+    records = [batch.records]
+    for component, task, test in dead:
+        place += RECORD.size
+        mine = {"head": place, "tail": place, "component": component, "task": task, "test": test}
+        records.append(RECORD.pack(*(died | mine).values()))
+    return replace(batch, records=b"".join(records), texts=[*texts, _ENDED])
 
 
 def _sweep(directory: Path) -> None:

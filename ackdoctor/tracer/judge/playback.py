@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ackdoctor.model.dialect import EntryKind, Kind, Role
-from ackdoctor.model.event import AUTO, BARE, RELIABLE, TICK, Event, EventKind
+from ackdoctor.model.event import AUTO, BARE, IN_HAND, RELIABLE, TICK, Event, EventKind
 from ackdoctor.model.offence import Suspect
 from ackdoctor.model.tally import GrowthPoint
 from ackdoctor.tracer.disk.naming import recalled, role_of
@@ -42,22 +42,40 @@ class _Key(NamedTuple):
 class _StoredBook(Book):
     """A component of which only rows are left: what came after its last tick may wait for the next one.
 
-    `reached` is the place, among all that was handed in, of the last delivery that it completed.
+    `reached` is the place, among all that was handed in, of the last delivery that it worked on; `keeps` is set
+    once it has completed a delivery after another one had come.
     """
 
-    __slots__ = ("reached",)
+    __slots__ = ("keeps", "reached")
 
     def __init__(self, suspect: Suspect, role: Role) -> None:
         super().__init__(suspect, role)
         self.reached = 0
+        self.keeps = False
+
+    def touched(self, delivery: Delivery, *, done: int) -> None:
+        """The component has come as far as this one; `done` is 1 if it completed it."""
+        entry = self.open[delivery][1]
+        self.reached = max(self.reached, entry - 1 + done)
+        self.keeps = self.keeps or (done > 0 and entry < self.entry)
 
     def under_way(self) -> list[Delivery]:
-        """What the component had in hand, or not read yet: what came after the last that it completed.
+        """What the component had in hand when it was killed, or had not read yet.
 
-        One that has completed nothing had only its last delivery in hand.
+        A component is handed one tuple after the other, so that is its last one.  A batching bolt also had the
+        batch that the last tick ended, and one that keeps its tuples all after the last that it worked on.  On
+        a pipe (no dialect) nobody sees what was read: there it is what came after that, and only the
+        last one where it has not worked on any.
         """
-        last = self.reached or max((entry for _, entry in self.open.values()), default=0) - 1
-        return [delivery for delivery, (_, entry) in self.open.items() if entry > last]
+        last = self.entry - 1
+        if any(entry.kind is EntryKind.BATCH for entry in self.role.entries):
+            flushes = [opened.entry for opened, _ in self.ticks.values() if opened.entry < self.entry]
+            last = flushes[-1] if flushes and self.role.needs_ticks else 0
+        elif self.keeps or not self.suspect.dialect:
+            last = self.reached or last
+        placed = [(opened.entry, tick) for tick, (opened, closed) in self.ticks.items() if not closed]
+        placed += [(entry, delivery) for delivery, (_, entry) in self.open.items()]
+        return [delivery for entry, delivery in placed if entry > last]
 
     @property
     def buffers(self) -> tuple[str, ...]:
@@ -136,7 +154,7 @@ class Playback:
         book = self._book(event)
         if event.delivery in book.open:
             self._open -= 1
-            book.reached = max(book.reached, book.open[event.delivery][1])
+            book.touched(event.delivery, done=1)
         verb = book.acked if event.kind is EventKind.ACKED else book.failed
         verb(event.delivery, self._site(event), _mark(event))
         self._windows.sample(event.time_ns // 1_000_000, self._open)
@@ -147,6 +165,8 @@ class Playback:
             book.spouted(event.delivery if event.flags & RELIABLE else None, self._site(event))
             return
         anchors = (event.delivery,) if event.delivery and book.entry else ()
+        if event.delivery in book.open:
+            book.touched(event.delivery, done=0)
         book.emitted(anchors, self._site(event), _mark(event))
         if event.kind is EventKind.ANCHORED:
             book.emits -= 1  # one more anchor of the emit before
@@ -155,7 +175,8 @@ class Playback:
         """Who was killed, or met an exception, is not to blame for the tuples that it had in hand."""
         book = self._books.get(_key(event))
         ended = f"{event.component}[{event.task}] ended: {event.note}"
-        if book is not None and (event.note.startswith(_KILLED) or _TROUBLE in event.note):
+        in_hand = event.flags & IN_HAND or event.note.startswith(_KILLED) or _TROUBLE in event.note
+        if book is not None and in_hand:
             held = book.under_way()
             for delivery in held:
                 book.excuse(delivery)

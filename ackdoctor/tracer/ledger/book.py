@@ -235,7 +235,11 @@ class Book:
         """The ticks that nobody has completed although somebody must."""
         duty = self.role.discipline.tick
         owed = duty is TickDuty.REQUIRED or (duty is TickDuty.AUTO and not self.accused.auto_ack)
-        return tuple((key, opened) for key, (opened, closed) in self.ticks.items() if owed and closed is None)
+        return tuple(
+            (key, opened)
+            for key, (opened, closed) in self.ticks.items()
+            if owed and closed is None and key not in self._excused
+        )
 
     def _twin(self, delivery: Delivery, opened: tuple[int, int]) -> None:
         """The id of an open delivery came again, which only a test's driver does: both are owed."""

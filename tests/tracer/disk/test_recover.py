@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ackdoctor.model.event import EventKind
+from ackdoctor.model.event import IN_HAND, Event, EventKind
 from ackdoctor.model.finding import Unreadable
 from ackdoctor.tracer.disk import recover as module
 from ackdoctor.tracer.disk import wal
@@ -29,11 +29,19 @@ def killed(tmp_path, count: int, *, pids: int = 1) -> list[int]:
     return [die_writing(work, after=count) for _ in range(pids)]
 
 
+def received(tmp_path) -> list[Event]:
+    """What the processes themselves have written."""
+    return [row for row in rows(tmp_path) if row.kind is K.RECEIVED]
+
+
 def test_what_a_killed_process_has_written_is_there(tmp_path):
     (pid,) = killed(tmp_path, 20)
     before = rows(tmp_path)
     recovery = recover(tmp_path)
-    assert rows(tmp_path) == before
+    *after, died = rows(tmp_path)
+    assert after == before
+    assert (died.kind, died.component, died.task, died.flags) == (K.DIED, "bolt", 3, IN_HAND)
+    assert (died.note, died.seq) == ("without closing its trace: killed, or by os._exit", 20)
     assert [row.delivery for row in before] == [str(number) for number in range(20)]
     assert (recovery.rows, recovery.torn, recovery.live, recovery.unreadable) == (20, 0, [], [])
     assert recovery.parts == [home(tmp_path, "r", "w") / f"part-{pid}-000000000000.parquet"]
@@ -47,6 +55,28 @@ def test_recovering_again_changes_nothing(tmp_path):
     again = recover(tmp_path)
     assert (again.parts, again.rows, again.live, again.unreadable) == ([], 0, [], [])
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_who_has_written_that_it_died_is_not_declared_dead_again(tmp_path):
+    def work() -> Iterator[object]:
+        writer = recorder(tmp_path)
+        say(writer, 1)
+        writer.write(K.DIED, writer.code("bolt"), 3, 0, "")
+        yield 1
+
+    die_writing(work, after=1)
+    recover(tmp_path)
+    assert [(row.kind, row.flags) for row in rows(tmp_path)] == [(K.RECEIVED, 0), (K.DIED, 0)]
+
+
+def test_who_lived_on_when_there_was_no_room_for_a_part_is_not_declared_dead(tmp_path):
+    (pid,) = killed(tmp_path, 2)
+    segment = home(tmp_path, "r", "w") / f".wal-{pid}-000000000000"
+    for name in (".wal", ".codes"):
+        early = segment.with_name(segment.name.replace(".wal", name))
+        early.with_name(early.name.replace("000000000000", "000000065536")).write_bytes(early.read_bytes())
+    recover(tmp_path)
+    assert [(row.kind, row.seq) for row in rows(tmp_path) if row.kind is K.DIED] == [(K.DIED, 65538)]
 
 
 def test_a_live_writer_is_left_alone(tmp_path):
@@ -90,7 +120,7 @@ def test_where_files_cannot_be_locked_rows_are_kept_and_nothing_is_touched(tmp_p
     (pid,) = killed(tmp_path, 3)
     recovery = recover(tmp_path)
     assert recovery.live == [home(tmp_path, "r", "w") / f".wal-{pid}-000000000000"]
-    assert [row.delivery for row in rows(tmp_path)] == ["0", "1", "2"]
+    assert [row.delivery for row in received(tmp_path)] == ["0", "1", "2"]
 
 
 def test_recoveries_beside_each_other_make_each_part_once(tmp_path):
@@ -103,7 +133,7 @@ def test_recoveries_beside_each_other_make_each_part_once(tmp_path):
         children.append(pid)
     made = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in children]
     assert sum(made) == 6
-    assert len(rows(tmp_path)) == 1_800
+    assert len(received(tmp_path)) == 1_800
 
 
 def test_a_process_that_died_between_part_and_clean_up_is_not_counted_twice(tmp_path):
@@ -112,7 +142,7 @@ def test_a_process_that_died_between_part_and_clean_up_is_not_counted_twice(tmp_
     segment = (folder / f".wal-{pid}-000000000000").read_bytes()
     recover(tmp_path)
     (folder / f".wal-{pid}-000000000000").write_bytes(segment)
-    assert len(rows(tmp_path)) == 4
+    assert len(received(tmp_path)) == 4
     assert recover(tmp_path).parts == []
     assert files(folder) == ["_meta.json", f"part-{pid}-000000000000.parquet"]
 
@@ -126,7 +156,7 @@ def test_a_record_that_was_not_finished_is_counted(tmp_path):
     segment.write_bytes(data)
     recovery = recover(tmp_path)
     assert (recovery.rows, recovery.torn) == (2, 1)
-    assert [(row.seq, row.delivery) for row in rows(tmp_path)] == [(0, "0"), (2, "2")]
+    assert [(row.seq, row.delivery) for row in received(tmp_path)] == [(0, "0"), (2, "2")]
 
 
 @pytest.mark.parametrize(
@@ -158,14 +188,14 @@ def test_a_segment_is_read_up_to_where_it_was_cut(tmp_path):
     segment = home(tmp_path, "r", "w") / f".wal-{pid}-000000000000"
     os.truncate(segment, HEADER + 4 * RECORD.size + 30)
     assert recover(tmp_path).torn == 1
-    assert [row.delivery for row in rows(tmp_path)] == ["0", "1", "2", "3"]
+    assert [row.delivery for row in received(tmp_path)] == ["0", "1", "2", "3"]
 
 
 def test_texts_that_are_lost_are_read_as_nothing(tmp_path):
     (pid,) = killed(tmp_path, 2)
     (home(tmp_path, "r", "w") / f".codes-{pid}-000000000000").unlink()
     recover(tmp_path)
-    assert [(row.component, row.delivery) for row in rows(tmp_path)] == [("", "0"), ("", "1")]
+    assert [(row.component, row.delivery) for row in received(tmp_path)] == [("", "0"), ("", "1")]
 
 
 def test_a_full_disk_leaves_the_segment(tmp_path, monkeypatch):
