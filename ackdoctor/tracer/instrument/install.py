@@ -18,7 +18,8 @@ from ackdoctor.tracer.instrument.listener import Listener
 from ackdoctor.tracer.instrument.live import LiveBook
 from ackdoctor.tracer.instrument.patches import Patches, Target, is_ours, ours, resolve
 from ackdoctor.tracer.instrument.rows import Presser, Rows
-from ackdoctor.tracer.instrument.wiring import Seats, Wiring
+from ackdoctor.tracer.instrument.seats import Seats
+from ackdoctor.tracer.instrument.wiring import Wiring
 from ackdoctor.tracer.ledger.ledger import Ledger
 from ackdoctor.tracer.ledger.suspects import belongs
 from ackdoctor.tracer.levels import Level

@@ -6,51 +6,25 @@ Each calls the original with what it was given, and lets its result and its exce
 from collections.abc import Callable
 from functools import wraps
 from inspect import signature
-from threading import get_ident, local
+from threading import get_ident
 from typing import Any
 
 from ackdoctor.model.dialect import Entry, EntryKind, Verb, VerbKind, WireForm
-from ackdoctor.model.event import RELIABLE, EventKind
+from ackdoctor.model.event import EventKind
 from ackdoctor.tracer.instrument.handlers import Visit, Visits
 from ackdoctor.tracer.instrument.listener import Listener
 from ackdoctor.tracer.instrument.live import LiveBook
 from ackdoctor.tracer.instrument.patches import ours
+from ackdoctor.tracer.instrument.seats import Seats
 from ackdoctor.tracer.ledger.sites import Way
 
-__all__ = ["Seats", "Wiring"]
+__all__ = ["Wiring"]
 
 _NOTHING: Any = object()
 _UNWRITABLE = (TypeError, OverflowError)  # what json, simplejson and msgpack raise
 _EMITTED = int(EventKind.EMITTED)
 _COMMANDS = {"emit", "ack", "fail"}
 _Function = Callable[..., Any]
-
-
-class _Seat(local):
-    """Of one thread.  It goes with its thread: the number of a thread that has ended is soon another's."""
-
-    book: LiveBook | None = None
-
-
-class Seats:
-    """Who speaks through a module's functions: the component that this thread runs, or the last that came."""
-
-    def __init__(self) -> None:
-        self.clear()
-
-    def take(self, book: LiveBook | None) -> None:
-        """A component begins to run in this thread."""
-        if book is not None:
-            self._seat.book = self._last = book
-
-    def taken(self) -> LiveBook | None:
-        """The component whose code this is."""
-        return self._seat.book or self._last
-
-    def clear(self) -> None:
-        """All components have gone."""
-        self._seat = _Seat()
-        self._last: LiveBook | None = None
 
 
 class _Nobody:
@@ -141,7 +115,9 @@ class Wiring:
                     anchors = message["anchors"]
                     if len(anchors) == 1 and anchors[0] in book.open and get_ident() == book.thread:
                         if recorder is not None:
-                            stamp = book.emissions[message.get("stream")][along(emits)]  # but for the first one
+                            stamp = book.emissions[message.get("stream")][
+                                along(emits)
+                            ]  # but for the first one
                             press = recorder.press
                             press(stamp, anchors[0])
                         book.emits += 1
