@@ -150,7 +150,7 @@ def survey(read: DataFrame) -> Survey:
     starts = tuple(_starts(read))
     logs = []
     first: dict[tuple[int, int], str] = {}
-    for row in sorted(found, key=lambda row: str(row["file"])):
+    for row in sorted(found, key=lambda row: (not _whose(row["file"])[0], row["file"])):
         begun = [start.time_ns for start in starts if start.file == row["file"]]
         times = [time for time in (row["begin_ns"], *begun) if time is not None]
         run, worker = _whose(row["file"])

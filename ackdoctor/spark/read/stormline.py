@@ -50,6 +50,7 @@ _EXECUTOR = r"-(?:executor)?\[(-?\d+),? (-?\d+)\]$"
 _NAMED = r"^Thread-\d+-(.*?)(?:-executor\[[^\]]*\])?$"
 _REASON = r"REASON: (TIMEOUT|FAIL-STREAM)(?: MSG-ID: .*)?\s*$"
 _MESSAGE_ID = r"(?s)^TupleInfo\[taskId=-?\d+,messageId=(.*?),stream=|MSG-ID: (.*)$"
+_TUPLE_INFO = r"^TupleInfo\[taskId=(-?\d+),"
 _AT_END = r" for TASK: (-?\d+) ?$"
 
 _MESSAGES = {
@@ -99,8 +100,10 @@ def _judged(named: DataFrame, carried: tuple[str, ...]) -> DataFrame:
         F.expr("try_cast(nullif(low, '') as int)").alias("low"),
         F.expr("try_cast(nullif(high, '') as int)").alias("high"),
         _task().alias("task"),
-        F.expr("try_cast(nullif(if(spout = '', first, root), '') as bigint)").alias("root"),
-        F.expr("try_cast(nullif(second, '') as bigint)").alias("value"),
+        F.expr(
+            "try_cast(nullif(if(spout != '', root, if(startswith(stream, '__ack_'), first, '')), '') as bigint)"
+        ).alias("root"),
+        F.expr("try_cast(nullif(if(startswith(stream, '__ack_'), second, ''), '') as bigint)").alias("value"),
         F.expr("try_cast(nullif(third, '') as int)").alias("spout_task"),
     )
     return typed.select(*typed.columns, _fault().alias("fault"))
@@ -144,11 +147,10 @@ def _task() -> Column:
     """Whose line it is: told before the tuple, by the thread, or since 2.3 at the very end."""
     one = F.expr("try_cast(nullif(if(low = high, low, ''), '') as int)")
     last = F.when(
-        F.col("verb") == "Processing received",
-        F.expr(f"try_cast(nullif(regexp_extract(text, '{_AT_END}', 1), '') as int)"),
+        F.col("verb") == "Processing received", F.regexp_extract("text", _AT_END, 1).try_cast("int")
     )
     told = F.expr("try_cast(nullif(for_task, '') as int)")
-    spout = F.expr("try_cast(nullif(regexp_extract(tail, '^TupleInfo.taskId=(-?[0-9]+),', 1), '') as int)")
+    spout = F.regexp_extract("tail", _TUPLE_INFO, 1).try_cast("int")
     return F.coalesce(told, one, F.when(F.col("spout") == "", last).otherwise(spout))
 
 

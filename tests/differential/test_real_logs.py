@@ -1,0 +1,62 @@
+"""A topology that acks wrongly in a real LocalCluster of five versions: its log, replayed, says what the acker answered."""
+
+import re
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from ackdoctor.spark.messages import messages
+from ackdoctor.spark.read.inputs import Sort, listed
+from ackdoctor.spark.read.logbook import survey
+from ackdoctor.spark.read.stormlog import events, lines, quarantine
+from ackdoctor.spark.trees import Plan, entries
+from ackdoctor.spark.versions import version
+from tests.spark.conftest import spark  # noqa: F401 - a fixture
+from tests.spark.read.real_logs import answers, heard, replayed, text_of
+
+pytestmark = [
+    pytest.mark.java,
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # py4j's sockets
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+THREADLESS = "%d{yyyy-MM-dd HH:mm:ss.SSS} %c{1.} [%p] %msg%n"  # of workers until 1.0.2
+WORKER = "%d{yyyy-MM-dd HH:mm:ss.SSS} %c{1.} %t [%p] %msg%n"
+CLUSTERS = {
+    "0.10.2": ("storm-core", THREADLESS),
+    "1.1.0": ("storm-core", WORKER),
+    "1.2.4": ("storm-core", WORKER),
+    "2.2.1": ("storm-server", WORKER),
+    "2.8.3": ("storm-server", WORKER),
+}
+
+
+@pytest.fixture(scope="module", params=CLUSTERS)
+def ran(request, misuse):
+    artifact, layout = CLUSTERS[request.param]
+    return request.param, misuse(artifact, request.param, layout)
+
+
+@pytest.mark.parametrize("layout", ["worker.log*", "local.log"])
+def test_the_replay_of_a_log_answers_and_keeps_what_the_real_acker_did(ran, layout, spark):  # noqa: F811
+    number, folder = ran
+    found = listed([str(folder / layout)]).files[Sort.LOG]
+    read = lines(spark, found)
+    surveyed = survey(read)
+    rows = events(read, surveyed)
+    lives = entries(messages(rows), version(number), plan=Plan.WINDOWS).collect()
+    text = text_of(str(path) for path in sorted(folder.glob(layout)))
+    assert replayed(lives) == answers(text)
+    assert all(book.balanced for book in surveyed.logs)
+    assert quarantine(read).count() == 0
+
+    told = rows.where("kind in (20, 21, 23)").orderBy("worker", "seq").collect()
+    printed = (folder / "heard.txt").read_text(encoding="utf-8")
+    assert [("ack" if row["kind"] == 20 else "fail", row["delivery"]) for row in told] == heard(printed)
+
+    pending = re.search(r"^pending\t(\d+)$", printed, re.MULTILINE)
+    assert pending is not None
+    if number.startswith("2"):
+        assert sum(row["outcome"] == "pending" for row in lives) == int(pending[1])

@@ -1,0 +1,100 @@
+"""What inputs are, without Spark."""
+
+import gzip
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from ackdoctor.model.errors import UsageError
+from ackdoctor.spark.read.inputs import Sort, listed
+
+ROOT = Path(__file__).parents[3]
+LOG = "2026-11-21 20:22:08.403 o.a.s.d.executor Thread-3-x-executor[3 3] [INFO] Emitting: x default [1]\n"
+
+
+def reasons(inputs):
+    return {Path(told.path).name: told.reason for told in inputs.unreadable}
+
+
+def test_a_trace_and_a_log_are_told_apart():
+    inputs = listed(
+        [ROOT / "fixtures" / "traces" / "statements" / "v1", ROOT / "fixtures" / "logs" / "storm-2.8.3"]
+    )
+    assert [Path(file).name for file in inputs.files[Sort.LOG]] == ["worker.log", "worker.log.1.gz"]
+    assert inputs.files[Sort.PARQUET] + inputs.files[Sort.JSON_LINES]
+    assert reasons(inputs) == {}
+    foreign = "neither a trace nor a worker's log: no line begins as Storm's do"
+    assert {told.reason for told in inputs.passed_over} == {foreign}
+    assert "heard.txt" in {Path(told.path).name for told in inputs.passed_over}
+
+
+def test_a_file_that_cannot_be_read_is_told_with_its_reason(tmp_path):
+    (tmp_path / "empty.log").write_bytes(b"")
+    (tmp_path / "prose.txt").write_text("once upon a time\n")
+    (tmp_path / "cut.parquet").write_bytes(b"PAR1 and so on")
+    (tmp_path / "other.parquet").write_bytes(b"not at all")
+    (tmp_path / "new.jsonl").write_text(json.dumps({"schema": 99, "kind": 1}) + "\n")
+    (tmp_path / "foreign.jsonl").write_text('{"kind": 1}\n')
+    whole = gzip.compress((LOG * 5000).encode())
+    (tmp_path / "cut.log.gz").write_bytes(whole[: len(whole) // 2])
+    (tmp_path / "worker.log").write_text(LOG)
+    inputs = listed([tmp_path, tmp_path / "prose.txt", tmp_path / "absent", tmp_path / "*.none"])
+    assert reasons(inputs) == {
+        "empty.log": "the file is empty",
+        "prose.txt": "neither a trace nor a worker's log: no line begins as Storm's do",
+        "cut.parquet": "cut off: it has no Parquet footer",
+        "other.parquet": "is called Parquet and is none",
+        "new.jsonl": "schema 99; this version of ackdoctor reads up to 1",
+        "foreign.jsonl": "JSON, but no row of a trace: it names no schema",
+        "cut.log.gz": "cut off or damaged: Compressed file ended before the end-of-stream marker was reached",
+        "absent": "no such file or folder",
+        "*.none": "nothing matches",
+    }
+    assert inputs.files[Sort.LOG] == [str(tmp_path / "worker.log")]
+
+
+def test_the_rows_of_a_live_process_are_not_forgotten(tmp_path):
+    folder = tmp_path / "v1" / "run=a" / "worker=b"
+    folder.mkdir(parents=True)
+    (folder / ".wal-7-000000000000").write_bytes(b"rows")
+    (folder / ".codes-7-000000000000").write_bytes(b"texts")
+    (folder / "_meta.json").write_text("{}")
+    inputs = listed([tmp_path])
+    assert reasons(inputs) == {
+        ".wal-7-000000000000": "holds rows of a process that is running, or was killed: "
+        f"`ackdoctor trace recover {folder}` makes them readable"
+    }
+    with pytest.raises(
+        UsageError, match=r"^nothing to read: .*\.wal-7-000000000000: holds rows of a process"
+    ):
+        inputs.need_some()
+
+
+def test_a_part_that_comes_twice_is_read_once(tmp_path):
+    part = next((ROOT / "fixtures" / "traces" / "statements").rglob("part-*"))
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        shutil.copy(part, tmp_path / name / part.name)
+    inputs = listed([tmp_path, tmp_path / "a"])
+    assert inputs.count() == 1
+    assert [told.reason for told in inputs.passed_over] == [f"holds the same as {tmp_path / 'a' / part.name}"]
+
+
+def test_hidden_files_are_told_and_a_folder_without_any_is_an_error(tmp_path):
+    (tmp_path / "_old.log").write_text(LOG)
+    inputs = listed([tmp_path])
+    assert [Path(told.path).name for told in inputs.passed_over] == ["_old.log"]
+    (tmp_path / "_old.log").unlink()
+    with pytest.raises(UsageError, match=r"^nothing to read: .*: the folder is empty$"):
+        listed([tmp_path]).need_some()
+
+
+def test_a_uri_is_left_for_spark_and_that_of_a_local_file_is_a_path(tmp_path):
+    (tmp_path / "worker.log").write_text(LOG)
+    inputs = listed(["hdfs://namenode/logs", f"file://{tmp_path}/worker.log"])
+    assert inputs.remote == ["hdfs://namenode/logs"]
+    assert inputs.files[Sort.LOG] == [str(tmp_path / "worker.log")]

@@ -1,0 +1,160 @@
+"""The grammar of a worker's log, line by line; all layouts in one read, since reading is what takes long."""
+
+import gzip
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from ackdoctor.model.event import EventKind
+from ackdoctor.spark.read.inputs import Sort, listed, resolved
+from ackdoctor.spark.read.logbook import survey
+from ackdoctor.spark.read.quarantine import books, quarantined
+from ackdoctor.spark.read.stormlog import events, lines, quarantine
+
+BIG, EDGE = -9223372036854775808, 9223372036854775807
+T = "2026-11-21 20:22:08.403 "
+TWO = T + "o.a.s.e.Executor Thread-44-__acker-executor[1, 1] [INFO] "
+BOLT = T + "o.a.s.e.b.BoltOutputCollectorImpl Thread-9-my bolt-executor[7, 9] [INFO] "
+ONE = T + "o.a.s.d.executor Thread-17-__acker-executor[2 2] [INFO] "
+OLD = "2014-03-21T12:00:00.123+0000 b.s.d.executor [INFO] "
+SAMPLED = " PROC_START_TIME(sampled): null EXEC_START_TIME(sampled): null"
+ACKER = {  # what an acker was handed, in each layout; (kind, component, task, root, value, acker)
+    TWO + f"Processing received TUPLE: source: s:4, stream: __ack_init, id: {{}}, [{BIG}, {EDGE}, 4]{SAMPLED} for TASK: 1 ":
+        (EventKind.INIT, "s", 4, BIG, EDGE, 1),
+    ONE + "Processing received message FOR 2 TUPLE: source: b:5, stream: __ack_ack, id: {}, [-12 34]":
+        (EventKind.ACK, "b", 5, -12, 34, 2),
+    ONE + "Processing received message FOR 2 TUPLE: source: b:5, stream: __ack_fail, id: {}, [-12]":
+        (EventKind.FAIL, "b", 5, -12, 0, 2),
+    ONE + "Processing received message FOR 2 TUPLE: source: b:5, stream: __ack_reset_timeout, id: {}, [-12]":
+        (EventKind.RESET, "b", 5, -12, 0, 2),
+    ONE + "Processing received message FOR -2 TUPLE: source: __system:-1, stream: __tick, id: {}, [3]":
+        (EventKind.ROTATED, "__acker", 2, 0, 0, 2),
+    "2015-01-01 00:00:00.001 b.s.d.executor [INFO] Processing received message FOR 3 TUPLE: source: s:4, stream: __ack_init, id: {}, [1 2 4]":
+        (EventKind.INIT, "s", 4, 1, 2, 3),
+    OLD + "Processing received message source: s:4, stream: __ack_ack, id: {}, [-6722594615019711369 -1335723027906100557]":
+        (EventKind.ACK, "s", 4, -6722594615019711369, -1335723027906100557, None),
+    "2014-03-21 12:00:00 b.s.d.executor [INFO] Processing received message source: s:4, stream: __ack_fail, id: {}, [9]":
+        (EventKind.FAIL, "s", 4, 9, 0, None),
+}  # fmt: skip
+TUPLES = {  # (kind, component, task, delivery, root, value) of each row
+    BOLT + "Processing received TUPLE: source: a b:4, stream: default, id: {1=2, 3=4}, [id: {66=99}, x, for TASK: 66" + SAMPLED + " for TASK: 8 ": [
+        (EventKind.RECEIVED, "my bolt", 8, "1=2, 3=4", 0, 0),
+        (EventKind.LINKED, "my bolt", 8, "1=2, 3=4", 1, 2),
+        (EventKind.LINKED, "my bolt", 8, "1=2, 3=4", 3, 4),
+    ],
+    BOLT + "BOLT fail TASK: 9 TIME: -1 TUPLE: source: a b:4, stream: default, id: {1=2, 3=4}, [BOLT ack TASK: 66]": [
+        (EventKind.FAILED, "my bolt", 9, "1=2, 3=4", 0, 0),
+    ],
+    BOLT + "TRANSFERRING tuple [dest: 5 tuple: source: my bolt:8, stream: default, id: {1=7}, [x]]": [
+        (EventKind.EMITTED, "my bolt", 8, "", 1, 7),
+    ],
+    BOLT + "SPOUT Acking message 77 some, id with spaces": [(EventKind.COMPLETED, "my bolt", 0, "some, id with spaces", 77, 0)],
+    BOLT + 'SPOUT Failing -8: {:stream "default", :values ["REASON: FAIL-STREAM"]} REASON: TIMEOUT MSG-ID: m 1': [
+        (EventKind.TIMED_OUT, "my bolt", 0, "m 1", -8, 0),
+    ],
+    BOLT + "SPOUT Failing 9 : TupleInfo[taskId=8,messageId=m,2,stream=default,values=[x],timestamp=0,rootId=9] REASON: FAIL-STREAM": [
+        (EventKind.GAVE_UP, "my bolt", 8, "m,2", 9, 0),
+    ],
+}  # fmt: skip
+WRONG = {
+    BOLT + "Processing received TUPLE: source: a:4, stream: default, id: {1=": "the line is cut off, or no version of Storm writes it so",
+    ONE + "Processing received message FOR 2 TUPLE: source: b:5, stream: __ack_ack, id: {}, [9999999999999999999 1]": "a root or value is no 64-bit integer",
+    ONE + "Processing received message FOR 2 TUPLE: source: b:5, stream: __ack_ack, id: {}, [12": "a root or value is no 64-bit integer",
+    BOLT + "SPOUT Failing 9 : TupleInfo[taskId=8,messageId=m,stream=default,values=[one": "a spout's fail without its reason, which stands on another line",
+}  # fmt: skip
+FOREIGN = [
+    T
+    + "com.example.Mine Thread-1 [WARN] Processing received TUPLE: source: b:5, stream: __ack_ack, id: {}, [1 2]",
+    T
+    + "com.example.Mine main [INFO] we say [INFO] BOLT ack TASK: 1 TIME: TUPLE: source: b:5, stream: x, id: {1=2}, []",
+    TWO + f"Execute done TUPLE source: b:5, stream: __ack_ack, id: {{}}, [1, 2]{SAMPLED} TASK: 1 DELTA: -1",
+    TWO + "Processing received TUPLE: source: __acker:1, stream: __ack_ack, id: {}, [1, 2] for TASK: 1 ",
+]
+CONTINUED = ["java.lang.IllegalStateException: no", "\tat x.Y.z(Y.java:1)", ""]
+
+
+@pytest.fixture(scope="module")
+def read(spark, tmp_path_factory):
+    """The same log twice, once zipped by hand; a rotated one before it; a worker that was started anew."""
+    home = tmp_path_factory.mktemp("logs")
+    folder = home / "workers-artifacts" / "topo-1-99" / "6700"
+    folder.mkdir(parents=True)
+    text = "\n".join((*ACKER, *TUPLES, *WRONG, *FOREIGN, *CONTINUED)) + "\n"
+    (folder / "worker.log").write_text(text)
+    (home / "copy.log.gz").write_bytes(gzip.compress(text.encode()))
+    found = listed([home])
+    table = lines(spark, found.files[Sort.LOG])
+    return table, survey(table)
+
+
+def test_every_layout_tells_what_the_acker_was_handed(read):
+    rows = events(*read).where("kind between 10 and 14").orderBy("seq").collect()
+    assert [
+        (row["kind"], row["component"], row["task"], row["root"], row["value"], row["acker"]) for row in rows
+    ] == list(ACKER.values())
+    assert {row["run"] for row in rows} == {"topo-1-99"}
+    assert rows[0]["time_ns"] == 1795292528403 * 1_000_000
+    assert rows[6]["time_ns"] == 1395403200123 * 1_000_000
+
+
+def test_tuples_are_known_by_their_edges_whatever_their_values_hold(read):
+    rows = events(*read).where("kind < 10 or kind > 14").orderBy("seq", "kind", "root").collect()
+    assert [
+        (row["kind"], row["component"], row["task"], row["delivery"], row["root"], row["value"])
+        for row in rows
+    ] == [row for each in TUPLES.values() for row in each]
+
+
+def test_every_line_is_in_the_books(read):
+    table, surveyed = read
+    first, copy = sorted(surveyed.logs, key=lambda log: log.copy_of)
+    assert copy.copy_of == first.file
+    assert (first.used, first.quarantined) == (len(ACKER) + len(TUPLES), len(WRONG))
+    assert (first.foreign, first.continued) == (len(FOREIGN), len(CONTINUED))
+    assert books(surveyed).balanced
+    told = quarantine(table).where(table["file"] == first.file)
+    assert [(row["text"], row["reason"]) for row in told.orderBy("place").collect()] == list(WRONG.items())
+    assert sum(each.rows for each in quarantined(told)) == len(WRONG)
+
+
+def test_an_acker_that_is_started_again_remembers_nothing_and_old_files_come_first(spark, tmp_path):
+    begun = " o.a.s.d.executor main [INFO] Loading executor __acker:[2 2]"
+    acked = (
+        " o.a.s.d.executor Thread-17-__acker-executor[2 2] [INFO] Processing received message FOR 2 TUPLE: "
+        "source: b:5, stream: __ack_ack, id: {}, [%d 1]"
+    )
+    never = " o.a.s.d.executor main [INFO] Timeouts disabled for executor __acker:[2 2]"
+    day = "2026-11-21 20:00:0%d.000"
+    oldest = [day % 0 + begun, day % 0 + never, day % 1 + acked % 1]
+    (tmp_path / "worker.log.2.gz").write_bytes(gzip.compress("\n".join(oldest).encode()))
+    (tmp_path / "worker.log.1.gz").write_bytes(gzip.compress((day % 2 + acked % 2 + "\n").encode()))
+    (tmp_path / "worker.log").write_text(
+        "\n".join([day % 3 + acked % 3, day % 4 + begun, day % 5 + acked % 4])
+    )
+    inputs = listed([])
+    inputs.remote.append(tmp_path.as_uri())
+    table = lines(spark, resolved(spark, inputs).files[Sort.LOG])
+    surveyed = survey(table)
+    rows = events(table, surveyed).orderBy("seq").collect()
+    assert [(row["root"], row["incarnation"]) for row in rows] == [(1, 0), (2, 0), (3, 0), (4, 1)]
+    assert surveyed.ticks_disabled
+
+
+def test_the_order_of_a_file_holds_over_its_splits(spark, tmp_path):
+    line = ONE + "Processing received message FOR 2 TUPLE: source: b:5, stream: __ack_ack, id: {}, [%d 1]\n"
+    (tmp_path / "worker.log").write_text("".join(line % number for number in range(40_000)))
+    before = {
+        name: spark.conf.get(name)
+        for name in ("spark.sql.files.maxPartitionBytes", "spark.sql.files.openCostInBytes")
+    }
+    try:
+        for name in before:
+            spark.conf.set(name, str(1 << 20))
+        table = lines(spark, [str(tmp_path / "worker.log")])
+        rows = events(table, survey(table))
+        assert table.rdd.getNumPartitions() > 4
+        assert [row[0] for row in rows.orderBy("seq").select("root").collect()] == list(range(40_000))
+    finally:
+        for name, value in before.items():
+            spark.conf.set(name, value)
