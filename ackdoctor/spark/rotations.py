@@ -16,6 +16,7 @@ ACKER = ("run", "acker", "incarnation")
 MOST_TICKS = 200_000  # of a schedule: 69 days of 30 s; a clock that jumps farther rotates no more
 _EVER = (1 << 63) - 1
 _MS = 1_000_000
+_TICKS = "array<struct<pos:bigint,ns:bigint,source:bigint>>"
 
 
 def rotations(messages: DataFrame, version: Version, message_timeout_s: int | None) -> DataFrame:
@@ -44,26 +45,24 @@ def _recorded(messages: DataFrame) -> DataFrame:
 def _scheduled(messages: DataFrame, schedule_ms: tuple[int, int] | None) -> DataFrame:
     """Of every acker the same: the run has one clock."""
     first_ms, every_ms = schedule_ms or (0, 0)
-    begun = F.floor(F.min("time_ns") / _MS).cast("long")
-    seen = messages.groupBy(*ACKER).agg(
-        begun.alias("begin_ms"), F.floor(F.max("time_ns") / _MS).cast("long").alias("end_ms")
-    )
+    begun = F.min(_ms())
+    seen = messages.groupBy(*ACKER).agg(begun.alias("begin_ms"), F.max(_ms()).alias("end_ms"))
     if schedule_ms is None:
-        ticks = F.array().cast("array<struct<pos:bigint,ns:bigint,source:bigint>>")
+        ticks = F.array().cast(_TICKS)
     else:
         begin = F.col("run_ms") + first_ms
-        count = F.floor((F.col("end_ms") - begin) / every_ms).cast("long")
+        count = F.call_function("div", F.col("end_ms") - begin, F.lit(every_ms))
         steps = F.sequence(F.lit(0).cast("long"), F.least(count, F.lit(MOST_TICKS).cast("long")))
         null = F.lit(None).cast("long")
         ticks = F.when(
-            count >= 0,
+            F.col("end_ms") >= begin,
             F.transform(
                 steps,
                 lambda step: F.struct(
                     null.alias("pos"), ((begin + step * every_ms) * _MS).alias("ns"), null.alias("source")
                 ),
-            ),
-        ).otherwise(F.array().cast("array<struct<pos:bigint,ns:bigint,source:bigint>>"))
+            ).cast(_TICKS),
+        ).otherwise(F.array().cast(_TICKS))
     runs = seen.groupBy("run").agg(
         F.min("begin_ms").alias("run_ms"),
         F.max("end_ms").alias("end_ms"),
@@ -72,6 +71,10 @@ def _scheduled(messages: DataFrame, schedule_ms: tuple[int, int] | None) -> Data
     return runs.select("run", ticks.alias("ticks"), F.explode("of").alias("of")).select(
         "run", "of.acker", "of.incarnation", "ticks"
     )
+
+
+def _ms() -> Column:
+    return F.call_function("div", F.col("time_ns"), F.lit(_MS))
 
 
 def _calm(buckets: int, axis: str) -> Column:
