@@ -15,8 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ackdoctor.model.event import RELIABLE, Event, EventKind
+from ackdoctor.acker.versions import NEWEST
+from ackdoctor.model.event import IN_HAND, RELIABLE, Event, EventKind
 from ackdoctor.tracer.disk.reading import read
+from ackdoctor.tracer.judge.inquest import inquest
 from ackdoctor.tracer.process.pump import Lane, pump
 from ackdoctor.tracer.process.tap import Chunk, Direction, Tap, chunks
 
@@ -204,6 +206,38 @@ Twice().run()
         (K.FAILED, "78", 0, ""),
         (K.DIED, "", 0, "exit code 1: ValueError: no"),
     ]
+
+
+@pytest.mark.parametrize("end", ["os._exit(9)", "1 / 0"])
+def test_who_dies_before_its_input_ends_had_its_last_tuple_in_hand(tmp_path, end):
+    bolt = f"""
+import os, sys
+for line in sys.stdin:
+    if "78" in line: {end}
+    if "77" in line: os.write(1, b'{{"command":"ack","id":"77"}}\\nend\\n')
+"""
+    sent = frame(*({"id": delivery, "stream": "s", "tuple": []} for delivery in ("76", "77", "78")))
+    trace = tmp_path / "trace"
+    with subprocess.Popen(
+        command(trace, *python(bolt)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdin is not None
+        process.stdin.write(sent)
+        process.stdin.flush()
+        code = process.wait(20)
+    assert [(row.flags, row.note) for row in rows(trace) if row.kind is K.DIED] == [
+        (IN_HAND, f"exit code {code}")
+    ]
+    (finding,) = inquest(lambda: iter(rows(trace)), NEWEST).findings
+    assert (finding.code, finding.evidence.delivery, finding.evidence.seen) == ("ACK101", "76", 1)
+
+
+def test_who_comes_to_the_end_of_its_input_had_nothing_in_hand(tmp_path):
+    ran(
+        command(tmp_path, *python("import sys; sys.stdin.read(); sys.exit(2)")),
+        input=frame({"id": "1", "tuple": []}),
+    )
+    assert [(row.flags, row.note) for row in rows(tmp_path) if row.kind is K.DIED] == [(0, "exit code 2")]
 
 
 def test_a_tuple_stands_before_the_ack_that_answers_it(tmp_path):

@@ -4,13 +4,14 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from ackdoctor.model.event import EventKind
+from ackdoctor.model.event import IN_HAND, EventKind
 from ackdoctor.tracer.disk.recorder import Recorder
 from ackdoctor.tracer.process.multilang import Conversation, Frames, Row, messages
 from ackdoctor.tracer.process.tap import Chunk, Direction
 
 __all__ = ["observe"]
 
+_ENDS = {Direction.ENDED: 0, Direction.CUT: IN_HAND}  # the flags of the DIED row
 _NO_STORM = "nothing on this pipe is multilang JSON: another serializer?"
 
 
@@ -36,8 +37,8 @@ class _Observer:
         """Until the pump has no more to show."""
         for chunk in passing:
             self._now = chunk.time_ns
-            if chunk.direction is Direction.ENDED:
-                self._end(chunk.data.decode())
+            if chunk.direction in _ENDS:
+                self._end(chunk.data.decode(), _ENDS[chunk.direction])
             else:
                 self._pass(chunk)
         self._recorder.close()
@@ -57,13 +58,13 @@ class _Observer:
         self._understood += isinstance(message, dict)
         return self._talk.hear(message) if side is Direction.TO_COMPONENT else self._talk.say(message)
 
-    def _end(self, status: str) -> None:
+    def _end(self, status: str, flags: int) -> None:
         lost = self._talk.junk + sum(frames.lost for frames in self._frames.values())
         if lost or (self._seen and not self._understood):
             note = "no multilang JSON" if self._understood else _NO_STORM
             self._write(Row(EventKind.DROPPED, ""), value=lost, note=note)
         trouble = self._talk.trouble.rpartition("\n")[2]
-        self._write(Row(EventKind.DIED, ""), note=f"{status}: {trouble}" if trouble else status)
+        self._write(Row(EventKind.DIED, "", flags=flags), note=f"{status}: {trouble}" if trouble else status)
 
     def _write(self, row: Row, *, value: int = 0, note: str = "") -> None:
         code = self._recorder.code

@@ -45,14 +45,15 @@ def proxy(argv: Sequence[str], directory: Path, *, run: str = "", watch: Watch =
         print(f"ackdoctor trace proxy: {reason}", file=sys.stderr)  # noqa: T201
         tap.close(f"never started: {reason}")
         return code
-    _join(process, tap)
+    how = _join(process, tap)
     code = exit_code(process.wait())
-    tap.close(_said(code))
+    tap.close(_said(code), how)
     _leave(observer, tap, directory, run)
     return code
 
 
-def _join(process: "Popen[bytes]", tap: Tap) -> None:
+def _join(process: "Popen[bytes]", tap: Tap) -> Direction:
+    """Joins the streams until the component has ended; ENDED if its input had come to an end before, else CUT."""
     assert process.stdin is not None
     assert process.stdout is not None
     wake, alarm = os.pipe()
@@ -76,6 +77,7 @@ def _join(process: "Popen[bytes]", tap: Tap) -> None:
         for lane in lanes:
             if lane.open:
                 lane.end()
+    return Direction.ENDED if lanes[0].exhausted else Direction.CUT
 
 
 def _shut(descriptor: int) -> None:

@@ -23,6 +23,7 @@ class Lane:
 
     `step` is the most that a write may take: a pipe that is ready takes `PIPE_BUF` bytes without blocking,
     one that was made non-blocking any number.  `shut` closes a descriptor for whoever is at its other end.
+    `exhausted` is whether it was the source that ended, not the sink.
     """
 
     direction: Direction
@@ -32,6 +33,7 @@ class Lane:
     shut: Callable[[int], None] = os.close
     rest: memoryview = field(default_factory=lambda: memoryview(b""))
     open: bool = True
+    exhausted: bool = False
 
     def read(self, tap: Tap) -> None:
         """One read; an end is passed on."""
@@ -42,6 +44,7 @@ class Lane:
         except OSError:
             data = b""
         if not data:
+            self.exhausted = True
             self.end()
             return
         self.rest = memoryview(data)

@@ -28,6 +28,7 @@ class Direction(IntEnum):
     TO_COMPONENT = 0
     FROM_COMPONENT = 1
     ENDED = 2  # the exit code, as text
+    CUT = 3  # the same, of a component whose input had not ended
 
 
 class Chunk(NamedTuple):
@@ -77,15 +78,15 @@ class Tap:
             return False
         return True
 
-    def close(self, status: str) -> None:
-        """The component has ended: the last words, then no more."""
+    def close(self, status: str, how: Direction = Direction.ENDED) -> None:
+        """The component has ended, `how` is ENDED or CUT: the last words, then no more."""
         deadline = time.monotonic() + _PATIENCE
         self._wait(deadline)
         for direction in (Direction.TO_COMPONENT, Direction.FROM_COMPONENT):
             if self.missed[direction]:
                 self.offer(direction, b"")
                 self._wait(deadline)
-        self.offer(Direction.ENDED, status.encode())
+        self.offer(how, status.encode())
         self._wait(deadline)
         self._shut()
 
