@@ -77,7 +77,8 @@ def screen_of_pytest(*arguments: str) -> str:
 def screen_of_spark(*arguments: str) -> str:
     """What a process of its own prints: the JVM goes when it does."""
     command = [sys.executable, "-m", "ackdoctor", *arguments]
-    done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
+    environment = os.environ | {"COLUMNS": "100"}
+    done = subprocess.run(command, env=environment, capture_output=True, encoding="utf-8", check=False)
     return done.stderr + done.stdout
 
 

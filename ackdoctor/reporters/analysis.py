@@ -20,6 +20,7 @@ __all__ = ["about", "asides", "books", "document", "forecast", "named", "screen"
 
 _MOST = 10
 _MOST_NOTES = 5
+_WIDE = 96  # columns that a table with times takes
 _FEWEST_POINTS = 3
 _LONGEST_WORD = len("warning")
 _STYLES = {"BROKEN": "error", "INCOMPLETE": "warning", "EMPTY": "warning"}
@@ -157,15 +158,20 @@ def _components(analysis: Analysis, context: Context, width: int) -> str:
         "p99",
         "oldest open",
     ]
-    rows = table(context, *heads, numbers=range(2, len(heads)))
+    kept = [head for head in heads if width >= _WIDE or head not in {"p50", "p99"}]
+    rows = table(context, *kept, numbers=range(2, len(kept)))
     for row in analysis.completions:
-        rows.add_row(
-            printable(row.component),
-            printable(row.stream),
-            *(f"{n:,}" for n in (row.delivered, row.never, row.once, row.more, row.acked, row.failed)),
-            *(_ms(ms) if row.delivered > row.never else "" for ms in (row.p50_ms, row.p99_ms)),
-            _ms(row.oldest_ms) if row.never else "",
-        )
+        counts = (row.delivered, row.never, row.once, row.more, row.acked, row.failed)
+        done = row.delivered > row.never
+        cells = {
+            "component": printable(row.component),
+            "stream": printable(row.stream),
+            **{head: f"{count:,}" for head, count in zip(heads[2:8], counts, strict=True)},
+            "p50": _ms(row.p50_ms) if done else "",
+            "p99": _ms(row.p99_ms) if done else "",
+            "oldest open": _ms(row.oldest_ms) if row.never else "",
+        }
+        rows.add_row(*(cells[head] for head in kept))
     return f"completions per delivery\n{drawn(rows, width, context)}"
 
 

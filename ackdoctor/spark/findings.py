@@ -22,6 +22,7 @@ __all__ = ["Keeper", "forecast", "judged", "tree", "under_way"]
 
 _MOST_SITES = 16
 _FEWEST_POINTS = 3
+_STRAIGHT = 0.9  # R2 below which a line foretells nothing
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
@@ -89,7 +90,7 @@ def forecast(points: Sequence[GrowthPoint], keeper: Keeper, heap: int) -> Foreca
         return None
     line = trend(points)
     size = entry_bytes(keeper, orphan=points[-1].orphans * 2 > points[-1].pending)
-    grows = size is not None and line.per_second > 0
+    grows = size is not None and line.per_second > 0 and line.fit >= _STRAIGHT
     return Forecast(
         per_second=line.per_second,
         fit=line.fit,

@@ -117,7 +117,7 @@ class Replays:
 class Forecast:
     """The straight line through the pending map: entries a second, its fit (R2), and when a heap is full.
 
-    `full_in` is None where the map does not grow or nobody has measured the bytes of an entry.
+    `full_in` is None where the map does not grow in a line, or nobody has measured the bytes of an entry.
     """
 
     per_second: float
