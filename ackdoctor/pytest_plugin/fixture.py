@@ -83,18 +83,23 @@ def _trees(bench: Bench, offences: Sequence[Offence]) -> Iterator[TupleTree]:
     """The roots that the acker of a bench still holds.
 
     An offence names one of the deliveries that it counts; the others' roots are charged to it as well.  What
-    waits for the framework's next batch is no fault, and what a dead worker held is replayed.
+    waits for the framework's next batch is no fault, and what a dead worker held is replayed: of its open roots
+    the oldest are those of the tuples that it forgot before.
     """
     name = bench.component_class.__qualname__
     accused = {o.root for o in offences}
     waiting = _waiting(bench)
     forgotten = [o for o in offences if o.misuse is Misuse.NEVER and o.suspect.name == name and o.count > 1]
+    owed = sum(o.count for o in forgotten)
     deliveries = {root: delivery for delivery, root in bench.roots.items()}
     for entry in bench.pending:
         delivery = deliveries.get(entry.root)
         verdict = Verdict.ORPHAN if delivery is None else bench.verdict(delivery)
-        if verdict is Verdict.OPEN and entry.root not in accused and (bench.died or delivery in waiting):
-            continue
+        if verdict is Verdict.OPEN:
+            owed -= 1
+            gone = bench.died is not None and owed < 0
+            if entry.root not in accused and (gone or delivery in waiting):
+                continue
         culprits = tuple(
             Culprit(delivery=o.delivery, component=name, task=o.suspect.task, value=entry.value or 0, acks=0)
             for o in forgotten[: verdict is Verdict.OPEN]

@@ -185,6 +185,54 @@ def test_what_waits_for_the_frameworks_next_batch_leaves_no_finding_in_the_pendi
     result.assert_outcomes(passed=1)
 
 
+def test_what_a_dead_worker_had_forgotten_before_is_still_left(run):
+    result = run("""
+        class Dies(Forgets):
+            auto_fail = False
+
+            def process(self, tup):
+                if tup.values[0] == "die":
+                    raise ValueError("no")
+
+        def test_dies(ackdoctor):
+            bench = ackdoctor.bench(Dies)
+            roots = []
+            for word in ("the", "cow", "die"):
+                bench.feed(word)
+                roots += [entry.root for entry in ackdoctor.pending if entry.root not in roots]
+            assert bench.died
+            (found,) = ackdoctor.findings()
+            told = [line.split()[2] for line in found.evidence.left if line.endswith("the spout still waits")]
+            assert told == [str(root) for root in roots[:2]]
+    """)
+    result.assert_outcomes(failed=1)
+    assert "ACK601" not in str(result.stdout)
+    assert [line.split()[-1] for line in section(result) if "test_dies" in line] == ["x2"]
+
+
+def test_a_double_ack_is_told_although_the_worker_died_of_it(run):
+    result = run("""
+        class Again(Bolt):
+            auto_ack = False
+
+            def process(self, tup):
+                if tup.values[0] == "first":
+                    self.held = tup
+                    return
+                self.ack(tup)
+                self.ack(tup)
+
+        def test_dies(ackdoctor):
+            bench = ackdoctor.bench(Again)
+            bench.feed("first")
+            bench.feed("the")
+            assert bench.died
+            assert sorted(found.code for found in ackdoctor.findings()) == ["ACK103", "ACK401"]
+    """)
+    result.assert_outcomes(failed=1)
+    assert "ACK601" not in str(result.stdout)
+
+
 def test_what_a_dead_worker_held_is_not_told_beside_what_killed_it(run):
     result = run("""
         class Batches(BatchingBolt):
