@@ -6,7 +6,9 @@ from ackdoctor.acker.versions import profile
 from ackdoctor.model.event import AUTO, BARE, IN_HAND, TICK, Event, EventKind
 from ackdoctor.model.finding import Finding, Severity, TreeWitness
 from ackdoctor.model.source import NOWHERE, Site
+from ackdoctor.tracer.disk.naming import MULTILANG, recalled
 from ackdoctor.tracer.judge.inquest import Inquest, inquest
+from ackdoctor.tracer.ledger.ledger import Ledger
 from tests.acker_rows import events_of
 
 SECOND = 1_000_000_000
@@ -211,6 +213,23 @@ def test_what_is_open_when_a_component_ends_by_itself_is_a_missing_ack():
 
 def test_rows_that_the_recorder_lost_are_counted():
     assert held(trace(BY_HAND, row(EventKind.DROPPED, "", value=12))).tally.dropped == 12
+
+
+def test_a_stored_trace_has_the_growth_of_the_run_that_wrote_it():
+    now = 0
+    ledger = Ledger(now=lambda: now)
+    book = ledger.open(recalled("SqlBolt", 0), MULTILANG)
+    rows = []
+    for number in range(1_500):
+        now = (number + 1) * SECOND
+        book.received(str(number), now)
+        rows.append(row(RECEIVED, str(number)))
+        if now >= ledger.windows.due:
+            ledger.grow(now)
+    now += SECOND // 2
+    rows.append(row(EventKind.DROPPED, ""))
+    stored = [*trace(*rows[:-1]), rows[-1]._replace(time_ns=now)]
+    assert held(stored).tally.growth == ledger.settle().growth
 
 
 def test_open_deliveries_grow_where_no_acker_is_traced():

@@ -10,12 +10,12 @@ from typing import NamedTuple
 from ackdoctor.model.dialect import EntryKind, Kind, Role
 from ackdoctor.model.event import AUTO, BARE, IN_HAND, RELIABLE, TICK, Event, EventKind
 from ackdoctor.model.offence import Suspect
-from ackdoctor.model.tally import GrowthPoint
 from ackdoctor.tracer.disk.naming import recalled, role_of
 from ackdoctor.tracer.judge.place import parsed
 from ackdoctor.tracer.ledger.book import Book, Delivery, Mark
 from ackdoctor.tracer.ledger.ledger import Ledger, Settlement, merged
 from ackdoctor.tracer.ledger.sites import NOWHERE
+from ackdoctor.tracer.ledger.windows import Windows
 
 __all__ = ["Playback"]
 
@@ -24,8 +24,6 @@ _KILLED, _TROUBLE = (
     "killed by ",
     ": ",
 )  # in the note of a DIED row: "killed by SIGKILL", "exit code 1: ValueError: no"
-_WINDOW_MS = 1000
-_MOST_WINDOWS = 512
 
 
 class _Key(NamedTuple):
@@ -104,9 +102,9 @@ class Playback:
         ] = {}  # by key without the test: named once a process
         self._sites: dict[tuple[str, int, str], int] = {}
         self._now_ns = 0
-        self._open = 0
+        self._open = self._begun = self._grown_ns = 0
         self._ends: list[str] = []
-        self._windows = _Windows()
+        self._windows = Windows()
 
     def feed(self, event: Event) -> None:
         """One row, in order."""
@@ -129,11 +127,13 @@ class Playback:
 
     def settle(self) -> Settlement:
         """All books closed; the components' counts added up over processes and tests."""
+        if self._begun and self._now_ns != self._grown_ns:
+            self._close_window()
         settled = [ledger.settle() for ledger in self._ledgers.values()]
         return Settlement(
             offences=tuple(offence for each in settled for offence in each.offences),
             tallies=merged(tally for each in settled for tally in each.tallies),
-            growth=self._windows.points(),
+            growth=tuple(self._windows.points),
             dropped=self.dropped + sum(each.dropped for each in settled),
             unobserved=tuple(line for each in settled for line in each.unobserved),
             notes=(*dict.fromkeys(self._ends), *(line for each in settled for line in each.notes)),
@@ -148,7 +148,8 @@ class Playback:
             return
         book.received(event.delivery, event.time_ns)
         self._open += 1
-        self._windows.sample(event.time_ns // 1_000_000, self._open, begun=1)
+        self._begun += 1
+        self._grow()
 
     def _completed(self, event: Event) -> None:
         book = self._book(event)
@@ -157,7 +158,15 @@ class Playback:
             book.touched(event.delivery, done=1)
         verb = book.acked if event.kind is EventKind.ACKED else book.failed
         verb(event.delivery, self._site(event), _mark(event))
-        self._windows.sample(event.time_ns // 1_000_000, self._open)
+        self._grow()
+
+    def _grow(self) -> None:
+        if self._now_ns >= self._windows.due:
+            self._close_window()
+
+    def _close_window(self) -> None:
+        self._windows.close(self._now_ns, pending=self._open, started=self._begun)
+        self._grown_ns = self._now_ns
 
     def _emitted(self, event: Event) -> None:
         book = self._book(event)
@@ -238,44 +247,3 @@ def _mark(event: Event) -> Mark | None:
 def _handler(role: Role) -> str:
     given = (e.method for e in role.entries if e.kind in (EntryKind.DATA, EntryKind.BATCH))
     return next(given, "")
-
-
-class _Windows:
-    """Open deliveries at the end of each window; windows double when there are too many."""
-
-    def __init__(self) -> None:
-        self._length_ms = _WINDOW_MS
-        self._start_ms: int | None = None
-        self._pending: list[int] = []
-        self._begun: list[int] = []
-
-    def sample(self, time_ms: int, pending: int, *, begun: int = 0) -> None:
-        """So many are open now."""
-        if self._start_ms is None:
-            self._start_ms = time_ms
-        place = max(0, time_ms - self._start_ms) // self._length_ms
-        while place >= _MOST_WINDOWS:
-            self._halve()
-            place //= 2
-        while len(self._pending) <= place:
-            self._pending.append(self._pending[-1] if self._pending else 0)
-            self._begun.append(0)
-        self._pending[-1] = pending
-        self._begun[-1] += begun
-
-    def points(self) -> tuple[GrowthPoint, ...]:
-        """The windows so far."""
-        return tuple(
-            GrowthPoint(
-                time_ms=(self._start_ms or 0) + (n + 1) * self._length_ms, pending=size, started=begun
-            )
-            for n, (size, begun) in enumerate(zip(self._pending, self._begun, strict=True))
-        )
-
-    def _halve(self) -> None:
-        if len(self._pending) % 2:
-            self._pending.append(self._pending[-1])
-            self._begun.append(0)
-        self._pending = self._pending[1::2]
-        self._begun = [a + b for a, b in zip(self._begun[::2], self._begun[1::2], strict=True)]
-        self._length_ms *= 2
