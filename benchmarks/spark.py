@@ -15,7 +15,12 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 HERE = Path(__file__).resolve()
 RATE = 20_000  # messages a second
@@ -102,7 +107,7 @@ def generate(folder: Path, events: int, *, hot: bool) -> None:
     spark.stop()
 
 
-def spark_session(heap: str, master: str = "local[2]"):
+def spark_session(heap: str, master: str = "local[2]") -> "SparkSession":
     """As `ackdoctor analyze` has it."""
     from ackdoctor.spark.session import session
 
@@ -113,7 +118,7 @@ def spark_session(heap: str, master: str = "local[2]"):
     )
 
 
-def events_of(spark, folder: Path):
+def events_of(spark: "SparkSession", folder: Path) -> "DataFrame":
     """EVENTS of the trace."""
     from ackdoctor.spark.read.traces import traces
 
@@ -242,13 +247,12 @@ def one(name: str, folder: Path, heap: str) -> None:
 
 
 def tree(pid: int) -> list[int]:
-    """A process and all that it started."""
-    children = [
-        int(child)
-        for task in Path(f"/proc/{pid}/task").iterdir()
-        for child in (task / "children").read_text().split()
-    ]
-    return [pid, *(each for child in children for each in tree(child))]
+    """A process and all that it started; threads come and go while one looks."""
+    found = [pid]
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(OSError):
+            found += [each for child in task.read_text().split() for each in tree(int(child))]
+    return found
 
 
 def measured(python: str, name: str, folder: Path, heap: str) -> dict[str, object]:

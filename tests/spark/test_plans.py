@@ -19,7 +19,7 @@ from ackdoctor.spark.versions import version
 def final(frame) -> str:
     """The plan that was run, adaptive changes included."""
     frame.collect()
-    return frame._jdf.queryExecution().executedPlan().toString().partition("== Initial Plan ==")[0]
+    return str(frame._jdf.queryExecution().executedPlan().toString()).partition("== Initial Plan ==")[0]
 
 
 def shuffles(plan: str) -> list[str]:

@@ -26,7 +26,8 @@ def test_a_version_is_the_profile_of_that_name(name):
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("timeout_s", [10, 30, 100])
 def test_a_version_rotates_when_the_profile_does(name, timeout_s):
-    theirs = profile(name).acker_schedule(timeout_s)
+    schedule = profile(name).acker_schedule(timeout_s)
+    theirs = tuple(schedule) if schedule else None
     if name.startswith("jstorm"):  # by itself, after half the timeout
         theirs = (timeout_s * 500, timeout_s * 500)
     assert version(name).schedule_ms(timeout_s) == theirs
