@@ -1,5 +1,6 @@
 """The command line: arguments in, exit code out.  0 clean, 1 findings, 2 could not do its work."""
 
+import errno
 import gc
 import os
 import sys
@@ -8,6 +9,8 @@ from typing import NoReturn
 from ackdoctor.model.errors import AckdoctorError
 
 __all__ = ["main"]
+
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}  # of a stream; what fails to open has a name
 
 
 def main() -> NoReturn:
@@ -22,6 +25,9 @@ def main() -> NoReturn:
     except Exception as error:
         if os.environ.get("ACKDOCTOR_TRACEBACK"):
             raise
+        if isinstance(error, OSError) and error.errno in _NO_ROOM and not error.filename:
+            _say(f"standard output cannot be written: {error.strerror}")
+            sys.exit(2)
         _say(f"internal error: {type(error).__name__}: {error}")
         _say("please report it, with the traceback that ACKDOCTOR_TRACEBACK=1 shows")
     sys.exit(2)

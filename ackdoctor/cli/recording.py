@@ -114,6 +114,8 @@ def show_report(question: Question) -> int:
     )
     report = _report(found, trace, settings, here)
     trace.complain()
+    if not trace.first.sources and question.output_format in _PEOPLE:
+        return 2  # what is wrong with the paths has been said
     with until_reader_leaves():
         _show(question.output_format, report, found, version, tolerant(sys.stdout), Sources(root=here))
     if report.unreadable:

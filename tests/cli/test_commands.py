@@ -51,12 +51,13 @@ def test_rules_come_as_json(shell):
     ]
 
 
-def test_a_list_that_finds_the_disk_full_exits_2():
+@pytest.mark.parametrize("asked", ["rules", "--help", "--version"])
+def test_what_finds_the_disk_full_exits_2(asked):
     if not Path("/dev/full").exists():
         pytest.skip("a device of Linux")
     with Path("/dev/full").open("wb") as full:
         ended = subprocess.run(
-            [sys.executable, "-m", "ackdoctor", "rules"],
+            [sys.executable, "-m", "ackdoctor", asked],
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
