@@ -78,6 +78,8 @@ def run_command(command: Sequence[str], directory: Path, level: str) -> int:
     code = run(command, directory, wanted, name=name)
     if _is_recorded(directory, name):
         chatter(f"the trace is in {directory}; ackdoctor trace report {directory}")
+    elif _folder(directory, name).exists():
+        chatter(f"nothing was recorded: no trace could be written to {directory}")
     else:
         chatter("no component was traced: no Python process of the command has run one")
     return code
@@ -94,7 +96,12 @@ def stand_between(command: Sequence[str], directory: Path) -> int:
 
 
 def _is_recorded(directory: Path, run: str) -> bool:
-    return bool(read([directory / f"v{SCHEMA}" / f"run={run}"]).sources)
+    return bool(read([_folder(directory, run)]).sources)
+
+
+def _folder(directory: Path, run: str) -> Path:
+    """Made by the first process that had a row to write."""
+    return directory / f"v{SCHEMA}" / f"run={run}"
 
 
 def show_report(question: Question) -> int:

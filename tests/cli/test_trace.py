@@ -276,6 +276,21 @@ def test_a_command_without_components_leaves_no_trace(shell):
 
 
 @pytest.mark.slow
+def test_a_trace_for_which_there_is_no_room_is_told(shell):
+    Path("bolts.py").write_text(BOLTS, encoding="utf-8")
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"  # no file may grow
+    Path("drive.py").write_text(
+        limit + "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n" + DRIVER
+    )
+    ended = ackdoctor("trace", "run", "--", sys.executable, "drive.py")
+    assert (ended.returncode, ended.stderr.splitlines()[-1]) == (
+        3,
+        "ackdoctor: nothing was recorded: no trace could be written to ackdoctor-trace",
+    )
+    assert [path for path in Path("ackdoctor-trace").rglob("*") if path.is_file()] == []
+
+
+@pytest.mark.slow
 def test_the_trace_of_an_earlier_run_is_not_taken_for_this_ones(shell):
     stored(HEALTHY, "ackdoctor-trace")
     ended = ackdoctor("trace", "run", "--", "no-such-program")
