@@ -276,5 +276,9 @@ def _introduce(recorder: Recorder) -> None:
         "monotonic_ns": time.monotonic_ns(),
     }
     draft = path.with_name(f"_meta.{os.getpid()}.tmp")
-    draft.write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
-    draft.replace(path)
+    try:
+        draft.write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
+        draft.replace(path)
+    except OSError:
+        draft.unlink(missing_ok=True)
+        raise

@@ -307,6 +307,20 @@ def test_a_folder_that_cannot_be_made_costs_rows_and_nothing_else(tmp_path):
     assert writer.dropped == 3
 
 
+def test_a_disk_that_is_full_from_the_start_is_left_as_it_was(tmp_path, monkeypatch):
+    full = OSError(28, "No space left on device")
+
+    def half(path: Path, text: str, **_: object) -> int:
+        path.touch()
+        raise full
+
+    writer = recorder(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_text", half)
+        say(writer, 2)
+    assert (files(writer.folder), writer.dropped) == ([], 2)
+
+
 def test_a_part_that_finds_no_room_stays_a_segment(tmp_path, monkeypatch):
     writer = recorder(tmp_path)
     say(writer, 3)
