@@ -41,7 +41,7 @@ def ids(count: int) -> list[str]:
 
 def bolt(recorder: Recorder, deliveries: list[str]) -> None:
     """Each tuple is received, makes three anchored emits, and is acked; rows by their stamps, as `Rows` has them."""
-    press, code = recorder.press, recorder.code
+    code = recorder.code
     component, stream = code("count"), code("default")
     received = stamp_of(K.RECEIVED, component, 4, stream)
     emitted = stamp_of(
@@ -49,11 +49,11 @@ def bolt(recorder: Recorder, deliveries: list[str]) -> None:
     )
     acked = stamp_of(K.ACKED, component, 4, 0, site=code("/src/bolts.py:15 Count.process"))
     for delivery in deliveries:
-        press(received, delivery)
-        press(emitted, delivery)
-        press(emitted, delivery)
-        press(emitted, delivery)
-        press(acked, delivery)
+        recorder.press(received, delivery)
+        recorder.press(emitted, delivery)
+        recorder.press(emitted, delivery)
+        recorder.press(emitted, delivery)
+        recorder.press(acked, delivery)
 
 
 def acker(recorder: Recorder, roots: list[int]) -> None:

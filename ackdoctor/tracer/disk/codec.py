@@ -27,20 +27,21 @@ __all__ = [
     "Batch",
     "FaultError",
     "Stamp",
+    "of_form",
     "printable",
     "stamp_of",
     "too_new",
 ]
 
 # head, kind, flags, form of delivery, time_ns, delivery, root, value, task,
-# component, stream, site, thread, test, note, tail
+# component, stream, site, thread, note, test, tail
 RECORD = Struct("<IBBHqqqqiIIIIIII")
 
-# the same record, what many rows have in common packed beforehand: head, kind and flags, form of delivery,
-# time_ns, delivery, root to thread, test, note, tail
-STAMPED = Struct("<I2sHqq36sIII")
-_BEGINNING = Struct("<BB")  # kind, flags
-_MIDDLE = Struct("<qqiIIII")  # root, value, task, component, stream, site, thread
+# the same record, what many rows have in common packed beforehand, since every field costs as much as a dict's
+# lookup: head, kind to form of delivery, time_ns, delivery, root to note, test, tail
+STAMPED = Struct("<I4sqq40sII")
+_BEGINNING = Struct("<BBH")  # kind, flags, form of delivery
+_MIDDLE = Struct("<qqiIIIII")  # root, value, task, component, stream, site, thread, note
 
 Stamp: TypeAlias = tuple[bytes, bytes]
 """A packed `_BEGINNING` and a packed `_MIDDLE`."""
@@ -64,8 +65,8 @@ COLUMNS: dict[str, tuple[int, _Format]] = {  # name: offset, memoryview format
     "stream": (48, "I"),
     "site": (52, "I"),
     "thread": (56, "I"),
-    "test": (60, "I"),
-    "note": (64, "I"),
+    "note": (60, "I"),
+    "test": (64, "I"),
     "tail": (68, "I"),
 }
 _SIZES = {"B": 1, "H": 2, "I": 4, "i": 4, "q": 8}
@@ -100,9 +101,16 @@ def stamp_of(
     site: int = 0,
     flags: int = 0,
     thread: int = 0,
+    note: int = 0,
 ) -> Stamp:
     """What rows have in common, for `Recorder.press`; struct.error for a number that fits no column."""
-    return _BEGINNING.pack(kind, flags), _MIDDLE.pack(root, value, task, component, stream, site, thread)
+    beginning = _BEGINNING.pack(kind, flags, NUMBER)
+    return beginning, _MIDDLE.pack(root, value, task, component, stream, site, thread, note)
+
+
+def of_form(stamp: Stamp, form: int) -> Stamp:
+    """The stamp of a row whose delivery is no decimal number."""
+    return stamp[0][:2] + form.to_bytes(2, "little"), stamp[1]
 
 
 @lru_cache(maxsize=1)
@@ -163,7 +171,7 @@ class Batch:
         first, size = self.first, RECORD.size
         for record in RECORD.iter_unpack(self.records):
             head, kind, flags, form, time_ns, delivery, root, value, task, *codes, _ = record
-            component, stream, site, thread, test, note = (texts.get(code, "") for code in codes)
+            component, stream, site, thread, note, test = (texts.get(code, "") for code in codes)
             name = str(delivery) if form == NUMBER else words.get(delivery, "") if form == WORD else ""
             yield Event(
                 kind=_KINDS[kind],

@@ -50,7 +50,7 @@ def _lines(batch: Batch) -> Iterator[str]:
     first, size, pid = batch.first, RECORD.size, batch.pid
     for record in RECORD.iter_unpack(batch.records):
         head, kind, flags, form, time_ns, number, root, value, task, *codes, _ = record
-        component, stream, site, thread, test, note = codes
+        component, stream, site, thread, note, test = codes
         delivery = f'"{number}"' if form == NUMBER else words[number] if form == WORD else '""'
         yield (
             f'{{"schema":{SCHEMA},"kind":{kind},"time_ns":{time_ns},"seq":{first + (head - HEADER) // size},'

@@ -12,15 +12,16 @@ import os
 import platform
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import partial
 from pathlib import Path
 from struct import error as StructError  # noqa: N812 - a class that struct spells as a word
 from threading import RLock
+from typing import TypeAlias
 
 from ackdoctor import __version__
 from ackdoctor.model.event import SCHEMA, EventKind
-from ackdoctor.tracer.disk.codec import BARE, NUMBER, RECORD, STAMPED, WORD, Stamp, printable, stamp_of
+from ackdoctor.tracer.disk.codec import BARE, NUMBER, STAMPED, WORD, Stamp, of_form, printable, stamp_of
 from ackdoctor.tracer.disk.segments import CAPACITY, Stem, home, parts
 from ackdoctor.tracer.disk.storing import rows_of, store
 from ackdoctor.tracer.disk.wal import Segment
@@ -35,13 +36,16 @@ _AGAIN = 5_000_000_000  # ns until a full disk is tried again
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1  # what is a number on disk
 _pack_into = STAMPED.pack_into
 
+Press: TypeAlias = Callable[[Stamp, Hashable], None]
+"""Writes a row whose other fields are packed already.  Every segment has its own: ask the recorder for each row."""
+
 
 class Recorder:
     """Writes the rows of this process, and of its forks, into a worker's folder of a trace.
 
     Files are opened with the first row, so a process that has nothing to say leaves nothing.  What
     cannot be written (a full disk, a closed recorder) is counted in `dropped` and said in a DROPPED
-    row as soon as there is room.  `test` is the code of the test that runs.
+    row as soon as there is room.  `test` is the code of the test that runs; `press` is `write` for a row by its stamp.
     """
 
     def __init__(
@@ -68,6 +72,7 @@ class Recorder:
         self._texts = [""]
         self._lock = RLock()
         self._segment: Segment | None = None
+        self.press: Press = self._first
         self._turning = self._closed = False
         self._next_try = 0
         self._unsaid = 0
@@ -112,58 +117,69 @@ class Recorder:
         if it is a decimal that fits 64 bits, as that number; "" is none.
         """
         try:
-            stamp = stamp_of(kind, component, task, stream, root, value, site, flags, thread)
+            stamp = stamp_of(kind, component, task, stream, root, value, site, flags, thread, note)
         except StructError:  # a number that fits no column: a row is lost, the component goes on
             self._drop(1)
             return
-        self.press(stamp, delivery, note)
+        self.press(stamp, delivery)
 
-    def press(self, stamp: Stamp, delivery: int | str, note: int = 0) -> None:
-        """`write`, of a row whose other fields are packed already."""
-        segment, clock = self._segment, self._clock
-        now = clock()
-        if segment is None or now >= segment.due or (place := next(segment.free, None)) is None:
-            if self._turn(segment, now):
-                self.press(stamp, delivery, note)
+    def _use(self, segment: Segment | None) -> None:
+        """Rows go there from now on; where there is no segment, the next row opens one."""
+        self._segment = segment
+        self.press = self._first if segment is None else self._pen(segment)
+
+    def _pen(self, segment: Segment) -> Press:
+        """`press` for one segment.  All it needs are variables of its own, which Python finds fastest."""
+        view, free, due, numbers = segment.view, segment.free, segment.due, segment.numbers
+        clock, known = self._clock, numbers.get
+
+        def press(stamp: Stamp, delivery: Hashable) -> None:
+            now = clock()
+            if now >= due or (place := next(free, None)) is None:
+                self._press_on(segment, now, stamp, delivery)
+                return
+            number = known(delivery)
+            if number is None:
+                self._name_delivery(segment, place, now, stamp, delivery)
             else:
-                self._drop(1)
-            return
-        number, form = segment.numbers.get(delivery), NUMBER
-        if number is None:
-            number, form = self._name_delivery(segment, delivery)
-        try:
-            _pack_into(
-                segment.view, place, place, stamp[0], form, now, number, stamp[1], self.test, note, place
-            )
-        except StructError:  # as above
-            segment.view[place : place + RECORD.size] = bytes(RECORD.size)
-            self._drop(1)
-            return
-        if segment.sealed:  # somebody turned it over meanwhile, and may have missed this row
-            with self._lock:
-                seen = segment.holds(place)
-            if not seen:
-                self.press(stamp, delivery, note)
+                beginning, middle = stamp
+                _pack_into(view, place, place, beginning, now, number, middle, self.test, place)
+            if segment.sealed:  # somebody turned it over meanwhile, and may have missed this row
+                with self._lock:
+                    seen = segment.holds(place)
+                if not seen:
+                    self.press(stamp, delivery)
 
-    def _name_delivery(self, segment: Segment, delivery: int | str) -> tuple[int, int]:
-        if isinstance(delivery, int):
-            return delivery, NUMBER
-        if not delivery:
-            return 0, BARE
-        try:
-            number = int(delivery)
-        except ValueError:
-            number = None
-        if number is not None and str(number) == delivery and _LEAST <= number <= _MOST:
+        return press
+
+    def _first(self, stamp: Stamp, delivery: Hashable) -> None:
+        self._press_on(None, self._clock(), stamp, delivery)
+
+    def _press_on(self, full: Segment | None, now: int, stamp: Stamp, delivery: Hashable) -> None:
+        """A row that did not fit goes into the next segment, or is dropped."""
+        if self._turn(full, now):
+            self.press(stamp, delivery)
+        else:
+            self._drop(1)
+
+    def _name_delivery(
+        self, segment: Segment, place: int, now: int, stamp: Stamp, delivery: Hashable
+    ) -> None:
+        """A row whose delivery is met for the first time in its segment, or is no decimal number."""
+        number, form = _number_of(delivery)
+        if form == WORD:
+            with self._lock:
+                number = segment.name_word(str(delivery))
+        elif form == NUMBER:
             segment.numbers[delivery] = number
-            return number, NUMBER
-        with self._lock:
-            return segment.name_word(delivery), WORD
+        beginning, middle = stamp if form == NUMBER else of_form(stamp, form)
+        _pack_into(segment.view, place, place, beginning, now, number, middle, self.test, place)
 
     def roll(self) -> None:
         """Make a part of what is there: a test has ended."""
         with self._lock:
-            segment, self._segment = self._segment, None
+            segment = self._segment
+            self._use(None)
             if segment is not None:
                 self._finish(segment)
                 self._drop(self._rotate(segment.stem))
@@ -174,8 +190,9 @@ class Recorder:
             self.roll()
             if self._unsaid and not self._closed and self._turn(None, self._clock()):
                 assert self._segment is not None
-                self._finish(self._segment)
-                self._segment = None
+                last = self._segment
+                self._use(None)
+                self._finish(last)
             self._closed = True
         atexit.unregister(self.close)
 
@@ -183,7 +200,8 @@ class Recorder:
         """In a fork: its own files and its own rows; the parent's mapping must not be written any more."""
         if self._segment is not None:
             self._segment.let_go()
-        self._segment, self._lock = None, RLock()
+        self._lock = RLock()
+        self._use(None)
         self._turning, self._next_try, self.dropped, self._unsaid = False, 0, 0, 0
 
     def _turn(self, full: Segment | None, now: int) -> bool:
@@ -195,12 +213,13 @@ class Recorder:
                 return False
             self._turning = True
             try:
-                self._segment = self._open(now)
+                self._use(self._open(now))
                 if full is not None:
                     self._finish(full)
                     self._drop(self._rotate(full.stem))
             except OSError:
-                self._segment, self._next_try = None, now + _AGAIN
+                self._use(None)
+                self._next_try = now + _AGAIN
                 if full is not None:
                     self._finish(full)
                 return False
@@ -253,6 +272,24 @@ class Recorder:
         if self._unsaid:
             missing, self._unsaid = self._unsaid, 0
             self.write(EventKind.DROPPED, 0, 0, 0, "", value=missing)
+
+
+def _number_of(delivery: Hashable) -> tuple[int, int]:
+    """A delivery as it stands in a record, and its form; the position of a word is not known yet."""
+    if delivery == "":  # every row of an acker
+        return 0, BARE
+    if delivery.__class__ is str:
+        try:
+            number = int(delivery)
+        except ValueError:
+            return 0, WORD
+        if str(number) != delivery:
+            return 0, WORD
+    elif isinstance(delivery, int):
+        number = delivery
+    else:
+        return 0, WORD
+    return (number, NUMBER) if _LEAST <= number <= _MOST else (0, WORD)
 
 
 def _forked(recorder: "weakref.ref[Recorder]") -> None:

@@ -8,7 +8,7 @@ reserved first: a full disk is an OSError here, not a SIGBUS at some later row.
 import json
 import os
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from fcntl import LOCK_EX, LOCK_NB, flock
 from mmap import mmap
@@ -68,7 +68,7 @@ class Segment:
         finally:
             os.close(reserved)
         self.free = iter(range(HEADER, end, RECORD.size))
-        self.numbers: dict[int | str, int] = {}  # deliveries that are decimal numbers
+        self.numbers: dict[Hashable, int] = {}  # deliveries that are decimal numbers
         self.words: list[str] = []  # those that are not, and their positions
         self._positions: dict[str, int] = {}
 

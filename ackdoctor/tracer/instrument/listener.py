@@ -45,7 +45,8 @@ class Listener:
         self._now = ledger.now
         self._windows = ledger.windows
         self.located = ledger.level >= Level.SITES
-        self.write = rows.write if rows is not None else None
+        self.recorder = rows.recorder if rows is not None else None
+        self._write: Any = rows.write if rows is not None else None
         self._names: dict[int, bool] = {}  # site -> whether the call there names its anchors
         self._errors = 0
 
@@ -59,14 +60,19 @@ class Listener:
                 return
             book.fresh = tup
             book.thread = get_ident()
-            clock, write = self._now, self.write  # Python calls a variable faster than an attribute of ours
+            clock, recorder = self._now, self.recorder  # Python calls variables faster than attributes
             now = clock()
             delivery = tup.id
             book.received(delivery, now)
             if now >= self._windows.due:
                 self.ledger.grow(now)
-            if write is not None:
-                write(book, _RECEIVED, delivery, 0, 0, tup.stream)
+            if recorder is not None:
+                stamp = book.arrivals.get(tup.stream)
+                if stamp is None:
+                    self._write(book, _RECEIVED, delivery, 0, 0, tup.stream)
+                else:
+                    press = recorder.press
+                    press(stamp, delivery)
         except Exception as error:  # noqa: BLE001 - ours, and never the author's
             self.trouble(error)
 
@@ -129,9 +135,15 @@ class Listener:
         else:
             mark = self._mark(book, site)
         book.acked(delivery, site, mark)
-        write = self.write
-        if write is not None:
-            write(book, _ACKED, delivery, site, 0, None, mark.thread if mark else "")
+        recorder = self.recorder
+        if recorder is None:
+            return
+        stamp = book.endings.get(site)
+        if stamp is None or mark is not None:
+            self._write(book, _ACKED, delivery, site, 0, None, mark.thread if mark else "")
+        else:
+            press = recorder.press
+            press(stamp, delivery)
 
     def failed(self, book: LiveBook, delivery: Hashable, depth: int = 1) -> None:
         """A fail; the author is at least `depth` frames up."""

@@ -22,9 +22,12 @@ class LiveBook(Book):
     """
 
     __slots__ = (
+        "arrivals",
         "batcher",
         "component",
         "dialect",
+        "emissions",
+        "endings",
         "fresh",
         "fresh_tup",
         "hidden",
@@ -50,6 +53,9 @@ class LiveBook(Book):
         self.hidden = ""
         self.row: tuple[int, int] | None = None  # the recorder's codes of component and task
         self.stamps: dict[Hashable, Stamp] = {}  # its rows so far, by what is the same in many of them
+        self.arrivals: dict[Any, Stamp] = {}  # those of plain receptions, by stream
+        self.emissions: dict[Any, dict[int, Stamp]] = {}  # of anchored emits, by stream and site
+        self.endings: dict[int, Stamp] = {}  # of acks, by site
 
     @property
     def accused(self) -> Suspect:
@@ -71,6 +77,11 @@ class LiveBook(Book):
             entry.method for entry in self.role.entries if entry.kind in (EntryKind.ACKED, EntryKind.FAILED)
         )
         return any(overrides(type(self.component), self.role, method) for method in told)
+
+    def forget_stamps(self) -> None:
+        """There were too many of them."""
+        for stamps in (self.stamps, self.arrivals, self.emissions, self.endings):
+            stamps.clear()
 
     def read_mocks(self) -> None:
         """Enters what mocked verbs were called with since the last look."""

@@ -1,9 +1,9 @@
 """What the listener writes into a trace: the numbers that stand for texts, looked up once each."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Protocol
 
-from ackdoctor.model.event import AUTO, EventKind
+from ackdoctor.model.event import AUTO, RELIABLE, EventKind
 from ackdoctor.tracer.disk.codec import Stamp, stamp_of
 from ackdoctor.tracer.disk.naming import described
 from ackdoctor.tracer.instrument.live import LiveBook
@@ -13,6 +13,7 @@ __all__ = ["Presser", "Rows", "Writer"]
 
 
 _STAMPS = 4_096  # of one book; streams and threads may have any number of names
+_RECEIVED, _ACKED = int(EventKind.RECEIVED), int(EventKind.ACKED)
 _EMITTED, _ANCHORED = int(EventKind.EMITTED), int(EventKind.ANCHORED)
 
 
@@ -40,10 +41,9 @@ class Writer(Protocol):
 
 
 class Presser(Writer, Protocol):
-    """A recorder that also takes rows by their stamps."""
+    """A recorder that also takes rows by their stamps: by its `press` of this moment."""
 
-    def press(self, stamp: Stamp, delivery: int | str, note: int = 0) -> None:
-        """Writes one row whose other fields are packed already."""
+    press: Callable[[Stamp, Hashable], None]
 
 
 class _Codes(dict[Any, int]):
@@ -62,8 +62,7 @@ class Rows:
     """Rows of live components."""
 
     def __init__(self, recorder: Presser, sites: Sites) -> None:
-        self._recorder = recorder
-        self._press = recorder.press
+        self.recorder = recorder
         self._sites = sites
         self._streams = _Codes(recorder)
         self._threads = _Codes(recorder)
@@ -79,11 +78,10 @@ class Rows:
         stream: Any = None,
         thread: str = "",
     ) -> None:
-        """One row."""
+        """One row.  The usual ones come here once: their callers find the stamp in the book from then on."""
         key = (kind, site, flags, stream, thread)
         stamp = book.stamps.get(key) or self._stamp(book, *key)
-        press = self._press  # a variable is called faster than an attribute that is no method
-        press(stamp, delivery if delivery.__class__ is str else str(delivery))
+        self.recorder.press(stamp, delivery if delivery.__class__ is str else str(delivery))
 
     def emitted(
         self, book: LiveBook, anchors: Sequence[Hashable], site: int, flags: int, stream: Any, thread: str
@@ -106,20 +104,26 @@ class Rows:
             thread=self._threads[thread],
         )
         if len(book.stamps) >= _STAMPS:
-            book.stamps.clear()
+            book.forget_stamps()
         book.stamps[kind, site, flags, stream, thread] = stamp
+        if kind == _RECEIVED and not flags:
+            book.arrivals[stream] = stamp
+        elif kind == _EMITTED and flags == RELIABLE and not thread:
+            book.emissions.setdefault(stream, {})[site] = stamp
+        elif kind == _ACKED and not thread:
+            book.endings[site] = stamp
         return stamp
 
     def _name(self, book: LiveBook) -> tuple[int, int]:
         suspect = book.accused
-        code = self._recorder.code
+        code = self.recorder.code
         book.row = (code(suspect.name), suspect.task)
         site = code(f"{suspect.path}:{suspect.line} {suspect.name}") if suspect.path else 0
-        self._recorder.write(EventKind.NAMED, *book.row, 0, "", 0, 0, site, note=code(described(suspect)))
+        self.recorder.write(EventKind.NAMED, *book.row, 0, "", 0, 0, site, note=code(described(suspect)))
         return book.row
 
     def _place(self, site: int) -> tuple[int, int]:
         place = self._sites[site]
-        found = (self._recorder.code(str(place)), AUTO if place.framework else 0) if place else (0, 0)
+        found = (self.recorder.code(str(place)), AUTO if place.framework else 0) if place else (0, 0)
         self._places[site] = found
         return found
