@@ -13,13 +13,16 @@ drawn, appends a small correct bolt to each, and lints those: every construct in
 
 import argparse
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
 import sysconfig
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,7 +56,7 @@ def lint(folder: Path, seconds: float, allowed: Sequence[str]) -> Outcome:
     files = sum(1 for _ in folder.rglob("*.py"))
     start = time.perf_counter()
     try:
-        run = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
+        run = ended(command, seconds)
     except subprocess.TimeoutExpired:
         failure = (f"hang: no end after {seconds:g} s",)
         return Outcome(
@@ -75,6 +78,19 @@ def lint(folder: Path, seconds: float, allowed: Sequence[str]) -> Outcome:
         seen=document["summary"]["files"] if "summary" in document else 0,
         unreadable=tuple(f"{row['path']}:{row.get('line', 0)}: {row['reason']}" for row in unreadable),
     )
+
+
+def ended(command: Sequence[str], seconds: float) -> subprocess.CompletedProcess[str]:
+    """The command, run in a group of its own: at its limit its workers are killed with it."""
+    pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, start_new_session=True, **pipes) as process:
+        try:
+            out, err = process.communicate(timeout=seconds)
+        except BaseException:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            raise
+    return subprocess.CompletedProcess(command, process.returncode, out, err)
 
 
 def process_failures(run: subprocess.CompletedProcess[str]) -> Iterator[str]:
