@@ -83,7 +83,9 @@ def _tests(number: int) -> str:
 
 def _closing(rows: Mapping[str, Row]) -> Iterator[str]:
     """What it comes to, in one sentence each."""
-    seen = [row for row in rows.values() if not row.silent]
+    hidden = [row for row in rows.values() if row.unobserved and not row.findings]
+    silent = [row for row in rows.values() if row.silent and not row.unobserved]
+    seen = [row for row in rows.values() if row.findings or not (row.silent or row.unobserved)]
     codes: Counter[str] = Counter()
     for row in seen:
         codes.update(row.findings)
@@ -94,9 +96,10 @@ def _closing(rows: Mapping[str, Row]) -> Iterator[str]:
     elif seen:
         open_ = any(row["pending"] or row.accepted for row in seen)
         yield f"{_tests(len(seen))}: {'nothing that is not accepted' if open_ else 'every tuple completed exactly once'}"
-    silent = len(rows) - len(seen)
+    if hidden:
+        yield f"{_tests(len(hidden))} not observed: a mock stands between the component and Storm"
     if silent:
-        yield f"{_tests(silent)} observed 0 events: no component ran there, or a mock stood before it"
+        yield f"{_tests(len(silent))} observed 0 events: no component was seen to run there"
     troubles = [note for row in rows.values() for note in row.notes if _OWN_ERROR in note]
     if troubles:
         yield f"{_times(troubles[0], len(troubles))} · not everything was seen"

@@ -259,6 +259,7 @@ def test_a_mocked_wire_is_not_called_clean(pytester):
     )
     result = pytester.runpytest_inprocess("--ackdoctor")
     assert "not observed: " in section(result)[1]
+    assert section(result)[3:] == ["1 test not observed: a mock stands between the component and Storm"]
 
 
 def test_a_test_without_components_is_counted_apart(pytester):
@@ -266,7 +267,7 @@ def test_a_test_without_components_is_counted_apart(pytester):
     result = pytester.runpytest_inprocess("--ackdoctor")
     assert section(result) == [
         "1 test: every tuple completed exactly once",
-        "1 test observed 0 events: no component ran there, or a mock stood before it",
+        "1 test observed 0 events: no component was seen to run there",
     ]
 
 

@@ -60,13 +60,18 @@ def test_a_test_that_saw_nothing_is_not_called_clean():
         "test               delivered  emitted    ack   fail  pending  findings",
         "t.py::test_mocked          0        0      0      0        0  observed 0 events",
         "2 tests                    0        0      0      0        0",
-        "2 tests observed 0 events: no component ran there, or a mock stood before it",
+        "2 tests observed 0 events: no component was seen to run there",
     ]
 
 
 def test_a_mock_in_the_way_is_named():
     row = Row(level="sites", components=counts(delivered=1), unobserved=["SplitBolt: send_message is a mock"])
     assert lines({"t.py::test": row})[1].endswith("0  not observed: SplitBolt: send_message is a mock")
+    assert lines({"t.py::test": row, "t.py::test_plain": SILENT, "t.py::test_clean": CLEAN}, -1) == [
+        "1 test: every tuple completed exactly once",
+        "1 test not observed: a mock stands between the component and Storm",
+        "1 test observed 0 events: no component was seen to run there",
+    ]
 
 
 def test_what_is_accepted_is_said_and_not_called_completed():
