@@ -116,6 +116,8 @@ class _Finder:
         self.made: list[str] = []
 
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        if fullname in sys.stdlib_module_names:  # it asks what system this is: `_winapi`
+            return None
         spec = spec_from_loader(fullname, self)  # type: ignore[arg-type]  # a finder and loader in one
         assert spec is not None
         spec.submodule_search_locations = []

@@ -3,7 +3,6 @@
 import io
 import signal
 import threading
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -23,9 +22,10 @@ from ackdoctor.tracer.judge.place import Places
 from ackdoctor.tracer.ledger.ledger import Ledger
 from ackdoctor.tracer.ledger.suspects import belongs
 from tests.agreement.make_believe import Answers, World, make_believe, wants
+from tests.agreement.rest import wait_for_rest
 from tests.agreement.stage import stage
 
-__all__ = ["BREACHES", "Breach", "breaches"]
+__all__ = ["BREACHES", "Breach", "Run", "played"]
 
 _COMPLETIONS = frozenset({"ACK103", "ACK104", "ACK105", "ACK106"})
 BREACHES: Mapping[str, frozenset[str]] = {
@@ -39,8 +39,8 @@ _TICKS = 3  # the most that a batch waits for
 _CONF = {"tumblingwindowbolt_duration_secs": 1, "slidingwindowbolt_duration_secs": 1}
 _CONF |= {"slidingwindowbolt_slideinterval_secs": 1}
 _BATCH_S = 2  # TicklessBatchingBolt's own timer
-_CASE_S = 5  # wall clock
-_THREADS_S = 0.003  # for what threads of the case still do
+_CASE_S = 5  # of the processor's time, however busy the machine is
+_THREADS_S = 1  # at most, for what threads of the case still do
 
 
 class Breach(NamedTuple):
@@ -50,30 +50,40 @@ class Breach(NamedTuple):
     component: str
 
 
-def breaches(case: Case, folder: Path, ledger: Ledger) -> set[Breach]:
-    """The breaches of a case's bolts; nothing of a case that this Python cannot read, or that cannot be imported.
+class Run(NamedTuple):
+    """What a case's bolts have shown, and why some of it was not run."""
 
-    `ledger` is installed.
-    """
+    shown: set[Breach]
+    left_out: list[str]
+
+
+def played(case: Case, folder: Path, ledger: Ledger) -> Run:
+    """A case's bolts in every world.  `ledger` is installed."""
     sources = [file.text for file in case.files]
     for file in case.files:
         place = folder / file.name
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(file.text, encoding="utf-8")
-    shown: set[Breach] = set()
+    run = Run(set(), [])
     try:
         values, keys = wants(sources)
-    except SyntaxError:
-        return shown
+    except SyntaxError as error:
+        run.left_out.append(type(error).__name__)
+        return run
     ticks = _TICKS if any("tick" in source for source in sources) else 0
     for world in World:
         answers = Answers(world)
-        with suppress(_Unplayable, _LateError), _time_limit(), _performed(folder, answers, sources) as bolts:
-            for bolt in bolts:
-                shown.update(_shown(bolt, values, answers, conf=keys | _CONF, ticks=ticks, ledger=ledger))
+        try:
+            with _time_limit(), _performed(folder, answers, sources) as bolts:
+                for bolt in bolts:
+                    run.shown.update(
+                        _shown(bolt, values, answers, conf=keys | _CONF, ticks=ticks, ledger=ledger)
+                    )
+        except (_Unplayable, _LateError) as error:
+            run.left_out.append(f"{world.name}: {error}")
         if not answers.asked:
             break  # the other worlds are the same
-    return shown
+    return run
 
 
 class _LateError(BaseException):
@@ -98,7 +108,7 @@ def _performed(folder: Path, answers: Answers, sources: Sequence[str]) -> Iterat
         try:
             modules = opened.__enter__()
         except Exception as error:
-            raise _Unplayable from error
+            raise _Unplayable(f"{type(error).__name__}: {error}") from error
         try:
             yield _bolts(modules)
         finally:
@@ -145,8 +155,7 @@ def _play(bolt: type, values: Sequence[Any], answers: Answers, conf: Mapping[str
         for _ in range(ticks):
             bench.tick()
             bench.advance(_BATCH_S)
-        if set(threading.enumerate()) - before:
-            time.sleep(_THREADS_S)
+        wait_for_rest(set(threading.enumerate()) - before, _THREADS_S)
         return bench.died is None
     return False
 
@@ -154,12 +163,12 @@ def _play(bolt: type, values: Sequence[Any], answers: Answers, conf: Mapping[str
 @contextmanager
 def _time_limit() -> Iterator[None]:
     def late(number: int, frame: object) -> None:
-        raise _LateError
+        raise _LateError("it does not end")
 
-    handler = signal.signal(signal.SIGALRM, late)
-    signal.setitimer(signal.ITIMER_REAL, _CASE_S, 1)
+    handler = signal.signal(signal.SIGPROF, late)
+    signal.setitimer(signal.ITIMER_PROF, _CASE_S, 1)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, handler)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, handler)
