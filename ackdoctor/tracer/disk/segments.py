@@ -89,6 +89,6 @@ def parts(folder: Path) -> Iterator[tuple[Stem, Path]]:
 
 
 def _matching(folder: Path, name: re.Pattern[str]) -> Iterator[tuple[Stem, Path]]:
-    for path in sorted(folder.iterdir()):
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         if found := name.fullmatch(path.name):
             yield Stem(int(found[1]), int(found[2])), path

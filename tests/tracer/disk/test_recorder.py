@@ -1,5 +1,6 @@
 import json
 import os
+import shutil
 import signal
 import threading
 import time
@@ -305,6 +306,14 @@ def test_a_folder_that_cannot_be_made_costs_rows_and_nothing_else(tmp_path):
     say(writer, 3)
     writer.close()
     assert writer.dropped == 3
+
+
+def test_a_folder_that_somebody_has_removed_ends_nothing(tmp_path):
+    writer = recorder(tmp_path)
+    say(writer, 3)
+    shutil.rmtree(writer.folder)
+    writer.close()
+    assert not writer.folder.exists()
 
 
 def test_a_disk_that_is_full_from_the_start_is_left_as_it_was(tmp_path, monkeypatch):
