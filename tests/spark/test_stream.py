@@ -15,6 +15,7 @@ from pyspark.sql import Row
 from ackdoctor.spark.live import NEVER_ZERO, ORPHAN, OVER_ACKED, LiveTerms
 from ackdoctor.spark.live_journal import Journal
 from ackdoctor.spark.stream import Watch
+from tests.spark.telling import events
 
 pytestmark = pytest.mark.slow
 
