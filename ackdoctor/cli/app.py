@@ -10,7 +10,6 @@ from ackdoctor.cli.explain import explain
 from ackdoctor.cli.lint import lint
 from ackdoctor.cli.rules import rules
 from ackdoctor.cli.trace import trace
-from ackdoctor.cli.watch import watch
 
 __all__ = ["app"]
 
@@ -27,7 +26,6 @@ app.command()(rules)
 app.command(context_settings={"ignore_unknown_options": True})(explain)  # a root may begin with a minus
 app.add_typer(trace, name="trace")
 app.command()(analyze)
-app.command()(watch)
 
 
 def _version(asked: bool) -> None:  # noqa: FBT001 -- the shape of an option's callback
