@@ -3,11 +3,11 @@
 from typing import Any
 
 import pytest
-from ackdoctor.tracer.judge.inquest import inquest
 
 from ackdoctor.acker.replay import replay
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.event import Event, EventKind
+from ackdoctor.tracer.judge.inquest import inquest
 from tests.spark.lives import COLUMNS, Model, rows, stream
 
 pytest.importorskip("pyspark")
@@ -92,9 +92,10 @@ def test_the_verdict_on_every_root_is_that_of_the_inquest(name, table):
         events = [
             Event(EventKind(row[4]), row[12], task=row[6] or 0, root=row[3], value=row[5]) for row in sent
         ]
+        judged = inquest(events.__iter__, profile(name))
         known = {
             tree.root: (tree.verdict.name, tree.residue.name, tree.entry.value if tree.entry else None)
-            for tree in inquest(lambda events=events: iter(events), profile(name)).tally.trees
+            for tree in judged.tally.trees
         }
         for root in {row[3] for row in sent} - {0}:
             expected[f"run{seed}", root] = known.get(root, ("COMPLETE", "NONE", None))
