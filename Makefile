@@ -9,11 +9,12 @@ FETCH := -m pip download --quiet --disable-pip-version-check --no-deps --only-bi
 
 STORM := 2.8.3
 
-.PHONY: help demo test bench clean frameworks
+.PHONY: help demo test test-all bench clean frameworks
 
 help:
 	@echo "make demo   lint our fixtures, then the bolts inside the published heronpy wheel"
 	@echo "make test   format, lint, types, import contracts, tests"
+	@echo "make test-all  that, and what takes minutes"
 	@echo "make bench  speed, measured; COMPONENTS=folder of your own bolts (see benchmarks/)"
 	@echo "make clean  forget all set-up"
 
@@ -29,6 +30,9 @@ test: $(VENV)/.dev .frameworks/.unpacked
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/pytest -n 2
+
+test-all: test
+	$(BIN)/pytest -m minutes
 
 bench: $(VENV)/.bench .demo/components/.unpacked
 	$(BIN)/python benchmarks/speed.py $(COMPONENTS) $(VENV)/lib/python3*/site-packages

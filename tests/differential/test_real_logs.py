@@ -17,7 +17,7 @@ from tests.spark.read.real_logs import answers, heard, replayed, text_of
 
 pytestmark = [
     pytest.mark.java,
-    pytest.mark.slow,
+    pytest.mark.minutes,
     pytest.mark.filterwarnings("ignore::ResourceWarning"),  # py4j's sockets
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]

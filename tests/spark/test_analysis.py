@@ -27,6 +27,8 @@ from ackdoctor.tracer.judge.inquest import inquest
 from ackdoctor.tracer.judge.place import Places
 from tests.spark.telling import STATEMENTS, events
 
+pytestmark = pytest.mark.minutes
+
 TERMS = Terms(
     version=version("1.1.0"), nowhere="trace", folder=str(STATEMENTS.parent.parent.parent), small=True
 )

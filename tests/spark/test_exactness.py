@@ -17,6 +17,8 @@ from ackdoctor.spark.trees import Plan, entries
 from ackdoctor.spark.verdicts import verdicts
 from ackdoctor.spark.versions import version
 
+pytestmark = pytest.mark.minutes
+
 TRACES = range(12)
 
 

@@ -15,6 +15,8 @@ from ackdoctor.spark.trees import Plan, entries
 from ackdoctor.spark.verdicts import verdicts
 from ackdoctor.spark.versions import version
 
+pytestmark = pytest.mark.minutes
+
 
 def final(frame) -> str:
     """The plan that was run, adaptive changes included."""

@@ -15,6 +15,8 @@ from ackdoctor.spark.trees import Plan, entries
 from ackdoctor.spark.versions import version
 from tests.spark.read.real_logs import answers, heard, replayed, text_of
 
+pytestmark = pytest.mark.minutes
+
 LOGS = Path(__file__).parents[3] / "fixtures" / "logs"
 VERSIONS = {"2.8.3": 13, "1.2.4": None, "1.1.0": None, "0.10.2": None}  # entries that the JVM counted
 BOLD = ("1.1.0", "0.10.2")
