@@ -92,6 +92,7 @@ def test_sizes_and_times_have_units():
 @pytest.mark.java
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.usefixtures("spark")
+@pytest.mark.minutes
 class TestOnSpark:
     """In the session that all tests share."""
 
