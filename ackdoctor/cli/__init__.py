@@ -26,6 +26,7 @@ def main() -> NoReturn:
         if os.environ.get("ACKDOCTOR_TRACEBACK"):
             raise
         if isinstance(error, OSError) and error.errno in _NO_ROOM and not error.filename:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or the interpreter tries again at its end
             _say(f"standard output cannot be written: {error.strerror}")
             sys.exit(2)
         _say(f"internal error: {type(error).__name__}: {error}")
