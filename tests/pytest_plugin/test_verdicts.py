@@ -150,8 +150,9 @@ def test_the_line_tells_the_first_finding_and_the_section_all(run):
             drive(Twice)
             drive(Forgets)
     """)
-    (line,) = (line for line in result.outlines if line.endswith(" (and 1 more)"))
-    assert line.startswith("ACK101 missing-ack bolts.py:17 ")
+    starts = "ACK101 missing-ack bolts.py:17 "
+    (line,) = (line for line in result.outlines if line.startswith(starts))
+    assert line.endswith(" (and 1 more)")
     shown = [line for line in finding(result, "test_two") if "  error ACK" in line]
     assert [line.split()[2] for line in shown] == ["ACK101", "ACK103"]
 
