@@ -25,7 +25,8 @@ class Function:
     """A function, method, lambda or module body, lowered.
 
     `qualname` is unique in its unit: "CountBolt.process", "CountBolt.process.<locals>.done", "<module>".
-    `captures` are the names it reads from enclosing functions.
+    `captures` are the names it reads from enclosing functions; `types` are the declared types of its
+    locals, as written and without type arguments, in a language that declares them.
     """
 
     name: str
@@ -44,11 +45,17 @@ class Function:
     docstring_only: bool = (
         False  # the body is nothing but pass, ..., a docstring or `raise NotImplementedError`
     )
+    types: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class ClassInfo:
-    """A class: its bases as written (pure expressions), its methods and its class-level assignments."""
+    """A class: its bases as written (pure expressions), its methods and its class-level assignments.
+
+    In a language that declares types, `types` are those of its fields, as written and without type
+    arguments; in one that tells methods apart by their parameters, `overloads` has all methods of a name
+    that has several, in the order of the source, and `methods` the first of them.
+    """
 
     name: str
     qualname: str  # "Outer.Inner" within the unit
@@ -61,6 +68,8 @@ class ClassInfo:
     attrs: dict[str, Expr]
     attr_spans: dict[str, Span]
     decorators: tuple[Expr, ...] = ()
+    types: Mapping[str, str] = field(default_factory=dict)
+    overloads: Mapping[str, tuple[Function, ...]] = field(default_factory=dict)
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
