@@ -1,9 +1,11 @@
-"""`ackdoctor analyze`: traces and a cluster's logs of any size, on Spark."""
+"""`ackdoctor analyze`: traces and a cluster's logs, on Spark."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from ackdoctor.cli.options import AckerVersion, Isolated, MessageTimeout, MinSeverity
 
 __all__ = ["FORMS", "analyze"]
 
@@ -18,16 +20,8 @@ def analyze(
         ),
     ],
     *,
-    acker_version: Annotated[
-        str | None,
-        typer.Option(
-            metavar="VERSION", help="Whose acker: 1.1.0, 2.8.8, jstorm-2.4.0, heron. Default: newest."
-        ),
-    ] = None,
-    message_timeout: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="SECONDS", help="Rotate the acker's map as with this message timeout."),
-    ] = None,
+    acker_version: AckerVersion = None,
+    message_timeout: MessageTimeout = None,
     window: Annotated[
         str | None,
         typer.Option(metavar="TIME", help="Of the growth curve: 500ms, 10s, 5m. Default: as fits."),
@@ -47,14 +41,12 @@ def analyze(
             metavar="WHAT", help="Exit 1 for these only: error, warning, never, or rules, with commas."
         ),
     ] = None,
-    min_severity: Annotated[
-        str | None, typer.Option(metavar="info|warning|error", help="Hide what is less bad.")
-    ] = None,
+    min_severity: MinSeverity = None,
     master: Annotated[str, typer.Option(metavar="URL", help="Where Spark runs.")] = "local[*]",
     conf: Annotated[
         list[str] | None, typer.Option(metavar="KEY=VALUE", help="A setting of Spark's; may be repeated.")
     ] = None,
-    isolated: Annotated[bool, typer.Option("--isolated", help="No settings file at all.")] = False,
+    isolated: Isolated = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")] = False,
 ) -> None:
     """Say what traces and logs show: which trees never completed and why, who acked twice or never, how the map grew.

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from ackdoctor.cli.options import Isolated, MinSeverity
 from ackdoctor.config import FORMATS
 from ackdoctor.model.errors import UsageError
 
@@ -26,10 +27,7 @@ def lint(
     ] = None,
     ignore: Annotated[Rules, typer.Option(metavar="RULES", help="All but these.")] = None,
     extend_select: Annotated[Rules, typer.Option(metavar="RULES", help="These too.")] = None,
-    min_severity: Annotated[
-        str | None,
-        typer.Option(metavar="info|warning|error", help="Hide what is less bad. Default: warning."),
-    ] = None,
+    min_severity: MinSeverity = None,
     min_confidence: Annotated[
         str | None,
         typer.Option(metavar="may|must", help="must: hide what rests on an assumption. Default: may."),
@@ -61,7 +59,7 @@ def lint(
     config: Annotated[
         File, typer.Option(metavar="FILE", help="Settings from here, not from the nearest file upward.")
     ] = None,
-    isolated: Annotated[bool, typer.Option("--isolated", help="No settings file at all.")] = False,
+    isolated: Isolated = False,
     stdin_filename: Annotated[
         str | None, typer.Option(metavar="NAME", help="What to call standard input.")
     ] = None,

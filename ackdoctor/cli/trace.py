@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from ackdoctor.cli.options import AckerVersion, Isolated, MessageTimeout, MinSeverity
 from ackdoctor.config import FORMATS
 
 __all__ = ["trace"]
@@ -65,21 +66,10 @@ def report(
     traces: Traces,
     *,
     output_format: Annotated[str, typer.Option(metavar="|".join(FORMATS), help="How to show it.")] = "full",
-    acker_version: Annotated[
-        str | None,
-        typer.Option(
-            metavar="VERSION", help="Whose acker: 1.1.0, 2.8.8, jstorm-2.4.0, heron. Default: newest."
-        ),
-    ] = None,
-    message_timeout: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="SECONDS", help="Rotate the acker's map as with this message timeout."),
-    ] = None,
-    min_severity: Annotated[
-        str | None,
-        typer.Option(metavar="info|warning|error", help="Hide what is less bad. Default: warning."),
-    ] = None,
-    isolated: Annotated[bool, typer.Option("--isolated", help="No settings file at all.")] = False,
+    acker_version: AckerVersion = None,
+    message_timeout: MessageTimeout = None,
+    min_severity: MinSeverity = None,
+    isolated: Isolated = False,
 ) -> None:
     """Say what a trace shows: findings, entries that stay in the acker, growth, and counts per component.
 

@@ -13,7 +13,7 @@ from ackdoctor.spark.read import stormlog
 from ackdoctor.spark.read.inputs import Inputs, Sort
 from ackdoctor.spark.read.logbook import Survey, survey
 from ackdoctor.spark.read.quarantine import books, quarantined
-from ackdoctor.spark.stored import refused, stored
+from ackdoctor.spark.read.traces import refused, traces
 from ackdoctor.spark.tables import Books, Quarantined
 
 __all__ = ["Opened", "opened"]
@@ -49,7 +49,7 @@ def opened(session: SparkSession, inputs: Inputs) -> Iterator[Opened]:
     surveyed = Survey(logs=())
     for files in (columnar, lines):
         if files:
-            parts.append(stored(session, files))
+            parts.append(traces(session, files))
             bad.append(refused(session, files))
     if logs:
         text = stormlog.lines(session, logs)

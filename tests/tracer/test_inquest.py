@@ -20,8 +20,8 @@ NAMED, RECEIVED, ACKED, FAILED, EMITTED, ANCHORED = (
     EventKind.EMITTED,
     EventKind.ANCHORED,
 )
-SITE = "/work/sql.py:9 SqlBolt.process"
-OTHER_SITE = "/work/sql.py:12 SqlBolt.process"
+SITE = "/srv/topology/sql.py:9 SqlBolt.process"
+OTHER_SITE = "/srv/topology/sql.py:12 SqlBolt.process"
 LOOP = "/site/pystorm/bolt.py:199 Bolt._run"
 
 
@@ -39,7 +39,7 @@ def row(kind: EventKind, delivery: str = "7", site: str = "", **more: object) ->
 
 
 def named(note: str) -> Event:
-    return row(NAMED, "", "/work/sql.py:4 SqlBolt", note=note)
+    return row(NAMED, "", "/srv/topology/sql.py:4 SqlBolt", note=note)
 
 
 def held(
@@ -58,7 +58,7 @@ AUTOMATIC = named("pystorm Bolt auto_ack auto_fail auto_anchor")
 
 def test_two_acks_in_one_trace_are_a_double_ack():
     found = held(trace(BY_HAND, row(RECEIVED), row(ACKED, site=SITE), row(ACKED, site=OTHER_SITE)))
-    assert codes(found) == [("ACK103", "/work/sql.py:12:1", "the tuple is acked a second time")]
+    assert codes(found) == [("ACK103", "/srv/topology/sql.py:12:1", "the tuple is acked a second time")]
     (finding,) = found.findings
     assert (finding.dialect, finding.component, finding.handler) == ("pystorm", "SqlBolt", "process")
 
@@ -66,7 +66,7 @@ def test_two_acks_in_one_trace_are_a_double_ack():
 def test_an_ack_of_the_frameworks_own_is_told_from_the_authors():
     rows = trace(AUTOMATIC, row(RECEIVED), row(ACKED, site=SITE), row(ACKED, site=LOOP, flags=AUTO))
     assert codes(held(rows)) == [
-        ("ACK105", "/work/sql.py:9:1", "the tuple is acked by hand and pystorm acks it as well")
+        ("ACK105", "/srv/topology/sql.py:9:1", "the tuple is acked by hand and pystorm acks it as well")
     ]
 
 
@@ -82,14 +82,16 @@ def test_an_emit_after_the_ack_is_found_by_its_anchor():
     )
     found = held(rows)
     assert codes(found) == [
-        ("ACK202", "/work/sql.py:12:1", "this emit is anchored to the tuple, which was acked")
+        ("ACK202", "/srv/topology/sql.py:12:1", "this emit is anchored to the tuple, which was acked")
     ]
     assert found.tally.components[0].emitted == 1
 
 
 def test_an_emit_that_leaves_its_anchors_to_a_framework_without_any_is_unanchored():
     rows = trace(BY_HAND, row(RECEIVED), row(EMITTED, "", site=SITE, flags=BARE), row(ACKED, site=SITE))
-    assert codes(held(rows)) == [("ACK201", "/work/sql.py:9:1", "this emit is not anchored to the tuple")]
+    assert codes(held(rows)) == [
+        ("ACK201", "/srv/topology/sql.py:9:1", "this emit is not anchored to the tuple")
+    ]
 
 
 def test_ticks_are_counted_apart():

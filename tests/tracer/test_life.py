@@ -66,7 +66,11 @@ def test_an_init_that_comes_after_its_ack_answers_its_task():
 def test_rows_of_components_stand_between_the_messages_they_caused():
     linked = Event(kind=EventKind.LINKED, time_ns=1, component="sql", delivery="7", root=66, value=1)
     acked = Event(
-        kind=EventKind.ACKED, time_ns=2, component="sql", delivery="7", site="/work/sql.py:9 SqlBolt.process"
+        kind=EventKind.ACKED,
+        time_ns=2,
+        component="sql",
+        delivery="7",
+        site="/srv/topology/sql.py:9 SqlBolt.process",
     )
     other = acked._replace(delivery="8")
     events = [linked, acked, other, *events_of(["ack 66 1"])]
@@ -74,7 +78,7 @@ def test_rows_of_components_stand_between_the_messages_they_caused():
     assert told is not None
     assert [(m.what, m.delivery, m.site) for m in told.moments] == [
         ("linked 1", "7", ""),
-        ("acked", "7", "/work/sql.py:9 SqlBolt.process"),
+        ("acked", "7", "/srv/topology/sql.py:9 SqlBolt.process"),
         ("ack 1", "", ""),
     ]
 

@@ -1,42 +1,92 @@
-"""Traces of ours on disk -> EVENTS (README, "The trace on disk")."""
+"""Traces on disk -> EVENTS: parts as Parquet and as JSON lines, by one explicit schema.
 
-from collections.abc import Iterable
-from functools import reduce
+A column that a part does not have is empty, as if nothing had been said; a row without kind or time is of no use.
+"""
 
-from pyspark.sql import DataFrame, SparkSession
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
-from ackdoctor.spark.schema import EVENTS
+from ackdoctor.model.event import EventKind
+from ackdoctor.spark.schema import EVENTS, QUARANTINE
 
-__all__ = ["traces"]
+__all__ = ["refused", "traces"]
 
-_UNWRITTEN = ("acker", "incarnation", "file")  # what no trace of ours says
-_STORED = StructType([field for field in EVENTS.fields if field.name not in _UNWRITTEN])
-_RUN = "/run="
-
-
-def traces(spark: SparkSession, files: Iterable[str]) -> DataFrame:
-    """The rows of some parts, Parquet or JSON lines; that they can be read is known (`read.inputs`).
-
-    Run and worker are said by the folders of a part, or else by the rows.
-    """
-    groups: dict[tuple[str, str], list[str]] = {}
-    for file in files:
-        base = file.partition(_RUN)[0] if _RUN in file else ""
-        groups.setdefault((base, file.rpartition(".")[2]), []).append(file)
-    read = [_read(spark, base, form, parts) for (base, form), parts in groups.items()]
-    return reduce(DataFrame.unionAll, read)
+_BY_PLACE = {"run", "worker", "acker", "incarnation", "file"}
+_ROW = StructType([field for field in EVENTS.fields if field.name not in _BY_PLACE])
+_CORRUPT = "_corrupt"
+_TORN = StructType([*_ROW.fields, StructField(_CORRUPT, StringType())])
+_KINDS = [int(kind) for kind in EventKind]
+_LONGEST = 500
+_SECOND_OBJECT = r"\}\s*\{\s*\"schema\""  # Spark reads the first of two objects on a line, and says nothing
 
 
-def _read(spark: SparkSession, base: str, form: str, files: list[str]) -> DataFrame:
-    reader = spark.read.schema(_STORED)
-    if base:
-        reader = reader.option("basePath", base)
-    rows = reader.json(files) if form == "jsonl" else reader.parquet(*files)
-    missing = {
-        "acker": F.lit(None).cast("int"),
-        "incarnation": F.lit(0),
-        "file": F.col("_metadata.file_path"),
-    }
-    return rows.select(*(missing.get(name, F.col(name)).alias(name) for name in EVENTS.names))
+def traces(session: SparkSession, files: Sequence[str]) -> DataFrame:
+    """EVENTS of the parts; all of them Parquet or all JSON lines."""
+    return _read(session, files).where(_usable()).select(*EVENTS.names)
+
+
+def refused(session: SparkSession, files: Sequence[str]) -> DataFrame:
+    """QUARANTINE of the parts: rows that nobody can use."""
+    return (
+        _read(session, files)
+        .where(~_usable())
+        .select(
+            "file",
+            F.lit(None).cast("bigint").alias("place"),
+            F.substring(
+                F.coalesce("text", F.concat_ws(" ", "kind", "time_ns", "component")), 1, _LONGEST
+            ).alias("text"),
+            F.when(
+                F.col("kind").isNull() | F.col("time_ns").isNull(),
+                "no row of a trace: kind or time is missing",
+            )
+            .when(~F.col("kind").isin(_KINDS), "a kind of row that this version does not know")
+            .otherwise("damaged, or more than one row on a line")
+            .alias("reason"),
+        )
+        .select(*QUARANTINE.names)
+    )
+
+
+def _usable() -> Column:
+    whole = F.col("kind").isin(_KINDS) & F.col("time_ns").isNotNull() & F.col("torn").isNull()
+    return F.coalesce(whole, F.lit(False))
+
+
+def _read(session: SparkSession, files: Sequence[str]) -> DataFrame:
+    """Every row with its file, its `text` where it has one, and `torn` where that is no single row."""
+    if files[0].endswith(".parquet"):
+        rows = session.read.schema(_ROW).parquet(*files).select("*", _file(), *_nothing("text", "torn"))
+    else:
+        parse = F.from_json("text", _TORN, {"columnNameOfCorruptRecord": _CORRUPT})
+        lines = session.read.text(list(files)).select(F.col("value").alias("text"), _file())
+        rows = lines.where(F.trim("text") != "").select(parse.alias("row"), "text", "file")
+        twice = F.when(F.col("text").rlike(_SECOND_OBJECT), F.col("text"))
+        rows = rows.select("row.*", "file", "text", F.coalesce(f"row.{_CORRUPT}", twice).alias("torn"))
+    return rows.select(
+        *(_said(field) for field in _ROW.fields),
+        F.regexp_extract("file", r"/run=([^/]*)/", 1).alias("run"),
+        F.regexp_extract("file", r"/worker=([^/]*)/", 1).alias("worker"),
+        *(F.lit(None).cast("int").alias(name) for name in ("acker", "incarnation")),
+        *("file", "text", "torn"),
+    )
+
+
+def _said(field: StructField) -> Column:
+    """The column, '' or 0 where it says nothing; kind and time must be said."""
+    if field.name in {"kind", "time_ns"}:
+        return F.col(field.name)
+    return F.coalesce(
+        field.name, F.lit("" if field.dataType == StringType() else 0).cast(field.dataType)
+    ).alias(field.name)
+
+
+def _file() -> Column:
+    return F.col("_metadata.file_path").alias("file")
+
+
+def _nothing(*names: str) -> list[Column]:
+    return [F.lit(None).cast("string").alias(name) for name in names]

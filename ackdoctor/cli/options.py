@@ -1,0 +1,20 @@
+"""Options that several commands have, declared once."""
+
+from typing import Annotated, TypeAlias
+
+import typer
+
+__all__ = ["AckerVersion", "Isolated", "MessageTimeout", "MinSeverity"]
+
+AckerVersion: TypeAlias = Annotated[
+    str | None,
+    typer.Option(metavar="VERSION", help="Whose acker: 1.1.0, 2.8.8, jstorm-2.4.0, heron. Default: newest."),
+]
+MessageTimeout: TypeAlias = Annotated[
+    int | None,
+    typer.Option(min=1, metavar="SECONDS", help="Rotate the acker's map as with this message timeout."),
+]
+MinSeverity: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="info|warning|error", help="Hide what is less bad. Default: warning.")
+]
+Isolated: TypeAlias = Annotated[bool, typer.Option("--isolated", help="No settings file at all.")]
