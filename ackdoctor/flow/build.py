@@ -30,6 +30,7 @@ from ackdoctor.flow.frames import (
     Handler,
     Loop,
     Net,
+    Region,
     goal_order,
 )
 from ackdoctor.flow.trouble import may_raise, may_raise_when_watched
@@ -69,7 +70,7 @@ class CfgBuilder:
     def __init__(self, span: Span = NOWHERE) -> None:
         self._steps = [Step(Mark(word), span) for word in ("ENTRY", "EXIT", "RAISED")]
         self._frontier: Ends = [(ENTRY, EdgeKind.NEXT)]
-        self._frames: list[Loop | Net | Duty] = []
+        self._frames: list[Loop | Region | Net | Duty] = []
         self._watchers = 0  # enclosing nets and duties
         self._copies = 0  # finally copies being lowered now
         self._way: Way | None = None
@@ -131,11 +132,15 @@ class CfgBuilder:
         self.take()
 
     def jump(self, word: str, span: Span, label: str | None = None) -> None:
-        """`break` or `continue` of the innermost loop, or of the one with this label."""
+        """`break`, `continue` or `yield`: of the innermost loop or switch, or of what has this label."""
+        goal = "continue" if word == "continue" else "break"
         for frame in reversed(self._frames):
-            if isinstance(frame, Loop) and (label is None or frame.label == label):
+            if isinstance(frame, Net | Duty):
+                continue
+            plain = isinstance(frame, Loop) or (frame.plain and goal == "break")
+            if plain if label is None else frame.label == label:
                 self.add(Jump(word), span)
-                self._send(self.take(), Goal(word, frame))
+                self._send(self.take(), Goal(goal, frame))
                 return
         self.throw(None, span)  # outside any loop: not a program
 
@@ -161,8 +166,9 @@ class CfgBuilder:
         orelse: Body | None = None,
         *,
         label: str | None = None,
+        again: Body | None = None,
     ) -> None:
-        """A loop that asks first; `span` is its header."""
+        """A loop that asks first; `span` is its header, and `again` what is done before it asks again."""
         if not self._frontier:
             return
         head = len(self._steps)
@@ -172,7 +178,32 @@ class CfgBuilder:
             self._frontier = fork.true
             self.add(Jump("while"), span)
             fork = Fork(self.take(), fork.false)
-        self._turn(Loop(head, span, label), fork, body, orelse)
+        self._turn(Loop(head, span, label, None if again is None else []), fork, body, orelse, again)
+
+    def loop_until(
+        self, span: Span, condition: Callable[[], Fork], body: Body, *, label: str | None = None
+    ) -> None:
+        """A loop that asks after each turn; `span` is its keyword."""
+        if not self._frontier:
+            return
+        head = self.add(Jump("do"), span)
+        leaving: Ends = []
+
+        def ask() -> None:
+            fork = condition()
+            leaving.extend(fork.false)
+            self._frontier = fork.true
+
+        self._turn(Loop(head, span, label, []), Fork(self.take(), []), body, None, ask)
+        self.resume(leaving)
+
+    def region(self, body: Body, *, label: str | None = None, plain: bool = False) -> None:
+        """A block that `break` can leave; a `plain` one without naming its label."""
+        region = Region(len(self._steps), label, plain=plain)
+        self._frames.append(region)
+        body()
+        self._frames.pop()
+        self.resume(region.breaks)
 
     def loop_for(
         self,
@@ -193,10 +224,16 @@ class CfgBuilder:
         fork = Fork([(head, EdgeKind.TRUE)], [(head, EdgeKind.FALSE)])
         self._turn(Loop(head, span, label), fork, body, orelse)
 
-    def _turn(self, loop: Loop, fork: Fork, body: Body, orelse: Body | None) -> None:
+    def _turn(
+        self, loop: Loop, fork: Fork, body: Body, orelse: Body | None, again: Body | None = None
+    ) -> None:
         self._frames.append(loop)
         self._frontier = fork.true
         body()
+        if loop.again is not None and again is not None:
+            self.resume(loop.again)
+            loop.again = None
+            again()
         self._send(self.take(), Goal("continue", loop))
         self._bodies[loop.head] = range(loop.head, len(self._steps))
         self._frames.pop()
@@ -313,8 +350,10 @@ class CfgBuilder:
                     frame.raises.extend(ends)
                     return
             elif goal.loop is frame:
-                if goal.word == "break":
+                if goal.word == "break" or isinstance(frame, Region):
                     frame.breaks.extend(ends)
+                elif frame.again is not None:
+                    frame.again.extend(ends)
                 else:
                     self._close(frame, ends)
                 return

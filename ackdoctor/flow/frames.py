@@ -18,6 +18,7 @@ __all__ = [
     "Handler",
     "Loop",
     "Net",
+    "Region",
     "goal_order",
 ]
 
@@ -47,14 +48,30 @@ class Handler(NamedTuple):
 
 
 class Loop:
-    """An enclosing loop: where `continue` goes, and the ends that leave it by `break`."""
+    """An enclosing loop: where `continue` goes, and the ends that leave it by `break`.
 
-    __slots__ = ("breaks", "head", "label", "span")
+    In a loop with something to do before the next turn, `again` collects the ends that go on to that.
+    """
 
-    def __init__(self, head: int, span: Span, label: str | None) -> None:
+    __slots__ = ("again", "breaks", "head", "label", "span")
+
+    def __init__(self, head: int, span: Span, label: str | None, again: Ends | None = None) -> None:
         self.head = head
         self.span = span
         self.label = label
+        self.breaks: Ends = []
+        self.again = again
+
+
+class Region:
+    """An enclosing block that `break` leaves: by its label, or a `plain` one (a switch) without."""
+
+    __slots__ = ("breaks", "head", "label", "plain")
+
+    def __init__(self, head: int, label: str | None, *, plain: bool) -> None:
+        self.head = head
+        self.label = label
+        self.plain = plain
         self.breaks: Ends = []
 
 
@@ -71,7 +88,7 @@ class Goal(NamedTuple):
     """Where control is bound for when it leaves a block; `loop` belongs to 'break' and 'continue'."""
 
     word: str
-    loop: Loop | None = None
+    loop: Loop | Region | None = None
 
     @property
     def way(self) -> Way:
