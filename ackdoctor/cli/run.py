@@ -43,7 +43,8 @@ def run(request: Request) -> int:
     given = _standard_input(request)
     report = _lint(request, settings, root, given)
     if not report.files and not report.unreadable:
-        raise UsageError(f"no Python file under {', '.join(request.paths or ('.',))}")
+        nothing = f"no Python or Java file under {', '.join(request.paths or ('.',))}"
+        raise UsageError("; ".join((nothing, *report.notes)))
     shown = triage(report, settings, baseline, root=root, names=names)
     _complain(shown)
     if request.write_baseline and settings.baseline is not None:

@@ -2,12 +2,16 @@
 
     discover -> survey (bytes) -> index (clusters) -> cache, or examine (lower, solve, check) -> select
 
+Each language is surveyed and indexed for itself, since no class of one derives from one of another; from the
+clusters on it is one run.
+
 The report is a function of the files and the settings: not of the order of paths, of the number of jobs, nor
 of what was cached.
 """
 
 import gc
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,8 +19,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from ackdoctor.config import Settings
-from ackdoctor.engine.discover import LIMIT, Candidate, discover, shown
+from ackdoctor.engine.discover import LIMIT, Candidate, discover, refusal, shown
 from ackdoctor.engine.index import Cluster, clusters
+from ackdoctor.engine.languages import LANGUAGES, Language, language_of, reader
 from ackdoctor.engine.lexicon import Lexicon, lexicon
 from ackdoctor.engine.outcome import Outcome, Terms
 from ackdoctor.engine.pool import Progress, processors, run
@@ -28,6 +33,8 @@ if TYPE_CHECKING:
     from ackdoctor.engine.cache import Cache
 
 __all__ = ["lint"]
+
+_SHOWN = 3  # unread files that a note names
 
 
 def lint(
@@ -53,30 +60,26 @@ def lint(
     files = {file.path: file for file in (*found.files, *given.files)}
     memory = _memory(cache, settings)
     with _collector_off():
-        survey = Survey(
-            files.values(),
-            _lexicon(memory, settings),
-            top,
-            remember=memory.record if memory else _nothing,
-            overlay=given.overlay,
-        )
+        surveys = _surveys((*files.values(), *found.foreign), memory, settings, top, given.overlay)
         terms = Terms(dict(settings.dialect_version), dict(settings.extra_bases), dict(given.overlay))
-        outcomes = _outcomes(survey, memory, terms, jobs if jobs > 0 else processors(), progress)
+        outcomes = _outcomes(surveys, memory, terms, jobs if jobs > 0 else processors(), progress)
     if memory:
-        memory.save(survey, top)
-    refused = (u for outcome in outcomes for u in outcome.unreadable)
-    unreadable = _unique([*found.unreadable, *given.refused, *survey.unreadable, *refused])
+        memory.save(surveys, top)
+    refused = [u for outcome in outcomes for u in outcome.unreadable]
+    refused += [u for name, survey in surveys.items() if LANGUAGES[name].read for u in survey.unreadable]
+    unreadable = _unique([*found.unreadable, *given.refused, *refused])
     asked = sorted(file.shown for file in files.values())
     findings = (finding for outcome in outcomes for finding in outcome.findings)
-    sources = _marked(survey, files, {item.path for item in unreadable})
-    choice = select(findings, sources, frozenset(asked), settings, top)
+    sources = _marked(surveys, files, {item.path for item in unreadable if not item.partial})
+    partial = {item.path for item in unreadable if item.partial}
+    choice = select(findings, sources, frozenset(asked), settings, top, partial=partial)
     return Report(
         findings=choice.findings,
         unreadable=unreadable,
         files=tuple(asked),
         components=sum(outcome.components for outcome in outcomes),
         suppressed=choice.suppressed,
-        notes=choice.notes,
+        notes=(*choice.notes, *_foreign(surveys)),
     )
 
 
@@ -95,26 +98,57 @@ class _Given(NamedTuple):
         name, data = stdin
         path = os.path.normpath(os.path.join(root, name))
         where = shown(path, root)
+        why = refusal(path)
         if len(data) > LIMIT:
             why = f"larger than {LIMIT // 1_000_000} MB ({len(data):,} bytes)"
+        if why:
             return cls(refused=(Unreadable(path=where, line=0, column=0, reason=why),))
         return cls((Candidate(path, where, 0, len(data), named=True),), {path: data})
 
 
+def _surveys(
+    files: Iterable[Candidate],
+    memory: "Cache | None",
+    settings: Settings,
+    root: str,
+    overlay: Mapping[str, bytes],
+) -> dict[str, Survey]:
+    """The files of each language, looked at."""
+    groups: dict[str, list[Candidate]] = {}
+    for file in files:
+        groups.setdefault(language_of(file.path).name, []).append(file)
+    return {
+        name: Survey(
+            group,
+            _lexicon(memory, settings, LANGUAGES[name]),
+            root,
+            reader(name) if LANGUAGES[name].read else None,
+            remember=memory.record if memory else _nothing,
+            overlay=overlay,
+        )
+        for name, group in sorted(groups.items())
+    }
+
+
 def _outcomes(
-    survey: Survey, memory: "Cache | None", terms: Terms, jobs: int, progress: Progress | None
+    surveys: Mapping[str, Survey],
+    memory: "Cache | None",
+    terms: Terms,
+    jobs: int,
+    progress: Progress | None,
 ) -> list[Outcome]:
     """The outcome of every cluster, remembered or new."""
-    groups = clusters(survey)
-    known: list[Outcome | None] = memory.outcomes(groups, survey) if memory else [None for _ in groups]
+    read = [name for name in surveys if LANGUAGES[name].read]
+    groups = [group for name in read for group in clusters(surveys[name], name)]
+    known = [memory.outcome(group, surveys[group.language]) if memory else None for group in groups]
     missing = [number for number, outcome in enumerate(known) if outcome is None]
     if missing:
         work = [groups[number] for number in missing]
-        sizes = [_size(group, survey) for group in work]
+        sizes = [_size(group, surveys[group.language]) for group in work]
         for number, outcome in zip(missing, run(work, terms, sizes, jobs, progress), strict=True):
             known[number] = outcome
             if memory:
-                memory.remember(groups[number], survey, outcome)
+                memory.remember(groups[number], surveys[groups[number].language], outcome)
     return [outcome for outcome in known if outcome is not None]
 
 
@@ -126,13 +160,13 @@ def _memory(folder: Path | None, settings: Settings) -> "Cache | None":
     return Cache(folder, run_key(settings))
 
 
-def _lexicon(memory: "Cache | None", settings: Settings) -> Lexicon:
-    known = memory.lexicon() if memory else None
+def _lexicon(memory: "Cache | None", settings: Settings, language: Language) -> Lexicon:
+    known = memory.lexicon(language.name) if memory else None
     if known is not None:
         return known
     from ackdoctor import dialects  # an unchanged run does not read them
 
-    return lexicon(dialects.load(settings.dialect_version), settings.extra_bases)
+    return lexicon(dialects.load(settings.dialect_version), settings.extra_bases, language)
 
 
 def _nothing(_shown: str) -> None:
@@ -143,14 +177,35 @@ def _size(group: Cluster, survey: Survey) -> int:
     return sum(survey.files[source.path].size for source in (*group.own, *group.context))
 
 
-def _marked(survey: Survey, files: Iterable[str], unread: set[str]) -> Mapping[str, bytes]:
+def _marked(surveys: Mapping[str, Survey], files: Iterable[str], unread: set[str]) -> Mapping[str, bytes]:
     """The files asked for that may hold comments of ours, by shown path."""
-    marked = (path for path in files if path in survey.records and survey.records[path].marked)
-    return {
-        survey.files[path].shown: survey.read(path)
-        for path in marked
-        if survey.files[path].shown not in unread
-    }
+    found: dict[str, bytes] = {}
+    for path in files:
+        survey = surveys[language_of(path).name]
+        record = survey.records.get(path)
+        if record is not None and record.marked and survey.files[path].shown not in unread:
+            found[survey.files[path].shown] = survey.read(path)
+    return found
+
+
+def _foreign(surveys: Mapping[str, Survey]) -> Iterator[str]:
+    """One line about the files that name a framework in a language that nobody here reads."""
+    unread = {name: survey for name, survey in surveys.items() if not LANGUAGES[name].read}
+    places = [
+        (name, survey.files[path].shown)
+        for name, survey in unread.items()
+        for path, record in survey.records.items()
+        if record.named
+    ]
+    if places:
+        kinds = [
+            f"{count} in {LANGUAGES[name].title}"
+            for name, count in sorted(Counter(name for name, _ in places).items())
+        ]
+        named = ", ".join(place for _, place in places[:_SHOWN])
+        more = f" and {len(places) - _SHOWN} more" if len(places) > _SHOWN else ""
+        amount = "1 file that uses" if len(places) == 1 else f"{len(places)} files that use"
+        yield f"not read: {amount} a Storm framework, {' and '.join(kinds)}: {named}{more}"
 
 
 def _unique(items: Iterable[Unreadable]) -> tuple[Unreadable, ...]:

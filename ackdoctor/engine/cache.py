@@ -9,7 +9,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -51,15 +51,15 @@ class Cache:
         contents = _load(folder, key)
         self._records: dict[str, Any] = contents.get("records", {})
         self._outcomes: dict[str, Any] = contents.get("outcomes", {})
-        self._lexicon = contents.get("lexicon")
+        self._lexicons: dict[str, Any] = contents.get("lexicons", {})
         self._used: dict[str, Any] = {}
         self._changed = not contents
 
-    def lexicon(self) -> Lexicon | None:
+    def lexicon(self, language: str) -> Lexicon | None:
         """The lexicon of these settings: an unchanged run need not read any framework's data."""
         try:
-            return decode_lexicon(self._lexicon)
-        except (TypeError, ValueError, AttributeError):
+            return decode_lexicon(self._lexicons[language])
+        except (TypeError, ValueError, LookupError, AttributeError):
             return None
 
     def record(self, shown: str) -> Record | None:
@@ -72,9 +72,9 @@ class Cache:
         except (TypeError, ValueError, LookupError):
             return None
 
-    def outcomes(self, groups: Sequence[Cluster], survey: Survey) -> list[Outcome | None]:
-        """What is known of each cluster."""
-        return [self._outcome(cluster_key(group, survey)) for group in groups]
+    def outcome(self, group: Cluster, survey: Survey) -> Outcome | None:
+        """What is known of a cluster."""
+        return self._outcome(cluster_key(group, survey))
 
     def remember(self, group: Cluster, survey: Survey, outcome: Outcome) -> None:
         """Keeps an outcome that would come out the same again, a syntax error included."""
@@ -93,22 +93,30 @@ class Cache:
         self._used[key] = raw
         return found
 
-    def save(self, survey: Survey, root: str) -> str:
-        """Writes what is known now, if that is anything new; the answer says why it could not ("" if it could)."""
-        fresh = {shown: encode_record(record) for shown, record in survey.learnt().items()}
+    def save(self, surveys: Mapping[str, Survey], root: str) -> str:
+        """Writes what is known now, if that is anything new; the answer says why it could not ("" if it could).
+
+        `surveys` are those of the run, by language.
+        """
+        fresh = {
+            shown: encode_record(record)
+            for survey in surveys.values()
+            for shown, record in survey.learnt().items()
+        }
         if not (fresh or self._changed):
             return ""
         for raw in fresh.values():
             if raw[0] > self._started - (_FINE if raw[0] % 1_000_000_000 else _COARSE):
                 raw[0] = 0  # it may change again within the clock's grain
-        seen = {file.shown for file in survey.files.values()}
+        seen = {file.shown for survey in surveys.values() for file in survey.files.values()}
         others = [shown for shown in self._records if shown not in seen]
         gone = {shown for shown in others if not os.path.exists(os.path.join(root, shown))}
         records = {shown: raw for shown, raw in self._records.items() if shown not in gone}
         outcomes = self._used if len(gone) == len(others) else {**self._outcomes, **self._used}
+        lexicons = {language: encode_lexicon(survey.lexicon) for language, survey in surveys.items()}
         contents = {
             "key": self._key,
-            "lexicon": encode_lexicon(survey.lexicon),
+            "lexicons": {**self._lexicons, **lexicons},
             "records": {**records, **fresh},
             "outcomes": outcomes,
         }
@@ -151,7 +159,7 @@ def _load(folder: Path, key: str) -> Mapping[str, Any]:
         return {}
     if not isinstance(contents, dict) or contents.get("key") != key:
         return {}
-    sound = all(isinstance(contents.get(part), dict) for part in ("records", "outcomes"))
+    sound = all(isinstance(contents.get(part), dict) for part in ("lexicons", "records", "outcomes"))
     return contents if sound else {}
 
 

@@ -60,7 +60,9 @@ def decode_record(raw: list[Any]) -> Record:
 
 def encode_outcome(outcome: Outcome) -> list[Any]:
     """An outcome that is `lasting`."""
-    unreadable = [[item.path, item.line, item.column, item.reason] for item in outcome.unreadable]
+    unreadable = [
+        [item.path, item.line, item.column, item.reason, item.partial] for item in outcome.unreadable
+    ]
     return [outcome.components, unreadable, [_encode_finding(finding) for finding in outcome.findings]]
 
 
@@ -70,8 +72,8 @@ def decode_outcome(raw: list[Any]) -> Outcome:
     return Outcome(
         components=components,
         unreadable=tuple(
-            Unreadable(path=path, line=line, column=column, reason=why)
-            for path, line, column, why in unreadable
+            Unreadable(path=path, line=line, column=column, reason=why, partial=partial)
+            for path, line, column, why, partial in unreadable
         ),
         findings=tuple(_decode_finding(item) for item in findings),
     )

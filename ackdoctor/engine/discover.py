@@ -1,4 +1,4 @@
-"""Which files a run looks at: named files as they are, folders by walking them.
+"""Which files a run looks at: named files as they are, folders by walking them for the languages' suffixes.
 
 A folder is walked without the names that the settings exclude and without what .gitignore files leave
 out; a file or folder that the user names is taken whatever its name.  A folder behind a symbolic link
@@ -17,11 +17,12 @@ from typing import NamedTuple
 
 from ackdoctor.config import Settings
 from ackdoctor.engine.ignored import Patterns
+from ackdoctor.engine.languages import LANGUAGES, SUFFIXES, language_of
 from ackdoctor.engine.reading import read_file
 from ackdoctor.model.errors import UsageError
 from ackdoctor.model.finding import Unreadable
 
-__all__ = ["LIMIT", "Candidate", "Discovery", "discover", "reason", "shown"]
+__all__ = ["LIMIT", "Candidate", "Discovery", "discover", "reason", "refusal", "shown"]
 
 LIMIT = 10_000_000  # bytes; larger files are generated, and none of them holds a component
 
@@ -56,9 +57,13 @@ class Candidate(NamedTuple):
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Discovery:
-    """The files of a run in the order of their shown paths, and what could not be reached."""
+    """The files of a run in the order of their shown paths, and what could not be reached.
+
+    `foreign` are files in languages that nobody here reads.
+    """
 
     files: tuple[Candidate, ...]
+    foreign: tuple[Candidate, ...]
     unreadable: tuple[Unreadable, ...]
 
 
@@ -67,8 +72,10 @@ def discover(paths: Sequence[Path], settings: Settings, root: Path) -> Discovery
     walk = _Walk(settings, os.path.abspath(root))
     for path in paths:
         walk.take(str(path))
+    found = sorted(walk.files.values(), key=attrgetter("shown"))
     return Discovery(
-        files=tuple(sorted(walk.files.values(), key=lambda file: file.shown)),
+        files=tuple(file for file in found if language_of(file.path).read),
+        foreign=tuple(file for file in found if not language_of(file.path).read),
         unreadable=tuple(sorted(walk.unreadable.values(), key=lambda item: item.path)),
     )
 
@@ -84,6 +91,14 @@ def shown(path: str, root: str) -> str:
             text = path
     text = text.replace(os.sep, "/")
     return _printable(text)
+
+
+def refusal(path: str) -> str:
+    """Why a file that the user named is not read for its name alone, or nothing."""
+    titles = " and ".join(language.title for language in LANGUAGES.values() if language.read)
+    language = language_of(path)
+    kind = "a notebook" if path.endswith(".ipynb") else "" if language.read else language.title
+    return f"{kind}; only {titles} source is read" if kind else ""
 
 
 def _printable(text: str) -> str:
@@ -119,8 +134,9 @@ class _Walk:
                 raise UsageError(f"{name}: no such file or folder") from None
             self._refuse(path, "a broken symbolic link" if error.errno == errno.ENOENT else reason(error))
             return
-        if path.endswith(".ipynb"):
-            self._refuse(path, "a notebook; only Python source is read")
+        why = refusal(path)
+        if why and not stat.S_ISDIR(status.st_mode):
+            self._refuse(path, why)
         elif stat.S_ISDIR(status.st_mode):
             self._walk(path, _Ignores.above(path))
         else:
@@ -161,16 +177,16 @@ class _Walk:
 
     def _look(self, entry: "os.DirEntry[str]", top: str, where: str, ignores: "_Ignores") -> bool:
         """Takes a file, shown with `where` before its name; True for a folder to walk."""
-        python = entry.name.endswith(".py")
+        wanted = entry.name.endswith(SUFFIXES)
         try:
             if entry.is_dir():
                 if self._left_out(entry, ignores, folder=True):
                     return False
                 return not entry.is_symlink() or self._through(entry, top)
-            if python and not self._left_out(entry, ignores, folder=False):
+            if wanted and not self._left_out(entry, ignores, folder=False):
                 self._file(entry.path, where + _printable(entry.name), entry.stat(), named=False)
         except OSError as error:
-            if python and not self._left_out(entry, ignores, folder=False):
+            if wanted and not self._left_out(entry, ignores, folder=False):
                 broken = error.errno == errno.ENOENT and os.path.islink(entry.path)
                 self._refuse(entry.path, "a broken symbolic link" if broken else reason(error))
         return False

@@ -9,14 +9,14 @@ from collections.abc import Iterable
 from ackdoctor import checks, dialects
 from ackdoctor.engine.discover import LIMIT, reason
 from ackdoctor.engine.index import Cluster, Source
+from ackdoctor.engine.languages import Lowered, reader
 from ackdoctor.engine.outcome import Outcome, Terms
 from ackdoctor.engine.reading import read_file
 from ackdoctor.flow.program import Program
-from ackdoctor.frontends.python import lower_source
-from ackdoctor.model.component import Component, Unit
+from ackdoctor.model.component import Component
 from ackdoctor.model.finding import Finding, Unreadable
 
-__all__ = ["Examiner"]
+__all__ = ["Examiner", "prepare"]
 
 
 class Examiner:
@@ -25,7 +25,7 @@ class Examiner:
     def __init__(self, terms: Terms, group: Iterable[Cluster]) -> None:
         self._terms = terms
         self._dialects = dialects.load(terms.versions)
-        self._lowered: dict[str, Unit | Unreadable] = {}
+        self._lowered: dict[str, Lowered] = {}
         seen: set[str] = set()
         self._shared: set[str] = set()
         for cluster in group:
@@ -35,8 +35,10 @@ class Examiner:
     def examine(self, cluster: Cluster) -> Outcome:
         """The outcome of one cluster."""
         troubles: list[Unreadable] = []  # not of the files' own making
-        lowered = [self._lower(source, troubles) for source in (*cluster.own, *cluster.context)]
-        units = [item for item in lowered if isinstance(item, Unit)]
+        lowered = [
+            self._lower(source, cluster.language, troubles) for source in (*cluster.own, *cluster.context)
+        ]
+        units = [item.unit for item in lowered if item.unit is not None]
         own = {source.shown for source in cluster.own}
         findings: list[Finding] = []
         count = 0
@@ -48,7 +50,7 @@ class Examiner:
                     findings += self._diagnose(program, component, troubles)
         except Exception as error:  # noqa: BLE001  # one cluster's crash is that cluster's news
             troubles.append(_crash(cluster.own[0].shown, 0, error))
-        unreadable = [item for item in lowered if isinstance(item, Unreadable)]
+        unreadable = [place for item in lowered for place in item.unreadable]
         return Outcome(
             findings=tuple(findings),
             unreadable=(*unreadable, *troubles),
@@ -63,29 +65,33 @@ class Examiner:
             troubles.append(_crash(component.cls.path, component.cls.head.line, error))
             return []
 
-    def _lower(self, source: Source, troubles: list[Unreadable]) -> Unit | Unreadable | None:
+    def _lower(self, source: Source, language: str, troubles: list[Unreadable]) -> Lowered:
         if source.path in self._lowered:
             return self._lowered[source.path]
         try:
             data = self._terms.overlay.get(source.path)
-            unit = lower_source(
-                path=source.shown,
-                module=source.module,
-                is_package=source.is_package,
-                data=read_file(source.path, LIMIT) if data is None else data,
-            )
+            if data is None:
+                data = read_file(source.path, LIMIT)
+            lower = reader(language).lower
+            lowered = lower(source.shown, source.module, data, is_package=source.is_package)
         except OSError as error:
             troubles.append(Unreadable(path=source.shown, line=0, column=0, reason=reason(error)))
-            return None
+            return Lowered(None, ())
         except Exception as error:  # noqa: BLE001  # one file's crash is that file's news
             troubles.append(_crash(source.shown, 0, error))
-            return None
+            return Lowered(None, ())
         if source.path in self._shared:
-            self._lowered[source.path] = unit
-        return unit
+            self._lowered[source.path] = lowered
+        return lowered
 
 
 def _crash(path: str, line: int, error: Exception) -> Unreadable:
     text = str(error).partition("\n")[0]
     what = f"{type(error).__name__}: {text}" if text else type(error).__name__
     return Unreadable(path=path, line=line, column=0, reason=f"internal error: {what}")
+
+
+def prepare(languages: Iterable[str]) -> None:
+    """Imports the parsers of these languages."""
+    for language in languages:
+        reader(language).lower("", "", b"", is_package=False)

@@ -6,8 +6,7 @@ Answers err towards yes: a class counts when one of the names in its parentheses
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ackdoctor.engine.modules import Modules
-from ackdoctor.engine.outline import Outline
+from ackdoctor.engine.languages import Places
 from ackdoctor.engine.survey import Survey
 
 __all__ = ["ClassKey", "Hierarchy", "Lead"]
@@ -35,9 +34,9 @@ class Hierarchy:
     `bases` are the files in which a class of the key file has a base, directly or through re-exports.
     """
 
-    def __init__(self, survey: Survey, modules: Modules) -> None:
+    def __init__(self, survey: Survey, places: Places) -> None:
         self._survey = survey
-        self._modules = modules
+        self._places = places
         self._answers: dict[ClassKey, bool] = {}
         self.bases: dict[str, set[str]] = {}
 
@@ -89,7 +88,7 @@ class Hierarchy:
             last = name.rpartition(".")[2]
             if here != path or any(cls == last for cls, _ in found.classes):
                 yield Lead(ClassKey(here, last), way)
-            for meaning in _meanings(found, name):
+            for meaning in self._survey.reader.meanings(found, name):
                 if self._survey.lexicon.is_base(meaning):
                     yield Lead(None, way)
                 elif meaning.startswith("="):
@@ -100,24 +99,10 @@ class Hierarchy:
 
     def _files(self, origin: str, qualified: str) -> Iterable[tuple[str, tuple[str, ...]]]:
         """The file of the longest module in the name, unless it is a framework's own."""
-        for path, rest in self._modules.locate(origin, qualified):
+        for path, rest in self._places.locate(origin, qualified):
             module = ".".join(qualified.split(".")[: -len(rest)] if rest else qualified.split("."))
             if self._survey.lexicon.is_module(module):
                 return ()
             if rest and self._survey.add(path):
                 return ((path, rest),)
         return ()
-
-
-def _meanings(found: Outline, dotted: str) -> Iterator[str]:
-    """What a dotted name may stand for; "=name" is another name in the same file."""
-    first, _, rest = dotted.partition(".")
-    tail = f".{rest}" if rest else ""
-    for bound, qualified in found.imports:
-        if bound == first:
-            yield qualified + tail
-    for bound, target in found.aliases:
-        if bound == first:
-            yield f"={target}{tail}"
-    for star in found.stars:
-        yield f"{star}{'' if star.endswith('.') else '.'}{dotted}"

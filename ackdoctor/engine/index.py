@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from ackdoctor.engine.hierarchy import ClassKey, Hierarchy
 from ackdoctor.engine.lexicon import Lexicon
-from ackdoctor.engine.modules import Modules, module_name
 from ackdoctor.engine.outline import Outline
 from ackdoctor.engine.survey import Survey
 
@@ -36,16 +35,17 @@ class Source(NamedTuple):
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Cluster:
-    """Files that are analysed together; only the components of `own` files are diagnosed."""
+    """Files of one language that are analysed together; only the components of `own` files are diagnosed."""
 
+    language: str
     own: tuple[Source, ...]
     context: tuple[Source, ...]
 
 
-def clusters(survey: Survey) -> tuple[Cluster, ...]:
-    """The clusters of a run, in the order of their first files."""
+def clusters(survey: Survey, language: str) -> tuple[Cluster, ...]:
+    """The clusters of a run in one language, in the order of their first files."""
     asked = set(survey.files)
-    search = _Search(survey)
+    search = _Search(survey, language)
     components = search.components()
     own = (components | search.seeds) & asked
     groups = _Groups(path for path in own if not search.is_frameworks(path))
@@ -61,11 +61,12 @@ def clusters(survey: Survey) -> tuple[Cluster, ...]:
 class _Search:
     """One run's way from seeds to components to what they reach."""
 
-    def __init__(self, survey: Survey) -> None:
+    def __init__(self, survey: Survey, language: str) -> None:
         self.survey = survey
+        self.language = language
         self.asked = tuple(survey.files)
-        self.modules = Modules(self.asked, survey.root)
-        self.hierarchy = Hierarchy(survey, self.modules)
+        self.places = survey.reader.places(self.asked, survey.root, survey.outline)
+        self.hierarchy = Hierarchy(survey, self.places)
         self.seeds = {
             path
             for path, record in list(survey.records.items())
@@ -78,7 +79,7 @@ class _Search:
 
     def is_frameworks(self, path: str) -> bool:
         """Whether the file is a part of a framework: one of its classes has the full name of a base class."""
-        module = module_name(self.survey.files[path].shown)[0].split(".")
+        module = self._module(path)[0].split(".")
         tails = [".".join(module[start:]) for start in range(len(module))]
         names = {cls for cls, _ in self.survey.classes(path).classes}
         return any(f"{tail}.{name}" in self.survey.lexicon.theirs for tail in tails for name in names)
@@ -133,6 +134,7 @@ class _Search:
         helpers = self._helpers([*live, *lineage])
         context = sorted((lineage | helpers) - set(group))
         return Cluster(
+            language=self.language,
             own=tuple(sorted(map(self._source, group), key=lambda source: source.shown)),
             context=tuple(sorted(map(self._source, context), key=lambda source: source.shown)),
         )
@@ -162,23 +164,28 @@ class _Search:
         if not self.survey.add(path) or self.survey.files[path].size > HELPER_SIZE:
             return False
         self.survey.outline(path)
-        return depth == 1 or self.survey.records[path].acts
+        record = self.survey.records[path]
+        return self.survey.reader.helps(depth, named=record.named, acts=record.acts)
 
     def _imported(self, path: str) -> Iterator[str]:
         """Files of the project that an import leads to, re-exports followed."""
         found = self.survey.outline(path)
         lexicon = self.survey.lexicon
-        for name in {bound for bound, qualified in found.imports if not lexicon.is_foreign(qualified)}:
+        bound = {name for name, qualified in found.imports if not lexicon.is_foreign(qualified)}
+        for name in bound.union(found.names):
             for lead in self.hierarchy.leads(path, name):
                 yield from lead.way[1:]
         for name in (*found.modules, *found.stars, *(qualified for _, qualified in found.imports)):
             if not lexicon.is_foreign(name) and not lexicon.is_base(name):
-                yield from (there for there, rest in self.modules.locate(path, name) if not rest)
+                yield from (there for there, rest in self.places.locate(path, name) if not rest)
 
     def _source(self, path: str) -> Source:
         shown = self.survey.files[path].shown
-        module, is_package = module_name(shown)
+        module, is_package = self._module(path)
         return Source(path, shown, module, is_package)
+
+    def _module(self, path: str) -> tuple[str, bool]:
+        return self.survey.reader.module_name(self.survey.files[path].shown, self.survey.outline(path))
 
 
 class _Groups:

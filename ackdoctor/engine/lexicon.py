@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from ackdoctor.engine.languages import Language
+
 if TYPE_CHECKING:
     from ackdoctor.model.dialect import Dialect
 
@@ -12,7 +14,7 @@ DIRECTIVE = b"ackdoctor:"  # what every suppression comment contains
 
 
 class Lexicon(NamedTuple):
-    """The words of all Python dialects and of the user's extra bases.
+    """The words of all dialects of one language and of the user's extra bases.
 
     `words` occur in every file that names a framework.  `classes` are the qualified names of base
     classes, `exported` their last parts, `modules` where they live, `theirs` those that a framework
@@ -44,9 +46,9 @@ class Lexicon(NamedTuple):
         return qualified in self.modules or qualified.rpartition(".")[2] in self.modules
 
 
-def lexicon(dialects: "Iterable[Dialect]", extra_bases: Mapping[str, str]) -> Lexicon:
-    """The lexicon of these dialects."""
-    ours = [dialect for dialect in dialects if dialect.language == "python"]
+def lexicon(dialects: "Iterable[Dialect]", extra_bases: Mapping[str, str], language: Language) -> Lexicon:
+    """The lexicon of those dialects that belong to a language."""
+    ours = [dialect for dialect in dialects if dialect.language == language.dialects]
     words = {word for dialect in ours for word in dialect.words}
     words |= {base.rpartition(".")[2].encode() for base in extra_bases}
     theirs = {name for dialect in ours for role in dialect.roles for name in role.classes}
@@ -54,6 +56,7 @@ def lexicon(dialects: "Iterable[Dialect]", extra_bases: Mapping[str, str]) -> Le
         name for dialect in ours if dialect.vendored for role in dialect.roles for name in role.classes
     }
     classes = theirs | set(extra_bases)
+    owned = theirs - vendored if language.top_level else ()
     return Lexicon(
         words=_shortest(words),
         classes=frozenset(classes),
@@ -61,7 +64,7 @@ def lexicon(dialects: "Iterable[Dialect]", extra_bases: Mapping[str, str]) -> Le
         modules=frozenset(name.rpartition(".")[0] for name in classes) - {""},
         theirs=frozenset(theirs),
         vendored=frozenset(vendored),
-        packages=frozenset(name.partition(".")[0] for name in theirs - vendored),
+        packages=frozenset(name.partition(".")[0] for name in owned),
     )
 
 

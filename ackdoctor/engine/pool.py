@@ -30,7 +30,9 @@ def run(
     if workers <= 1:
         return list(_here(work, terms, progress))
     if method == "fork":
-        import ackdoctor.engine.examine  # noqa: F401  # imported once, before the fork
+        from ackdoctor.engine.examine import prepare
+
+        prepare({cluster.language for cluster in work})  # imported once, before the fork
     done: dict[int, Outcome] = {}
     lost: list[int] = []
     for batch, outcomes in _there(work, terms, _batches(sizes, workers * _ROUNDS), workers, method):

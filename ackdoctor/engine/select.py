@@ -31,10 +31,13 @@ def select(
     asked: Collection[str],
     settings: Settings,
     root: str,
+    *,
+    partial: Collection[str] = (),
 ) -> Choice:
     """The choice among all findings of a run, sorted by path, line, column and code.
 
-    `sources` are the files that were read to the end and may hold comments of ours, by shown path.
+    `sources` are the files that were read and may hold comments of ours, by shown path; of those in `partial`
+    some piece could not be read.
     """
     candidates = _once(f for f in findings if f.site.path in asked or f.home in asked)
     if not candidates and not sources:
@@ -47,7 +50,7 @@ def select(
     unpaged = {f.code for f in candidates if f.code not in rules and settings.selects(f.code, f.name)}
     selected = [finding for finding in candidates if finding.code in active | unpaged]
     names = {code: rule.name for code, rule in rules.items()}
-    kept, suppressed = apply(selected, sources, names, active=active)
+    kept, suppressed = apply(selected, sources, names, active=active, partial=partial)
     places = _Places(settings, root)
     return Choice(
         tuple(sorted((f for f in kept if not places.ignores(f)), key=_order)),

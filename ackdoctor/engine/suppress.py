@@ -8,25 +8,20 @@ A comment earns its place: without a rule it does nothing, and without a reason 
 reported itself.
 """
 
-import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ackdoctor.config import nearest
+from ackdoctor.engine.directive import Directive
+from ackdoctor.engine.languages import language_of, reader
 from ackdoctor.model.finding import Confidence, Finding, PathWitness, Severity
 from ackdoctor.model.source import Site, Span
-
-if TYPE_CHECKING:
-    from ackdoctor.engine.comments import Comment
 
 __all__ = ["MARK", "UNUSED_IGNORE", "Outcome", "apply"]
 
 MARK = b"ackdoctor:"  # a file without these bytes has no such comment
 UNUSED_IGNORE = "ACK901"
-
-_DIRECTIVE = re.compile(r"#\s*ackdoctor:\s*(?P<word>[\w-]*)\s*(?:\[(?P<rules>[^\]]*)\])?(?P<reason>.*)")
-_HELP = "write `# ackdoctor: ignore[ACK101] reason`"
 
 
 class Outcome(NamedTuple):
@@ -56,44 +51,35 @@ def apply(
     rules: Mapping[str, str],
     *,
     active: Collection[str] | None = None,
+    partial: Collection[str] = (),
 ) -> Outcome:
     """Take away what comments silence and add what is to be said about the comments.
 
-    `sources` are the files that were read to the end, by the path their findings carry; `rules` maps every
-    code to its name; `active` are the codes that ran (None: all): no other code can be called unused.
+    `sources` are the files that were read, by the path their findings carry; `rules` maps every code to its
+    name; `active` are the codes that ran (None: all): no other code can be called unused, and nothing can in a
+    file of which only a part was read (`partial`).
     Order is kept; the findings about comments come last, by file and line.
     """
     ran = frozenset(rules if active is None else active)
     ignores: list[_Ignore] = []
     complaints: list[Finding] = []
-    for path, comment in _comments(sources):
-        _read(comment, path, rules, ignores, complaints)
+    for path in sorted(path for path, data in sources.items() if MARK in data):
+        for directive in reader(language_of(path).name).directives(sources[path]):
+            _read(directive, path, rules, ignores, complaints)
     by_path: dict[str, list[_Ignore]] = {}
     for ignore in ignores:
         by_path.setdefault(ignore.site.path, []).append(ignore)
     used: set[tuple[_Ignore, str]] = set()
     kept = _without_silenced(findings, by_path, used)
     suppressed = len(findings) - len(kept)
-    complaints = _one_each([*_unused(ignores, used, ran), *complaints])
+    whole = [ignore for ignore in ignores if ignore.site.path not in partial]
+    complaints = _one_each([*_unused(whole, used, ran), *complaints])
     if UNUSED_IGNORE not in ran:
         return Outcome(tuple(kept), suppressed)
     complaints.sort(key=lambda complaint: (complaint.site.path, complaint.site.span, complaint.cause))
     kept_complaints = _without_silenced(complaints, by_path, used)
     suppressed += len(complaints) - len(kept_complaints)
     return Outcome((*kept, *kept_complaints), suppressed)
-
-
-def _comments(sources: Mapping[str, bytes]) -> Iterator[tuple[str, "Comment"]]:
-    """Every comment of the files that may hold one of ours, by path and line."""
-    marked = [path for path in sorted(sources) if MARK in sources[path]]
-    if not marked:
-        return
-    from ackdoctor.engine.comments import comments_of  # most runs need no lexer
-    from ackdoctor.engine.text import decode
-
-    for path in marked:
-        for comment in comments_of(decode(sources[path])):
-            yield path, comment
 
 
 def _without_silenced(
@@ -110,47 +96,40 @@ def _without_silenced(
 
 
 def _read(
-    comment: "Comment",
+    directive: Directive,
     path: str,
     rules: Mapping[str, str],
     ignores: list[_Ignore],
     complaints: list[Finding],
 ) -> None:
-    """One comment, into what it silences and what is wrong with it."""
-    found = _DIRECTIVE.search(comment.text)
-    if found is None:
-        return
-    word, listed, reason = found["word"], found["rules"], found["reason"].strip(" \t-:")
-    start = comment.column + found.start()
-    site = Site(path, Span(comment.line, start, comment.line, comment.column + len(comment.text)))
+    """One directive, into what it silences and what is wrong with it."""
+    site = Site(path, Span(directive.line, directive.column, directive.line, directive.end_column))
+    word, written = directive.word, directive.written
+    advice = f"write {directive.example}"
+
+    def complain(message: str, cause: str, severity: Severity = Severity.ERROR) -> None:
+        complaints.append(_complaint(site, message, cause, severity, advice))
+
     if word not in {"ignore", "ignore-file"}:
-        complaints.append(
-            _complaint(
-                site, f"`ackdoctor: {word}` means nothing, so it silences nothing", word, Severity.ERROR
-            )
-        )
+        complain(f"`ackdoctor: {word}` means nothing, so it silences nothing", word)
         return
-    names = [name.strip() for name in (listed or "").split(",") if name.strip()]
-    written = f"{word}[{', '.join(names)}]"
-    if not names:
-        message = f"`ackdoctor: {word}` names no rule, so it silences nothing"
-        complaints.append(_complaint(site, message, word, Severity.ERROR))
+    if not directive.names:
+        complain(f"`{written}` names no rule, so it silences nothing", word)
         return
     code_of = {**{code: code for code in rules}, **{name: code for code, name in rules.items()}}
-    for name in names:
+    for name in directive.names:
         if name not in code_of:
             starts = any(code.startswith(name) for code in rules)
             hint = "; a comment names whole codes" if starts else nearest(name, code_of)
-            message = f"`{written}`: there is no rule `{name}`{hint}"
-            complaints.append(_complaint(site, message, written, Severity.ERROR))
-    if not reason:
-        complaints.append(_complaint(site, f"`{written}` gives no reason", written))
-    if word == "ignore-file" and not comment.at_top:
-        message = f"`{written}` silences nothing here: it belongs above the first statement of the file"
-        complaints.append(_complaint(site, message, written, Severity.ERROR))
+            complain(f"`{written}`: there is no rule `{name}`{hint}", written)
+    if not directive.reason:
+        complain(f"`{written}` gives no reason", written, Severity.WARNING)
+    if word == "ignore-file" and not directive.at_top:
+        where = f"it belongs above the first {directive.top} of the file"
+        complain(f"`{written}` silences nothing here: {where}", written)
         return
-    first, last = (1, 1 << 60) if word == "ignore-file" else (comment.first, comment.last)
-    codes = tuple(dict.fromkeys(code_of[name] for name in names if name in code_of))
+    first, last = (1, 1 << 60) if word == "ignore-file" else (directive.first, directive.last)
+    codes = tuple(dict.fromkeys(code_of[name] for name in directive.names if name in code_of))
     ignores.append(_Ignore(site=site, written=written, codes=codes, first=first, last=last))
 
 
@@ -175,13 +154,11 @@ def _unused(
         if idle:
             which = "" if len(idle) == len(ignore.codes) else f" for {', '.join(idle)}"
             message = f"`{ignore.written}` silences nothing{which}"
-            complaints.append(_complaint(ignore.site, message, ignore.written, advice="remove it"))
+            complaints.append(_complaint(ignore.site, message, ignore.written, Severity.WARNING, "remove it"))
     return complaints
 
 
-def _complaint(
-    site: Site, message: str, cause: str, severity: Severity = Severity.WARNING, advice: str = _HELP
-) -> Finding:
+def _complaint(site: Site, message: str, cause: str, severity: Severity, advice: str) -> Finding:
     return Finding(
         code=UNUSED_IGNORE,
         name="unused-ignore",

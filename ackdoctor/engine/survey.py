@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from ackdoctor.engine.discover import LIMIT, Candidate, reason, shown
+from ackdoctor.engine.languages import Reader
 from ackdoctor.engine.lexicon import DIRECTIVE, Lexicon
-from ackdoctor.engine.outline import Outline, outline, skeleton
+from ackdoctor.engine.outline import Outline
 from ackdoctor.engine.reading import read_file
 from ackdoctor.model.finding import Unreadable
 
 __all__ = ["Record", "Survey"]
 
-_COOKIE = re.compile(rb"[^\n]*\n?[^\n]*coding[:=]")
 _ACTS = re.compile(rb"[._](?:ack|fail|emit)\w*[ \t]*\(")
 
 
@@ -41,9 +41,9 @@ class Record(NamedTuple):
 
 
 class Survey:
-    """The records of a run's files, made on demand.
+    """The records of a run's files in one language, made on demand.
 
-    `remember` gives an earlier run's record by shown path; `overlay` holds contents that are not (yet)
+    Without a `reader` it is only told which of them name a framework.  `remember` gives an earlier run's record by shown path; `overlay` holds contents that are not (yet)
     on disk.  A file that cannot be read has no record and stands in `unreadable`.
     """
 
@@ -52,6 +52,7 @@ class Survey:
         files: Iterable[Candidate],
         lexicon: Lexicon,
         root: str,
+        reader: Reader | None,
         *,
         remember: Callable[[str], Record | None],
         overlay: Mapping[str, bytes],
@@ -59,6 +60,7 @@ class Survey:
         self.files = {file.path: file for file in files}
         self.lexicon = lexicon
         self.root = root
+        self._reader = reader
         self.records: dict[str, Record] = {}
         self.unreadable: list[Unreadable] = []
         self._remember = remember
@@ -67,6 +69,12 @@ class Survey:
         self._fresh: set[str] = set()
         for file in self.files.values():
             self._record(file)
+
+    @property
+    def reader(self) -> Reader:
+        """Who reads this language."""
+        assert self._reader is not None
+        return self._reader
 
     def add(self, path: str) -> bool:
         """Takes in a file that the run did not list; False if it cannot be read."""
@@ -97,7 +105,7 @@ class Survey:
         record = self.records.get(path)
         known = (record and record.outline) or self._skeletons.get(path)
         if known is None:
-            known = self._skeletons[path] = skeleton(self.read(path))
+            known = self._skeletons[path] = self.reader.skeleton(self.read(path))
         return known
 
     def outline(self, path: str) -> Outline:
@@ -106,7 +114,7 @@ class Survey:
         if record is not None and record.outline is not None and record.outline.complete:
             return record.outline
         data = self.read(path)
-        full = outline(data)
+        full = self.reader.outline(data)
         if record is not None:
             self._keep(path, record._replace(outline=full, acts=_ACTS.search(data) is not None))
         return full
@@ -143,9 +151,13 @@ class Survey:
         except OSError as error:
             self._refuse(file.path, reason(error))
             return
-        record = Record(file.mtime_ns, file.size, marked=DIRECTIVE in data, odd=_odd(data))
-        if any(word in data for word in self.lexicon.words):
-            record = record._replace(named=True, outline=outline(data), acts=_ACTS.search(data) is not None)
+        named = any(word in data for word in self.lexicon.words)
+        record = Record(file.mtime_ns, file.size, named)
+        if self._reader is not None:
+            record = record._replace(marked=DIRECTIVE in data, odd=self._reader.is_odd(data))
+            if named:
+                acts = _ACTS.search(data) is not None
+                record = record._replace(outline=self._reader.outline(data), acts=acts)
         self._keep(file.path, record)
 
     def _keep(self, path: str, record: Record) -> None:
@@ -156,16 +168,3 @@ class Survey:
         where = self.files[path].shown
         if all(item.path != where for item in self.unreadable):
             self.unreadable.append(Unreadable(path=where, line=0, column=0, reason=why))
-
-
-def _odd(data: bytes) -> bool:
-    """Whether no Python source can look like that; a declared encoding is given the benefit of the doubt."""
-    if b"\0" in data:
-        return True
-    if data.isascii():
-        return False
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return _COOKIE.match(data) is None
-    return False

@@ -107,12 +107,16 @@ class Finding:
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Unreadable:
-    """An input that could not be read, and why; `line` is 0 where no line is known."""
+    """An input that could not be read, and why; `line` is 0 where no line is known.
+
+    `partial` says that the rest of it was read all the same.
+    """
 
     path: str
     line: int
     column: int
     reason: str
+    partial: bool = False
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)

@@ -24,8 +24,11 @@ def footer(report: Report, stream: TextIO, context: Context) -> None:
         f"{counted(len(report.findings), 'finding')} ({by_severity})" if report.findings else "no findings"
     )
     looked_at = f"{counted(len(report.files), 'file')}, {counted(report.components, 'component')}"
+    unread = {item.path for item in report.unreadable if not item.partial}
+    partly = {item.path for item in report.unreadable} - unread
     unseen = [
-        (report.unreadable, f"{counted(len(report.unreadable), 'file')} not read"),
+        (unread, f"{counted(len(unread), 'file')} not read"),
+        (partly, f"{counted(len(partly), 'file')} read in part"),
         (report.hidden, f"{report.hidden} hidden by --min-severity or --min-confidence"),
         (report.suppressed, f"{report.suppressed} suppressed by comments"),
         (report.baselined, f"{report.baselined} in the baseline"),

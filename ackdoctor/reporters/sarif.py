@@ -55,7 +55,7 @@ def sarif(report: Report, stream: TextIO, context: Context) -> None:
                         "version": __version__,
                         "semanticVersion": __version__,
                         "rules": [_rule(page) for page in pages],
-                        "notifications": [{"id": "unreadable"}, {"id": "cut"}],
+                        "notifications": [{"id": "unreadable"}, {"id": "cut"}, {"id": "note"}],
                     }
                 },
                 "automationDetails": {"id": "ackdoctor/"},
@@ -64,7 +64,11 @@ def sarif(report: Report, stream: TextIO, context: Context) -> None:
                 "invocations": [
                     {
                         "executionSuccessful": True,
-                        "toolExecutionNotifications": [*map(_unreadable, report.unreadable), *_cut(cut)],
+                        "toolExecutionNotifications": [
+                            *map(_unreadable, report.unreadable),
+                            *_cut(cut),
+                            *map(_note, report.notes),
+                        ],
                     }
                 ],
                 "results": [_result(finding, numbers, hashes, context.sources) for finding in kept],
@@ -201,6 +205,10 @@ def _cut(amount: int) -> list[Json]:
         return []
     text = f"{amount} findings of the lowest severity are left out: a run holds {_MOST_RESULTS}"
     return [{"level": "warning", "descriptor": {"id": "cut"}, "message": {"text": text}}]
+
+
+def _note(text: str) -> Json:
+    return {"level": "note", "descriptor": {"id": "note"}, "message": {"text": _short(text)}}
 
 
 def _short(text: str) -> str:

@@ -50,7 +50,7 @@ def test_exit_zero_hides_findings_from_the_exit_code_only(shell):
     ("arguments", "message"),
     [
         (["nowhere"], "ackdoctor: nowhere: no such file or folder\n"),
-        (["."], "ackdoctor: no Python file under .\n"),
+        (["."], "ackdoctor: no Python or Java file under .\n"),
         (["--config", "x.toml", "--isolated"], "ackdoctor: --config and --isolated exclude each other\n"),
         (["--config", "x.toml"], "ackdoctor: x.toml: cannot be read: No such file or directory\n"),
         (["--quiet", "--verbose"], "ackdoctor: --quiet and --verbose exclude each other\n"),
@@ -173,7 +173,7 @@ def test_a_notebook_is_not_called_clean(shell):
     Path("notebook.ipynb").write_text('{"cells": []}')
     outcome = shell("lint", "notebook.ipynb")
     assert outcome.code == 2
-    assert outcome.err == "notebook.ipynb: a notebook; only Python source is read\n"
+    assert outcome.err == "notebook.ipynb: a notebook; only Python and Java source is read\n"
 
 
 def test_settings_come_from_the_folder_of_the_paths(shell):

@@ -10,6 +10,7 @@ from ackdoctor.dialects import load
 from ackdoctor.engine.analyze import lint
 from ackdoctor.engine.discover import discover
 from ackdoctor.engine.index import clusters
+from ackdoctor.engine.languages import LANGUAGES, language_of, reader
 from ackdoctor.engine.lexicon import lexicon
 from ackdoctor.engine.survey import Survey
 from ackdoctor.model.finding import Report
@@ -61,14 +62,15 @@ def refused(report: Report) -> list[str]:
     return [f"{u.path}:{u.line}:{u.column} {u.reason}" for u in report.unreadable]
 
 
-def lowered(root: Path, *paths: str, settings: Settings | None = None) -> list[str]:
+def lowered(root: Path, *paths: str, settings: Settings | None = None, language: str = "python") -> list[str]:
     """Every cluster as "own files <- context files", modules as the index names them."""
     settings = settings or Settings()
     found = discover([root / path for path in paths or (".",)], settings, root)
-    words = lexicon(load(settings.dialect_version), settings.extra_bases)
-    survey = Survey(found.files, words, str(root), remember=lambda _: None, overlay={})
+    files = [file for file in found.files if language_of(file.path).name == language]
+    words = lexicon(load(settings.dialect_version), settings.extra_bases, LANGUAGES[language])
+    survey = Survey(files, words, str(root), reader(language), remember=lambda _: None, overlay={})
     return [
         " ".join(source.module for source in cluster.own)
         + "".join(f" <- {source.module}" for source in cluster.context)
-        for cluster in clusters(survey)
+        for cluster in clusters(survey, language)
     ]

@@ -97,6 +97,7 @@ def test_workers_that_start_from_nothing_say_the_same(tmp_path, monkeypatch):
 
 
 def test_an_unknown_version_of_a_dialect_is_a_wrong_setting(tmp_path):
+    write(tmp_path, {"a.py": ""})
     with pytest.raises(ConfigError, match="unknown dialect 'storrm'"):
         linted(tmp_path, settings=Settings(dialect_version={"storrm": "1"}))
 

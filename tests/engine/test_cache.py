@@ -120,7 +120,7 @@ def test_a_new_version_starts_anew(watched, monkeypatch):
         lambda text: "[" * 100_000,
         lambda text: json.dumps({**json.loads(text), "records": [], "outcomes": 3}),
         lambda text: json.dumps({**json.loads(text), "records": {"a.py": [1], "b.py": "x"}}),
-        lambda text: json.dumps({**json.loads(text), "lexicon": [["storm"], 3]}),
+        lambda text: json.dumps({**json.loads(text), "lexicons": {"python": [["storm"], 3]}}),
         lambda text: json.dumps(
             {**json.loads(text), "outcomes": {key: [1, 2] for key in json.loads(text)["outcomes"]}}
         ),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ackdoctor.engine.comments import comments_of
+from ackdoctor.engine.python.comments import comments_of
 from ackdoctor.engine.text import decode
 
 CASES = {

@@ -4,7 +4,8 @@ import pytest
 
 from ackdoctor.config import Settings
 from ackdoctor.engine import index
-from ackdoctor.engine.outline import Outline, outline, skeleton
+from ackdoctor.engine.outline import Outline
+from ackdoctor.engine.python import outline, skeleton
 from tests.engine.project import BOLT, lowered, write
 
 BASE = "from streamparse import Bolt\nclass Base(Bolt):\n    auto_ack = False\n"

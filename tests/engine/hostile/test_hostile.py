@@ -256,7 +256,7 @@ def test_a_crash_of_the_frontend_is_a_line_about_that_file(project, monkeypatch)
             raise RuntimeError
         return original(path=path, **rest)
 
-    monkeypatch.setattr("ackdoctor.engine.examine.lower_source", lower_source)
+    monkeypatch.setattr("ackdoctor.frontends.python.lower_source", lower_source)
     report = linted(project)
     assert refused(report) == ["bad.py:0:0 internal error: RuntimeError"]
     assert lines(report) == GOOD
@@ -273,7 +273,7 @@ def test_a_worker_that_dies_takes_one_file_along(project, monkeypatch):
             os.kill(os.getpid(), signal.SIGKILL)
         return original(path=path, **rest)
 
-    monkeypatch.setattr("ackdoctor.engine.examine.lower_source", lower_source)
+    monkeypatch.setattr("ackdoctor.frontends.python.lower_source", lower_source)
     monkeypatch.setattr(pool, "_PAYS", {"fork": 0, "spawn": 0})
     report = linted(project, jobs=2)
     assert refused(report) == ["b3.py:0:0 internal error: the process that analysed it died"]

@@ -1,0 +1,82 @@
+"""Python, as the engine sees it."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+from ackdoctor.engine.directive import Directive, Style
+from ackdoctor.engine.languages import Lowered
+from ackdoctor.engine.outline import Outline
+from ackdoctor.engine.python import modules
+from ackdoctor.engine.python.modules import Modules
+from ackdoctor.engine.python.outline import meanings, outline, skeleton
+
+__all__ = [
+    "directives",
+    "helps",
+    "is_odd",
+    "lower",
+    "meanings",
+    "module_name",
+    "outline",
+    "places",
+    "skeleton",
+]
+
+_COOKIE = re.compile(rb"[^\n]*\n?[^\n]*coding[:=]")
+_STYLE = Style(mark="#", top="statement", example="`# ackdoctor: ignore[ACK101] reason`")
+
+
+def is_odd(data: bytes) -> bool:
+    """Whether no Python source can look like that; a declared encoding is given the benefit of the doubt."""
+    if b"\0" in data:
+        return True
+    if data.isascii():
+        return False
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return _COOKIE.match(data) is None
+    return False
+
+
+def module_name(shown: str, _found: Outline) -> tuple[str, bool]:
+    """The dotted name of a file, as long as its shown path is, and whether it is a package's own file."""
+    return modules.module_name(shown)
+
+
+def places(paths: Iterable[str], root: str, _outline_of: Callable[[str], Outline]) -> Modules:
+    """The files of a run, by their module names."""
+    return Modules(paths, root)
+
+
+def helps(depth: int, *, named: bool, acts: bool) -> bool:  # noqa: ARG001  # a helper need not name the framework
+    """Whether a file so many imports away is worth lowering: at once, or where it acks, fails or emits."""
+    return depth == 1 or acts
+
+
+def directives(data: bytes) -> Sequence[Directive]:
+    """What the comments say."""
+    from ackdoctor.engine.python.comments import comments_of  # most runs need no lexer
+    from ackdoctor.engine.text import decode
+
+    found = (
+        _STYLE.read(
+            comment.text,
+            line=comment.line,
+            column=comment.column,
+            at_top=comment.at_top,
+            first=comment.first,
+            last=comment.last,
+        )
+        for comment in comments_of(decode(data))
+    )
+    return [directive for directive in found if directive is not None]
+
+
+def lower(shown: str, module: str, data: bytes, *, is_package: bool) -> Lowered:
+    """The file as a unit, by libcst."""
+    from ackdoctor.frontends.python import lower_source  # the parser
+    from ackdoctor.model.component import Unit
+
+    found = lower_source(path=shown, module=module, is_package=is_package, data=data)
+    return Lowered(found, ()) if isinstance(found, Unit) else Lowered(None, (found,))
