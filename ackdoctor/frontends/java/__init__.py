@@ -1,0 +1,24 @@
+"""Java source to a `Unit`, by tree-sitter."""
+
+from ackdoctor.frontends.java.decode import decode
+from ackdoctor.frontends.java.grammar import new_parser
+from ackdoctor.frontends.java.unit import Lowered, lower_tree
+from ackdoctor.model.finding import Unreadable
+
+__all__ = ["Lowered", "lower_source"]
+
+
+def lower_source(*, path: str, data: bytes) -> Lowered | Unreadable:
+    """Lowers one file; never raises for bad input.
+
+    Around a syntax error the rest is read: `Lowered.broken` says where, and what was left out for it.
+    """
+    source = decode(path, data)
+    if isinstance(source, Unreadable):
+        return source
+    tree = new_parser().parse(source)
+    lowered = lower_tree(tree.root_node, path=path, data=source)
+    unit = lowered.unit
+    if lowered.broken and not unit.classes and not unit.functions:
+        return lowered.broken[0]
+    return lowered

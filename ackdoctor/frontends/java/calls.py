@@ -1,0 +1,164 @@
+"""Calls of methods and constructors, and method references."""
+
+from collections.abc import Callable
+
+from ackdoctor.frontends.java.grammar import COMMENTS, Node, by_kind, child, field, kind, parts
+from ackdoctor.frontends.java.lowering import Lowering
+from ackdoctor.frontends.java.typenames import type_of
+from ackdoctor.model.cfg import Arg, Attr, Call, Compare, Expr, Global, Mix
+
+__all__ = ["CALLS", "PURE_CALLS", "call_statement", "constructor_call"]
+
+_NAME, _OBJECT, _ARGUMENTS, _TYPE = field("name"), field("object"), field("arguments"), field("type")
+_CONSTRUCTOR = field("constructor")
+_CALL, _NEW = kind("method_invocation"), kind("object_creation_expression")
+_SUPER, _THIS, _BODY = kind("super"), kind("this"), kind("class_body")
+_ARRAY_TYPE, _NEW_WORD = kind("array_type"), kind("'new'")
+_EQUALS = frozenset({"equals", "equalsIgnoreCase"})
+
+
+def _call(fn: Lowering, node: Node) -> Expr:
+    return _call_step(fn, node)
+
+
+def call_statement(fn: Lowering, node: Node) -> None:
+    """A call that is a statement of its own: nobody looks at its result."""
+    if node.kind_id == _CALL:
+        _call_step(fn, node, dropped=True)
+    elif node.kind_id == _NEW and _class_body(node) is None:
+        _new_step(fn, node, dropped=True)
+    else:
+        fn.value(node)
+
+
+def _call_step(fn: Lowering, node: Node, *, dropped: bool = False) -> Expr:
+    """A call; those it is called on, however many in a row, come first."""
+    chain = [node]
+    while True:
+        receiver = chain[-1].child_by_field_id(_OBJECT)
+        if receiver is None or receiver.kind_id != _CALL:
+            break
+        chain.append(receiver)
+    obj = None if receiver is None else _receiver(fn, chain[-1], receiver)
+    for link in reversed(chain):
+        name = fn.text(child(link, _NAME))
+        arguments = child(link, _ARGUMENTS)
+        same = None if obj is None else _equality(fn, obj, name, arguments)
+        if same is not None:
+            obj = same
+            continue
+        func = fn.frame.method(name) if obj is None else Attr(obj, name)
+        args = tuple([Arg(fn.value(each)) for each in parts(arguments)])
+        result = fn.builder.temp()
+        fn.builder.add(Call(result, func, args, dropped=dropped and link is node), fn.span(link))
+        obj = result
+    assert obj is not None
+    return obj
+
+
+def _receiver(fn: Lowering, node: Node, receiver: Node) -> Expr:
+    """What a method is called on; `super` and `Outer.super` are objects that are asked for."""
+    if receiver.kind_id == _SUPER or any(part.kind_id == _SUPER for part in node.named_children):
+        result = fn.builder.temp()
+        fn.builder.add(Call(result, Global("super"), ()), fn.span(receiver))
+        return result
+    return fn.value(receiver)
+
+
+def _equality(fn: Lowering, obj: Expr, name: str, arguments: Node) -> Expr | None:
+    """`a.equals(b)` and `Objects.equals(a, b)` as the comparisons they are."""
+    if name not in _EQUALS:
+        return None
+    operands = parts(arguments)
+    if len(operands) == 1:
+        return Compare(obj, "==", fn.value(operands[0]))
+    if len(operands) == 2 and obj == Global("Objects"):  # noqa: PLR2004
+        left = fn.value(operands[0])
+        return Compare(left, "==", fn.value(operands[1]))
+    return None
+
+
+# ---- constructors ----
+
+
+def _new(fn: Lowering, node: Node) -> Expr:
+    body = _class_body(node)
+    if body is not None:
+        return fn.values[body.kind_id](fn, node)
+    return _new_step(fn, node)
+
+
+def _class_body(node: Node) -> Node | None:
+    last = node.named_children[-1]
+    return last if last.kind_id == _BODY else None
+
+
+def _new_step(fn: Lowering, node: Node, *, dropped: bool = False) -> Expr:
+    first = parts(node)[0]
+    made = child(node, _TYPE)
+    if first.start_byte == node.start_byte:  # outer.new Inner()
+        fn.value(first)
+    func = type_of(fn.type_name(made))
+    args = tuple([Arg(fn.value(each)) for each in parts(child(node, _ARGUMENTS))])
+    result = fn.builder.temp()
+    fn.builder.add(Call(result, func, args, dropped=dropped), fn.span(node))
+    return result
+
+
+def constructor_call(fn: Lowering, node: Node) -> None:
+    """`super(...)` or `this(...)` at the start of a constructor."""
+    if child(node, _CONSTRUCTOR).kind_id == _SUPER:
+        obj: Expr = fn.builder.temp()
+        assert not isinstance(obj, Global)
+        fn.builder.add(Call(obj, Global("super"), ()), fn.span(child(node, _CONSTRUCTOR)))  # type: ignore[arg-type]
+    else:
+        obj = fn.frame.this() or Global("this")
+    args = tuple([Arg(fn.value(each)) for each in parts(child(node, _ARGUMENTS))])
+    result = fn.builder.temp()
+    span = fn.file.positions.through(node, child(node, _ARGUMENTS))
+    fn.builder.add(Call(result, Attr(obj, "<init>"), args, dropped=True), span)
+
+
+# ---- method references ----
+
+
+def _reference(fn: Lowering, node: Node) -> Expr:
+    named = [part for part in node.children if part.kind_id not in COMMENTS]
+    first, last = named[0], named[-1]
+    if last.kind_id == _NEW_WORD:
+        return Mix("new", ()) if first.kind_id == _ARRAY_TYPE else type_of(fn.type_name(first))
+    obj = _receiver(fn, node, first) if first.kind_id == _SUPER else fn.value(first)
+    return Attr(obj, fn.text(last))
+
+
+# ---- where no step may be made ----
+
+
+def _pure_call(fn: Lowering, node: Node) -> Expr:
+    receiver = node.child_by_field_id(_OBJECT)
+    name = fn.text(child(node, _NAME))
+    func = fn.frame.method(name) if receiver is None else Attr(fn.value(receiver), name)
+    return Mix("call", (func, *map(fn.value, parts(child(node, _ARGUMENTS)))))
+
+
+def _pure_new(fn: Lowering, node: Node) -> Expr:
+    func = type_of(fn.type_name(child(node, _TYPE)))
+    return Mix("call", (func, *map(fn.value, parts(child(node, _ARGUMENTS)))))
+
+
+def _pure_reference(fn: Lowering, node: Node) -> Expr:
+    first = node.children[0]
+    return Mix("method", (fn.value(first),))
+
+
+CALLS: dict[int, Callable[[Lowering, Node], Expr]] = by_kind(
+    {"method_invocation": _call, "object_creation_expression": _new, "method_reference": _reference}
+)
+
+PURE_CALLS: dict[int, Callable[[Lowering, Node], Expr]] = by_kind(
+    {
+        "method_invocation": _pure_call,
+        "object_creation_expression": _pure_new,
+        "method_reference": _pure_reference,
+    }
+)

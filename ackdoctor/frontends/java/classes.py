@@ -1,0 +1,311 @@
+"""Classes, interfaces, enums and records."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from ackdoctor.frontends.java.broken import UNREAD, complain
+from ackdoctor.frontends.java.grammar import ERROR, Node, by_kind, child, field, kind, kinds, parts
+from ackdoctor.frontends.java.initialisers import Starts, run_starts, starts_of
+from ackdoctor.frontends.java.lowering import Lowering, SourceFile
+from ackdoctor.frontends.java.methods import Heading, function, method, modifiers, params_of, start
+from ackdoctor.frontends.java.scope import Frame, Owner
+from ackdoctor.frontends.java.typenames import type_name, type_of
+from ackdoctor.model.cfg import Attr, Bind, Expr, Name
+from ackdoctor.model.component import ClassInfo, Function, Param
+from ackdoctor.model.source import Span
+
+__all__ = [
+    "CLASSES",
+    "Shape",
+    "declare",
+    "define_class",
+    "members",
+    "method_of",
+    "scan",
+    "top_level_function",
+]
+
+_NAME, _BODY, _VALUE, _TYPE, _DECLARATOR = map(field, "name body value type declarator".split())
+_PARAMETERS, _SUPERCLASS, _INTERFACES = map(field, "parameters superclass interfaces".split())
+_METHOD, _ELEMENT = kind("method_declaration"), kind("annotation_type_element_declaration")
+_CONSTRUCTOR, _COMPACT = kind("constructor_declaration"), kind("compact_constructor_declaration")
+_FIELDS = kinds("field_declaration constant_declaration")
+_CONSTANT_FIELD, _ENUM_CONSTANT = kind("constant_declaration"), kind("enum_constant")
+_ENUM_REST, _EXTENDS_INTERFACES = kind("enum_body_declarations"), kind("extends_interfaces")
+_RECORD, _EXPLICIT = kind("record_declaration"), kind("explicit_constructor_invocation")
+_TYPE_LIST, _THIS = kind("type_list"), kind("this")
+CLASSES = kinds(
+    "class_declaration interface_declaration enum_declaration record_declaration annotation_type_declaration"
+)
+
+
+class Shape(NamedTuple):
+    """A class as the rest needs it, whatever kind of class it is."""
+
+    name: str
+    qualname: str
+    node: Node
+    head: Span
+    body: Node
+    bases: tuple[Expr, ...] = ()
+    extends: bool = True
+    annotations: Sequence[Node] = ()
+    components: Node | None = None  # of a record
+
+
+def members(body: Node) -> Iterator[Node]:
+    """The declarations in a class body; those inside what could not be parsed included."""
+    for each in body.named_children:
+        number = each.kind_id
+        if number in (_ENUM_REST, ERROR):
+            yield from members(each)
+        else:
+            yield each
+
+
+def declare(file: SourceFile, node: Node, parent: Owner | Frame | None) -> None:
+    """Lowers a class declaration and everything in it into the file's classes."""
+    if file.quiet:
+        return
+    name = file.positions.text(child(node, _NAME))
+    around = parent
+    while isinstance(around, Frame):
+        around = around.parent
+    wanted = name if around is None else f"{around.qualname}.{name}"
+    superclass = node.child_by_field_id(_SUPERCLASS)
+    shape = Shape(
+        name,
+        file.qualname(node, wanted),
+        node,
+        file.positions.span(child(node, _NAME)),
+        child(node, _BODY),
+        tuple(_bases(file, node)),
+        superclass is not None,
+        modifiers(node).annotations,
+        node.child_by_field_id(_PARAMETERS) if node.kind_id == _RECORD else None,
+    )
+    define_class(file, shape, parent)
+
+
+def _bases(file: SourceFile, node: Node) -> Iterator[Expr]:
+    superclass = node.child_by_field_id(_SUPERCLASS)
+    if superclass is not None:
+        yield type_of(type_name(file.positions, parts(superclass)[0]))
+    for each in node.named_children:
+        if each.kind_id == _EXTENDS_INTERFACES or node.child_by_field_id(_INTERFACES) == each:
+            for listed in parts(each):
+                types = parts(listed) if listed.kind_id == _TYPE_LIST else [listed]
+                yield from (type_of(type_name(file.positions, part)) for part in types)
+
+
+def define_class(file: SourceFile, shape: Shape, parent: Owner | Frame | None) -> None:
+    """Lowers a class of any kind."""
+    owner = Owner(shape.name, shape.qualname, parent, extends=shape.extends)
+    types = scan(file, owner, shape)
+    constants = Lowering(file, Frame(owner, file.outside), shape.qualname, shape.head)
+    info = ClassInfo(
+        name=shape.name,
+        qualname=shape.qualname,
+        path=file.path,
+        module=file.module,
+        span=start(file, shape.node),
+        head=shape.head,
+        bases=shape.bases,
+        methods={},
+        attrs={},
+        attr_spans={},
+        decorators=tuple(constants.pure(each) for each in shape.annotations if not each.has_error),
+        types=types,
+    )
+    file.classes[shape.qualname] = info
+    if shape.body.has_error and any(each.is_error or each.is_missing for each in shape.body.children):
+        complain(file, shape.body, f"`{shape.name}` may have more than is read of it")
+        info.bases = (*info.bases, UNREAD)
+    found = _members(file, owner, shape, info, constants)
+    overloads: dict[str, list[Function]] = {}
+    for each in found:
+        overloads.setdefault(each.name, []).append(each)
+    info.methods.update((name, several[0]) for name, several in overloads.items())
+    info.overloads = {name: tuple(several) for name, several in overloads.items() if len(several) > 1}
+
+
+def _members(
+    file: SourceFile, owner: Owner, shape: Shape, info: ClassInfo, constants: Lowering
+) -> Iterator[Function]:
+    starts = starts_of(file, members(shape.body))
+    constructors = 0
+    for each in members(shape.body):
+        number = each.kind_id
+        if number in CLASSES:
+            declare(file, each, owner)
+        elif number in _FIELDS:
+            _attributes(constants, each, info)
+        elif number in _METHODS:
+            found = _METHODS[number](file, owner, shape, each, starts)
+            constructors += found.name == "<init>"
+            yield found
+    if starts.static:
+        yield _initialiser(file, owner, shape, "<clinit>", None, starts.static)
+    if shape.components is not None:
+        yield from _record_members(file, owner, shape, starts)
+    elif starts.instance and not constructors:
+        yield _initialiser(file, owner, shape, "<init>", "this", starts.instance)
+
+
+# ---- what is declared ----
+
+
+def scan(file: SourceFile, owner: Owner, shape: Shape) -> dict[str, str]:
+    """Takes note of a class's fields, methods and types; returns the fields' declared types."""
+    text, types = file.positions.text, {}
+    for each in members(shape.body):
+        number = each.kind_id
+        if number in _FIELDS:
+            static = number == _CONSTANT_FIELD or modifiers(each).static
+            written = type_name(file.positions, child(each, _TYPE))
+            for declarator in each.children_by_field_id(_DECLARATOR):
+                word = text(child(declarator, _NAME))
+                owner.fields[word] = static
+                types[word] = written
+        elif number in (_METHOD, _ELEMENT):
+            word = text(child(each, _NAME))
+            owner.methods[word] = owner.methods.get(word, True) and modifiers(each).static
+        elif number == _ENUM_CONSTANT:
+            word = text(child(each, _NAME))
+            owner.fields[word] = True
+            types[word] = shape.name
+        elif number in CLASSES:
+            owner.types.add(text(child(each, _NAME)))
+    if shape.components is not None:
+        for param in params_of(file, Frame(None, file.outside), shape.components):
+            owner.fields[param.name] = False
+            owner.methods.setdefault(param.name, False)
+            types[param.name] = param.type or ""
+    return types
+
+
+def _attributes(constants: Lowering, node: Node, info: ClassInfo) -> None:
+    if node.has_error:
+        return
+    for declarator in node.children_by_field_id(_DECLARATOR):
+        value = declarator.child_by_field_id(_VALUE)
+        if value is not None:
+            word = constants.text(child(declarator, _NAME))
+            info.attrs[word] = constants.pure(value)
+            info.attr_spans[word] = constants.span(declarator)
+
+
+# ---- methods ----
+
+
+def _heading(file: SourceFile, prefix: str, node: Node, name: str | None = None) -> Heading:
+    word = child(node, _NAME)
+    name = name or file.positions.text(word)
+    return Heading(
+        name,
+        file.qualname(node, f"{prefix}.{name}"),
+        start(file, node),
+        file.positions.span(word),
+        node,
+        node.child_by_field_id(_PARAMETERS),
+        modifiers(node).annotations,
+    )
+
+
+def _body(node: Node) -> Callable[[Lowering], None] | None:
+    body = node.child_by_field_id(_BODY)
+    return None if body is None else lambda fn: fn.statement(body)
+
+
+def _method(file: SourceFile, owner: Owner, _shape: Shape, node: Node, _starts: Starts) -> Function:
+    this = None if modifiers(node).static else "this"
+    return method(file, _heading(file, owner.qualname, node), owner, this=this, body=_body(node))
+
+
+def method_of(file: SourceFile, owner: Owner, node: Node, prefix: str) -> Function | None:
+    """A method of an anonymous class as a closure, which knows its object by the owner's own name for it."""
+    if node.kind_id != _METHOD:
+        return None
+    frame = Frame(owner, file.outside)
+    return function(file, _heading(file, prefix, node), frame, [], _body(node), binding="none")
+
+
+def top_level_function(file: SourceFile, node: Node) -> Function:
+    """A method that stands in no class."""
+    heading = _heading(file, "", node)._replace(
+        qualname=file.qualname(node, file.positions.text(child(node, _NAME)))
+    )
+    return function(file, heading, Frame(None, file.outside), [], _body(node), binding="none")
+
+
+def _constructor(file: SourceFile, owner: Owner, _shape: Shape, node: Node, starts: Starts) -> Function:
+    body = child(node, _BODY)
+    first = next(iter(parts(body)), None)
+    explicit = first if first is not None and first.kind_id == _EXPLICIT else None
+    delegates = explicit is not None and any(each.kind_id == _THIS for each in explicit.named_children)
+
+    def lower(fn: Lowering) -> None:
+        if not delegates:
+            run_starts(fn, owner, starts.instance)
+        fn.statement(body)
+
+    return method(file, _heading(file, owner.qualname, node, "<init>"), owner, this="this", body=lower)
+
+
+def _compact(file: SourceFile, owner: Owner, shape: Shape, node: Node, starts: Starts) -> Function:
+    heading = _heading(file, owner.qualname, node, "<init>")._replace(parameters=shape.components)
+    body = child(node, _BODY)
+
+    def lower(fn: Lowering) -> None:
+        run_starts(fn, owner, starts.instance)
+        fn.statement(body)
+        _bind_components(fn, shape)
+
+    return method(file, heading, owner, this="this", body=lower)
+
+
+def _initialiser(
+    file: SourceFile, owner: Owner, shape: Shape, name: str, this: str | None, starts: Sequence[Node]
+) -> Function:
+    heading = Heading(name, f"{owner.qualname}.{name}", shape.head, shape.head, shape.node)
+    return method(file, heading, owner, this=this, body=lambda fn: run_starts(fn, owner, starts))
+
+
+def _bind_components(fn: Lowering, shape: Shape) -> None:
+    for param in params_of(fn.file, Frame(None, fn.file.outside), shape.components):
+        fn.builder.add(Bind(Attr(Name("this"), param.name), Name(param.name)), shape.head)
+
+
+def _record_members(file: SourceFile, owner: Owner, shape: Shape, starts: Starts) -> Iterator[Function]:
+    """The constructor and the accessors that a record has without saying so."""
+    written = {each.kind_id for each in members(shape.body)}
+    if _COMPACT not in written and _CONSTRUCTOR not in written:
+        heading = Heading("<init>", f"{owner.qualname}.<init>", shape.head, shape.head, shape.node)
+
+        def lower(fn: Lowering) -> None:
+            run_starts(fn, owner, starts.instance)
+            _bind_components(fn, shape)
+
+        yield method(file, heading._replace(parameters=shape.components), owner, this="this", body=lower)
+    text = file.positions.text
+    own = {text(child(each, _NAME)) for each in members(shape.body) if each.kind_id == _METHOD}
+    for param in params_of(file, Frame(None, file.outside), shape.components):
+        if param.name not in own:
+            yield _accessor(file, owner, shape, param)
+
+
+def _accessor(file: SourceFile, owner: Owner, shape: Shape, param: Param) -> Function:
+    name = f"{owner.qualname}.{param.name}"
+    heading = Heading(param.name, name, shape.head, shape.head, shape.node)
+    value = Attr(Name("this"), param.name)
+    return method(file, heading, owner, this="this", body=lambda fn: fn.builder.leave(value, shape.head))
+
+
+_Lower = Callable[[SourceFile, Owner, Shape, Node, Starts], Function]
+_METHODS: Mapping[int, _Lower] = by_kind(
+    {
+        "method_declaration annotation_type_element_declaration": _method,
+        "constructor_declaration": _constructor,
+        "compact_constructor_declaration": _compact,
+    }
+)

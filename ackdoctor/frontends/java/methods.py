@@ -1,0 +1,152 @@
+"""Methods and constructors to functions."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from ackdoctor.frontends.java.broken import TOO_DEEP, UNREAD, complain, note
+from ackdoctor.frontends.java.grammar import Node, UnknownSyntax, child, field, kind, parts
+from ackdoctor.frontends.java.lowering import Lowering, SourceFile
+from ackdoctor.frontends.java.scope import Frame, Owner
+from ackdoctor.frontends.java.typenames import type_name
+from ackdoctor.model.cfg import Arg, Call, Expr, Name
+from ackdoctor.model.component import Function, Param
+from ackdoctor.model.source import Span
+
+__all__ = ["Heading", "Modifiers", "function", "method", "modifiers", "params_of", "start"]
+
+_NAME, _TYPE, _PARAMETERS, _BODY = field("name"), field("type"), field("parameters"), field("body")
+_MODIFIERS, _STATIC, _DECLARATOR = kind("modifiers"), kind("'static'"), kind("variable_declarator")
+_PARAMETER, _SPREAD = kind("formal_parameter"), kind("spread_parameter")
+_ANNOTATIONS = frozenset({kind("annotation"), kind("marker_annotation")})
+
+
+class Modifiers(NamedTuple):
+    """What stands before a declaration: its annotations, whether it says `static`, and where the rest starts."""
+
+    annotations: Sequence[Node]
+    static: bool
+    start: Node
+
+
+def modifiers(node: Node) -> Modifiers:
+    """The modifiers of a declaration."""
+    first = node.children[0]
+    if first.kind_id != _MODIFIERS:
+        return Modifiers((), static=False, start=first)
+    words = first.children
+    annotations = [word for word in words if word.kind_id in _ANNOTATIONS]
+    behind = [*words, node.children[1]]
+    while behind[0].kind_id in _ANNOTATIONS:
+        behind.pop(0)
+    return Modifiers(annotations, any(word.kind_id == _STATIC for word in words), behind[0])
+
+
+def start(file: SourceFile, node: Node) -> Span:
+    """A declaration without the annotations in front of it."""
+    return file.positions.through(modifiers(node).start, node)
+
+
+def params_of(file: SourceFile, frame: Frame, node: Node | None) -> list[Param]:
+    """The parameters of a method or a lambda with types, declared in its frame."""
+    found: list[Param] = []
+    for each in () if node is None else parts(node):
+        number = each.kind_id
+        if number == _PARAMETER:
+            written = type_name(file.positions, child(each, _TYPE))
+            word = child(each, _NAME)
+            many = "positional"
+        elif number == _SPREAD:
+            inner = parts(each)
+            declarator = inner[-1]
+            before = [part for part in inner[:-1] if part.kind_id not in (_MODIFIERS, *_ANNOTATIONS)]
+            written = type_name(file.positions, before[0])
+            word = child(declarator, _NAME)
+            many = "*"
+        else:
+            continue
+        declared = None if written == "var" else written
+        name = frame.declare(file.positions.text(word), declared)
+        found.append(Param(name.id, many, None, declared))
+    return found
+
+
+class Heading(NamedTuple):
+    """What names a function and says where it stands; without a `body` it is abstract."""
+
+    name: str
+    qualname: str
+    span: Span
+    head: Span
+    node: Node  # what to complain about
+    parameters: Node | None = None
+    annotations: Sequence[Node] = ()
+
+
+def method(
+    file: SourceFile,
+    heading: Heading,
+    owner: Owner,
+    *,
+    this: str | None,
+    body: Callable[[Lowering], None] | None,
+) -> Function:
+    """A method whose instance, if it has one, goes by the name `this`."""
+    frame = Frame(owner, file.outside)
+    params = [] if this is None else [Param(frame.declare(this, None).id)]
+    return function(file, heading, frame, params, body, binding="static" if this is None else "instance")
+
+
+def function(
+    file: SourceFile,
+    heading: Heading,
+    frame: Frame,
+    params: list[Param],
+    body: Callable[[Lowering], None] | None,
+    *,
+    binding: str,
+) -> Function:
+    """Lowers one function; what cannot be lowered is a call of something unknown with all it was given."""
+    fn = Lowering(file, frame, heading.qualname, heading.span)
+    params = [*params, *params_of(file, frame, heading.parameters)]
+    if body is not None:
+        fn = _lowered(fn, heading, params, body)
+    return Function(
+        name=heading.name,
+        qualname=heading.qualname,
+        path=file.path,
+        params=tuple(params),
+        cfg=fn.builder.finish(),
+        span=heading.span,
+        head=heading.head,
+        binding=binding,
+        decorators=tuple(fn.pure(each) for each in heading.annotations if not each.has_error),
+        closures=fn.closures,
+        captures=frozenset(frame.captures),
+        docstring_only=body is None,
+        types=frame.declared(),
+    )
+
+
+def _lowered(
+    fn: Lowering, heading: Heading, params: Sequence[Param], body: Callable[[Lowering], None]
+) -> Lowering:
+    left_out = f"`{heading.name}` is not read"
+    if heading.node.has_error:
+        complain(fn.file, heading.node, left_out)
+    else:
+        try:
+            body(fn)
+        except RecursionError:
+            note(fn.file, heading.node, f"{TOO_DEEP}; {left_out}")
+        except UnknownSyntax as unknown:
+            note(fn.file, heading.node, f"syntax that is not supported yet: {unknown}; {left_out}")
+        else:
+            return fn
+    return _unread(fn, heading, params)
+
+
+def _unread(fn: Lowering, heading: Heading, params: Sequence[Param]) -> Lowering:
+    again = Lowering(fn.file, fn.frame, heading.qualname, heading.span)
+    given: list[Expr] = [Name(param.name) for param in params]
+    again.builder.add(Call(again.builder.temp(), UNREAD, tuple(map(Arg, given))), heading.head)
+    return again

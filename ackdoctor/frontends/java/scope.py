@@ -1,0 +1,201 @@
+"""What a name means: locals of the functions around, fields and methods of the classes around.
+
+Terms.  An `Owner` is a class, known by what is declared in it.  A `Frame` is a function with its open
+blocks.  Each has a parent, the Frame or Owner that it stands in, so that an anonymous class in a method
+is an Owner in a Frame in an Owner.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TypeAlias
+
+from ackdoctor.model.cfg import Attr, Expr, Global, Name
+
+__all__ = ["Frame", "Outside", "Owner", "is_constant", "looks_like_type"]
+
+_KNOWN_ACRONYMS = frozenset({"UUID", "URI", "URL"})
+
+
+class Outside:
+    """What a file imports by name: single types, and static members."""
+
+    __slots__ = ("statics", "types")
+
+    def __init__(self) -> None:
+        self.types: set[str] = set()
+        self.statics: set[str] = set()
+
+
+class Owner:
+    """A class and its members, each with whether it is static; `own` is the name its methods know it by."""
+
+    __slots__ = ("extends", "fields", "methods", "name", "own", "parent", "qualname", "types")
+
+    def __init__(
+        self, name: str, qualname: str, parent: "Place | None", *, extends: bool, own: str = "this"
+    ) -> None:
+        self.name = name
+        self.qualname = qualname
+        self.parent = parent
+        self.extends = extends
+        self.own = own
+        self.fields: dict[str, bool] = {}
+        self.methods: dict[str, bool] = {}
+        self.types: set[str] = set()
+
+
+class Frame:
+    """A function: its open blocks, the declared types of its locals, and what it captures."""
+
+    __slots__ = ("_blocks", "captures", "outside", "parent", "types")
+
+    def __init__(self, parent: "Place | None", outside: Outside) -> None:
+        self.parent = parent
+        self.outside = outside
+        self.types: dict[str, str | None] = {}
+        self.captures: set[str] = set()
+        self._blocks: list[dict[str, Name]] = [{}]
+
+    # ---- locals ----
+
+    def declare(self, word: str, type_name: str | None) -> Name:
+        """A new local in the innermost block; one of another type than an earlier namesake is named apart."""
+        name, count = word, 1
+        while self.types.get(name, type_name) != type_name:
+            count += 1
+            name = f"{word}#{count}"
+        self.types[name] = type_name
+        found = self._blocks[-1][word] = Name(name)
+        return found
+
+    @contextmanager
+    def block(self) -> Iterator[None]:
+        """Locals declared inside are gone afterwards."""
+        self._blocks.append({})
+        try:
+            yield
+        finally:
+            self._blocks.pop()
+
+    def declared(self) -> Mapping[str, str]:
+        """The locals whose types are written."""
+        return {name: type_name for name, type_name in self.types.items() if type_name}
+
+    def here(self, word: str) -> Name | None:
+        """The local of this function that a word stands for."""
+        for block in reversed(self._blocks):
+            found = block.get(word)
+            if found is not None:
+                return found
+        return None
+
+    # ---- what a word stands for ----
+
+    def resolve(self, word: str) -> Expr:
+        """The expression for a word that stands alone."""
+        return self._declared(word) or self._undeclared(word)
+
+    def known(self, word: str) -> bool:
+        """Whether a word is a variable: a local, or a field declared in this file."""
+        place: Place | None = self
+        while place is not None:
+            if word in place.fields if isinstance(place, Owner) else place.here(word):
+                return True
+            place = place.parent
+        return False
+
+    def _declared(self, word: str) -> Expr | None:
+        crossed: list[Frame] = []
+        nearest: Owner | None = None
+        place: Place | None = self
+        while place is not None:
+            if isinstance(place, Owner):
+                nearest = nearest or place
+                if word in place.fields:
+                    return self._member(place, word, nearest, is_static=place.fields[word])
+                if word in place.types:
+                    return Global(word)
+            else:
+                found = place.here(word)
+                if found is not None:
+                    for frame in crossed:
+                        frame.captures.add(found.id)
+                    return found
+                crossed.append(place)
+            place = place.parent
+        return None
+
+    def _undeclared(self, word: str) -> Expr:
+        """An import, a type, or else a field that a base class declares."""
+        if word in self.outside.types or word in self.outside.statics or word in _KNOWN_ACRONYMS:
+            return Global(word)
+        if looks_like_type(word):
+            return Global(word)
+        heir = self._heir()
+        return Global(word) if heir is None else self._member(heir, word, heir, is_static=False)
+
+    def method(self, word: str) -> Expr:
+        """The expression for the callee of an unqualified call."""
+        nearest: Owner | None = None
+        place: Place | None = self
+        while place is not None:
+            if isinstance(place, Owner):
+                nearest = nearest or place
+                if word in place.methods:
+                    return self._member(place, word, nearest, is_static=place.methods[word])
+            place = place.parent
+        heir = self._heir()
+        if heir is None or word in self.outside.statics:
+            return Global(word)
+        return self._member(heir, word, heir, is_static=False)
+
+    def this(self, own: str = "this") -> Name | None:
+        """The object by which the code here knows an instance of its class; None in a static context."""
+        crossed: list[Frame] = []
+        place: Place | None = self
+        while place is not None:
+            if isinstance(place, Frame):
+                found = place.here(own)
+                if found is not None:
+                    for frame in crossed:
+                        frame.captures.add(found.id)
+                    return found
+                crossed.append(place)
+            place = place.parent
+        return None
+
+    def owner(self) -> Owner | None:
+        """The innermost class around."""
+        place: Place | None = self
+        while isinstance(place, Frame):
+            place = place.parent
+        return place
+
+    def _member(self, owner: Owner, word: str, nearest: Owner, *, is_static: bool) -> Expr:
+        this = None if is_static and owner is not nearest else self.this(owner.own)
+        return Attr(Global(owner.name) if this is None else this, word)
+
+    def _heir(self) -> Owner | None:
+        """The class around that an undeclared member comes from: the innermost named one that extends another."""
+        first: Owner | None = None
+        place: Place | None = self
+        while place is not None:
+            if isinstance(place, Owner) and place.own == "this":
+                if place.extends:
+                    return place
+                first = first or place
+            place = place.parent
+        return first
+
+
+Place: TypeAlias = Frame | Owner
+
+
+def is_constant(word: str) -> bool:
+    """Whether a word is in capitals throughout, as constants are."""
+    return word.isupper()
+
+
+def looks_like_type(word: str) -> bool:
+    """Whether a word is written as types are: `Tuple`, not `tuple` and not `TUPLE`."""
+    return word[:1].isupper() and not word.isupper()

@@ -1,0 +1,127 @@
+"""One parsed file to one `Unit`."""
+
+from typing import NamedTuple
+
+from ackdoctor.flow.build import CfgBuilder
+from ackdoctor.frontends.java import conditions, loops, statements, switches, tries
+from ackdoctor.frontends.java.annotations import ANNOTATIONS
+from ackdoctor.frontends.java.broken import TOO_DEEP, complain, note
+from ackdoctor.frontends.java.calls import CALLS, PURE_CALLS
+from ackdoctor.frontends.java.classes import CLASSES, declare, top_level_function
+from ackdoctor.frontends.java.closures import CLOSURES, PURE_CLOSURES, enum_body
+from ackdoctor.frontends.java.expressions import PURE_ASSIGNMENTS, VALUES
+from ackdoctor.frontends.java.grammar import ERROR, ByKind, Node, kind, parts
+from ackdoctor.frontends.java.lowering import SourceFile, Tables
+from ackdoctor.frontends.java.names import NAMES
+from ackdoctor.frontends.java.positions import Positions
+from ackdoctor.frontends.java.typenames import dotted
+from ackdoctor.model.component import Function, Unit
+from ackdoctor.model.finding import Unreadable
+
+__all__ = ["Lowered", "lower_tree"]
+
+_PACKAGE, _IMPORT, _METHOD = map(kind, "package_declaration import_declaration method_declaration".split())
+_STATIC, _ASTERISK = kind("'static'"), kind("asterisk")
+
+_PLAIN = {**NAMES, **VALUES}
+_TABLES = Tables(
+    values=ByKind({**_PLAIN, **CALLS, **conditions.VALUE_BRANCHES, **switches.SWITCH_VALUES, **CLOSURES}),
+    pure=ByKind(
+        {
+            **_PLAIN,
+            **PURE_ASSIGNMENTS,
+            **PURE_CALLS,
+            **conditions.PURE_BRANCHES,
+            **switches.PURE_SWITCHES,
+            **PURE_CLOSURES,
+            **ANNOTATIONS,
+        }
+    ),
+    forks=conditions.FORKS,
+    plain_fork=conditions.plain_fork,
+    statements=ByKind({**statements.STATEMENTS, **loops.LOOPS, **tries.TRIES, **switches.SWITCHES}),
+    declare=declare,
+    enum_body=enum_body,
+)
+
+
+class Lowered(NamedTuple):
+    """A file's unit, and what had to be read around."""
+
+    unit: Unit
+    broken: tuple[Unreadable, ...]
+
+
+def lower_tree(root: Node, *, path: str, data: bytes) -> Lowered:
+    """Lowers everything in a file."""
+    positions = Positions(data)
+    tops = parts(root)
+    package = next((each for each in tops if each.kind_id == _PACKAGE), None)
+    module = "" if package is None else dotted(positions, parts(package)[-1])
+    file = SourceFile(path=path, module=module, positions=positions, tables=_TABLES)
+    imports, stars = _imports(file, tops)
+    functions: dict[str, Function] = {}
+    for each in tops:
+        _declare(file, each, functions)
+    builder = CfgBuilder(positions.whole())
+    unit = Unit(
+        path=path,
+        module=module,
+        imports=imports,
+        stars=tuple(dict.fromkeys([module, *stars] if module else stars)),
+        classes=file.classes,
+        functions=functions,
+        values={},
+        body=_no_code(path, builder),
+    )
+    return Lowered(unit, tuple(sorted(file.broken, key=lambda told: (told.line, told.column))))
+
+
+def _declare(file: SourceFile, node: Node, functions: dict[str, Function]) -> None:
+    number = node.kind_id
+    try:
+        if number == ERROR:
+            complain(file, node, "what stands there is not read")
+            for inner in parts(node):
+                _declare(file, inner, functions)
+        elif number in CLASSES:
+            declare(file, node, None)
+        elif number == _METHOD:
+            found = top_level_function(file, node)
+            functions.setdefault(found.name, found)
+    except RecursionError:
+        note(file, node, TOO_DEEP)
+
+
+def _imports(file: SourceFile, tops: list[Node]) -> tuple[dict[str, tuple[str, ...]], list[str]]:
+    imports: dict[str, tuple[str, ...]] = {}
+    stars: list[str] = []
+    for node in tops:
+        if node.kind_id != _IMPORT or node.has_error:
+            continue
+        inner = parts(node)
+        name = dotted(file.positions, inner[0])
+        if inner[-1].kind_id == _ASTERISK:
+            stars.append(name)
+            continue
+        word = name.rpartition(".")[2]
+        known = imports.get(word, ())
+        imports[word] = known if name in known else (*known, name)
+        static = any(each.kind_id == _STATIC for each in node.children)
+        (file.outside.statics if static else file.outside.types).add(word)
+    return imports, stars
+
+
+def _no_code(path: str, builder: CfgBuilder) -> Function:
+    cfg = builder.finish()
+    span = cfg.steps[0].span
+    return Function(
+        name="<module>",
+        qualname="<module>",
+        path=path,
+        params=(),
+        cfg=cfg,
+        span=span,
+        head=span,
+        binding="none",
+    )
