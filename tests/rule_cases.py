@@ -8,9 +8,11 @@ import pytest
 from ackdoctor.checks import diagnose
 from ackdoctor.dialects import known, load
 from ackdoctor.flow.program import Program
+from ackdoctor.frontends import java
 from ackdoctor.frontends.python import lower_source
+from ackdoctor.model.component import Unit
 from ackdoctor.model.finding import Finding, Severity, Unreadable
-from ackdoctor.rulebook import Case, Expected
+from ackdoctor.rulebook import Case, CaseFile, Expected
 from tests.acker_cases import findings_by_line
 
 __all__ = ["findings_of", "marked"]
@@ -51,18 +53,28 @@ def _versions(dialect: str) -> dict[str, str]:
 
 def findings_of(case: Case) -> list[Finding]:
     """Every finding about a case's files, one for each rule and place."""
-    units = []
-    for file in case.files:
-        path = PurePosixPath(file.name)
-        is_package = path.stem == "__init__"
-        module = ".".join(path.parts[:-1] if is_package else (*path.parts[:-1], path.stem))
-        unit = lower_source(path=file.name, module=module, is_package=is_package, data=file.text.encode())
-        if isinstance(unit, Unreadable):
-            pytest.fail(f"{unit.path}:{unit.line}:{unit.column}: {unit.reason}")
-        units.append(unit)
+    units = [_java(file) if case.language == "java" else _python(file) for file in case.files]
     program = Program(units, load(_versions(case.dialect)))
     findings: dict[tuple[str, object], Finding] = {}
     for component in program.components:
         for finding in diagnose(program, component):
             findings.setdefault((finding.code, finding.site), finding)
     return list(findings.values())
+
+
+def _python(file: CaseFile) -> Unit:
+    path = PurePosixPath(file.name)
+    is_package = path.stem == "__init__"
+    module = ".".join(path.parts[:-1] if is_package else (*path.parts[:-1], path.stem))
+    unit = lower_source(path=file.name, module=module, is_package=is_package, data=file.text.encode())
+    if isinstance(unit, Unreadable):
+        pytest.fail(f"{unit.path}:{unit.line}:{unit.column}: {unit.reason}")
+    return unit
+
+
+def _java(file: CaseFile) -> Unit:
+    lowered = java.lower_source(path=file.name, data=file.text.encode())
+    for wrong in (lowered,) if isinstance(lowered, Unreadable) else lowered.broken:
+        pytest.fail(f"{wrong.path}:{wrong.line}:{wrong.column}: {wrong.reason}")
+    assert not isinstance(lowered, Unreadable)
+    return lowered.unit

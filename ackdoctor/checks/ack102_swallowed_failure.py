@@ -50,6 +50,8 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
 
 
 def _help(diagnosis: Diagnosis, name: str) -> str:
+    if diagnosis.component.auto_ack and diagnosis.advice(Misuse.SWALLOWED, name):
+        return diagnosis.advice(Misuse.SWALLOWED, name)
     if diagnosis.component.auto_ack and diagnosis.component.auto_fail:
         return "let the exception out, so that the framework fails the tuple; or catch only what you expect"
     return f"fail `{name}` here, or catch only what you expect"

@@ -31,5 +31,6 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
             last="emitted without anchor",
             flow=flow,
             severity=Severity.WARNING,
-            help=f"pass `{emit.verb.anchors}={anchors}`; if nobody needs the replay, say so with `{emit.verb.anchors}=[]`",
+            help=diagnosis.advice(Misuse.UNANCHORED, name)
+            or f"pass `{emit.verb.anchors}={anchors}`; if nobody needs the replay, say so with `{emit.verb.anchors}=[]`",
         )

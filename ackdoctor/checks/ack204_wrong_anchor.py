@@ -148,6 +148,8 @@ def _anchors(diagnosis: Diagnosis, emit: Emitted) -> _Fault | None:
             return _one_id(name, "an id")
         case TokenRef(token=token, part="id"):
             return _one_id(name, f"the id of `{token.name}`")
+        case TokenRef() if Misuse.ANCHOR_SHAPE not in diagnosis.discipline.prices:
+            return None  # one tuple will do
         case TokenRef(token=token, part="") if token.kind is not TokenKind.STORED:
             return _one_tuple(name, token.name)
         case Coll(items=items) if not diagnosis.discipline.accepts_id:

@@ -5,7 +5,10 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from ackdoctor.flow.component import solve_component
-from ackdoctor.flow.lattice import Token
+from ackdoctor.flow.context import Context
+from ackdoctor.flow.evaluate import evaluate
+from ackdoctor.flow.lattice import Handle, Instance, SelfRef, State, Token, Value
+from ackdoctor.flow.overloads import choose_verb
 from ackdoctor.flow.program import Program, Symbol
 from ackdoctor.flow.sighting import Flow, Sighting
 from ackdoctor.flow.trail import Trail
@@ -13,7 +16,7 @@ from ackdoctor.flow.verbs import external_verb
 from ackdoctor.flow.witness import forgetful, implicit_raise, witness
 from ackdoctor.model import price
 from ackdoctor.model.cfg import Attr, Call, Expr, Global, Item, Name, Step
-from ackdoctor.model.component import Component, Function
+from ackdoctor.model.component import ClassInfo, Component, Function
 from ackdoctor.model.dialect import Dialect, Discipline, EntryKind, Kind, Misuse, Role, Verb, VerbKind
 from ackdoctor.model.finding import Confidence, Finding, PathStep, PathWitness, Severity
 from ackdoctor.model.source import Site, Span
@@ -80,7 +83,8 @@ class Diagnosis:
         for cls in self.component.lineage:
             for name, method in cls.methods.items():
                 if name not in seen:
-                    yield from _with_closures(method)
+                    for each in cls.overloads.get(name, (method,)):
+                        yield from _with_closures(each)
                 seen.add(name)
 
     def calls(self) -> Iterator[tuple[Function, Step, Call]]:
@@ -96,6 +100,11 @@ class Diagnosis:
 
     def verb(self, function: Function, call: Call) -> Verb | None:
         """The framework's call that this is, as far as its words tell (aliases are for the flow engine)."""
+        on = self._object(function, call.func.obj) if isinstance(call.func, Attr) else None
+        if on is not None and isinstance(call.func, Attr):
+            name = call.func.name
+            verbs = [verb for verb in self._verbs() if verb.on == on and verb.name == name]
+            return choose_verb(self._at_rest(), function, State(), call.args, verbs)
         match call.func:
             case Attr(obj=Name() as obj, name=name) if obj == self.own_name(function):
                 if self.component.method(name) is None:
@@ -112,13 +121,33 @@ class Diagnosis:
         verb = self.verb(function, call)
         return verb.kind if verb is not None else None
 
+    def _at_rest(self) -> Context:
+        return Context(program=self.program, component=self.component, subject=None, held={})
+
+    def _object(self, function: Function, expr: Expr) -> str | None:
+        """The framework's object that an expression is declared to be, where the dialect knows such."""
+        if not self.dialect.objects:
+            return None
+        own = self.own_name(function)
+        owner = self.program.owner(function)
+        env: dict[str, Value] = {}
+        if own is not None:
+            env[own.id] = SelfRef()
+        elif owner is not None and function.params:
+            env[function.params[0].name] = Instance(owner)
+        match evaluate(self._at_rest(), function, State(env=env), expr):
+            case Handle(kind=kind):
+                return kind
+            case _:
+                return None
+
     def _verbs(self) -> tuple[Verb, ...]:
         return (*self.component.role.verbs, *self.component.dialect.verbs)
 
     def own_name(self, function: Function) -> Name | None:
         """What a function calls the component: its first parameter, or in a closure the captured one."""
         for cls in self.component.lineage:
-            for method in cls.methods.values():
+            for method in methods_of(cls):
                 if (function is method or _contains(method, function)) and method.params:
                     return Name(method.params[0].name) if method.binding != "static" else None
         return None
@@ -151,6 +180,14 @@ class Diagnosis:
     def price(self, misuse: Misuse) -> str:
         """The consequence of a misuse in this dialect, one clause."""
         return price.clause(self.discipline, misuse)
+
+    def advice(self, misuse: Misuse, name: str) -> str:
+        """What this dialect says to do about a misuse of the tuple `name`, or ""."""
+        return self.dialect.advice.get(misuse, "").replace("{name}", name)
+
+    def _said(self, text: str) -> str:
+        """A sentence in which the component calls itself as its language does."""
+        return text.replace("self.", f"{self.dialect.own}.") if self.dialect.own != "self" else text
 
     # ---- the pen ----
 
@@ -188,6 +225,10 @@ class Diagnosis:
                 max(self.severity(misuse), Severity.WARNING) if misuse is not None else Severity.WARNING
             )
         cost = self.price(misuse) if misuse is not None else ""
+        message, help = self._said(message), self._said(help)  # noqa: A001
+        if self.dialect.own != "self":
+            steps = tuple(replace(step, note=self._said(step.note)) for step in evidence.steps)
+            evidence = replace(evidence, steps=steps)
         return Finding(
             code=self.code,
             name=self.name,
@@ -203,6 +244,12 @@ class Diagnosis:
             help=help,
             home=self.component.cls.path if self.component.cls.path != site.path else "",
         )
+
+
+def methods_of(cls: ClassInfo) -> Iterator[Function]:
+    """Every method of a class, overloads included."""
+    for name, method in cls.methods.items():
+        yield from cls.overloads.get(name, (method,))
 
 
 def _with_closures(function: Function) -> Iterator[Function]:

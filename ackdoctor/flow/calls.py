@@ -1,23 +1,13 @@
 """Calls: the framework's, the project's own, and those that lead where nobody can look."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ackdoctor.flow.containers import Done, arguments, method_call
-from ackdoctor.flow.context import Context, Later, tested_names
-from ackdoctor.flow.evaluate import evaluate
-from ackdoctor.flow.holding import escape, forget
-from ackdoctor.flow.known import (
-    BOTH_PYTHONS,
-    HARMLESS,
-    LATER,
-    LAZY,
-    LOGGING,
-    NO_RAISE,
-    SEE_THROUGH,
-    THREADS,
-    VIEWS,
-)
+from ackdoctor.flow.context import Context, tested_names
+from ackdoctor.flow.declared import foreign_kind
+from ackdoctor.flow.evaluate import evaluate, stored
+from ackdoctor.flow.known import AT_ONCE, SEE_THROUGH
 from ackdoctor.flow.lattice import (
     Batch,
     BoundMethod,
@@ -26,27 +16,28 @@ from ackdoctor.flow.lattice import (
     External,
     Field,
     FunctionRef,
+    Instance,
     LoopMemory,
     Partial,
     SelfRef,
     State,
-    SuperRef,
     Thrown,
-    TickTest,
     TokenRef,
     Value,
-    Zipped,
     tokens_in,
 )
-from ackdoctor.flow.sighting import Deferral, Handed
+from ackdoctor.flow.objects import Method, constructed, method_of, named, read, verb_on
+from ackdoctor.flow.outside import external, unknown
+from ackdoctor.flow.overloads import choose_function, sort_of
 from ackdoctor.flow.trail import Trail
 from ackdoctor.flow.verbs import apply_verb, external_verb, own_verb, quiet
-from ackdoctor.flow.wording import last_name
-from ackdoctor.model.cfg import Arg, Attr, Call, Name
-from ackdoctor.model.component import Function
-from ackdoctor.model.dialect import Kind, Verb
+from ackdoctor.model.cfg import Arg, Attr, Call, Global, Name
+from ackdoctor.model.component import ClassInfo, Function
+from ackdoctor.model.dialect import Verb
 
 __all__ = ["Done", "Enter", "apply_value", "resolve_call"]
+
+_ELEMENTS = (TokenRef, Coll, Batch, Instance)
 
 AROUND = 0  # stands for all loops around a helper's call; its own are counted from 1
 
@@ -62,6 +53,10 @@ class Enter:
 def resolve_call(context: Context, trail: Trail, call: Call) -> Done | Enter:
     """What a call does, as far as it can be known from here."""
     function, state = trail.function, trail.state
+    if context.typed:
+        known = _typed(context, trail, call)
+        if known is not None:
+            return known
     target = evaluate(context, function, state, call.func)
     if isinstance(target, Partial):
         return _apply(
@@ -73,6 +68,66 @@ def resolve_call(context: Context, trail: Trail, call: Call) -> Done | Enter:
         if done is not None:
             return done
     return _apply(context, trail, call, target, None)
+
+
+def _typed(context: Context, trail: Trail, call: Call) -> Done | Enter | None:
+    """What a call does that declared types tell about; None for any other."""
+    values = arguments(context, trail, call)
+    method = method_of(context, trail, call, values)
+    if method is not None:
+        return _enter_one(context, trail, call, method, values)
+    got = read(context, trail, call)
+    if got is not None:
+        return Done(*got)
+    if not isinstance(call.func, Attr) or isinstance(call.func.obj, Global):
+        made = constructed(context, trail, call, values)
+        if made is not None:
+            return Done(trail.state, made, may_raise=not isinstance(made, Thrown))
+    if isinstance(call.func, Attr) and call.func.name in AT_ONCE:
+        return _at_once(context, trail, call, values)
+    return None
+
+
+def _enter_one(
+    context: Context, trail: Trail, call: Call, method: Method, values: tuple[Value | None, ...]
+) -> Done | Enter | None:
+    function = _overload(context, trail, call, method.functions, values)
+    if function is None or not _readable(context, function):
+        return None
+    return _enter(context, trail, call, function, method.receiver, None)
+
+
+def _overload(
+    context: Context,
+    trail: Trail,
+    call: Call,
+    functions: tuple[Function, ...],
+    values: tuple[Value | None, ...],
+) -> Function | None:
+    if len(functions) < 2 or len(values) != len(call.args):  # noqa: PLR2004
+        return functions[0] if functions else None
+    sorts = [sort_of(context, trail.function, trail.state, arg.value) for arg in call.args]
+    return choose_function(functions, values, sorts)
+
+
+def _at_once(
+    context: Context, trail: Trail, call: Call, values: tuple[Value | None, ...]
+) -> Done | Enter | None:
+    """`tuples.forEach(t -> ...)`: what is given runs before the call returns, here once."""
+    target = next((value for value in values if isinstance(value, (FunctionRef, BoundMethod))), None)
+    if target is None or not isinstance(call.func, Attr):
+        return None
+    element: Value | None = None
+    match evaluate(context, trail.function, trail.state, call.func.obj):
+        case Batch(token=token):
+            element = TokenRef(token)
+        case Field(name=name):
+            element = stored(name)
+        case Coll(items=items) if len(items) == 1:
+            element = next(iter(items))
+        case _:
+            pass
+    return _apply(context, trail, call, target, (element,))
 
 
 def apply_value(
@@ -88,9 +143,22 @@ def _apply(
     context: Context, trail: Trail, call: Call, target: Value | None, given: tuple[Value | None, ...] | None
 ) -> Done | Enter:
     match target:
+        case BoundMethod(name=name, on=kind) if kind:
+            spelt, at = (call, trail) if given is None else _spelled_out(trail, call, given)
+            verb = verb_on(context, at, spelt, kind, name)
+            if verb is not None:
+                return _verb(context, at, spelt, verb, None)
+            return Done(trail.state, None, may_raise=False)
+        case BoundMethod(name=name, after=after) if (
+            after is not None and after not in context.component.lineage
+        ):
+            return _inherited(context, trail, call, after, name, given)
         case BoundMethod(name=name, after=after):
             method = _method_after(context, name, after)
             verb = own_verb(context, name)
+            if method is not None and context.typed and given is None:
+                offered = named(_behind(context, after), name)
+                method = _overload(context, trail, call, offered, arguments(context, trail, call)) or method
             if method is not None and _readable(context, method):
                 return _enter(context, trail, call, method, SelfRef(), given)
             if method is None and verb is not None:
@@ -102,23 +170,53 @@ def _apply(
                 function.name in function.captures
             ):  # it can call itself, but was not yet bound when it captured
                 captured = (*captured, (function.name, target))
+            owner = context.program.owner(function) if context.typed and given is None else None
+            if owner is not None and function.name in owner.overloads:
+                offered = owner.overloads[function.name]
+                function = (
+                    _overload(context, trail, call, offered, arguments(context, trail, call)) or function
+                )
             return _enter(context, trail, call, function, None, given, captured)
         case External():
             verb = external_verb(context.verbs(), target.names)
             if verb is not None:
                 return _verb(context, trail, call, verb, given)
-            return _external(context, trail, call, target, given)
+            return external(context, trail, call, target, given)
         case _:
             pass
-    return _unknown(context, trail, call, given)
+    return unknown(context, trail, call, given)
 
 
 def _method_after(context: Context, name: str, after: object) -> Function | None:
+    return next((cls.methods[name] for cls in _behind(context, after) if name in cls.methods), None)
+
+
+def _behind(context: Context, after: object) -> tuple[ClassInfo, ...]:
     lineage = context.component.lineage
-    if after is not None:
-        index = next((i for i, cls in enumerate(lineage) if cls is after), -1)
-        lineage = lineage[index + 1 :]
-    return next((cls.methods[name] for cls in lineage if name in cls.methods), None)
+    if after is None:
+        return lineage
+    index = next((i for i, cls in enumerate(lineage) if cls is after), -1)
+    return lineage[index + 1 :]
+
+
+def _inherited(
+    context: Context,
+    trail: Trail,
+    call: Call,
+    after: ClassInfo,
+    name: str,
+    given: tuple[Value | None, ...] | None,
+) -> Done | Enter:
+    """`super.name(...)` in a class that is not the component."""
+    values = arguments(context, trail, call) if given is None else given
+    functions = named(context.program.lineage(after).order[1:], name)
+    function = _overload(context, trail, call, functions, values)
+    if function is not None and not function.docstring_only:
+        return _enter(context, trail, call, function, trail.state.env.get("this"), given)
+    handle = foreign_kind(context, after)
+    if handle is not None:
+        return _apply(context, trail, call, BoundMethod(name, on=handle.kind), given)
+    return unknown(context, trail, call, given)
 
 
 def _verb(
@@ -151,7 +249,7 @@ def _enter(
     captured: tuple[tuple[str, Value], ...] = (),
 ) -> Done | Enter:
     if function.is_async and not call.awaited:
-        return _unknown(context, trail, call, given)
+        return unknown(context, trail, call, given)
     env: dict[str, Value] = {"%return": Const(None), **dict(captured)}
     params = [param for param in function.params if param.kind == "positional"]
     if receiver is not None and function.binding != "static" and params:
@@ -167,7 +265,7 @@ def _enter(
         if name is not None and _matters(function, name, value):
             env[name] = value  # type: ignore[assignment]  # _matters refuses None
         elif arg.star and value is not None and any(tokens_in(value)):
-            return _unknown(context, trail, call, given)
+            return unknown(context, trail, call, given)
     for param in function.params:
         if param.name not in filled and param.default is not None and not any(arg.star for arg in args):
             value = evaluate(context, function, State(), param.default)
@@ -194,126 +292,12 @@ def _matters(function: Function, name: str, value: Value | None) -> bool:
 
 
 def _readable(context: Context, function: Function) -> bool:
-    """Whether nothing that we cannot read stands around a function."""
+    """Whether nothing that we cannot read stands around a function; where types are declared, annotations wrap nothing."""
+    if context.typed:
+        return True
     unit = context.unit(function)
     for decorator in function.decorators:
         names = context.program.qualify(unit, decorator)
         if not any(name.rpartition(".")[2] in SEE_THROUGH for name in names):
             return False
     return True
-
-
-# ---- into the unknown ----
-
-
-def _external(
-    context: Context, trail: Trail, call: Call, target: External, given: tuple[Value | None, ...] | None
-) -> Done:
-    name = target.names[-1].rpartition(".")[2]
-    values = arguments(context, trail, call) if given is None else given
-    state = trail.state
-    if call.dropped and target.names == (name,) and name in LAZY and not _eager(context, trail.function):
-        return Done(state, None, may_raise=False)
-    if name == "partial" and values and values[0] is not None:
-        return Done(state, Partial(values[0], values[1:]), may_raise=False)
-    if name == "super":
-        return Done(state, SuperRef(context.program.owner(_outermost(context, trail))), may_raise=False)
-    if name == "wraps":
-        return Done(state, External(("identity",)), may_raise=False)
-    if name in SEE_THROUGH and values:
-        return Done(state, values[0], may_raise=False)
-    if name in ("zip", "enumerate", "izip", "zip_longest"):
-        for column, value in enumerate(values):
-            if isinstance(value, Batch):
-                rows = Zipped(value.token, 1 if name == "enumerate" else column)
-                return Done(state, rows, may_raise=False)
-    if name in VIEWS:
-        seen = [value for value in values if isinstance(value, (Batch, Coll, Field, TokenRef))]
-        return Done(state, seen[0] if seen else Coll(frozenset()), may_raise=False)
-    if name in HARMLESS or name in LOGGING:
-        token = next((t for value in values for t in tokens_in(value)), None)
-        if "tick" in name.lower() and token is not None:
-            return Done(state, TickTest(token), may_raise=False)
-        return Done(state, None, may_raise=name not in NO_RAISE and name not in LOGGING)
-    if "tick" in name.lower() and len(values) == 1 and isinstance(values[0], TokenRef):
-        return Done(state, TickTest(values[0].token), may_raise=False)
-    if name.endswith(("Error", "Exception")):
-        return Done(state, Thrown(target.names[-1]), may_raise=False)
-    return _unknown(context, trail, call, given)
-
-
-def _eager(context: Context, function: Function) -> bool:
-    """Whether a function may well run on Python 2, whose `map` builds its list at once."""
-    unit = context.unit(function)
-    return unit.python2 or context.component.dialect.python2 or not BOTH_PYTHONS.isdisjoint(unit.imports)
-
-
-def _outermost(context: Context, trail: Trail) -> Function:
-    """The method that a trail is in: `super()` in a closure means the method around it."""
-    visit: Trail | None = trail
-    while visit is not None:
-        if context.program.owner(visit.function) is not None:
-            return visit.function
-        visit = visit.before
-    return trail.function
-
-
-def _unknown(context: Context, trail: Trail, call: Call, given: tuple[Value | None, ...] | None) -> Done:
-    name = last_name(call.func) or "a call"
-    if name in LOGGING or name in HARMLESS:
-        return Done(trail.state, None, may_raise=name not in LOGGING and name not in NO_RAISE)
-    values = arguments(context, trail, call) if given is None else given
-    if "tick" in name.lower() and len(values) == 1 and isinstance(values[0], TokenRef):
-        return Done(trail.state, TickTest(values[0].token), may_raise=False)
-    state = forget(trail.state, call.func.obj) if isinstance(call.func, Attr) else trail.state
-    state = escape(context, trail, state, values, name)
-    run_later(context, trail, state, values, name)
-    carried = frozenset(value for value in values if value is not None and any(tokens_in(value)))
-    result = Coll(carried) if carried and name[:1].isupper() else None
-    return Done(state, result, may_raise=name not in NO_RAISE)
-
-
-def run_later(
-    context: Context,
-    trail: Trail,
-    state: State,
-    values: tuple[Value | None, ...],
-    runner: str,
-) -> None:
-    """Callables among the arguments are looked at as code that runs later."""
-    for target in _callables(values):
-        deferral = Deferral(
-            runner, trail.function, trail.step, runner in THREADS, runner in THREADS or runner in LATER
-        )
-        args = tuple(
-            item
-            for value in values
-            if value is not target
-            for item in (sorted(value.items, key=repr) if isinstance(value, Coll) else (value,))
-            if item is not None
-        )
-        context.see(
-            Handed(function=trail.function, step=trail.step, trail=trail, deferral=deferral),
-            repr(target),
-            runner,
-        )
-        emits_later = context.component.role.kind is Kind.SPOUT  # a callback needs no tuple to emit one
-        if emits_later or runner in THREADS or runner in LATER or any(map(_carries, (target, *args))):
-            context.later.append(Later(target, args, state, deferral, trail))
-
-
-def _carries(value: Value | None) -> bool:
-    return any(tokens_in(value))
-
-
-def _callables(values: tuple[Value | None, ...]) -> Iterator[Value]:
-    for value in values:
-        match value:
-            case BoundMethod() | FunctionRef() | Partial():
-                yield value
-            case Coll(items=items):
-                for item in sorted(items, key=repr):
-                    if isinstance(item, (BoundMethod, FunctionRef)):
-                        yield item
-            case _:
-                pass

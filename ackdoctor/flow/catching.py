@@ -2,6 +2,7 @@
 
 import builtins
 
+from ackdoctor.flow.known import EXCEPTIONS
 from ackdoctor.model.cfg import Catch
 
 __all__ = ["catches"]
@@ -21,9 +22,20 @@ def catches(op: Catch, raising: str) -> tuple[bool, bool]:
         return True, True
     cls = getattr(builtins, raised, None)
     if not isinstance(cls, type):
-        return False, True
+        return _by_table(names, raised)
     parents = {parent.__name__ for parent in cls.__mro__}
     handled = {name for name in names if isinstance(getattr(builtins, name, None), type)}
     if parents & handled:
         return True, True
     return False, len(handled) < len(names)
+
+
+def _by_table(names: set[str], raised: str) -> tuple[bool, bool]:
+    if raised not in EXCEPTIONS:
+        return False, True
+    parent = EXCEPTIONS.get(raised)
+    while parent is not None:
+        if parent in names:
+            return True, True
+        parent = EXCEPTIONS.get(parent)
+    return False, False

@@ -24,6 +24,7 @@ from ackdoctor.flow.lattice import (
     TokenRef,
     Value,
 )
+from ackdoctor.flow.objects import named
 from ackdoctor.flow.program import Program
 from ackdoctor.flow.sighting import Ended, Flow, Stored
 from ackdoctor.flow.solver import Leaving, Solver
@@ -52,7 +53,7 @@ class _Work:
     component: Component
 
     def flows(self) -> Iterator[Flow]:
-        entries = [(entry, self.component.method(entry.method)) for entry in self.component.role.entries]
+        entries = [(entry, self._entered(entry)) for entry in self.component.role.entries]
         known = [(entry, method) for entry, method in entries if method is not None]
         entered: set[int] = set()
         first = {
@@ -64,8 +65,19 @@ class _Work:
         for method in self._others(known, entered):
             yield self._solve(None, method, held, entered)
 
+    def _entered(self, entry: Entry) -> Function | None:
+        """The method that the framework calls: of several of the name, the one that takes what it is given."""
+        offered = named(self.component.lineage, entry.method) if self.component.dialect.objects else ()
+        for function in offered:
+            params = [param for param in function.params if param.kind == "positional"][1:]
+            wanted = params[entry.subject or 0 :][:1]
+            text = (wanted[0].type or "").rpartition(".")[2] if wanted else ""
+            if text in ("Tuple", "TupleWindow", "Object", "ITuple"):
+                return function
+        return self.component.method(entry.method)
+
     def _others(self, known: list[tuple[Entry, Function]], entered: set[int]) -> Iterator[Function]:
-        names = {entry.method for entry, _ in known}
+        names = {entry.method for entry, _ in known} | {"<clinit>"}
         verbs = {verb.name for verb in self.component.role.verbs if verb.on == "self"}
         seen: set[str] = set()
         for cls in self.component.lineage:
@@ -89,9 +101,8 @@ class _Work:
     ) -> Flow:
         subject = _subject(entry, method)
         if entry is not None and (method.is_async or method.is_generator):
-            return Flow(
-                entry=entry, function=method, sightings=(), limited=False, wrapped=bool(method.decorators)
-            )
+            wrapped = bool(method.decorators) and not self.component.dialect.objects
+            return Flow(entry=entry, function=method, sightings=(), limited=False, wrapped=wrapped)
         context = Context(
             program=self.program,
             component=self.component,
@@ -118,6 +129,8 @@ class _Work:
     def _handler(self, context: Context, method: Function) -> tuple[FunctionRef, bool]:
         """The function the framework really calls: the method, or what the project's own decorators make of it."""
         target = FunctionRef(method, bare=True)
+        if context.typed:  # annotations, which wrap nothing
+            return target, False
         unit = context.unit(method)
         for decorator in reversed(method.decorators):
             symbol = next(iter(self.program.resolve(unit, decorator)), None)

@@ -32,6 +32,7 @@ from ackdoctor.model.cfg import Attr, Call, Expr, Name
 
 __all__ = ["Done", "arguments", "method_call"]
 
+_KEY_AND_VALUE = 2
 _CALLABLE = (BoundMethod, FunctionRef, Partial)
 
 
@@ -89,9 +90,17 @@ def _field_method(
     values = arguments(context, trail, call)
     carried = [value for value in values if value is not None and any(tokens_in(value))]
     state = _changed(trail.state, call.func)
+    if name == "drainTo" and call.args and isinstance(call.args[0].value, Name):
+        drained = stored(field)
+        target = call.args[0].value.id
+        return Done(state.bind(target, Coll(frozenset({drained}))), None, may_raise=False)
+    if inner and context.typed and name.startswith("get") and not carried:
+        return Done(state, stored(field, f".{name}"), may_raise=False)
     if name in CONTAINER_STORES and carried and not any(isinstance(v, _CALLABLE) for v in values):
+        keyed = context.typed and name == "put" and len(call.args) == _KEY_AND_VALUE
+        how, key = ("[]", call.args[0].value) if keyed else (name, None)
         for value in carried:
-            state = store(context, trail, state, field, value, how=name, key=None)
+            state = store(context, trail, state, field, value, how=how, key=key)
         element = stored(field) if name == "setdefault" else None
         return Done(state, element, may_raise=name not in NO_RAISE)
     if name in CONTAINER_READS:

@@ -63,6 +63,11 @@ class Context:
             return Holding(self.held.get(token.field, Stage.OWED), Tick.NO)
         return Holding(Stage.OWED)
 
+    @property
+    def typed(self) -> bool:
+        """Whether the framework's objects are known by their declared types."""
+        return bool(self.component.dialect.objects)
+
     def verbs(self) -> Iterable[Verb]:
         """The framework's calls that this component may make."""
         return (*self.component.role.verbs, *self.component.dialect.verbs)

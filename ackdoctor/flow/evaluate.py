@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from ackdoctor.flow.context import Context, normalised, tested_subjects
+from ackdoctor.flow.declared import attribute_of, declared_field, declared_local, enclosing, field_of
 from ackdoctor.flow.lattice import (
     Batch,
     BoundMethod,
@@ -11,7 +12,9 @@ from ackdoctor.flow.lattice import (
     External,
     Field,
     FunctionRef,
+    Handle,
     Holding,
+    Instance,
     Row,
     SelfRef,
     State,
@@ -21,6 +24,7 @@ from ackdoctor.flow.lattice import (
     Token,
     TokenKind,
     TokenRef,
+    Trait,
     Value,
 )
 from ackdoctor.model.cfg import (
@@ -38,7 +42,7 @@ from ackdoctor.model.cfg import (
     Not,
     Star,
 )
-from ackdoctor.model.component import Function
+from ackdoctor.model.component import Component, Function
 
 __all__ = ["branch", "decided", "evaluate", "stored"]
 
@@ -54,7 +58,8 @@ def evaluate(context: Context, function: Function, state: State, expr: Expr) -> 
     """The value of a pure expression; None where it does not matter to the protocol."""
     match expr:
         case Name(id=name):
-            return state.env.get(name)
+            value = state.env.get(name)
+            return declared_local(context, function, name) if value is None and context.typed else value
         case Literal(value=value):
             return Const(value)
         case Global():
@@ -68,7 +73,7 @@ def evaluate(context: Context, function: Function, state: State, expr: Expr) -> 
         case Star(value=value):
             return evaluate(context, function, state, value)
         case Closure(key=key):
-            return _closure(function, state, key)
+            return _closure(context, function, state, key)
         case Compare():
             token = _tick_comparison(context, function, state, expr)
             return TickTest(token) if token is not None and expr.op in ("==", "is", "in") else None
@@ -98,6 +103,10 @@ def _attribute(
     match evaluate(context, function, state, obj):
         case SelfRef():
             return _own(context, state, name)
+        case Instance() as instance:
+            return _of_instance(context, state, instance, name)
+        case Handle(kind=kind):
+            return BoundMethod(name, on=kind)
         case SuperRef(cls=cls):
             return BoundMethod(name, cls)
         case TokenRef(token=token, part=""):
@@ -132,6 +141,12 @@ def _own(context: Context, state: State, name: str) -> Value:
     if name in state.fields:
         return state.fields[name]
     component = context.component
+    if context.typed:
+        handle = declared_field(context, name)
+        if handle is not None:
+            return handle
+        if component.declared(name) is not None:
+            return _constant(component, name) or Field(name)
     if component.method(name) is not None:
         return BoundMethod(name)
     if any(verb.name == name and verb.on == "self" for verb in context.verbs()):
@@ -141,6 +156,25 @@ def _own(context: Context, state: State, name: str) -> Value:
             return Const(value)
         case _:
             return Field(name)
+
+
+def _constant(component: Component, name: str) -> Value | None:
+    match component.attribute(name):
+        case Literal(value=value) if name.isupper():
+            return Const(value)
+        case _:
+            return None
+
+
+def _of_instance(context: Context, state: State, instance: Instance, name: str) -> Value | None:
+    """A field of another object of the project; in an inner class also one of the class around it."""
+    value = attribute_of(context, instance, name)
+    if value is not None or field_of(context, instance.cls, name) is not None:
+        return value
+    outer = enclosing(context, instance.cls)
+    if outer is not None and outer in context.component.lineage:
+        return _own(context, state, name)
+    return _of_instance(context, state, Instance(outer), name) if outer is not None else None
 
 
 def _item(container: Value | None, key: Expr) -> Value | None:
@@ -168,7 +202,10 @@ def _item(container: Value | None, key: Expr) -> Value | None:
 def _collection(context: Context, function: Function, state: State, items: tuple[Expr, ...]) -> Value | None:
     values = (_as_held(context, evaluate(context, function, state, item)) for item in items)
     kept = frozenset(
-        value for value in values if isinstance(value, (TokenRef, Coll, Batch, FunctionRef, BoundMethod))
+        value
+        for value in values
+        if isinstance(value, (TokenRef, Coll, Batch, FunctionRef, BoundMethod))
+        or (isinstance(value, Instance) and value.given)
     )
     return Coll(kept)
 
@@ -178,11 +215,17 @@ def _as_held(context: Context, value: Value | None) -> Value | None:
     return stored(value.name) if isinstance(value, Field) and value.name in context.held else value
 
 
-def _closure(function: Function, state: State, key: str) -> Value | None:
+def _closure(context: Context, function: Function, state: State, key: str) -> Value | None:
     inner = function.closures.get(key)
     if inner is None:
         return None
-    captured = tuple(sorted((name, state.env[name]) for name in inner.captures if name in state.env))
+    known = {name: state.env[name] for name in inner.captures if name in state.env}
+    if context.typed:
+        for name in inner.captures - known.keys():
+            value = declared_local(context, function, name)
+            if value is not None:
+                known[name] = value
+    captured = tuple(sorted(known.items(), key=lambda pair: pair[0]))
     return FunctionRef(inner, captured)
 
 
@@ -278,7 +321,7 @@ def _truth(value: Value | None) -> bool | None:
             return bool(constant)
         case TokenRef(token=token):
             return None if token.kind is TokenKind.STORED else True
-        case SelfRef() | BoundMethod() | FunctionRef() | Batch():
+        case SelfRef() | BoundMethod() | FunctionRef() | Batch() | Instance():
             return True
         case Coll(items=items):
             return True if items else None
@@ -306,6 +349,11 @@ def _tick_question(context: Context, function: Function, state: State, condition
 def _tick_comparison(context: Context, function: Function, state: State, condition: Compare) -> Token | None:
     """`tup.stream == "__tick"` and its like ask whether the tuple is a tick."""
     for one, other in ((condition.left, condition.right), (condition.right, condition.left)):
+        match evaluate(context, function, state, one) if context.typed else None:
+            case Trait(token=token) if _is_tick_mark(other, context.component.dialect.shape.tick_names):
+                return token
+            case _:
+                pass
         if isinstance(one, Attr) and _is_tick_mark(other):
             match evaluate(context, function, state, one.obj):
                 case TokenRef(token=token, part="") if token.kind is not TokenKind.STORED:
@@ -315,14 +363,14 @@ def _tick_comparison(context: Context, function: Function, state: State, conditi
     return None
 
 
-def _is_tick_mark(expr: Expr) -> bool:
+def _is_tick_mark(expr: Expr, names: frozenset[str] = frozenset()) -> bool:
     match expr:
         case Literal(value=value):
             return value in TICK_MARKS and not isinstance(value, bool)
         case Build(items=items):
             return bool(items) and all(_is_tick_mark(item) for item in items)
         case Attr(name=name) | Global(id=name):
-            return "TICK" in name.upper()
+            return "TICK" in name.upper() or name in names
         case _:
             return False
 

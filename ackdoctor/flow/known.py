@@ -5,16 +5,22 @@ are all `warning`.
 """
 
 __all__ = [
+    "AT_ONCE",
     "BOTH_PYTHONS",
+    "CALLBACKS",
     "CONTAINER_QUIET",
     "CONTAINER_READS",
     "CONTAINER_STORES",
     "CONTAINER_VIEWS",
+    "DISPLAYS",
+    "EXCEPTIONS",
     "HARMLESS",
     "LATER",
     "LAZY",
     "LOGGING",
     "NO_RAISE",
+    "PLAIN_BASES",
+    "RUNNERS",
     "SEE_THROUGH",
     "THREADS",
     "VIEWS",
@@ -22,31 +28,59 @@ __all__ = [
 
 LOGGING = frozenset(
     "debug info warning warn error exception critical fatal log trace logTrace logDebug logInfo logWarn logError "
-    "log_trace log_debug log_info log_warn log_error print_exc format_exc print_stack".split()
+    "log_trace log_debug log_info log_warn log_error print_exc format_exc print_stack "
+    "printStackTrace println printf finest finer fine config severe warnf infof errorf debugf "
+    "isDebugEnabled isTraceEnabled isInfoEnabled isWarnEnabled isErrorEnabled".split()
 )
 
 HARMLESS = frozenset(
     "print str repr len hash id type format vars dir isinstance issubclass hasattr callable int float bool bytes "
     "dumps pformat pprint debug_print deepcopy copy sleep is_tick is_tick_tuple isTick isTickTuple is_heartbeat "
-    "get_values format_tuple getsizeof write".split()
+    "get_values format_tuple getsizeof write "
+    "toString hashCode currentTimeMillis nanoTime getMessage getCause getStackTrace getLocalizedMessage "
+    "getSimpleName getClass getName valueOf".split()
 )
 
 NO_RAISE = frozenset(
     "append appendleft add get items keys values setdefault clear copy startswith endswith strip lstrip rstrip "
     "lower upper title extend update discard print str repr len isinstance hasattr bool time monotonic clock sleep "
-    "perf_counter utcnow now uuid4 count incr increment format super partial list dict set tuple".split()
+    "perf_counter utcnow now uuid4 count incr increment format super partial list dict set tuple "
+    "toString hashCode currentTimeMillis nanoTime getMessage getCause getStackTrace getLocalizedMessage "
+    "getSimpleName getClass getName addAll addFirst addLast containsKey contains isEmpty size length "
+    "putIfAbsent getOrDefault keySet entrySet getKey hasNext iterator equals "
+    "incrementAndGet getAndIncrement addAndGet decrementAndGet incrBy mark "
+    "ArrayList LinkedList HashMap HashSet LinkedHashMap LinkedHashSet TreeMap TreeSet ConcurrentHashMap Values "
+    "ArrayDeque asList singletonList emptyList append elapsed startsWith endsWith equalsIgnoreCase trim "
+    "toLowerCase toUpperCase".split()
 )
 
 VIEWS = frozenset(
-    "list tuple set frozenset sorted reversed iter enumerate zip filter deque chain islice dict".split()
+    "list tuple set frozenset sorted reversed iter enumerate zip filter deque chain islice dict "
+    "ArrayList LinkedList HashSet LinkedHashSet TreeSet HashMap LinkedHashMap TreeMap ConcurrentHashMap ArrayDeque "
+    "Vector CopyOnWriteArrayList LinkedBlockingQueue ConcurrentLinkedQueue ArrayBlockingQueue "
+    "unmodifiableList unmodifiableCollection copyOf newArrayList newLinkedList newHashSet newHashMap newArrayDeque "
+    "synchronizedList synchronizedMap emptyList emptyMap".split()
 )
 
+DISPLAYS = frozenset("asList of singletonList singleton Values".split())  # their arguments, together
+
 CONTAINER_STORES = frozenset(
-    "append appendleft add insert put put_nowait push extend extendleft setdefault update enqueue offer".split()
+    "append appendleft add insert put put_nowait push extend extendleft setdefault update enqueue offer "
+    "addAll addFirst addLast addElement putIfAbsent putAll offerFirst offerLast putFirst putLast computeIfAbsent".split()
 )
-CONTAINER_READS = frozenset("pop popleft popitem get get_nowait remove dequeue poll setdefault".split())
-CONTAINER_QUIET = frozenset("sort reverse index count remove rotate discard clear".split())
-CONTAINER_VIEWS = frozenset("items values keys copy itervalues iteritems iterkeys".split())
+CONTAINER_READS = frozenset(
+    "pop popleft popitem get get_nowait remove dequeue poll setdefault take peek pollFirst pollLast takeFirst "
+    "takeLast removeFirst removeLast getFirst getLast peekFirst peekLast element next firstElement lastElement "
+    "computeIfAbsent getOrDefault getIfPresent pollFirstEntry firstEntry getValue".split()
+)
+CONTAINER_QUIET = frozenset(
+    "sort reverse index count remove rotate discard clear size isEmpty contains containsKey containsValue hasNext "
+    "ensureCapacity trimToSize length".split()
+)
+CONTAINER_VIEWS = frozenset(
+    "items values keys copy itervalues iteritems iterkeys entrySet keySet iterator listIterator stream descendingIterator "
+    "asMap subList elements toArray".split()
+)
 
 THREADS = frozenset(
     "Thread Timer submit apply_async map_async imap starmap_async start_new_thread run_in_executor "
@@ -63,6 +97,60 @@ LAZY = frozenset("map filter".split())  # in Python 3 they do nothing until some
 BOTH_PYTHONS = frozenset(
     "absolute_import division print_function unicode_literals with_statement six".split()
 )
+
+RUNNERS = frozenset(  # where they are given something to run
+    "execute submit runAsync supplyAsync schedule scheduleAtFixedRate scheduleWithFixedDelay invokeAll start send "
+    "thenAcceptAsync thenApplyAsync thenRunAsync whenCompleteAsync handleAsync executeAsync addCallback addListener "
+    "publish".split()
+)
+CALLBACKS = frozenset(
+    "whenComplete thenAccept thenApply thenRun thenCompose handle exceptionally onComplete onSuccess onFailure "
+    "setHandler setCallback subscribe doOnNext doOnError registerCallback search index bulk".split()
+)
+AT_ONCE = frozenset(
+    "forEach forEachOrdered ifPresent ifPresentOrElse forEachRemaining".split()
+)  # call what they are given before they return
+
+PLAIN_BASES = frozenset(
+    "Serializable Runnable Callable Comparable Comparator Closeable AutoCloseable Cloneable Object Iterable "
+    "Externalizable Constants Function".split()
+)  # from them no component inherits a method that matters here
+
+EXCEPTIONS = {  # Java's, each with its parent
+    "Exception": "Throwable",
+    "Error": "Throwable",
+    "RuntimeException": "Exception",
+    **dict.fromkeys(
+        "IOException InterruptedException ExecutionException TimeoutException CloneNotSupportedException "
+        "ClassNotFoundException NoSuchMethodException NoSuchFieldException IllegalAccessException InstantiationException "
+        "InvocationTargetException ParseException SQLException URISyntaxException GeneralSecurityException "
+        "JSONException SAXException ParserConfigurationException TransformerException".split(),
+        "Exception",
+    ),
+    **dict.fromkeys(
+        "FileNotFoundException UnsupportedEncodingException MalformedURLException UnknownHostException EOFException "
+        "SocketException SocketTimeoutException UncheckedIOException JsonProcessingException JsonParseException "
+        "JsonMappingException ConnectException CharacterCodingException".split(),
+        "IOException",
+    ),
+    **dict.fromkeys(
+        "IllegalArgumentException IllegalStateException NullPointerException ClassCastException "
+        "IndexOutOfBoundsException UnsupportedOperationException ArithmeticException NoSuchElementException "
+        "ConcurrentModificationException FailedException DateTimeException SecurityException UncheckedIOException "
+        "CompletionException CancellationException".split(),
+        "RuntimeException",
+    ),
+    "NumberFormatException": "IllegalArgumentException",
+    "ReportedFailedException": "FailedException",
+    "ArrayIndexOutOfBoundsException": "IndexOutOfBoundsException",
+    "StringIndexOutOfBoundsException": "IndexOutOfBoundsException",
+    "InputMismatchException": "NoSuchElementException",
+    "DateTimeParseException": "DateTimeException",
+    "OutOfMemoryError": "Error",
+    "StackOverflowError": "Error",
+    "AssertionError": "Error",
+    "NoClassDefFoundError": "Error",
+}
 
 SEE_THROUGH = frozenset(
     "staticmethod classmethod override final wraps abstractmethod lru_cache cache wrapt total_ordering "

@@ -23,7 +23,9 @@ __all__ = [
     "External",
     "Field",
     "FunctionRef",
+    "Handle",
     "Holding",
+    "Instance",
     "LoopMemory",
     "Partial",
     "Row",
@@ -36,6 +38,7 @@ __all__ = [
     "Token",
     "TokenKind",
     "TokenRef",
+    "Trait",
     "Value",
     "Zipped",
     "mentions",
@@ -133,10 +136,40 @@ class SuperRef:
 
 @dataclass(slots=True, unsafe_hash=True)
 class BoundMethod:
-    """`self.name`: a method of the component or one of the framework's verbs; `after` starts the search behind a class."""
+    """`self.name`: a method of the component or one of the framework's verbs; `after` starts the search behind a class.
+
+    `on` names the framework's object whose method it is instead.
+    """
 
     name: str
     after: ClassInfo | None = None
+    on: str = ""
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Handle:
+    """An object of the framework, by the name that its verbs know it by: a collector, a tuple nobody follows."""
+
+    kind: str
+
+
+@dataclass(slots=True, unsafe_hash=True, repr=False)
+class Instance:
+    """An object of a class of the project that is not the component; `given` are the fields its constructor filled."""
+
+    cls: ClassInfo
+    given: tuple[tuple[str, "Value"], ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Instance({self.cls.path}, {self.cls.qualname}, {self.given!r})"
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Trait:
+    """What a tuple's getter has read: "component", "stream" or "task"."""
+
+    token: Token
+    name: str
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -206,6 +239,9 @@ Value: TypeAlias = (
     | SelfRef
     | SuperRef
     | BoundMethod
+    | Handle
+    | Instance
+    | Trait
     | FunctionRef
     | Partial
     | External
@@ -225,7 +261,7 @@ def tokens_in(value: Value | None) -> Iterator[Token]:
         case Coll(items=items):
             for item in sorted(items, key=repr):
                 yield from tokens_in(item)
-        case FunctionRef(captured=captured):
+        case FunctionRef(captured=captured) | Instance(given=captured):
             for _, item in captured:
                 yield from tokens_in(item)
         case Partial(target=target, args=args):

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ackdoctor.flow.known import PLAIN_BASES
+from ackdoctor.flow.wording import last_name
 from ackdoctor.model.cfg import Attr, Bind, Expr, Global, Literal, Name
 from ackdoctor.model.component import ClassInfo, Component, Function, Unit
 from ackdoctor.model.dialect import Dialect, Role, Switch
@@ -31,13 +33,14 @@ class _Known:
 class _Lineage(NamedTuple):
     """A class's project ancestors in resolution order, itself first; those `ahead` of the framework class; that class.
 
-    `opaque` says that some base could not be read.
+    `opaque` says that some base could not be read; `foreign` are the qualified names of such bases.
     """
 
     order: tuple[ClassInfo, ...]
     ahead: tuple[ClassInfo, ...]
     known: _Known | None
     opaque: bool
+    foreign: tuple[str, ...] = ()
 
 
 class Program:
@@ -48,7 +51,12 @@ class Program:
     ) -> None:
         self.units = {unit.path: unit for unit in sorted(units, key=lambda unit: unit.path)}
         self._modules: dict[str, list[Unit]] = {}
+        self._packaged: dict[str, list[ClassInfo]] = {}
+        self._nested: dict[str, dict[str, str]] = {}
         for unit in self.units.values():
+            if unit.module in unit.stars:  # it sees what the other files of its package declare
+                self._index_package(unit)
+                continue
             parts = unit.module.split(".")
             for start in range(len(parts)):
                 self._modules.setdefault(".".join(parts[start:]), []).append(unit)
@@ -58,11 +66,17 @@ class Program:
         self.extra_bases = dict(extra_bases or {})
         self._owners: dict[int, ClassInfo] = {}
         for cls in self.classes():
-            for function in cls.methods.values():
+            for function in (*cls.methods.values(), *(f for fs in cls.overloads.values() for f in fs)):
                 self._owners[id(function)] = cls
         self._mro: dict[int, _Lineage] = {}
         self._qualified: dict[tuple[str, Expr], tuple[Symbol, ...]] = {}
         self.components = tuple(self._components())
+
+    def _index_package(self, unit: Unit) -> None:
+        self._nested[unit.path] = {}
+        for qualname, cls in unit.classes.items():
+            self._packaged.setdefault(f"{unit.module}.{qualname}".lstrip("."), []).append(cls)
+            self._nested[unit.path].setdefault(cls.name, qualname)
 
     # ---- names ----
 
@@ -82,8 +96,11 @@ class Program:
                 if name in unit.imports:
                     return unit.imports[name]
                 if name in unit.classes or name in unit.functions or name in unit.values:
-                    return (f"{unit.module}.{name}",)
-                return (*(f"{star}.{name}" for star in unit.stars), name)
+                    return (f"{unit.module}.{name}".lstrip("."),)
+                inner = self._nested.get(unit.path, {}).get(name)
+                if inner is not None:
+                    return (f"{unit.module}.{inner}".lstrip("."),)
+                return (*(f"{star}.{name}" for star in unit.stars if star), name)
             case Attr(obj=obj, name=name):
                 return tuple(f"{base}.{name}" for base in self.qualify(unit, obj))
             case _:
@@ -117,6 +134,10 @@ class Program:
         if hops == 0 or self.known(name) or self._is_call(name):
             yield name
             return
+        packaged = self._in_package(origin, name) if self._packaged else None
+        if packaged is not None:
+            yield packaged
+            return
         head, rest = name, ""
         while head:
             unit = self._module(origin, head)
@@ -128,6 +149,29 @@ class Program:
             head, _, tail = head.rpartition(".")
             rest = f"{tail}.{rest}" if rest else tail
         yield name
+
+    def _in_package(self, origin: Unit, name: str) -> ClassInfo | Function | None:
+        """The class of that full name, or the method of a class; of several files the nearest."""
+        head, _, last = name.rpartition(".")
+        for full, member in ((name, ""), (head, last)):
+            found = self._packaged.get(full)
+            if found:
+                cls = max(found, key=lambda c: (_shared(origin.path, c.path), -len(c.path), c.path))
+                return self._method_of(cls, member) if member else cls
+        return None
+
+    def _method_of(self, cls: ClassInfo, name: str) -> Function | None:
+        return next((c.methods[name] for c in self.lineage(cls).order if name in c.methods), None)
+
+    def type_of(self, unit: Unit, text: str) -> ClassInfo | tuple[str, ...]:
+        """The class of the project that a declared type names, or the qualified names it may stand for outside."""
+        first, *rest = text.split(".")
+        expr: Expr = Global(first)
+        for part in rest:
+            expr = Attr(expr, part)
+        symbols = self.resolve(unit, expr)
+        cls = next((symbol for symbol in symbols if isinstance(symbol, ClassInfo)), None)
+        return cls or tuple(symbol for symbol in symbols if isinstance(symbol, str))
 
     def _member(self, unit: Unit, dotted: str, hops: int) -> Iterator[Symbol]:
         first, _, rest = dotted.partition(".")
@@ -171,6 +215,7 @@ class Program:
         ahead: list[ClassInfo] = [cls]
         known: _Known | None = None
         opaque = False
+        foreign: list[str] = []
         unit = self.units[cls.path]
         for base in cls.bases:
             symbols = self.resolve(unit, base)
@@ -194,9 +239,11 @@ class Program:
                     ]
                 known = known or theirs.known
                 opaque = opaque or theirs.opaque
-            elif not (isinstance(base, Global) and base.id == "object"):
-                opaque = True
-        return _Lineage(tuple(order), tuple(ahead), known, opaque)
+                foreign += theirs.foreign
+            else:
+                foreign += [symbol for symbol in symbols if isinstance(symbol, str)]
+                opaque = opaque or last_name(base) not in PLAIN_BASES
+        return _Lineage(tuple(order), tuple(ahead), known, opaque, tuple(foreign))
 
     def _components(self) -> Iterator[Component]:
         heirs: dict[int, list[ClassInfo]] = {}
@@ -204,7 +251,7 @@ class Program:
             for ancestor in self.lineage(cls).order[1:]:
                 heirs.setdefault(id(ancestor), []).append(cls)
         for cls in self.classes():
-            order, ahead, known, opaque = self.lineage(cls)
+            order, ahead, known, opaque, _ = self.lineage(cls)
             if known is None or known.role.abstract:
                 continue
             discipline = known.role.discipline

@@ -26,7 +26,7 @@ class Function:
 
     `qualname` is unique in its unit: "CountBolt.process", "CountBolt.process.<locals>.done", "<module>".
     `captures` are the names it reads from enclosing functions; `types` are the declared types of its
-    locals, as written and without type arguments, in a language that declares them.
+    locals and `returns` that of its result, as written and without type arguments, in a language that declares them.
     """
 
     name: str
@@ -46,6 +46,7 @@ class Function:
         False  # the body is nothing but pass, ..., a docstring or `raise NotImplementedError`
     )
     types: Mapping[str, str] = field(default_factory=dict)
+    returns: str = ""
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -119,6 +120,13 @@ class Component:
         for cls in self.lineage:
             if name in cls.methods:
                 return cls.methods[name]
+        return None
+
+    def declared(self, name: str) -> tuple[ClassInfo, str] | None:
+        """The declared type of that field, and the class that declares it."""
+        for cls in self.lineage:
+            if name in cls.types:
+                return cls, cls.types[name]
         return None
 
     def attribute(self, name: str) -> Expr | None:

@@ -171,6 +171,11 @@ class TupleShape:
     task: str = "task"
     values: str = "values"
     indexed: bool = False  # a namedtuple: `tup[0]` is its id, and it passes for a list of five values
+    getters: Mapping[str, str] = field(default_factory=dict)  # its methods, and what each of them reads
+    fallible: frozenset[str] = frozenset()  # the getters that raise where the tuple is not as expected
+    views: tuple[str, ...] = ()  # methods of a window that give its tuples
+    past: tuple[str, ...] = ()  # methods of a window that give tuples the framework has already acked
+    tick_names: frozenset[str] = frozenset()  # constants that hold one of the values in `ticks`
     ticks: tuple[tuple[str, object], ...] = (("component", "__system"), ("stream", "__tick"), ("task", -1))
 
 
@@ -223,15 +228,19 @@ class Entry:
 class Verb:
     """A call the framework offers.
 
-    `on` is "self" for a method of the component, "tuple" for a method of the tuple it receives, else
-    the qualified module ("storm") whose function it is.  `params` are the formal parameters in order, after self; the fields below name one of
+    `on` is "self" for a method of the component, "tuple" for a method of the tuple it receives, a name among
+    `Dialect.objects` for a method of such an object, else the qualified module ("storm") or class whose function
+    it is.  `params` are the formal parameters in order, after self; the fields below name one of
     them, or None where the call has no such thing.  `keyword_only` parameters are refused by position.
+    Where several calls share one name, `types` says what each parameter takes ("text", "number", "tuple",
+    "list", or "" for anything), and `message_id` names a parameter that another of them may have.
     """
 
     name: str
     kind: VerbKind
     on: str = "self"
     params: tuple[str, ...] = ("tup",)
+    types: tuple[str, ...] = ()
     keyword_only: tuple[str, ...] = ()
     subject: str | None = "tup"  # what is completed, tested or emitted
     anchors: str | None = None
@@ -261,6 +270,7 @@ class Role:
     needs_ticks: bool = False  # completes only when ticks are configured (pystorm BatchingBolt)
     abstract: bool = False  # a base that defines no component by itself
     config_attribute: str | None = None  # the class attribute that may hold the tick frequency
+    fields: Mapping[str, str] = field(default_factory=dict)  # inherited fields that hold `Dialect.objects`
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -292,7 +302,10 @@ class Dialect:
     name and place goes first.  A `vendored` framework is a module that projects copy: "storm.Bolt" is
     also reached as "<any package>.storm.Bolt", unless another dialect has that name.  A dialect that
     `replaces` another describes an older version of it, from `since` on: it has the same class paths
-    and is left out until the configuration names such a version.
+    and is left out until the configuration names such a version.  Where calls are made on objects that the
+    framework hands out, `objects` maps the qualified classes by which those are declared to the name that
+    verbs know them by.  `own` is what a method calls its own component, and `advice` says what to do about
+    a misuse where the words of a rule would not fit; "{name}" in it is the tuple.
     """
 
     name: str
@@ -307,4 +320,7 @@ class Dialect:
     vendored: bool = False
     python2: bool = False  # runs on no other Python
     tick_settings: tuple[str, ...] = ("topology.tick.tuple.freq.secs",)
+    own: str = "self"
+    objects: Mapping[str, str] = field(default_factory=dict)
+    advice: Mapping[Misuse, str] = field(default_factory=dict)
     wire: Wire | None = None

@@ -5,9 +5,60 @@ from collections import Counter
 import pytest
 
 from ackdoctor.dialects import known, load, words
+from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.errors import ConfigError
 
+_STORM = "org.apache.storm"
+_HERON = ("org.apache.heron.api", "com.twitter.heron.api")
+
+
+def heron(*paths: str) -> list[str]:
+    return [f"{root}.{path}" for root in _HERON for path in paths]
+
+
 PATHS = {
+    "storm_java": {
+        "Bolt": [
+            f"{_STORM}.topology.base.BaseRichBolt",
+            f"{_STORM}.topology.IRichBolt",
+            f"{_STORM}.task.IBolt",
+        ],
+        "TickAwareBolt": [f"{_STORM}.topology.base.BaseTickTupleAwareRichBolt"],
+        "ClientBolt": [f"{_STORM}.redis.bolt.AbstractRedisBolt", f"{_STORM}.jdbc.bolt.AbstractJdbcBolt"],
+        "WriterBolt": [f"{_STORM}.hbase.bolt.AbstractHBaseBolt", f"{_STORM}.mongodb.bolt.AbstractMongoBolt"],
+        "BasicBolt": [f"{_STORM}.topology.base.BaseBasicBolt", f"{_STORM}.topology.IBasicBolt"],
+        "WindowedBolt": [f"{_STORM}.topology.base.BaseWindowedBolt", f"{_STORM}.topology.IWindowedBolt"],
+        "StatefulBolt": [f"{_STORM}.topology.base.BaseStatefulBolt", f"{_STORM}.topology.IStatefulBolt"],
+        "StatefulWindowedBolt": [
+            f"{_STORM}.topology.base.BaseStatefulWindowedBolt",
+            f"{_STORM}.topology.IStatefulWindowedBolt",
+        ],
+        "Spout": [
+            f"{_STORM}.topology.base.BaseRichSpout",
+            f"{_STORM}.topology.IRichSpout",
+            f"{_STORM}.spout.ISpout",
+        ],
+    },
+    "backtype_storm": {
+        "Bolt": [
+            "backtype.storm.topology.base.BaseRichBolt",
+            "backtype.storm.topology.IRichBolt",
+            "backtype.storm.task.IBolt",
+        ],
+        "BasicBolt": ["backtype.storm.topology.base.BaseBasicBolt", "backtype.storm.topology.IBasicBolt"],
+        "Spout": [
+            "backtype.storm.topology.base.BaseRichSpout",
+            "backtype.storm.topology.IRichSpout",
+            "com.alibaba.jstorm.client.spout.IFailValueSpout",
+        ],
+    },
+    "heron_java": {
+        "Bolt": heron("bolt.BaseRichBolt", "bolt.IRichBolt", "bolt.IBolt"),
+        "BasicBolt": heron("bolt.BaseBasicBolt", "bolt.IBasicBolt"),
+        "WindowedBolt": heron("bolt.BaseWindowedBolt", "bolt.IWindowedBolt"),
+        "StatefulWindowedBolt": heron("bolt.BaseStatefulWindowedBolt", "bolt.IStatefulWindowedBolt"),
+        "Spout": heron("spout.BaseRichSpout", "spout.IRichSpout", "spout.ISpout"),
+    },
     "pystorm": {
         "Bolt": ["pystorm.Bolt", "pystorm.bolt.Bolt"],
         "BatchingBolt": ["pystorm.BatchingBolt", "pystorm.bolt.BatchingBolt"],
@@ -114,14 +165,48 @@ def test_a_file_that_imports_a_framework_contains_one_of_its_words() -> None:
 
 
 def test_the_words_are_sorted_and_unique() -> None:
-    assert words() == (b"heron", b"petrel", b"pyleus", b"pystorm", b"storm", b"streamparse")
+    assert words() == (
+        b"backtype.storm",
+        b"com.alibaba.jstorm",
+        b"com.twitter.heron",
+        b"heron",
+        b"org.apache.heron",
+        b"org.apache.storm",
+        b"petrel",
+        b"pyleus",
+        b"pystorm",
+        b"storm",
+        b"streamparse",
+    )
 
 
 def test_dialects_come_sorted_by_name_without_older_versions() -> None:
-    assert [d.name for d in load()] == ["heronpy", "petrel", "pyleus", "pystorm", "storm_py", "streamparse"]
+    assert [d.name for d in load()] == CURRENT.split(", ")
 
 
-CURRENT = "heronpy, petrel, pyleus, pystorm, storm_py, streamparse"
+CURRENT = "backtype_storm, heron_java, heronpy, petrel, pyleus, pystorm, storm_java, storm_py, streamparse"
+
+STORM_VERSIONS = [
+    ("1.0.5", "storm_java_1_0", "until its worker restarts"),
+    ("1.0.6", "storm_java_1_0_6", "for one to two timeouts"),
+    ("1.1.1", "storm_java_1_1", "until its worker restarts"),
+    ("1.1.2", "storm_java_1_2", "for one to two timeouts"),
+    ("1.2.4", "storm_java_1_2", "for one to two timeouts"),
+    ("2.8.8", "storm_java", "for two to three timeouts"),
+]
+
+
+@pytest.mark.parametrize(("version", "name", "kept"), STORM_VERSIONS)
+def test_what_a_second_ack_leaves_depends_on_the_version_of_storm(version: str, name: str, kept: str) -> None:
+    (dialect,) = [d for d in load({"storm_java": version}) if d.name.startswith("storm_java")]
+    bolt = next(role for role in dialect.roles if role.name == "Bolt")
+    assert dialect.name == name
+    assert bolt.discipline.notes[Misuse.TWICE].endswith(f"an orphan entry, kept {kept}")
+
+
+def test_jstorm_is_a_version_of_backtype_storm() -> None:
+    assert [d.name for d in load({"backtype_storm": "2.4"})][1:3] == ["heronpy", "jstorm"]
+
 
 VERSIONS = [
     ("5.0.1", "streamparse"),

@@ -75,6 +75,12 @@ def test_a_role_is_entered_where_the_reference_says(
     assert [(entry.kind, entry.subject) for entry in entries] == [(kind, subject)]
 
 
+JAVA = {
+    dialect.name: {role.name for role in dialect.roles}
+    for dialect in known()
+    if dialect.language == "java" and not dialect.replaces
+}
+
 AUTOMATISMS = [
     # role, auto_ack, auto_fail, anchoring, tick duty, ticks through the data entry
     *((name, True, True, Anchoring.CURRENT, TickDuty.AUTO, False) for name in names("Bolt")),
@@ -99,6 +105,21 @@ AUTOMATISMS = [
     ("streamparse_0/Bolt", False, False, Anchoring.NONE, TickDuty.REQUIRED, True),
     ("streamparse_0/BasicBolt", True, False, Anchoring.CURRENT, TickDuty.AUTO, True),
     ("streamparse_0/BatchingBolt", True, False, Anchoring.NONE, TickDuty.AUTO, True),
+    *(
+        (f"{dialect}/{role}", *row)
+        for dialect, roles in JAVA.items()
+        for role, row in (
+            ("Bolt", (False, False, Anchoring.NONE, TickDuty.OPTIONAL, True)),
+            ("BasicBolt", (True, False, Anchoring.FORCED, TickDuty.AUTO, True)),
+            ("TickAwareBolt", (False, False, Anchoring.NONE, TickDuty.OPTIONAL, False)),
+            ("ClientBolt", (False, False, Anchoring.NONE, TickDuty.OPTIONAL, False)),
+            ("WriterBolt", (False, False, Anchoring.NONE, TickDuty.OPTIONAL, True)),
+            ("WindowedBolt", (True, False, Anchoring.CURRENT, TickDuty.FRAMEWORK, False)),
+            ("StatefulBolt", (False, False, Anchoring.NONE, TickDuty.OPTIONAL, True)),
+            ("StatefulWindowedBolt", (True, False, Anchoring.CURRENT, TickDuty.FRAMEWORK, False)),
+        )
+        if role in roles
+    ),
 ]
 
 
@@ -288,12 +309,18 @@ def test_a_sliding_window_acks_on_expiry() -> None:
     late = [
         f"{d.name}/{r.name}" for d in known() for r in d.roles if r.discipline.completion is Moment.EXPIRY
     ]
-    assert late == ["heronpy/SlidingWindowBolt"]
+    assert [name for name in late if "_java" not in name] == ["heronpy/SlidingWindowBolt"]
+    assert [name for name in late if name.startswith(("storm_java/", "heron_java/"))] == [
+        "heron_java/WindowedBolt",
+        "heron_java/StatefulWindowedBolt",
+        "storm_java/WindowedBolt",
+        "storm_java/StatefulWindowedBolt",
+    ]
 
 
 def test_completions_are_advisory_only_in_heron() -> None:
     advisory = {d.name for d in known() if any(role.discipline.advisory for role in d.roles)}
-    assert advisory == {"heronpy"}
+    assert advisory == {"heronpy", "heron_java"}
 
 
 def test_only_a_batching_bolt_needs_ticks() -> None:
@@ -320,7 +347,7 @@ def test_a_pyleus_tuple_calls_its_component_comp() -> None:
 
 
 def test_only_namedtuples_are_indexed() -> None:
-    assert [d.name for d in known() if not d.shape.indexed] == [
+    assert [d.name for d in known() if not d.shape.indexed and d.language == "python"] == [
         "petrel",
         "storm_py",
         "streamparse_0",

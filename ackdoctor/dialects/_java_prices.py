@@ -1,0 +1,110 @@
+"""What a mistake costs in a Java topology, where no bridge dies of it: the acker's arithmetic goes wrong.
+
+`kept` says how long the acker keeps an entry that nothing can complete ("for two to three timeouts").
+Source: reference acker 3 and 4 (laws and truth table), dialects 3.3 and 4.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ackdoctor.model.dialect import OFF, ON, Anchoring, Discipline, Misuse, Moment, Price, TickDuty
+
+__all__ = ["basic", "bolt", "spout", "stateful", "windowed"]
+
+_PRICES: Mapping[Misuse, tuple[Price, ...]] = {
+    Misuse.TWICE: (Price.ZOMBIE, Price.TIMEOUT),
+    Misuse.MIXED: (Price.ZOMBIE, Price.LOSS),
+    Misuse.NEVER: (Price.TIMEOUT,),
+    Misuse.UNANCHORED: (Price.LOSS,),
+    Misuse.LATE_EMIT: (Price.LOSS, Price.ZOMBIE, Price.TIMEOUT),
+    Misuse.ESCAPES: (Price.KILL, Price.TIMEOUT),
+    Misuse.SWALLOWED: (Price.LOSS,),
+    Misuse.EARLY: (Price.LOSS,),
+}
+
+
+def _notes(kept: str) -> dict[Misuse, str]:
+    return {
+        Misuse.TWICE: "while its tree is open the acker's entry can never become zero again, and the spout replays it; "
+        f"after that the second ack makes an orphan entry, kept {kept}",
+        Misuse.MIXED: "the spout hears one of the two, perhaps an ack for work that failed, and the other makes an orphan "
+        f"entry in the acker, kept {kept}",
+        Misuse.NEVER: "its tree times out and the spout replays it, each time it comes",
+        Misuse.UNANCHORED: "the tree ends here: whatever fails downstream is never replayed",
+        Misuse.LATE_EMIT: "its tree may be complete already, and what fails downstream is lost in silence, or it can never "
+        f"become zero and is replayed; the late acks make an orphan entry, kept {kept}",
+        Misuse.ESCAPES: "the executor's thread dies and its worker with it; the tuple times out and is replayed",
+        Misuse.SWALLOWED: "the spout sees an ack for a tuple whose work was not done",
+        Misuse.EARLY: "what fails after the ack is never replayed",
+    }
+
+
+def bolt(kept: str) -> Discipline:
+    """A bolt that acks by hand."""
+    return Discipline(
+        tick=TickDuty.OPTIONAL,
+        ticks_in_data=True,
+        serializer="kryo",
+        thread_safe=True,
+        prices=_PRICES,
+        notes=_notes(kept),
+    )
+
+
+def basic(kept: str) -> Discipline:
+    """A bolt whose executor anchors and acks, and fails the tuple for a FailedException alone."""
+    return replace(
+        bolt(kept),
+        auto_ack=ON,
+        auto_anchor=ON,
+        anchoring=Anchoring.FORCED,
+        tick=TickDuty.AUTO,
+        notes={
+            **_notes(kept),
+            Misuse.ESCAPES: "a FailedException fails the tuple; any other exception ends the worker, and the tuple times out",
+        },
+    )
+
+
+def windowed(kept: str) -> Discipline:
+    """A bolt whose tuples are acked when they leave the window, before the handler gets them as expired."""
+    return replace(
+        bolt(kept),
+        auto_ack=ON,
+        auto_anchor=ON,
+        anchoring=Anchoring.CURRENT,
+        tick=TickDuty.FRAMEWORK,
+        ticks_in_data=False,
+        completion=Moment.EXPIRY,
+    )
+
+
+def stateful(kept: str) -> Discipline:
+    """A bolt whose acks wait for the checkpoint; an emit without anchor throws."""
+    return replace(
+        bolt(kept),
+        prices={**_PRICES, Misuse.UNANCHORED: (Price.KILL,)},
+        notes={
+            **_notes(kept),
+            Misuse.UNANCHORED: "a stateful bolt's collector throws UnsupportedOperationException, which ends the worker",
+        },
+    )
+
+
+def spout() -> Discipline:
+    """A spout; its collector belongs to the thread that calls nextTuple."""
+    return Discipline(
+        serializer="kryo",
+        exit_on_exception=ON,
+        auto_fail=OFF,
+        prices={
+            Misuse.ESCAPES: (Price.KILL,),
+            Misuse.NO_MESSAGE_ID: (Price.LOSS,),
+            Misuse.OFF_THREAD: (Price.LOSS,),
+        },
+        notes={
+            Misuse.ESCAPES: "the executor's thread dies and its worker with it",
+            Misuse.NO_MESSAGE_ID: "Storm does not track the tuple and will never call ack or fail for it",
+            Misuse.OFF_THREAD: "a SpoutOutputCollector is not thread-safe: tuples and their entries among the pending ones get lost",
+        },
+    )
