@@ -67,6 +67,7 @@ class _Search:
         self.asked = tuple(survey.files)
         self.places = survey.reader.places(self.asked, survey.root, survey.outline)
         self.hierarchy = Hierarchy(survey, self.places)
+        self._reached: dict[str, frozenset[str]] = {}
         self.seeds = {
             path
             for path, record in list(survey.records.items())
@@ -154,7 +155,7 @@ class _Search:
         ring = sorted(set(paths))
         known = set(ring)
         for depth in range(1, HELPER_DEPTH + 1):
-            reached = sorted({path for origin in ring for path in self._imported(origin)} - known)
+            reached = sorted({path for origin in ring for path in self._from(origin)} - known)
             ring = [path for path in reached if self._helps(path, depth)][: HELPERS - len(found)]
             known.update(reached)
             found.update(ring)
@@ -167,8 +168,13 @@ class _Search:
         record = self.survey.records[path]
         return self.survey.reader.helps(depth, named=record.named, acts=record.acts)
 
+    def _from(self, path: str) -> frozenset[str]:
+        if path not in self._reached:
+            self._reached[path] = frozenset(self._imported(path))
+        return self._reached[path]
+
     def _imported(self, path: str) -> Iterator[str]:
-        """Files of the project that an import leads to, re-exports followed."""
+        """Files of the project that an import or a name leads to, re-exports followed."""
         found = self.survey.outline(path)
         lexicon = self.survey.lexicon
         bound = {name for name, qualified in found.imports if not lexicon.is_foreign(qualified)}

@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Literal
 
 from ackdoctor.config import Settings
 from ackdoctor.dialects import load
@@ -15,7 +16,7 @@ from ackdoctor.engine.lexicon import lexicon
 from ackdoctor.engine.survey import Survey
 from ackdoctor.model.finding import Report
 
-__all__ = ["BOLT", "CLEAN", "age", "lines", "linted", "lowered", "refused", "write"]
+__all__ = ["BOLT", "CLEAN", "JAVA_BOLT", "age", "java", "lines", "linted", "lowered", "refused", "write"]
 
 BOLT = """\
 from streamparse import Bolt
@@ -29,6 +30,39 @@ class CountBolt(Bolt):
         self.ack(tup)
 """  # ACK103 in line 9
 CLEAN = BOLT.replace("        self.ack(tup)\n", "", 1)
+JAVA_BOLT = """\
+package bolts;
+
+import java.util.Map;
+import org.apache.storm.task.OutputCollector;
+import org.apache.storm.task.TopologyContext;
+import org.apache.storm.topology.base.BaseRichBolt;
+import org.apache.storm.tuple.Tuple;
+
+public class CountBolt extends BaseRichBolt {
+    private OutputCollector collector;
+
+    @Override
+    public void prepare(Map conf, TopologyContext context, OutputCollector collector) {
+        this.collector = collector;
+    }
+
+    @Override
+    public void execute(Tuple tuple) {
+        collector.ack(tuple);
+        collector.ack(tuple);
+    }
+}
+"""  # ACK103 in line 20
+
+
+def java(package: str, *body: str) -> str:
+    """A Java file with the framework's base classes imported."""
+    imports = (
+        "import org.apache.storm.topology.base.BaseRichBolt;",
+        "import org.apache.storm.topology.IRichBolt;",
+    )
+    return "\n".join((package, *imports, *body, ""))
 
 
 def write(root: Path, files: Mapping[str, str | bytes]) -> None:
@@ -42,7 +76,7 @@ def write(root: Path, files: Mapping[str, str | bytes]) -> None:
 def age(root: Path, seconds: float = 10) -> None:
     """Makes every file look as if it had been written some time ago."""
     then = time.time_ns() - int(seconds * 1e9) + 1
-    for path in root.rglob("*.py"):
+    for path in (*root.rglob("*.py"), *root.rglob("*.java")):
         os.utime(path, ns=(then, then))
 
 
@@ -62,15 +96,21 @@ def refused(report: Report) -> list[str]:
     return [f"{u.path}:{u.line}:{u.column} {u.reason}" for u in report.unreadable]
 
 
-def lowered(root: Path, *paths: str, settings: Settings | None = None, language: str = "python") -> list[str]:
-    """Every cluster as "own files <- context files", modules as the index names them."""
+def lowered(
+    root: Path,
+    *paths: str,
+    settings: Settings | None = None,
+    language: str = "python",
+    by: Literal["module", "shown"] = "module",
+) -> list[str]:
+    """Every cluster as "own files <- context files", by the names of their modules or their paths."""
     settings = settings or Settings()
     found = discover([root / path for path in paths or (".",)], settings, root)
     files = [file for file in found.files if language_of(file.path).name == language]
     words = lexicon(load(settings.dialect_version), settings.extra_bases, LANGUAGES[language])
     survey = Survey(files, words, str(root), reader(language), remember=lambda _: None, overlay={})
     return [
-        " ".join(source.module for source in cluster.own)
-        + "".join(f" <- {source.module}" for source in cluster.context)
+        " ".join(getattr(source, by) for source in cluster.own)
+        + "".join(f" <- {getattr(source, by)}" for source in cluster.context)
         for cluster in clusters(survey, language)
     ]

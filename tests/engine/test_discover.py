@@ -24,6 +24,30 @@ def test_a_folder_gives_its_python_files_in_the_order_of_their_paths(tmp_path):
     assert found(tmp_path) == ["a.py", "a/b/c.py", "a/z.py", "b.py"]
 
 
+def test_a_folder_gives_its_java_files_too(tmp_path):
+    write(
+        tmp_path,
+        {"b.py": "", "a/Z.java": "", "A.java": "", "A.class": "", "K.kt": "", "build.gradle.kts": ""},
+    )
+    assert found(tmp_path) == ["A.java", "a/Z.java", "b.py"]
+
+
+def test_files_in_languages_that_nobody_reads_are_kept_apart(tmp_path):
+    write(tmp_path, {"A.java": "", "K.kt": "", "b/S.scala": "", "build.gradle.kts": "", "gen/L.kt": ""})
+    settings = Settings(extend_exclude=("gen/",))
+    foreign = discover([tmp_path], settings, tmp_path).foreign
+    assert [file.shown for file in foreign] == ["K.kt", "b/S.scala", "build.gradle.kts"]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("A.kt", "Kotlin"), ("A.scala", "Scala"), ("a.ipynb", "a notebook")]
+)
+def test_a_named_file_in_such_a_language_is_refused(tmp_path, name, kind):
+    write(tmp_path, {name: ""})
+    (item,) = discover([tmp_path / name], Settings(), tmp_path).unreadable
+    assert (item.path, item.reason) == (name, f"{kind}; only Python and Java source is read")
+
+
 def test_a_named_file_is_taken_whatever_its_name(tmp_path):
     write(tmp_path, {"bolt": "", "build/gen.py": "", ".gitignore": "build/\n", ".git/HEAD": ""})
     assert found(tmp_path, "bolt", "build/gen.py") == ["bolt", "build/gen.py"]

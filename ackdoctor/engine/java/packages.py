@@ -38,17 +38,15 @@ class Packages:
     def locate(self, origin: str, qualified: str) -> Iterator[tuple[str, tuple[str, ...]]]:
         """Files that a qualified name may lead to, and the class's own name in each; longest package first."""
         parts = qualified.split(".")
-        for split in range(len(parts) - 1, -1, -1):
-            path = self._file(origin, ".".join(parts[:split]), parts[split])
+        folder = os.path.dirname(origin)
+        capitals = [split for split, part in enumerate(parts) if not part[:1].islower()]
+        for split in reversed(capitals or [len(parts) - 1]):
+            key = (folder, ".".join(parts[:split]), parts[split])
+            if key not in self._found:
+                self._found[key] = self._search(origin, *key)
+            path = self._found[key]
             if path is not None and path != origin:
                 yield path, tuple(parts[split:])
-
-    def _file(self, origin: str, package: str, cls: str) -> str | None:
-        folder = os.path.dirname(origin)
-        key = (folder, package, cls)
-        if key not in self._found:
-            self._found[key] = self._search(origin, folder, package, cls)
-        return self._found[key]
 
     def _search(self, origin: str, folder: str, package: str, cls: str) -> str | None:
         here = tuple(folder.split(os.sep))
