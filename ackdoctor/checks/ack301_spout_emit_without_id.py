@@ -37,7 +37,7 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
         trail=emit.trail,
         last="emitted without message id",
         severity=severity,
-        help=_help(emit),
+        help=diagnosis.advice(Misuse.NO_MESSAGE_ID, "") or _help(emit),
     )
 
 

@@ -178,5 +178,6 @@ SPOUT = (
 
 ADVICE = {
     Misuse.UNANCHORED: "give `{name}` as the argument before the values; if nobody needs the replay, the emit may stay as it is",
+    Misuse.NO_MESSAGE_ID: "give what the source knows the record by as the last argument, and replay it in `fail`",
     Misuse.SWALLOWED: "throw a FailedException, so that the framework fails the tuple; or catch only what you expect",
 }

@@ -1,7 +1,7 @@
 """Calls: the framework's, the project's own, and those that lead where nobody can look."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ackdoctor.flow.containers import Done, arguments, method_call
 from ackdoctor.flow.context import Context, tested_names
@@ -28,7 +28,7 @@ from ackdoctor.flow.lattice import (
 )
 from ackdoctor.flow.objects import Method, constructed, method_of, named, read, verb_on
 from ackdoctor.flow.outside import external, unknown
-from ackdoctor.flow.overloads import choose_function, sort_of
+from ackdoctor.flow.overloads import choose_functions, sort_of, type_text
 from ackdoctor.flow.trail import Trail
 from ackdoctor.flow.verbs import apply_verb, external_verb, own_verb, quiet
 from ackdoctor.model.cfg import Arg, Attr, Call, Global, Name
@@ -44,10 +44,11 @@ AROUND = 0  # stands for all loops around a helper's call; its own are counted f
 
 @dataclass(slots=True, unsafe_hash=True)
 class Enter:
-    """The call enters a function of the project with this state."""
+    """The call enters a function of the project with this state; `others` are overloads it may mean as well."""
 
     function: Function
     state: State
+    others: tuple["Enter", ...] = ()
 
 
 def resolve_call(context: Context, trail: Trail, call: Call) -> Done | Enter:
@@ -91,10 +92,16 @@ def _typed(context: Context, trail: Trail, call: Call) -> Done | Enter | None:
 def _enter_one(
     context: Context, trail: Trail, call: Call, method: Method, values: tuple[Value | None, ...]
 ) -> Done | Enter | None:
-    function = _overload(context, trail, call, method.functions, values)
-    if function is None or not _readable(context, function):
+    functions = _overloads(context, trail, call, method.functions, values)
+    if len(functions) > 1:  # the one that is running is asked for least
+        functions = tuple(function for function in functions if function is not trail.function)
+    entered = [_enter(context, trail, call, function, method.receiver, None) for function in functions]
+    first = next((enter for enter in entered if isinstance(enter, Enter)), None)
+    if first is None:
         return None
-    return _enter(context, trail, call, function, method.receiver, None)
+    return replace(
+        first, others=tuple(enter for enter in entered if isinstance(enter, Enter) and enter is not first)
+    )
 
 
 def _overload(
@@ -104,10 +111,21 @@ def _overload(
     functions: tuple[Function, ...],
     values: tuple[Value | None, ...],
 ) -> Function | None:
+    return next(iter(_overloads(context, trail, call, functions, values)), None)
+
+
+def _overloads(
+    context: Context,
+    trail: Trail,
+    call: Call,
+    functions: tuple[Function, ...],
+    values: tuple[Value | None, ...],
+) -> tuple[Function, ...]:
     if len(functions) < 2 or len(values) != len(call.args):  # noqa: PLR2004
-        return functions[0] if functions else None
+        return functions[:1]
     sorts = [sort_of(context, trail.function, trail.state, arg.value) for arg in call.args]
-    return choose_function(functions, values, sorts)
+    texts = [type_text(trail.function, arg.value) for arg in call.args]
+    return choose_functions(functions, values, sorts, texts)
 
 
 def _at_once(

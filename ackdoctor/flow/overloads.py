@@ -14,7 +14,7 @@ from ackdoctor.model.cfg import Arg, Attr, Bind, Call, Expr, Global, Literal, Mi
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import Verb
 
-__all__ = ["choose_function", "choose_verb", "sort_of"]
+__all__ = ["choose_functions", "choose_verb", "sort_of", "type_text"]
 
 _SORTS = {
     **dict.fromkeys("String CharSequence StringBuilder".split(), "text"),
@@ -126,14 +126,19 @@ def _fit(wanted: Sequence[str], given: Sequence[str]) -> int:
     return score
 
 
-def choose_function(
-    functions: Sequence[Function], values: Sequence[Value | None], sorts: Sequence[str]
-) -> Function | None:
-    """The overload that takes these arguments."""
+def choose_functions(
+    functions: Sequence[Function],
+    values: Sequence[Value | None],
+    sorts: Sequence[str],
+    texts: Sequence[str],
+) -> tuple[Function, ...]:
+    """The overloads that may take these arguments: several where nothing known tells them apart."""
     fitting = [function for function in functions if _arity_fits(function, len(values))] or list(functions)
     if len(fitting) < 2:  # noqa: PLR2004
-        return fitting[0] if fitting else None
-    return max(fitting, key=lambda function: _fits(function, values, sorts))
+        return tuple(fitting)
+    scores = [_fits(function, values, sorts, texts) for function in fitting]
+    best = max(scores)
+    return tuple(function for function, score in zip(fitting, scores, strict=True) if score == best)
 
 
 def _formal(function: Function) -> list[str | None]:
@@ -146,12 +151,30 @@ def _arity_fits(function: Function, count: int) -> bool:
     return wanted == count or (any(p.kind == "*" for p in function.params) and count >= wanted - 1)
 
 
-def _fits(function: Function, values: Sequence[Value | None], sorts: Sequence[str]) -> int:
+def type_text(function: Function, expr: Expr) -> str:
+    """The last part of the type that an argument is declared or made with, or ""."""
+    if not isinstance(expr, Name):
+        return ""
+    text = text_of(function, expr.id)
+    if not text and expr.id.startswith("%"):
+        match maker(function, expr.id):
+            case Call(func=Global(id=word)) if word[:1].isupper():
+                return word
+            case _:
+                return ""
+    return text.rpartition(".")[2]
+
+
+def _fits(
+    function: Function, values: Sequence[Value | None], sorts: Sequence[str], texts: Sequence[str]
+) -> int:
     score = 0
-    for text, value, sort in zip(_formal(function), values, sorts, strict=False):
-        last = (text or "").rpartition(".")[2]
+    for formal, value, sort, text in zip(_formal(function), values, sorts, texts, strict=False):
+        last = (formal or "").rpartition(".")[2]
         wanted = _SORTS.get(last, "")
-        if isinstance(value, Handle) and value.kind != "tuple":
+        if text and text == last:
+            score += 3
+        elif isinstance(value, Handle) and value.kind != "tuple":
             score += 3 if value.kind in last or last in value.kind else -3
         elif wanted and sort:
             score += 2 if wanted == sort else -3

@@ -63,6 +63,7 @@ class Program:
         self._roles = _role_index(dialects)
         self._vendored = _vendored_index(dialects)
         self._calls, self._vendored_calls = _call_index(dialects)
+        self._objects = frozenset(name for dialect in dialects for name in dialect.objects)
         self.extra_bases = dict(extra_bases or {})
         self._owners: dict[int, ClassInfo] = {}
         for cls in self.classes():
@@ -131,7 +132,7 @@ class Program:
         return name in self._calls or ".".join(name.split(".")[-2:]) in self._vendored_calls
 
     def _follow(self, origin: Unit, name: str, hops: int) -> Iterator[Symbol]:
-        if hops == 0 or self.known(name) or self._is_call(name):
+        if hops == 0 or self.known(name) or self._is_call(name) or name in self._objects:
             yield name
             return
         packaged = self._in_package(origin, name) if self._packaged else None

@@ -151,7 +151,8 @@ class Solver:
         if isinstance(outcome, Done):
             yield from self._past(trail, op, outcome)
         else:
-            yield from self._through(trail, op, outcome)
+            for each in (outcome, *outcome.others):
+                yield from self._through(trail, op, each)
 
     def _past(self, trail: Trail, op: Call, done: Done) -> Iterator[tuple[WayOn, Trail | None]]:
         for kind, target in trail.step.edges:
