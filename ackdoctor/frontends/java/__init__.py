@@ -12,13 +12,11 @@ def lower_source(*, path: str, data: bytes) -> Lowered | Unreadable:
     """Lowers one file; never raises for bad input.
 
     Around a syntax error the rest is read: `Lowered.broken` says where, and what was left out for it.
+    Where no class could be read, the file is unreadable.
     """
     source = decode(path, data)
     if isinstance(source, Unreadable):
         return source
     tree = new_parser().parse(source)
     lowered = lower_tree(tree.root_node, path=path, data=source)
-    unit = lowered.unit
-    if lowered.broken and not unit.classes and not unit.functions:
-        return lowered.broken[0]
-    return lowered
+    return lowered.broken[0] if lowered.broken and not lowered.unit.classes else lowered

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ackdoctor.frontends.java.broken import UNREAD, complain
+from ackdoctor.frontends.java.broken import UNREAD, complain, has_gap
 from ackdoctor.frontends.java.grammar import ERROR, Node, by_kind, child, field, kind, kinds, parts
 from ackdoctor.frontends.java.initialisers import Starts, run_starts, starts_of
 from ackdoctor.frontends.java.lowering import Lowering, SourceFile
@@ -34,6 +34,8 @@ _CONSTANT_FIELD, _ENUM_CONSTANT = kind("constant_declaration"), kind("enum_const
 _ENUM_REST, _EXTENDS_INTERFACES = kind("enum_body_declarations"), kind("extends_interfaces")
 _RECORD, _EXPLICIT = kind("record_declaration"), kind("explicit_constructor_invocation")
 _TYPE_LIST, _THIS = kind("type_list"), kind("this")
+_NO_STARTS = Starts([], [])
+_MOST_STARTS = 2000  # initialisers in all constructors of a class; a generated class may have both in plenty
 CLASSES = kinds(
     "class_declaration interface_declaration enum_declaration record_declaration annotation_type_declaration"
 )
@@ -118,8 +120,8 @@ def define_class(file: SourceFile, shape: Shape, parent: Owner | Frame | None) -
         types=types,
     )
     file.classes[shape.qualname] = info
-    if shape.body.has_error and any(each.is_error or each.is_missing for each in shape.body.children):
-        complain(file, shape.body, f"`{shape.name}` may have more than is read of it")
+    if shape.node.has_error and has_gap([*shape.node.children, *shape.body.children]):
+        complain(file, shape.node, f"`{shape.name}` may have more than is read of it")
         info.bases = (*info.bases, UNREAD)
     found = _members(file, owner, shape, info, constants)
     overloads: dict[str, list[Function]] = {}
@@ -133,6 +135,7 @@ def _members(
     file: SourceFile, owner: Owner, shape: Shape, info: ClassInfo, constants: Lowering
 ) -> Iterator[Function]:
     starts = starts_of(file, members(shape.body))
+    most = max(1, _MOST_STARTS // (len(starts.instance) or 1))
     constructors = 0
     for each in members(shape.body):
         number = each.kind_id
@@ -141,7 +144,7 @@ def _members(
         elif number in _FIELDS:
             _attributes(constants, each, info)
         elif number in _METHODS:
-            found = _METHODS[number](file, owner, shape, each, starts)
+            found = _METHODS[number](file, owner, shape, each, starts if constructors < most else _NO_STARTS)
             constructors += found.name == "<init>"
             yield found
     if starts.static:
@@ -278,8 +281,8 @@ def _bind_components(fn: Lowering, shape: Shape) -> None:
 
 def _record_members(file: SourceFile, owner: Owner, shape: Shape, starts: Starts) -> Iterator[Function]:
     """The constructor and the accessors that a record has without saying so."""
-    written = {each.kind_id for each in members(shape.body)}
-    if _COMPACT not in written and _CONSTRUCTOR not in written:
+    params = params_of(file, Frame(None, file.outside), shape.components)
+    if not any(_is_canonical(each, len(params)) for each in members(shape.body)):
         heading = Heading("<init>", f"{owner.qualname}.<init>", shape.head, shape.head, shape.node)
 
         def lower(fn: Lowering) -> None:
@@ -289,9 +292,15 @@ def _record_members(file: SourceFile, owner: Owner, shape: Shape, starts: Starts
         yield method(file, heading._replace(parameters=shape.components), owner, this="this", body=lower)
     text = file.positions.text
     own = {text(child(each, _NAME)) for each in members(shape.body) if each.kind_id == _METHOD}
-    for param in params_of(file, Frame(None, file.outside), shape.components):
+    for param in params:
         if param.name not in own:
             yield _accessor(file, owner, shape, param)
+
+
+def _is_canonical(node: Node, components: int) -> bool:
+    if node.kind_id == _CONSTRUCTOR:
+        return len(parts(child(node, _PARAMETERS))) == components
+    return node.kind_id == _COMPACT
 
 
 def _accessor(file: SourceFile, owner: Owner, shape: Shape, param: Param) -> Function:

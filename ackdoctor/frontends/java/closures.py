@@ -82,6 +82,7 @@ def _object(fn: Lowering, shape: Shape, made: str, args: tuple[Expr, ...]) -> Ex
     value = Build("object", (*made_of, *args))
     starts = starts_of(file, members(shape.body)).instance
     if not starts and own.id not in captured:
+        fn.frame.types.pop(own.id)
         return value
     fn.builder.add(Bind(own, value), fn.span(shape.node))
     if starts:

@@ -51,6 +51,7 @@ class SourceFile:
         "positions",
         "quiet",
         "tables",
+        "unread",
     )
 
     def __init__(self, *, path: str, module: str, positions: Positions, tables: Tables) -> None:
@@ -61,6 +62,7 @@ class SourceFile:
         self.outside = Outside()
         self.classes: dict[str, ClassInfo] = {}
         self.broken: list[Unreadable] = []
+        self.unread: list[tuple[int, int]] = []  # stretches of bytes whose errors are told
         self.quiet = False  # classes found now are known already
         self._counts: dict[str, int] = {}
         self._keys: dict[tuple[int, str], str] = {}

@@ -137,9 +137,9 @@ def _lowered(
         try:
             body(fn)
         except RecursionError:
-            note(fn.file, heading.node, f"{TOO_DEEP}; {left_out}")
+            note(fn.file, heading.node, TOO_DEEP, left_out)
         except UnknownSyntax as unknown:
-            note(fn.file, heading.node, f"syntax that is not supported yet: {unknown}; {left_out}")
+            note(fn.file, heading.node, f"syntax that is not supported yet: {unknown}", left_out)
         else:
             return fn
     return _unread(fn, heading, params)

@@ -149,8 +149,8 @@ class Frame:
             return Global(word)
         return self._member(heir, word, heir, is_static=False)
 
-    def this(self, own: str = "this") -> Name | None:
-        """The object by which the code here knows an instance of its class; None in a static context."""
+    def this(self, own: str = "this", within: "Owner | None" = None) -> Name | None:
+        """The name by which code in here knows an object; None where no code up to the class `within` has it."""
         crossed: list[Frame] = []
         place: Place | None = self
         while place is not None:
@@ -161,6 +161,8 @@ class Frame:
                         frame.captures.add(found.id)
                     return found
                 crossed.append(place)
+            elif place is within:
+                return None
             place = place.parent
         return None
 
@@ -172,7 +174,9 @@ class Frame:
         return place
 
     def _member(self, owner: Owner, word: str, nearest: Owner, *, is_static: bool) -> Expr:
-        this = None if is_static and owner is not nearest else self.this(owner.own)
+        if is_static and owner is not nearest:
+            return Attr(Global(owner.name), word)
+        this = self.this(owner.own, owner if owner.own == "this" else None)
         return Attr(Global(owner.name) if this is None else this, word)
 
     def _heir(self) -> Owner | None:

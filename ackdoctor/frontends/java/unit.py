@@ -5,7 +5,7 @@ from typing import NamedTuple
 from ackdoctor.flow.build import CfgBuilder
 from ackdoctor.frontends.java import conditions, loops, statements, switches, tries
 from ackdoctor.frontends.java.annotations import ANNOTATIONS
-from ackdoctor.frontends.java.broken import TOO_DEEP, complain, note
+from ackdoctor.frontends.java.broken import TOO_DEEP, UNREAD, complain, has_gap, note, sweep
 from ackdoctor.frontends.java.calls import CALLS, PURE_CALLS
 from ackdoctor.frontends.java.classes import CLASSES, declare, top_level_function
 from ackdoctor.frontends.java.closures import CLOSURES, PURE_CLOSURES, enum_body
@@ -57,12 +57,14 @@ def lower_tree(root: Node, *, path: str, data: bytes) -> Lowered:
     positions = Positions(data)
     tops = parts(root)
     package = next((each for each in tops if each.kind_id == _PACKAGE), None)
-    module = "" if package is None else dotted(positions, parts(package)[-1])
+    module = "" if package is None or package.has_error else dotted(positions, parts(package)[-1])
     file = SourceFile(path=path, module=module, positions=positions, tables=_TABLES)
     imports, stars = _imports(file, tops)
     functions: dict[str, Function] = {}
-    for each in tops:
+    for each in [root] if root.kind_id == ERROR else tops:
         _declare(file, each, functions)
+    if root.has_error:
+        _doubt(file, root, functions)
     builder = CfgBuilder(positions.whole())
     unit = Unit(
         path=path,
@@ -81,7 +83,7 @@ def _declare(file: SourceFile, node: Node, functions: dict[str, Function]) -> No
     number = node.kind_id
     try:
         if number == ERROR:
-            complain(file, node, "what stands there is not read")
+            complain(file, node, "this is left out")
             for inner in parts(node):
                 _declare(file, inner, functions)
         elif number in CLASSES:
@@ -90,7 +92,16 @@ def _declare(file: SourceFile, node: Node, functions: dict[str, Function]) -> No
             found = top_level_function(file, node)
             functions.setdefault(found.name, found)
     except RecursionError:
-        note(file, node, TOO_DEEP)
+        note(file, node, TOO_DEEP, "this class is not read")
+
+
+def _doubt(file: SourceFile, root: Node, functions: dict[str, Function]) -> None:
+    """After an error outside all classes nobody knows what belongs to them."""
+    if functions or root.is_error or has_gap(root.children):
+        for info in file.classes.values():
+            if UNREAD not in info.bases:
+                info.bases = (*info.bases, UNREAD)
+    sweep(file, root)
 
 
 def _imports(file: SourceFile, tops: list[Node]) -> tuple[dict[str, tuple[str, ...]], list[str]]:

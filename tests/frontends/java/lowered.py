@@ -69,7 +69,7 @@ def outline(unit: Unit) -> str:
     lines = []
     for info in unit.classes.values():
         bases = "".join(f" < {show(base)}" for base in info.bases)
-        lines.append("".join(f"@{show(each)} " for each in info.decorators) + info.qualname + bases)
+        lines.append("".join(f"{show(each)} " for each in info.decorators) + info.qualname + bases)
         for name, written in info.types.items():
             value = f" = {show(info.attrs[name])}" if name in info.attrs else ""
             lines.append(f"    {name}: {written}{value}")
