@@ -28,11 +28,12 @@ from pathlib import Path
 from typing import Any
 
 FRAMEWORKS = re.compile(
-    rb"^[ \t]*(?:from|import)[ \t]+(?:[\w.]*\.)?(?:streamparse|pystorm|pyleus|petrel|heronpy|pyheron|storm)\b",
+    rb"^[ \t]*(?:from|import)[ \t]+(?:[\w.]*\.)?(?:streamparse|pystorm|pyleus|petrel|heronpy|pyheron|storm|heron)\b",
     re.MULTILINE,
 )
 
-A_BOLT = (Path(__file__).resolve().parent / "inputs" / "a_bolt.py").read_bytes()
+INPUTS = Path(__file__).resolve().parent / "inputs"
+BOLTS = {".py": (INPUTS / "a_bolt.py").read_bytes(), ".java": (INPUTS / "ABolt.java").read_bytes()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +54,7 @@ def lint(folder: Path, seconds: float, allowed: Sequence[str]) -> Outcome:
     """One run over one tree."""
     command = [sys.executable, "-m", "ackdoctor", "lint", "--isolated", "--no-cache", "--exit-zero"]
     command += ["--output-format", "json", str(folder)]
-    files = sum(1 for _ in folder.rglob("*.py"))
+    files = len(sources(folder))
     start = time.perf_counter()
     try:
         run = ended(command, seconds)
@@ -112,12 +113,17 @@ def strangers(findings: Sequence[Mapping[str, Any]], allowed: Sequence[str]) -> 
 
 def with_bolts(folder: Path, count: int, home: Path) -> Path:
     """Copies of `count` files of a folder, each made into a component file."""
-    files = [path for path in sorted(folder.rglob("*.py")) if path.is_file()]
+    files = sources(folder)
     for number, path in enumerate(files[:: max(1, len(files) // count)]):
         copy = home / f"part{number}" / path.name
         copy.parent.mkdir()
-        copy.write_bytes(path.read_bytes() + b"\n" + A_BOLT)
+        copy.write_bytes(path.read_bytes() + b"\n" + BOLTS[path.suffix])
     return home
+
+
+def sources(folder: Path) -> list[Path]:
+    """The files under a folder that the linter reads."""
+    return [path for path in sorted(folder.rglob("*")) if path.suffix in BOLTS and path.is_file()]
 
 
 def main() -> int:

@@ -290,10 +290,10 @@ def worst_files(scratch: Path) -> dict[str, list[float]]:
 # ---- printing ----
 
 
-def table(figures: Mapping[str, Sequence[float]]) -> Iterator[str]:
+def table(figures: Mapping[str, Sequence[float]], rows: Sequence[Row] = ROWS) -> Iterator[str]:
     """Every promise with its figures, bounds and whether they are met."""
     yield f"{'what':58s}{'value':>10s}{'reach':>9s}{'met':>5s}{'moonshot':>10s}{'met':>5s}"
-    for row in ROWS:
+    for row in rows:
         sides = [name for name in (row.top, row.bottom) if name is not None]
         absent = [name for name in sides if name not in figures]
         if absent:
