@@ -9,14 +9,14 @@ from ackdoctor.frontends.java.lowering import Lowering, SourceFile
 from ackdoctor.frontends.java.methods import Heading, function
 from ackdoctor.frontends.java.scope import Frame, Owner
 from ackdoctor.frontends.java.typenames import type_of
-from ackdoctor.model.cfg import Bind, Build, Call, Closure, Expr, Mix
+from ackdoctor.model.cfg import Arg, Bind, Build, Call, Closure, Expr, Mix
 from ackdoctor.model.component import Param
 
 __all__ = ["CLOSURES", "PURE_CLOSURES"]
 
 _PARAMETERS, _BODY, _TYPE, _ARGUMENTS, _NAME = map(field, "parameters body type arguments name".split())
 _FORMAL, _INFERRED = kind("formal_parameters"), kind("inferred_parameters")
-_BLOCK, _CLASS_BODY = kind("block"), kind("class_body")
+_BLOCK, _METHOD = kind("block"), kind("method_declaration")
 _NO_COMPONENTS = frozenset("Runnable Callable Thread TimerTask Comparator Iterator Iterable".split())
 
 
@@ -56,7 +56,7 @@ def _anonymous(fn: Lowering, node: Node) -> Expr:
     qualname = f"{within}.{word}" if within else word
     shape = Shape(word, qualname, node, fn.span(child(node, _TYPE)), body, (type_of(made),))
     quiet = file.quiet
-    if not quiet and made not in _NO_COMPONENTS:
+    if not quiet and made not in _NO_COMPONENTS and any(each.kind_id == _METHOD for each in members(body)):
         define_class(file, shape, fn.frame)
         file.quiet = True
     try:
@@ -68,7 +68,7 @@ def _anonymous(fn: Lowering, node: Node) -> Expr:
 def _object(fn: Lowering, shape: Shape, made: str, args: tuple[Expr, ...]) -> Expr:
     file = fn.file
     own = fn.frame.declare(shape.name, made)
-    owner = Owner(made, shape.qualname, fn.frame, extends=True, own=own.id)
+    owner = Owner(made, shape.qualname, fn.frame, extends=False, own=own.id)
     scan(file, owner, shape)
     prefix = f"{fn.qualname}.<locals>.{shape.name}"
     made_of: list[Expr] = []
@@ -79,7 +79,7 @@ def _object(fn: Lowering, shape: Shape, made: str, args: tuple[Expr, ...]) -> Ex
             fn.closures[found.qualname] = found
             captured |= found.captures
             made_of.append(Closure(found.qualname))
-    value = Build("object", (*made_of, *args))
+    value = Build("object", (*made_of, *args)) if made_of else _plain(fn, shape, args)
     starts = starts_of(file, members(shape.body)).instance
     if not starts and own.id not in captured:
         fn.frame.types.pop(own.id)
@@ -89,12 +89,20 @@ def _object(fn: Lowering, shape: Shape, made: str, args: tuple[Expr, ...]) -> Ex
         span = fn.span(shape.node)
         heading = Heading("<init>", f"{prefix}.<init>", span, shape.head, shape.body)
         frame = Frame(owner, file.outside)
+        owner.inherits = True
         first = function(
             file, heading, frame, [], lambda inner: run_starts(inner, owner, starts), binding="none"
         )
         fn.closures[first.qualname] = first
         fn.builder.add(Call(fn.builder.temp(), Closure(first.qualname), (), dropped=True), span)
     return own
+
+
+def _plain(fn: Lowering, shape: Shape, args: tuple[Expr, ...]) -> Expr:
+    """An object of a class without methods of its own is one of the base class."""
+    result = fn.builder.temp()
+    fn.builder.add(Call(result, shape.bases[0], tuple(map(Arg, args))), fn.span(shape.node))
+    return result
 
 
 def enum_body(file: SourceFile, node: Node, owner: Owner) -> None:

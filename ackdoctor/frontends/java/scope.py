@@ -27,9 +27,12 @@ class Outside:
 
 
 class Owner:
-    """A class and its members, each with whether it is static; `own` is the name its methods know it by."""
+    """A class and its members, each with whether it is static; `own` is the name its methods know it by.
 
-    __slots__ = ("extends", "fields", "methods", "name", "own", "parent", "qualname", "types")
+    `inherits` says that undeclared members are taken for those of its base class.
+    """
+
+    __slots__ = ("fields", "inherits", "methods", "name", "own", "parent", "qualname", "types")
 
     def __init__(
         self, name: str, qualname: str, parent: "Place | None", *, extends: bool, own: str = "this"
@@ -37,7 +40,7 @@ class Owner:
         self.name = name
         self.qualname = qualname
         self.parent = parent
-        self.extends = extends
+        self.inherits = extends
         self.own = own
         self.fields: dict[str, bool] = {}
         self.methods: dict[str, bool] = {}
@@ -47,7 +50,7 @@ class Owner:
 class Frame:
     """A function: its open blocks, the declared types of its locals, and what it captures."""
 
-    __slots__ = ("_blocks", "captures", "outside", "parent", "types")
+    __slots__ = ("_blocks", "_caught", "captures", "outside", "parent", "types")
 
     def __init__(self, parent: "Place | None", outside: Outside) -> None:
         self.parent = parent
@@ -55,6 +58,7 @@ class Frame:
         self.types: dict[str, str | None] = {}
         self.captures: set[str] = set()
         self._blocks: list[dict[str, Name]] = [{}]
+        self._caught: set[str] = set()
 
     # ---- locals ----
 
@@ -66,6 +70,18 @@ class Frame:
             name = f"{word}#{count}"
         self.types[name] = type_name
         found = self._blocks[-1][word] = Name(name)
+        return found
+
+    def declare_caught(self, word: str, type_name: str | None) -> Name:
+        """The variable of a catch clause: all of a name are one, of no type where their types differ."""
+        if word not in self._caught:
+            name = self.declare(word, type_name)
+            if name.id == word:
+                self._caught.add(word)
+            return name
+        if self.types[word] != type_name:
+            self.types[word] = None
+        found = self._blocks[-1][word] = Name(word)
         return found
 
     @contextmanager
@@ -184,10 +200,11 @@ class Frame:
         first: Owner | None = None
         place: Place | None = self
         while place is not None:
-            if isinstance(place, Owner) and place.own == "this":
-                if place.extends:
+            if isinstance(place, Owner):
+                if place.inherits:
                     return place
-                first = first or place
+                if place.own == "this":
+                    first = first or place
             place = place.parent
         return first
 

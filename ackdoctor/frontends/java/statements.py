@@ -52,7 +52,7 @@ def expression_statement(fn: Lowering, node: Node) -> None:
 def _local(fn: Lowering, node: Node) -> None:
     """`Tuple t = f(), u;`: a variable without a value is declared and nothing happens."""
     written = fn.type_name(child(node, _TYPE))
-    first = node
+    first: Node | None = node
     for declarator in node.children_by_field_id(_DECLARATOR):
         value = declarator.child_by_field_id(_VALUE)
         word = fn.text(child(declarator, _NAME))
@@ -61,8 +61,8 @@ def _local(fn: Lowering, node: Node) -> None:
             continue
         result = fn.value(value)
         name = fn.frame.declare(word, local_type(fn, written, value))
-        fn.builder.add(Bind(name, result), fn.file.positions.through(first, declarator))
-        first = declarator
+        fn.builder.add(Bind(name, result), fn.file.positions.through(first or declarator, declarator))
+        first = None
 
 
 def local_type(fn: Lowering, written: str, value: Node) -> str | None:

@@ -39,12 +39,13 @@ def _handler(fn: Lowering, node: Node) -> Handler:
     bracket = next(part for part in node.children if part.kind_id == _CLOSE)
     span = fn.file.positions.through(node, bracket)
     word = fn.text(child(caught, _NAME))
+    only = types[0] if len(types) == 1 else None
     with fn.frame.block():
-        name = fn.frame.declare(word, types[0] if len(types) == 1 else None)
+        name = fn.frame.declare_caught(word, only)
 
     def body() -> None:
         with fn.frame.block():
-            fn.frame.declare(word, fn.frame.types[name.id])
+            fn.frame.declare_caught(word, only)
             fn.statement(child(node, _BODY))
 
     return Handler(types, name.id, span, body, not _EVERYTHING.isdisjoint(types))

@@ -1,0 +1,171 @@
+"""Input that is no Java, or not quite: said in one line, and never a traceback."""
+
+import pytest
+
+from ackdoctor.frontends.java import Lowered
+from ackdoctor.model.finding import Unreadable
+from tests.frontends.java.lowered import PATH, all_functions, lower, steps
+
+BOLT = """\
+package a;
+import b.C;
+public class Bolt extends Base {
+    int n;
+    void prepare(Map conf) {
+        x = conf;
+    }
+    void execute(Tuple t) {
+        if (t.ok()) {
+            emit(t);
+        }
+        ack(t);
+    }
+    void cleanup() { n = 1; }
+    class Inner { void m() { done(); } }
+}
+"""
+
+
+def told(lowered):
+    assert isinstance(lowered, Lowered), lowered
+    return [f"{place.line}:{place.column} {place.reason}" for place in lowered.broken]
+
+
+def unread(lowered):
+    """The methods of which only the name is known."""
+    return [
+        each.name for each in all_functions(lowered.unit) if any("unreadable" in step for step in steps(each))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected", "methods"),
+    [
+        ("x = conf;", "x = conf", ["6:9 syntax error: at `x = conf`; `prepare` is not read"], ["prepare"]),
+        ("n = 1;", "n = 1; x.", ["14:29 syntax error: at `x.`; `cleanup` is not read"], ["cleanup"]),
+        ("(t.ok())", "(t.ok()", ["9:19 syntax error: `)` is missing; `execute` is not read"], ["execute"]),
+        ("int n;", "int = ;", ["4:5 syntax error: at `int =`; `Bolt` may have more than is read of it"], []),
+        (
+            "extends Base",
+            "extends",
+            ["3:19 syntax error: at `extends`; `Bolt` may have more than is read of it"],
+            [],
+        ),
+        ("ack(t);\n    }", "ack(t);\n    } }", ["16:1 syntax error: at `}`; this is left out"], []),
+        (
+            "        ack(t);",
+            "<<<<<<< HEAD\n        ack(t);\n=======\n>>>>>>> x",
+            ["12:1 syntax error: at `<<<<<<<`; `execute` is not read"],
+            ["execute"],
+        ),
+        ("package a;", "package ${a};", ["1:10 syntax error: `;` is missing; this is left out"], []),
+    ],
+)
+def test_a_syntax_error_is_read_around(old, new, expected, methods):
+    lowered = lower(BOLT.replace(old, new).encode())
+    assert told(lowered)[:1] == expected
+    assert unread(lowered) == methods
+    assert "Bolt" in lowered.unit.classes
+
+
+def test_a_method_that_is_not_read_may_do_anything_with_what_it_is_given():
+    lowered = lower(BOLT.replace("ack(t);", "ack(t;").encode())
+    assert steps(lowered.unit.classes["Bolt"].methods["execute"]) == ["Call %1 = {unreadable}(this, t)"]
+
+
+@pytest.mark.parametrize("gap", ["int = ;", "} }", "<<<<<<<"])
+def test_a_class_with_a_gap_may_have_any_base(gap):
+    lowered = lower(BOLT.replace("int n;", gap).encode())
+    assert str(lowered.unit.classes["Bolt"].bases[-1]) == "Mix(op='unreadable', parts=())"
+
+
+def test_a_class_beside_a_syntax_error_in_a_method_is_whole():
+    lowered = lower(BOLT.replace("ack(t);", "ack(t;").encode())
+    assert len(lowered.unit.classes["Bolt"].bases) == 1
+
+
+@pytest.mark.parametrize(
+    ("data", "line", "column", "reason"),
+    [
+        (b"class A {\n\x00}", 2, 1, "byte 0x00: this is no source text"),
+        (b"\xca\xfe\xba\xbe\x00\x00\x00\x34", 1, 5, "byte 0x00: this is no source text"),
+        (b"class A {\r\r\x01}", 3, 1, "byte 0x01: this is no source text"),
+        (b"\xff\xfe\x00", 1, 1, "cannot be decoded as utf-16: truncated data"),
+        (b"hello, world", 1, 6, "syntax error: at `,`; this is left out"),
+        (b"{" * 3, 1, 1, "syntax error: at `{{{`; this is left out"),
+        (b'class A {\n void m() { f("); }\n}', 2, 16, "syntax error: at `); } }`; this is left out"),
+    ],
+)
+def test_what_is_no_java_is_unreadable(data, line, column, reason):
+    assert lower(data) == Unreadable(path=PATH, line=line, column=column, reason=reason)
+
+
+def test_utf_16_with_its_mark_is_read():
+    lowered = lower("class Ä { void m() { f(); } }".encode("utf-16"))
+    assert isinstance(lowered, Lowered)
+    assert lowered.unit.classes["Ä"].methods["m"].cfg.steps[3].span == (1, 22, 1, 25)
+
+
+def test_an_empty_file_holds_nothing():
+    lowered = lower(b"")
+    assert isinstance(lowered, Lowered)
+    assert lowered == Lowered(lowered.unit, ())
+    assert lowered.unit.classes == {}
+
+
+NESTED = {
+    "brackets": ("x = " + "(" * 9_000, "1", ")" * 9_000 + ";"),
+    "blocks": ("{" * 5_000, "f();", "}" * 5_000),
+    "branches": ("if (a) {" * 3_000, "f();", "}" * 3_000),
+    "calls": ("f(" * 5_000, "1", ")" * 5_000 + ";"),
+    "arrays": ("x = new int[]" + "{" * 5_000, "1", "}" * 5_000 + ";"),
+    "signs": ("x = " + "!" * 9_000, "a", ";"),
+    "tries": ("try { " * 900, "f();", "} finally { g(); }" * 900),
+    "choices": ("x = " + "a ? b : " * 5_000, "c", ";"),
+}
+
+
+@pytest.mark.parametrize("name", sorted(NESTED))
+def test_what_is_nested_too_deeply_is_left_out_alone(name):
+    source = "class A {\n  void m() {" + "".join(NESTED[name]) + "}\n  void n() { f(); }\n}"
+    lowered = lower(source.encode())
+    assert told(lowered) == ["2:3 nested too deeply; `m` is not read"]
+    assert steps(lowered.unit.classes["A"].methods["n"]) == ["Call %1 = this.f()"]
+
+
+LONG = {
+    "else if": ("if (a) f();", "else if (b) g();"),
+    "calls in a row": ("x", ".add(1)"),
+    "names in a row": ("x = a", ".b"),
+    "sum": ("x = a", " + b - c"),
+    "conditions": ("x = a", " && b"),
+    "statements": ("f();", "f();"),
+    "cases": ("switch (a) { case 1:", "case 2: f();"),
+    "type arguments": ("List<", "List<"),
+}
+ENDS = {"cases": "}", "type arguments": "A" + ">" * 3_001 + " a;", "else if": "", "statements": ""}
+
+
+@pytest.mark.parametrize("name", sorted(LONG))
+def test_what_is_only_long_is_read(name):
+    first, again = LONG[name]
+    source = "class A { void m() {" + first + again * 3_000 + ENDS.get(name, ";") + " last(); } }"
+    lowered = lower(source.encode())
+    assert told(lowered) == []
+    assert steps(lowered.unit.classes["A"].methods["m"])[-1].endswith("= this.last()")
+
+
+@pytest.mark.parametrize("cut", range(0, len(BOLT), 7))
+def test_a_file_that_ends_too_early_is_told(cut):
+    lowered = lower(BOLT[:cut].encode())
+    if isinstance(lowered, Lowered) and lowered.unit.classes:
+        assert lowered.broken
+
+
+@pytest.mark.parametrize("place", range(len(BOLT.split(" "))))
+def test_a_word_too_few_loses_no_method_silently(place):
+    words = BOLT.split(" ")
+    lowered = lower(" ".join([*words[:place], *words[place + 1 :]]).encode())
+    if isinstance(lowered, Lowered) and not lowered.broken:
+        names = {each.name for each in all_functions(lowered.unit)}
+        assert len(names & {"prepare", "execute", "cleanup", "m"}) >= 3
