@@ -6,10 +6,13 @@ import typer
 
 from ackdoctor import __version__
 from ackdoctor.cli.analyze import analyze
+from ackdoctor.cli.diagnose import diagnose
 from ackdoctor.cli.explain import explain
+from ackdoctor.cli.heap import heap
 from ackdoctor.cli.lint import lint
 from ackdoctor.cli.rules import rules
 from ackdoctor.cli.trace import trace
+from ackdoctor.cli.watch import watch
 
 __all__ = ["app"]
 
@@ -26,6 +29,9 @@ app.command()(rules)
 app.command(context_settings={"ignore_unknown_options": True})(explain)  # a root may begin with a minus
 app.add_typer(trace, name="trace")
 app.command()(analyze)
+app.command()(watch)
+app.add_typer(heap, name="heap")
+app.command()(diagnose)
 
 
 def _version(asked: bool) -> None:  # noqa: FBT001 -- the shape of an option's callback

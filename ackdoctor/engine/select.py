@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ackdoctor.config import Settings
-from ackdoctor.model.finding import Finding, TreeWitness
+from ackdoctor.model.finding import Finding, HeapWitness, TreeWitness
 
 __all__ = ["Choice", "select"]
 
@@ -62,11 +62,15 @@ def select(
 def _once(findings: Iterable[Finding]) -> list[Finding]:
     """Heirs inherit the faults of their bases: what several components have in common is said once.
 
-    What a run has shown may have no place in the code, so there each component and cause stands for itself.
+    What a run or a heap has shown may have no place in the code, so there each component and cause stands for itself.
     """
     found: dict[tuple[object, ...], Finding] = {}
     for finding in sorted(findings, key=_order):
-        own = (finding.component, finding.cause) if isinstance(finding.evidence, TreeWitness) else ()
+        own = (
+            (finding.component, finding.cause)
+            if isinstance(finding.evidence, TreeWitness | HeapWitness)
+            else ()
+        )
         found.setdefault((finding.code, finding.site, *own), finding)
     return list(found.values())
 

@@ -8,6 +8,7 @@ from ackdoctor.model.source import Site
 __all__ = [
     "Confidence",
     "Finding",
+    "HeapWitness",
     "PathStep",
     "PathWitness",
     "Report",
@@ -82,6 +83,22 @@ class TreeWitness:
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
+class HeapWitness:
+    """What a heap holds because of it: how that is reached, how much it is, and what is known of it.
+
+    `path` is an expression ("Acker.pending.buckets"), `size` is in bytes and 0 where nobody has measured,
+    `roots` are samples.  `steps` are calls that a trace has named, none without one.
+    """
+
+    path: str
+    entries: int
+    size: int = 0
+    roots: tuple[int, ...] = ()
+    left: tuple[str, ...] = ()
+    steps: tuple[PathStep, ...] = ()
+
+
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Finding:
     """One defect, with its evidence.
 
@@ -98,7 +115,7 @@ class Finding:
     component: str
     handler: str
     dialect: str
-    evidence: PathWitness | TreeWitness
+    evidence: PathWitness | TreeWitness | HeapWitness
     cause: str
     fingerprint: str = ""
     help: str = ""  # what to do, one line

@@ -4,7 +4,7 @@ import json
 from typing import TextIO
 
 from ackdoctor import __version__
-from ackdoctor.model.finding import Finding, PathStep, PathWitness, Report, TreeWitness
+from ackdoctor.model.finding import Finding, HeapWitness, PathStep, PathWitness, Report, TreeWitness
 from ackdoctor.model.source import Site
 from ackdoctor.reporters.context import Context
 
@@ -63,10 +63,19 @@ def _finding(finding: Finding) -> dict[str, object]:
     }
 
 
-def _evidence(evidence: PathWitness | TreeWitness) -> dict[str, object]:
-    """Which witness it is, and what a run knows beside its steps; a root is text, since many readers cut 64 bits."""
+def _evidence(evidence: PathWitness | TreeWitness | HeapWitness) -> dict[str, object]:
+    """Which witness it is, and what it knows beside its steps; a root is text, since many readers cut 64 bits."""
     if isinstance(evidence, PathWitness):
         return {"evidence": "path"}
+    if isinstance(evidence, HeapWitness):
+        return {
+            "evidence": "heap",
+            "held": evidence.path,
+            "entries": evidence.entries,
+            "bytes": evidence.size,
+            "roots": [str(root) for root in evidence.roots],
+            "left": list(evidence.left),
+        }
     return {
         "evidence": "tree",
         "delivery": evidence.delivery,

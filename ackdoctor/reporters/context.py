@@ -36,6 +36,7 @@ class Glyphs(NamedTuple):
 
 
 UNICODE = Glyphs(first="╭", middle="├", last="╰", only="╶", through="│", into="─", fold="⋮", dot="·")
+_LARGEST_SOURCE = 32 << 20  # a finding may stand on a heap dump
 ASCII = Glyphs(first=",", middle="|", last="`", only="-", through="|", into="-", fold=":", dot="-")
 
 
@@ -81,11 +82,12 @@ class Sources:
     _lines: dict[str, list[str]] = field(default_factory=dict)
 
     def content(self, path: str) -> bytes:
-        """The bytes, or none where the file cannot be read any more."""
+        """The bytes, or none where the file cannot be read any more, or is too large to be source."""
         if path in self.given:
             return self.given[path]
         try:
-            return (self.root / path).read_bytes()
+            file = self.root / path
+            return b"" if file.stat().st_size > _LARGEST_SOURCE else file.read_bytes()
         except (OSError, ValueError):
             return b""
 

@@ -12,7 +12,7 @@ steps stand one gutter further in; a change of file has a row of its own.
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
-from ackdoctor.model.finding import Finding, PathStep, TreeWitness
+from ackdoctor.model.finding import Finding, HeapWitness, PathStep, TreeWitness
 from ackdoctor.model.source import NOWHERE
 from ackdoctor.reporters.context import Context, Glyphs, printable
 
@@ -40,7 +40,7 @@ class Row(NamedTuple):
 
 def frame(finding: Finding, context: Context) -> list[Row]:
     """The rows of one finding: its own line always, its path where it has one; none for what stands in no code."""
-    if isinstance(finding.evidence, TreeWitness) and not finding.evidence.steps:
+    if isinstance(finding.evidence, TreeWitness | HeapWitness) and not finding.evidence.steps:
         return []
     stations = _stations(finding, context.glyphs)
     primary = (finding.site.path, finding.site.span.line)

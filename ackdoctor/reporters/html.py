@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TextIO
 
 from ackdoctor import __version__
-from ackdoctor.model.finding import Finding, Report, TreeWitness
+from ackdoctor.model.finding import Finding, PathWitness, Report, TreeWitness
 from ackdoctor.model.source import NOWHERE
 from ackdoctor.reporters.analysis import about, asides, books, forecast, named, verdict
 from ackdoctor.reporters.figures import span
@@ -92,7 +92,7 @@ def _finding(finding: Finding) -> str:
     who = ".".join(filter(None, (finding.component, finding.handler)))
     site = finding.site
     place = f"{site.path}:{site.span.line}" if site.span != NOWHERE else site.path
-    left = finding.evidence.left[:_MOST_LEFT] if isinstance(finding.evidence, TreeWitness) else ()
+    left = () if isinstance(finding.evidence, PathWitness) else finding.evidence.left[:_MOST_LEFT]
     items = "".join(
         f"<li>{escape(line)}</li>" for line in (*left, *([f"help: {finding.help}"] if finding.help else []))
     )

@@ -13,6 +13,7 @@ from ackdoctor import __version__
 from ackdoctor.model.finding import (
     Confidence,
     Finding,
+    HeapWitness,
     PathStep,
     PathWitness,
     Report,
@@ -132,10 +133,19 @@ def _result(
     return result
 
 
-def _run(evidence: PathWitness | TreeWitness) -> Json:
-    """What a run knows beside its steps; a root is text, since JSON readers cut 64-bit numbers."""
+def _run(evidence: PathWitness | TreeWitness | HeapWitness) -> Json:
+    """What a run or a heap knows beside its steps; a root is text, since JSON readers cut 64-bit numbers."""
     if isinstance(evidence, PathWitness):
         return {}
+    if isinstance(evidence, HeapWitness):
+        return {
+            "evidence": "heap",
+            "held": evidence.path,
+            "entries": evidence.entries,
+            "bytes": evidence.size,
+            **({"roots": [str(root) for root in evidence.roots]} if evidence.roots else {}),
+            **({"left": list(evidence.left)} if evidence.left else {}),
+        }
     return {
         "evidence": "tree",
         "seen": evidence.seen,

@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from typing import TextIO
 
-from ackdoctor.model.finding import Confidence, Finding, PathWitness, Report, TreeWitness
+from ackdoctor.model.finding import Confidence, Finding, HeapWitness, PathWitness, Report, TreeWitness
 from ackdoctor.reporters.context import Context, printable
 from ackdoctor.reporters.frame import Row, columns, frame, padded
 
 __all__ = ["concise", "files", "full", "one_line", "told"]
 
+_MEGABYTE = 1_000_000
 _FEWEST_DIGITS = 5  # room for line numbers, so that frames of one report stand in line
 
 
@@ -51,9 +52,16 @@ def _finding(finding: Finding, context: Context) -> Iterator[str]:
     yield f"{margin} = {paint('label', 'help:')} {f' {context.glyphs.dot} '.join(advice)}"
 
 
-def told(evidence: PathWitness | TreeWitness) -> Iterator[tuple[str, str]]:
-    """What a run adds to its path, as label and text: how often it was seen, and what it left behind."""
+def told(evidence: PathWitness | TreeWitness | HeapWitness) -> Iterator[tuple[str, str]]:
+    """What a run or a heap adds to the path, as label and text: how often it was seen, and what it left behind."""
     if isinstance(evidence, PathWitness):
+        return
+    if isinstance(evidence, HeapWitness):
+        yield "held", f"{evidence.path}: {evidence.entries:,} entries{_weight(evidence.size)}"
+        if evidence.roots:
+            yield "roots", ", ".join(map(str, evidence.roots))
+        for line in evidence.left:
+            yield "left", line
         return
     often = [f"{evidence.seen:,} times"] if evidence.seen > 1 else []
     first = "first of delivery" if often else "delivery"
@@ -63,6 +71,10 @@ def told(evidence: PathWitness | TreeWitness) -> Iterator[tuple[str, str]]:
         yield "seen", f"{', '.join(said) or 'once'}{where}"
     for line in evidence.left:
         yield "left", line
+
+
+def _weight(size: int) -> str:
+    return f", about {size / 1e6:,.1f} MB" if size >= _MEGABYTE else f", about {size:,} bytes" if size else ""
 
 
 def _rows(rows: list[Row], context: Context) -> Iterator[str]:

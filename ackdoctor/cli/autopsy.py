@@ -1,0 +1,305 @@
+"""What `ackdoctor heap` does: from a dump or histograms to a screen and an exit code."""
+
+import gc
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+from ackdoctor.acker.residue import blame, suspicions
+from ackdoctor.acker.versions import Profile, profile
+from ackdoctor.cli.heap import FORMS
+from ackdoctor.cli.manual import pages
+from ackdoctor.cli.shown import settings_for, shown
+from ackdoctor.cli.sizes import measured_bytes
+from ackdoctor.cli.streams import chatter, glyphs_for, palette_for, tolerant, until_reader_leaves, width_for
+from ackdoctor.config import nearest
+from ackdoctor.heap import growth, judge
+from ackdoctor.heap.dump import HeapDump, read_dump
+from ackdoctor.heap.jvm.histogram import Histogram, parse, timed
+from ackdoctor.heap.jvm.hprof import HprofError
+from ackdoctor.model.errors import UsageError
+from ackdoctor.model.finding import Finding, Report, Severity, Unreadable
+from ackdoctor.reporters import Context, reporter
+from ackdoctor.reporters import heap as screens
+from ackdoctor.reporters.context import PLAIN, Sources
+from ackdoctor.tracer.disk.reading import read
+from ackdoctor.tracer.judge.place import Places
+
+__all__ = ["DumpRequest", "HistRequest", "show_dump", "show_histograms"]
+
+_SAMPLES, _SAMPLES_WITH_TRACE = 3, 1_000
+_EVERY_S = 10.0
+_JCMD_PATIENCE_S = 120
+_PEOPLE = {"full", "concise"}
+
+
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
+class _Shape:
+    """What both commands are asked for."""
+
+    top: int = 20
+    acker_version: str | None = None
+    output_format: str = "full"
+    min_severity: str | None = None
+    isolated: bool = False
+
+    def __post_init__(self) -> None:
+        """UsageError for a word that is none."""
+        _known("--output-format", self.output_format, FORMS)
+        if self.min_severity is not None:
+            _known("--min-severity", self.min_severity, [severity.word for severity in Severity])
+
+    @property
+    def keeper(self) -> Profile | None:
+        """Whose acker it is, where the user says so."""
+        return None if self.acker_version is None else profile(self.acker_version)
+
+
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
+class DumpRequest(_Shape):
+    """The arguments of `ackdoctor heap dump`, as given."""
+
+    file: Path
+    traces: tuple[Path, ...] = ()
+    message_timeout_s: int = 30
+    samples: int | None = None
+
+
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
+class HistRequest(_Shape):
+    """The arguments of `ackdoctor heap hist`, as given."""
+
+    files: tuple[Path, ...] = ()
+    pid: int | None = None
+    count: int = 6
+    every_s: float | None = None
+    live: bool = True
+    xmx: str | None = None
+
+    @property
+    def limit(self) -> int:
+        """What --xmx says; 0 where nothing is said."""
+        return 0 if self.xmx is None else measured_bytes("--xmx", self.xmx)
+
+
+# ---- a dump ----
+
+
+def show_dump(request: DumpRequest) -> int:
+    """Everything `ackdoctor heap dump` does; the result is the exit code."""
+    gc.enable()  # a dump may have millions of entries
+    keeper = request.keeper
+    samples = request.samples
+    if samples is None:
+        samples = _SAMPLES_WITH_TRACE if request.traces else _SAMPLES
+    try:
+        dump = read_dump(request.file, samples=samples, timeout_s=request.message_timeout_s)
+    except HprofError as error:
+        chatter(f"{request.file}: {error}", prefix="")
+        return 2
+    found = judge.findings(dump, keeper)
+    notes: tuple[str, ...] = ()
+    unreadable = [_fault(dump.path, fault) for fault in dump.faults]
+    if request.traces:
+        found, notes, faults = _with_trace(dump, found, request, keeper)
+        unreadable += faults
+    report = _report(found, unreadable, [dump.path], request, notes)
+    with until_reader_leaves():
+        stream = tolerant(sys.stdout)
+        match request.output_format:
+            case "full":
+                context = _context(stream, "full")
+                screens.dump_screen(report, dump, stream, context, width=width_for(stream), top=request.top)
+            case "json":
+                screens.dump_document(report, dump, stream, top=request.top)
+            case form:
+                reporter(form)(report, stream, _context(stream, form))
+    return _code(report)
+
+
+def _with_trace(
+    dump: HeapDump, found: Sequence[Finding], request: DumpRequest, keeper: Profile | None
+) -> tuple[tuple[Finding, ...], tuple[str, ...], list[Unreadable]]:
+    """The findings with the culprits that the trace names, and how many of the roots it knows."""
+    wanted = judge.trees(dump)
+    reading = read(request.traces)
+    seen = suspicions(reading.events(), wanted)
+    known = [root for root, tuples in seen.items() if tuples]
+    blamed = [blame(wanted[root], seen[root]) for root in known]
+    places = Places(folder=str(Path.cwd()), nowhere=dump.path)
+    named = sum(bool(tree.culprits) for tree in blamed)
+    note = f"of {len(wanted):,} roots read, the trace knows {len(known):,} and explains {named:,}"
+    return judge.joined(blamed, dump, found, keeper=keeper, places=places), (note,), list(reading.unreadable)
+
+
+# ---- histograms ----
+
+
+def show_histograms(request: HistRequest) -> int:
+    """Everything `ackdoctor heap hist` does; the result is the exit code."""
+    limit, keeper = request.limit, request.keeper
+    if request.pid is None and not request.files:
+        raise UsageError("name files with histograms, or a JVM with --pid PID")
+    if request.pid is not None and request.files:
+        raise UsageError("--pid takes histograms itself: name no files with it")
+    unreadable: list[Unreadable] = []
+    if request.pid is not None:
+        found: Sequence[Histogram] = list(_taken(request.pid, request))
+        dated = True
+        limit = limit or _max_heap(request.pid)
+    else:
+        dated, found = _read(request, unreadable)
+    for fault in unreadable:
+        chatter(f"{fault.path}: {fault.reason}", prefix="")
+    if not found:
+        return 2
+    grown = growth.growth(found, dated=dated, limit=limit)
+    path = request.files[0].as_posix() if request.files else f"pid {request.pid}"
+    told = growth.findings(grown, path, keeper)
+    report = _report(told, unreadable, [str(file) for file in request.files], request, ())
+    with until_reader_leaves():
+        stream = tolerant(sys.stdout)
+        match request.output_format:
+            case "full":
+                context = _context(stream, "full")
+                screens.growth_screen(
+                    report, grown, stream, context, width=width_for(stream), top=request.top
+                )
+            case "json":
+                screens.growth_document(report, grown, stream, top=request.top)
+            case form:
+                reporter(form)(report, stream, _context(stream, form))
+    return 2 if unreadable else 1 if report.findings else 0
+
+
+def _read(request: HistRequest, unreadable: list[Unreadable]) -> tuple[bool, Sequence[Histogram]]:
+    found: list[Histogram] = []
+    fallback: list[int] = []
+    for file in request.files:
+        try:
+            text = (
+                sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8", errors="replace")
+            )
+            changed = 0 if str(file) == "-" else int(file.stat().st_mtime * 1000)
+        except OSError as error:
+            unreadable.append(_fault(file.as_posix(), f"cannot be read: {error.strerror}"))
+            continue
+        of_file = list(parse(text.splitlines()))
+        if not of_file:
+            unreadable.append(_fault(file.as_posix(), _no_histogram(text)))
+        unreadable += [
+            _fault(file.as_posix(), "the histogram is cut off: it lacks its last line, Total", line=each.line)
+            for each in of_file
+            if not each.whole and len(each.classes) < len(max(of_file, key=lambda h: len(h.classes)).classes)
+        ]
+        found += of_file
+        fallback += [changed] * len(of_file)
+    if not found:
+        return False, found
+    every_ms = None if request.every_s is None else int(request.every_s * 1000)
+    return timed(found, every_ms=every_ms, fallback=fallback)
+
+
+def _no_histogram(text: str) -> str:
+    if text.startswith("JAVA PROFILE"):
+        return "a heap dump, not a histogram: ackdoctor heap dump reads it"
+    return "no class histogram: no line like `1:  1000  40000  java.lang.Long`"
+
+
+def _taken(pid: int, request: HistRequest) -> Iterator[Histogram]:
+    """Histograms of a JVM that runs, with their times; UsageError where jcmd cannot reach it."""
+    every = request.every_s or _EVERY_S
+    begin = time.monotonic()
+    for number in range(request.count):
+        time.sleep(max(0.0, begin + number * every - time.monotonic()))
+        at = time.monotonic()
+        text = _jcmd(pid, "GC.class_histogram", *([] if request.live else ["-all"]))
+        histogram = next(parse(text.splitlines()), None)
+        if histogram is None:
+            raise UsageError(f"--pid {pid}: jcmd gave no histogram: {text.strip()[:200]}")
+        histogram.time_ms = int((at - begin) * 1000)
+        chatter(f"{number + 1} of {request.count}: {histogram.size / 1e6:,.1f} MB")
+        yield histogram
+
+
+def _max_heap(pid: int) -> int:
+    """-XX:MaxHeapSize of that JVM; 0 if it does not say."""
+    for word in _jcmd(pid, "VM.flags").split():
+        name, _, value = word.partition("=")
+        if name == "-XX:MaxHeapSize" and value.isdecimal():
+            return int(value)
+    return 0
+
+
+def _jcmd(pid: int, *command: str) -> str:
+    program = shutil.which("jcmd")
+    if program is None:
+        raise UsageError("--pid needs jcmd, which comes with a JDK, on the path")
+    try:
+        ran = subprocess.run(  # noqa: S603  # the words are ours
+            [program, str(pid), *command],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_JCMD_PATIENCE_S,
+        )
+    except subprocess.TimeoutExpired:
+        raise UsageError(f"--pid {pid}: the JVM does not answer within {_JCMD_PATIENCE_S} s") from None
+    if ran.returncode:
+        reason = (ran.stderr or ran.stdout).strip().splitlines()
+        raise UsageError(f"--pid {pid}: jcmd cannot reach it: {reason[-1] if reason else 'no reason given'}")
+    return ran.stdout
+
+
+# ---- both ----
+
+
+def _known(option: str, given: str, words: Iterable[str]) -> None:
+    known = tuple(words)
+    if given not in known:
+        raise UsageError(f"{option} must be one of {', '.join(known)}, not {given!r}{nearest(given, known)}")
+
+
+def _fault(path: str, reason: str, line: int = 0) -> Unreadable:
+    return Unreadable(path=path, line=line, column=0, reason=reason)
+
+
+def _report(
+    found: Sequence[Finding],
+    unreadable: Sequence[Unreadable],
+    files: Sequence[str],
+    request: _Shape,
+    notes: Sequence[str],
+) -> Report:
+    settings = settings_for(isolated=request.isolated, min_severity=request.min_severity)
+    chosen = shown(found, settings, Path.cwd())
+    return Report(
+        findings=chosen.findings,
+        unreadable=tuple(unreadable),
+        files=tuple(files),
+        suppressed=chosen.suppressed,
+        hidden=chosen.hidden,
+        notes=(*notes, *chosen.notes),
+    )
+
+
+def _code(report: Report) -> int:
+    for fault in report.unreadable:
+        chatter(f"{fault.path}: {fault.reason}", prefix="")
+    if report.unreadable:
+        return 2
+    return 1 if report.findings else 0
+
+
+def _context(stream: TextIO, form: str) -> Context:
+    return Context(
+        sources=Sources(root=Path.cwd()),
+        palette=palette_for(stream) if form in _PEOPLE else PLAIN,
+        glyphs=glyphs_for(stream),
+        pages=pages,
+    )

@@ -1,0 +1,27 @@
+"""`ackdoctor diagnose`: what a worker's log or a pasted error means."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["diagnose"]
+
+
+def diagnose(
+    subject: Annotated[
+        str,
+        typer.Argument(
+            metavar="LOG|TEXT|-", help="A file (also .gz), the words of an error, or - for standard input."
+        ),
+    ],
+    *,
+    output_format: Annotated[str, typer.Option(metavar="full|json", help="How to show it.")] = "full",
+) -> None:
+    """Say what an error means: the innermost cause, the likely causes in order, the rules, what to run next.
+
+    Exit code: 0 nothing that is known here; 1 something is; 2 the file could not be read.
+    """
+    from ackdoctor.cli.consulting import show_diagnosis
+
+    raise typer.Exit(show_diagnosis(subject, Path(subject), output_format))

@@ -1,0 +1,130 @@
+"""`ackdoctor heap`: what a worker's heap holds, from a dump or from class histograms."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["FORMS", "heap"]
+
+FORMS = ("full", "json", "json-lines", "concise", "sarif")
+
+heap = typer.Typer(
+    help="Say what a heap holds because tuples are not acked, or acked too often.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Form = Annotated[str, typer.Option("--output-format", metavar="|".join(FORMS), help="How to show it.")]
+Least = Annotated[
+    str | None, typer.Option("--min-severity", metavar="info|warning|error", help="Hide what is less bad.")
+]
+Version = Annotated[
+    str | None,
+    typer.Option("--acker-version", metavar="VERSION", help="Whose acker: 1.1.0, 2.8.8. Default: unknown."),
+]
+Isolated = Annotated[bool, typer.Option("--isolated", help="No settings file at all.")]
+
+
+@heap.command()
+def dump(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="An HPROF dump: worker.hprof, worker.hprof.gz.")
+    ],
+    *,
+    trace: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="TRACE", help="A trace of the same run, whose acks name the culprits."),
+    ] = None,
+    message_timeout: Annotated[
+        int, typer.Option(min=1, metavar="SECONDS", help="topology.message.timeout.secs of the topology.")
+    ] = 30,
+    samples: Annotated[
+        int | None,
+        typer.Option(
+            min=0, metavar="N", help="Entries of each kind to read in full. Default: 3, with --trace 1000."
+        ),
+    ] = None,
+    top: Annotated[int, typer.Option(min=0, metavar="N", help="How many classes to list.")] = 20,
+    acker_version: Version = None,
+    output_format: Form = "full",
+    min_severity: Least = None,
+    isolated: Isolated = False,
+) -> None:
+    """Read a heap dump: its classes, each acker's entries by bucket and kind, ShellBolt's inputs, spouts' pending.
+
+    Make one with `jcmd PID GC.heap_dump worker.hprof`. Exit code: 0 nothing found; 1 findings; 2 the dump could
+    not be read, or not to its end.
+    """
+    from ackdoctor.cli.autopsy import DumpRequest, show_dump
+
+    request = DumpRequest(
+        file=file,
+        traces=tuple(trace or ()),
+        message_timeout_s=message_timeout,
+        samples=samples,
+        top=top,
+        acker_version=acker_version,
+        output_format=output_format,
+        min_severity=min_severity,
+        isolated=isolated,
+    )
+    raise typer.Exit(show_dump(request))
+
+
+@heap.command()
+def hist(
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="FILE...",
+            help="Outputs of jcmd GC.class_histogram or jmap -histo, in order; - is standard input.",
+        ),
+    ] = None,
+    *,
+    pid: Annotated[
+        int | None, typer.Option(min=1, metavar="PID", help="Take them from this JVM with jcmd.")
+    ] = None,
+    count: Annotated[int, typer.Option(min=2, metavar="N", help="With --pid: how many.")] = 6,
+    every: Annotated[
+        float | None,
+        typer.Option(
+            min=0.1,
+            metavar="SECONDS",
+            help="Time between histograms. Default: what the files say; with --pid 10.",
+        ),
+    ] = None,
+    unreachable: Annotated[
+        bool, typer.Option("--all", help="With --pid: no full collection first; garbage is counted, too.")
+    ] = False,
+    xmx: Annotated[
+        str | None,
+        typer.Option(metavar="SIZE", help="The worker's -Xmx, for the time that is left: 768m, 4g."),
+    ] = None,
+    top: Annotated[int, typer.Option(min=0, metavar="N", help="How many classes to list.")] = 20,
+    acker_version: Version = None,
+    output_format: Form = "full",
+    min_severity: Least = None,
+    isolated: Isolated = False,
+) -> None:
+    """Read class histograms, over time: what grows, how fast, what it means, and how long until the heap is full.
+
+    Exit code: 0 nothing found; 1 findings; 2 a file could not be read.
+    """
+    from ackdoctor.cli.autopsy import HistRequest, show_histograms
+
+    request = HistRequest(
+        files=tuple(files or ()),
+        pid=pid,
+        count=count,
+        every_s=every,
+        live=not unreachable,
+        xmx=xmx,
+        top=top,
+        acker_version=acker_version,
+        output_format=output_format,
+        min_severity=min_severity,
+        isolated=isolated,
+    )
+    raise typer.Exit(show_histograms(request))

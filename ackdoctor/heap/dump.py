@@ -1,0 +1,148 @@
+"""A heap dump, read: classes, ackers with all their entries, and the other maps that hold tuples.
+
+What is damaged or cut off is said; what could be read is there all the same.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ackdoctor.heap.jvm.ackers import Holder, Holders, Roles, roles
+from ackdoctor.heap.jvm.bytes import entry_bytes, oops_of
+from ackdoctor.heap.jvm.entries import Acker
+from ackdoctor.heap.jvm.gather import AckObjects, ClojureMaps, Entries
+from ackdoctor.heap.jvm.hprof import Hprof
+from ackdoctor.heap.jvm.layout import PRIMITIVES, Classes, Oops
+from ackdoctor.heap.jvm.objects import Objects
+from ackdoctor.heap.jvm.sweep import Census, Choice, Take, sweep
+from ackdoctor.heap.jvm.walk import Terms, walk
+
+__all__ = ["ClassRow", "HeapDump", "held_bytes", "read_dump"]
+
+
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
+class ClassRow:
+    """A class of the histogram; `size` is what its instances take together, as modelled."""
+
+    name: str
+    instances: int
+    size: int
+
+
+@dataclass(slots=True, kw_only=True)
+class HeapDump:
+    """What a dump holds.  `faults` says what could not be read; `storm` whether any class is Storm's."""
+
+    path: str
+    version: str
+    id_size: int
+    taken_ms: int
+    file_size: int
+    objects: int
+    oops: Oops
+    classes: tuple[ClassRow, ...]  # all, the largest first
+    ackers: tuple[Acker, ...]
+    holders: tuple[Holder, ...]
+    storm: bool
+    faults: tuple[str, ...] = ()
+    timeout_s: int = 30
+
+    @property
+    def size(self) -> int:
+        """Bytes on the heap, as modelled."""
+        return sum(row.size for row in self.classes)
+
+    @property
+    def entries(self) -> int:
+        """Entries in all ackers' maps."""
+        return sum(acker.tally.entries for acker in self.ackers)
+
+
+def held_bytes(acker: Acker, oops: Oops) -> int:
+    """What an acker's entries take (reference acker 5)."""
+    return sum(
+        amount * entry_bytes(kind, oops, clojure=acker.clojure) for kind, amount in acker.tally.kinds.items()
+    )
+
+
+def read_dump(path: Path, *, samples: int = 3, timeout_s: int = 30) -> HeapDump:
+    """The dump in that file; HprofError if it is none.
+
+    An entry is old after twice the message timeout: by then its spout has given it up (reference acker 1).
+    """
+    with Hprof(path) as dump:
+        old_before = dump.taken_ms - 2 * timeout_s * 1000
+        first = _FirstPass(dump, old_before)
+        census = sweep(dump, first.choose)
+        objects = Objects(dump, census)
+        holders = Holders(census.classes, objects, samples)
+        ackers = holders.ackers(first.roles)
+        for entries in first.entries:
+            alike = [acker for acker in ackers if acker.clojure == entries.clojure and acker.maps]
+            if alike:
+                terms = Terms(samples, dump.taken_ms)
+                walk(alike, entries, dump=dump, census=census, objects=objects, terms=terms)
+        oops = oops_of(dump, census)
+        rows = sorted(_rows(census, oops), key=lambda row: (-row.size, row.name))
+        return HeapDump(
+            path=path.as_posix(),
+            version=dump.version,
+            id_size=dump.id_size,
+            taken_ms=dump.taken_ms,
+            file_size=dump.size,
+            objects=census.objects,
+            oops=oops,
+            classes=tuple(rows),
+            ackers=tuple(ackers),
+            holders=tuple(holders.others(first.roles)),
+            storm=any(
+                name.startswith(("org.apache.storm.", "backtype.storm."))
+                for name in census.classes.names.values()
+            ),
+            faults=tuple(filter(None, (dump.cut, *census.damage))),
+            timeout_s=timeout_s,
+        )
+
+
+@dataclass(slots=True)
+class _FirstPass:
+    """Chooses what the first pass takes along: holders, and the entries of each generation of ackers."""
+
+    dump: Hprof
+    old_before_ms: int
+    roles: Roles = field(default_factory=Roles)
+    entries: list[Entries] = field(default_factory=list)
+
+    def choose(self, classes: Classes) -> Choice:
+        """Asked once, when the classes are known."""
+        self.roles, noters = roles(classes)
+        takers: dict[int, Take] = dict(noters)
+        if self.roles.ack_objects:
+            java = AckObjects(self.old_before_ms)
+            self.entries.append(java)
+            takers.update({each: java.taker(classes, each) for each in self.roles.ack_objects})
+        if self.roles.clojure:
+            maps = ClojureMaps(self.old_before_ms)
+            self.entries.append(maps)
+            takers.update({each: maps.taker(classes, each) for each in self.roles.array_maps})
+            keyword = maps.keyword_taker(classes.id_size)
+            takers.update(dict.fromkeys(classes.named("clojure.lang.Keyword"), keyword))
+        return takers, {}
+
+
+def _rows(census: Census, oops: Oops) -> Iterator[ClassRow]:
+    """By class; classes of one name from several loaders stand apart in the dump, and together here."""
+    classes = census.classes
+    totals: dict[str, tuple[int, int]] = {}
+
+    def add(name: str, amount: int, size: int) -> None:
+        known = totals.get(name, (0, 0))
+        totals[name] = (known[0] + amount, known[1] + size)
+
+    for class_id, amount in census.instances.items():
+        add(classes.name(class_id), amount, amount * classes.instance_bytes(class_id, oops))
+    for class_id, amount in census.arrays.items():
+        add(classes.name(class_id), amount, amount * oops.array + census.elements[class_id] * oops.reference)
+    for kind, amount in census.primitives.items():
+        add(PRIMITIVES[kind], amount, amount * oops.array + census.numbers[kind])
+    return (ClassRow(name=name, instances=amount, size=size) for name, (amount, size) in totals.items())

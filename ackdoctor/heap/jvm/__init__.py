@@ -1,0 +1,1 @@
+"""Heaps of Storm's workers: HPROF dumps and class histograms."""

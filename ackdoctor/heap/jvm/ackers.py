@@ -1,0 +1,223 @@
+"""Finds what keeps tuples in a worker's heap: ackers, the pending maps of spouts, the inputs of ShellBolts.
+
+The paths are those of the sources: `Acker.pending.buckets` in 2.x; in 1.x the reify of mk-acker-bolt with a
+MutableObject, `acker$mk_acker_bolt$reify__972.pending.o._buckets`.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from ackdoctor.heap.jvm.entries import Acker
+from ackdoctor.heap.jvm.layout import OBJECT, Classes
+from ackdoctor.heap.jvm.objects import Objects
+from ackdoctor.heap.jvm.sweep import Take
+
+__all__ = ["ACKER_2", "Holder", "Holders", "Roles", "is_acker", "roles"]
+
+_STORM = r"(?:org\.apache|backtype)\.storm\."
+ACKER_2 = re.compile(rf"{_STORM}daemon\.Acker")
+_ACK_OBJECT = re.compile(rf"{_STORM}daemon\.Acker\$AckObject")
+_ACKER_1 = re.compile(rf"{_STORM}daemon\.acker\$mk_acker_bolt\$reify__\d+")
+_SPOUT = re.compile(rf"{_STORM}(?:executor\.spout\.SpoutExecutor|daemon\.executor\$.*)")
+_SHELL_BOLT = re.compile(rf"{_STORM}task\.ShellBolt")
+_ARRAY_MAP = "clojure.lang.PersistentArrayMap"
+
+
+@dataclass(slots=True)
+class Roles:
+    """Which classes of a dump play which part, and the instances that were seen of them."""
+
+    ack_objects: list[int] = field(default_factory=list)
+    array_maps: list[int] = field(default_factory=list)
+    seen: list[tuple[int, int]] = field(default_factory=list)  # class, id
+    clojure: bool = False
+
+
+def is_acker(name: str) -> bool:
+    """Whether a class is an acker of Storm's."""
+    return bool(ACKER_2.fullmatch(name) or _ACKER_1.fullmatch(name))
+
+
+def roles(classes: Classes) -> tuple[Roles, Mapping[int, Take]]:
+    """The parts, and what notes each instance of a holder."""
+    found = Roles()
+    takers: dict[int, Take] = {}
+    shells = {
+        each
+        for id_, name in classes.names.items()
+        if _SHELL_BOLT.fullmatch(name)
+        for each in classes.family(name)
+    }
+    for class_id, name in classes.names.items():
+        if _ACK_OBJECT.fullmatch(name):
+            found.ack_objects.append(class_id)
+        elif is_acker(name) or class_id in shells or _is_spout(classes, class_id, name):
+            takers[class_id] = _noter(found, classes, class_id)
+        if _ACKER_1.fullmatch(name):
+            found.clojure = True
+    if found.clojure:
+        found.array_maps = classes.named(_ARRAY_MAP)
+    return found, takers
+
+
+def _is_spout(classes: Classes, class_id: int, name: str) -> bool:
+    return bool(_SPOUT.fullmatch(name)) and ("pending", OBJECT) in classes.fields(class_id)
+
+
+def _noter(found: Roles, classes: Classes, class_id: int) -> Take:
+    unpack = classes.unpacker(class_id)[0].unpack_from
+
+    def take(data: bytes, at: int) -> None:
+        found.seen.append((class_id, unpack(data, at)[0]))
+
+    return take
+
+
+@dataclass(slots=True)
+class Holder:
+    """A map that holds tuples, other than an acker's: how it is reached, and what it is known to hold.
+
+    `groups` counts a sample of `looked_at` by stream (ShellBolt) or by spout task.
+    """
+
+    role: str  # "shell" or "spout"
+    owner: str  # the component's name, where the heap tells it
+    path: str
+    entries: int
+    groups: dict[str, int] = field(default_factory=dict)
+    looked_at: int = 0
+    roots: tuple[int, ...] = ()
+
+
+class Holders:
+    """Reads the few objects that lead to the maps."""
+
+    def __init__(self, classes: Classes, objects: Objects, samples: int) -> None:
+        self._classes, self._objects, self._samples = classes, objects, samples
+
+    def ackers(self, found: Roles) -> list[Acker]:
+        """Every acker with its buckets, in the order of the dump; what cannot be followed has `trouble`."""
+        made = []
+        for class_id, id_ in found.seen:
+            name = self._classes.name(class_id)
+            if not is_acker(name):
+                continue
+            clojure = not ACKER_2.fullmatch(name)
+            pending = self._objects.fields(id_).get("pending", 0)
+            path = f"{_short(name)}.pending"
+            if clojure:
+                pending = self._objects.fields(pending).get("o", 0)
+                path += ".o"
+            maps, field_name = self._buckets(pending)
+            acker = Acker(id_, name, f"{path}.{field_name}", tuple(maps), clojure, self._task(id_))
+            if not pending:
+                acker.trouble = "it has not been prepared: its map is not there"
+            elif not maps:
+                acker.trouble = "its map cannot be followed: the dump lacks a part of the way"
+            made.append(acker)
+        return made
+
+    def others(self, found: Roles) -> Iterator[Holder]:
+        """ShellBolts and spout executors; a map that several closures refer to is told once."""
+        told: set[int] = set()
+        for class_id, id_ in found.seen:
+            name = self._classes.name(class_id)
+            if is_acker(name):
+                continue
+            if _SPOUT.fullmatch(name):
+                pending = self._objects.fields(id_).get("pending", 0)
+                if pending and pending not in told:
+                    told.add(pending)
+                    yield self._spout(name, id_, pending)
+            else:
+                yield self._shell(name, id_)
+
+    def _task(self, acker: int) -> int | None:
+        """2.x: Acker.collector.delegate.taskId."""
+        collector = self._objects.fields(self._objects.fields(acker).get("collector", 0))
+        return self._objects.fields(collector.get("delegate", 0)).get("taskId")
+
+    def _buckets(self, rotating_map: int) -> tuple[list[int], str]:
+        """The HashMaps of a RotatingMap, newest first, and what its field is called."""
+        fields = self._objects.fields(rotating_map)
+        name = "buckets" if "buckets" in fields else "_buckets"
+        return list(self._linked(fields.get(name, 0))), name
+
+    def _linked(self, linked_list: int) -> Iterator[int]:
+        """The items of a java.util.LinkedList; Java 6's had a header node."""
+        fields = self._objects.fields(linked_list)
+        header = fields.get("header", 0)
+        at = self._objects.fields(header).get("next", 0) if header else fields.get("first", 0)
+        for _ in range(fields.get("size", 0)):
+            node = self._objects.fields(at)
+            if not node:
+                return
+            yield node.get("item", node.get("element", 0))
+            at = node.get("next", 0)
+
+    def _spout(self, name: str, id_: int, pending: int) -> Holder:
+        maps, field_name = self._buckets(pending)
+        tables = [self._objects.fields(each) for each in maps]
+        holder = Holder(
+            "spout",
+            self._objects.text(self._objects.fields(id_).get("componentId", 0)),
+            f"{_short(name)}.pending.{field_name}",
+            sum(fields.get("size", 0) for fields in tables),
+        )
+        roots: list[int] = []
+        for fields in tables:
+            for key, _ in self._nodes(fields.get("table", 0), self._samples - len(roots)):
+                roots.append(self._objects.fields(key).get("value", 0))
+        holder.roots = tuple(roots)
+        return holder
+
+    def _shell(self, name: str, id_: int) -> Holder:
+        fields = self._objects.fields(id_)
+        field_name = "inputs" if "inputs" in fields else "_inputs"
+        map_fields = self._objects.fields(fields.get(field_name, 0))
+        holder = Holder(
+            "shell", self._command(fields), f"{_short(name)}.{field_name}", self._counted(map_fields)
+        )
+        table = map_fields.get("table", 0)
+        for _, value in self._nodes(table, _LOOKED_AT):
+            stream = self._objects.text(self._objects.fields(value).get("streamId", 0)) or "?"
+            holder.groups[stream] = holder.groups.get(stream, 0) + 1
+            holder.looked_at += 1
+        return holder
+
+    def _command(self, fields: Mapping[str, int]) -> str:
+        """What the bolt runs: `python3 count.py`."""
+        command = fields.get("command", fields.get("_command", 0))
+        return " ".join(filter(None, map(self._objects.text, self._objects.elements(command))))
+
+    def _counted(self, fields: Mapping[str, int]) -> int:
+        """The size of a ConcurrentHashMap of Java 8 or later: its base, and cells for contended counts."""
+        cells = self._objects.elements(fields.get("counterCells", 0))
+        return fields.get("baseCount", 0) + sum(
+            self._objects.fields(cell).get("value", 0) for cell in cells if cell
+        )
+
+    def _nodes(self, table: int, most: int) -> Iterator[tuple[int, int]]:
+        """Some nodes of a hash table; of a ConcurrentHashMap the field is `val`."""
+        left = most
+        for head in self._objects.elements(table):
+            at = head
+            while at and left > 0:
+                node = self._objects.fields(at)
+                if "first" in node and "key" not in node:
+                    node = self._objects.fields(node["first"])  # a bin that has become a tree
+                if not node or "key" not in node:
+                    break
+                left -= 1
+                yield node["key"], node.get("value", node.get("val", 0))
+                at = node.get("next", 0)
+            if left <= 0:
+                return
+
+
+_LOOKED_AT = 1_000
+
+
+def _short(name: str) -> str:
+    return name.rpartition(".")[2]

@@ -1,0 +1,121 @@
+"""Class histograms as `jcmd PID GC.class_histogram` and `jmap -histo` print them, alone or many in one file.
+
+     num     #instances         #bytes  class name (module)
+    -------------------------------------------------------
+       1:       1000000       40000000  org.apache.storm.daemon.Acker$AckObject
+
+Neither says when it was taken.  A line before it may (`date`, an ISO time, seconds since the epoch); else it
+is the file's own time, or what the user says about the time between them.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+
+__all__ = ["Histogram", "parse", "timed"]
+
+_ROW = re.compile(r"^\s*\d+:\s+(\d+)\s+(\d+)\s+(\S+)")
+_HEAD = re.compile(r"^\s*num\s+#instances\s+#bytes")
+_TOTAL = re.compile(r"^\s*Total\s+(\d+)\s+(\d+)")
+_ISO = re.compile(r"\b(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,6}))?(Z|[+-]\d\d:?\d\d)?")
+_EPOCH = re.compile(r"^\s*(1[0-9]{9})(\d{3})?(?:\.\d+)?\s*$")
+_DATE = re.compile(r"^\w{3} (\w{3}) +(\d{1,2}) (\d\d:\d\d:\d\d) (?:[AP]M )?(?:\w+ )?(\d{4})$")
+_MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
+_ARRAYS: Mapping[str, str] = {
+    "[B": "byte[]",
+    "[C": "char[]",
+    "[D": "double[]",
+    "[F": "float[]",
+    "[I": "int[]",
+    "[J": "long[]",
+    "[S": "short[]",
+    "[Z": "boolean[]",
+}
+
+
+@dataclass(slots=True)
+class Histogram:
+    """Instances and bytes by class; `time_ms` is None where nothing says when.  `whole` if it has its last line."""
+
+    classes: dict[str, tuple[int, int]] = field(default_factory=dict)
+    time_ms: int | None = None
+    line: int = 0
+    whole: bool = False
+
+    @property
+    def size(self) -> int:
+        """Bytes of all classes."""
+        return sum(size for _, size in self.classes.values())
+
+    def instances(self, name: str) -> int:
+        """How many there were of a class."""
+        return self.classes.get(name, (0, 0))[0]
+
+
+def parse(lines: Iterable[str]) -> Iterator[Histogram]:
+    """Each histogram of a text; what stands around them is passed over, but for times."""
+    current: Histogram | None = None
+    said: int | None = None
+    for number, line in enumerate(lines, start=1):
+        row = _ROW.match(line)
+        if _HEAD.match(line) or (row and current is None):
+            if current is not None:
+                yield current
+            current, said = Histogram(time_ms=said, line=number), None
+        if row and current is not None:
+            amount, size = current.classes.get(_plain(row[3]), (0, 0))
+            current.classes[_plain(row[3])] = (amount + int(row[1]), size + int(row[2]))
+        elif current is not None and _TOTAL.match(line):
+            current.whole = True
+            yield current
+            current = None
+        elif current is None:
+            said = _time(line.strip()) or said
+    if current is not None:
+        yield current
+
+
+def timed(
+    found: Sequence[Histogram], *, every_ms: int | None, fallback: Sequence[int]
+) -> tuple[bool, Sequence[Histogram]]:
+    """The histograms in the order of their times, and whether those times are worth a rate.
+
+    `every_ms` wins over what the files say; `fallback` are the times of the files, one for each histogram.
+    """
+    if every_ms is not None:
+        for place, histogram in enumerate(found):
+            histogram.time_ms = place * every_ms
+        return True, found
+    if any(histogram.time_ms is None for histogram in found):
+        for histogram, time_ms in zip(found, fallback, strict=True):
+            histogram.time_ms = time_ms
+    ordered = sorted(found, key=lambda histogram: histogram.time_ms or 0)
+    times = [histogram.time_ms for histogram in ordered]
+    return len(set(times)) == len(times), ordered
+
+
+def _plain(name: str) -> str:
+    """`[Ljava.lang.Object;` as `java.lang.Object[]`."""
+    depth = len(name) - len(name.lstrip("["))
+    if not depth:
+        return name
+    element = name[depth - 1 :]
+    if element in _ARRAYS:
+        return _ARRAYS[element] + "[]" * (depth - 1)
+    return element[1:].removeprefix("L").removesuffix(";") + "[]" * depth
+
+
+def _time(line: str) -> int | None:
+    """Milliseconds since the epoch; without a zone as if it were UTC, since only differences matter."""
+    if found := _EPOCH.match(line):
+        return int(found[1]) * 1000 + int(found[2] or 0)
+    if found := _ISO.search(line):
+        text = f"{found[1]}T{found[2]}"
+        moment = datetime.fromisoformat(text).replace(tzinfo=timezone.utc)
+        return int(moment.timestamp() * 1000) + int((found[3] or "0").ljust(3, "0")[:3])
+    if (found := _DATE.match(line)) and found[1] in _MONTHS:
+        month = _MONTHS.index(found[1]) + 1
+        clock = f"{found[4]}-{month:02}-{int(found[2]):02}T{found[3]}"
+        return int(datetime.fromisoformat(clock).replace(tzinfo=timezone.utc).timestamp() * 1000)
+    return None

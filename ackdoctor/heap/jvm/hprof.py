@@ -1,0 +1,148 @@
+r"""The HPROF file: its header and its outermost records (reference runtime 4b).
+
+    "JAVA PROFILE 1.0.2\0"  u4 size of an id  u8 milliseconds since the epoch
+    then records: u1 tag  u4 microseconds  u4 length  body
+
+Strings and classes come first, then the heap in segments of sub-records.  The file is read by stretches,
+never mapped as a whole: a dump of any size takes the same memory.
+"""
+
+import gzip
+import os
+import tempfile
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from struct import Struct
+from types import TracebackType
+from typing import BinaryIO, NamedTuple
+
+__all__ = ["HEAP", "LOAD_CLASS", "STRING", "Hprof", "HprofError", "Record"]
+
+STRING, LOAD_CLASS = 0x01, 0x02
+_DUMP, _SEGMENT = 0x0C, 0x1C
+HEAP = frozenset({_DUMP, _SEGMENT})
+_MAGIC = b"JAVA PROFILE 1.0."
+_VERSIONS = {b"1", b"2"}
+_LONGEST_HEADER = 64
+_HEAD = Struct(">BII")
+_STRETCH = 1 << 20
+_FOREIGN: Mapping[bytes, str] = {  # how other files begin that people have at hand
+    b"JAVA PROFILE 1.0.3": "a heap dump of Android, whose records are others: convert it with hprof-conv",
+    b"JAVA PROFILE": "an HPROF file of a version that is none of 1.0.1 and 1.0.2",
+    b"\x00\x12portable heap dump": "a PHD dump of OpenJ9: take one with -Xdump:system and convert it, or use HotSpot",
+    b"\x7fELF": "a core file: make a heap dump of it with jhsdb jmap --binaryheap --core FILE --exe JAVA",
+    b"FLR\x00": "a recording of the flight recorder, not a heap dump",
+    b" num ": "a class histogram: ackdoctor heap hist reads it",
+    b"PK\x03\x04": "a zip archive: unpack it first",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd: unpack it first",
+    b"\xfd7zXZ": "compressed with xz: unpack it first",
+    b"BZh": "compressed with bzip2: unpack it first",
+}
+
+
+class HprofError(Exception):
+    """A file that is no heap dump, or cannot be read: the reason in words."""
+
+
+class Record(NamedTuple):
+    """One of the outermost records: where its body begins, and how much of it the file has."""
+
+    tag: int
+    start: int
+    length: int
+    missing: int  # bytes that a cut file lacks
+
+
+class Hprof:
+    """An open dump; `cut` says in words why it ends early, '' for a whole one.
+
+    A compressed dump is unpacked into a file without a name first, since a walk needs to jump.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.cut = ""
+        try:
+            self._file: BinaryIO = path.open("rb")
+        except OSError as error:
+            raise HprofError(f"cannot be read: {error.strerror}") from None
+        try:
+            if self._file.read(2) == b"\x1f\x8b":
+                self._unpack(path)
+            self.size = os.fstat(self._file.fileno()).st_size
+            self.version, self.id_size, self.taken_ms, self._start = self._header()
+        except OSError as error:
+            self._file.close()
+            raise HprofError(f"cannot be read: {error.strerror}") from None
+        except HprofError:
+            self._file.close()
+            raise
+
+    def __enter__(self) -> "Hprof":  # noqa: PYI034  # Self is of Python 3.11
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+    def read(self, at: int, length: int) -> bytes:
+        """Bytes from a place; fewer at the end of the file."""
+        return os.pread(self._file.fileno(), length, at)
+
+    def records(self) -> Iterator[Record]:
+        """The outermost records in order; ends where the file does, and sets `cut` if that is within one."""
+        at = self._start
+        while at < self.size:
+            head = self.read(at, _HEAD.size)
+            if len(head) < _HEAD.size:
+                self._cut(at)
+                return
+            tag, _, length = _HEAD.unpack(head)
+            at += _HEAD.size
+            if tag == _DUMP and not length:
+                length = self.size - at  # its length was not known when it was begun
+            missing = max(0, at + length - self.size)
+            if missing:
+                self._cut(at)
+            yield Record(tag, at, length - missing, missing)
+            at += length
+
+    def _cut(self, at: int) -> None:
+        self.cut = self.cut or f"cut off after {self.size:,} bytes, within the record at byte {at:,}"
+
+    def _unpack(self, path: Path) -> None:
+        whole = tempfile.TemporaryFile()  # noqa: SIM115  # closed with the dump
+        try:
+            with gzip.open(path) as packed:
+                while stretch := packed.read(_STRETCH):
+                    whole.write(stretch)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            self.cut = f"the compressed data end early or are damaged: {error}"
+        finally:
+            self._file.close()
+        whole.flush()
+        self._file = whole
+
+    def _header(self) -> tuple[str, int, int, int]:
+        """Version, size of an id, time, and where the records begin."""
+        head = self.read(0, _LONGEST_HEADER)
+        name, end, _ = head.partition(b"\0")
+        if not name.startswith(_MAGIC) or name[len(_MAGIC) :][:1] not in _VERSIONS or not end:
+            raise HprofError(self._foreign(head))
+        at = len(name) + 1
+        numbers = head[at : at + 12]
+        if len(numbers) < 12:  # noqa: PLR2004  # u4 and u8
+            raise HprofError("the dump ends within its header")
+        id_size, taken_ms = Struct(">IQ").unpack(numbers)
+        if id_size not in (4, 8):
+            raise HprofError(f"its ids are said to have {id_size} bytes, not 4 or 8: the header is damaged")
+        return name.decode("ascii", "replace").removeprefix("JAVA PROFILE "), id_size, taken_ms, at + 12
+
+    def _foreign(self, head: bytes) -> str:
+        if not head:
+            return self.cut or "the file is empty"
+        known = next((said for magic, said in _FOREIGN.items() if head.startswith(magic)), None)
+        if known is not None:
+            return f"no heap dump that can be read here, but {known}"
+        return f"no heap dump: it begins with {head[:12]!r}, not with 'JAVA PROFILE 1.0.2'"

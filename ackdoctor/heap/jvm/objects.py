@@ -1,0 +1,158 @@
+"""Single objects of a dump, found by id: for the few that lead to the entries, not for the entries themselves."""
+
+import sys
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ackdoctor.heap.jvm.hprof import Hprof
+from ackdoctor.heap.jvm.layout import WIDTHS, parse_class
+from ackdoctor.heap.jvm.sweep import CLASS, INSTANCE, OBJECTS, PRIMITIVE, Census, heads
+
+__all__ = ["Found", "Objects", "first_instances"]
+
+_STRETCH = 1 << 17
+_SAMPLE = 1 << 14
+_ELEMENTS = 1 << 20  # of an array are read at once
+_CHARS = 5
+_MOST_LONG_SEARCHES = 20  # a few seconds each in a large dump
+
+
+@dataclass(slots=True)
+class Found:
+    """An object: `kind` is its tag, `class_id` its class (the type of an array of primitives), `start` its contents'."""
+
+    id: int
+    kind: int
+    class_id: int
+    start: int
+    length: int  # bytes of an instance, elements of an array
+
+
+class Objects:
+    """Reads from the stretch of the file where the id must be; what was found is remembered."""
+
+    def __init__(self, dump: Hprof, census: Census) -> None:
+        self._dump, self._census = dump, census
+        self.id_size = dump.id_size
+        self._heads = heads(dump.id_size)
+        order = sorted(range(len(census.mark_ids)), key=census.mark_ids.__getitem__)
+        self._ids = array("Q", map(census.mark_ids.__getitem__, order))
+        self._places = array("Q", map(census.mark_places.__getitem__, order))
+        self._ends = sorted(record.start + record.length for record in census.segments)
+        self._known: dict[int, Found | None] = {}
+        self._jumbled = order != list(
+            range(len(order))
+        )  # several threads wrote it, or a collector with spaces
+        self._patience = _MOST_LONG_SEARCHES
+
+    def at(self, id_: int) -> Found | None:
+        """The object; None for null, a class, or an object that the dump has lost."""
+        if id_ not in self._known:
+            self._known[id_] = self._search(id_) if id_ else None
+        return self._known[id_]
+
+    def class_name(self, id_: int) -> str:
+        """What class an object is of; '' for null and what is not there."""
+        found = self.at(id_)
+        if found is None:
+            return ""
+        return self._census.classes.name(found.class_id) if found.kind != PRIMITIVE else "[]"
+
+    def fields(self, id_: int) -> dict[str, int]:
+        """An instance's fields by name, references as ids; empty if it is none."""
+        found = self.at(id_)
+        if found is None or found.kind != INSTANCE:
+            return {}
+        reader, places = self._census.classes.unpacker(found.class_id)
+        head = self._heads.read.size
+        data = self._dump.read(found.start - head, head + found.length)
+        if reader.size != head + found.length or len(data) < reader.size:
+            return {}
+        values = reader.unpack(data)
+        return {name: values[place] for name, place in places.items()}
+
+    def elements(self, id_: int) -> Iterator[int]:
+        """What an array of objects refers to, nulls as 0."""
+        found = self.at(id_)
+        if found is None or found.kind != OBJECTS:
+            return
+        width = self._dump.id_size
+        for at in range(0, found.length, _ELEMENTS):
+            amount = min(_ELEMENTS, found.length - at)
+            data = self._dump.read(found.start + at * width, amount * width)
+            part = array("Q" if width == 8 else "I", data[: len(data) // width * width])  # noqa: PLR2004
+            if sys.byteorder == "little":
+                part.byteswap()
+            yield from part
+
+    def text(self, id_: int) -> str:
+        """A java.lang.String; '' for anything else."""
+        fields = self.fields(id_)
+        found = self.at(fields.get("value", 0))
+        if found is None or found.kind != PRIMITIVE:
+            return ""
+        data = self._dump.read(found.start, found.length * WIDTHS[found.class_id])
+        if found.class_id == _CHARS:
+            start = fields.get("offset", 0) * 2  # of a substring, before Java 7u6
+            return data[start : start + fields.get("count", len(data)) * 2].decode("utf-16-be", "replace")
+        return data.decode("utf-16-le" if fields.get("coder") else "latin-1", "replace")
+
+    def _search(self, wanted: int) -> Found | None:
+        """In the stretch that begins with the nearest id below; in every stretch where ids do not ascend."""
+        near = bisect_right(self._ids, wanted) - 1
+        found = self._scan(self._places[near], wanted) if near >= 0 else None
+        if found is None and self._jumbled and self._patience:
+            self._patience -= 1
+            every = (self._scan(place, wanted) for place in self._places)
+            found = next((each for each in every if each is not None), None)
+        return found
+
+    def _scan(self, place: int, wanted: int) -> Found | None:
+        segment = bisect_right(self._ends, place)
+        end = min(place + _STRETCH, self._ends[segment])
+        data = self._dump.read(place, end - place + self._heads.read.size)
+        for found in _objects(data, end - place, self._dump.id_size):
+            if found.id == wanted:
+                found.start += place
+                return found
+        return None
+
+
+def first_instances(dump: Hprof, place: int) -> Iterator[tuple[int, int]]:
+    """The ids and classes of the objects that begin in the stretch there; 0 for the class of an array."""
+    for found in _objects(dump.read(place, _SAMPLE), _SAMPLE // 2, dump.id_size):
+        yield found.id, found.class_id if found.kind == INSTANCE else 0
+
+
+def _objects(data: bytes, end: int, width: int) -> Iterator[Found]:
+    """The objects that begin in the bytes, in order; ends at what is no sub-record."""
+    shape = heads(width)
+    head, at = shape.read.size, 0
+    data += bytes(head)
+    while at < end:
+        tag, left, right = shape.read.unpack_from(data, at)
+        id_ = int.from_bytes(data[at + 1 : at + 1 + width], "big")
+        length = left >> shape.half
+        if tag == INSTANCE:
+            yield Found(id_, tag, left, at + head, right)
+            at += head + right
+        elif tag == OBJECTS:
+            yield Found(id_, tag, (left & shape.mask) << 32 | right, at + head, length)
+            at += head + length * width
+        elif tag == PRIMITIVE:
+            kind = left >> 24 & 255 if shape.half else right >> 24
+            if kind not in WIDTHS:
+                return
+            yield Found(id_, tag, kind, at + shape.small, length)
+            at += shape.small + length * WIDTHS[kind]
+        elif tag == CLASS:
+            parsed = parse_class(data, at, width)
+            if parsed is None:
+                return
+            at = parsed[1]
+        elif tag in shape.roots:
+            at += shape.roots[tag]
+        else:
+            return

@@ -1,0 +1,332 @@
+"""What a heap holds, on a screen: the verdict first, then what is wrong, then the tables."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from datetime import datetime, timezone
+from typing import TextIO
+
+from ackdoctor.heap.causes import CAUSES, LABELS, Cause
+from ackdoctor.heap.dump import ClassRow, HeapDump, held_bytes
+from ackdoctor.heap.growth import ClassTrend, Growth
+from ackdoctor.heap.jvm.entries import Acker, Kind
+from ackdoctor.model.finding import Finding, HeapWitness, Report
+from ackdoctor.model.verdict import PendingEntry
+from ackdoctor.reporters.as_json import content
+from ackdoctor.reporters.context import Context, printable
+from ackdoctor.reporters.figures import drawn, span, table
+from ackdoctor.reporters.footer import counted
+from ackdoctor.reporters.terminal import full
+
+__all__ = ["dump_document", "dump_screen", "growth_document", "growth_screen"]
+
+_STYLES = {"BROKEN": "error", "INCOMPLETE": "warning"}
+_MOST_NOTES = 5
+_MOST_CAUSES = 3
+
+
+# ---- a dump ----
+
+
+def dump_screen(
+    report: Report, dump: HeapDump, stream: TextIO, context: Context, *, width: int, top: int
+) -> None:
+    """The whole screen."""
+    _head(
+        stream, context, _verdict(report, f"{dump.entries:,} entries in {counted(len(dump.ackers), 'acker')}")
+    )
+    stream.writelines(f"  {printable(line)}\n" for line in _about(report, dump))
+    if report.findings:
+        stream.write("\n")
+        full(report, stream, context)
+    blocks = [
+        *(_acker(number, acker, dump, context, width) for number, acker in enumerate(dump.ackers, start=1)),
+        _kinds(dump, context, width),
+        _holders(dump, context, width),
+        _classes(dump.classes[:top], dump.size, context, width),
+        _next(dump),
+    ]
+    shown = [block for block in blocks if block]
+    if shown and not report.findings:
+        stream.write("\n")
+    stream.write("\n".join(shown))
+
+
+def dump_document(report: Report, dump: HeapDump, stream: TextIO, *, top: int) -> None:
+    """The report as one JSON object, with the dump under `heap`; roots and values are text."""
+    about = {
+        "format": dump.version,
+        "id_size": dump.id_size,
+        "taken_ms": dump.taken_ms,
+        "file_bytes": dump.file_size,
+        "objects": dump.objects,
+        "bytes": dump.size,
+        "compressed_oops": dump.oops.reference < dump.id_size,
+        "incomplete": list(dump.faults),
+        "classes": [asdict(row) for row in dump.classes[:top]],
+        "ackers": [_plain(acker, dump) for acker in dump.ackers],
+        "holders": [
+            {**asdict(holder), "roots": [str(root) for root in holder.roots]} for holder in dump.holders
+        ],
+    }
+    json.dump({**content(report), "heap": about}, stream, indent=2)
+    stream.write("\n")
+
+
+def _plain(acker: Acker, dump: HeapDump) -> dict[str, object]:
+    tally = acker.tally
+    return {
+        "class": acker.class_name,
+        "path": acker.path,
+        "task": acker.task,
+        "trouble": acker.trouble,
+        "entries": tally.entries,
+        "lost": tally.lost,
+        "bytes": held_bytes(acker, dump.oops),
+        "oldest_ms": tally.oldest_ms,
+        "buckets": [
+            {
+                "size": bucket.size,
+                "lost": bucket.lost,
+                "kinds": {kind.name.lower(): amount for kind, amount in bucket.kinds.items() if amount},
+                "old": {kind.name.lower(): amount for kind, amount in bucket.old.items() if amount},
+            }
+            for bucket in tally.buckets
+        ],
+        "samples": [
+            {
+                "root": str(entry.root),
+                "kind": kind.name.lower(),
+                "value": None if entry.value is None else str(entry.value),
+                "task": entry.task,
+                "failed": entry.failed,
+                "age_ms": entry.age_ms,
+                "bucket": entry.bucket,
+            }
+            for kind, kept in tally.samples.items()
+            for entry in kept
+        ],
+    }
+
+
+def _head(stream: TextIO, context: Context, say: str) -> None:
+    word, colon, rest = say.partition(":")
+    stream.write(f"{context.palette.paint(_STYLES.get(word, 'label'), word)}{colon}{rest}\n")
+
+
+def _verdict(report: Report, volume: str) -> str:
+    if report.findings:
+        worst = max(report.findings, key=lambda finding: (finding.severity, _entries(finding)))
+        others = len(report.findings) - 1
+        more = f", and {counted(others, 'more finding')}" if others else ""
+        what = worst.message.partition("; ")[0]
+        return f"BROKEN: {printable(what)} ({worst.code}, {_entries(worst):,} entries){more}"
+    if report.unreadable:
+        return f"INCOMPLETE: nothing is wrong in what could be read ({volume})"
+    return f"OK: {volume}, nothing is wrong"
+
+
+def _entries(finding: Finding) -> int:
+    return finding.evidence.entries if isinstance(finding.evidence, HeapWitness) else 0
+
+
+def _about(report: Report, dump: HeapDump) -> Iterator[str]:
+    taken = datetime.fromtimestamp(dump.taken_ms / 1000, tz=timezone.utc)
+    yield (
+        f"{dump.path}: {_size(dump.file_size)}, {dump.objects:,} objects, {_size(dump.size)} of heap as modelled, "
+        f"taken {taken:%Y-%m-%d %H:%M:%S} UTC"
+    )
+    oops = {8: "off"}.get(dump.oops.reference, "on") if dump.id_size > 4 else "none: a JVM of 32 bits"  # noqa: PLR2004
+    yield f"HPROF {dump.version}, ids of {dump.id_size} bytes; compressed oops {oops}"
+    for fault in dump.faults:
+        yield f"incomplete: {fault}"
+    if not dump.ackers:
+        yield "no acker: " + (
+            "this worker runs none; take the dump of a worker that does (__acker in the UI)"
+            if dump.storm
+            else "no class of Storm's is loaded: this is not the dump of a worker"
+        )
+    if report.hidden:
+        yield f"{counted(report.hidden, 'finding')} below --min-severity not shown"
+    yield from report.notes[:_MOST_NOTES]
+
+
+def _acker(number: int, acker: Acker, dump: HeapDump, context: Context, width: int) -> str:
+    tally = acker.tally
+    task = f", task {acker.task}" if acker.task is not None else ""
+    title = f"acker {number}: {acker.path}{task}"
+    if acker.trouble:
+        return f"{printable(title)}\n  {acker.trouble}\n"
+    weight = held_bytes(acker, dump.oops)
+    oldest = f", the oldest {span(tally.oldest_ms / 1000)}" if tally.oldest_ms else ""
+    title += f": {tally.entries:,} entries, about {_size(weight)}{oldest}"
+    present = [kind for kind in Kind if tally.kinds.get(kind)]
+    heads = [
+        "bucket",
+        "entries",
+        *(LABELS[kind] for kind in present),
+        *(["old"] if any(tally.old.values()) else []),
+    ]
+    heads += ["lost"] if tally.lost else []
+    rows = table(context, *heads, numbers=range(len(heads)))
+    for bucket in tally.buckets:
+        cells = [str(bucket.number), f"{bucket.size:,}", *(f"{bucket.kinds[kind]:,}" for kind in present)]
+        cells += [f"{sum(bucket.old.values()):,}"] if any(tally.old.values()) else []
+        cells += [f"{bucket.lost:,}"] if tally.lost else []
+        rows.add_row(*cells)
+    return f"{printable(title)}\n{drawn(rows, width, context)}"
+
+
+def _kinds(dump: HeapDump, context: Context, width: int) -> str:
+    """What each kind of entry tells, with its causes in order."""
+    present = [kind for kind in Kind if any(acker.tally.kinds.get(kind) for acker in dump.ackers)]
+    if not present:
+        return ""
+    rows = table(context, "entries", "one of them", "likely causes, in order", numbers=[], whole=[0, 1])
+    for kind in present:
+        amount = sum(acker.tally.kinds.get(kind, 0) for acker in dump.ackers)
+        samples = [entry for acker in dump.ackers for entry in acker.tally.samples.get(kind, ())]
+        causes = CAUSES[kind].causes[:_MOST_CAUSES]
+        lines = [f"{place}. {_cause(cause)}" for place, cause in enumerate(causes, start=1)]
+        rows.add_row(
+            f"{amount:,} {LABELS[kind]}",
+            _one(samples[0]) if samples else "",
+            "\n".join([f"{CAUSES[kind].says}:", *lines] if lines else [CAUSES[kind].says]),
+        )
+    return f"what they tell\n{drawn(rows, width, context)}"
+
+
+def _cause(cause: Cause) -> str:
+    rules = f", {' '.join(cause.rules)}" if cause.rules else ""
+    return f"{cause.text} ({cause.law}{rules})"
+
+
+def _one(entry: PendingEntry) -> str:
+    value = "none" if entry.value is None else str(entry.value)
+    task = "" if entry.task is None else f"\ntask {entry.task}"
+    age = f"\nage {span(entry.age_ms / 1000)}" if entry.age_ms else ""
+    return f"root {entry.root}\nvalue {value}{task}{age}"
+
+
+def _holders(dump: HeapDump, context: Context, width: int) -> str:
+    if not dump.holders:
+        return ""
+    rows = table(context, "map", "of", "entries", "what it holds", numbers=[2])
+    for holder in dump.holders:
+        groups = ", ".join(f"{amount:,} {stream}" for stream, amount in sorted(holder.groups.items()))
+        sample = f" (of {holder.looked_at:,} looked at)" if 0 < holder.looked_at < holder.entries else ""
+        what = f"{groups}{sample}" if holder.role == "shell" else "messages that the spout waits for"
+        rows.add_row(printable(holder.path), printable(holder.owner), f"{holder.entries:,}", printable(what))
+    return f"other maps that hold tuples\n{drawn(rows, width, context)}"
+
+
+def _classes(rows: Sequence[ClassRow], total: int, context: Context, width: int) -> str:
+    if not rows:
+        return ""
+    made = table(context, "instances", "bytes", "%", "class", numbers=[0, 1, 2])
+    for row in rows:
+        share = 100 * row.size / total if total else 0
+        made.add_row(f"{row.instances:,}", f"{row.size:,}", f"{share:.1f}", printable(row.name))
+    return f"largest classes\n{drawn(made, width, context)}"
+
+
+def _next(dump: HeapDump) -> str:
+    """The command that tells more, by what there is most of."""
+    tracked = sum(acker.tally.kinds.get(Kind.WAITING, 0) for acker in dump.ackers)
+    if not dump.entries:
+        return ""
+    most = Kind.WAITING if 2 * tracked > dump.entries else Kind.ORPHAN
+    rules = ",".join(dict.fromkeys(rule for cause in CAUSES[most].causes for rule in cause.rules))
+    lines = [f"ackdoctor lint --select {rules} SOURCES"] if rules else []
+    lines.append(
+        f"ackdoctor heap dump {printable(dump.path)} --trace TRACE   names the tuple, if the run was traced"
+    )
+    return "next\n" + "".join(f"  {line}\n" for line in lines)
+
+
+# ---- histograms ----
+
+
+def growth_screen(
+    report: Report, grown: Growth, stream: TextIO, context: Context, *, width: int, top: int
+) -> None:
+    """The whole screen."""
+    _head(stream, context, _verdict(report, f"{counted(grown.points, 'histogram')}"))
+    stream.writelines(f"  {printable(line)}\n" for line in _course(report, grown))
+    if report.findings:
+        stream.write("\n")
+        full(report, stream, context)
+    shown = [row for row in grown.rows[:top] if row.last or row.first]
+    if not shown:
+        return
+    if not report.findings:
+        stream.write("\n")
+    per = "a second" if grown.dated else "each time"
+    heads = ["class", "first", "last", per, "R2", "bytes gained", "what it means"]
+    rows = table(context, *heads, numbers=[1, 2, 3, 4, 5])
+    for row in shown:
+        rows.add_row(*_cells(row, grown))
+    stream.write(f"classes\n{drawn(rows, width, context)}")
+
+
+def growth_document(report: Report, grown: Growth, stream: TextIO, *, top: int) -> None:
+    """The report as one JSON object, with the trends under `growth`."""
+    about = {
+        "histograms": grown.points,
+        "seconds": grown.seconds,
+        "dated": grown.dated,
+        "first_bytes": grown.first_size,
+        "last_bytes": grown.last_size,
+        "bytes_per_second": grown.bytes_per_second,
+        "fit": grown.fit,
+        "limit_bytes": grown.limit,
+        "full_in": grown.full_in,
+        "classes": [
+            {
+                "name": row.name,
+                "first": row.first,
+                "last": row.last,
+                "bytes_gained": row.gained,
+                "per_second": row.line.per_second,
+                "fit": row.line.fit,
+                "monotone": row.monotone,
+                "means": row.sign.means if row.sign else "",
+            }
+            for row in grown.rows[:top]
+        ],
+    }
+    json.dump({**content(report), "growth": about}, stream, indent=2)
+    stream.write("\n")
+
+
+def _course(report: Report, grown: Growth) -> Iterator[str]:
+    over = f" over {span(grown.seconds)}" if grown.dated and grown.points > 1 else ""
+    yield f"{counted(grown.points, 'histogram')}{over}: {_size(grown.first_size)} at first, {_size(grown.last_size)} at last"
+    if grown.points == 1:
+        yield "one histogram shows what is there, not what grows: take more, some seconds apart"
+    elif not grown.dated:
+        yield "no times: say how far they are apart with --every SECONDS"
+    if grown.limit and grown.full_in:
+        yield f"{_size(grown.limit)} are full in {grown.full_in}, at {_size(round(grown.bytes_per_second))} a second (R2 {grown.fit:.2f})"
+    elif grown.limit:
+        yield f"{_size(grown.limit)}: not in sight, the heap does not grow along a line"
+    if report.hidden:
+        yield f"{counted(report.hidden, 'finding')} below --min-severity not shown"
+
+
+def _cells(row: ClassTrend, grown: Growth) -> Iterator[str]:
+    yield printable(row.name)
+    yield f"{row.first:,}"
+    yield f"{row.last:,}"
+    yield f"{row.line.per_second:+,.1f}" if grown.points > 1 else ""
+    yield f"{row.line.fit:.2f}" if grown.points > 1 else ""
+    yield f"{row.gained:+,}" if grown.points > 1 else ""
+    yield row.sign.means if row.sign else ""
+
+
+def _size(size: int) -> str:
+    if size < 10_000:  # noqa: PLR2004
+        return f"{size:,} bytes"
+    if size < 1_000_000:  # noqa: PLR2004
+        return f"{size / 1e3:,.1f} kB"
+    return f"{size / 1e6:,.1f} MB"
