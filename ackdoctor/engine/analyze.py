@@ -198,14 +198,12 @@ def _foreign(surveys: Mapping[str, Survey]) -> Iterator[str]:
         if record.named
     ]
     if places:
-        kinds = [
-            f"{count} in {LANGUAGES[name].title}"
-            for name, count in sorted(Counter(name for name, _ in places).items())
-        ]
+        counts = Counter(LANGUAGES[name].title for name, _ in places)
+        kinds = " and ".join(f"{count} {title}" for title, count in sorted(counts.items()))
         named = ", ".join(place for _, place in places[:_SHOWN])
         more = f" and {len(places) - _SHOWN} more" if len(places) > _SHOWN else ""
-        amount = "1 file that uses" if len(places) == 1 else f"{len(places)} files that use"
-        yield f"not read: {amount} a Storm framework, {' and '.join(kinds)}: {named}{more}"
+        noun = "file that uses" if len(places) == 1 else "files that use"
+        yield f"not read: {kinds} {noun} a Storm framework: {named}{more}"
 
 
 def _unique(items: Iterable[Unreadable]) -> tuple[Unreadable, ...]:

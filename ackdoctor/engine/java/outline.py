@@ -56,6 +56,7 @@ def outline(data: bytes) -> Outline:
             else:
                 imports.append((name.rpartition(".")[2], name))
     bound = {name for name, _ in imports}
+    bound.update(_text(head[1]) for pattern in _HEADS for head in pattern.finditer(data))
     return Outline(
         classes=_sorted((*_named(data), *_anonymous(data))),
         imports=tuple(imports),

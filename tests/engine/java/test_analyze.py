@@ -95,7 +95,7 @@ def test_files_that_use_a_framework_in_other_languages_are_named_once(tmp_path):
     )
     report = linted(tmp_path)
     assert report.notes == (
-        "not read: 3 files that use a Storm framework, 1 in Kotlin and 2 in Scala: K.kt, T.scala, s/S.scala",
+        "not read: 1 Kotlin and 2 Scala files that use a Storm framework: K.kt, T.scala, s/S.scala",
     )
     assert report.files == ("A.java",)
     assert linted(tmp_path, cache=tmp_path / "cache") == linted(tmp_path, cache=tmp_path / "cache") == report
