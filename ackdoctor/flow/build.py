@@ -376,6 +376,8 @@ class CfgBuilder:
         """Ends the function here; the builder must not be used afterwards."""
         self._join(self.take(), EXIT)
         for step in self._steps:
-            if len(step.edges) > 1:
+            if len(step.edges) == 2 and step.edges[0].kind is EdgeKind.RAISE is not step.edges[1].kind:  # noqa: PLR2004
+                step.edges.reverse()  # nearly every call
+            elif len(step.edges) > 1:
                 step.edges = sorted(set(step.edges), key=lambda edge: (_ORDER[edge.kind], edge.target))
         return Cfg(self._steps, self._bodies)

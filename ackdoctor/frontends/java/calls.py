@@ -14,6 +14,7 @@ _CONSTRUCTOR = field("constructor")
 _CALL, _NEW = kind("method_invocation"), kind("object_creation_expression")
 _SUPER, _THIS, _BODY = kind("super"), kind("this"), kind("class_body")
 _ARRAY_TYPE, _NEW_WORD = kind("array_type"), kind("'new'")
+_USUAL = 3  # receiver, name and arguments
 _EQUALS = frozenset({"equals", "equalsIgnoreCase"})
 
 
@@ -58,7 +59,8 @@ def _call_step(fn: Lowering, node: Node, *, dropped: bool = False) -> Expr:
 
 def _receiver(fn: Lowering, node: Node, receiver: Node) -> Expr:
     """What a method is called on; `super` and `Outer.super` are objects that are asked for."""
-    if receiver.kind_id == _SUPER or any(part.kind_id == _SUPER for part in node.named_children):
+    beside = node.named_children[1:] if node.named_child_count > _USUAL else ()
+    if receiver.kind_id == _SUPER or any(part.kind_id == _SUPER for part in beside):
         result = fn.builder.temp()
         fn.builder.add(Call(result, Global("super"), ()), fn.span(receiver))
         return result
