@@ -7,7 +7,8 @@ from ackdoctor.flow.containers import Done, arguments, method_call
 from ackdoctor.flow.context import Context, tested_names
 from ackdoctor.flow.declared import foreign_kind
 from ackdoctor.flow.evaluate import evaluate, stored
-from ackdoctor.flow.known import AT_ONCE, SEE_THROUGH
+from ackdoctor.flow.inert import about_locals, inert
+from ackdoctor.flow.known import AT_ONCE, HARMLESS, SEE_THROUGH
 from ackdoctor.flow.lattice import (
     Batch,
     BoundMethod,
@@ -86,7 +87,22 @@ def _typed(context: Context, trail: Trail, call: Call) -> Done | Enter | None:
             return Done(trail.state, made, may_raise=not isinstance(made, Thrown))
     if isinstance(call.func, Attr) and call.func.name in AT_ONCE:
         return _at_once(context, trail, call, values)
-    return None
+    target = _functional(context, trail, call)
+    return _apply(context, trail, call, target, values) if target is not None else None
+
+
+def _functional(context: Context, trail: Trail, call: Call) -> Value | None:
+    """What `task.run()` calls, where `task` is a lambda, a method reference or an object of an anonymous class."""
+    if not isinstance(call.func, Attr):
+        return None
+    match evaluate(context, trail.function, trail.state, call.func.obj):
+        case FunctionRef() | BoundMethod() | Partial() as target if call.func.name not in HARMLESS:
+            return target
+        case Coll(items=items):
+            functions = (item for item in items if isinstance(item, FunctionRef))
+            return next((each for each in functions if each.function.name == call.func.name), None)
+        case _:
+            return None
 
 
 def _enter_one(
@@ -95,6 +111,8 @@ def _enter_one(
     functions = _overloads(context, trail, call, method.functions, values)
     if len(functions) > 1:  # the one that is running is asked for least
         functions = tuple(function for function in functions if function is not trail.function)
+    if functions and all(inert(context, trail.state, function, values) for function in functions):
+        return Done(trail.state.but(facts=about_locals(trail.state.facts)), None, may_raise=True)
     entered = [_enter(context, trail, call, function, method.receiver, None) for function in functions]
     first = next((enter for enter in entered if isinstance(enter, Enter)), None)
     if first is None:

@@ -90,6 +90,8 @@ def _field_method(
     values = arguments(context, trail, call)
     carried = [value for value in values if value is not None and any(tokens_in(value))]
     state = _changed(trail.state, call.func)
+    if context.typed and name in CONTAINER_STORES:
+        state = _shared(state, call, values, stored(field))
     if name == "drainTo" and call.args and isinstance(call.args[0].value, Name):
         drained = stored(field)
         target = call.args[0].value.id
@@ -116,6 +118,14 @@ def _field_method(
     if field in context.held:
         release(context, trail, field)
     return None
+
+
+def _shared(state: State, call: Call, values: tuple[Value | None, ...], element: TokenRef) -> State:
+    """A local collection that was put into a field and is filled afterwards: what goes in is held there."""
+    for arg, value in zip(call.args, values, strict=True):
+        if isinstance(arg.value, Name) and isinstance(value, Coll) and not any(tokens_in(value)):
+            state = state.bind(arg.value.id, element)
+    return state
 
 
 def _changed(state: State, func: Expr) -> State:

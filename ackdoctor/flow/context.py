@@ -45,6 +45,8 @@ class Context:
     limited: bool = False
     steps_left: int = 20_000
     entered: set[int] = field(default_factory=set)  # functions looked into
+    offers: dict[tuple[str, str], tuple[Verb, ...]] = field(default_factory=dict)  # calls by place and name
+    reaches: dict[int, object] = field(default_factory=dict)  # what functions lead to, by id
 
     def unit(self, function: Function) -> Unit:
         """The file that a function stands in."""
@@ -71,6 +73,13 @@ class Context:
     def verbs(self) -> Iterable[Verb]:
         """The framework's calls that this component may make."""
         return (*self.component.role.verbs, *self.component.dialect.verbs)
+
+    def verbs_of(self, on: str, name: str) -> tuple[Verb, ...]:
+        """The calls of that name on one of the framework's objects."""
+        key = (on, name)
+        if key not in self.offers:
+            self.offers[key] = tuple(verb for verb in self.verbs() if verb.on == on and verb.name == name)
+        return self.offers[key]
 
 
 _FLIPPED = {"!=": "==", "is not": "is", "not in": "in", ">=": "<", "<=": ">"}

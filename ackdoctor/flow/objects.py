@@ -121,8 +121,7 @@ def _matters(value: Value | None) -> bool:
 
 def verb_on(context: Context, trail: Trail, call: Call, kind: str, name: str) -> Verb | None:
     """The framework's call on one of its own objects."""
-    verbs = [verb for verb in context.verbs() if verb.on == kind and verb.name == name]
-    return choose_verb(context, trail.function, trail.state, call.args, verbs)
+    return choose_verb(context, trail.function, trail.state, call.args, context.verbs_of(kind, name))
 
 
 # ---- tuples and windows ----

@@ -42,7 +42,7 @@ from ackdoctor.flow.objects import callbacks
 from ackdoctor.flow.sighting import Deferral, Handed
 from ackdoctor.flow.trail import Trail
 from ackdoctor.flow.wording import last_name
-from ackdoctor.model.cfg import Attr, Call
+from ackdoctor.model.cfg import Attr, Call, Name
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import Kind
 
@@ -122,10 +122,20 @@ def unknown(context: Context, trail: Trail, call: Call, given: tuple[Value | Non
             values = (*values, receiver)
     if not (context.typed and _only_asks(name)):
         state = escape(context, trail, state, values, name)
+        if context.typed:
+            state = _let_go(state, call, values)
     run_later(context, trail, state, values, name)
     carried = frozenset(value for value in values if value is not None and any(tokens_in(value)))
     result = Coll(carried) if carried and name[:1].isupper() else None
     return Done(state, result, may_raise=name not in NO_RAISE)
+
+
+def _let_go(state: State, call: Call, values: tuple[Value | None, ...]) -> State:
+    """An empty collection that somebody else knows now: what goes in later may be taken out there."""
+    for arg, value in zip(call.args, values, strict=False):
+        if isinstance(arg.value, Name) and isinstance(value, Coll) and not value.items:
+            state = state.bind(arg.value.id, None)
+    return state
 
 
 def _only_asks(name: str) -> bool:

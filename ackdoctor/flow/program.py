@@ -70,6 +70,7 @@ class Program:
             for function in (*cls.methods.values(), *(f for fs in cls.overloads.values() for f in fs)):
                 self._owners[id(function)] = cls
         self._mro: dict[int, _Lineage] = {}
+        self._types: dict[tuple[str, str], ClassInfo | tuple[str, ...]] = {}
         self._qualified: dict[tuple[str, Expr], tuple[Symbol, ...]] = {}
         self.components = tuple(self._components())
 
@@ -166,6 +167,12 @@ class Program:
 
     def type_of(self, unit: Unit, text: str) -> ClassInfo | tuple[str, ...]:
         """The class of the project that a declared type names, or the qualified names it may stand for outside."""
+        key = (unit.path, text)
+        if key not in self._types:
+            self._types[key] = self._type_of(unit, text)
+        return self._types[key]
+
+    def _type_of(self, unit: Unit, text: str) -> ClassInfo | tuple[str, ...]:
         first, *rest = text.split(".")
         expr: Expr = Global(first)
         for part in rest:

@@ -8,30 +8,18 @@ solved again until its exits no longer grow.
 """
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ackdoctor.flow.calls import Done, Enter, resolve_call
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.early import each_element
+from ackdoctor.flow.inert import about_locals
 from ackdoctor.flow.lattice import Coll, State, Value
 from ackdoctor.flow.trail import Trail
 from ackdoctor.flow.typestate import WayOn, assign, ways_on
-from ackdoctor.model.cfg import (
-    ENTRY,
-    EXIT,
-    RAISED,
-    Attr,
-    Call,
-    Compare,
-    EdgeKind,
-    Expr,
-    IsType,
-    Item,
-    Mix,
-    Not,
-)
+from ackdoctor.model.cfg import ENTRY, EXIT, RAISED, Call, EdgeKind
 from ackdoctor.model.component import Function
 from ackdoctor.model.protocol import State as Stage
 
@@ -178,7 +166,7 @@ class Solver:
             after = before.but(
                 tokens=leaving.state.tokens,
                 fields=leaving.state.fields,
-                facts=_kept_facts(before),
+                facts=about_locals(before.facts),
                 caught=leaving.state.caught,
             )
             for kind, target in trail.step.edges:
@@ -187,25 +175,6 @@ class Solver:
                 elif not leaving.raised and kind is not EdgeKind.RAISE:
                     bound = assign(self.context, trail, after, op.result, leaving.value)
                     yield WayOn(kind, target, bound), leaving.trail
-
-
-def _kept_facts(before: State) -> Mapping[Expr, bool]:
-    """Facts about locals survive a helper call; what a field holds may have changed in it."""
-    return {fact: truth for fact, truth in before.facts.items() if not _reads_field(fact)}
-
-
-def _reads_field(expr: Expr) -> bool:
-    match expr:
-        case Attr() | Item():
-            return True
-        case Compare(left=left, right=right):
-            return _reads_field(left) or _reads_field(right)
-        case Mix(parts=parts):
-            return any(map(_reads_field, parts))
-        case IsType(value=value) | Not(value=value):
-            return _reads_field(value)
-        case _:
-            return False
 
 
 def _exit_key(leaving: Leaving, *, outermost: bool) -> object:

@@ -203,6 +203,10 @@ def _assign_attribute(
         case SelfRef():
             if value is not None and any(tokens_in(value)):
                 state = store(context, trail, state, name, value, how="=", key=None)
+            if context.typed and isinstance(value, Coll) and isinstance(trail.step.op, Bind):
+                source = trail.step.op.value  # what is put into the local afterwards is held by the field too
+                if isinstance(source, Name) and not any(tokens_in(value)):
+                    state = state.bind(source.id, Field(name))
             fields = {field: old for field, old in state.fields.items() if field != name}
             if isinstance(value, (TokenRef, Const, BoundMethod, FunctionRef)):
                 fields[name] = value

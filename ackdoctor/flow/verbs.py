@@ -39,8 +39,9 @@ def own_verb(context: Context, name: str) -> Verb | None:
 
 def external_verb(verbs: Iterable[Verb], names: tuple[str, ...]) -> Verb | None:
     """The framework's module-level function that qualified names lead to; a vendored module counts by its last part."""
+    last = {name.rpartition(".")[2] for name in names}
     for verb in verbs:
-        if verb.on in ("self", "tuple"):
+        if verb.on in ("self", "tuple") or verb.name not in last:
             continue
         full = f"{verb.on}.{verb.name}"
         tail = "." + ".".join(full.split(".")[-2:])
