@@ -10,6 +10,7 @@ import os
 import sys
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from ackdoctor.engine.codec import (
 )
 from ackdoctor.engine.discover import LIMIT
 from ackdoctor.engine.index import Cluster
+from ackdoctor.engine.languages import LANGUAGES
 from ackdoctor.engine.lexicon import Lexicon
 from ackdoctor.engine.outcome import Outcome
 from ackdoctor.engine.reading import read_file
@@ -124,8 +126,9 @@ class Cache:
 
 
 def run_key(settings: Settings) -> str:
-    """For whom a cache holds: this tool as it stands on disk, this Python, these settings."""
-    words = (ackdoctor.__version__, sys.version_info[:2], settings.fingerprint(), sorted(_sources()))
+    """For whom a cache holds: this tool as it stands on disk, its parsers, this Python, these settings."""
+    tool = (ackdoctor.__version__, sorted(_sources()), sorted(_parsers()))
+    words = (*tool, sys.version_info[:2], settings.fingerprint())
     return blake2b(repr(words).encode(), digest_size=16).hexdigest()
 
 
@@ -150,6 +153,14 @@ def _sources() -> Iterable[tuple[str, int, int]]:
                 elif entry.name.endswith(".py"):
                     status = entry.stat()
                     yield entry.path[len(top) :], status.st_mtime_ns, status.st_size
+
+
+def _parsers() -> Iterable[str]:
+    """The installed versions of the parsers, as their folders are called: asking them would import them."""
+    heads = tuple(f"{parser}-" for language in LANGUAGES.values() for parser in language.parsers)
+    for folder in sys.path:
+        with suppress(OSError):
+            yield from (name for name in os.listdir(folder or ".") if name.startswith(heads))
 
 
 def _load(folder: Path, key: str) -> Mapping[str, Any]:

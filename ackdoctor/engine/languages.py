@@ -23,8 +23,9 @@ __all__ = ["LANGUAGES", "SUFFIXES", "Language", "Lowered", "Places", "Reader", "
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Language:
-    """A language: `read` tells whether there is a reader; `dialects` is the language whose frameworks it uses.
+    """A language: `dialects` is the language whose frameworks it uses, `parsers` are the packages that parse it.
 
+    Without a parser nobody reads it.
     `top_level` says that a top-level package belongs to one owner, as "streamparse" does and "org" does not.
     """
 
@@ -32,18 +33,36 @@ class Language:
     title: str
     suffixes: tuple[str, ...]
     dialects: str
-    read: bool = True
+    parsers: tuple[str, ...] = ()
     top_level: bool = False
+
+    @property
+    def read(self) -> bool:
+        """Whether there is a reader."""
+        return bool(self.parsers)
 
 
 LANGUAGES: Mapping[str, Language] = MappingProxyType(
     {
         language.name: language
         for language in (
-            Language(name="python", title="Python", suffixes=(".py",), dialects="python", top_level=True),
-            Language(name="java", title="Java", suffixes=(".java",), dialects="java"),
-            Language(name="kotlin", title="Kotlin", suffixes=(".kt", ".kts"), dialects="java", read=False),
-            Language(name="scala", title="Scala", suffixes=(".scala",), dialects="java", read=False),
+            Language(
+                name="python",
+                title="Python",
+                suffixes=(".py",),
+                dialects="python",
+                parsers=("libcst",),
+                top_level=True,
+            ),
+            Language(
+                name="java",
+                title="Java",
+                suffixes=(".java",),
+                dialects="java",
+                parsers=("tree_sitter", "tree_sitter_java"),
+            ),
+            Language(name="kotlin", title="Kotlin", suffixes=(".kt", ".kts"), dialects="java"),
+            Language(name="scala", title="Scala", suffixes=(".scala",), dialects="java"),
         )
     }
 )

@@ -63,7 +63,7 @@ def apply(
     ran = frozenset(rules if active is None else active)
     ignores: list[_Ignore] = []
     complaints: list[Finding] = []
-    for path in sorted(path for path, data in sources.items() if MARK in data):
+    for path in sorted(path for path, data in sources.items() if MARK in data.replace(b"\0", b"")):
         for directive in reader(language_of(path).name).directives(sources[path]):
             _read(directive, path, rules, ignores, complaints)
     by_path: dict[str, list[_Ignore]] = {}

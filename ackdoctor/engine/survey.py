@@ -154,7 +154,9 @@ class Survey:
         named = any(word in data for word in self.lexicon.words)
         record = Record(file.mtime_ns, file.size, named)
         if self._reader is not None:
-            record = record._replace(marked=DIRECTIVE in data, odd=self._reader.is_odd(data))
+            odd = self._reader.is_odd(data)
+            plain = data.replace(b"\0", b"") if odd else data  # UTF-16
+            record = record._replace(marked=DIRECTIVE in plain, odd=odd)
             if named:
                 acts = _ACTS.search(data) is not None
                 record = record._replace(outline=self._reader.outline(data), acts=acts)

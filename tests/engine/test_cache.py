@@ -111,6 +111,15 @@ def test_a_new_version_starts_anew(watched, monkeypatch):
     assert watched.examined == 3
 
 
+@pytest.mark.parametrize("parser", ["libcst", "tree_sitter", "tree_sitter_java"])
+def test_another_version_of_a_parser_starts_anew(watched, monkeypatch, tmp_path, parser):
+    watched.run()
+    (tmp_path / "site" / f"{parser}-99.dist-info").mkdir(parents=True)
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    watched.run()
+    assert watched.examined == 3
+
+
 @pytest.mark.parametrize(
     "damage",
     [
