@@ -1,6 +1,6 @@
 """Classes, interfaces, enums and records."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ackdoctor.frontends.java.broken import UNREAD, complain, has_gap
@@ -17,6 +17,7 @@ from ackdoctor.model.source import Span
 __all__ = [
     "CLASSES",
     "Shape",
+    "bases",
     "declare",
     "define_class",
     "members",
@@ -26,12 +27,13 @@ __all__ = [
 ]
 
 _NAME, _BODY, _VALUE, _TYPE, _DECLARATOR = map(field, "name body value type declarator".split())
-_PARAMETERS, _SUPERCLASS, _INTERFACES = map(field, "parameters superclass interfaces".split())
+_PARAMETERS, _SUPERCLASS = field("parameters"), field("superclass")
 _METHOD, _ELEMENT = kind("method_declaration"), kind("annotation_type_element_declaration")
 _CONSTRUCTOR, _COMPACT = kind("constructor_declaration"), kind("compact_constructor_declaration")
 _FIELDS = kinds("field_declaration constant_declaration")
 _CONSTANT_FIELD, _ENUM_CONSTANT = kind("constant_declaration"), kind("enum_constant")
-_ENUM_REST, _EXTENDS_INTERFACES = kind("enum_body_declarations"), kind("extends_interfaces")
+_ENUM_REST = kind("enum_body_declarations")
+_BASES = kinds("superclass super_interfaces extends_interfaces")
 _RECORD, _EXPLICIT = kind("record_declaration"), kind("explicit_constructor_invocation")
 _TYPE_LIST, _THIS = kind("type_list"), kind("this")
 _NO_STARTS = Starts([], [])
@@ -48,19 +50,20 @@ class Shape(NamedTuple):
     qualname: str
     node: Node
     head: Span
-    body: Node
+    members: Sequence[Node]
     bases: tuple[Expr, ...] = ()
     extends: bool = True
     annotations: Sequence[Node] = ()
     components: Node | None = None  # of a record
+    whole: bool = True  # without an error between its members
 
 
-def members(body: Node) -> Iterator[Node]:
-    """The declarations in a class body; those inside what could not be parsed included."""
-    for each in body.named_children:
+def members(body: Iterable[Node]) -> Iterator[Node]:
+    """The declarations among the nodes of a class body; those inside what could not be parsed included."""
+    for each in body:
         number = each.kind_id
         if number in (_ENUM_REST, ERROR):
-            yield from members(each)
+            yield from members(each.named_children)
         else:
             yield each
 
@@ -74,28 +77,27 @@ def declare(file: SourceFile, node: Node, parent: Owner | Frame | None) -> None:
     while isinstance(around, Frame):
         around = around.parent
     wanted = name if around is None else f"{around.qualname}.{name}"
-    superclass = node.child_by_field_id(_SUPERCLASS)
+    body = child(node, _BODY)
     shape = Shape(
         name,
         file.qualname(node, wanted),
         node,
         file.positions.span(child(node, _NAME)),
-        child(node, _BODY),
-        tuple(_bases(file, node)),
-        superclass is not None,
+        tuple(members(body.named_children)),
+        tuple(bases(file, node.named_children)),
+        node.child_by_field_id(_SUPERCLASS) is not None,
         modifiers(node).annotations,
         node.child_by_field_id(_PARAMETERS) if node.kind_id == _RECORD else None,
+        not (node.has_error and has_gap([*node.children, *body.children])),
     )
     define_class(file, shape, parent)
 
 
-def _bases(file: SourceFile, node: Node) -> Iterator[Expr]:
-    superclass = node.child_by_field_id(_SUPERCLASS)
-    if superclass is not None:
-        yield type_of(type_name(file.positions, parts(superclass)[0]))
-    for each in node.named_children:
-        if each.kind_id == _EXTENDS_INTERFACES or node.child_by_field_id(_INTERFACES) == each:
-            for listed in parts(each):
+def bases(file: SourceFile, nodes: Iterable[Node]) -> Iterator[Expr]:
+    """The types that a class extends and implements, from the nodes of its declaration."""
+    for node in nodes:
+        if node.kind_id in _BASES:
+            for listed in parts(node):
                 types = parts(listed) if listed.kind_id == _TYPE_LIST else [listed]
                 yield from (type_of(type_name(file.positions, part)) for part in types)
 
@@ -120,7 +122,7 @@ def define_class(file: SourceFile, shape: Shape, parent: Owner | Frame | None) -
         types=types,
     )
     file.classes[shape.qualname] = info
-    if shape.node.has_error and has_gap([*shape.node.children, *shape.body.children]):
+    if not shape.whole:
         complain(file, shape.node, f"`{shape.name}` may have more than is read of it")
         info.bases = (*info.bases, UNREAD)
     found = _members(file, owner, shape, info, constants)
@@ -134,10 +136,10 @@ def define_class(file: SourceFile, shape: Shape, parent: Owner | Frame | None) -
 def _members(
     file: SourceFile, owner: Owner, shape: Shape, info: ClassInfo, constants: Lowering
 ) -> Iterator[Function]:
-    starts = starts_of(file, members(shape.body))
+    starts = starts_of(file, shape.members)
     most = max(1, _MOST_STARTS // (len(starts.instance) or 1))
     constructors = 0
-    for each in members(shape.body):
+    for each in shape.members:
         number = each.kind_id
         if number in CLASSES:
             declare(file, each, owner)
@@ -161,7 +163,7 @@ def _members(
 def scan(file: SourceFile, owner: Owner, shape: Shape) -> dict[str, str]:
     """Takes note of a class's fields, methods and types; returns the fields' declared types."""
     text, types = file.positions.text, {}
-    for each in members(shape.body):
+    for each in shape.members:
         number = each.kind_id
         if number in _FIELDS:
             static = number == _CONSTANT_FIELD or modifiers(each).static
@@ -282,7 +284,7 @@ def _bind_components(fn: Lowering, shape: Shape) -> None:
 def _record_members(file: SourceFile, owner: Owner, shape: Shape, starts: Starts) -> Iterator[Function]:
     """The constructor and the accessors that a record has without saying so."""
     params = params_of(file, Frame(None, file.outside), shape.components)
-    if not any(_is_canonical(each, len(params)) for each in members(shape.body)):
+    if not any(_is_canonical(each, len(params)) for each in shape.members):
         heading = Heading("<init>", f"{owner.qualname}.<init>", shape.head, shape.head, shape.node)
 
         def lower(fn: Lowering) -> None:
@@ -291,7 +293,7 @@ def _record_members(file: SourceFile, owner: Owner, shape: Shape, starts: Starts
 
         yield method(file, heading._replace(parameters=shape.components), owner, this="this", body=lower)
     text = file.positions.text
-    own = {text(child(each, _NAME)) for each in members(shape.body) if each.kind_id == _METHOD}
+    own = {text(child(each, _NAME)) for each in shape.members if each.kind_id == _METHOD}
     for param in params:
         if param.name not in own:
             yield _accessor(file, owner, shape, param)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from ackdoctor.frontends.java.broken import has_gap
 from ackdoctor.frontends.java.classes import Shape, define_class, members, method_of, scan
 from ackdoctor.frontends.java.grammar import Node, by_kind, child, field, kind, parts
 from ackdoctor.frontends.java.initialisers import run_starts, starts_of
@@ -54,9 +55,16 @@ def _anonymous(fn: Lowering, node: Node) -> Expr:
     within = "" if outer is None else outer.qualname
     word = file.number(body, within)
     qualname = f"{within}.{word}" if within else word
-    shape = Shape(word, qualname, node, fn.span(child(node, _TYPE)), body, (type_of(made),))
+    shape = Shape(
+        word,
+        qualname,
+        node,
+        fn.span(child(node, _TYPE)),
+        tuple(members(body.named_children)),
+        (type_of(made),),
+    )
     quiet = file.quiet
-    if not quiet and made not in _NO_COMPONENTS and any(each.kind_id == _METHOD for each in members(body)):
+    if not quiet and made not in _NO_COMPONENTS and any(each.kind_id == _METHOD for each in shape.members):
         define_class(file, shape, fn.frame)
         file.quiet = True
     try:
@@ -73,21 +81,21 @@ def _object(fn: Lowering, shape: Shape, made: str, args: tuple[Expr, ...]) -> Ex
     prefix = f"{fn.qualname}.<locals>.{shape.name}"
     made_of: list[Expr] = []
     captured: set[str] = set()
-    for each in members(shape.body):
+    for each in shape.members:
         found = method_of(file, owner, each, prefix)
         if found is not None:
             fn.closures[found.qualname] = found
             captured |= found.captures
             made_of.append(Closure(found.qualname))
     value = Build("object", (*made_of, *args)) if made_of else _plain(fn, shape, args)
-    starts = starts_of(file, members(shape.body)).instance
+    starts = starts_of(file, shape.members).instance
     if not starts and own.id not in captured:
         fn.frame.types.pop(own.id)
         return value
     fn.builder.add(Bind(own, value), fn.span(shape.node))
     if starts:
         span = fn.span(shape.node)
-        heading = Heading("<init>", f"{prefix}.<init>", span, shape.head, shape.body)
+        heading = Heading("<init>", f"{prefix}.<init>", span, shape.head, shape.node)
         frame = Frame(owner, file.outside)
         owner.inherits = True
         first = function(
@@ -113,7 +121,8 @@ def enum_body(file: SourceFile, node: Node, owner: Owner) -> None:
     word = file.number(body, owner.qualname)
     head = file.positions.span(child(node, _NAME))
     base = type_of(owner.name)
-    define_class(file, Shape(word, f"{owner.qualname}.{word}", node, head, body, (base,)), owner)
+    shape = Shape(word, f"{owner.qualname}.{word}", node, head, tuple(members(body.named_children)), (base,))
+    define_class(file, shape._replace(whole=not has_gap(body.children)), owner)
 
 
 def _pure(word: str) -> Callable[[Lowering, Node], Expr]:

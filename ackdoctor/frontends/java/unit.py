@@ -7,10 +7,11 @@ from ackdoctor.frontends.java import conditions, loops, statements, switches, tr
 from ackdoctor.frontends.java.annotations import ANNOTATIONS
 from ackdoctor.frontends.java.broken import TOO_DEEP, UNREAD, complain, has_gap, note, sweep
 from ackdoctor.frontends.java.calls import CALLS, PURE_CALLS
-from ackdoctor.frontends.java.classes import CLASSES, declare, top_level_function
+from ackdoctor.frontends.java.classes import CLASSES, declare, define_class, top_level_function
 from ackdoctor.frontends.java.closures import CLOSURES, PURE_CLOSURES, enum_body
 from ackdoctor.frontends.java.expressions import PURE_ASSIGNMENTS, VALUES
-from ackdoctor.frontends.java.grammar import ERROR, ByKind, Node, kind, parts
+from ackdoctor.frontends.java.fragments import fragments
+from ackdoctor.frontends.java.grammar import ERROR, ByKind, Node, UnknownSyntax, kind, parts
 from ackdoctor.frontends.java.lowering import SourceFile, Tables
 from ackdoctor.frontends.java.names import NAMES
 from ackdoctor.frontends.java.positions import Positions
@@ -83,9 +84,7 @@ def _declare(file: SourceFile, node: Node, functions: dict[str, Function]) -> No
     number = node.kind_id
     try:
         if number == ERROR:
-            complain(file, node, "this is left out")
-            for inner in parts(node):
-                _declare(file, inner, functions)
+            _pick_up(file, node, functions)
         elif number in CLASSES:
             declare(file, node, None)
         elif number == _METHOD:
@@ -93,6 +92,19 @@ def _declare(file: SourceFile, node: Node, functions: dict[str, Function]) -> No
             functions.setdefault(found.name, found)
     except RecursionError:
         note(file, node, TOO_DEEP, "this class is not read")
+    except UnknownSyntax as unknown:
+        note(file, node, f"syntax that is not supported yet: {unknown}", "this class is not read")
+
+
+def _pick_up(file: SourceFile, error: Node, functions: dict[str, Function]) -> None:
+    """What can be read of an error outside all classes."""
+    found = list(fragments(file, error))
+    for shape in found:
+        define_class(file, shape, None)
+    if not found:
+        complain(file, error, "this is left out")
+        for inner in parts(error):
+            _declare(file, inner, functions)
 
 
 def _doubt(file: SourceFile, root: Node, functions: dict[str, Function]) -> None:

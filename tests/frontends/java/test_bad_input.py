@@ -2,6 +2,7 @@
 
 import pytest
 
+from ackdoctor.flow.dump import show
 from ackdoctor.frontends.java import Lowered
 from ackdoctor.model.finding import Unreadable
 from tests.frontends.java.lowered import PATH, all_functions, lower, steps
@@ -76,7 +77,26 @@ def test_a_method_that_is_not_read_may_do_anything_with_what_it_is_given():
 @pytest.mark.parametrize("gap", ["int = ;", "} }", "<<<<<<<"])
 def test_a_class_with_a_gap_may_have_any_base(gap):
     lowered = lower(BOLT.replace("int n;", gap).encode())
-    assert str(lowered.unit.classes["Bolt"].bases[-1]) == "Mix(op='unreadable', parts=())"
+    assert show(lowered.unit.classes["Bolt"].bases[-1]) == "{unreadable}"
+
+
+def test_a_class_that_nothing_closes_is_picked_up_with_the_methods_before_the_error():
+    lowered = lower(BOLT.replace("emit(t);", 'emit("t);').encode())
+    assert told(lowered) == [
+        "10:19 syntax error: at `t); } ack(t); } void cleanup()`; `Bolt` may have more than is read of it"
+    ]
+    (bolt,) = lowered.unit.classes.values()
+    assert [show(base) for base in bolt.bases] == ["@Base", "{unreadable}"]
+    assert list(bolt.methods) == ["prepare"]
+
+
+def test_of_nested_classes_that_nothing_closes_each_has_its_own_methods():
+    source = 'class A { void a() {} static class B extends C { void b() {} void c() { f(";'
+    lowered = lower(source.encode())
+    assert {name: list(info.methods) for name, info in lowered.unit.classes.items()} == {
+        "A": ["a"],
+        "A.B": ["b"],
+    }
 
 
 def test_a_class_beside_a_syntax_error_in_a_method_is_whole():
@@ -93,7 +113,6 @@ def test_a_class_beside_a_syntax_error_in_a_method_is_whole():
         (b"\xff\xfe\x00", 1, 1, "cannot be decoded as utf-16: truncated data"),
         (b"hello, world", 1, 6, "syntax error: at `,`; this is left out"),
         (b"{" * 3, 1, 1, "syntax error: at `{{{`; this is left out"),
-        (b'class A {\n void m() { f("); }\n}', 2, 16, "syntax error: at `); } }`; this is left out"),
     ],
 )
 def test_what_is_no_java_is_unreadable(data, line, column, reason):
