@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.origin import origin
 from ackdoctor.checks.shape import derived_names, given_names, mentions_any
-from ackdoctor.flow.known import THREADS
+from ackdoctor.flow.known import RUNNERS, THREADS
 from ackdoctor.flow.lattice import Tick, Token, TokenKind
 from ackdoctor.flow.sighting import Completed, Ended, Flow
 from ackdoctor.flow.trail import Trail, stations
 from ackdoctor.flow.witness import completions, line_of
 from ackdoctor.flow.wording import callee, last_name
-from ackdoctor.model.cfg import Attr, Call, Expr, Name, Way
+from ackdoctor.model.cfg import Attr, Build, Call, Closure, Expr, Name, Way
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Confidence, Finding, Severity
 from ackdoctor.model.protocol import Op
@@ -92,7 +92,9 @@ def _started(flow: Flow, done: Completed) -> Trail | None:
         name = last_name(call.func)
         if name in _WAITS:
             started = None
-        elif name in _STARTS and not _scoped(call.func) and _about_tuple(flow, visit, call):
+        elif (name in _STARTS and not _scoped(call.func) and _about_tuple(flow, visit, call)) or (
+            name in RUNNERS and _runs_closure(flow, visit, call)
+        ):
             started = visit
     return started
 
@@ -100,6 +102,20 @@ def _started(flow: Flow, done: Completed) -> Trail | None:
 def _scoped(func: Expr) -> bool:
     """Whether the runner is a local one: a `with` block around it waits at its end."""
     return isinstance(func, Attr) and isinstance(func.obj, Name) and func.obj.id not in ("self", "loop")
+
+
+def _runs_closure(flow: Flow, visit: Trail, call: Call) -> bool:
+    """Whether a call that runs what it is given is given code that reads the tuple's data and completes nothing itself."""
+    derived = derived_names(visit.function, given_names(flow, visit.function))
+    for arg in call.args:
+        found = origin(visit, arg.value) if isinstance(arg.value, Name) else None
+        work = found.made if found is not None else arg.value
+        parts = work.items if isinstance(work, Build) else (work,)
+        for part in parts:
+            inner = visit.function.closures.get(part.key) if isinstance(part, Closure) else None
+            if inner is not None and inner.captures & derived and call.dropped:
+                return True
+    return False
 
 
 def _about_tuple(flow: Flow, visit: Trail, call: Call) -> bool:

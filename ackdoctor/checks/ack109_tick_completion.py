@@ -8,7 +8,7 @@ from ackdoctor.checks.spouts import calls_super
 from ackdoctor.flow.lattice import Tick, mentions
 from ackdoctor.flow.sighting import Completed, Ended, Flow
 from ackdoctor.flow.witness import leaving_step
-from ackdoctor.model.cfg import Bind, Call, Expr, Literal, Name, Return, Test, Unpack
+from ackdoctor.model.cfg import Attr, Bind, Call, Expr, Global, Literal, Name, Return, Test, Unpack
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, Kind, Misuse, TickDuty
 from ackdoctor.model.finding import Finding, Severity
@@ -175,9 +175,23 @@ def _ticks_on(diagnosis: Diagnosis) -> bool:
                 case Bind(target=target, value=value):
                     if any(mentions(e, Literal(word)) for word in settings for e in (target, value)):
                         return True
+                case Call(args=args):
+                    if any(_names(arg.value) in settings for arg in args):
+                        return True
                 case _:
                     pass
     return False
+
+
+def _names(expr: Expr) -> object:
+    """A setting as text, or the constant that holds it."""
+    match expr:
+        case Literal(value=value):
+            return value
+        case Attr(name=name) | Global(id=name):
+            return name
+        case _:
+            return None
 
 
 # ---- the framework's own methods ----

@@ -5,17 +5,43 @@ from collections.abc import Iterator
 from ackdoctor.checks.buffers import asks_about, kept, left_behind
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.origin import origin
+from ackdoctor.flow.lattice import mentions
 from ackdoctor.flow.sighting import Stored
 from ackdoctor.flow.trail import Trail, stations
-from ackdoctor.model.cfg import Attr, Bind, Call, Catch, Expr, Global, Item, Literal, Name, Test
+from ackdoctor.model.cfg import (
+    Attr,
+    Bind,
+    Call,
+    Catch,
+    Expr,
+    Global,
+    Instr,
+    Item,
+    Literal,
+    Name,
+    Return,
+    Test,
+)
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Finding, Severity
 
 __all__ = ["check"]
 
-_LOOKS = frozenset({"get", "pop", "setdefault", "has_key", "__contains__", "keys"})
+_LOOKS = frozenset(
+    "get pop setdefault has_key __contains__ keys containsKey getIfPresent getOrDefault putIfAbsent computeIfAbsent "
+    "compute merge remove".split()
+)
 _UNIQUE = frozenset(
     {"uuid1", "uuid4", "next", "token_hex", "getrandbits", "random", "monotonic", "time", "count"}
+    | {
+        "randomUUID",
+        "incrementAndGet",
+        "getAndIncrement",
+        "nextLong",
+        "nanoTime",
+        "currentTimeMillis",
+        "getMessageId",
+    }
 )
 
 
@@ -29,7 +55,7 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
         field = stored.field
         if stored.how != "[]" or stored.key is None or field in never_drained or id(stored.step) in told:
             continue
-        if not _from_data(diagnosis, stored) or _looked(diagnosis, stored):
+        if not _from_data(diagnosis, stored) or _looked(diagnosis, stored) or _gives_back(stored):
             continue
         told.add(id(stored.step))
         yield diagnosis.finding(
@@ -71,6 +97,28 @@ def _made(visit: Trail, expr: Expr) -> tuple[Trail, Expr | Call | Catch]:
     return (found.visit, found.made) if found is not None else (visit, expr)
 
 
+def _gives_back(stored: Stored) -> bool:
+    """Whether the store itself says what it replaced: `before = waiting.put(key, tuple)`."""
+    call = stored.step.op
+    if not isinstance(call, Call):
+        return False
+    return any(
+        mentions(value, call.result) for step in stored.function.cfg.steps for value in _read_by(step.op)
+    )
+
+
+def _read_by(op: Instr) -> tuple[Expr, ...]:
+    match op:
+        case Bind(value=value) | Test(condition=value):
+            return (value,)
+        case Return(value=value) if value is not None:
+            return (value,)
+        case Call(func=func, args=args):
+            return (func, *(arg.value for arg in args))
+        case _:
+            return ()
+
+
 def _looked(diagnosis: Diagnosis, stored: Stored) -> bool:
     """Whether the path to the store has read the field under some key."""
     for visit, _, _ in stations(stored.trail):
@@ -81,6 +129,8 @@ def _looked(diagnosis: Diagnosis, stored: Stored) -> bool:
                 if asks_about(diagnosis, visit.function, condition, stored.field):
                     return True
             case Call(func=Attr(obj=obj, name=name), args=args):
+                if visit.step is stored.step:
+                    continue
                 if name in _LOOKS and diagnosis.field(visit.function, obj) == stored.field:
                     return True
                 if any(asks_about(diagnosis, visit.function, arg.value, stored.field) for arg in args):

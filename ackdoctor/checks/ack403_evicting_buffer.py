@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from ackdoctor.checks.buffers import asks_about, kept, left_behind
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.shape import derived_names, mentions_any
+from ackdoctor.flow.declared import maker
 from ackdoctor.flow.sighting import Stored
 from ackdoctor.flow.trail import stations
-from ackdoctor.model.cfg import Attr, Bind, Call, Expr, Literal, Name, Test
+from ackdoctor.model.cfg import Attr, Bind, Build, Call, Closure, Expr, Literal, Name, Test
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import Misuse, VerbKind
 from ackdoctor.model.finding import Finding, Severity
@@ -18,6 +19,10 @@ _CACHES = frozenset(
     f"cachetools.{name}"
     for name in "Cache FIFOCache LFUCache LRUCache MRUCache RRCache TTLCache TLRUCache".split()
 )
+_BOUNDS = frozenset(
+    "maximumSize maximumWeight expireAfterWrite expireAfterAccess expireAfter weakKeys weakValues softValues".split()
+)
+_HEARD = frozenset({"removalListener", "evictionListener"})
 _DEQUES = frozenset({"collections.deque", "deque"})
 
 
@@ -53,9 +58,48 @@ def _evicts(diagnosis: Diagnosis, stored: Stored) -> str | None:
             names = {symbol for symbol in diagnosis.resolve(function, call.func) if isinstance(symbol, str)}
             if names & _CACHES:
                 return "a cache with a limit"
+            if _built_with_limit(function, call):
+                return "a cache with a limit"
             if names & _DEQUES and _limited(call) and not _makes_room(diagnosis, stored):
                 return "a deque with a limit"
+    if _forgets_eldest(diagnosis, field):
+        return "a map that drops its eldest entry"
     return "trimmed with popitem" if _trimmed(diagnosis, field) else None
+
+
+def _built_with_limit(function: Function, call: Call) -> bool:
+    """Whether a builder's chain ends here that bounds a cache and names nobody who hears what leaves it."""
+    words: list[str] = []
+    made: Call | Bind | None = call
+    while isinstance(made, Call) and isinstance(made.func, Attr):
+        words.append(made.func.name)
+        obj = made.func.obj
+        made = maker(function, obj.id) if isinstance(obj, Name) else None
+    return "newBuilder" in words and not _HEARD & set(words) and bool(_BOUNDS & set(words))
+
+
+def _forgets_eldest(diagnosis: Diagnosis, field: str) -> bool:
+    """Whether the field is a map of an anonymous class that evicts by itself and completes nothing then."""
+    for function in diagnosis.functions():
+        for step in function.cfg.steps:
+            match step.op:
+                case Bind(target=Attr() as target, value=Build(kind="object", items=items)):
+                    if diagnosis.field(function, target) != field:
+                        continue
+                    keys = [item.key for item in items if isinstance(item, Closure)]
+                    inner = [function.closures[key] for key in keys if key in function.closures]
+                    if any(each.name == "removeEldestEntry" and not _acks(diagnosis, each) for each in inner):
+                        return True
+                case _:
+                    pass
+    return False
+
+
+def _acks(diagnosis: Diagnosis, function: Function) -> bool:
+    return any(
+        isinstance(step.op, Call) and diagnosis.verb_kind(function, step.op) in (VerbKind.ACK, VerbKind.FAIL)
+        for step in function.cfg.steps
+    )
 
 
 def _assigned(diagnosis: Diagnosis, function: Function, field: str) -> Iterator[Call]:

@@ -2,21 +2,23 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.buffers import asks_about, kept, subexpressions
+from ackdoctor.checks.buffers import kept, sized, subexpressions
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.joins import unfinished_joins
 from ackdoctor.flow.holding import EVERYTHING
 from ackdoctor.flow.lattice import Tick
 from ackdoctor.flow.sighting import Flow, Released
 from ackdoctor.flow.trail import Station, stations
-from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Global, Literal, Mix, Name, Test, Update
+from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Global, Literal, Name, Test, Update
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind
 from ackdoctor.model.finding import Finding, Severity
 
 __all__ = ["check"]
 
-_CLOCKS = frozenset({"time", "monotonic", "now", "utcnow", "perf_counter", "clock", "timestamp"})
+_CLOCKS = frozenset({"time", "monotonic", "now", "utcnow", "perf_counter", "clock", "timestamp"}) | frozenset(
+    {"currentTimeMillis", "nanoTime", "elapsed"}
+)
 
 
 def check(diagnosis: Diagnosis) -> Iterator[Finding]:
@@ -91,7 +93,7 @@ def _is_size_test(diagnosis: Diagnosis, station: Station, field: str) -> bool:
     if op.condition.op not in (">=", ">", "==", "<", "<=", "!="):
         return False
     for part in subexpressions(op.condition):
-        if isinstance(part, Mix) and part.op == "len" and asks_about(diagnosis, function, part, field):
+        if sized(diagnosis, function, part, field):
             return True
         if _is_counter(diagnosis, function, part):
             return True

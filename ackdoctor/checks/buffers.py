@@ -3,15 +3,16 @@
 from collections.abc import Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
+from ackdoctor.flow.declared import maker
 from ackdoctor.flow.holding import EVERYTHING
 from ackdoctor.flow.lattice import TokenKind
 from ackdoctor.flow.sighting import Ended, Flow, Released, Stored
-from ackdoctor.model.cfg import Attr, Build, Compare, Expr, IsType, Item, Mix, Not, Star
+from ackdoctor.model.cfg import Attr, Build, Call, Compare, Expr, IsType, Item, Mix, Name, Not, Star
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind
 from ackdoctor.model.protocol import State as Stage
 
-__all__ = ["asks_about", "kept", "left_behind", "released", "subexpressions"]
+__all__ = ["asks_about", "kept", "left_behind", "released", "sized", "subexpressions"]
 
 
 def kept(diagnosis: Diagnosis) -> Iterator[tuple[Flow, Stored]]:
@@ -62,6 +63,18 @@ def subexpressions(expr: Expr) -> Iterator[Expr]:
                 stack += (left, right)
             case _:
                 pass
+
+
+def sized(diagnosis: Diagnosis, function: Function, expr: Expr, field: str) -> bool:
+    """Whether an expression is how much a field holds: `len(self.field)`, or the result of `field.size()`."""
+    if isinstance(expr, Mix) and expr.op == "len":
+        return asks_about(diagnosis, function, expr, field)
+    made = maker(function, expr.id) if isinstance(expr, Name) and expr.id.startswith("%") else None
+    match made:
+        case Call(func=Attr(obj=obj, name="size" | "length")):
+            return diagnosis.field(function, obj) == field
+        case _:
+            return False
 
 
 def asks_about(diagnosis: Diagnosis, function: Function, expr: Expr, field: str) -> bool:

@@ -26,18 +26,34 @@ __all__ = ["emptied_by", "is_container", "is_queue", "own_field", "taken_from"]
 _PLAIN = frozenset(
     "dict list set collections.OrderedDict collections.defaultdict collections.deque collections.Counter "
     "OrderedDict defaultdict deque Counter".split()
+) | frozenset(
+    f"java.util.{name}"
+    for name in "HashMap LinkedHashMap TreeMap Hashtable IdentityHashMap ArrayList Vector HashSet LinkedHashSet TreeSet "
+    "concurrent.ConcurrentHashMap concurrent.ConcurrentSkipListMap concurrent.CopyOnWriteArrayList".split()
 )
 _QUEUES = frozenset(
     f"{module}.{name}"
     for module in ("queue", "Queue", "multiprocessing", "six.moves.queue", "gevent.queue")
     for name in ("Queue", "LifoQueue", "PriorityQueue", "SimpleQueue", "JoinableQueue")
+) | frozenset(
+    f"java.util.{name}"
+    for name in "LinkedList ArrayDeque PriorityQueue Stack concurrent.LinkedBlockingQueue concurrent.LinkedBlockingDeque "
+    "concurrent.ConcurrentLinkedQueue concurrent.ConcurrentLinkedDeque concurrent.PriorityBlockingQueue".split()
 )
 _LIMITS = frozenset(("maxlen", "maxsize"))
-_SIZED_BY_POSITION = {"collections.deque": 1, "deque": 1, **dict.fromkeys(_QUEUES, 0)}
+_SIZED_BY_POSITION = {
+    "collections.deque": 1,
+    "deque": 1,
+    **{name: 0 for name in _QUEUES if not name.startswith("java.") or "Blocking" in name},
+}
 _TAKES = frozenset(
-    "pop popleft popitem remove discard clear get_nowait intersection_update difference_update".split()
+    "pop popleft popitem remove discard clear get_nowait intersection_update difference_update poll take "
+    "pollFirst pollLast removeFirst removeLast removeAll removeIf retainAll drainTo".split()
 )
-_LOOKS = frozenset("get count index copy".split()) | CONTAINER_VIEWS
+_LOOKS = (
+    frozenset("get count index copy size isEmpty containsKey contains peek getOrDefault".split())
+    | CONTAINER_VIEWS
+)
 
 
 def own_field(diagnosis: Diagnosis, function: Function, expr: Expr) -> str | None:
@@ -147,7 +163,7 @@ def emptied_by(diagnosis: Diagnosis, functions: Iterable[Function]) -> frozenset
     return frozenset(name for name in found if name is not None)
 
 
-_BEGINNINGS = frozenset(("__init__", "initialize", "init_state"))
+_BEGINNINGS = frozenset(("__init__", "initialize", "init_state", "<init>", "prepare", "open"))
 
 
 def _by_call(

@@ -29,14 +29,16 @@ __all__ = [
 ]
 
 REMOVALS = frozenset(
-    "pop popleft popitem remove discard clear delete delete_one delete_many hdel srem zrem lrem expire unlink".split()
+    "pop popleft popitem remove discard clear delete delete_one delete_many hdel srem zrem lrem expire unlink "
+    "invalidate poll removeIf".split()
 )
 _IDLE_CALLS = (
     HARMLESS
     | LOGGING
     | frozenset(
         "get keys values items startswith endswith strip split join lower upper encode decode loads time now utcnow isoformat "
-        "strftime round min max abs sorted list tuple dict set getattr currentframe getpid uuid4 super".split()
+        "strftime round min max abs sorted list tuple dict set getattr currentframe getpid uuid4 super "
+        "containsKey contains isEmpty size length equals trim substring".split()
     )
 )
 
