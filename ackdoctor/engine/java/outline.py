@@ -22,10 +22,10 @@ __all__ = ["meanings", "outline", "skeleton"]
 
 _NAME = rb"[A-Za-z_$\x80-\xff][\w$\x80-\xff]*"
 _HEADS = tuple(
-    re.compile(word + rb"\s+(" + _NAME + rb")([^{;\"]{0,4000}?)\{")
-    for word in (b"class", b"interface", b"enum", b"record")
+    re.compile(word + rb"\s+(" + _NAME + rb")") for word in (b"class", b"interface", b"enum", b"record")
 )
-_NEW = re.compile(rb"new\s+(" + _NAME + rb"(?:\." + _NAME + rb")*)(?=[^;{}]*\)\s*\{)")
+_NEW = re.compile(rb"new\s+(" + _NAME + rb"(?:\." + _NAME + rb")*)")
+_END = re.compile(rb"[;{}]")
 _PACKAGE = re.compile(rb"package\s+([\w$.\x80-\xff]+)\s*;")
 _IMPORT = re.compile(rb"import\s+(?:static\s+)?([\w$.\x80-\xff]+)(\*)?\s*;")
 _NAMED = re.compile(rb"\b[A-Z][\w$\x80-\xff]*")
@@ -33,6 +33,8 @@ _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _ARGUMENTS = re.compile(r"<[^<>]*>")
 _ANNOTATION = re.compile(r"@[\w.]+(?:\([^()]*\))?")
 _BASES = re.compile(r"\b(?:extends|implements)\b(.*?)(?=\bextends\b|\bimplements\b|\bpermits\b|$)", re.DOTALL)
+_LONGEST = 4_000  # bytes of a header
+_DEEPEST = 8  # type arguments in type arguments
 
 _Class = tuple[int, str, tuple[str, ...]]  # where it stands, its name, its bases
 
@@ -93,14 +95,28 @@ def _starts(data: bytes, at: int) -> bool:
 def _named(data: bytes) -> Iterator[_Class]:
     """Classes that have bases."""
     for pattern in _HEADS:
-        for head in pattern.finditer(data):
-            if b"extends" in head[2] or b"implements" in head[2]:
-                yield head.start(), _text(head[1]), _bases(_text(head[2]))
+        for name, header in _headers(pattern, data):
+            if b"extends" in header or b"implements" in header:
+                yield name.start(), _text(name[1]), _bases(_text(header))
 
 
 def _anonymous(data: bytes) -> Iterator[_Class]:
     """Bodies of anonymous classes."""
-    return ((body.start(), "$", (_text(body[1]),)) for body in _NEW.finditer(data))
+    for name, header in _headers(_NEW, data):
+        if header.rstrip().endswith(b")"):
+            yield name.start(), "$", (_text(name[1]),)
+
+
+def _headers(pattern: re.Pattern[bytes], data: bytes) -> Iterator[tuple[re.Match[bytes], bytes]]:
+    """What fits a pattern, with what stands between it and a brace that comes before a statement's end."""
+    end = -1
+    for found in pattern.finditer(data):
+        start = found.end()
+        if end < start:
+            stop = _END.search(data, start)
+            end = stop.start() if stop else len(data)
+        if data[end : end + 1] == b"{" and end - start <= _LONGEST:
+            yield found, data[start:end]
 
 
 def _sorted(classes: Iterable[_Class]) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -111,7 +127,7 @@ def _sorted(classes: Iterable[_Class]) -> tuple[tuple[str, tuple[str, ...]], ...
 def _bases(header: str) -> tuple[str, ...]:
     """The names behind `extends` and `implements`, without type arguments and annotations."""
     header = _ANNOTATION.sub(" ", _COMMENT.sub(" ", header))
-    while (plain := _ARGUMENTS.sub(" ", header)) != header:
-        header = plain
+    for _ in range(_DEEPEST):
+        header = _ARGUMENTS.sub(" ", header)
     parts = (part for clause in _BASES.findall(header) for part in clause.split(","))
     return tuple(name for part in parts if (name := "".join(part.split())))
