@@ -8,7 +8,7 @@ from ackdoctor.acker.spout import Heard, SpoutExecutor
 from ackdoctor.acker.versions import Profile
 from ackdoctor.model.message import Message
 from ackdoctor.model.verdict import PendingEntry
-from tests.acker.truth_table import ROOT, SPOUT, A, B, E, F
+from tests.acker.orders import ROOT, SPOUT, A, B, E, F
 
 NAMES = {A: "a", B: "b", E: "e", F: "f"}
 

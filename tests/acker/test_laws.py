@@ -17,8 +17,8 @@ from ackdoctor.acker.ids import JavaRandom, PowersOfTwo
 from ackdoctor.acker.spout import Heard, Reason, SpoutExecutor
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.message import AckAck, AckFail, AckInit, AnswerKind, Message, Tick
+from tests.acker.orders import ROOT, SPOUT, A, B, E, F, ack, fork, inner, interleavings, j, leaf
 from tests.acker.playing import left, play
-from tests.acker.truth_table import ROOT, SPOUT, A, B, E, F, ack, fork, inner, interleavings, j, leaf
 
 STORMS = ["0.8.2", "0.9.7", "1.1.0", "1.2.4", "2.8.8"]
 versions = pytest.mark.parametrize("version", STORMS)

@@ -8,8 +8,7 @@ import pytest
 from ackdoctor.acker.acker import AckEmit
 from ackdoctor.acker.versions import Engine, profile
 from ackdoctor.model.message import AckAck, ResetTimeout
-from tests.acker.playing import play
-from tests.acker.truth_table import (
+from tests.acker.orders import (
     ACK_FAIL,
     AE,
     FAIL,
@@ -19,7 +18,6 @@ from tests.acker.truth_table import (
     INIT_AB,
     RESET,
     ROOT,
-    TABLE,
     A,
     B,
     E,
@@ -32,6 +30,8 @@ from tests.acker.truth_table import (
     leaf,
     times,
 )
+from tests.acker.playing import play
+from tests.acker.truth_table import TABLE
 
 STORMS = ["0.8.2", "0.9.7", "1.0.2", "1.1.0", "1.2.4", "2.7.1", "2.8.8"]
 PLAYED = [row for row in TABLE if row.senders]

@@ -3,9 +3,24 @@
 from pathlib import Path
 
 from ackdoctor.model.dialect import Misuse
+from ackdoctor.model.finding import Confidence, Finding, TreeWitness
 from ackdoctor.model.offence import CallSite, Offence, Suspect, Touch, TouchKind
+from ackdoctor.model.verdict import Culprit, PendingEntry, Residue, TupleTree, Verdict
 
-__all__ = ["SOURCE", "call", "framework", "offence", "suspect", "touch", "written"]
+__all__ = [
+    "SOURCE",
+    "call",
+    "culprit",
+    "framework",
+    "offence",
+    "orphan",
+    "pending",
+    "said",
+    "suspect",
+    "touch",
+    "tree",
+    "written",
+]
 
 SOURCE = """from pystorm import Bolt
 
@@ -56,3 +71,27 @@ def touch(kind: TouchKind, site: CallSite | None = None, **more: object) -> Touc
 def offence(misuse: Misuse, who: Suspect, *life: Touch, **more: object) -> Offence:
     values: dict[str, object] = {"handler": "process", "delivery": "7", **more}
     return Offence(misuse=misuse, suspect=who, life=(touch(TouchKind.RECEIVED), *life), **values)  # type: ignore[arg-type]
+
+
+def said(finding: Finding) -> str:
+    severity = finding.severity.word + (" (may)" if finding.confidence is Confidence.MAY else "")
+    return f"{finding.site}: {severity} {finding.code} {finding.name} {finding.message}"
+
+
+def tree(finding: Finding) -> TreeWitness:
+    assert isinstance(finding.evidence, TreeWitness)
+    return finding.evidence
+
+
+def orphan(root: int, value: int, *culprits: Culprit, verdict: Verdict = Verdict.COMPLETE) -> TupleTree:
+    entry = PendingEntry(root=root, value=value, task=None)
+    return TupleTree(root=root, verdict=verdict, entry=entry, residue=Residue.EVEN, culprits=culprits)
+
+
+def pending(root: int, value: int, *culprits: Culprit, verdict: Verdict = Verdict.EXPIRED) -> TupleTree:
+    entry = PendingEntry(root=root, value=value, task=3)
+    return TupleTree(root=root, verdict=verdict, entry=entry, residue=Residue.EVEN, culprits=culprits)
+
+
+def culprit(acks: int, *sites: str, delivery: str = "7", component: str = "sql") -> Culprit:
+    return Culprit(delivery=delivery, component=component, task=4, value=3, acks=acks, sites=sites)

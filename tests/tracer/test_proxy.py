@@ -1,81 +1,22 @@
-import contextlib
-import json
 import os
 import random
 import re
-import signal
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ackdoctor.acker.versions import NEWEST
-from ackdoctor.model.event import IN_HAND, RELIABLE, Event, EventKind
-from ackdoctor.tracer.disk.reading import read
+from ackdoctor.model.event import IN_HAND, RELIABLE, EventKind
 from ackdoctor.tracer.judge.inquest import inquest
 from ackdoctor.tracer.process.pump import Lane, pump
 from ackdoctor.tracer.process.tap import Chunk, Direction, Tap, chunks
+from tests.tracer.piped import ECHO, command, frame, python, ran, rows, said
 
 K = EventKind
-ECHO = """
-import os, sys
-while data := os.read(0, 65536):
-    while data:
-        data = data[os.write(1, data):]
-sys.exit(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
-"""
-PROXY = """
-import sys
-from pathlib import Path
-from ackdoctor.tracer.process import proxy
-def crash(*_): raise RuntimeError("a bug of ours")
-def stall(passing, *_):
-    import time
-    time.sleep(30)
-def killed(passing, *_):
-    import os, signal
-    for chunk in passing:
-        os.kill(os.getpid(), signal.SIGKILL)
-def die(*_):
-    import os
-    os._exit(3)
-watch = {"observe": proxy.observe, "crash": crash, "stall": stall, "killed": killed, "die": die}[sys.argv[1]]
-proxy._PATIENCE = 0.2 if watch is stall else 10
-sys.exit(proxy.proxy(sys.argv[3:], Path(sys.argv[2]), run="r", watch=watch))
-"""
-
-
-def command(directory: Path, *argv: str, watch: str = "observe") -> list[str]:
-    return [sys.executable, "-c", PROXY, watch, str(directory), *argv]
-
-
-def python(script: str, *argv: str) -> list[str]:
-    return [sys.executable, "-c", script, *argv]
-
-
-def ran(argv: list[str], **how: Any) -> "subprocess.CompletedProcess[bytes]":
-    return subprocess.run(argv, check=False, capture_output=True, timeout=60, **how)
-
-
-def rows(directory: Path) -> list[Event]:
-    reading = read([directory])
-    found = list(reading.events())
-    assert reading.unreadable == []
-    return found
-
-
-def said(directory: Path) -> list[tuple[EventKind, str, str]]:
-    return [(row.kind, row.delivery, row.note) for row in rows(directory)]
-
-
-def frame(*messages: object) -> bytes:
-    return b"".join(json.dumps(each).encode() + b"\nend\n" for each in messages)
 
 
 def through(data: bytes, *, back: bytes, tapped: bool = True) -> tuple[bytes, bytes, list[Chunk]]:
@@ -272,134 +213,3 @@ def test_binary_messages_pass_and_are_told_apart(tmp_path):
         (K.DROPPED, "", "nothing on this pipe is multilang JSON: another serializer?"),
         (K.DIED, "", "exit code 0"),
     ]
-
-
-def test_standard_error_is_the_component_s_own(tmp_path):
-    script = "import sys; sys.stderr.buffer.write(b'\\xff warning'); print('out')"
-    done = ran(command(tmp_path, *python(script)))
-    assert (done.stdout, done.stderr) == (b"out\n", b"\xff warning")
-
-
-@pytest.mark.parametrize(
-    ("script", "code", "note"),
-    [
-        ("raise SystemExit(0)", 0, "exit code 0"),
-        ("raise SystemExit(42)", 42, "exit code 42"),
-        ("import os; os.kill(os.getpid(), 9)", 137, "killed by SIGKILL"),
-        ("import os; os.abort()", 134, "killed by SIGABRT"),
-    ],
-)
-def test_how_the_component_ended_is_passed_on(tmp_path, script, code, note):
-    """Its parent keeps stdin open and sees the end all the same."""
-    with subprocess.Popen(
-        command(tmp_path, *python(script)), stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.read() == b""
-        assert process.wait(20) == code
-    assert said(tmp_path) == [(K.DIED, "", note)]
-
-
-def test_a_command_that_does_not_exist_is_told(tmp_path):
-    done = ran(command(tmp_path, "/no/such/python"))
-    assert done.returncode == 127
-    assert done.stderr == b"ackdoctor trace proxy: /no/such/python: No such file or directory\n"
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP])
-def test_signals_reach_the_component(tmp_path, number):
-    script = f"""
-import os, signal, sys, time
-def heard(number, frame):
-    os.write(1, b"heard %d\\n" % number)  # print might be at work below us
-    sys.exit(5)
-signal.signal({int(number)}, heard)
-print("ready", flush=True)
-while True: time.sleep(0.05)
-"""
-    with subprocess.Popen(
-        command(tmp_path, *python(script)),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),  # noqa: PLW1509 - nohup ignores SIGHUP, so would we
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
-        process.send_signal(number)
-        assert (process.stdout.read(), process.wait(20)) == (f"heard {int(number)}\n".encode(), 5)
-
-
-def test_a_component_that_closes_its_input_breaks_the_pipe_of_its_parent(tmp_path):
-    script = "import os, time; os.close(0); os.write(1, b'closed'); time.sleep(20)"
-    with subprocess.Popen(
-        command(tmp_path, *python(script)), stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        assert process.stdout.read(6) == b"closed"
-        with pytest.raises(BrokenPipeError):  # noqa: PT012 - the break may need a moment to come through
-            for _ in range(200):
-                os.write(process.stdin.fileno(), b"x")
-                time.sleep(0.01)
-        process.send_signal(signal.SIGTERM)
-        with contextlib.suppress(BrokenPipeError):
-            process.stdin.close()
-
-
-def test_a_parent_that_no_longer_listens_breaks_the_pipe_of_the_component(tmp_path):
-    script = """
-import os, time
-try:
-    for _ in range(2000):
-        os.write(1, b"x"); time.sleep(0.01)
-except BrokenPipeError:
-    os._exit(9)
-"""
-    with subprocess.Popen(
-        command(tmp_path, *python(script)), stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as process:
-        assert process.stdout is not None
-        process.stdout.read(1)
-        process.stdout.close()
-        assert process.wait(20) == 9
-
-
-def test_a_parent_that_is_killed_ends_the_component_as_without_the_proxy(tmp_path):
-    parent = f"""
-import subprocess, sys, time
-subprocess.Popen({command(tmp_path / "trace", *python(ECHO, "3"))!r}, stdin=subprocess.PIPE)
-print("ready", flush=True)
-time.sleep(30)
-"""
-    with subprocess.Popen(python(parent), stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        time.sleep(0.5)
-        process.kill()
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
-        if (tmp_path / "trace").exists() and said(tmp_path / "trace") == [(K.DIED, "", "exit code 3")]:
-            return
-        time.sleep(0.1)
-    pytest.fail("the component did not end")
-
-
-def test_a_trace_that_cannot_be_written_changes_nothing(tmp_path):
-    (tmp_path / "v1").write_text("a file where the folder should be")
-    data = frame({"command": "ack", "id": "1"})
-    done = ran(command(tmp_path, *python(ECHO, "4")), input=data)
-    assert (done.stdout, done.stderr, done.returncode) == (data, b"", 4)
-
-
-def test_a_helper_of_the_component_that_lives_on_holds_nothing_up(tmp_path):
-    script = (
-        "import os, time\nif os.fork() == 0: time.sleep(15); os._exit(0)\nos.write(1, b'out'); os._exit(6)"
-    )
-    start = time.monotonic()
-    with subprocess.Popen(
-        command(tmp_path, *python(script)), stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.read() == b"out"
-        assert process.wait(20) == 6
-    assert time.monotonic() - start < 12

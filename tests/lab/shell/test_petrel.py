@@ -6,13 +6,12 @@ from typing import Any
 import pytest
 
 from ackdoctor.lab.bench import Bench, Emitted, SpoutBench
-from ackdoctor.model.verdict import Verdict
 from tests.frameworks import framework
+from tests.lab.shell.by_hand import TWICE, ByHand
 from tests.lab.shell.wire import NO_JSON, OLD, wire
 
 emitter: Any = framework("petrel.emitter")
 storm: Any = framework("petrel.storm")
-TWICE = "java.lang.RuntimeException: Acked a non-existent or already acked/failed id: 1"
 
 
 class Bolt(emitter.Bolt):
@@ -32,7 +31,7 @@ def manual(*steps: str) -> type:
         for step in steps:
             if step == "emit":
                 storm.emit(["a"], anchors=[tup])
-            elif step == "ackId":
+            elif step == "ack again":
                 storm.ackId(tup.id)
             else:
                 getattr(storm, step)(tup)
@@ -44,33 +43,8 @@ def basic(process: Any) -> type:
     return type("Basic", (BasicBolt,), {"process": process})
 
 
-def test_a_bolt_that_emits_and_acks_completes_its_tuple():
-    with Bench(manual("emit", "ackId")) as bench:
-        delivery = bench.feed("a")
-        assert wire(bench) == ["emit ['a'] <- 1", "ack 1"]
-        assert bench.verdict(delivery) is Verdict.COMPLETE
-
-
-@pytest.mark.parametrize(
-    ("steps", "text"),
-    [
-        (("ack", "ackId"), TWICE),
-        (("fail", "ack"), TWICE),
-        (("ack", "fail"), TWICE.replace("Acked", "Failed")),
-        (("ack", "emit"), "java.lang.RuntimeException: Anchored onto 1 after ack/fail"),
-    ],
-)
-def test_misuse_kills(steps, text):
-    with Bench(manual(*steps)) as bench:
-        bench.feed("a")
-        assert str(bench.died) == text
-
-
-def test_a_bolt_that_forgets_leaks_ticks_as_well():
-    with Bench(manual()) as bench:
-        bench.feed("a")
-        bench.tick()
-        assert bench.inputs == ("1", "2")
+class TestByHand(ByHand):
+    manual = staticmethod(manual)
 
 
 def test_a_basic_bolt_anchors_by_force_and_acks_ticks_as_well():

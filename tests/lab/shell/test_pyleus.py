@@ -2,16 +2,13 @@
 
 from typing import Any
 
-import pytest
-
 from ackdoctor.lab.bench import Bench, Emitted, SpoutBench
-from ackdoctor.model.verdict import Verdict
 from tests.frameworks import framework
+from tests.lab.shell.by_hand import TWICE, ByHand
 from tests.lab.shell.wire import NO_JSON, OLD, wire
 
 storm: Any = framework("pyleus.storm")
 fields: Any = framework("pyleus.json_fields_bolt")
-TWICE = "java.lang.RuntimeException: Acked a non-existent or already acked/failed id: 1"
 
 
 def manual(*steps: str) -> type:
@@ -22,7 +19,7 @@ def manual(*steps: str) -> type:
             if step == "emit":
                 self.emit(("a",), anchors=[tup])
             else:
-                getattr(self, step)(tup)
+                getattr(self, step.partition(" ")[0])(tup)
 
     return type("Manual", (storm.Bolt,), {"process_tuple": process_tuple})
 
@@ -31,33 +28,8 @@ def simple(process_tuple: Any) -> type:
     return type("Simple", (storm.SimpleBolt,), {"process_tuple": process_tuple})
 
 
-def test_a_bolt_that_emits_and_acks_completes_its_tuple():
-    with Bench(manual("emit", "ack")) as bench:
-        delivery = bench.feed("a")
-        assert wire(bench) == ["emit ['a'] <- 1", "ack 1"]
-        assert bench.verdict(delivery) is Verdict.COMPLETE
-
-
-@pytest.mark.parametrize(
-    ("steps", "text"),
-    [
-        (("ack", "ack"), TWICE),
-        (("fail", "ack"), TWICE),
-        (("ack", "fail"), TWICE.replace("Acked", "Failed")),
-        (("ack", "emit"), "java.lang.RuntimeException: Anchored onto 1 after ack/fail"),
-    ],
-)
-def test_misuse_kills(steps, text):
-    with Bench(manual(*steps)) as bench:
-        bench.feed("a")
-        assert str(bench.died) == text
-
-
-def test_a_bolt_that_forgets_leaks_ticks_as_well():
-    with Bench(manual()) as bench:
-        bench.feed("a")
-        bench.tick()
-        assert bench.inputs == ("1", "2")
+class TestByHand(ByHand):
+    manual = staticmethod(manual)
 
 
 def test_a_simple_bolt_acks_data_and_ticks_and_anchors_nothing():

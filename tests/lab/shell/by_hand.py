@@ -1,0 +1,48 @@
+"""What every framework's bolt that completes its tuples by hand does alike."""
+
+from collections.abc import Callable
+
+import pytest
+
+from ackdoctor.lab.bench import Bench
+from ackdoctor.model.verdict import Verdict
+from tests.lab.shell.wire import wire
+
+__all__ = ["TWICE", "ByHand"]
+
+TWICE = "java.lang.RuntimeException: Acked a non-existent or already acked/failed id: 1"
+
+
+class ByHand:
+    """Tests of a framework: `manual` makes a bolt that takes these steps with each tuple.
+
+    "ack again" is the framework's other way to ack, if it has two.
+    """
+
+    manual: Callable[..., type]
+
+    def test_a_bolt_that_emits_and_acks_completes_its_tuple(self):
+        with Bench(self.manual("emit", "ack again")) as bench:
+            delivery = bench.feed("a")
+            assert wire(bench) == ["emit ['a'] <- 1", "ack 1"]
+            assert bench.verdict(delivery) is Verdict.COMPLETE
+
+    @pytest.mark.parametrize(
+        ("steps", "text"),
+        [
+            (("ack", "ack again"), TWICE),
+            (("fail", "ack"), TWICE),
+            (("ack", "fail"), TWICE.replace("Acked", "Failed")),
+            (("ack", "emit"), "java.lang.RuntimeException: Anchored onto 1 after ack/fail"),
+        ],
+    )
+    def test_misuse_kills(self, steps, text):
+        with Bench(self.manual(*steps)) as bench:
+            bench.feed("a")
+            assert str(bench.died) == text
+
+    def test_a_bolt_that_forgets_leaks_ticks_as_well(self):
+        with Bench(self.manual()) as bench:
+            bench.feed("a")
+            bench.tick()
+            assert bench.inputs == ("1", "2")

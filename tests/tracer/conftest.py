@@ -1,0 +1,18 @@
+"""A component's source file, and the folder it stands in."""
+
+from pathlib import Path
+
+import pytest
+
+from ackdoctor.tracer.judge.place import Places
+from tests.tracer.lives import written
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    return written(tmp_path)
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Places:
+    return Places(folder=str(tmp_path))
