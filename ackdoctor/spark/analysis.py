@@ -29,7 +29,8 @@ from ackdoctor.spark.offences import offences
 from ackdoctor.spark.opening import opened
 from ackdoctor.spark.read.inputs import Inputs, resolved
 from ackdoctor.spark.schema import ROOT_KEY
-from ackdoctor.spark.session import SMALL_BYTES
+from ackdoctor.spark.session import SMALL_BYTES, TINY_BYTES
+from ackdoctor.spark.shapes import bare, shapes
 from ackdoctor.spark.tables import Analysis, Books
 from ackdoctor.spark.trees import Plan, entries
 from ackdoctor.spark.verdicts import verdicts
@@ -55,7 +56,7 @@ class Terms:
     window_ms: int = 0
     heap: int = WORKER_HEAP
     ackers: int = 1
-    small: bool = False  # so little to read that planning is what costs
+    plan: Plan = Plan.PROVE_FIRST
     folder: str = "."  # where the paths of call sites start
     nowhere: str = "<input>"  # the site of what has no place in the code
 
@@ -69,18 +70,14 @@ class Frames:
     messages: DataFrame
     entries: DataFrame
     verdicts: DataFrame
+    kept: Sequence[DataFrame] = ()
 
     def __enter__(self) -> "Frames":  # noqa: PYI034 - Python 3.10 has no Self
-        for kept in self._kept():
-            kept.persist(StorageLevel.MEMORY_AND_DISK)
         return self
 
     def __exit__(self, *_: object) -> None:
-        for kept in self._kept():
-            kept.unpersist()
-
-    def _kept(self) -> Sequence[DataFrame]:
-        return (self.deliveries, self.entries, self.verdicts)
+        for frame in self.kept:
+            frame.unpersist()
 
 
 def analyze(
@@ -94,8 +91,7 @@ def analyze(
     inputs.need_some()
     with opened(session, inputs) as source:
         ackers = max(1, source.surveyed.ackers)
-        small = inputs.size < SMALL_BYTES
-        with frames(source.events, replace(terms, ackers=ackers, small=small)) as tables:
+        with frames(source.events, replace(terms, ackers=ackers, plan=_plan(inputs.size))) as tables:
             result = examine(session, tables, terms, source.books())
             if output_dir is not None:
                 result.written = written(tables, result, output_dir)
@@ -107,6 +103,13 @@ def analyze(
     result.files = tuple(_near(name, terms) for names in inputs.files.values() for name in names)
     result.notes += tuple(_passed_over(inputs, terms))
     return result
+
+
+def _plan(size: int) -> Plan:
+    """The cheapest for so many bytes."""
+    if size < TINY_BYTES:
+        return Plan.REPLAY
+    return Plan.WINDOWS if size < SMALL_BYTES else Plan.PROVE_FIRST
 
 
 def _passed_over(inputs: Inputs, terms: Terms) -> Iterator[str]:
@@ -126,15 +129,25 @@ def _near(path: str, terms: Terms) -> str:
 
 def frames(events: DataFrame, terms: Terms) -> Frames:
     """Every table, none of them computed yet."""
+    kept: list[DataFrame] = []
+
+    def keep(frame: DataFrame) -> DataFrame:
+        kept.append(frame.persist(StorageLevel.MEMORY_AND_DISK))
+        return frame
+
+    if terms.plan is Plan.REPLAY:  # one partition needs no exchange, and so no second stage
+        events = keep(events.coalesce(1))
     taken = messages(events, ackers=terms.ackers)
-    plan = Plan.WINDOWS if terms.small else Plan.PROVE_FIRST
-    lives = entries(taken, terms.version, message_timeout_s=terms.message_timeout_s, plan=plan)
+    lives = entries(
+        taken, terms.version, message_timeout_s=terms.message_timeout_s, plan=terms.plan, keep=keep
+    )
     return Frames(
         events=events,
-        deliveries=deliveries.deliveries(events),
+        deliveries=keep(deliveries.deliveries(events)),
         messages=taken,
-        entries=lives,
-        verdicts=verdicts(lives, taken),
+        entries=keep(lives),
+        verdicts=keep(verdicts(lives, taken)),
+        kept=kept,
     )
 
 
@@ -197,10 +210,16 @@ def _of_components(
 ) -> tuple[Offence, ...]:
     """Completions by component, and what went wrong with deliveries."""
     end_ns = int(result.end_ms * 1e6)
-    found = offences(session, tables.events, deliveries.odd(tables.deliveries))
-    result.completions = collecting.completions(deliveries.completions(tables.deliveries).collect(), end_ns)
     named = tables.events.where(F.col("kind") == int(EventKind.NAMED)).select("component", "note").distinct()
-    dialects = {row["component"]: row["note"].partition(" ")[0] for row in named.collect()}
+    rows = collecting.together(
+        shapes=shapes(tables.events, deliveries.odd(tables.deliveries)),
+        bare=bare(tables.events),
+        completions=deliveries.completions(tables.deliveries),
+        named=named,
+    )
+    found = offences(session, tables.events, rows["shapes"], rows["bare"])
+    result.completions = collecting.completions(rows["completions"], end_ns)
+    dialects = {row["component"]: row["note"].partition(" ")[0] for row in rows["named"]}
     guilt: Counter[str] = Counter()
     for offence in found:
         guilt[offence.suspect.name] += offence.count
@@ -220,15 +239,22 @@ def _of_components(
 def _of_roots(tables: Frames, result: Analysis, counted: Sequence[Row]) -> tuple[TupleTree, ...]:
     """What became of every root; returns the trees that did not end well, the first of each kind."""
     end_ns = int(result.end_ms * 1e6)
-    loads = growth.ackers(tables.entries).collect()
-    grown = growth.growth(tables.entries, result.window_ms).collect()
-    points, peaks = collecting.points(grown)
+    rows = collecting.together(
+        loads=growth.ackers(tables.entries),
+        growth=growth.growth(tables.entries, result.window_ms),
+        kinds=_kinds(tables.verdicts),
+        spouts=_spouts(tables.messages),
+        latencies=growth.latencies(tables.entries),
+        bad=_bad(tables.verdicts),
+    )
+    loads = rows["loads"]
+    points, peaks = collecting.points(rows["growth"])
     result.roots = sum(row["roots"] for row in loads)
     result.ackers = collecting.loads(loads, peaks)
-    result.trees = collecting.kinds(_kinds(tables.verdicts).collect())
-    spouts = {row["task"]: row["component"] for row in _spouts(tables.messages).collect()}
-    result.latencies = collecting.latencies(growth.latencies(tables.entries).collect(), spouts)
-    trees = tuple(tree(row, end_ns) for row in _bad(tables.verdicts).collect())
+    result.trees = collecting.kinds(rows["kinds"])
+    spouts = {row["task"]: row["component"] for row in rows["spouts"]}
+    result.latencies = collecting.latencies(rows["latencies"], spouts)
+    trees = tuple(tree(row, end_ns) for row in rows["bad"])
     dark = [one.root for one in trees if unexplained(one)][:_MOST_DARK]
     if dark:
         trees = blamed(trees, roots.lives(tables.events, dark).collect())

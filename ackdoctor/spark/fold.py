@@ -1,16 +1,17 @@
-"""Odd roots: their messages as one array in order, through the acker's own table, one by one (reference acker 2.4).
+"""Roots replayed message by message: an array in order, through the acker's own table (reference acker 2.4).
 
-The state is the entry, null if there is none, and the lives that are over.  A lambda of Spark has no local
-names: `_let` gives it one, by mapping an array of one.
+The state is the entry, null if there is none, and the lives that are over.  All of it is one expression,
+written as SQL text: as calls from Python it took ten thousand of them.  A lambda of SQL has no local names:
+`_let` gives it one, by mapping an array of one.
 """
 
-from collections.abc import Callable
+from collections.abc import Mapping
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.model.event import EventKind
-from ackdoctor.spark.rotations import ACKER, ticks_before
+from ackdoctor.spark.rotations import ACKER, after, expiry
 from ackdoctor.spark.schema import ENTRIES, ESTIMATED, EXACT, ROOT_KEY
 from ackdoctor.spark.versions import Engine, Version
 
@@ -23,7 +24,8 @@ _ENTRY = {  # the entry while it lives
     "value": "bigint",
     "spout_task": "int",
     "failed": "boolean",
-    "put": "int",  # rotations before it was put last
+    "put_pos": "bigint",  # of the message with which it was put last
+    "put_ns": "bigint",
     "n": "bigint",
     "n_init": "bigint",
     "n_ack": "bigint",
@@ -36,174 +38,161 @@ _ENTRY = {  # the entry while it lives
     "last_ns": "bigint",
 }
 _LIFE = {"outcome": "string", **_ENTRY, "end_pos": "bigint", "end_ns": "bigint"}
+_COUNTS = {"n_init": _INIT, "n_ack": _ACK, "n_fail": _FAIL, "n_reset": _RESET}
+_ROW = "source, pos, kind, value, spout_task, time_ns"
+_LONG = "coalesce(span_ns > calm_ns, false) or not mixed and coalesce(span_pos > calm_pos, false)"  # may be dropped
 
 
-def _type(fields: dict[str, str]) -> str:
+def _type(fields: Mapping[str, str]) -> str:
     return "struct<" + ",".join(f"{name}:{kind}" for name, kind in fields.items()) + ">"
 
 
-def entries(told: DataFrame, rotations: DataFrame, version: Version) -> DataFrame:
-    """ENTRIES of the odd roots."""
-    element = F.struct("place", "source", "pos", "clock", "kind", "value", "spout_task", "time_ns")
+def entries(messages: DataFrame, rotations: DataFrame, version: Version) -> DataFrame:
+    """ENTRIES of the roots whose messages these are; those of one root are in memory at once."""
     roots = (
-        told.where("odd")
-        .groupBy(*ROOT_KEY)
-        .agg(F.array_sort(F.collect_list(element)).alias("rows"), F.max("mixed").alias("mixed"))
-        .join(F.broadcast(rotations.select(*ACKER, "ticks")), [*ACKER], "left")
+        messages.groupBy(*ROOT_KEY)
+        .agg(
+            F.expr(f"collect_list(struct({_ROW})) as rows"),
+            F.expr("min(source) != max(source) as mixed"),
+            F.expr("max(time_ns) - min(time_ns) as span_ns"),
+            F.expr("max(pos) - min(pos) as span_pos"),
+        )
+        .join(F.broadcast(rotations), [*ACKER], "left")
     )
-    none = F.array().cast("array<struct<pos:bigint,ns:bigint,source:bigint>>")
-    ticked = roots.select(*ROOT_KEY, "rows", "mixed", F.coalesce("ticks", none).alias("ticks"))
-    lives = ticked.select(*ROOT_KEY, "mixed", F.posexplode(_Fold(version).lives()).alias("at", "of"))
-    return lives.select(
+    placed = f"struct(if(mixed, row.time_ns, row.pos) as place, {', '.join('row.' + name for name in _ROW.split(', '))})"
+    ordered = roots.selectExpr(
         *ROOT_KEY,
-        (F.col("at") + 1).alias("life"),
-        F.lit(False).alias("sole"),
-        *(f"of.{name}" for name in ("outcome", "value", "spout_task", "failed")),
-        *(f"of.{name}" for name in ("n", "n_init", "n_ack", "n_fail", "n_reset", "first_pos", "last_pos")),
-        *(f"of.{name}" for name in ("end_pos", "first_ns", "init_ns", "last_ns", "end_ns")),
-        F.when(F.col("mixed"), ESTIMATED).otherwise(EXACT).alias("order"),
+        "mixed",
+        f"{_LONG} as long",
+        "if(mixed, null, element_at(rows, 1).source) as clock",
+        "coalesce(ticks, array()) as ticks",
+        f"array_sort(transform(rows, row -> {placed})) as rows",
+    )
+    lives = ordered.selectExpr(*ROOT_KEY, "mixed", f"posexplode({_Fold(version).lives()}) as (at, of)")
+    return lives.selectExpr(
+        *ROOT_KEY,
+        "at + 1 as life",
+        "false as sole",
+        *(f"of.{name}" for name in ENTRIES.names if name in _LIFE),
+        f"if(mixed, '{ESTIMATED}', '{EXACT}') as order",
     ).select(*ENTRIES.names)
 
 
 class _Fold:
-    """The table of one version."""
+    """The table of one version, as SQL."""
 
     def __init__(self, version: Version) -> None:
         self._engine = version.engine
         self._buckets = version.buckets
 
-    def lives(self) -> Column:
+    def lives(self) -> str:
         """All lives of the root whose messages are `rows`, in order."""
-        begin = F.struct(
-            F.lit(None).cast(_type(_ENTRY)).alias("entry"),
-            F.array().cast(f"array<{_type(_LIFE)}>").alias("over"),
-        )
-        state = F.aggregate("rows", begin, self._step)
-        return _let(
-            state,
-            lambda end: F.when(end["entry"].isNull(), end["over"]).otherwise(
-                F.concat(end["over"], F.array(self._left(end["entry"])))
-            ),
-        )
+        begin = _state(None, f"cast(array() as array<{_type(_LIFE)}>)")
+        left = f"if(state.entry is null, state.over, {_joined('state.over', self._left())})"
+        return f"aggregate(rows, {begin}, (state, row) -> {self._step()}, state -> {left})"
 
-    def _step(self, state: Column, row: Column) -> Column:
-        epoch = ticks_before(F.col("ticks"), row["clock"], row["pos"], row["time_ns"])
-        return _let(
-            epoch,
-            lambda now: _let(
-                self._rotated(state, now),
-                lambda alive: _let(
-                    self._received(alive["entry"], row, now),
-                    lambda entry: self._answered(alive["over"], entry, row),
-                ),
-            ),
-        )
+    def _step(self) -> str:
+        answered = _let("entry", self._received(), self._answered())
+        return _let("alive", self._rotated(), answered)
 
-    def _rotated(self, state: Column, now: Column) -> Column:
+    def _rotated(self) -> str:
         """The state without an entry that has been dropped by now."""
-        entry = state["entry"]
-        dead = entry.isNotNull() & (now - entry["put"] >= self._buckets)
-        return F.when(dead, _state(None, F.concat(state["over"], F.array(self._expired(entry))))).otherwise(
-            state
-        )
+        now = "row.pos", "row.time_ns"
+        dead = f"tick is not null and not {after('tick', 'clock', *now)}"
+        expired = _state(None, _joined("state.over", _life("expired", "state.entry", "tick.pos", "tick.ns")))
+        looked = _let("tick", self._tick(), f"if({dead}, {expired}, state)")
+        return f"if(long and state.entry is not null, {looked}, state)"
 
-    def _expired(self, entry: Column) -> Column:
-        tick = F.get("ticks", entry["put"] + (self._buckets - 1))
-        return _life("expired", entry, tick["pos"], tick["ns"])
+    def _tick(self) -> str:
+        """The one that drops the entry."""
+        return expiry("ticks", self._buckets, "clock", "state.entry.put_pos", "state.entry.put_ns")
 
-    def _left(self, entry: Column) -> Column:
+    def _left(self) -> str:
         """What is left after the last message: the ticks that follow may drop it."""
-        null = F.lit(None).cast("bigint")
-        late = F.size("ticks") - entry["put"] >= self._buckets
-        return F.when(late, self._expired(entry)).otherwise(_life("pending", entry, null, null))
+        expired = _life("expired", "state.entry", "tick.pos", "tick.ns")
+        pending = _life("pending", "state.entry", "null", "null")
+        return _let("tick", self._tick(), f"if(tick is null, {pending}, {expired})")
 
-    def _received(self, entry: Column, row: Column, now: Column) -> Column:
+    def _received(self) -> str:
         """The entry after a message; null if the message meets none and makes none."""
-        kind, absent = row["kind"], entry.isNull()
-        found = F.when(absent, self._made(row, now)).otherwise(entry)
-        changed = _let(found, lambda known: self._changed(known, row, now))
-        if self._engine is Engine.JSTORM:
-            return F.when(~(absent & (kind == _FAIL)), changed)
-        if self._engine is Engine.HERON:
-            return F.when(~(absent & (kind != _INIT)), changed)
-        return changed
+        found = f"if(alive.entry is null, {self._made()}, alive.entry)"
+        changed = _let("known", found, self._changed())
+        ignored = {Engine.JSTORM: f"row.kind = {_FAIL}", Engine.HERON: f"row.kind != {_INIT}"}
+        if self._engine not in ignored:
+            return changed
+        return f"if(alive.entry is null and {ignored[self._engine]}, null, {changed})"
 
-    def _made(self, row: Column, now: Column) -> Column:
+    def _made(self) -> str:
         """A new entry before its first message."""
-        nothing = F.lit(0).cast("bigint")
-        value = F.lit(None).cast("bigint") if self._engine is Engine.CLOJURE else nothing
         fields = {
-            "value": value,
-            "failed": F.lit(False),
-            "put": now,
-            **dict.fromkeys(("n", "n_init", "n_ack", "n_fail", "n_reset"), nothing),
-            "first_pos": row["place"],
-            "last_pos": row["place"],
-            "first_ns": row["time_ns"],
-            "last_ns": row["time_ns"],
+            "value": "null" if self._engine is Engine.CLOJURE else "0",
+            "failed": "false",
+            "put_pos": "row.pos",
+            "put_ns": "row.time_ns",
+            **dict.fromkeys(("n", *_COUNTS), "0"),
+            "first_pos": "row.place",
+            "last_pos": "row.place",
+            "first_ns": "row.time_ns",
+            "last_ns": "row.time_ns",
         }
         return _struct(_ENTRY, fields)
 
-    def _changed(self, entry: Column, row: Column, now: Column) -> Column:
-        kind = row["kind"]
-        is_init = kind == _INIT
-        summed = F.coalesce(entry["value"], F.lit(0)).bitwiseXOR(row["value"])
+    def _changed(self) -> str:
+        summed = "coalesce(known.value, 0L) ^ row.value"
         if self._engine is Engine.HERON:  # create does not look for an entry
-            summed = F.when(is_init, row["value"]).otherwise(summed)
+            summed = f"if(row.kind = {_INIT}, row.value, {summed})"
         put = {
-            Engine.CLOJURE: now,
-            Engine.JAVA: F.when(kind >= _FAIL, now).otherwise(entry["put"]),
-            Engine.JSTORM: entry["put"],
-            Engine.HERON: F.when(is_init, now).otherwise(entry["put"]),
+            Engine.CLOJURE: "true",
+            Engine.JAVA: f"row.kind >= {_FAIL}",
+            Engine.JSTORM: "false",
+            Engine.HERON: f"row.kind = {_INIT}",
         }[self._engine]
-        counts = {"n": F.lit(1)} | {
-            name: F.when(kind == number, 1).otherwise(0)
-            for name, number in (("n_init", _INIT), ("n_ack", _ACK), ("n_fail", _FAIL), ("n_reset", _RESET))
-        }
         fields = {
-            "value": F.when(kind <= _ACK, summed).otherwise(entry["value"]),
-            "spout_task": F.when(is_init, row["spout_task"]).otherwise(entry["spout_task"]),
-            "failed": entry["failed"] | (kind == _FAIL),
-            "put": put,
-            **{name: entry[name] + one for name, one in counts.items()},
-            "first_pos": entry["first_pos"],
-            "last_pos": row["place"],
-            "first_ns": F.least(entry["first_ns"], row["time_ns"]),
-            "init_ns": F.when(is_init & entry["init_ns"].isNull(), row["time_ns"]).otherwise(
-                entry["init_ns"]
-            ),
-            "last_ns": F.greatest(entry["last_ns"], row["time_ns"]),
+            "value": f"if(row.kind <= {_ACK}, {summed}, known.value)",
+            "spout_task": f"if(row.kind = {_INIT}, row.spout_task, known.spout_task)",
+            "failed": f"known.failed or row.kind = {_FAIL}",
+            "put_pos": f"if({put}, row.pos, known.put_pos)",
+            "put_ns": f"if({put}, row.time_ns, known.put_ns)",
+            "n": "known.n + 1",
+            **{name: f"known.{name} + if(row.kind = {kind}, 1, 0)" for name, kind in _COUNTS.items()},
+            "first_pos": "known.first_pos",
+            "last_pos": "row.place",
+            "first_ns": "least(known.first_ns, row.time_ns)",
+            "init_ns": f"if(row.kind = {_INIT}, least(known.init_ns, row.time_ns), known.init_ns)",
+            "last_ns": "greatest(known.last_ns, row.time_ns)",
         }
         return _struct(_ENTRY, fields)
 
-    def _answered(self, over: Column, entry: Column, row: Column) -> Column:
+    def _answered(self) -> str:
         """The checks at the end of `execute`: 0 wins over failed."""
-        zero = entry["value"] == 0
+        zero = "entry.value = 0"
         if self._engine is Engine.HERON:
-            zero = zero & (row["kind"] == _ACK)
-        told = entry["n_init"] > 0
-        ends = {"acked": told & zero, "failed": told & entry["failed"]}
-        state = _state(entry, over)
-        for outcome, so in reversed(ends.items()):
-            life = _life(outcome, entry, row["place"], row["time_ns"])
-            state = F.when(so, _state(None, F.concat(over, F.array(life)))).otherwise(state)
-        return state
+            zero += f" and row.kind = {_ACK}"
+        outcome = f"if({zero}, 'acked', 'failed')"
+        ended = (
+            f"{_state(None, _joined('alive.over', _life(outcome, 'entry', 'row.place', 'entry.last_ns')))}"
+        )
+        return f"if(entry.n_init > 0 and ({zero} or entry.failed), {ended}, {_state('entry', 'alive.over')})"
 
 
-def _let(value: Column, body: Callable[[Column], Column]) -> Column:
-    return F.get(F.transform(F.array(value), body), F.lit(0))
+def _let(name: str, value: str, body: str) -> str:
+    return f"transform(array({value}), {name} -> {body})[0]"
 
 
-def _struct(types: dict[str, str], fields: dict[str, Column]) -> Column:
-    null = F.lit(None)
-    return F.struct(*(fields.get(name, null).cast(kind).alias(name) for name, kind in types.items()))
+def _struct(types: Mapping[str, str], fields: Mapping[str, str]) -> str:
+    return f"cast(struct({', '.join(fields.get(name, 'null') for name in types)}) as {_type(types)})"
 
 
-def _state(entry: Column | None, over: Column) -> Column:
-    living = F.lit(None).cast(_type(_ENTRY)) if entry is None else entry
-    return F.struct(living.alias("entry"), over.alias("over"))
+def _state(entry: str | None, over: str) -> str:
+    return f"struct(cast({entry or 'null'} as {_type(_ENTRY)}) as entry, {over} as over)"
 
 
-def _life(outcome: str, entry: Column, end_pos: Column, end_ns: Column) -> Column:
-    fields = {name: entry[name] for name in _ENTRY}
-    return _struct(_LIFE, {"outcome": F.lit(outcome), **fields, "end_pos": end_pos, "end_ns": end_ns})
+def _joined(over: str, life: str) -> str:
+    return f"concat({over}, array({life}))"
+
+
+def _life(outcome: str, entry: str, end_pos: str, end_ns: str) -> str:
+    """`outcome` is SQL if it is no plain word."""
+    said = f"'{outcome}'" if outcome.isalpha() else outcome
+    fields = {name: f"{entry}.{name}" for name in _ENTRY}
+    return _struct(_LIFE, {"outcome": said, **fields, "end_pos": end_pos, "end_ns": end_ns})

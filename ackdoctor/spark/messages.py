@@ -1,7 +1,6 @@
 """EVENTS -> MESSAGES: what the ackers were sent, in the order in which they took it."""
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
+from pyspark.sql import DataFrame
 
 from ackdoctor.model.event import EventKind
 from ackdoctor.spark.schema import MESSAGES
@@ -24,32 +23,32 @@ def messages(events: DataFrame, *, ackers: int = 1) -> DataFrame:
     Where the reader does not know the acker's task, the root's place among `ackers` tasks stands for it
     (reference acker 2.1); a rotation of an unknown acker is one of all of them.
     """
-    known = events.where(F.col("kind").isin(*map(int, _KINDS)))
-    return known.select(
+    kinds = ", ".join(str(int(kind)) for kind in _KINDS)
+    known = events.where(f"kind in ({kinds})")
+    taken = known.selectExpr(
         "run",
-        F.coalesce("acker", _acker(ackers)).cast("int").alias("acker"),
-        F.coalesce("incarnation", F.lit(0)).alias("incarnation"),
-        "root",
-        "kind",
-        "value",
-        F.when(F.col("kind") == int(EventKind.INIT), F.col("task")).alias("spout_task"),
-        "component",
-        "task",
-        "delivery",
-        F.xxhash64("worker", "pid").alias("source"),
-        F.col("seq").alias("pos"),
-        "time_ns",
-        "site",
-        "file",
-    ).select(*MESSAGES.names)
+        f"{_ackers(ackers)} as acker",
+        "coalesce(incarnation, 0) as incarnation",
+        *("root", "kind", "value"),
+        f"if(kind = {int(EventKind.INIT)}, task, null) as spout_task",
+        *("component", "task", "delivery"),
+        "xxhash64(worker, pid) as source",
+        "seq as pos",
+        *("time_ns", "site", "file"),
+    )
+    return taken.select(*MESSAGES.names)
 
 
-def _acker(ackers: int) -> Column:
+def _ackers(count: int) -> str:
+    if count == 1:
+        return "coalesce(acker, 0)"
+    everyone = ", ".join(map(str, range(count)))
+    unknown = f"if(kind = {int(EventKind.ROTATED)}, array({everyone}), array({_acker(count)}))"
+    return f"explode(if(acker is null, {unknown}, array(acker)))"
+
+
+def _acker(count: int) -> str:
     """The modulo of a list's hash, as Java has it."""
-    if ackers == 1:
-        return F.lit(0)
-    low = F.lit(0xFFFFFFFF)
-    long_hash = F.col("root").bitwiseXOR(F.shiftrightunsigned("root", 32)).bitwiseAND(low)
-    list_hash = (long_hash + F.lit(31)).bitwiseAND(low)
-    signed = F.shiftright(F.shiftleft(list_hash, 32), 32)
-    return F.pmod(signed, F.lit(ackers))
+    low = 0xFFFFFFFF
+    list_hash = f"((root ^ shiftrightunsigned(root, 32)) & {low}) + 31 & {low}"
+    return f"int(pmod(shiftright(shiftleft({list_hash}, 32), 32), {count}))"

@@ -3,6 +3,7 @@
 So the same mistake has the same code, words, price and fingerprint, whether a test, a trace or a cluster showed it.
 """
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -13,13 +14,13 @@ from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.event import Event, EventKind
 from ackdoctor.model.offence import Offence, Suspect
 from ackdoctor.spark.deliveries import BOOK
-from ackdoctor.spark.shapes import bare, neighbours, shapes
+from ackdoctor.spark.shapes import neighbours
 from ackdoctor.tracer.disk.naming import STORM, described
 from ackdoctor.tracer.judge.playback import Playback
 
 __all__ = ["offences"]
 
-_SAMPLES = "number int, run string, worker string, pid int, component string, task int, test string, seqs array<bigint>, back boolean"
+_SAMPLES = "number: int, run: string, worker: string, pid: int, component: string, task: int, test: string, seqs: array<bigint>, back: boolean"
 _OF_LOG = described(Suspect(name="", dialect="storm", role=STORM.name, path="", line=0))  # no process of ours
 
 
@@ -30,23 +31,28 @@ class _Sample(NamedTuple):
     bare: bool
 
 
-def offences(session: SparkSession, events: DataFrame, odd: DataFrame) -> tuple[Offence, ...]:
-    """What went wrong with the deliveries, each mistake once, counted."""
-    samples = [_Sample(row, bare=False) for row in shapes(events, odd).collect()]
-    samples += [_Sample(row, bare=True) for row in bare(events).collect()]
+def offences(
+    session: SparkSession, events: DataFrame, shapes: Iterable[Row], bare: Iterable[Row]
+) -> tuple[Offence, ...]:
+    """What went wrong with the deliveries whose SHAPES these are, each mistake once, counted."""
+    samples = [_Sample(row, bare=False) for row in shapes]
+    samples += [_Sample(row, bare=True) for row in bare]
     if not samples:
         return ()
     seqs = [
-        (
-            number,
-            *(sample.shape[name] for name in BOOK),
-            [row["seq"] for row in sample.shape["rows"]],
-            sample.bare,
-        )
+        {name: sample.shape[name] for name in BOOK}
+        | {
+            "number": number,
+            "seqs": [row["seq"] for row in sample.shape["rows"]],
+            "back": sample.bare,
+        }
         for number, sample in enumerate(samples)
     ]
+    listed = session.sql(  # as text: rows of Python would start a Python worker
+        f"select inline(from_json(:samples, 'array<struct<{_SAMPLES}>>'))", args={"samples": json.dumps(seqs)}
+    )
     near: dict[int, list[Row]] = {}
-    for row in neighbours(events, session.createDataFrame(seqs, _SAMPLES)).collect():
+    for row in neighbours(events, listed).collect():
         near.setdefault(row["number"], []).append(row)
     return tuple(
         offence for number, sample in enumerate(samples) for offence in _judged(sample, near.get(number, ()))

@@ -136,16 +136,16 @@ def gram(bits: Column) -> list[Column]:
 def rank(summed: DataFrame) -> DataFrame:
     """The same rows with the `rank` of their matrix instead of it: one step of elimination for each bit."""
     others = [name for name in summed.columns if name not in WORDS]
-    frame = summed.withColumn("rank", F.lit(0))
+    told = f"(select struct({', '.join(others)}) as told, 0 as rank, {', '.join(WORDS)} from {{frame}})"  # noqa: S608
     for bit in range(_BITS):
-        frame = summed.sparkSession.sql(_step(bit, ", ".join(others)), frame=frame)
-    return frame.drop(*WORDS)
+        told = _step(bit, told)
+    return summed.sparkSession.sql(f"select told.*, rank from {told}", frame=summed)  # noqa: S608 - of our own names
 
 
-def _step(bit: int, others: str) -> str:
+def _step(bit: int, rows: str) -> str:
     """The first row that has the bit is added to all that have it, itself too, and so is gone.
 
-    Each level becomes a method of its own, and as text it is planned quickly.  `spark_partition_id() & 0`
+    Each level becomes a method of its own, and as one text it is planned quickly.  `spark_partition_id() & 0`
     is a zero of which the optimizer does not know that it is always the same: else it would move the test
     of the rank below the steps, where each names the one before several times.
     """
@@ -160,11 +160,11 @@ def _step(bit: int, others: str) -> str:
         f"{word} ^ ({row} & (shiftleft(hit{at}, 16) - hit{at})) as {word}" for at, word in places
     )
     return f"""
-        select {others}, rank, {added} from (
-        select {others}, {words}, {hits},
+        (select told, rank, {added} from (
+        select told, {words}, {hits},
             rank + if({hits.replace(", ", " | ")} = 0, 0, 1) + (spark_partition_id() & 0) as rank,
             shiftrightunsigned(case {first} else 0 end, bit_count(({lane} & -{lane}) - 1)) & {_ROW} as pivot
-        from (select {others}, rank, {words}, {found} from {{frame}}))
+        from (select told, rank, {words}, {found} from {rows})))
     """  # noqa: S608 - of our own names
 
 

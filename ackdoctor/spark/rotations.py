@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 from ackdoctor.model.event import EventKind
 from ackdoctor.spark.versions import Version
 
-__all__ = ["ACKER", "MOST_TICKS", "expiry", "rotations", "ticks_before"]
+__all__ = ["ACKER", "MOST_TICKS", "after", "expiry", "rotations"]
 
 ACKER = ("run", "acker", "incarnation")
 MOST_TICKS = 200_000  # of a schedule: 69 days of 30 s; a clock that jumps farther rotates no more
@@ -38,8 +38,12 @@ def rotations(messages: DataFrame, version: Version, message_timeout_s: int | No
 
 def _recorded(messages: DataFrame) -> DataFrame:
     ticks = messages.where(F.col("kind") == int(EventKind.ROTATED))
-    tick = F.struct("pos", F.col("time_ns").alias("ns"), "source")
-    return ticks.groupBy(*ACKER).agg(F.array_sort(F.collect_list(tick)).alias("ticks"))
+    gathered = ticks.groupBy(*ACKER).agg(
+        F.expr("collect_list(struct(pos, time_ns as ns, source)) as found"),
+        F.expr("min(source) != max(source) as mixed"),
+    )
+    placed = "transform(found, tick -> struct(if(mixed, tick.ns, tick.pos) as place, tick))"
+    return gathered.selectExpr(*ACKER, f"transform(array_sort({placed}), placed -> placed.tick) as ticks")
 
 
 def _scheduled(messages: DataFrame, schedule_ms: tuple[int, int] | None) -> DataFrame:
@@ -87,17 +91,12 @@ def _calm(buckets: int, axis: str) -> Column:
     return F.coalesce(F.when(enough, F.array_min(spans)), F.lit(_EVER))
 
 
-def ticks_before(ticks: Column, source: Column, pos: Column, time_ns: Column) -> Column:
-    """How often the map had been rotated before a message."""
-    return F.size(F.filter(ticks, lambda tick: ~_after(tick, source, pos, time_ns)))
+def expiry(ticks: str, buckets: int, source: str, pos: str, time_ns: str) -> str:
+    """SQL: the tick that drops what was put with a message; null if it never came."""
+    return f"get(filter({ticks}, tick -> {after('tick', source, pos, time_ns)}), {buckets - 1})"
 
 
-def expiry(ticks: Column, buckets: int, source: Column, pos: Column, time_ns: Column) -> Column:
-    """The tick that drops what was put with a message; null if it never came."""
-    later = F.filter(ticks, lambda tick: _after(tick, source, pos, time_ns))
-    return F.get(later, F.lit(buckets - 1))
-
-
-def _after(tick: Column, source: Column, pos: Column, time_ns: Column) -> Column:
-    here = F.coalesce(tick["source"] == source, F.lit(False))
-    return F.when(here, tick["pos"] > pos).otherwise(tick["ns"] > time_ns)
+def after(tick: str, source: str, pos: str, time_ns: str) -> str:
+    """SQL: whether a tick came after a message."""
+    here = f"coalesce({tick}.source = {source}, false)"
+    return f"if({here}, {tick}.pos > {pos}, {tick}.ns > {time_ns})"

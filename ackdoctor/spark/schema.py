@@ -108,9 +108,9 @@ ENTRIES = _table(
     last_pos=_LONG,  # of its last message
     end_pos=_LONG,  # of the message or tick that ended it; null while pending, and for ticks known by time only
     first_ns=_LONG,
-    init_ns=_LONG,  # of the first INIT
+    init_ns=_LONG,  # of the earliest INIT
     last_ns=_LONG,
-    end_ns=_LONG,  # null while pending
+    end_ns=_LONG,  # `last_ns`, or that of the tick; null while pending
     order=_TEXT,  # EXACT or ESTIMATED
 )
 

@@ -10,7 +10,9 @@ from pyspark.sql import SparkSession
 
 from ackdoctor.model.errors import ConfigError
 
-__all__ = ["SMALL_BYTES", "SparkSession", "session"]
+__all__ = ["SMALL_BYTES", "TINY_BYTES", "SparkSession", "session"]
+
+TINY_BYTES = 2_000_000  # of input; below, planning costs more than all that is planned
 
 SMALL_BYTES = 30_000_000  # of input; below, the JVM's quick compiler alone is faster than both
 
@@ -25,6 +27,12 @@ _SETTINGS = {
     "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "localhost",
+    "spark.python.sql.dataFrameDebugging.enabled": "false",  # asks the JVM twice more for every column
+}
+_INTERPRETED = {  # no class is compiled, and no plan made again, for a handful of rows
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 _NO_JAVA = (
     "Spark needs Java 17 or later, and there is none: install one (Debian: apt install openjdk-17-jre-headless; "
@@ -57,7 +65,8 @@ def _sized(master: str, input_bytes: int) -> dict[str, str]:
     if not master.startswith("local"):
         return {}
     if input_bytes < SMALL_BYTES:
-        return {"spark.driver.extraJavaOptions": _QUICK, "spark.sql.shuffle.partitions": "1"}
+        quick = {"spark.driver.extraJavaOptions": _QUICK, "spark.sql.shuffle.partitions": "1"}
+        return quick | _INTERPRETED if input_bytes < TINY_BYTES else quick
     cores = os.cpu_count() or 1
     return {"spark.driver.memory": "2g", "spark.sql.shuffle.partitions": str(4 * cores)}
 

@@ -4,6 +4,7 @@ Most roots are `plain`: a sum proves how they went.  The others are brought toge
 the few of which windows cannot tell are replayed message by message (`fold`).
 """
 
+from collections.abc import Callable
 from enum import Enum, unique
 
 from pyspark.sql import DataFrame
@@ -15,7 +16,9 @@ from ackdoctor.spark.rotations import rotations
 from ackdoctor.spark.schema import ROOT_KEY
 from ackdoctor.spark.versions import Version
 
-__all__ = ["Plan", "entries"]
+__all__ = ["Keep", "Plan", "entries"]
+
+Keep = Callable[[DataFrame], DataFrame]  # how a table that several others are made of is kept; or not
 
 _MESSAGES = (EventKind.INIT, EventKind.ACK, EventKind.FAIL)
 
@@ -26,6 +29,11 @@ class Plan(Enum):
 
     PROVE_FIRST = "plain roots by a sum, then windows"  # for tens of millions of messages, in trees of some 12 tuples at most
     WINDOWS = "windows for all"  # for larger trees, and for less: it is planned in a third of the time
+    REPLAY = "message by message"  # the least to plan, for what fits into memory
+
+
+def _as_it_is(frame: DataFrame) -> DataFrame:
+    return frame
 
 
 def entries(
@@ -34,23 +42,29 @@ def entries(
     *,
     message_timeout_s: int | None = None,
     plan: Plan = Plan.WINDOWS,
+    keep: Keep = _as_it_is,
 ) -> DataFrame:
     """Every life of every entry.
 
     With `message_timeout_s` the map rotates as the version's would have, from the first message on; else
-    where the trace says so.
+    where the trace says so.  What `keep` keeps is planned, and computed, once.
     """
     ticks = rotations(messages, version, message_timeout_s)
     kinds = (*_MESSAGES, EventKind.RESET) if version.resets else _MESSAGES
     taken = messages.where(F.col("kind").isin(*map(int, kinds)))
-    if plan is Plan.WINDOWS:
-        return _in_order(taken, ticks, version)
-    proved = plain.plain(plain.sums(taken), ticks, version)
-    others = F.broadcast(proved.where("not is_plain").select(*ROOT_KEY))
-    rest = taken.join(others, [*ROOT_KEY], "left_semi")
-    return plain.entries(proved).union(_in_order(rest, ticks, version))
+    match plan:
+        case Plan.REPLAY:
+            return fold.entries(taken, ticks, version)
+        case Plan.WINDOWS:
+            return _in_order(taken, ticks, version, keep)
+        case Plan.PROVE_FIRST:
+            proved = keep(plain.plain(plain.sums(taken), ticks, version))
+            others = F.broadcast(proved.where("not is_plain").select(*ROOT_KEY))
+            rest = taken.join(others, [*ROOT_KEY], "left_semi")
+            return plain.entries(proved).union(_in_order(rest, ticks, version, keep))
 
 
-def _in_order(messages: DataFrame, ticks: DataFrame, version: Version) -> DataFrame:
-    told = windows.ordered(messages, ticks, version)
-    return windows.entries(told, ticks, version).union(fold.entries(told, ticks, version))
+def _in_order(messages: DataFrame, ticks: DataFrame, version: Version, keep: Keep) -> DataFrame:
+    told = keep(windows.ordered(messages, ticks, version))
+    odd = told.where("odd")
+    return windows.entries(told, ticks, version).union(fold.entries(odd, ticks, version))

@@ -9,7 +9,7 @@ the rest its second, which stays an orphan.  Where that is not so, the root is `
 - JStorm, Heron: a FAIL, which means nothing where there is no entry; Heron: an INIT that was not the first
 """
 
-from pyspark.sql import Column, DataFrame, Window, WindowSpec
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.model.event import EventKind
@@ -23,48 +23,43 @@ MOST_FOLDED = 50_000  # messages of a root; all of them are in memory at once wh
 
 _INIT, _ACK = int(EventKind.INIT), int(EventKind.ACK)
 _FAIL, _RESET = int(EventKind.FAIL), int(EventKind.RESET)
-_FOREVER = (1 << 63) - 1
+_KEY = ", ".join(ROOT_KEY)
+_ROOT = f"(partition by {_KEY})"
+_SO_FAR = (
+    f"(partition by {_KEY} order by place, source, pos rows between unbounded preceding and current row)"
+)
+_BEFORE = (
+    f"(partition by {_KEY} order by place, source, pos rows between unbounded preceding and 1 preceding)"
+)
+_LONG = "coalesce(span_ns > calm_ns, false) or not mixed and coalesce(span_pos > calm_pos, false)"
 
 
 def ordered(messages: DataFrame, rotations: DataFrame, version: Version) -> DataFrame:
-    """The messages, each with its `segment`, whether it `ends` a life, and whether its root is `odd`.
+    """The messages, each with whether it `ends` a life, comes `after` the first end, and its root is `odd`.
 
     `place` orders the messages of a root: `pos`, or the time where several processes saw them.
     """
-    root, kind = Window.partitionBy(*ROOT_KEY), F.col("kind")
-    seen = messages.select(
+    seen = messages.selectExpr(
+        *(*ROOT_KEY, "kind", "value", "spout_task", "source", "pos", "time_ns"),
+        f"min(source) over {_ROOT} != max(source) over {_ROOT} as mixed",
+        f"count(1) over {_ROOT} as size",
+        f"max(pos) over {_ROOT} - min(pos) over {_ROOT} as span_pos",
+        f"max(time_ns) over {_ROOT} - min(time_ns) over {_ROOT} as span_ns",
+    )
+    placed = seen.selectExpr("*", "if(mixed, time_ns, pos) as place", "if(mixed, null, source) as clock")
+    running = placed.selectExpr(
         "*",
-        (F.min("source").over(root) != F.max("source").over(root)).alias("mixed"),
-        F.count(F.lit(1)).over(root).alias("size"),
+        f"bit_xor(if(kind <= {_ACK}, value, 0L)) over {_SO_FAR} as left_over",
+        f"max(kind = {_INIT}) over {_SO_FAR} as begun",
+        f"max(kind = {_FAIL}) over {_SO_FAR} as given_up",
+        f"first(kind) over {_SO_FAR} as first_kind",
     )
-    placed = seen.select(
-        "*",
-        F.when(F.col("mixed"), F.col("time_ns")).otherwise(F.col("pos")).alias("place"),
-        F.when(~F.col("mixed"), F.col("source")).alias("clock"),
-    )
-    so_far = root.orderBy("place", "source", "pos").rowsBetween(Window.unboundedPreceding, 0)
-    running = placed.select(
-        "*",
-        F.bit_xor(F.when(kind <= _ACK, F.col("value")).otherwise(0)).over(so_far).alias("left"),
-        F.max(kind == _INIT).over(so_far).alias("begun"),
-        F.max(kind == _FAIL).over(so_far).alias("given_up"),
-        F.first("kind").over(so_far).alias("first_kind"),
-    )
-    ended = running.select("*", _ends(version.engine).alias("ends"))
-    cut = ended.select(
-        "*",
-        F.coalesce(F.max("ends").over(so_far.rowsBetween(Window.unboundedPreceding, -1)), F.lit(False)).alias(
-            "after"
-        ),
-    )
-    ticks = F.broadcast(rotations.select(*ACKER, "calm_pos", "calm_ns"))
-    doubtful = _doubtful(version.engine, root)
-    told = cut.select("*", doubtful.alias("doubtful"), *_spans(root)).join(ticks, [*ACKER], "left")
-    long = (F.col("span_ns") > F.coalesce("calm_ns", F.lit(_FOREVER))) | (
-        ~F.col("mixed") & (F.col("span_pos") > F.coalesce("calm_pos", F.lit(_FOREVER)))
-    )
-    doubt = F.col("doubtful") | long
-    return told.select(
+    ended = running.selectExpr("*", f"{_ends(version.engine)} as ends")
+    cut = ended.selectExpr("*", f"coalesce(max(ends) over {_BEFORE}, false) as after")
+    doubted = cut.selectExpr("*", f"{_doubtful(version.engine)} as doubtful")
+    calm = F.broadcast(rotations.selectExpr(*ACKER, "calm_pos", "calm_ns"))
+    told = doubted.join(calm, [*ACKER], "left").selectExpr("*", f"doubtful or {_LONG} as doubt")
+    return told.selectExpr(
         *ROOT_KEY,
         *(
             "kind",
@@ -79,109 +74,87 @@ def ordered(messages: DataFrame, rotations: DataFrame, version: Version) -> Data
             "ends",
             "after",
         ),
-        (doubt & (F.col("size") <= MOST_FOLDED)).alias("odd"),
-        (doubt | F.col("mixed")).alias("estimated"),
+        f"doubt and size <= {MOST_FOLDED} as odd",
+        "doubt or mixed as estimated",
     )
 
 
-def _ends(engine: Engine) -> Column:
+def _ends(engine: Engine) -> str:
     """Whether a life may end with a message, if it has not ended before."""
-    zero = F.col("left") == 0
     if engine is Engine.HERON:
-        return F.col("begun") & zero & (F.col("kind") == _ACK)
-    return F.col("begun") & (zero | F.col("given_up"))
+        return f"begun and left_over = 0 and kind = {_ACK}"
+    return "begun and (left_over = 0 or given_up)"
 
 
-def _doubtful(engine: Engine, root: WindowSpec) -> Column:
+def _doubtful(engine: Engine) -> str:
     """Whether more could happen to a root than its first end; the same for all its messages."""
-    again = F.max(F.col("after") & (F.col("kind") == _INIT)).over(root)
-    failed = F.max(F.col("kind") == _FAIL).over(root)
+    again = f"max(after and kind = {_INIT}) over {_ROOT}"
+    failed = f"max(kind = {_FAIL}) over {_ROOT}"
     match engine:
         case Engine.CLOJURE | Engine.JAVA:
             return again
         case Engine.JSTORM:
-            return again | failed
+            return f"({again} or {failed})"
         case Engine.HERON:
-            lone = (F.col("first_kind") == _INIT) & (F.count_if(F.col("kind") == _INIT).over(root) == 1)
-            return F.max(~lone).over(root) | failed
-
-
-def _spans(root: WindowSpec) -> list[Column]:
-    return [
-        (F.max(name).over(root) - F.min(name).over(root)).alias(alias)
-        for name, alias in (("pos", "span_pos"), ("time_ns", "span_ns"))
-    ]
+            return f"(first_kind != {_INIT} or count_if(kind = {_INIT}) over {_ROOT} != 1 or {failed})"
 
 
 def entries(told: DataFrame, rotations: DataFrame, version: Version) -> DataFrame:
     """ENTRIES of the roots that are not odd."""
-    kind, place = F.col("kind"), F.col("place")
-    init = kind == _INIT
-    kept = told.where(~F.col("odd"))
+    kept = told.where("not odd")
     if version.engine is Engine.HERON:  # what comes after the end meets no entry, and makes none
-        kept = kept.where(~F.col("after"))
-    again = kind >= _FAIL
+        kept = kept.where("not after")
+    aggregates = {
+        "ended": "max(ends and not after)",
+        "n": "count(1)",
+        "n_init": f"count_if(kind = {_INIT})",
+        "n_ack": f"count_if(kind = {_ACK})",
+        "n_fail": f"count_if(kind = {_FAIL})",
+        "n_reset": f"count_if(kind = {_RESET})",
+        "total": f"bit_xor(if(kind <= {_ACK}, value, null))",
+        "spout_task": f"max_by(if(kind = {_INIT}, spout_task, null), if(kind = {_INIT}, place, null))",
+        "first_pos": "min(place)",
+        "last_pos": "max(place)",
+        "again_pos": f"max(if(kind >= {_FAIL}, place, null))",
+        "first_ns": "min(time_ns)",
+        "last_ns": "max(time_ns)",
+        "again_ns": f"max(if(kind >= {_FAIL}, time_ns, null))",
+        "init_ns": f"min(if(kind = {_INIT}, time_ns, null))",
+        "clock": "max(clock)",
+        "estimated": "max(estimated)",
+    }
     lives = kept.groupBy(*ROOT_KEY, "after").agg(
-        F.max(F.col("ends") & ~F.col("after")).alias("ended"),
-        F.count(F.lit(1)).alias("n"),
-        F.count_if(init).alias("n_init"),
-        F.count_if(kind == _ACK).alias("n_ack"),
-        F.count_if(kind == _FAIL).alias("n_fail"),
-        F.count_if(kind == _RESET).alias("n_reset"),
-        F.bit_xor(F.when(kind <= _ACK, F.col("value"))).alias("total"),
-        F.max_by(F.when(init, F.col("spout_task")), F.when(init, place)).alias("spout_task"),
-        F.min(place).alias("first_pos"),
-        F.max(place).alias("last_pos"),
-        F.max(F.when(again, place)).alias("again_pos"),
-        F.min("time_ns").alias("first_ns"),
-        F.max("time_ns").alias("last_ns"),
-        F.max(F.when(again, F.col("time_ns"))).alias("again_ns"),
-        F.min(F.when(init, F.col("time_ns"))).alias("init_ns"),
-        F.max("clock").alias("clock"),
-        F.max("estimated").alias("estimated"),
+        *(F.expr(f"{what} as {name}") for name, what in aggregates.items())
     )
     return _settled(lives, rotations, version)
 
 
 def _settled(lives: DataFrame, rotations: DataFrame, version: Version) -> DataFrame:
     """What became of each life: what did not end by itself was dropped by a later tick, or is left."""
-    value = F.col("total")
-    if version.engine is Engine.JAVA:
-        value = F.coalesce(value, F.lit(0))
-    put_pos, put_ns = F.col("first_pos"), F.col("first_ns")
+    put_pos, put_ns = "first_pos", "first_ns"
     if version.engine is Engine.CLOJURE:
-        put_pos, put_ns = F.col("last_pos"), F.col("last_ns")
+        put_pos, put_ns = "last_pos", "last_ns"
     elif version.engine is Engine.JAVA:
-        put_pos, put_ns = F.greatest("first_pos", "again_pos"), F.greatest("first_ns", "again_ns")
-    dropped = expiry(F.col("ticks"), version.buckets, F.col("clock"), put_pos, put_ns)
-    ticks = F.broadcast(rotations.select(*ACKER, "ticks"))
-    told = lives.join(ticks, [*ACKER], "left").select(
-        "*", value.alias("value"), F.when(~F.col("ended"), dropped).alias("tick")
-    )
-    ended, expired = F.col("ended"), F.col("tick").isNotNull()
-    outcome = (
-        F.when(ended & (F.col("value") == 0), "acked")
-        .when(ended, "failed")
-        .when(expired, "expired")
-        .otherwise("pending")
+        put_pos, put_ns = "greatest(first_pos, again_pos)", "greatest(first_ns, again_ns)"
+    dropped = expiry("ticks", version.buckets, "clock", put_pos, put_ns)
+    ticks = F.broadcast(rotations.selectExpr(*ACKER, "ticks"))
+    told = lives.join(ticks, [*ACKER], "left").selectExpr(
+        "*",
+        f"{'coalesce(total, 0L)' if version.engine is Engine.JAVA else 'total'} as value",
+        f"if(ended, null, {dropped}) as tick",
     )
     if version.engine is Engine.HERON:
-        told = told.where(F.col("n_init") > 0)
-    return (
-        told.select(
-            *ROOT_KEY,
-            F.col("after").cast("int").alias("after"),
-            F.lit(False).alias("sole"),
-            outcome.alias("outcome"),
-            "value",
-            "spout_task",
-            (F.col("n_fail") > 0).alias("failed"),
-            *("n", "n_init", "n_ack", "n_fail", "n_reset", "first_pos", "last_pos"),
-            F.when(ended, F.col("last_pos")).otherwise(F.col("tick.pos")).alias("end_pos"),
-            *("first_ns", "init_ns", "last_ns"),
-            F.when(ended, F.col("last_ns")).otherwise(F.col("tick.ns")).alias("end_ns"),
-            F.when(F.col("estimated"), ESTIMATED).otherwise(EXACT).alias("order"),
-        )
-        .withColumn("life", F.col("after") + 1)
-        .select(*ENTRIES.names)
-    )
+        told = told.where("n_init > 0")
+    return told.selectExpr(
+        *ROOT_KEY,
+        "int(after) + 1 as life",
+        "false as sole",
+        "case when ended then if(value = 0, 'acked', 'failed') when tick is not null then 'expired' else 'pending' end as outcome",
+        *("value", "spout_task"),
+        "n_fail > 0 as failed",
+        *("n", "n_init", "n_ack", "n_fail", "n_reset", "first_pos", "last_pos"),
+        "if(ended, last_pos, tick.pos) as end_pos",
+        *("first_ns", "init_ns", "last_ns"),
+        "if(ended, last_ns, tick.ns) as end_ns",
+        f"if(estimated, '{ESTIMATED}', '{EXACT}') as order",
+    ).select(*ENTRIES.names)

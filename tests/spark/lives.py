@@ -71,7 +71,6 @@ class Model:
     def run(self, stream: list[Sent]) -> list[Life]:
         """The lives of all entries; a tick is one of the messages."""
         for sent in stream:
-            self.clock.advance((sent.at_ms - self.clock.now_ms()) / 1000)
             if isinstance(sent.message, Tick):
                 self.rotate()
                 self.drop(sent)
@@ -98,19 +97,21 @@ class Model:
         self.count(life, sent)
         match answer:
             case Answer(kind=AnswerKind.ACK | AnswerKind.FAIL):
-                life.end_pos, life.end_ns = sent.pos, sent.at_ms * 1_000_000
+                life.end_pos, life.end_ns = sent.pos, life.last_ns
                 self.end(life, "acked" if answer.kind is AnswerKind.ACK else "failed", None)
             case _:
                 life.value, life.failed = entry.value, entry.failed
 
     def count(self, life: Life, sent: Sent) -> None:
+        now_ns = sent.at_ms * 1_000_000
         life.n += 1
-        life.last_pos, life.last_ns = sent.pos, sent.at_ms * 1_000_000
+        life.first_ns, life.last_ns = min(life.first_ns, now_ns), max(life.last_ns, now_ns)
+        life.last_pos = sent.pos
         match sent.message:
             case AckInit(_, value, task):
                 life.n_init += 1
                 life.spout_task = task
-                life.init_ns = life.init_ns or life.last_ns
+                life.init_ns = now_ns if life.init_ns is None else min(life.init_ns, now_ns)
                 life.value = value if self.profile.engine is Engine.HERON else (life.value or 0) ^ value
             case AckAck(_, value):
                 life.n_ack += 1

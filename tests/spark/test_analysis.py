@@ -21,16 +21,15 @@ from ackdoctor.spark.read.inputs import listed
 from ackdoctor.spark.roots import replays
 from ackdoctor.spark.schema import ENTRIES
 from ackdoctor.spark.tables import Analysis, Books, Comb, Holder, Latency, Replays, TreeCount
+from ackdoctor.spark.trees import Plan
 from ackdoctor.spark.versions import version
 from ackdoctor.tracer.disk.reading import read
 from ackdoctor.tracer.judge.inquest import inquest
 from ackdoctor.tracer.judge.place import Places
 from tests.spark.telling import STATEMENTS, events
 
-pytestmark = pytest.mark.minutes
-
 TERMS = Terms(
-    version=version("1.1.0"), nowhere="trace", folder=str(STATEMENTS.parent.parent.parent), small=True
+    version=version("1.1.0"), nowhere="trace", folder=str(STATEMENTS.parent.parent.parent), plan=Plan.REPLAY
 )
 
 

@@ -15,6 +15,7 @@ pytest.importorskip("pyspark")
 
 from ackdoctor.spark.deliveries import completions, deliveries, odd
 from ackdoctor.spark.offences import offences
+from ackdoctor.spark.shapes import bare, shapes
 from tests.spark.telling import events
 
 RECEIVED, EMITTED, ACKED, FAILED, NAMED = (
@@ -52,7 +53,8 @@ def told(*steps: tuple[Any, ...]) -> list[Event]:
 
 def by_spark(spark, rows: list[Event]) -> tuple[Finding, ...]:
     table = events(spark, rows)
-    found = offences(spark, table, odd(deliveries(table)))
+    odd_ones = shapes(table, odd(deliveries(table))).collect()
+    found = offences(spark, table, odd_ones, bare(table).collect())
     return findings(found, places=Places(nowhere="trace"), nowhere=Site("trace", NOWHERE))
 
 

@@ -1,118 +1,249 @@
 """What Spark makes of a trace is what the model of the acker makes of it: life by life, root by root."""
 
-from typing import Any
+import json
+import random
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ackdoctor.acker.ids import acker_index
 from ackdoctor.acker.replay import replay
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.event import Event, EventKind
 from ackdoctor.tracer.judge.inquest import inquest
+from tests.spark import wild
 from tests.spark.lives import COLUMNS, Model, rows, stream
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.spark.schema import MESSAGES
+from ackdoctor.spark.messages import messages
+from ackdoctor.spark.schema import EVENTS, MESSAGES
 from ackdoctor.spark.trees import Plan, entries
 from ackdoctor.spark.verdicts import verdicts
 from ackdoctor.spark.versions import version
 
-pytestmark = pytest.mark.minutes
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
-TRACES = range(12)
+ENGINES = ("0.9.0-rc2", "1.1.0", "1.2.4", "2.8.8", "jstorm", "heron")
+TRACES = 24
+WILD = 400
 
 
 @pytest.fixture
-def table(spark, tmp_path):
-    """Messages as a Parquet table, so that plans are those of real input."""
+def keep() -> "Iterator[Any]":
+    """Keeps tables for as long as the test takes."""
+    kept: list[DataFrame] = []
 
-    def write(messages: list[tuple[Any, ...]]):
-        spark.createDataFrame(messages, MESSAGES).coalesce(1).write.parquet(str(tmp_path / "messages"))
-        return spark.read.schema(MESSAGES).parquet(str(tmp_path / "messages"))
+    def persist(frame: "DataFrame") -> "DataFrame":
+        kept.append(frame.persist())
+        return frame
+
+    yield persist
+    for frame in kept:
+        frame.unpersist()
+
+
+@pytest.fixture(scope="module")
+def table(spark, tmp_path_factory):
+    """Rows as a table read from disk, so that plans are those of real input."""
+
+    def write(sent: list[tuple[Any, ...]], schema=MESSAGES):
+        place = tmp_path_factory.mktemp("rows") / "rows.json"
+        place.write_text(
+            "".join(json.dumps(dict(zip(schema.names, row, strict=True))) + "\n" for row in sent)
+        )
+        return spark.read.schema(schema).json(str(place)).coalesce(1).persist()
 
     return write
 
 
-def lives_of(frame):
-    return sorted(map(tuple, frame.select("run", *COLUMNS).collect()), key=repr)
+@pytest.fixture(scope="module")
+def drawn(table):
+    """Traces as lists, and as one table; for all versions, and for Heron."""
+    traces = wild.traces(WILD)
+    return {
+        heron: (told, table([row for at, trace in enumerate(told) for row in wild.rows(f"run{at}", trace)]))
+        for heron, told in ((False, traces), (True, [*map(wild.once, traces)]))
+    }
+
+
+@pytest.fixture
+def compiled(spark, request):
+    """As for a large input: Spark compiles what it runs."""
+    settings = {
+        "spark.sql.adaptive.enabled": "true",
+        "spark.sql.codegen.wholeStage": "true",
+        "spark.sql.codegen.factoryMode": "FALLBACK",
+    }
+    before = {name: spark.conf.get(name) for name in settings}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    yield
+    for name, value in before.items():
+        spark.conf.set(name, value)
+
+
+def told_of(found, expected):
+    """The trace with the fewest rows of which both do not say the same, and what they say."""
+    both = {key: (found.get(key, []), expected.get(key, [])) for key in {*found, *expected}}
+    wrong = [
+        key for key, (ours, theirs) in both.items() if sorted(ours, key=repr) != sorted(theirs, key=repr)
+    ]
+    return {key: both[key] for key in sorted(wrong, key=lambda key: len(both[key][1]))[:1]}
+
+
+def by_run(rows_: Any) -> dict[str, list[tuple[Any, ...]]]:
+    found: dict[str, list[tuple[Any, ...]]] = {}
+    for run, *rest in rows_:
+        found.setdefault(run, []).append(tuple(rest))
+    return found
+
+
+@pytest.mark.parametrize("plan", [Plan.REPLAY, Plan.WINDOWS])
+@pytest.mark.parametrize("name", ENGINES)
+def test_every_life_of_a_drawn_trace_is_that_of_the_model(name, plan, drawn, keep):
+    traces, frame = drawn[name == "heron"]
+    told = entries(frame, version(name), plan=plan, keep=keep)
+    found = by_run(told.select("run", "acker", "incarnation", *COLUMNS).collect())
+    known = {f"run{at}": wild.lives(trace, profile(name)) for at, trace in enumerate(traces)}
+    assert told_of(found, {run: lives for run, lives in known.items() if lives}) == {}
+
+
+@pytest.mark.usefixtures("compiled")
+def test_what_is_proved_first_is_proved_rightly(drawn, keep):
+    test_every_life_of_a_drawn_trace_is_that_of_the_model("2.8.8", Plan.PROVE_FIRST, drawn, keep)
+
+
+def test_what_heron_proves_first_is_proved_rightly(drawn, keep):
+    test_every_life_of_a_drawn_trace_is_that_of_the_model("heron", Plan.PROVE_FIRST, drawn, keep)
+
+
+def trees(name: str) -> Iterator[tuple[str, list[Any]]]:
+    """Runs of trees with every defect, their messages shuffled by time."""
+    for seed in range(TRACES):
+        yield f"run{seed}", stream(seed, profile(name), bits=(3, 6, 64)[seed % 3])
 
 
 @pytest.mark.parametrize(
     ("name", "plan"),
-    [
-        *((name, Plan.WINDOWS) for name in ("0.9.0-rc2", "1.1.0", "1.2.4", "2.8.8", "jstorm", "heron")),
-        *((name, Plan.PROVE_FIRST) for name in ("2.8.8", "heron")),  # a minute of planning each
-    ],
+    [*((name, Plan.REPLAY) for name in ENGINES), ("1.2.4", Plan.WINDOWS)],
 )
-def test_every_life_of_every_entry_is_that_of_the_model(name, plan, table):
-    messages: list[tuple[Any, ...]] = []
-    expected: list[tuple[Any, ...]] = []
-    for seed in TRACES:
-        sent = stream(seed, profile(name), bits=(3, 6, 64)[seed % 3])
-        messages += rows(f"run{seed}", sent)
-        expected += [
-            (f"run{seed}", *(getattr(life, column) for column in COLUMNS))
-            for life in Model(profile(name)).run(sent)
+def test_every_life_of_every_entry_is_that_of_the_model(name, plan, table, keep):
+    sent = [row for run, messages_ in trees(name) for row in rows(run, messages_)]
+    found = by_run(
+        entries(table(sent), version(name), plan=plan, keep=keep).select("run", *COLUMNS).collect()
+    )
+    expected = {
+        run: [
+            tuple(getattr(life, column) for column in COLUMNS) for life in Model(profile(name)).run(messages_)
         ]
-    assert lives_of(entries(table(messages), version(name), plan=plan)) == sorted(expected, key=repr)
+        for run, messages_ in trees(name)
+    }
+    assert told_of(found, expected) == {}
 
 
+@pytest.mark.parametrize("plan", [Plan.REPLAY, Plan.WINDOWS])
 @pytest.mark.parametrize("name", ["1.1.0", "1.2.4", "2.8.8", "2.8.8-no-timeouts", "jstorm", "heron"])
-def test_with_a_timeout_the_map_rotates_as_in_a_replay(name, table):
-    messages: list[tuple[Any, ...]] = []
-    expected: list[tuple[Any, ...]] = []
-    for seed in TRACES:
-        sent = list(rows(f"run{seed}", stream(seed, profile(name), bits=(3, 6, 64)[seed % 3])))
-        sent.sort(key=lambda row: row[11])
-        messages += sent
-        told = replay(
-            [(row[4], row[3], row[5], row[6] or 0, row[12] // 10**6) for row in sent],
+def test_with_a_timeout_the_map_rotates_as_in_a_replay(name, plan, table, keep):
+    sent = {run: sorted(rows(run, messages_), key=lambda row: row[11]) for run, messages_ in trees(name)}
+    told = entries(
+        table([row for own in sent.values() for row in own]),
+        version(name),
+        message_timeout_s=10,
+        plan=plan,
+        keep=keep,
+    )
+    found = by_run(told.select("run", "outcome", "root", "value", "failed", "spout_task").collect())
+    for run, own in sent.items():
+        known = replay(
+            [(row[4], row[3], row[5], row[6] or 0, row[12] // 10**6) for row in own],
             profile(name),
             message_timeout_s=10,
         )
         left = [
             (tree.root, tree.entry.value, tree.entry.failed, tree.entry.task)
-            for tree in told.trees
+            for tree in known.trees
             if tree.entry
         ]
-        expected.append((f"run{seed}", told.completed, sorted(left, key=repr)))
-    found = entries(table(messages), version(name), message_timeout_s=10).collect()
-    lives: list[tuple[Any, ...]] = []
-    for run, *_ in expected:
-        own = [row for row in found if row.run == run]
-        left = [
-            (row.root, row.value, row.failed, row.spout_task)
-            for row in own
-            if row.outcome in {"expired", "pending"}
-        ]
-        lives.append((run, sum(row.outcome == "acked" for row in own), sorted(left, key=repr)))
-    assert lives == expected
+        kept = [tuple(rest) for outcome, *rest in found[run] if outcome in {"expired", "pending"}]
+        assert sum(outcome == "acked" for outcome, *_ in found[run]) == known.completed
+        assert sorted(kept, key=repr) == sorted(left, key=repr)
+
+
+def lived(name: str, seed: int) -> list[Event]:
+    """A run of two ackers: what they were sent, what the spouts gave up by themselves, and who died."""
+    dice = random.Random(seed)
+    sent = list(rows("", stream(seed, profile(name), bits=(3, 6, 64)[seed % 3])))
+    events = [
+        Event(EventKind(row[4]), row[12], task=row[6] or 0, root=row[3], value=row[5], component="bolt")
+        for row in sent
+    ]
+    events += [
+        event._replace(kind=EventKind.TIMED_OUT, value=0, time_ns=event.time_ns + 1)
+        for event in dice.sample(events, 6)
+        if event.root
+    ]
+    events += [Event(EventKind.DIED, dice.randrange(10**11), note="exit code 1") for _ in range(2)]
+    events.sort(key=lambda event: event.time_ns)
+    return [event._replace(seq=seq, pid=1, run=f"run{seed}") for seq, event in enumerate(events, 1)]
 
 
 @pytest.mark.parametrize("name", ["1.2.4", "2.8.8", "jstorm", "heron"])
-def test_the_verdict_on_every_root_is_that_of_the_inquest(name, table):
-    messages: list[tuple[Any, ...]] = []
-    expected: dict[tuple[str, int], tuple[Any, ...]] = {}
-    for seed in TRACES:
-        sent = list(rows(f"run{seed}", stream(seed, profile(name), bits=(3, 6, 64)[seed % 3])))
-        messages += sent
-        events = [
-            Event(EventKind(row[4]), row[12], task=row[6] or 0, root=row[3], value=row[5]) for row in sent
-        ]
-        judged = inquest(events.__iter__, profile(name))
-        known = {
-            tree.root: (tree.verdict.name, tree.residue.name, tree.entry.value if tree.entry else None)
-            for tree in judged.tally.trees
-        }
-        for root in {row[3] for row in sent} - {0}:
-            expected[f"run{seed}", root] = known.get(root, ("COMPLETE", "NONE", None))
-    sent_all = table(messages)
-    told = verdicts(entries(sent_all, version(name)), sent_all).collect()
-    found = {(row.run, row.root): (row.verdict, row.residue, row.value) for row in told}
-    assert len(found) == len(told)
+def test_the_verdict_on_every_root_is_that_of_the_inquest(name, table, keep):
+    events = [event for seed in range(TRACES) for event in lived(name, seed)]
+    expected: dict[tuple[str, int, int], tuple[Any, ...]] = {}
+    for seed in range(TRACES):
+        for acker in (0, 1):
+            own = [
+                event
+                for event in lived(name, seed)
+                if event.kind is EventKind.ROTATED or acker_index(event.root, 2) == acker
+            ]
+            judged = inquest(own.__iter__, profile(name))
+            for tree in judged.tally.trees:
+                told = (tree.verdict.name, tree.residue.name, tree.entry.value if tree.entry else None)
+                expected[f"run{seed}", acker, tree.root] = told
+    names = [field for field in EVENTS.names if field in Event._fields]
+    told_rows = [(*(getattr(event, field) for field in names), None, None, "rows") for event in events]
+    sent = keep(messages(table([(int(kind), *rest) for kind, *rest in told_rows], EVENTS), ackers=2))
+    lives = keep(entries(sent, version(name), plan=Plan.REPLAY))
+    found_rows = verdicts(lives, sent).collect()
+    found = {(row.run, row.acker, row.root): (row.verdict, row.residue, row.value) for row in found_rows}
+    assert len(found) == len(found_rows)
     untold = {key: what for key, what in expected.items() if key not in found}
-    assert set(untold.values()) <= {
-        ("COMPLETE", "NONE", None)
-    }  # only of roots that met no entry and made none
-    assert found == {key: what for key, what in expected.items() if key in found}
+    assert {what[1:] for what in untold.values()} <= {("NONE", None)}  # of roots that made no entry
     assert not untold or name in {"jstorm", "heron"}
+    well = ("COMPLETE", "NONE", None)
+    assert {
+        key: (what, expected.get(key, well)) for key, what in found.items() if what != expected.get(key, well)
+    } == {}
+
+
+def test_clocks_that_disagree_do_not_change_what_needs_no_order(table, keep):
+    """Healthy, never acked, and without an init: the same by any clock (only the order of the trace is lost)."""
+    dice = random.Random(7)
+    straight: list[tuple[Any, ...]] = []
+    skewed: list[tuple[Any, ...]] = []
+    ahead_ms = [dice.gauss(0, 2_000) for _ in range(8)]
+    for root in range(1, 600):
+        edges = [dice.getrandbits(64) - (1 << 63) for _ in range(dice.randrange(1, 8))]
+        total = 0
+        for edge in edges:
+            total ^= edge
+        told = [(EventKind.INIT, total)] + [(EventKind.ACK, edge) for edge in edges]
+        del told[{0: 0, 1: -1}.get(root % 5, len(told)) :][:1]
+        for at, (kind, value) in enumerate(told):
+            source, time_ms = dice.randrange(8), root * 50 + at * 3
+            task = 3 if kind is EventKind.INIT else None
+            known = ("run", 0, 0, root, int(kind), value, task, "bolt", 7, "")
+            straight.append((*known, 1, len(straight), time_ms * 10**6, "", ""))
+            skewed.append((*known, source, len(straight), int((time_ms + ahead_ms[source]) * 10**6), "", ""))
+
+    def judged(sent: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+        frame = keep(table(sent))
+        found = verdicts(keep(entries(frame, version("2.8.8"), plan=Plan.REPLAY)), frame)
+        return sorted(map(tuple, found.select("root", "verdict", "residue", "value", "tracked").collect()))
+
+    assert judged(skewed) == judged(straight)
