@@ -1,0 +1,72 @@
+"""`ackdoctor watch`: a folder that traces are written to, for as long as they are."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ackdoctor.cli.options import AckerVersion, MessageTimeout
+
+__all__ = ["FORMS", "watch"]
+
+FORMS = ("full", "json-lines")
+
+
+def watch(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where traces are written to.")],
+    *,
+    acker_version: AckerVersion = None,
+    message_timeout: MessageTimeout = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="What was read and told stands there. Default: DIR.watch, beside DIR."
+        ),
+    ] = None,
+    every: Annotated[
+        float, typer.Option(min=0.1, metavar="SECONDS", help="How often to look for new parts.")
+    ] = 5,
+    once: Annotated[bool, typer.Option("--once", help="Read what is there, and end.")] = False,
+    until_idle: Annotated[
+        float | None,
+        typer.Option(min=0, metavar="SECONDS", help="End when nothing new has come for so long."),
+    ] = None,
+    remember: Annotated[
+        int,
+        typer.Option(
+            min=1, metavar="SECONDS", help="How long to remember what is over, by the trace's clock."
+        ),
+    ] = 300,
+    parts_at_once: Annotated[
+        int, typer.Option(min=1, metavar="N", help="How many parts are taken together at most.")
+    ] = 64,
+    output_format: Annotated[str, typer.Option(metavar="|".join(FORMS), help="How to show it.")] = "full",
+    master: Annotated[str, typer.Option(metavar="URL", help="Where Spark runs.")] = "local[*]",
+    conf: Annotated[
+        list[str] | None, typer.Option(metavar="KEY=VALUE", help="A setting of Spark's; may be repeated.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No words on standard error.")] = False,
+) -> None:
+    """Say of a growing trace, as soon as it is certain, which roots never became zero and what was acked too often.
+
+    Started again it goes on where it was, whatever ended it. Needs Spark (the extra ackdoctor[spark]) and Java 17.
+    Exit code: 0 nothing told; 1 something told; 2 the work could not be done, or a part could not be read.
+    """
+    from ackdoctor.cli.watching import Request, run
+
+    request = Request(
+        folder=folder,
+        acker_version=acker_version,
+        message_timeout_s=message_timeout,
+        checkpoint=checkpoint,
+        every_s=every,
+        once=once,
+        idle_s=until_idle,
+        remember_s=remember,
+        parts_at_once=parts_at_once,
+        output_format=output_format,
+        master=master,
+        conf=tuple(conf or ()),
+        quiet=quiet,
+    )
+    raise typer.Exit(run(request))

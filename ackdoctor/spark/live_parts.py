@@ -1,0 +1,120 @@
+"""The parts that came with a batch: which of them can be read, and their rows as `analyze` reads them."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from ackdoctor.model.errors import UsageError
+from ackdoctor.spark.read.inputs import Inputs, Sort, listed
+from ackdoctor.spark.read.quarantine import quarantined
+from ackdoctor.spark.read.traces import refused, traces
+from ackdoctor.spark.tables import Quarantined
+from ackdoctor.spark.trouble import told
+from ackdoctor.tracer.disk.segments import SUFFIXES, Stem, partition
+
+__all__ = ["Parts", "arrived", "empty", "waiting"]
+
+_SORTS = (Sort.PARQUET, Sort.JSON_LINES)
+
+
+@dataclass(slots=True, kw_only=True)
+class Parts:
+    """What a batch reads, what of it nobody can read, and why; `seen` has the names of all parts so far, by worker."""
+
+    files: dict[Sort, list[str]] = field(default_factory=dict)
+    faults: dict[str, str] = field(default_factory=dict)
+    again: int = 0  # copies of a part that was read before
+    gone: int = 0  # removed before they could be read, as a full trace removes its oldest
+    seen: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def count(self) -> int:
+        """How many are read."""
+        return sum(map(len, self.files.values()))
+
+    def events(self, session: SparkSession) -> DataFrame | None:
+        """EVENTS; None if there is nothing to read."""
+        tables = [traces(session, files) for files in self.files.values() if files]
+        return reduce(DataFrame.unionByName, tables) if tables else None
+
+    def refused(self, session: SparkSession) -> tuple[Quarantined, ...]:
+        """Rows that are none."""
+        tables = [refused(session, files) for files in self.files.values() if files]
+        return quarantined(reduce(DataFrame.unionByName, tables)) if tables else ()
+
+    def sift(self, session: SparkSession) -> None:
+        """Looks into each part by itself, and puts those aside that Spark cannot read to their end."""
+        for sort, files in self.files.items():
+            self.files[sort] = [file for file in files if self._whole(session, file)]
+
+    def _whole(self, session: SparkSession, file: str) -> bool:
+        try:
+            with told():
+                traces(session, [file]).write.format("noop").mode("overwrite").save()
+        except UsageError as error:
+            self.faults[file] = str(error)
+            return False
+        return True
+
+
+def arrived(paths: Iterable[str], seen: dict[str, list[str]]) -> Parts:
+    """Looks at the head and end of each part, as `analyze` does."""
+    parts = Parts(seen={worker: list(stems) for worker, stems in seen.items()})
+    inputs = listed(_new(sorted(paths), parts))
+    parts.files = {sort: inputs.files[sort] for sort in _SORTS}
+    parts.faults |= dict(_faults(inputs))
+    parts.again += len(inputs.passed_over)  # the same bytes under another name
+    return parts
+
+
+def _new(paths: Iterable[str], parts: Parts) -> Iterator[str]:
+    for name in paths:
+        path = Path(name)
+        if not path.exists():
+            parts.gone += 1
+            continue
+        try:
+            stem = str(Stem.of(path))
+        except ValueError:
+            parts.faults[name] = "is no part of a trace: its name has no process and row"
+            continue
+        known = parts.seen.setdefault(_writer(path), [])
+        if stem in known:
+            parts.again += 1
+            continue
+        known.append(stem)
+        yield name
+
+
+def _faults(inputs: Inputs) -> Iterator[tuple[str, str]]:
+    for fault in inputs.unreadable:
+        yield fault.path, fault.reason
+    for file in inputs.files[Sort.LOG]:
+        yield file, "is a worker's log and no part of a trace"
+
+
+def empty(folder: Path, seen: Mapping[str, Sequence[str]]) -> list[str]:
+    """Parts without a byte, of which Spark says nothing."""
+    found = [path for suffix in SUFFIXES for path in folder.rglob(f"part-*{suffix}") if not _size(path)]
+    return [str(path) for path in found if path.stem.removeprefix("part-") not in seen.get(_writer(path), ())]
+
+
+def _writer(path: Path) -> str:
+    run, worker = partition(path)
+    return f"{run}/{worker}" if run or worker else str(path.parent)
+
+
+def waiting(folder: Path) -> tuple[int, int]:
+    """Bytes of the parts that are there, and how many segments of processes that live or died."""
+    size = sum(_size(path) for path in folder.rglob("part-*"))
+    return size, sum(1 for _ in folder.rglob(".wal-*"))
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:  # the oldest part of a full trace has just gone
+        return 0

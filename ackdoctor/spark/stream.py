@@ -1,0 +1,278 @@
+"""A growing trace, batch by batch: Structured Streaming says which parts are new, `live` what they mean.
+
+    CHECKPOINT/spark/              which parts belong to which batch: Spark's own
+               state/N-.../        what batch N left for the next one: roots, deliveries, clock.json
+               told.jsonl          what was told, and which batches are done (`live_journal`)
+
+Spark writes down the parts of a batch before it begins.  A batch that is not done when the process dies is done again,
+over the same parts and the same state, and so with the same result; one that is done is passed over.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic, sleep
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.types import StructType
+
+from ackdoctor.model.errors import UsageError
+from ackdoctor.model.event import EventKind
+from ackdoctor.spark import live, live_deliveries
+from ackdoctor.spark.live import CARRIED, LiveTerms
+from ackdoctor.spark.live_clock import Clock, read_so_far
+from ackdoctor.spark.live_deliveries import DONE
+from ackdoctor.spark.live_journal import Journal, Line
+from ackdoctor.spark.live_lines import delivery_lines, part_lines, root_lines
+from ackdoctor.spark.live_parts import Parts, arrived, empty
+from ackdoctor.spark.messages import messages
+from ackdoctor.spark.schema import EVENTS, MESSAGES
+from ackdoctor.spark.trouble import told
+
+__all__ = ["Watch"]
+
+_PARTS_AT_ONCE = 64  # parts of a batch: 4 million rows
+_LOOK_S = 0.2  # for a signal, and for the end
+_FEW = 200_000  # rows of a batch
+_AT_ONCE = 2  # signals: the first lets the batch end
+_ROTATED, _COMPLETED = int(EventKind.ROTATED), int(EventKind.COMPLETED)
+_PARTS = "path string, modificationTime timestamp, length bigint, content binary"
+_OF_ROOTS, _OF_DELIVERIES, _OF_CLOCK = "roots", "deliveries", "clock.json"
+
+
+@dataclass(slots=True, kw_only=True)
+class Watch:
+    """One process that watches one folder; `show` gets the lines of each batch, in order."""
+
+    session: SparkSession
+    folder: Path
+    checkpoint: Path
+    terms: LiveTerms
+    journal: Journal
+    show: Callable[[Sequence[Line]], None]
+    every_s: float = 5
+    parts_at_once: int = _PARTS_AT_ONCE
+    stopped: int = field(default=0, init=False)  # how often somebody asked for the end
+    busy: bool = field(default=False, init=False)
+    told: int = field(default=0, init=False)
+    refused: int = field(default=0, init=False)
+    clock: Clock = field(default_factory=Clock, init=False)
+    _seen: dict[str, list[str]] = field(default_factory=dict, init=False)
+    _new: int = field(default=0, init=False)  # rows of the batch in hand
+    _last: float = field(default_factory=monotonic, init=False)
+    _failure: Exception | None = field(default=None, init=False)
+
+    def run(self, *, once: bool = False, idle_s: float | None = None) -> None:
+        """Until all that is there is read (`once`), nothing came for so long, or `stopped`; raises what went wrong."""
+        self._recall()
+        self._shown(self.journal.unshown())
+        query = self._started(once=once)
+        try:
+            while query.isActive and not self.stopped:
+                sleep(_LOOK_S)
+                if idle_s is not None and not self.busy and monotonic() - self._last > idle_s:
+                    break
+            while self.busy and query.isActive and self.stopped < _AT_ONCE:
+                sleep(_LOOK_S)
+        finally:
+            query.stop()
+        if self._failure is not None:
+            raise self._failure
+        if (error := query.exception()) is not None and not self.stopped:
+            raise error
+
+    def _started(self, *, once: bool) -> StreamingQuery:
+        paths = (
+            self.session.readStream.format("binaryFile")
+            .schema(_PARTS)
+            .option("recursiveFileLookup", "true")
+            .option("pathGlobFilter", "part-*.{parquet,jsonl}")
+            .option("maxFilesPerTrigger", str(self.parts_at_once))
+            .option("maxFileAge", "3650d")  # what a dead process left is recovered late
+            .load(str(self.folder))
+            .select("path")
+        )
+        writer = paths.writeStream.foreachBatch(self._noted).option(
+            "checkpointLocation", str(self.checkpoint / "spark")
+        )
+        if once:
+            return writer.trigger(availableNow=True).start()
+        return writer.trigger(processingTime=f"{round(self.every_s * 1000)} milliseconds").start()
+
+    def _noted(self, rows: DataFrame, batch: int) -> None:
+        """A batch; what it raises would else arrive as a page of Java."""
+        self.busy = True
+        try:
+            if batch > self.journal.batch:
+                self._batch([row["path"].removeprefix("file:") for row in rows.collect()], batch)
+        except Exception as error:
+            self._failure = error
+            raise
+        finally:
+            self.busy = False
+            self._last = monotonic()
+
+    def _batch(self, paths: Sequence[str], batch: int) -> None:
+        parts = arrived({*paths, *empty(self.folder, self._seen)}, self._seen)
+        clock = Clock.read(self.clock.written())
+        place = self.checkpoint / "state" / f"{batch}-{os.getpid()}"
+        with self._read(parts, clock) as events:
+            bad = parts.refused(self.session)
+            found = self._deliveries(events, clock, place) + self._roots(events, clock, place)
+        lines = [*part_lines(parts, bad), *sorted(found, key=lambda line: line["certain_ns"])]
+        place.mkdir(parents=True, exist_ok=True)
+        (place / _OF_CLOCK).write_text(json.dumps({"clock": clock.written(), "seen": parts.seen}))
+        refused = len(parts.faults) + len(bad)
+        told_now = len(found)
+        before = self.journal.totals
+        totals = {
+            "parts": parts.count,
+            "told": told_now,
+            "refused": refused,
+            "again": parts.again,
+            "gone": parts.gone,
+        }
+        numbered = [{"batch": batch, "nr": nr, **line} for nr, line in enumerate(lines)]
+        self.journal.commit(
+            batch,
+            numbered,
+            state=place.name,
+            totals={name: before.get(name, 0) + figure for name, figure in totals.items()},
+        )
+        self.clock, self._seen = clock, parts.seen
+        self.told += told_now
+        self.refused += refused
+        self._shown(numbered)
+        self._clear()
+
+    def _shown(self, lines: Sequence[Line]) -> None:
+        if lines:
+            self.show(lines)
+        self.journal.show()
+
+    # ---- what has come ----
+
+    @contextmanager
+    def _read(self, parts: Parts, clock: Clock) -> Iterator[DataFrame | None]:
+        """The new EVENTS, kept for as long as the batch takes, with the clock moved on; None if there are none."""
+        events = parts.events(self.session)
+        if events is None:
+            yield None
+            return
+        events.persist(StorageLevel.MEMORY_AND_DISK)
+        try:
+            with told():
+                clock.advance(read_so_far(events).collect(), self.terms.patience_s)
+            self._new = clock.rows - self.clock.rows
+        except UsageError:
+            events.unpersist()
+            found = parts.count
+            parts.sift(self.session)
+            if parts.count == found:  # it is not the parts
+                raise
+            with self._read(parts, clock) as rest:
+                yield rest
+            return
+        try:
+            yield events
+        finally:
+            events.unpersist()
+
+    def _deliveries(self, events: DataFrame | None, clock: Clock, place: Path) -> list[Line]:
+        carried = self._before(_OF_DELIVERIES, DONE)
+        if events is None and carried is None:
+            return []
+        ends = clock.ends(self.terms.remember_s)
+        rows = live_deliveries.rows(self._or_empty(carried, DONE), self._or_empty(events, EVENTS))
+        found = live_deliveries.done(self._together(rows)).localCheckpoint()
+        new = live_deliveries.surplus(found).where("not told").collect()
+        remembered = {run: since for run, (_, since) in ends.items()}
+        live_deliveries.kept(found, remembered).write.mode("overwrite").parquet(str(place / _OF_DELIVERIES))
+        return delivery_lines(new)
+
+    def _roots(self, events: DataFrame | None, clock: Clock, place: Path) -> list[Line]:
+        """What is new of roots, with their state written; nothing is done where nobody has ever heard of an acker."""
+        carried = self._before(_OF_ROOTS, CARRIED)
+        if carried is None and all(run.begin_ns is None for run in clock.runs.values()):
+            return []
+        new = messages(self._or_empty(events, EVENTS))
+        if self.terms.message_timeout_s is not None:
+            new = new.where(F.col("kind") != _ROTATED)
+        rows = self._together(live.taken(self._or_empty(carried, CARRIED), new))
+        entries = live.lives(rows, self.terms, self._bounds(clock)).localCheckpoint()
+        judged = live.judged(rows, entries, clock.ends(self.terms.remember_s)).localCheckpoint()
+        lines = root_lines(rows, judged.where("what is not null").collect())
+        here = str(place / _OF_ROOTS)
+        live.kept(rows, judged).write.mode("overwrite").parquet(here)
+        self._note(self.session.read.schema(CARRIED).parquet(here), clock)
+        needed = F.create_map(
+            *(F.lit(part) for name, run in clock.runs.items() for part in (name, run.needed_ns))
+        )
+        ticks = rows.where((F.col("kind") == _ROTATED) & (F.col("time_ns") >= needed[F.col("run")]))
+        if self.terms.message_timeout_s is None:
+            ticks.write.mode("append").parquet(here)
+        return lines
+
+    def _together(self, rows: DataFrame) -> DataFrame:
+        """A few rows as one partition, which needs no exchange."""
+        return rows.coalesce(1) if self._new < _FEW else rows
+
+    def _note(self, kept: DataFrame, clock: Clock) -> None:
+        """What is open now, by run."""
+        alive = kept.where(F.col("kind") != _COMPLETED).groupBy("run")
+        known = {
+            row["run"]: row
+            for row in alive.agg(
+                F.min("time_ns").alias("oldest_ns"), F.count_distinct("root").alias("open")
+            ).collect()
+        }
+        for name, run in clock.runs.items():
+            run.oldest_ns = known[name]["oldest_ns"] if name in known else None
+            run.open = known[name]["open"] if name in known else 0
+
+    def _bounds(self, clock: Clock) -> DataFrame | None:
+        if self.terms.message_timeout_s is None:
+            return None
+        spans = clock.bounds_ns(self.terms.version, self.terms.message_timeout_s)
+        marks = [(run, time) for run, span in spans.items() for time in span]
+        row = {"kind": _ROTATED, "acker": 0, "incarnation": 0, "root": 0}
+        rows = [
+            tuple({**row, "run": run, "time_ns": time}.get(name) for name in MESSAGES.names)
+            for run, time in marks
+        ]
+        return self.session.createDataFrame(rows, MESSAGES)
+
+    # ---- state ----
+
+    def _recall(self) -> None:
+        if not self.journal.state:
+            return
+        said = json.loads((self._state / _OF_CLOCK).read_text())
+        self.clock, self._seen = Clock.read(said["clock"]), said["seen"]
+
+    @property
+    def _state(self) -> Path:
+        return self.checkpoint / "state" / self.journal.state
+
+    def _before(self, name: str, schema: StructType) -> DataFrame | None:
+        """What the last batch left."""
+        place = self._state / name
+        if not self.journal.state or not place.is_dir():
+            return None
+        return self.session.read.schema(schema).parquet(str(place))
+
+    def _or_empty(self, table: DataFrame | None, schema: StructType) -> DataFrame:
+        return self.session.createDataFrame([], schema) if table is None else table
+
+    def _clear(self) -> None:
+        """Only the state that the next batch needs is kept."""
+        for old in self._state.parent.iterdir():
+            if old.name != self.journal.state:
+                shutil.rmtree(old, ignore_errors=True)

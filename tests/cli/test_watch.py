@@ -1,0 +1,125 @@
+"""`ackdoctor watch` as a shell sees it: what cannot be meant, what a batch looks like to people, and how it ends."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from time import sleep
+
+import pytest
+
+from ackdoctor.cli import watching
+from ackdoctor.cli.watching import sentences
+from tests.cli.running import Outcome, Shell
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+@pytest.fixture
+def shell(monkeypatch, capsys, tmp_path) -> Shell:
+    monkeypatch.chdir(tmp_path)
+    Path("trace").mkdir()
+    return Shell(monkeypatch, capsys)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nowhere"], "nowhere: no such folder"),
+        (["trace", "--conf", "spark.x"], "--conf must be KEY=VALUE, not 'spark.x'"),
+        (
+            ["trace", "--output-format", "fulll"],
+            "--output-format must be one of full, json-lines, not 'fulll'; did you mean `full`?",
+        ),
+        (["trace", "--once", "--until-idle", "3"], "--once ends by itself: leave --until-idle out"),
+        (["trace", "--acker-version", "1.1"], "acker version '1.1' stands for several"),
+    ],
+)
+def test_what_cannot_be_meant_is_said_before_spark_starts(shell, arguments, said):
+    pytest.importorskip("pyspark")
+    outcome = shell("watch", *arguments)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.startswith(f"ackdoctor: {said}")
+    assert outcome.err.count("\n") == 1
+
+
+def test_without_spark_one_line_says_how_to_get_it(shell, monkeypatch):
+    monkeypatch.setattr(watching, "find_spec", lambda _name: None)
+    assert shell("watch", "trace") == Outcome(
+        2, "", "ackdoctor: watch needs Spark, which is not installed: pip install 'ackdoctor[spark]'\n"
+    )
+
+
+def test_a_checkpoint_among_the_traces_is_refused(shell, tmp_path):
+    outcome = shell("watch", "trace", "--checkpoint", "trace/here")
+    place = tmp_path / "trace" / "here"
+    assert outcome == Outcome(
+        2, "", f"ackdoctor: {place}: a checkpoint inside of what is watched would be read as traces\n"
+    )
+
+
+def test_a_checkpoint_keeps_to_its_terms(shell, tmp_path):
+    pytest.importorskip("pyspark")
+    place = tmp_path / "trace.watch"
+    place.mkdir()
+    terms = {"DIR": str(tmp_path / "trace"), "--acker-version": "storm-1.1.0", "--message-timeout": "10"}
+    (place / "terms.json").write_text(json.dumps(terms), encoding="utf-8")
+    outcome = shell("watch", "trace", "--acker-version", "1.1.0")
+    assert outcome == Outcome(
+        2,
+        "",
+        f"ackdoctor: {place} was begun with --message-timeout 10, and now it is unsaid: name another --checkpoint, "
+        "or remove this one\n",
+    )
+
+
+def test_what_has_one_cause_is_one_line():
+    twice = {
+        "what": "acked-twice",
+        "component": "sql",
+        "task": 4,
+        "delivery": "1",
+        "roots": [77],
+        "certain_ns": 1_000_000_000,
+        "completions": [{"verb": "ack", "site": "b.py:3 f"}, {"verb": "fail", "site": ""}],
+    }
+    lost = {
+        "what": "never-zero",
+        "run": "r",
+        "root": 9,
+        "spout": "lines",
+        "timed_out": False,
+        "messages": 3,
+        "value": -5,
+        "certain_ns": 2_000_000_000,
+        "by": [{"component": "sql", "task": 4, "delivery": "", "acks": 2, "site": "b.py:3 f"}],
+    }
+    torn = {"what": "unreadable", "file": "part-1", "reason": "cut off"}
+    assert list(sentences([twice, {**twice, "delivery": "2"}, lost, torn])) == [
+        "1970-01-01T00:00:01Z  acked-twice  sql[4] delivery 1: ack at b.py:3 f, then fail at ?, of root 77 (and 1 more like this)",
+        "1970-01-01T00:00:02Z  never-zero   root 9 of lines: the acker dropped it after 3 messages, value -5, by sql[4] at b.py:3 f",
+        "                      unreadable   part-1: cut off",
+    ]
+
+
+@pytest.mark.java
+@pytest.mark.slow
+@pytest.mark.skipif(not (shutil.which("java") or os.environ.get("JAVA_HOME")), reason="there is no Java")
+def test_sigterm_ends_it_with_a_summary(tmp_path):
+    pytest.importorskip("pyspark")
+    (tmp_path / "trace").mkdir()
+    command = [sys.executable, "-m", "ackdoctor", "watch", str(tmp_path / "trace"), "--every", "0.5"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=-1, stderr=-1, text=True) as process:
+        while process.poll() is None and not (tmp_path / "trace.watch" / "spark" / "metadata").exists():
+            sleep(0.1)
+        sleep(1)
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (0, "")
+    assert err.splitlines() == [
+        f"ackdoctor: watching {tmp_path / 'trace'}; Ctrl-C ends it",
+        "ackdoctor: told 0, 0 since this checkpoint was begun; read 0 rows of 0 parts; 0 roots are open",
+    ]

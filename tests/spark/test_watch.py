@@ -1,0 +1,321 @@
+"""`ackdoctor watch`: what is told of a growing trace is what `analyze` makes of the whole, each once, when it is certain."""
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from time import sleep
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from pyspark.sql import DataFrame
+
+from ackdoctor.acker.versions import profile
+from ackdoctor.model.event import Event, EventKind
+from ackdoctor.model.message import AckAck, AckInit, Tick
+from ackdoctor.spark.analysis import Terms, analyze
+from ackdoctor.spark.deliveries import deliveries
+from ackdoctor.spark.live import LiveTerms
+from ackdoctor.spark.live_journal import Journal
+from ackdoctor.spark.messages import messages
+from ackdoctor.spark.read.inputs import Sort, listed
+from ackdoctor.spark.read.traces import traces
+from ackdoctor.spark.stream import Watch
+from ackdoctor.spark.trees import Plan, entries
+from ackdoctor.spark.versions import version
+from ackdoctor.tracer.disk import jsonlines
+from ackdoctor.tracer.disk.segments import Stem, home
+from tests.spark.lives import KINDS, stream
+
+MS = 1_000_000
+FOREVER = 10**9
+TOLD = ("never-zero", "over-acked", "acked-twice")
+
+
+def write(rows: Sequence[Event], folder: Path, mtime: int | None = None) -> Path:
+    """One more part of the trace; `mtime` is its place among the parts that are read."""
+    place = home(folder, rows[0].run, rows[0].worker)
+    place.mkdir(parents=True, exist_ok=True)
+    path = Stem(rows[0].pid, rows[0].seq).part(place, ".jsonl")
+    draft = place / f".{path.name}"
+    jsonlines.write((row._replace(run="", worker="") for row in rows), draft)
+    if mtime is not None:
+        os.utime(draft, (mtime, mtime))
+    return draft.rename(path)
+
+
+class Watched:
+    """A folder, and what a watch tells of it that is started now, reads what is there, and ends."""
+
+    def __init__(self, spark: Any, place: Path, terms: LiveTerms, *, parts_at_once: int = 64) -> None:
+        self.folder, self.checkpoint = place / "trace", place / "checkpoint"
+        self.folder.mkdir()
+        self.checkpoint.mkdir()
+        self._spark, self._terms, self._files = spark, terms, parts_at_once
+        self.watch: Watch | None = None
+
+    def __call__(self, *rows: Event) -> list[Mapping[str, Any]]:
+        if rows:
+            write(rows, self.folder)
+        lines: list[Mapping[str, Any]] = []
+        self.watch = Watch(
+            session=self._spark,
+            folder=self.folder,
+            checkpoint=self.checkpoint,
+            terms=self._terms,
+            journal=Journal.opened(self.checkpoint),
+            show=lines.extend,
+            parts_at_once=self._files,
+        )
+        self.watch.run(once=True)
+        return lines
+
+
+@pytest.fixture
+def watched(spark, tmp_path):
+    return lambda terms=None, **more: Watched(spark, tmp_path, terms or LiveTerms(), **more)
+
+
+# ---- what `analyze` makes of the whole ----
+
+
+def traced(seed: int, name: str, *, ticks: bool) -> list[Event]:
+    """A run with every defect: messages of an acker's process, and deliveries of a bolt's; every other run has two ackers' books."""
+    dice = random.Random(seed)
+    run = f"run-{seed}"
+    found: list[Event] = []
+    for sent in stream(seed, profile(name), bits=(3, 6, 64)[seed % 3]):
+        message, time_ns = sent.message, sent.at_ms * MS + sent.pos
+        if isinstance(message, Tick):
+            if ticks:
+                found.append(Event(EventKind.ROTATED, time_ns, component="__acker"))
+            continue
+        value = message.value if isinstance(message, AckInit | AckAck) else 0
+        task = message.task if isinstance(message, AckInit) else 7
+        found.append(
+            Event(KINDS[type(message)], time_ns, component="bolt", task=task, root=message.root, value=value)
+        )
+        if isinstance(message, AckInit) and dice.random() < 0.1:
+            late = time_ns + dice.randrange(60_000) * MS
+            found.append(Event(EventKind.TIMED_OUT, late, component="spout", root=message.root))
+    found += handed(dice)
+    found.sort(key=lambda row: row.time_ns)
+    split = seed % 2
+    counts: dict[int, int] = {}
+    placed: list[Event] = []
+    for row in found:
+        pid = 10 + (dice.randrange(2) if split and row.kind is not EventKind.ROTATED else 0)
+        placed.append(row._replace(run=run, worker="w", pid=pid, seq=counts.setdefault(pid, 0)))
+        counts[pid] += 1
+    return placed
+
+
+def handed(dice: random.Random) -> Iterator[Event]:
+    for number in range(20):
+        at = dice.randrange(100_000) * MS + number
+        said = Event(
+            EventKind.RECEIVED, at, component="split", task=9, delivery=f"d{number}", stream="default"
+        )
+        yield said
+        yield said._replace(kind=EventKind.LINKED, time_ns=at + 1, root=number, value=1)
+        for again in range(dice.choice([1, 1, 1, 0, 2, 3])):
+            verb = dice.choice([EventKind.ACKED, EventKind.ACKED, EventKind.FAILED])
+            later = 2 + again * dice.choice([1, 40_000 * MS])
+            yield said._replace(kind=verb, time_ns=at + later, site=f"b.py:{again} f")
+
+
+def cut(rows: Sequence[Event], dice: random.Random) -> Iterator[list[Event]]:
+    """The parts of each process, oldest first."""
+    for pid in sorted({row.pid for row in rows}):
+        own = [row for row in rows if row.pid == pid]
+        places = sorted(dice.sample(range(1, len(own)), 3))
+        for begin, end in zip((0, *places), (*places, len(own)), strict=True):
+            yield own[begin:end]
+
+
+def expected(
+    lives: DataFrame,
+    done: DataFrame,
+    timed: Mapping[tuple[str, int], list[int]],
+    frontier: Mapping[str, int],
+) -> set[tuple[Any, ...]]:
+    """The definition, said over the lives and deliveries of the whole."""
+    found: set[tuple[Any, ...]] = set()
+    by_root: dict[tuple[str, int], list[Any]] = {}
+    for row in lives.orderBy("life").collect():
+        by_root.setdefault((row.run, row.root), []).append(row)
+    for (run, root), own in by_root.items():
+        before = None
+        for life in own:
+            end = FOREVER**3 if life.end_ns is None else life.end_ns
+            gave_up = [at for at in timed.get((run, root), []) if life.first_ns <= at < end]
+            ends = gave_up[:1] + ([end] if life.outcome == "expired" else [])
+            orphan = life.n_init == 0 or life.init_ns > life.first_ns
+            if before == "acked" and orphan and life.n_ack and life.first_ns < frontier[run]:
+                found.add(("over-acked", run, root, life.first_ns, life.first_ns))
+            elif life.n_init and ends and min(ends) < frontier[run]:
+                found.add(("never-zero", run, root, life.first_ns, min(ends)))
+            before = life.outcome
+    for row in done.where("acked + failed > greatest(received, 1) and not tick").collect():
+        found.add(("acked-twice", row.run, row.pid, row.delivery))
+    return found
+
+
+def key(line: Mapping[str, Any]) -> tuple[Any, ...]:
+    if line["what"] == "acked-twice":
+        return (line["what"], line["run"], line["pid"], line["delivery"])
+    return (line["what"], line["run"], line["root"], line["begin_ns"], line["certain_ns"])
+
+
+@pytest.mark.parametrize(("name", "timeout_s"), [("2.8.8", None), ("1.2.4", 10)])
+def test_a_trace_told_in_batches_is_the_trace_that_analyze_reads_whole(spark, watched, name, timeout_s):
+    terms = LiveTerms(
+        version=version(name), message_timeout_s=timeout_s, remember_s=FOREVER, patience_s=FOREVER
+    )
+    watch = watched(terms, parts_at_once=24)
+    rows = [row for seed in range(8) for row in traced(seed, name, ticks=timeout_s is None)]
+    dice = random.Random(name)
+    for seed in range(8):
+        mtimes: dict[int, int] = {}
+        for part in cut([row for row in rows if row.run == f"run-{seed}"], dice):
+            pid = part[0].pid
+            mtimes[pid] = mtimes[pid] + dice.randrange(1, 50) if pid in mtimes else 1_000
+            write(part, watch.folder, mtimes[pid])
+    lines = watch()
+    assert watch.watch.clock.late == 0
+    assert watch.watch.clock.rows == len(rows)
+    assert len({line["batch"] for line in lines}) > 1
+    keys = [key(line) for line in lines]
+    assert len(keys) == len(set(keys))
+    timed: dict[tuple[str, int], list[int]] = {}
+    for row in rows:
+        if row.kind is EventKind.TIMED_OUT:
+            timed.setdefault((row.run, row.root), []).append(row.time_ns)
+    frontier = {run: state.frontier_ns for run, state in watch.watch.clock.runs.items()}
+    read = traces(spark, listed([watch.folder]).files[Sort.JSON_LINES]).persist()
+    lives = entries(messages(read), version(name), message_timeout_s=timeout_s, plan=Plan.WINDOWS)
+    whole = expected(lives, deliveries(read), timed, frontier)
+    read.unpersist()
+    assert set(keys) == whole
+    assert {line["what"] for line in lines} == set(TOLD)
+
+
+@pytest.mark.minutes
+def test_what_is_told_of_a_run_are_the_findings_of_analyze(spark, watched):
+    watch = watched(LiveTerms(version=version("1.1.0")), parts_at_once=1)
+    parts_of_statements(watch.folder, 100)
+    lines = watch()
+    terms = Terms(version=version("1.1.0"), nowhere="trace", folder=str(ROOT))
+    analysis = analyze(listed([str(STATEMENTS)]), session=spark, terms=terms)
+    seen = {finding.code: finding.evidence.seen for finding in analysis.findings if finding.code != "ACK603"}
+    told = Counter(line["what"] for line in lines)
+    assert seen == {"ACK104": told["acked-twice"], "ACK101": told["never-zero"]}
+    by_verdict = {tree.root: tree.verdict.value for tree in analysis.tally.trees}
+    assert {line["root"] for line in lines if line["what"] == "over-acked"} == {
+        root for root, verdict in by_verdict.items() if verdict == "complete"
+    }
+    assert {line["root"] for line in lines if line["what"] == "never-zero"} == {
+        root for root, verdict in by_verdict.items() if verdict == "expired"
+    }
+
+
+# ---- what cannot be read ----
+
+TWICE = (
+    Event(
+        EventKind.INIT, 1_000, seq=0, component="lines", task=1, root=7, value=5, run="r/1", worker="w", pid=1
+    ),
+    Event(
+        EventKind.ACK, 2_000, seq=1, component="count", task=4, root=7, value=5, run="r/1", worker="w", pid=1
+    ),
+    Event(
+        EventKind.ACK, 3_000, seq=2, component="count", task=4, root=7, value=5, run="r/1", worker="w", pid=1
+    ),
+)
+
+
+def test_what_cannot_be_read_is_told_once_and_the_rest_is_read(watched):
+    watch = watched()
+    part = write(TWICE[:2], watch.folder)
+    part.write_text(part.read_text(encoding="utf-8") + "{cut off\n", encoding="utf-8")
+    place = home(watch.folder, "r/1", "w")
+    damaged = place / "part-2-000000000000.parquet"
+    damaged.write_bytes(b"PAR1" + bytes(200) + b"\x10\x00\x00\x00PAR1")
+    (place / "part-3-000000000000.parquet").write_bytes(b"PAR1" + bytes(200))
+    (place / "part-4-000000000000.jsonl").touch()
+    (place / ".wal-5-000000000000").write_bytes(b"rows of a process that lives")
+    copy = home(watch.folder / "copy", "r/1", "w")
+    copy.mkdir(parents=True)
+    (copy / part.name).write_bytes(part.read_bytes())
+    told = {Path(line["file"]).name: line for line in watch()}
+    refused = told.pop(part.name)
+    assert (refused["what"], refused["rows"]) == ("refused", 1)
+    assert damaged.name in told.pop(damaged.name)["file"]
+    assert {name: line["reason"] for name, line in told.items()} == {
+        "part-3-000000000000.parquet": "cut off: it has no Parquet footer",
+        "part-4-000000000000.jsonl": "the file is empty",
+    }
+    again = watch(TWICE[2])
+    assert [(line["what"], line["root"], line["by"][0]["component"]) for line in again] == [
+        ("over-acked", 7, "count")
+    ]
+    assert watch.watch.journal.totals == {"parts": 2, "told": 1, "refused": 4, "again": 1, "gone": 0}
+
+
+# ---- killed ----
+
+ROOT = Path(__file__).parent.parent.parent
+STATEMENTS = ROOT / "fixtures" / "traces" / "statements" / "v1" / "run=lab" / "worker=main"
+
+
+def parts_of_statements(folder: Path, size: int) -> None:
+    place = folder / "v1" / "run=lab" / "worker=main"
+    place.mkdir(parents=True)
+    lines = (STATEMENTS / "part-1-000000000000.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    for first in range(0, len(lines), size):
+        part = place / f"part-1-{first:012d}.jsonl"
+        part.write_text("".join(lines[first : first + size]), encoding="utf-8")
+        os.utime(part, (first + 1, first + 1))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (shutil.which("java") or os.environ.get("JAVA_HOME")), reason="there is no Java")
+def test_killed_again_and_again_it_tells_everything_once(tmp_path):
+    folder, checkpoint, shown = tmp_path / "trace", tmp_path / "checkpoint", tmp_path / "shown"
+    parts_of_statements(folder, 48)
+    command = [sys.executable, "-m", "ackdoctor", "watch", str(folder), "--once", "--acker-version", "1.1.0"]
+    command += [
+        "--checkpoint",
+        str(checkpoint),
+        "--parts-at-once",
+        "1",
+        "--output-format",
+        "json-lines",
+        "-q",
+    ]
+    dice = random.Random(0)
+    with shown.open("ab") as out:
+        for batch in (0, 1, 2):
+            with subprocess.Popen(command, stdout=out, cwd=ROOT) as process:
+                begun = checkpoint / "spark" / "offsets" / str(batch)
+                while process.poll() is None and not begun.exists():
+                    sleep(0.02)
+                sleep(dice.random() * 3)
+                assert process.poll() is None, "it should have had more to do"
+                process.kill()
+        assert subprocess.run(command, stdout=out, cwd=ROOT, check=False).returncode == 1
+    journal = [json.loads(line) for line in (checkpoint / "told.jsonl").read_text().splitlines()]
+    told = [line for line in journal if "done" not in line]
+    assert [line["done"] for line in journal if "done" in line] == list(range(4))
+    assert Counter(line["what"] for line in told) == {"acked-twice": 15, "over-acked": 12, "never-zero": 3}
+    assert len({key(line) for line in told}) == len(told)
+    seen = {(line["batch"], line["nr"]) for line in map(json.loads, shown.read_text().splitlines())}
+    assert seen == {(line["batch"], line["nr"]) for line in told}
