@@ -56,7 +56,8 @@ def _lines(text: str, path: Path) -> Iterator[Iterator[str]]:
     if not _is_there(text, path):
         yield iter(text.splitlines())
         return
-    packed = path.open("rb").read(2) == b"\x1f\x8b"
+    with path.open("rb") as start:
+        packed = start.read(2) == b"\x1f\x8b"
     opened = gzip.open if packed else open
     with opened(path, "rt", encoding="utf-8", errors="replace") as stream:
         yield iter(stream)

@@ -215,7 +215,6 @@ def _findings(grown: Growth, path: str, keeper: Keeper | None) -> Iterator[Findi
             if acker
             else "the inputs of a ShellBolt grow in every histogram: nothing takes them away but an ack or a fail"
         )
-        per = "a second" if grown.dated else "a histogram"
         yield Finding(
             code=sign.code,
             name=name_of(sign.code),
@@ -230,10 +229,21 @@ def _findings(grown: Growth, path: str, keeper: Keeper | None) -> Iterator[Findi
                 path=row.name,
                 entries=row.last,
                 size=row.last * sign.each,
-                left=(
-                    f"{row.first:,} at first, {row.last:,} at last: {row.line.per_second:,.1f} {per} (R2 {row.line.fit:.2f})",
-                ),
+                left=tuple(_course(row, sign, grown)),
             ),
             cause=f"{row.name}|{message}",
             help=sign.help,
         )
+
+
+def _course(row: ClassTrend, sign: Sign, grown: Growth) -> Iterator[str]:
+    """How it went, and what that comes to at the measured bytes of an entry."""
+    per = "a second" if grown.dated else "a histogram"
+    rate = row.line.per_second
+    yield f"{row.first:,} at first, {row.last:,} at last: {rate:,.1f} {per} (R2 {row.line.fit:.2f})"
+    if not sign.each or not grown.dated:
+        return
+    yield f"at {sign.each} bytes an entry, its share of the table included, {rate * sign.each / 1e6:,.2f} MB a second"
+    left = grown.limit - grown.last_size
+    if left > 0:
+        yield f"they alone fill the rest of {grown.limit >> 20:,} MB in {filled_in(rate * sign.each, left)}"

@@ -188,7 +188,10 @@ def joined(
     keeper: Keeper | None,
     places: Places,
 ) -> tuple[Finding, ...]:
-    """The findings with those whose culprits the trace has named; each cause once, with its roots."""
+    """The findings with those whose culprits the trace has named; each cause once, with its roots.
+
+    Where the trace explains every entry, that is all there is to say of them.
+    """
     named = [tree for tree in blamed if tree.culprits]
     told = tree_findings(named, profile=keeper, places=places, nowhere=Site(dump.path, NOWHERE))
     causes: dict[tuple[str, str], list[Finding]] = {}
@@ -196,6 +199,8 @@ def joined(
         causes.setdefault((finding.component, finding.cause), []).append(finding)
     path = next((acker.path for acker in dump.ackers), "")
     more = [_gathered(alike, path) for alike in causes.values()]
+    if len(named) == dump.entries:
+        found = [each for each in found if each.code not in {"ACK601", "ACK602"}]
     return stamp(sorted([*found, *more], key=lambda each: (each.code, each.component, each.cause)))
 
 

@@ -116,7 +116,9 @@ def _head(stream: TextIO, context: Context, say: str) -> None:
 
 def _verdict(report: Report, volume: str) -> str:
     if report.findings:
-        worst = max(report.findings, key=lambda finding: (finding.severity, _entries(finding)))
+        worst = max(
+            report.findings, key=lambda finding: (finding.severity, finding.confidence, _entries(finding))
+        )
         others = len(report.findings) - 1
         more = f", and {counted(others, 'more finding')}" if others else ""
         what = worst.message.partition("; ")[0]
@@ -262,11 +264,13 @@ def growth_screen(
     if not report.findings:
         stream.write("\n")
     per = "a second" if grown.dated else "each time"
-    heads = ["class", "first", "last", per, "R2", "bytes gained", "what it means"]
-    rows = table(context, *heads, numbers=[1, 2, 3, 4, 5])
+    rows = table(context, "class", "first", "last", per, "R2", "bytes gained", numbers=[1, 2, 3, 4, 5])
     for row in shown:
         rows.add_row(*_cells(row, grown))
     stream.write(f"classes\n{drawn(rows, width, context)}")
+    signs = [f"  {printable(row.name)}: {row.sign.means}\n" for row in grown.rows if row.sign]
+    if signs:
+        stream.write("\nwhat they mean\n" + "".join(signs))
 
 
 def growth_document(report: Report, grown: Growth, stream: TextIO, *, top: int) -> None:
@@ -321,7 +325,6 @@ def _cells(row: ClassTrend, grown: Growth) -> Iterator[str]:
     yield f"{row.line.per_second:+,.1f}" if grown.points > 1 else ""
     yield f"{row.line.fit:.2f}" if grown.points > 1 else ""
     yield f"{row.gained:+,}" if grown.points > 1 else ""
-    yield row.sign.means if row.sign else ""
 
 
 def _size(size: int) -> str:

@@ -36,17 +36,21 @@ _ARRAYS: Mapping[str, str] = {
 
 @dataclass(slots=True)
 class Histogram:
-    """Instances and bytes by class; `time_ms` is None where nothing says when.  `whole` if it has its last line."""
+    """Instances and bytes by class; `time_ms` is None where nothing says when.
+
+    `whole` if it has its last line, whose `total` bytes also count classes that somebody has cut away.
+    """
 
     classes: dict[str, tuple[int, int]] = field(default_factory=dict)
     time_ms: int | None = None
     line: int = 0
     whole: bool = False
+    total: int = 0
 
     @property
     def size(self) -> int:
         """Bytes of all classes."""
-        return sum(size for _, size in self.classes.values())
+        return self.total or sum(size for _, size in self.classes.values())
 
     def instances(self, name: str) -> int:
         """How many there were of a class."""
@@ -66,8 +70,8 @@ def parse(lines: Iterable[str]) -> Iterator[Histogram]:
         if row and current is not None:
             amount, size = current.classes.get(_plain(row[3]), (0, 0))
             current.classes[_plain(row[3])] = (amount + int(row[1]), size + int(row[2]))
-        elif current is not None and _TOTAL.match(line):
-            current.whole = True
+        elif current is not None and (last := _TOTAL.match(line)):
+            current.whole, current.total = True, int(last[2])
             yield current
             current = None
         elif current is None:

@@ -7,7 +7,6 @@ Strings and classes come first, then the heap in segments of sub-records.  The f
 never mapped as a whole: a dump of any size takes the same memory.
 """
 
-import gzip
 import os
 import tempfile
 import zlib
@@ -27,6 +26,7 @@ _VERSIONS = {b"1", b"2"}
 _LONGEST_HEADER = 64
 _HEAD = Struct(">BII")
 _STRETCH = 1 << 20
+_GZIP = 31  # zlib: a gzip header, the largest window
 _FOREIGN: Mapping[bytes, str] = {  # how other files begin that people have at hand
     b"JAVA PROFILE 1.0.3": "a heap dump of Android, whose records are others: convert it with hprof-conv",
     b"JAVA PROFILE": "an HPROF file of a version that is none of 1.0.1 and 1.0.2",
@@ -68,7 +68,7 @@ class Hprof:
             raise HprofError(f"cannot be read: {error.strerror}") from None
         try:
             if self._file.read(2) == b"\x1f\x8b":
-                self._unpack(path)
+                self._unpack()
             self.size = os.fstat(self._file.fileno()).st_size
             self.version, self.id_size, self.taken_ms, self._start = self._header()
         except OSError as error:
@@ -111,18 +111,25 @@ class Hprof:
     def _cut(self, at: int) -> None:
         self.cut = self.cut or f"cut off after {self.size:,} bytes, within the record at byte {at:,}"
 
-    def _unpack(self, path: Path) -> None:
+    def _unpack(self) -> None:
+        """Every member in turn, as HotSpot writes many; what comes before a damage is kept."""
         whole = tempfile.TemporaryFile()  # noqa: SIM115  # closed with the dump
+        packed, self._file = self._file, whole
+        packed.seek(0)
+        member, begun = zlib.decompressobj(_GZIP), False
         try:
-            with gzip.open(path) as packed:
-                while stretch := packed.read(_STRETCH):
-                    whole.write(stretch)
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            self.cut = f"the compressed data end early or are damaged: {error}"
+            while stretch := packed.read(_STRETCH):
+                while stretch:
+                    whole.write(member.decompress(stretch))
+                    begun, stretch = not member.eof, member.unused_data
+                    if member.eof:
+                        member = zlib.decompressobj(_GZIP)
+            self.cut = "the compressed data end early" if begun else ""
+        except zlib.error as error:
+            self.cut = f"the compressed data are damaged: {error}"
         finally:
-            self._file.close()
+            packed.close()
         whole.flush()
-        self._file = whole
 
     def _header(self) -> tuple[str, int, int, int]:
         """Version, size of an id, time, and where the records begin."""

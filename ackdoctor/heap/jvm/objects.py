@@ -2,7 +2,7 @@
 
 import sys
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -42,9 +42,7 @@ class Objects:
         self._places = array("Q", map(census.mark_places.__getitem__, order))
         self._ends = sorted(record.start + record.length for record in census.segments)
         self._known: dict[int, Found | None] = {}
-        self._jumbled = order != list(
-            range(len(order))
-        )  # several threads wrote it, or a collector with spaces
+        self._lossy = bool(dump.cut or census.damage)  # what is not found is lost
         self._patience = _MOST_LONG_SEARCHES
 
     def at(self, id_: int) -> Found | None:
@@ -100,14 +98,31 @@ class Objects:
         return data.decode("utf-16-le" if fields.get("coder") else "latin-1", "replace")
 
     def _search(self, wanted: int) -> Found | None:
-        """In the stretch that begins with the nearest id below; in every stretch where ids do not ascend."""
-        near = bisect_right(self._ids, wanted) - 1
-        found = self._scan(self._places[near], wanted) if near >= 0 else None
-        if found is None and self._jumbled and self._patience:
+        """In the stretch that begins with the nearest id below; where ids do not ascend, elsewhere, too."""
+        above = bisect_right(self._ids, wanted)
+        tried: set[int] = set()
+        for place in self._likely(above):
+            if place not in tried and (found := self._scan(place, wanted)) is not None:
+                return found
+            tried.add(place)
+        if self._patience and not self._lossy:
             self._patience -= 1
             every = (self._scan(place, wanted) for place in self._places)
-            found = next((each for each in every if each is not None), None)
-        return found
+            return next((each for each in every if each is not None), None)
+        return None
+
+    def _likely(self, above: int) -> Iterator[int]:
+        """Threads and collectors write regions in any order, so one stretch may end in another region's beginning.
+
+        That is the one before, in the file, the stretch that begins with the nearest id above.
+        """
+        if above:
+            yield self._places[above - 1]
+        if above < len(self._places):
+            before = bisect_left(self._census.mark_places, self._places[above]) - 1
+            if before >= 0:
+                yield self._census.mark_places[before]
+            yield self._places[above]
 
     def _scan(self, place: int, wanted: int) -> Found | None:
         segment = bisect_right(self._ends, place)
@@ -129,7 +144,7 @@ def first_instances(dump: Hprof, place: int) -> Iterator[tuple[int, int]]:
 def _objects(data: bytes, end: int, width: int) -> Iterator[Found]:
     """The objects that begin in the bytes, in order; ends at what is no sub-record."""
     shape = heads(width)
-    head, at = shape.read.size, 0
+    head, at, end = shape.read.size, 0, min(end, len(data))
     data += bytes(head)
     while at < end:
         tag, left, right = shape.read.unpack_from(data, at)

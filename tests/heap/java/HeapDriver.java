@@ -14,6 +14,7 @@ import java.util.LinkedList;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import javax.management.ObjectName;
 import org.apache.storm.task.IBolt;
 import org.apache.storm.task.IOutputCollector;
 import org.apache.storm.task.OutputCollector;
@@ -28,7 +29,8 @@ import sun.misc.Unsafe;
  * <p>In: {@code init ROOT VALUE TASK | ack ROOT VALUE | fail ROOT | reset ROOT | tick} are messages to the acker;
  * {@code many KIND COUNT SEED} sends those of many roots, KIND one of tracked, twice, thrice, failed, strayed;
  * {@code shell COUNT TICKS} and {@code spout COUNT} fill the maps of a ShellBolt and of a spout executor;
- * {@code state} prints the acker's map, {@code dump FILE} writes the heap.
+ * {@code state} prints the acker's map, {@code wait MS} waits, {@code histogram} prints a date and the class histogram,
+ * {@code dump FILE} writes the heap.
  * <p>Out of {@code state}, a line for each bucket, newest first:
  * {@code SIZE TRACKED ORPHANS ZERO FAILED NIL XOR-OF-ROOTS XOR-OF-VALUES}; {@code each} prints {@code ROOT,VALUE,TASK,FAILED}.
  */
@@ -65,6 +67,8 @@ public final class HeapDriver {
             case "spout": spout(Integer.parseInt(words[1])); break;
             case "state": state(); break;
             case "each": each(); break;
+            case "wait": Thread.sleep(Long.parseLong(words[1])); break;
+            case "histogram": histogram(); break;
             case "dump": dump(words[1]); break;
             default: acker.execute(message(words));
         }
@@ -285,6 +289,13 @@ public final class HeapDriver {
         Field field = Unsafe.class.getDeclaredField("theUnsafe");
         field.setAccessible(true);
         return (Unsafe) field.get(null);
+    }
+
+    private static void histogram() throws Exception {
+        ANSWERS.println(java.time.Instant.now());
+        ANSWERS.println(ManagementFactory.getPlatformMBeanServer().invoke(
+            new ObjectName("com.sun.management:type=DiagnosticCommand"), "gcClassHistogram",
+            new Object[] {new String[0]}, new String[] {String[].class.getName()}));
     }
 
     private static void dump(String file) throws Exception {

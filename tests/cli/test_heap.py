@@ -1,0 +1,196 @@
+"""`ackdoctor heap` and `ackdoctor diagnose`: what goes in, what comes out, and the exit code."""
+
+import gzip
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.heap.writing import Heap, acker_heap
+
+ROOT = Path(__file__).parents[2]
+HEAPS = ROOT / "fixtures" / "heaps"
+TRACE = ROOT / "fixtures" / "traces" / "statements" / "v1"
+
+
+def codes(outcome):
+    return [line.partition(": ")[2].partition(" ")[0] for line in outcome.out.splitlines()]
+
+
+# ---- dump ----
+
+
+def test_the_investigation_of_the_seed_ends_at_a_line(shell):
+    shutil.copytree(ROOT / "fixtures", "fixtures")
+    outcome = shell(
+        "heap", "dump", "fixtures/heaps/statements-1.1.0.hprof", "--trace", "fixtures/traces/statements/v1",
+        "--acker-version", "1.1.0", "--output-format", "json",
+    )  # fmt: skip
+    told = json.loads(outcome.out)
+    named = [each for each in told["findings"] if each["code"] == "ACK601"]
+    assert [(each["component"], each["path"], each["line"], each["entries"]) for each in named] == [
+        ("audit", "fixtures/traces/statements/topology.py", 26, 3),
+        ("sql", "fixtures/traces/statements/topology.py", 26, 12),
+    ]
+    assert told["notes"] == ["of 15 roots read, the trace knows 15 and explains 15"]
+    assert outcome.code == 1
+
+
+def test_a_dump_without_a_trace_names_causes(shell):
+    outcome = shell("heap", "dump", str(HEAPS / "statements-1.1.0.hprof"), "--output-format", "concise")
+    assert (outcome.code, codes(outcome)) == (1, ["ACK601", "ACK602", "ACK603"])
+
+
+def test_a_young_acker_is_under_way(shell):
+    heap = acker_heap(entries=0)
+    Path("worker.hprof").write_bytes(heap.hprof())
+    outcome = shell("heap", "dump", "worker.hprof")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out.startswith("OK: 0 entries in 1 acker, nothing is wrong\n")
+
+
+def test_a_worker_without_an_acker_is_told_from_no_worker(shell):
+    heap = Heap()
+    heap.declare("java.lang.Object")
+    heap.add(64, "java.lang.Object")
+    Path("other.hprof").write_bytes(heap.hprof())
+    heap.declare("org.apache.storm.daemon.worker.Worker")
+    Path("worker.hprof").write_bytes(heap.hprof())
+    other, worker = shell("heap", "dump", "other.hprof"), shell("heap", "dump", "worker.hprof")
+    assert (other.code, worker.code) == (0, 0)
+    assert "  no acker: no class of Storm's is loaded: this is not the dump of a worker\n" in other.out
+    assert (
+        "  no acker: this worker runs none; take the dump of a worker that does (__acker in the UI)\n"
+        in worker.out
+    )
+
+
+def test_a_cut_dump_is_reported_as_far_as_it_goes(shell):
+    Path("worker.hprof").write_bytes(acker_heap(entries=50).hprof()[:6000])
+    outcome = shell("heap", "dump", "worker.hprof")
+    assert outcome.code == 2
+    assert outcome.err.startswith("worker.hprof: cut off after 6,000 bytes, within the record at byte ")
+    assert "\n  incomplete: cut off after 6,000 bytes" in outcome.out
+    assert "acker 1: Acker.pending.buckets" in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"hello", "no heap dump: it begins with b'hello', not with 'JAVA PROFILE 1.0.2'"),
+        (b"", "the file is empty"),
+    ],
+)
+def test_what_is_no_dump_is_one_line(content, said, shell):
+    Path("worker.hprof").write_bytes(content)
+    assert shell("heap", "dump", "worker.hprof") == (2, "", f"worker.hprof: {said}\n")
+
+
+def test_a_missing_dump_is_one_line(shell):
+    assert shell("heap", "dump", "no.hprof") == (
+        2,
+        "",
+        "no.hprof: cannot be read: No such file or directory\n",
+    )
+
+
+def test_json_holds_what_the_screen_shows(shell):
+    outcome = shell(
+        "heap", "dump", str(HEAPS / "kinds-1.1.0.hprof.gz"), "--output-format", "json", "--top", "1"
+    )
+    heap = json.loads(outcome.out)["heap"]
+    [acker] = heap["ackers"]
+    assert (heap["id_size"], heap["compressed_oops"], heap["format"]) == (8, True, "1.0.2")
+    assert [bucket["kinds"] for bucket in acker["buckets"]] == [
+        {"waiting": 6},
+        {"waiting": 1, "orphan": 6, "zero": 4, "failed": 1, "nil": 1},
+    ]
+    assert [holder["entries"] for holder in heap["holders"]] == [13, 8]
+    assert len(heap["classes"]) == 1
+
+
+def test_sarif_names_the_heap_as_witness(shell):
+    outcome = shell("heap", "dump", str(HEAPS / "kinds-2.8.3.hprof"), "--output-format", "sarif")
+    results = json.loads(outcome.out)["runs"][0]["results"]
+    assert [
+        (each["ruleId"], each["properties"]["evidence"], each["properties"]["entries"]) for each in results
+    ] == [
+        ("ACK401", "heap", 13),
+        ("ACK602", "heap", 12),
+    ]
+
+
+# ---- hist ----
+
+
+def test_growth_is_a_finding_with_the_time_that_is_left(shell):
+    outcome = shell("heap", "hist", str(HEAPS / "histograms" / "growing-2.8.3.txt"), "--xmx", "768m")
+    assert outcome.code == 1
+    assert outcome.out.splitlines()[1:3] == [
+        "  6 histograms over 10.1 s: 9.2 MB at first, 19.7 MB at last",
+        "  805.3 MB are full in 13 minutes, at 1.0 MB a second (R2 0.97)",
+    ]
+
+
+def test_one_histogram_says_what_is_there(shell):
+    text = (HEAPS / "histograms" / "growing-2.8.3.txt").read_text().partition("Total")[0]
+    Path("one.txt").write_text(text + "Total 1 1\n")
+    outcome = shell("heap", "hist", "one.txt")
+    assert outcome.code == 0
+    assert (
+        "  one histogram shows what is there, not what grows: take more, some seconds apart\n" in outcome.out
+    )
+    assert "Acker$AckObject: entries of the acker's pending map (2.x)" in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "ackdoctor: name files with histograms, or a JVM with --pid PID\n"),
+        (["a.txt", "--pid", "1"], "ackdoctor: --pid takes histograms itself: name no files with it\n"),
+        (["a.txt"], "a.txt: cannot be read: No such file or directory\n"),
+        (["a.txt", "--xmx", "much"], "ackdoctor: --xmx must be like 768m or 4g, not 'much'\n"),
+    ],
+)
+def test_a_histogram_that_cannot_be_had_is_one_line(arguments, said, shell):
+    assert shell("heap", "hist", *arguments) == (2, "", said)
+
+
+def test_a_text_without_rows_is_no_histogram(shell):
+    Path("a.txt").write_text("hello\n")
+    assert (
+        shell("heap", "hist", "a.txt").err
+        == "a.txt: no class histogram: no line like `1:  1000  40000  java.lang.Long`\n"
+    )
+
+
+# ---- diagnose ----
+
+
+def test_a_pasted_error_is_diagnosed(shell):
+    outcome = shell("diagnose", "java.lang.RuntimeException: Anchored onto 12 after ack/fail")
+    assert outcome.code == 1
+    assert outcome.out.splitlines()[:4] == [
+        "innermost cause, line 1: java.lang.RuntimeException: Anchored onto 12 after ack/fail",
+        "",
+        "anchored too late  line 1",
+        "  an emit names an anchor that has been acked or failed; the bolt dies and the worker exits",
+    ]
+
+
+def test_a_rolled_log_is_diagnosed(shell):
+    Path("worker.log.1.gz").write_bytes(gzip.compress(b"x\njava.lang.OutOfMemoryError: Java heap space\n"))
+    outcome = shell("diagnose", "worker.log.1.gz", "--output-format", "json")
+    assert [(each["name"], each["line"]) for each in json.loads(outcome.out)["symptoms"]] == [
+        ("out of memory", 2)
+    ]
+
+
+def test_a_log_without_symptoms_is_clean(shell):
+    Path("worker.log").write_text("all is well\n")
+    assert shell("diagnose", "worker.log") == (0, "nothing that is known here (1 lines)\n", "")
+
+
+def test_a_log_that_is_not_there_is_said(shell):
+    assert shell("diagnose", "worker.log") == (2, "", "ackdoctor: worker.log: no such file\n")

@@ -1,0 +1,87 @@
+"""What a log or a pasted error is taken for."""
+
+import pytest
+
+from ackdoctor.heap.diagnosis import diagnose
+from ackdoctor.heap.symptoms import SYMPTOMS
+from ackdoctor.rulebook import load_rules
+
+STACK = """2026-01-01 12:00:00.000 o.a.s.u.Utils Thread-8 [ERROR] Async loop died!
+java.lang.RuntimeException: java.lang.RuntimeException: pid:17, name:count exitCode:-1, errorString:
+\tat org.apache.storm.task.ShellBolt.execute(ShellBolt.java:189) ~[storm-client-2.8.3.jar:2.8.3]
+Caused by: java.lang.RuntimeException: ShellBolt died
+\tat org.apache.storm.task.ShellBolt.die(ShellBolt.java:310)
+Caused by: java.lang.RuntimeException: Acked a non-existent or already acked/failed id: -5153209817
+\tat org.apache.storm.task.ShellBolt.handleAck(ShellBolt.java:219)
+\t... 3 more
+2026-01-01 12:00:00.001 o.a.s.u.Utils Thread-8 [ERROR] Halting process
+java.lang.RuntimeException: Worker died
+"""
+
+
+def named(text):
+    return [sign.symptom.name for sign in diagnose(text.splitlines()).signs]
+
+
+def test_the_innermost_cause_is_what_stands_under_the_last_cause():
+    found = diagnose(STACK.splitlines())
+    assert (
+        found.innermost
+        == "java.lang.RuntimeException: Acked a non-existent or already acked/failed id: -5153209817"
+    )
+    assert found.innermost_line == 6
+    assert [(sign.symptom.name, sign.line, sign.subject) for sign in found.signs] == [
+        ("acked twice", 6, "-5153209817")
+    ]
+
+
+def test_a_death_without_a_known_cause_is_told_as_such():
+    assert named("java.lang.RuntimeException: ShellBolt died\n\tat a.B.c(B.java:1)") == ["a dead executor"]
+
+
+def test_a_python_traceback_is_the_cause():
+    text = 'Traceback (most recent call last):\n  File "count.py", line 3, in process\n    1 / 0\nZeroDivisionError: division by zero'
+    found = diagnose(text.splitlines())
+    assert (found.innermost, found.innermost_line) == ("ZeroDivisionError: division by zero", 4)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Failed a non-existent or already acked/failed id: 7", "failed twice"),
+        ("java.lang.RuntimeException: Anchored onto 7 after ack/fail", "anchored too late"),
+        ("java.lang.RuntimeException: subprocess heartbeat timeout", "heartbeat timeout"),
+        ("org.apache.storm.multilang.NoOutputException: Pipe to subprocess seems to be broken!", "the component's pipe is broken"),
+        ("java.lang.ClassCastException: java.lang.Long cannot be cast to java.lang.String", "a cast of anchors or ids"),
+        ("java.lang.IllegalArgumentException: Unknown command received: ack", "a command that a spout may not say"),
+        ("Tuple created with wrong number of fields. Expected 2 fields but got 3 fields", "a wrong number of fields"),
+        ("o.a.s.d.executor main [INFO] Timeouts disabled for executor __acker:[3 3]", "an acker without timeouts"),
+        ("java.lang.OutOfMemoryError: Java heap space", "out of memory"),
+        ("java.lang.OutOfMemoryError: GC overhead limit exceeded", "out of memory"),
+        ('SPOUT Failing -7: {:stream "default"} REASON: TIMEOUT MSG-ID: 3', "timeouts at the spout"),
+        ("Unexpected character (h) at position 0.", "foreign words on the pipe"),
+        ("java.lang.NullPointerException\n\tat java.util.concurrent.ConcurrentHashMap.get(ConcurrentHashMap.java:936)\n\tat org.apache.storm.task.ShellBolt.handleEmit(ShellBolt.java:239)", "a null id"),
+        ("java.lang.NullPointerException: null\n\tat org.apache.storm.utils.DisruptorQueue.consumeBatchToCursor(DisruptorQueue.java:1)", "the collector used by several threads"),
+    ],
+)  # fmt: skip
+def test_the_words_of_storm_are_known(text, name):
+    assert named(text) == [name]
+
+
+def test_what_is_not_about_acking_is_left_alone():
+    assert named("org.apache.storm.thrift.transport.TTransportException: Connection refused") == []
+
+
+def test_a_symptom_that_comes_again_is_counted():
+    [sign] = diagnose(["REASON", *["SPOUT Failing 1 : x REASON: TIMEOUT MSG-ID: 2"] * 5]).signs
+    assert (sign.line, sign.count) == (2, 5)
+
+
+def test_every_rule_that_a_symptom_names_has_its_page():
+    codes = set(load_rules())
+    assert {code for symptom in SYMPTOMS for cause in symptom.causes for code in cause.rules} <= codes
+
+
+def test_names_are_names():
+    names = [symptom.name for symptom in SYMPTOMS]
+    assert len(set(names)) == len(names)

@@ -1,0 +1,122 @@
+"""Class histograms: how they are read, and what growth is taken for a leak."""
+
+from pathlib import Path
+
+import pytest
+
+from ackdoctor.acker.versions import profile
+from ackdoctor.heap.growth import findings, growth
+from ackdoctor.heap.jvm.histogram import Histogram, parse, timed
+from ackdoctor.model.finding import Severity
+
+HISTOGRAMS = Path(__file__).parents[2] / "fixtures" / "heaps" / "histograms"
+ACK = "org.apache.storm.daemon.Acker$AckObject"
+MB = 1 << 20
+
+
+def series(**amounts):
+    """Histograms a second apart; 40 bytes an instance, `__` in a name is a dot."""
+    length = len(next(iter(amounts.values())))
+    return [
+        Histogram(
+            classes={name.replace("__", "."): (many[at], many[at] * 40) for name, many in amounts.items()},
+            time_ms=at * 1000,
+            whole=True,
+        )
+        for at in range(length)
+    ]
+
+
+def rising(step, length=6):
+    return [1000 + step * at for at in range(length)]
+
+
+def told(found, **words):
+    return [(each.code, each.component) for each in findings(growth(found, dated=True), "hist.txt", **words)]
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("   1:         10        400  [B (java.base@17)", "byte[]"),
+        ("   2:         10        400  [Ljava.lang.Object;", "java.lang.Object[]"),
+        ("   3:         10        400  [[I", "int[][]"),
+        ("   4:         10        400  org.apache.storm.daemon.Acker$AckObject", ACK),
+    ],
+)
+def test_a_row_is_read_in_java_s_words(line, name):
+    [histogram] = parse([" num     #instances         #bytes  class name (module)", line, "Total 10 400"])
+    assert histogram.classes == {name: (10, 400)}
+
+
+@pytest.mark.parametrize(
+    ("line", "time_ms"),
+    [
+        ("2026-11-21T22:58:35.575Z", 1795301915575),
+        ("2026-11-21 22:58:35", 1795301915000),
+        ("1795301915", 1795301915000),
+        ("1795301915575", 1795301915575),
+        ("Sat Nov 21 22:58:35 UTC 2026", 1795301915000),
+        ("4711:", None),
+    ],
+)
+def test_the_line_before_may_say_when(line, time_ms):
+    [histogram] = parse(
+        [line, " num     #instances         #bytes  class name", " 1:  1  16  A", "Total 1 16"]
+    )
+    assert histogram.time_ms == time_ms
+
+
+def test_a_file_without_its_head_is_read_from_its_first_row():
+    [histogram] = parse(["   1:         10        400  A", "   2:         10        400  B"])
+    assert (sorted(histogram.classes), histogram.whole) == (["A", "B"], False)
+
+
+def test_what_is_said_of_the_time_between_wins():
+    found = [Histogram(), Histogram()]
+    assert [each.time_ms for each in timed(found, every_ms=5000, fallback=[9, 9])[1]] == [0, 5000]
+    assert timed([Histogram(), Histogram()], every_ms=None, fallback=[7, 7])[0] is False
+
+
+@pytest.mark.parametrize(("version", "severity"), [("1.1.0", Severity.ERROR), ("2.8.3", Severity.WARNING)])
+def test_a_growing_acker_is_found_and_priced(version, severity):
+    dated, found = timed(
+        list(parse((HISTOGRAMS / f"growing-{version}.txt").read_text().splitlines())),
+        every_ms=None,
+        fallback=[],
+    )
+    grown = growth(found, dated=dated, limit=768 * MB)
+    [finding] = findings(grown, "hist.txt", profile(version))
+    assert (finding.code, finding.severity) == ("ACK603", severity)
+    assert grown.points == 6
+    assert grown.full_in == {"1.1.0": "8 minutes", "2.8.3": "13 minutes"}[version]
+
+
+def test_a_spout_s_pending_is_a_sign_and_no_finding():
+    found = series(org__apache__storm__executor__TupleInfo=rising(5000))
+    [row] = growth(found, dated=True).rows
+    assert row.sign is not None
+    assert row.sign.means.startswith("messages that a spout waits for")
+    assert told(found) == []
+
+
+def test_tuples_with_the_nodes_of_a_concurrent_map_are_shellbolt_s_inputs():
+    found = series(
+        org__apache__storm__tuple__TupleImpl=rising(5000),
+        **{"java__util__concurrent__ConcurrentHashMap$Node": rising(5000)},
+    )
+    assert told(found) == [("ACK401", "ShellBolt")]
+    alone = series(org__apache__storm__tuple__TupleImpl=rising(5000))
+    assert told(alone) == []
+
+
+def test_a_sawtooth_is_no_leak():
+    assert told(series(**{ACK.replace(".", "__"): [1000, 9000, 2000, 9500, 1500, 9900]})) == []
+
+
+def test_two_histograms_are_no_trend():
+    assert told(series(**{ACK.replace(".", "__"): [1000, 90000]})) == []
+
+
+def test_clojure_s_maps_alone_are_no_acker():
+    assert told(series(clojure__lang__PersistentArrayMap=rising(5000))) == []

@@ -1,0 +1,169 @@
+"""Dumps that are whole, cut off, damaged, foreign, of either size of ids: what can be read is, and the rest is said."""
+
+import gzip
+
+import pytest
+
+from ackdoctor.heap.dump import read_dump
+from ackdoctor.heap.jvm.bytes import NARROW
+from ackdoctor.heap.jvm.entries import Kind
+from ackdoctor.heap.jvm.hprof import HprofError
+from tests.heap.writing import TAKEN_MS, Heap, acker_heap
+
+
+@pytest.fixture
+def stored(tmp_path):
+    def store(content: bytes, name: str = "worker.hprof"):
+        path = tmp_path / name
+        path.write_bytes(content)
+        return path
+
+    return store
+
+
+@pytest.mark.parametrize("id_size", [4, 8])
+@pytest.mark.parametrize("prefix", ["org.apache.storm", "backtype.storm"])
+def test_an_acker_is_walked_through_chains_and_tree_bins(id_size, prefix, stored):
+    dump = read_dump(stored(acker_heap(id_size, prefix=prefix).hprof()), samples=9)
+    [acker] = dump.ackers
+    assert acker.path == "Acker.pending.buckets"
+    assert [(bucket.size, bucket.lost) for bucket in acker.tally.buckets] == [(5, 0)]
+    assert [(entry.root, entry.value, entry.age_ms) for entry in acker.tally.samples[Kind.ORPHAN]] == [
+        (-1, 1, 0),
+        (-2, 2, 1000),
+        (-3, 3, 2000),
+        (-4, 4, 3000),
+        (-5, 5, 4000),
+    ]
+    assert acker.tally.oldest_ms == 4000
+    assert (dump.taken_ms, dump.version, dump.id_size, dump.faults) == (TAKEN_MS, "1.0.2", id_size, ())
+
+
+def test_a_dump_of_32_bits_has_small_headers(stored):
+    assert read_dump(stored(acker_heap(4).hprof())).oops == NARROW
+
+
+def test_a_compressed_dump_is_the_same_dump(stored):
+    plain = read_dump(stored(acker_heap().hprof()))
+    packed = read_dump(stored(gzip.compress(acker_heap().hprof()), "worker.hprof.gz"))
+    assert (packed.objects, packed.classes, packed.entries) == (plain.objects, plain.classes, plain.entries)
+
+
+def test_a_dump_compressed_in_blocks_as_hotspot_does_is_read(stored):
+    whole = acker_heap().hprof()
+    blocks = b"".join(gzip.compress(whole[at : at + 300]) for at in range(0, len(whole), 300))
+    assert read_dump(stored(blocks)).entries == 5
+
+
+def test_classes_are_counted_with_their_arrays(stored):
+    heap = Heap()
+    heap.declare("java.lang.Object")
+    heap.declare("[Ljava.lang.Object;")
+    heap.add(8, "java.lang.Object")
+    heap.array(16, "[Ljava.lang.Object;", 8, 8, 8)
+    heap.text(48, b"four bytes")
+    rows = read_dump(stored(heap.hprof())).classes
+    assert [(row.name, row.instances, row.size) for row in rows] == [
+        ("byte[]", 1, 32),
+        ("java.lang.Object[]", 1, 32),
+        ("java.lang.Object", 1, 16),
+    ]
+
+
+def test_entries_that_a_cut_dump_lacks_are_counted_as_lost(stored):
+    whole = acker_heap(entries=50).hprof()
+    dump = read_dump(stored(whole[: len(whole) - 2000]))
+    [fault] = dump.faults
+    assert fault.startswith(f"cut off after {len(whole) - 2000:,} bytes, within the record at byte ")
+    [bucket] = dump.ackers[0].tally.buckets
+    assert 0 < bucket.kinds[Kind.ORPHAN] < 50
+    assert bucket.kinds[Kind.ORPHAN] + bucket.lost == bucket.size == 50
+
+
+@pytest.mark.parametrize("kept", range(31, 2200, 7))
+def test_a_dump_cut_anywhere_is_read_as_far_as_it_goes(kept, stored):
+    whole = acker_heap().hprof()
+    dump = read_dump(stored(whole[:kept]))
+    assert dump.objects <= read_dump(stored(whole, "whole.hprof")).objects
+    assert bool(dump.faults) == (kept < len(whole) and kept not in _ENDS)
+
+
+def _ends_of_records() -> set[int]:
+    """Where a cut falls between two records: nothing shows that more was to come."""
+    whole = acker_heap().hprof()
+    at, ends = whole.index(b"\0") + 13, set()
+    while at < len(whole):
+        ends.add(at)
+        at += 9 + int.from_bytes(whole[at + 5 : at + 9], "big")
+    return ends
+
+
+_ENDS = _ends_of_records()
+
+
+def test_a_cut_archive_is_read_as_far_as_it_goes(stored):
+    packed = gzip.compress(acker_heap(entries=2000).hprof())
+    dump = read_dump(stored(packed[: len(packed) // 2]))
+    assert dump.faults[0] == "the compressed data end early"
+    assert dump.ackers[0].tally.lost > 0
+
+
+def test_damage_costs_the_rest_of_its_segment(stored):
+    heap = acker_heap()
+    heap.body.insert(5, b"\x77" + bytes(40))
+    dump = read_dump(stored(heap.hprof()))
+    [fault] = dump.faults
+    assert fault.endswith("no sub-record has the tag 0x77; the rest of the segment is left out")
+    assert dump.objects == 5
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "the file is empty"),
+        (b"JAVA PROFILE 1.0.2\0\0\0", "the dump ends within its header"),
+        (b"JAVA PROFILE 1.0.2\0" + bytes(3) + b"\x05" + bytes(8), "its ids are said to have 5 bytes, not 4 or 8: the header is damaged"),
+        (b"JAVA PROFILE 1.0.3\0" + bytes(12), "no heap dump that can be read here, but a heap dump of Android, whose records are others: convert it with hprof-conv"),
+        (b"\x7fELF\x02", "no heap dump that can be read here, but a core file: make a heap dump of it with jhsdb jmap --binaryheap --core FILE --exe JAVA"),
+        (b" num     #instances         #bytes  class name\n", "no heap dump that can be read here, but a class histogram: ackdoctor heap hist reads it"),
+        (b"hello, world, this is text", "no heap dump: it begins with b'hello, world', not with 'JAVA PROFILE 1.0.2'"),
+        (gzip.compress(b"hello, world, this is text"), "no heap dump: it begins with b'hello, world', not with 'JAVA PROFILE 1.0.2'"),
+    ],
+)  # fmt: skip
+def test_what_is_no_dump_is_called_what_it_is(content, reason, stored):
+    with pytest.raises(HprofError) as refused:
+        read_dump(stored(content))
+    assert str(refused.value) == reason
+
+
+def test_a_file_that_is_not_there_is_said(tmp_path):
+    with pytest.raises(HprofError, match="cannot be read: No such file or directory"):
+        read_dump(tmp_path / "worker.hprof")
+
+
+def test_a_folder_is_no_dump(tmp_path):
+    with pytest.raises(HprofError, match="cannot be read: Is a directory"):
+        read_dump(tmp_path)
+
+
+def test_an_acker_that_was_never_prepared_is_there_and_empty(stored):
+    heap = acker_heap()
+    heap.body = []
+    heap.add(64, "org.apache.storm.daemon.Acker", collector=0, pending=0)
+    [acker] = read_dump(stored(heap.hprof())).ackers
+    assert acker.trouble == "it has not been prepared: its map is not there"
+
+
+def test_objects_in_any_order_are_found(stored):
+    heap = acker_heap(entries=40)
+    heap.body.reverse()
+    dump = read_dump(stored(heap.hprof()))
+    assert dump.ackers[0].tally.kinds[Kind.ORPHAN] == 40
+
+
+def test_objects_of_regions_in_any_order_are_found(stored):
+    heap = acker_heap(entries=3000)
+    third = len(heap.body) // 3
+    heap.body = [*heap.body[2 * third :], *heap.body[:third], *heap.body[third : 2 * third]]
+    [acker] = read_dump(stored(heap.hprof()), samples=3000).ackers
+    assert [-entry.root for entry in acker.tally.samples[Kind.ORPHAN]] == list(range(1, 3001))
