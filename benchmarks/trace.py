@@ -23,7 +23,7 @@ from pathlib import Path
 
 from ackdoctor.model.event import RELIABLE, EventKind
 from ackdoctor.tracer.disk import storing
-from ackdoctor.tracer.disk.codec import RECORD, stamp_of
+from ackdoctor.tracer.disk.codec import PRESSED, RECORD, WHOLE, number_of
 from ackdoctor.tracer.disk.reading import read
 from ackdoctor.tracer.disk.recorder import Recorder
 from ackdoctor.tracer.disk.recover import recover
@@ -43,17 +43,18 @@ def bolt(recorder: Recorder, deliveries: list[str]) -> None:
     """Each tuple is received, makes three anchored emits, and is acked; rows by their stamps, as `Rows` has them."""
     code = recorder.code
     component, stream = code("count"), code("default")
-    received = stamp_of(K.RECEIVED, component, 4, stream)
-    emitted = stamp_of(
-        K.EMITTED, component, 4, stream, site=code("/src/bolts.py:12 Count.process"), flags=RELIABLE
-    )
-    acked = stamp_of(K.ACKED, component, 4, 0, site=code("/src/bolts.py:15 Count.process"))
+    received = recorder.stamp(K.RECEIVED, component, 4, stream)
+    site = code("/src/bolts.py:12 Count.process")
+    emitted = recorder.stamp(K.EMITTED, component, 4, stream, site=site, flags=RELIABLE)
+    acked = recorder.stamp(K.ACKED, component, 4, 0, site=code("/src/bolts.py:15 Count.process"))
     for delivery in deliveries:
-        recorder.press(received, delivery)
-        recorder.press(emitted, delivery)
-        recorder.press(emitted, delivery)
-        recorder.press(emitted, delivery)
-        recorder.press(acked, delivery)
+        number = number_of(delivery)
+        assert number is not None
+        recorder.press(received, number)
+        recorder.press(emitted, number)
+        recorder.press(emitted, number)
+        recorder.press(emitted, number)
+        recorder.press(acked, number)
 
 
 def acker(recorder: Recorder, roots: list[int]) -> None:
@@ -74,13 +75,12 @@ def cpu(work: Callable[[], object]) -> float:
 
 def yardstick() -> float:
     """`pack_into` of one record and a look at the clock: what no recorder in Python goes below."""
-    view, pack_into, clock = mmap(-1, PART * RECORD.size), RECORD.pack_into, time.time_ns
-    fields = (1, 2, 4, 1, 0, 7, 0, 0, 4, 1, 2, 3, 0, 0, 0, 1)
+    view, pack_into, clock = mmap(-1, PART * RECORD.size), PRESSED.pack_into, time.time_ns
+    number = -6955786537413359385
 
     def work() -> None:
         for place in range(0, PART * RECORD.size, RECORD.size):
-            clock()
-            pack_into(view, place, *fields)
+            pack_into(view, place, clock(), number, 1, 0, WHOLE << 16)
 
     return cpu(work) / PART
 

@@ -85,6 +85,21 @@ def test_the_tuple_in_hand_of_a_bolt_that_was_killed_is_not_told(tmp_path, end):
     )
 
 
+def test_a_bolt_that_leaves_by_os_exit_at_the_end_of_its_input_was_not_killed(tmp_path):
+    """pystorm's way out where a thread of its own still runs (component.py:488@v3.1.4)."""
+    trace = tmp_path / "trace"
+    bolt = """
+from pystorm import TicklessBatchingBolt
+class Timed(TicklessBatchingBolt):
+    secs_between_batches = 60
+    def process_batch(self, key, tups): pass
+Timed().run()
+"""
+    done = ran(trace, *python(bolt), input=fed(tmp_path))
+    assert done.returncode == 2
+    assert [row.kind for row in rows(trace)] == [K.NAMED, K.RECEIVED]
+
+
 def test_children_of_children_are_traced(tmp_path):
     trace = tmp_path / "trace"
     outer = f"import subprocess, sys; sys.exit(subprocess.call({python(BOLT.replace('END', 'pass'))!r}))"

@@ -96,6 +96,21 @@ def test_by_keyword_it_is_the_same():
     assert [offence.misuse.value for offence in run.settlement.offences] == ["completed twice"]
 
 
+def test_the_parameter_of_a_handler_may_have_any_name():
+    class Named(Bolt):
+        auto_ack = False
+
+        def process(self, book):
+            self.ack(book)
+
+    with traced() as run:
+        bolt = drive(Named, *(frame(str(number)) for number in range(100)))
+        bolt.process(book=tup("hot"))
+        bolt.process(tup("hotter"))
+    assert run.settlement.offences == ()
+    assert [(row.delivered, row.acked) for row in run.settlement.tallies] == [(102, 102)]
+
+
 def test_a_direct_call_that_raises_is_failed_by_the_framework():
     class Raises(Bolt):
         def process(self, tup):
@@ -176,6 +191,14 @@ def test_a_replaced_ack_is_unobserved(monkeypatch):
     assert seen == [tup()]
     assert run.settlement.unobserved == ("Manual: ack is replaced",)
     assert run.settlement.offences == ()
+
+
+def test_an_ack_of_another_component_is_a_replaced_one():
+    with traced() as run:
+        bolt = made(Manual)
+        bolt.ack = made(Manual).ack
+        bolt.process(tup())
+    assert run.settlement.unobserved == ("Manual: ack is replaced",)
 
 
 def test_a_mocked_read_tuple_is_not_closed_twice():

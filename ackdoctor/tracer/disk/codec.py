@@ -1,17 +1,17 @@
 """The fixed record of a live segment, and a batch of them on the way to a part.
 
-A process writes its rows as records of 72 bytes into a mapped file, so that what it wrote survives
-its death without a system call per row.  Texts are named once, in a side file, and stand in the
-record as their position there.  `head` and `tail` hold the record's own place in the file and are
-written first and last: a record is whole if both are right.  A row's `seq` is the seq of the segment's
-first row plus the number of the record.
+A process writes its rows as records of 32 bytes into a mapped file, so that what it wrote survives its
+death without a system call per row.  What many rows have in common is a stamp, packed once into the table
+in front of the records; texts are named once, in a side file, and stand in stamps by their position
+there.  A record ends with `WHOLE`, which is written last.  A row's `seq` is the seq of the segment's
+first row plus the number of its record.
 """
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from struct import Struct
+from struct import Struct, calcsize
+from sys import byteorder
 from typing import Literal, TypeAlias
 
 from ackdoctor.model.event import SCHEMA, Event, EventKind
@@ -21,56 +21,56 @@ __all__ = [
     "COLUMNS",
     "HEADER",
     "NUMBER",
+    "PAIRED",
+    "PRESSED",
     "RECORD",
-    "STAMPED",
+    "RECORDS",
+    "STAMP",
+    "STAMPS",
+    "WHOLE",
     "WORD",
     "Batch",
     "FaultError",
-    "Stamp",
-    "of_form",
+    "number_of",
     "printable",
-    "stamp_of",
     "too_new",
 ]
 
-# head, kind, flags, form of delivery, time_ns, delivery, root, value, task,
-# component, stream, site, thread, note, test, tail
-RECORD = Struct("<IBBHqqqqiIIIIIII")
+# time_ns, first, second, stamp, test, form, WHOLE
+RECORD = Struct("<qqqHHHH")
 
-# the same record, what many rows have in common packed beforehand, since every field costs as much as a dict's
-# lookup: head, kind to form of delivery, time_ns, delivery, root to note, test, tail
-STAMPED = Struct("<I4sqq40sII")
-_BEGINNING = Struct("<BBH")  # kind, flags, form of delivery
-_MIDDLE = Struct("<qqiIIIII")  # root, value, task, component, stream, site, thread, note
+# the record of a delivery that is a number: time_ns, first, stamp, test, form and WHOLE in one.  Each value
+# costs as much as a dict's lookup, and a native long is packed faster than any other
+_NATIVE = byteorder == "little" and calcsize("@l") == 8  # noqa: PLR2004 - bytes
+PRESSED = Struct("@ll8xHHI" if _NATIVE else "<qq8xHHI")
 
-Stamp: TypeAlias = tuple[bytes, bytes]
-"""A packed `_BEGINNING` and a packed `_MIDDLE`."""
+# kind, flags, component, task, stream, site, thread, note
+STAMP = Struct("<BBHiHHHH")
+STAMPS = 65_536  # room in the table; number 0 is nobody's
 
-HEADER = 4096  # bytes of a segment before the first record: a line of JSON, then more line ends
+HEADER = 4096  # bytes of a segment before its stamps: a line of JSON, then more line ends
+RECORDS = HEADER + STAMPS * STAMP.size  # bytes of a segment before the first record
 
-BARE, NUMBER, WORD = 0, 1, 2  # forms of a delivery: none, the decimal id itself, a position in `words`
+WHOLE = 0xACED
 
-_Format: TypeAlias = Literal["B", "H", "I", "i", "q"]
+# forms of a record: `first` is the number that its delivery is, or, of a word, the position in `words`.  Without
+# a delivery, `first` and `second` are root and value; with one, the position in `words` is added to PAIRED
+NUMBER, BARE, WORD, PAIRED = 0, 1, 2, 3
+
+_Format: TypeAlias = Literal["H", "q"]
 COLUMNS: dict[str, tuple[int, _Format]] = {  # name: offset, memoryview format
-    "head": (0, "I"),
-    "kind": (4, "B"),
-    "flags": (5, "B"),
-    "form": (6, "H"),
-    "time_ns": (8, "q"),
-    "delivery": (16, "q"),
-    "root": (24, "q"),
-    "value": (32, "q"),
-    "task": (40, "i"),
-    "component": (44, "I"),
-    "stream": (48, "I"),
-    "site": (52, "I"),
-    "thread": (56, "I"),
-    "note": (60, "I"),
-    "test": (64, "I"),
-    "tail": (68, "I"),
+    "time_ns": (0, "q"),
+    "first": (8, "q"),
+    "second": (16, "q"),
+    "stamp": (24, "H"),
+    "test": (26, "H"),
+    "form": (28, "H"),
+    "whole": (30, "H"),
 }
-_SIZES = {"B": 1, "H": 2, "I": 4, "i": 4, "q": 8}
+_WHOLE = array("H", [WHOLE]).tobytes()
+_SIZES = {"H": 2, "q": 8}
 _KINDS: dict[int, EventKind] = {int(kind): kind for kind in EventKind}
+_LEAST, _MOST = -(1 << 63), (1 << 63) - 1  # what is a number on disk
 
 
 class FaultError(Exception):
@@ -91,31 +91,20 @@ def too_new(schema: int, *, line: int = 0) -> FaultError:
     )
 
 
-def stamp_of(
-    kind: int,
-    component: int,
-    task: int,
-    stream: int,
-    root: int = 0,
-    value: int = 0,
-    site: int = 0,
-    flags: int = 0,
-    thread: int = 0,
-    note: int = 0,
-) -> Stamp:
-    """What rows have in common, for `Recorder.press`; struct.error for a number that fits no column."""
-    beginning = _BEGINNING.pack(kind, flags, NUMBER)
-    return beginning, _MIDDLE.pack(root, value, task, component, stream, site, thread, note)
-
-
-def of_form(stamp: Stamp, form: int) -> Stamp:
-    """The stamp of a row whose delivery is no decimal number."""
-    return stamp[0][:2] + form.to_bytes(2, "little"), stamp[1]
-
-
-@lru_cache(maxsize=1)
-def _straight(count: int) -> bytes:
-    return array("I", range(HEADER, HEADER + count * RECORD.size, RECORD.size)).tobytes()
+def number_of(delivery: Hashable) -> int | None:
+    """The number that a delivery is on disk: a decimal that fits 64 bits; None for other texts."""
+    if delivery.__class__ is str:
+        try:
+            number = int(delivery)
+        except ValueError:
+            return None
+        if str(number) != delivery:
+            return None
+    elif isinstance(delivery, int):
+        number = int(delivery)
+    else:
+        return None
+    return number if _LEAST <= number <= _MOST else None
 
 
 def printable(text: str) -> str:
@@ -127,66 +116,104 @@ def printable(text: str) -> str:
 class Batch:
     """Whole records, in order.
 
-    `first` is the seq of slot 0; `texts` and `words` are what the codes of the records, and the
-    deliveries that are no decimal numbers, stand for.  `torn` slots were begun and never finished.
+    `first` is the seq of slot 0, and `slots` says where each record stood; `stamps`, `texts` and `words` are what
+    their numbers stand for.  `torn` slots were begun and never finished.
     """
 
     first: int
     pid: int
-    records: memoryview | bytes
+    records: bytes
+    slots: Sequence[int]
+    stamps: bytes
     texts: Sequence[str]
     words: Sequence[str]
     torn: int = 0
 
     def __len__(self) -> int:
-        return len(self.records) // RECORD.size
+        return len(self.slots)
 
     def column(self, name: str) -> bytes:
-        """One field of every record, gathered; little-endian, of the width in `COLUMNS`."""
+        """One field of every record, gathered, of the width in `COLUMNS`."""
         offset, code = COLUMNS[name]
         width = _SIZES[code]
-        fields: memoryview[int] = memoryview(self.records).cast("B").cast(code)
+        fields: memoryview[int] = memoryview(self.records).cast(code)
         return fields[offset // width :: RECORD.size // width].tobytes()
+
+    def legend(self) -> list[tuple[int, int, str, int, str, str, str, str]]:
+        """What each stamp says: kind, flags, component, task, stream, site, thread, note.
+
+        A text that the side file does not know reads as ''.
+        """
+        texts = dict(enumerate(self.texts))
+        return [
+            (kind, flags, texts.get(who, ""), task, *(texts.get(code, "") for code in codes))
+            for kind, flags, who, task, *codes in STAMP.iter_unpack(self.stamps)
+        ]
 
     @classmethod
     def of(
-        cls, slots: bytes | memoryview, *, first: int, pid: int, texts: Sequence[str], words: Sequence[str]
+        cls,
+        records: bytes,
+        *,
+        first: int,
+        pid: int,
+        stamps: bytes,
+        texts: Sequence[str],
+        words: Sequence[str],
     ) -> "Batch":
-        """What is whole in the slots of a segment, which may have been left at any moment."""
-        every = cls(first=first, pid=pid, records=slots, texts=texts, words=words)
-        heads, tails, kinds = every.column("head"), every.column("tail"), every.column("kind")
-        if heads == tails == _straight(len(every)) and _KINDS.keys() >= set(kinds):
+        """What is whole in the records of a segment, which may have been left at any moment."""
+        count, size = len(records) // RECORD.size, RECORD.size
+        every = cls(
+            first=first, pid=pid, records=records, slots=range(count), stamps=stamps, texts=texts, words=words
+        )
+        ends, used = every.column("whole"), array("H", every.column("stamp"))
+        known = {number for number, (kind, *_) in enumerate(STAMP.iter_unpack(stamps)) if kind in _KINDS}
+        if ends == _WHOLE * count and known.issuperset(used):
             return every
-        size, right, ends = RECORD.size, array("I", _straight(len(every))), array("I", tails)
-        begun = [slot for slot, head in enumerate(array("I", heads)) if head]
-        whole = [slot for slot in begun if ends[slot] == right[slot] and kinds[slot] in _KINDS]
-        every.records = b"".join(slots[slot * size : (slot + 1) * size] for slot in whole)
-        every.torn = len(begun) - len(whole)
+        right = [end == WHOLE and stamp in known for end, stamp in zip(array("H", ends), used, strict=True)]
+        blank = bytes(size)
+        every.torn = sum(
+            not whole and records[slot * size : (slot + 1) * size] != blank
+            for slot, whole in enumerate(right)
+        )
+        every.slots = [slot for slot, whole in enumerate(right) if whole]
+        every.records = b"".join(records[slot * size : (slot + 1) * size] for slot in every.slots)
         return every
+
+    def rows(self) -> Iterator[tuple[int, int, int, str, int, int, int]]:
+        """Of each record: seq, time_ns, stamp, delivery, root, value, test."""
+        words = dict(enumerate(self.words))
+        first = self.first
+        for slot, record in zip(self.slots, RECORD.iter_unpack(self.records), strict=True):
+            time_ns, one, other, stamp, test, form, _ = record
+            if form == NUMBER:
+                yield first + slot, time_ns, stamp, str(one), 0, 0, test
+            elif form == WORD:
+                yield first + slot, time_ns, stamp, words.get(one, ""), 0, 0, test
+            else:
+                delivery = words.get(form - PAIRED, "") if form >= PAIRED else ""
+                yield first + slot, time_ns, stamp, delivery, one, other, test
 
     def events(self, run: str = "", worker: str = "") -> Iterator[Event]:
         """The rows; a code that the side file does not know reads as ''."""
+        legend = self.legend()
         texts = dict(enumerate(self.texts))
-        words = dict(enumerate(self.words))
-        first, size = self.first, RECORD.size
-        for record in RECORD.iter_unpack(self.records):
-            head, kind, flags, form, time_ns, delivery, root, value, task, *codes, _ = record
-            component, stream, site, thread, note, test = (texts.get(code, "") for code in codes)
-            name = str(delivery) if form == NUMBER else words.get(delivery, "") if form == WORD else ""
+        for seq, time_ns, stamp, delivery, root, value, test in self.rows():
+            kind, flags, component, task, stream, site, thread, note = legend[stamp]
             yield Event(
                 kind=_KINDS[kind],
                 time_ns=time_ns,
-                seq=first + (head - HEADER) // size,
+                seq=seq,
                 component=component,
                 task=task,
                 stream=stream,
-                delivery=name,
+                delivery=delivery,
                 root=root,
                 value=value,
                 site=site,
                 thread=thread,
                 flags=flags,
-                test=test,
+                test=texts.get(test, ""),
                 note=note,
                 run=run,
                 worker=worker,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ackdoctor.model.event import SCHEMA, Event, EventKind
-from ackdoctor.tracer.disk.codec import HEADER, NUMBER, RECORD, WORD, Batch, FaultError, too_new
+from ackdoctor.tracer.disk.codec import Batch, FaultError, too_new
 
 __all__ = ["SUFFIX", "events", "line", "rows", "store", "write"]
 
@@ -45,18 +45,21 @@ def store(batch: Batch, path: Path) -> None:
 
 def _lines(batch: Batch) -> Iterator[str]:
     """The same lines as `line` makes of the rows, with each text quoted once."""
+    stamped = [
+        (
+            f'{{"schema":{SCHEMA},"kind":{kind},"time_ns":',
+            f',"component":{_quote(component)},"task":{task},"stream":{_quote(stream)},"delivery":',
+            f',"site":{_quote(site)},"thread":{_quote(thread)},"flags":{flags},"test":',
+            f',"note":{_quote(note)},"pid":{batch.pid}}}\n',
+        )
+        for kind, flags, component, task, stream, site, thread, note in batch.legend()
+    ]
     texts = defaultdict(lambda: '""', enumerate(map(_quote, batch.texts)))
-    words = defaultdict(lambda: '""', enumerate(map(_quote, batch.words)))
-    first, size, pid = batch.first, RECORD.size, batch.pid
-    for record in RECORD.iter_unpack(batch.records):
-        head, kind, flags, form, time_ns, number, root, value, task, *codes, _ = record
-        component, stream, site, thread, note, test = codes
-        delivery = f'"{number}"' if form == NUMBER else words[number] if form == WORD else '""'
+    for seq, time_ns, stamp, delivery, root, value, test in batch.rows():
+        begin, who, where, end = stamped[stamp]
         yield (
-            f'{{"schema":{SCHEMA},"kind":{kind},"time_ns":{time_ns},"seq":{first + (head - HEADER) // size},'
-            f'"component":{texts[component]},"task":{task},"stream":{texts[stream]},"delivery":{delivery},'
-            f'"root":{root},"value":{value},"site":{texts[site]},"thread":{texts[thread]},"flags":{flags},'
-            f'"test":{texts[test]},"note":{texts[note]},"pid":{pid}}}\n'
+            f'{begin}{time_ns},"seq":{seq}{who}{_quote(delivery)},"root":{root},"value":{value}'
+            f"{where}{texts[test]}{end}"
         )
 
 

@@ -4,7 +4,7 @@ A column of records is gathered into one buffer that Arrow takes as it is; texts
 of what the part uses, so that a part explains itself and Spark reads the folder without conversion.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ackdoctor.model.event import SCHEMA, Event, EventKind
-from ackdoctor.tracer.disk.codec import HEADER, NUMBER, RECORD, WORD, Batch, FaultError, too_new
+from ackdoctor.tracer.disk.codec import BARE, NUMBER, PAIRED, WORD, Batch, FaultError, too_new
 
 __all__ = ["SUFFIX", "TEXT", "events", "rows", "write"]
 
@@ -30,21 +30,24 @@ _KINDS = {int(kind): kind for kind in EventKind}
 def write(batch: Batch, path: Path) -> None:
     """Write a part; OSError if there is no room."""
     count = len(batch)
+    stamps = _column(batch, "stamp", pa.uint16())
+    kinds, flags, components, tasks, streams, sites, threads, notes = zip(*batch.legend(), strict=True)
+    forms = _column(batch, "form", pa.uint16())
     table = {
-        "kind": _column(batch, "kind", pa.uint8()).cast(pa.int8()),
+        "kind": pa.array(kinds, pa.int8()).take(stamps),
         "time_ns": _column(batch, "time_ns", pa.int64()),
         "seq": _seqs(batch),
-        "component": _texts(batch, "component"),
-        "task": _column(batch, "task", pa.int32()),
-        "stream": _texts(batch, "stream"),
-        "delivery": _deliveries(batch),
-        "root": _column(batch, "root", pa.int64()),
-        "value": _column(batch, "value", pa.int64()),
-        "site": _texts(batch, "site"),
-        "thread": _texts(batch, "thread"),
-        "flags": _column(batch, "flags", pa.uint8()).cast(pa.int8()),
-        "test": _texts(batch, "test"),
-        "note": _texts(batch, "note"),
+        "component": _texts(components, stamps),
+        "task": pa.array(tasks, pa.int32()).take(stamps),
+        "stream": _texts(streams, stamps),
+        "delivery": _deliveries(batch, forms),
+        "root": _of_acker(batch, "first", forms),
+        "value": _of_acker(batch, "second", forms),
+        "site": _texts(sites, stamps),
+        "thread": _texts(threads, stamps),
+        "flags": pa.array(flags, pa.int8()).take(stamps),
+        "test": _tests(batch),
+        "note": _texts(notes, stamps),
         "pid": pa.repeat(pa.scalar(batch.pid, pa.int32()), count),
     }
     columns = [pa.field(name, column.type, nullable=False) for name, column in table.items()]
@@ -66,26 +69,47 @@ def _column(batch: Batch, name: str, kind: Any) -> Any:
 
 
 def _seqs(batch: Batch) -> Any:
-    places = _column(batch, "head", pa.uint32()).cast(pa.int64())
-    return pc.add(pc.divide(pc.subtract(places, HEADER), RECORD.size), batch.first)
+    if isinstance(
+        batch.slots, range
+    ):  # most often; as an array of Python's it would cost more than all the rest
+        ones = pa.repeat(pa.scalar(1, pa.int64()), len(batch))
+        return pc.cumulative_sum(ones, start=batch.first - 1)
+    return pc.add(pa.array(batch.slots, pa.int64()), batch.first)
 
 
-def _texts(batch: Batch, name: str) -> Any:
-    codes = _column(batch, name, pa.uint32()).dictionary_encode()
+def _texts(said: Sequence[str], stamps: Any) -> Any:
+    """A column of texts that the stamps say, each once."""
+    names = pa.array(said, pa.string()).dictionary_encode()
+    return pa.DictionaryArray.from_arrays(names.indices.take(stamps), names.dictionary)
+
+
+def _tests(batch: Batch) -> Any:
+    tests = _column(batch, "test", pa.uint16()).dictionary_encode()
     known = batch.texts
-    names = [known[code] if code < len(known) else "" for code in codes.dictionary.to_pylist()]
-    return pa.DictionaryArray.from_arrays(codes.indices, pa.array(names, pa.string()))
+    names = [known[code] if code < len(known) else "" for code in tests.dictionary.to_pylist()]
+    return pa.DictionaryArray.from_arrays(tests.indices, pa.array(names, pa.string()))
 
 
-def _deliveries(batch: Batch) -> Any:
+def _of_acker(batch: Batch, name: str, forms: Any) -> Any:
+    """Root or value."""
+    said = pc.or_(pc.equal(forms, BARE), pc.greater_equal(forms, PAIRED))
+    if not pc.any(said).as_py():
+        return pa.repeat(pa.scalar(0, pa.int64()), len(batch))
+    return pc.if_else(said, _column(batch, name, pa.int64()), pa.scalar(0, pa.int64()))
+
+
+def _deliveries(batch: Batch, forms: Any) -> Any:
     """Ids as text, each said once; the decimal ones are turned into text by Arrow."""
-    numbers, forms = _column(batch, "delivery", pa.int64()), _column(batch, "form", pa.uint16())
-    none = pa.scalar(None, pa.int64())
-    codes = pc.if_else(pc.equal(forms, NUMBER), numbers, none).dictionary_encode()
+    first, none = _column(batch, "first", pa.int64()), pa.scalar(None, pa.int64())
+    if pc.all(pc.equal(forms, NUMBER)).as_py():
+        codes = first.dictionary_encode()
+        return pa.DictionaryArray.from_arrays(codes.indices, codes.dictionary.cast(pa.string()))
+    codes = pc.if_else(pc.equal(forms, NUMBER), first, none).dictionary_encode()
     words = pa.array([*batch.words, ""], pa.string())
     last = len(batch.words)  # what the side file does not know, and what has no delivery
-    is_word = pc.and_(pc.equal(forms, WORD), pc.less(numbers, last))
-    after = pc.add(pc.if_else(is_word, numbers, last), len(codes.dictionary)).cast(pa.int32())
+    places = pc.if_else(pc.equal(forms, WORD), first, pc.subtract(forms.cast(pa.int64()), PAIRED))
+    is_word = pc.and_(pc.greater_equal(places, 0), pc.less(places, last))
+    after = pc.add(pc.if_else(is_word, places, last), len(codes.dictionary)).cast(pa.int32())
     return pa.DictionaryArray.from_arrays(
         pc.coalesce(codes.indices, after), pa.concat_arrays([codes.dictionary.cast(pa.string()), words])
     )

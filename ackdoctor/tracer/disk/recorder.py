@@ -14,6 +14,7 @@ import time
 import weakref
 from collections.abc import Callable, Hashable
 from functools import partial
+from itertools import count
 from pathlib import Path
 from struct import error as StructError  # noqa: N812 - a class that struct spells as a word
 from threading import RLock
@@ -21,7 +22,19 @@ from typing import TypeAlias
 
 from ackdoctor import __version__
 from ackdoctor.model.event import SCHEMA, EventKind
-from ackdoctor.tracer.disk.codec import BARE, NUMBER, STAMPED, WORD, Stamp, of_form, printable, stamp_of
+from ackdoctor.tracer.disk.codec import (
+    BARE,
+    NUMBER,
+    PAIRED,
+    PRESSED,
+    RECORD,
+    STAMP,
+    STAMPS,
+    WHOLE,
+    WORD,
+    number_of,
+    printable,
+)
 from ackdoctor.tracer.disk.segments import CAPACITY, Stem, home, parts
 from ackdoctor.tracer.disk.storing import rows_of, store
 from ackdoctor.tracer.disk.wal import Segment
@@ -29,15 +42,17 @@ from ackdoctor.tracer.disk.wal import Segment
 __all__ = ["LIMIT", "Recorder"]
 
 LIMIT = 4 << 30  # bytes of parts in one worker's folder; the oldest go first
-_TEXTS = 65_536  # texts kept for the whole run; later ones read as _TOO_MANY
+_TEXTS = 65_535  # texts kept for the whole run; later ones read as _TOO_MANY
+_COARSE = 60_000  # stamps after which a new one has _TOO_MANY for its texts, but for the component
 _LONGEST = 4_096  # characters of a text
 _TOO_MANY = "(more texts than a trace keeps)"
 _AGAIN = 5_000_000_000  # ns until a full disk is tried again
-_LEAST, _MOST = -(1 << 63), (1 << 63) - 1  # what is a number on disk
-_pack_into = STAMPED.pack_into
+_END = WHOLE << 16 | NUMBER  # form and end of a pressed record
+_pack_into = RECORD.pack_into
+_press_into = PRESSED.pack_into
 
-Press: TypeAlias = Callable[[Stamp, Hashable], None]
-"""Writes a row whose other fields are packed already.  Every segment has its own: ask the recorder for each row."""
+Press: TypeAlias = Callable[[int, int], None]
+"""Writes a row by its stamp and the number of its delivery.  Every segment has its own: ask the recorder for each row."""
 
 
 class Recorder:
@@ -45,7 +60,8 @@ class Recorder:
 
     Files are opened with the first row, so a process that has nothing to say leaves nothing.  What
     cannot be written (a full disk, a closed recorder) is counted in `dropped` and said in a DROPPED
-    row as soon as there is room.  `test` is the code of the test that runs; `press` is `write` for a row by its stamp.
+    row as soon as there is room.  `test` is the code of the test that runs; `press` is `write` for a row by its stamp,
+    of a delivery that is a number on disk.
     """
 
     def __init__(
@@ -70,12 +86,16 @@ class Recorder:
         self._events, self._age, self._limit = events, int(seconds * 1e9), limit
         self._codes: dict[str, int] = {"": 0}
         self._texts = [""]
+        self._stamps: dict[bytes, int] = {}
+        self._numbers = count(1)
+        self._table = bytearray()  # all stamps, by their numbers
         self._lock = RLock()
         self._segment: Segment | None = None
         self.press: Press = self._first
         self._turning = self._closed = False
         self._next_try = 0
         self._unsaid = 0
+        self.stamp(EventKind.DROPPED, 0, 0, 0)  # there is room for this one, whatever comes
         os.register_at_fork(after_in_child=partial(_forked, weakref.ref(self)))
         atexit.register(self.close)
 
@@ -117,11 +137,59 @@ class Recorder:
         if it is a decimal that fits 64 bits, as that number; "" is none.
         """
         try:
-            stamp = stamp_of(kind, component, task, stream, root, value, site, flags, thread, note)
-        except StructError:  # a number that fits no column: a row is lost, the component goes on
+            stamp = self.stamp(kind, component, task, stream, site, flags, thread, note)
+        except StructError:  # a row is lost, the component goes on
             self._drop(1)
-            return
-        self.press(stamp, delivery)
+        else:
+            self._put(stamp, delivery, root, value)
+
+    def put(self, stamp: int, delivery: Hashable) -> None:
+        """Write a row by its stamp, whatever its delivery is."""
+        number = number_of(delivery)
+        if number is None:
+            self._put(stamp, delivery, 0, 0)
+        else:
+            self.press(stamp, number)
+
+    def stamp(
+        self,
+        kind: int,
+        component: int,
+        task: int,
+        stream: int,
+        site: int = 0,
+        flags: int = 0,
+        thread: int = 0,
+        note: int = 0,
+    ) -> int:
+        """The number that stands for what many rows have in common; struct.error for a number that fits no column."""
+        packed = STAMP.pack(kind, flags, component, task, stream, site, thread, note)
+        known = self._stamps.get(packed)
+        return known if known is not None else self._add_stamp(packed)
+
+    def _add_stamp(self, packed: bytes) -> int:
+        """A number first, then everything else by it: a signal handler may come and add another."""
+        with self._lock:
+            known = self._stamps.get(packed)
+            if known is not None:
+                return known
+            if len(self._stamps) >= _COARSE and (coarse := self._coarse(packed)) != packed:
+                return self._stamps.get(coarse) or self._add_stamp(coarse)
+            number = next(self._numbers)
+            if number >= STAMPS:
+                raise StructError("more stamps than a trace keeps")
+            place, end = number * STAMP.size, (number + 1) * STAMP.size
+            self._table += bytes(max(0, end - len(self._table)))
+            self._table[place:end] = packed
+            if self._segment is not None:
+                self._segment.add_stamp(number, packed)
+            self._stamps[packed] = number
+            return number
+
+    def _coarse(self, packed: bytes) -> bytes:
+        kind, flags, component, task, *codes = STAMP.unpack(packed)
+        lost = self.code(_TOO_MANY)
+        return STAMP.pack(kind, flags, component, task, *(lost if code else 0 for code in codes))
 
     def _use(self, segment: Segment | None) -> None:
         """Rows go there from now on; where there is no segment, the next row opens one."""
@@ -130,50 +198,59 @@ class Recorder:
 
     def _pen(self, segment: Segment) -> Press:
         """`press` for one segment.  All it needs are variables of its own, which Python finds fastest."""
-        view, free, due, numbers = segment.view, segment.free, segment.due, segment.numbers
-        clock, known = self._clock, numbers.get
+        view, free, due, clock = segment.view, segment.free, segment.due, self._clock
 
-        def press(stamp: Stamp, delivery: Hashable) -> None:
+        def press(stamp: int, number: int) -> None:
             now = clock()
             if now >= due or (place := next(free, None)) is None:
-                self._press_on(segment, now, stamp, delivery)
+                if self._has_room(segment, now):
+                    self.press(stamp, number)
                 return
-            number = known(delivery)
-            if number is None:
-                self._name_delivery(segment, place, now, stamp, delivery)
-            else:
-                beginning, middle = stamp
-                _pack_into(view, place, place, beginning, now, number, middle, self.test, place)
-            if segment.sealed:  # somebody turned it over meanwhile, and may have missed this row
-                with self._lock:
-                    seen = segment.holds(place)
-                if not seen:
-                    self.press(stamp, delivery)
+            _press_into(view, place, now, number, stamp, self.test, _END)
+            if segment.sealed and self._missed(segment, place):
+                self.press(stamp, number)
 
         return press
 
-    def _first(self, stamp: Stamp, delivery: Hashable) -> None:
-        self._press_on(None, self._clock(), stamp, delivery)
+    def _first(self, stamp: int, number: int) -> None:
+        if self._has_room(None, self._clock()):
+            self.press(stamp, number)
 
-    def _press_on(self, full: Segment | None, now: int, stamp: Stamp, delivery: Hashable) -> None:
-        """A row that did not fit goes into the next segment, or is dropped."""
-        if self._turn(full, now):
-            self.press(stamp, delivery)
-        else:
+    def _put(self, stamp: int, delivery: Hashable, root: int, value: int) -> None:
+        """A row of any form."""
+        segment, now = self._segment, self._clock()
+        if segment is None or now >= segment.due or (place := next(segment.free, None)) is None:
+            if self._has_room(segment, now):
+                self._put(stamp, delivery, root, value)
+            return
+        first, second, form = root, value, BARE  # every row of an acker
+        if delivery != "":
+            number = number_of(delivery)
+            if number is not None and not root and not value:
+                first, form = number, NUMBER
+            else:
+                with self._lock:
+                    word = segment.name_word(str(delivery))
+                first, form = (root, PAIRED + word) if root or value else (word, WORD)
+        try:
+            _pack_into(segment.view, place, now, first, second, stamp, self.test, form, WHOLE)
+        except StructError:  # as above
             self._drop(1)
+            return
+        if segment.sealed and self._missed(segment, place):
+            self._put(stamp, delivery, root, value)
 
-    def _name_delivery(
-        self, segment: Segment, place: int, now: int, stamp: Stamp, delivery: Hashable
-    ) -> None:
-        """A row whose delivery is met for the first time in its segment, or is no decimal number."""
-        number, form = _number_of(delivery)
-        if form == WORD:
-            with self._lock:
-                number = segment.name_word(str(delivery))
-        elif form == NUMBER:
-            segment.numbers[delivery] = number
-        beginning, middle = stamp if form == NUMBER else of_form(stamp, form)
-        _pack_into(segment.view, place, place, beginning, now, number, middle, self.test, place)
+    def _missed(self, segment: Segment, place: int) -> bool:
+        """Whether somebody who turned the segment over meanwhile has not seen a record."""
+        with self._lock:
+            return not segment.holds(place)
+
+    def _has_room(self, full: Segment | None, now: int) -> bool:
+        """Puts the next segment in place of one where a row did not fit; False if the row is dropped."""
+        if self._turn(full, now):
+            return True
+        self._drop(1)
+        return False
 
     def roll(self) -> None:
         """Make a part of what is there: a test has ended."""
@@ -232,11 +309,13 @@ class Recorder:
         if not self.folder.is_dir():
             self.folder.mkdir(parents=True, exist_ok=True)
         _introduce(self)
-        return Segment(self.folder, due=now + self._age, texts=self._texts, room=self._events)
+        return Segment(
+            self.folder, due=now + self._age, texts=self._texts, stamps=self._table, room=self._events
+        )
 
     def _finish(self, segment: Segment) -> None:
         """Part for segment; where that fails the segment stays, and `recover` will try again."""
-        batch = segment.finish(self._texts)
+        batch = segment.finish(self._texts, bytes(self._table))
         try:
             if len(batch):
                 store(batch, self.folder, segment.stem)
@@ -272,24 +351,6 @@ class Recorder:
         if self._unsaid:
             missing, self._unsaid = self._unsaid, 0
             self.write(EventKind.DROPPED, 0, 0, 0, "", value=missing)
-
-
-def _number_of(delivery: Hashable) -> tuple[int, int]:
-    """A delivery as it stands in a record, and its form; the position of a word is not known yet."""
-    if delivery == "":  # every row of an acker
-        return 0, BARE
-    if delivery.__class__ is str:
-        try:
-            number = int(delivery)
-        except ValueError:
-            return 0, WORD
-        if str(number) != delivery:
-            return 0, WORD
-    elif isinstance(delivery, int):
-        number = delivery
-    else:
-        return 0, WORD
-    return (number, NUMBER) if _LEAST <= number <= _MOST else (0, WORD)
 
 
 def _forked(recorder: "weakref.ref[Recorder]") -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ackdoctor.model.event import IN_HAND, EventKind
 from ackdoctor.model.finding import Unreadable
-from ackdoctor.tracer.disk.codec import COLUMNS, RECORD, Batch, FaultError
+from ackdoctor.tracer.disk.codec import BARE, RECORD, STAMP, STAMPS, WHOLE, Batch, FaultError
 from ackdoctor.tracer.disk.segments import CAPACITY, Stem, parts, wals
 from ackdoctor.tracer.disk.storing import store
 from ackdoctor.tracer.disk.wal import load, possess
@@ -17,7 +17,6 @@ __all__ = ["Recovery", "recover"]
 
 _LITTER = (".new-*", ".codes-*", ".part-*")
 _ENDED = "without closing its trace: killed, or by os._exit"
-_TEXTS = ("component", "stream", "site", "thread", "test", "note")
 _OLD = 60  # seconds after which a draft that nobody has finished is litter
 
 
@@ -84,28 +83,27 @@ def _ended(batch: Batch, folder: Path, stem: Stem) -> Batch:
     others = (other for found in (parts, wals) for other, _ in found(folder))
     if any(other.pid == stem.pid and other.first > stem.first for other in others):
         return batch  # it lived on: there was no room for the part
-    rows = [dict(zip(COLUMNS, row, strict=True)) for row in RECORD.iter_unpack(batch.records)]
-    last = {(row["component"], row["task"], row["test"]): row["kind"] for row in rows if row["component"]}
+    legend = list(STAMP.iter_unpack(batch.stamps))
+    last: dict[tuple[int, int, int], int] = {}
+    time_ns = named = 0
+    for now, _, _, stamp, test, _, _ in RECORD.iter_unpack(batch.records):
+        kind, _, component, task, *codes = legend[stamp]
+        time_ns, named = max(time_ns, now), max(named, component, test, *codes)
+        if component:
+            last[component, task, test] = kind
     dead = [who for who, kind in last.items() if kind != EventKind.DIED]
-    place = rows[-1]["head"]
-    if place // RECORD.size + len(dead) > CAPACITY:  # no seq is free before the next segment's
-        return batch
-    texts = list(batch.texts)
-    texts += [""] * (
-        1 + max(row[name] for row in rows for name in _TEXTS) - len(texts)
-    )  # names that are lost
-    died = dict.fromkeys(COLUMNS, 0) | {
-        "kind": EventKind.DIED,
-        "flags": IN_HAND,
-        "time_ns": max(row["time_ns"] for row in rows),
-        "note": len(texts),
-    }
-    records = [batch.records]
+    slots = list(batch.slots)
+    note = max(len(batch.texts), named + 1)  # after the names that are lost
+    if slots[-1] + len(dead) >= CAPACITY or max(note, len(legend) + len(dead)) >= STAMPS:
+        return batch  # no seq is free before the next segment's, or no number for what is to be said
+    stamps, records = bytearray(batch.stamps), [batch.records]
     for component, task, test in dead:
-        place += RECORD.size
-        mine = {"head": place, "tail": place, "component": component, "task": task, "test": test}
-        records.append(RECORD.pack(*(died | mine).values()))
-    return replace(batch, records=b"".join(records), texts=[*texts, _ENDED])
+        slots.append(slots[-1] + 1)
+        died = len(stamps) // STAMP.size
+        stamps += STAMP.pack(EventKind.DIED, IN_HAND, component, task, 0, 0, 0, note)
+        records.append(RECORD.pack(time_ns, 0, 0, died, test, BARE, WHOLE))
+    texts = [*batch.texts, *[""] * (note - len(batch.texts)), _ENDED]
+    return replace(batch, records=b"".join(records), slots=slots, stamps=bytes(stamps), texts=texts)
 
 
 def _sweep(directory: Path) -> None:

@@ -7,8 +7,7 @@ reserved first: a full disk is an OSError here, not a SIGBUS at some later row.
 
 import json
 import os
-from array import array
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from fcntl import LOCK_EX, LOCK_NB, flock
 from mmap import mmap
@@ -16,7 +15,7 @@ from operator import length_hint
 from pathlib import Path
 
 from ackdoctor.model.event import SCHEMA
-from ackdoctor.tracer.disk.codec import HEADER, RECORD, Batch, FaultError, printable, too_new
+from ackdoctor.tracer.disk.codec import HEADER, RECORD, RECORDS, STAMP, Batch, FaultError, printable, too_new
 from ackdoctor.tracer.disk.segments import CAPACITY, Stem, parts, wals
 
 __all__ = ["Segment", "load", "possess"]
@@ -39,23 +38,25 @@ class Segment:
         "due",
         "folder",
         "free",
-        "numbers",
         "sealed",
         "stem",
         "view",
         "words",
     )
 
-    def __init__(self, folder: Path, *, due: int, texts: Sequence[str], room: int = CAPACITY) -> None:
+    def __init__(
+        self, folder: Path, *, due: int, texts: Sequence[str], stamps: bytearray, room: int = CAPACITY
+    ) -> None:
         """OSError if there is no room, or no such folder."""
         self.folder, self.due, self.sealed = folder, due, False
-        end = HEADER + room * RECORD.size
+        end = RECORDS + room * RECORD.size
         self._codes = -1
         self.stem, reserved = _reserve(folder, end)
         try:
             self.view = mmap(reserved, end)  # which keeps the lock as well
             head = {"what": _MAGIC, "schema": SCHEMA, "record": RECORD.size, "room": room}
             self.view[:HEADER] = json.dumps(head).encode().ljust(HEADER, b"\n")
+            self.view[HEADER : HEADER + len(stamps)] = stamps
             flags = os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
             self._codes = os.open(self.stem.codes(folder), flags, 0o666)
             self._codes_end = 0
@@ -67,14 +68,18 @@ class Segment:
             raise
         finally:
             os.close(reserved)
-        self.free = iter(range(HEADER, end, RECORD.size))
-        self.numbers: dict[Hashable, int] = {}  # deliveries that are decimal numbers
-        self.words: list[str] = []  # those that are not, and their positions
+        self.free = iter(range(RECORDS, end, RECORD.size))
+        self.words: list[str] = []  # deliveries that are no decimal numbers, and their positions
         self._positions: dict[str, int] = {}
 
     def name_text(self, text: str) -> None:
         """Put the next text into the side file."""
         self._append(json.dumps(text) + "\n")
+
+    def add_stamp(self, number: int, stamp: bytes) -> None:
+        """Put a stamp into the table, before a record names it."""
+        place = HEADER + number * STAMP.size
+        self.view[place : place + STAMP.size] = stamp
 
     def name_word(self, delivery: str) -> int:
         """The position by which the records of this segment name a delivery that is no decimal number."""
@@ -101,17 +106,20 @@ class Segment:
             os.close(self._codes)
             self._codes = -1
 
-    def finish(self, texts: Sequence[str]) -> Batch:
+    def finish(self, texts: Sequence[str], stamps: bytes) -> Batch:
         """Seal it and read what is there; threads that are in the middle of a record will ask `holds`."""
         self.sealed = True
-        slots = self.view[HEADER : len(self.view) - length_hint(self.free) * RECORD.size]
-        batch = Batch.of(slots, first=self.stem.first, pid=self.stem.pid, texts=texts, words=self.words)
-        self._finished = batch.column("head")
+        records = self.view[RECORDS : len(self.view) - length_hint(self.free) * RECORD.size]
+        stem = self.stem
+        batch = Batch.of(
+            records, first=stem.first, pid=stem.pid, stamps=stamps, texts=texts, words=self.words
+        )
+        self._finished = batch.slots
         return batch
 
     def holds(self, place: int) -> bool:
         """Whether a record was whole when the segment was read."""
-        return place in array("I", self._finished)
+        return (place - RECORDS) // RECORD.size in self._finished
 
     def let_go(self) -> None:
         """Close the side file; the mapping, and its lock, go with the last reference to this."""
@@ -208,10 +216,15 @@ def load(folder: Path, stem: Stem) -> Batch:
         raise too_new(schema)
     if size != RECORD.size or rest.strip():
         raise FaultError("its head is damaged")
-    slots = data[HEADER:].rstrip(b"\0")
-    slots += bytes(-len(slots) % RECORD.size)
+    stamps, records = _filled(data[HEADER:RECORDS], STAMP.size), _filled(data[RECORDS:], RECORD.size)
     texts, words = _side_file(stem.codes(folder))
-    return Batch.of(slots, first=stem.first, pid=stem.pid, texts=texts, words=words)
+    return Batch.of(records, first=stem.first, pid=stem.pid, stamps=stamps, texts=texts, words=words)
+
+
+def _filled(data: bytes, size: int) -> bytes:
+    """Up to the last item that was begun."""
+    data = data.rstrip(b"\0")
+    return data + bytes(-len(data) % size)
 
 
 def _side_file(path: Path) -> tuple[list[str], list[str]]:

@@ -6,7 +6,7 @@ told once as a note of the ledger.  `received` and `sent` are the hot ones.
 
 import sys
 import threading
-from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
 from threading import get_ident
 from types import FrameType
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 from ackdoctor.model.dialect import Kind, Misuse, Verb, VerbKind
 from ackdoctor.model.event import BARE, RELIABLE, TICK, EventKind
 from ackdoctor.model.offence import TouchKind
+from ackdoctor.tracer.disk.codec import number_of
 from ackdoctor.tracer.instrument.arguments import passes
 from ackdoctor.tracer.instrument.live import LiveBook
 from ackdoctor.tracer.instrument.misshapen import misuse_of
@@ -23,15 +24,18 @@ from ackdoctor.tracer.ledger.ledger import Ledger
 from ackdoctor.tracer.ledger.sites import NOWHERE
 from ackdoctor.tracer.levels import Level
 
-__all__ = ["HEARTBEAT", "TICKS", "Listener"]
+__all__ = ["HEARTBEAT", "SYSTEM", "TICKS", "Listener"]
 
 TICKS = "__tick"
 HEARTBEAT = "__heartbeat"
-_SYSTEM = frozenset({TICKS, HEARTBEAT})
+SYSTEM = frozenset({TICKS, HEARTBEAT})
 _SPOUT = Kind.SPOUT  # members of an Enum are looked up slowly
 _RECEIVED, _EMITTED = int(EventKind.RECEIVED), int(EventKind.EMITTED)
 _ACKED, _FAILED = int(EventKind.ACKED), int(EventKind.FAILED)
 _exc_info = sys.exc_info
+_exception: Callable[[], BaseException | None] = getattr(
+    sys, "exception", lambda: _exc_info()[1]
+)  # since 3.11
 _getframe = sys._getframe  # noqa: SLF001 - the only way to a caller
 
 
@@ -55,39 +59,37 @@ class Listener:
     def received(self, book: LiveBook, tup: Any) -> None:
         """The framework has read a tuple and will call a handler with it."""
         try:
-            if book.fresh is not None or tup.stream in _SYSTEM:
-                self._received_oddly(book, tup)
+            if self.received_oddly(book, tup):
                 return
             book.fresh = tup
             book.thread = get_ident()
-            clock, recorder = self._now, self.recorder  # Python calls variables faster than attributes
-            now = clock()
-            delivery = tup.id
-            book.received(delivery, now)
+            self.handed(book, tup)
+            now = self._now()
             if now >= self._windows.due:
                 self.ledger.grow(now)
-            if recorder is not None:
-                stamp = book.arrivals.get(tup.stream)
-                if stamp is None:
-                    self._write(book, _RECEIVED, delivery, 0, 0, tup.stream)
-                else:
-                    press = recorder.press
-                    press(stamp, delivery)
         except Exception as error:  # noqa: BLE001 - ours, and never the author's
             self.trouble(error)
 
-    def _received_oddly(self, book: LiveBook, tup: Any) -> None:
-        """A system tuple, or one that comes although no handler was called with the one before."""
+    def received_oddly(self, book: LiveBook, tup: Any) -> bool:
+        """Whether it was a system tuple; it may also come although no handler was called with the one before."""
         if book.fresh is not None:
             book.excuse(book.fresh.id)
             book.fresh = None
-        if tup.stream not in _SYSTEM:
-            self.received(book, tup)
-            return
+        if tup.stream not in SYSTEM:
+            return False
         book.fresh = tup
         book.thread = get_ident()
         if tup.stream == TICKS:
             self.ticked(book, tup)
+        return True
+
+    def ended(self) -> None:
+        """Nothing more will be read: pystorm leaves by `os._exit` where a thread of its own still runs."""
+        try:
+            if self.recorder is not None and threading.active_count() > 1:
+                self.recorder.roll()
+        except Exception as error:  # noqa: BLE001 - as above
+            self.trouble(error)
 
     def ticked(self, book: LiveBook, tup: Any) -> None:
         """A tick has come."""
@@ -97,9 +99,14 @@ class Listener:
 
     def handed(self, book: LiveBook, tup: Any) -> None:
         """A handler was called with a tuple that was not read before."""
-        book.received(tup.id, self._now())
+        number = None if self._rows is None else number_of(tup.id)
+        book.received(tup.id, self._now(), number)
         if self._rows is not None:
             self._rows.write(book, _RECEIVED, tup.id, 0, 0, tup.stream)
+
+    def arrived(self, book: LiveBook, delivery: Hashable, stream: Any) -> None:
+        """The first row of its kind."""
+        self._write(book, _RECEIVED, delivery, 0, 0, stream)
 
     # ---- what goes out ----
 
@@ -120,30 +127,27 @@ class Listener:
 
     def acked(self, book: LiveBook, delivery: Hashable, depth: int = 1) -> None:
         """An ack; the author is at least `depth` frames up."""
-        self._acked(book, delivery, self._here(depth) if self.located else NOWHERE)
+        self.acked_at(book, delivery, self._here(depth) if self.located else NOWHERE)
 
     def acked_at(self, book: LiveBook, delivery: Hashable, site: int) -> None:
         """An ack by a wrapper that knows the site."""
         try:
-            self._acked(book, delivery, site)
+            if get_ident() == book.thread and (_exception() is None or not self.located):
+                mark = None
+            else:
+                mark = self._mark(book, site)
+            opened = book.acked(delivery, site, mark)
+            recorder = self.recorder
+            if recorder is None:
+                return
+            stamp = book.endings.get(site)
+            if stamp is None or mark is not None or opened is None or opened[2] is None:
+                self._write(book, _ACKED, delivery, site, 0, None, mark.thread if mark else "")
+            else:
+                press = recorder.press
+                press(stamp, opened[2])
         except Exception as error:  # noqa: BLE001 - as above
             self.trouble(error)
-
-    def _acked(self, book: LiveBook, delivery: Hashable, site: int) -> None:
-        if get_ident() == book.thread and (_exc_info()[1] is None or not self.located):
-            mark = None
-        else:
-            mark = self._mark(book, site)
-        book.acked(delivery, site, mark)
-        recorder = self.recorder
-        if recorder is None:
-            return
-        stamp = book.endings.get(site)
-        if stamp is None or mark is not None:
-            self._write(book, _ACKED, delivery, site, 0, None, mark.thread if mark else "")
-        else:
-            press = recorder.press
-            press(stamp, delivery)
 
     def failed(self, book: LiveBook, delivery: Hashable, depth: int = 1) -> None:
         """A fail; the author is at least `depth` frames up."""

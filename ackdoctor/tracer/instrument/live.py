@@ -5,7 +5,6 @@ from typing import Any
 
 from ackdoctor.model.dialect import Dialect, EntryKind, Role, VerbKind
 from ackdoctor.model.offence import Suspect
-from ackdoctor.tracer.disk.codec import Stamp
 from ackdoctor.tracer.instrument.mocks import Mocked
 from ackdoctor.tracer.ledger.book import Book
 from ackdoctor.tracer.ledger.holding import holders
@@ -29,7 +28,6 @@ class LiveBook(Book):
         "emissions",
         "endings",
         "fresh",
-        "fresh_tup",
         "hidden",
         "mocked",
         "owner",
@@ -52,10 +50,10 @@ class LiveBook(Book):
         self.mocked = Mocked()
         self.hidden = ""
         self.row: tuple[int, int] | None = None  # the recorder's codes of component and task
-        self.stamps: dict[Hashable, Stamp] = {}  # its rows so far, by what is the same in many of them
-        self.arrivals: dict[Any, Stamp] = {}  # those of plain receptions, by stream
-        self.emissions: dict[Any, dict[int, Stamp]] = {}  # of anchored emits, by stream and site
-        self.endings: dict[int, Stamp] = {}  # of acks, by site
+        self.stamps: dict[Hashable, int] = {}  # its rows so far, by what is the same in many of them
+        self.arrivals: dict[Any, int] = {}  # those of plain receptions, by stream
+        self.emissions: dict[Hashable, int] = {}  # of anchored emits, by site, and by site and stream
+        self.endings: dict[int, int] = {}  # of acks, by site
 
     @property
     def accused(self) -> Suspect:

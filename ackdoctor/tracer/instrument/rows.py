@@ -4,7 +4,6 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Protocol
 
 from ackdoctor.model.event import AUTO, RELIABLE, EventKind
-from ackdoctor.tracer.disk.codec import Stamp, stamp_of
 from ackdoctor.tracer.disk.naming import described
 from ackdoctor.tracer.instrument.live import LiveBook
 from ackdoctor.tracer.ledger.sites import Sites
@@ -41,9 +40,28 @@ class Writer(Protocol):
 
 
 class Presser(Writer, Protocol):
-    """A recorder that also takes rows by their stamps: by its `press` of this moment."""
+    """A recorder that also takes rows by their stamps; `press` is the one of this moment."""
 
-    press: Callable[[Stamp, Hashable], None]
+    press: Callable[[int, int], None]
+
+    def stamp(
+        self,
+        kind: int,
+        component: int,
+        task: int,
+        stream: int,
+        site: int = 0,
+        flags: int = 0,
+        thread: int = 0,
+        note: int = 0,
+    ) -> int:
+        """The number that stands for what many rows have in common."""
+
+    def put(self, stamp: int, delivery: Hashable) -> None:
+        """Writes one row by its stamp."""
+
+    def roll(self) -> None:
+        """Finishes what is there."""
 
 
 class _Codes(dict[Any, int]):
@@ -81,7 +99,7 @@ class Rows:
         """One row.  The usual ones come here once: their callers find the stamp in the book from then on."""
         key = (kind, site, flags, stream, thread)
         stamp = book.stamps.get(key) or self._stamp(book, *key)
-        self.recorder.press(stamp, delivery if delivery.__class__ is str else str(delivery))
+        self.recorder.put(stamp, delivery if delivery.__class__ is str else str(delivery))
 
     def emitted(
         self, book: LiveBook, anchors: Sequence[Hashable], site: int, flags: int, stream: Any, thread: str
@@ -91,10 +109,10 @@ class Rows:
         for anchor in anchors[1:]:
             self.write(book, _ANCHORED, anchor, site, flags, None, thread)
 
-    def _stamp(self, book: LiveBook, kind: int, site: int, flags: int, stream: Any, thread: str) -> Stamp:
+    def _stamp(self, book: LiveBook, kind: int, site: int, flags: int, stream: Any, thread: str) -> int:
         component, task = book.row or self._name(book)
         place, framework = self._places.get(site) or self._place(site)
-        stamp = stamp_of(
+        stamp = self.recorder.stamp(
             kind,
             component,
             task,
@@ -109,7 +127,7 @@ class Rows:
         if kind == _RECEIVED and not flags:
             book.arrivals[stream] = stamp
         elif kind == _EMITTED and flags == RELIABLE and not thread:
-            book.emissions.setdefault(stream, {})[site] = stamp
+            book.emissions[site if stream is None else (site, stream)] = stamp
         elif kind == _ACKED and not thread:
             book.endings[site] = stamp
         return stamp

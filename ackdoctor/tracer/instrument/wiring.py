@@ -6,31 +6,19 @@ Each calls the original with what it was given, and lets its result and its exce
 from collections.abc import Callable
 from functools import wraps
 from inspect import signature
-from threading import get_ident
 from typing import Any
 
 from ackdoctor.model.dialect import Entry, EntryKind, Verb, VerbKind, WireForm
-from ackdoctor.model.event import EventKind
-from ackdoctor.tracer.instrument.handlers import Visit, Visits
+from ackdoctor.tracer.instrument.handlers import Visits
+from ackdoctor.tracer.instrument.hot import UNWRITABLE, Function, Hot, is_usual
 from ackdoctor.tracer.instrument.listener import Listener
 from ackdoctor.tracer.instrument.live import LiveBook
 from ackdoctor.tracer.instrument.patches import ours
 from ackdoctor.tracer.instrument.seats import Seats
-from ackdoctor.tracer.ledger.sites import Way
 
 __all__ = ["Wiring"]
 
-_NOTHING: Any = object()
-_UNWRITABLE = (TypeError, OverflowError)  # what json, simplejson and msgpack raise
-_EMITTED = int(EventKind.EMITTED)
 _COMMANDS = {"emit", "ack", "fail"}
-_Function = Callable[..., Any]
-
-
-class _Nobody:
-    """No book of a component that lives."""
-
-    owner = fresh = None
 
 
 class Wiring:
@@ -49,99 +37,17 @@ class Wiring:
         self._books = books
         self._attach = attach
         self._seats = seats
-        self._along = listener.ledger.sites.along
-        self._latest: list[Any] = [
-            _Nobody
-        ]  # the book of the component that spoke last: most often, it speaks again
+        self._hot = Hot(listener, visits, books, attach, self._met)
 
-    def _book(self, component: object) -> LiveBook | None:
-        """The book of a component, and the latest one from now on."""
-        book = self._books.get(id(component)) or self._attach(component)
-        if book is not None:
-            self._latest[0] = book
-        return book
-
-    def send(self, form: WireForm, original: _Function) -> _Function:
+    def send(self, form: WireForm, original: Function) -> Function:
         """A method that takes messages."""
         if form is WireForm.COMMAND:
             return ours(self._command(original))
         if list(signature(original).parameters) != ["self", "message"]:
             return ours(self._loose_message(original))
-        return ours(self._message(original) if self._listener.located else self._counted_message(original))
+        return ours(self._hot.send(original))
 
-    def _counted_message(self, original: _Function) -> _Function:
-        """At level `counts`: an emit is a number, and a completion is looked at."""
-        books, latest, sent, unwritable, loose = self._hot()
-
-        @wraps(original)
-        def send_message(self: object, message: Any) -> Any:
-            __tracebackhide__ = True
-            try:
-                command = message["command"]
-                book = latest[0]
-                if book.owner is not self:
-                    book = latest[0] = books[id(self)]
-                if command == "emit" and "anchors" in message:
-                    book.emits += 1
-                elif command == "ack":
-                    book.acked(message["id"])
-                else:
-                    sent(book, command, message)
-            except (LookupError, TypeError):  # a new component, or no command of the protocol's
-                loose(self, message)
-            try:
-                return original(self, message)
-            except _UNWRITABLE:
-                unwritable(books.get(id(self)), message)
-                raise
-
-        return send_message
-
-    def _message(self, original: _Function) -> _Function:
-        """The hottest wrapper: an emit with one open anchor, from the thread that receives, ends in here."""
-        books, latest, sent, unwritable, loose = self._hot()
-        acked, along, recorder = self._listener.acked_at, self._along, self._listener.recorder
-        emits, acks = Way(), Way()
-
-        @wraps(original)
-        def send_message(self: object, message: Any) -> Any:
-            __tracebackhide__ = True
-            try:
-                command = message["command"]
-                book = latest[0]
-                if book.owner is not self:
-                    book = latest[0] = books[id(self)]
-                if command == "emit" and "anchors" in message:
-                    anchors = message["anchors"]
-                    if len(anchors) == 1 and anchors[0] in book.open and get_ident() == book.thread:
-                        if recorder is not None:
-                            stamp = book.emissions[message.get("stream")][
-                                along(emits)
-                            ]  # but for the first one
-                            press = recorder.press
-                            press(stamp, anchors[0])
-                        book.emits += 1
-                    else:
-                        sent(book, command, message)
-                elif command == "ack":
-                    acked(book, message["id"], along(acks))
-                else:
-                    sent(book, command, message)
-            except Exception:  # noqa: BLE001 - a new component, no command of the protocol's, the first row of its kind
-                loose(self, message)
-            try:
-                return original(self, message)
-            except _UNWRITABLE:
-                unwritable(books.get(id(self)), message)
-                raise
-
-        return send_message
-
-    def _hot(self) -> tuple[Any, Any, Any, Any, Any]:
-        """What the wrappers of messages look at: as their own variables, which Python finds fastest."""
-        return self._books, self._latest, self._listener.sent, self._listener.unwritable, self._met
-
-    def _loose_message(self, original: _Function) -> _Function:
+    def _loose_message(self, original: Function) -> Function:
         met = self._met
 
         @wraps(original)
@@ -161,7 +67,7 @@ class Wiring:
         if book is not None:
             self._listener.sent(book, command, message)
 
-    def _command(self, original: _Function) -> _Function:
+    def _command(self, original: Function) -> Function:
         books, attach, sent, unwritable = (
             self._books,
             self._attach,
@@ -179,13 +85,13 @@ class Wiring:
             sent(book, command, body or {})
             try:
                 return original(self, *args, **kwargs)
-            except _UNWRITABLE:
+            except UNWRITABLE:
                 unwritable(book, {**(body or {}), "command": command})
                 raise
 
         return send_command
 
-    def send_of_module(self, original: _Function) -> _Function:
+    def send_of_module(self, original: Function) -> Function:
         """A function of a module that takes messages: whose they are, the seats tell."""
         taken, sent, unwritable = self._seats.taken, self._listener.sent, self._listener.unwritable
 
@@ -199,13 +105,13 @@ class Wiring:
             sent(book, message.get("command"), message)
             try:
                 return original(*args, **kwargs)
-            except _UNWRITABLE:
+            except UNWRITABLE:
                 unwritable(book, message)
                 raise
 
         return ours(send)
 
-    def delegate(self, verb: Verb, original: _Function) -> _Function:
+    def delegate(self, verb: Verb, original: Function) -> Function:
         """A verb itself, where there are no messages (heronpy)."""
         books, attach, spoken = self._books, self._attach, self._spoken
 
@@ -235,24 +141,11 @@ class Wiring:
         except Exception as error:  # noqa: BLE001 - ours, and never the author's
             listener.trouble(error)
 
-    def receive(self, original: _Function) -> _Function:
+    def receive(self, original: Function) -> Function:
         """A method that returns the next input tuple."""
-        latest, find, received = self._latest, self._book, self._listener.received
+        return ours(self._hot.read(original))
 
-        @wraps(original)
-        def read(self: object) -> Any:
-            __tracebackhide__ = True
-            tup = original(self)
-            book = latest[0]
-            if book.owner is not self:
-                book = find(self)
-            if book is not None:
-                received(book, tup)
-            return tup
-
-        return ours(read)
-
-    def receive_of_module(self, original: _Function, caller: Callable[[], object]) -> _Function:
+    def receive_of_module(self, original: Function, caller: Callable[[], object]) -> Function:
         """A function of a module that returns the next input tuple, to the component's `run`."""
         books, attach, received, take = self._books, self._attach, self._listener.received, self._seats.take
 
@@ -269,13 +162,14 @@ class Wiring:
 
         return ours(read)
 
-    def handler(self, entry: Entry, original: _Function) -> _Function:
+    def handler(self, entry: Entry, original: Function) -> Function:
         """A method that the framework calls, of the author's or of the framework's own."""
-        if entry.kind is not EntryKind.DATA or entry.subject != 0:
-            return ours(self._any(entry, original))
-        return ours((self._usual if _is_usual(original) else self._plain)(entry, original))
+        slowly = self._any(entry, original)
+        if entry.kind is EntryKind.DATA and entry.subject == 0 and is_usual(original):
+            return ours(self._hot.handler(entry, original, slowly))
+        return ours(slowly)
 
-    def _any(self, entry: Entry, original: _Function) -> _Function:
+    def _any(self, entry: Entry, original: Function) -> Function:
         books, attach, visits, take = self._books, self._attach, self._visits, self._seats.take
 
         @wraps(original)
@@ -298,57 +192,7 @@ class Wiring:
 
         return handle
 
-    def _plain(self, entry: Entry, original: _Function) -> _Function:
-        """The hot one: one tuple, which the framework has just handed over, and no mocks in sight."""
-        books, visits, slowly, name = self._books, self._visits, self._any(entry, original), entry.method
-
-        @wraps(original)
-        def handle(self: object, tup: Any = _NOTHING, /, *args: Any, **kwargs: Any) -> Any:
-            __tracebackhide__ = True
-            book = books.get(id(self))
-            if args or kwargs or book is None or not book.plain or tup is not book.fresh:
-                return _call(slowly, self, tup, args, kwargs)
-            book.handler = name
-            book.fresh = None
-            try:
-                result = original(self, tup)
-            except BaseException:
-                visits.broken(book, Visit(entry, (tup.id,)))
-                raise
-            if result is None:
-                book.handler = ""
-            else:
-                visits.end(book, Visit(entry, (tup.id,)), result)
-            return result
-
-        return handle
-
-    def _usual(self, entry: Entry, original: _Function) -> _Function:
-        """`_plain`, for a handler whose parameters have the usual names: no call needs to be packed again."""
-        latest, visits, slowly, name = self._latest, self._visits, self._any(entry, original), entry.method
-
-        @wraps(original)
-        def handle(self: object, tup: Any) -> Any:
-            __tracebackhide__ = True
-            book = latest[0]
-            if tup is not book.fresh or book.owner is not self or not book.plain:
-                return slowly(self, tup)
-            book.handler = name
-            book.fresh = None
-            try:
-                result = original(self, tup)
-            except BaseException:
-                visits.broken(book, Visit(entry, (tup.id,)))
-                raise
-            if result is None:
-                book.handler = ""
-            else:
-                visits.end(book, Visit(entry, (tup.id,)), result)
-            return result
-
-        return handle
-
-    def drop(self, original: _Function, sender: Callable[[], tuple[object, object]]) -> _Function:
+    def drop(self, original: Function, sender: Callable[[], tuple[object, object]]) -> Function:
         """What a serializer calls with a message that it drops."""
         books, unwritable = self._books, self._listener.unwritable
 
@@ -359,19 +203,3 @@ class Wiring:
             return original(*args, **kwargs)
 
         return ours(dropped)
-
-
-def _is_usual(handler: _Function) -> bool:
-    params = signature(handler).parameters.values()
-    return [param.name for param in params] == ["self", "tup"] and all(
-        param.kind is param.POSITIONAL_OR_KEYWORD and param.default is param.empty for param in params
-    )
-
-
-def _call(
-    original: _Function, self: object, message: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Any:
-    """A call that is not the framework's own way of calling: passed on as it is."""
-    return (
-        original(self, *args, **kwargs) if message is _NOTHING else original(self, message, *args, **kwargs)
-    )

@@ -72,7 +72,7 @@ class _StoredBook(Book):
         elif self.keeps or not self.suspect.dialect:
             last = self.reached or last
         placed = [(opened.entry, tick) for tick, (opened, closed) in self.ticks.items() if not closed]
-        placed += [(entry, delivery) for delivery, (_, entry) in self.open.items()]
+        placed += [(entry, delivery) for delivery, (_, entry, _) in self.open.items()]
         return [delivery for entry, delivery in placed if entry > last]
 
     @property
@@ -86,7 +86,7 @@ class _StoredBook(Book):
         return {
             delivery: _BATCH
             for delivery in deliveries
-            if self.role.needs_ticks and self.open.get(delivery, (0, 0))[1] > last
+            if self.role.needs_ticks and self.open.get(delivery, (0, 0, 0))[1] > last
         }
 
 

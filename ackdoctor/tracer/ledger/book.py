@@ -36,7 +36,9 @@ _KINDS = {Op.ACK: TouchKind.ACKED, Op.FAIL: TouchKind.FAILED, Op.ANCHOR: TouchKi
 
 _OPS = (Op.ACK, Op.FAIL)
 _ACK, _FAIL = range(len(_OPS))
-_Row: TypeAlias = tuple[tuple[int, int], int, int, int, Mark | None]
+_Open: TypeAlias = tuple[int, int, int | None]
+"""When it came, in which handler call, and the number that a recorder has for it."""
+_Row: TypeAlias = tuple[_Open, int, int, int, Mark | None]
 """A Closed of nothing but numbers: the collector of garbage soon looks away from it."""
 
 
@@ -78,7 +80,7 @@ class Book:
     def __init__(self, suspect: Suspect, role: Role, *, cap: int = CAP) -> None:
         self.suspect = suspect
         self.role = role
-        self.open: dict[Delivery, tuple[int, int]] = {}
+        self.open: dict[Delivery, _Open] = {}
         self.done: dict[Delivery, _Row] = {}
         self.ticks: dict[Delivery, tuple[Opened, Closed | None]] = {}
         self.entry = self.acks = self.fails = self.emits = self.ticks_seen = 0
@@ -90,35 +92,36 @@ class Book:
         self._cap = cap
         self._excused: set[Delivery] = set()
         self._older: dict[Delivery, _Row] = {}
-        self._twins: dict[Delivery, list[tuple[int, int]]] = {}
+        self._twins: dict[Delivery, list[_Open]] = {}
         self._incidents: dict[Hashable, Incident] = {}
         self._told: set[Hashable] = set()
         self._lock = RLock()
 
     # ---- the four verbs ----
 
-    def received(self, delivery: Delivery, time_ns: int = 0) -> None:
-        """A tuple was handed in."""
+    def received(self, delivery: Delivery, time_ns: int = 0, number: int | None = None) -> None:
+        """A tuple was handed in; `number` is what a recorder has for it."""
         self.entry = entry = self.entry + 1
         self.current = delivery
         open_ = self.open
         if delivery in open_:
-            self._twin(delivery, (time_ns, entry))
+            self._twin(delivery, (time_ns, entry, number))
             return
-        open_[delivery] = (time_ns, entry)
+        open_[delivery] = (time_ns, entry, number)
         if len(open_) > self.high_water:
             self._rise()
         if not entry & 1023:
             self._turn()
 
-    def acked(self, delivery: Delivery, site: int = 0, mark: Mark | None = None) -> None:
-        """A tuple was acked, by the author or by the framework."""
+    def acked(self, delivery: Delivery, site: int = 0, mark: Mark | None = None) -> _Open | None:
+        """A tuple was acked, by the author or by the framework; returns what was kept of it if it was open."""
         self.acks += 1
         opened = self.open.pop(delivery, None)
         if opened is None or mark is not None:
             self._completed(delivery, Op.ACK, opened, site, mark)
         else:
             self.done[delivery] = (opened, _ACK, site, self.entry, None)
+        return opened
 
     def failed(self, delivery: Delivery, site: int = 0, mark: Mark | None = None) -> None:
         """A tuple was failed, by the author or by the framework."""
@@ -227,8 +230,8 @@ class Book:
     def overdue(self) -> tuple[tuple[Delivery, Opened], ...]:
         """The deliveries that nobody has completed, oldest first."""
         with self._lock:
-            twins = [(key, Opened(*one)) for key, more in self._twins.items() for one in more]
-            owed = [(key, Opened(*one)) for key, one in self.open.items() if key not in self._excused]
+            twins = [(key, Opened(*one[:2])) for key, more in self._twins.items() for one in more]
+            owed = [(key, Opened(*one[:2])) for key, one in self.open.items() if key not in self._excused]
         return tuple(sorted(owed + twins, key=lambda row: row[1].entry))
 
     def ticks_owed(self) -> tuple[tuple[Delivery, Opened], ...]:
@@ -241,7 +244,7 @@ class Book:
             if owed and closed is None and key not in self._excused
         )
 
-    def _twin(self, delivery: Delivery, opened: tuple[int, int]) -> None:
+    def _twin(self, delivery: Delivery, opened: _Open) -> None:
         """The id of an open delivery came again, which only a test's driver does: both are owed."""
         with self._lock:
             self._twins.setdefault(delivery, []).append(opened)
@@ -261,14 +264,14 @@ class Book:
 
     def _opened(self, delivery: Delivery) -> Opened | None:
         opened = self.open.get(delivery)
-        return None if opened is None else Opened(*opened)
+        return None if opened is None else Opened(*opened[:2])
 
     def _closed(self, delivery: Delivery) -> Closed | None:
         row = self.done.get(delivery) or self._older.get(delivery)
-        return None if row is None else Closed(Opened(*row[0]), _OPS[row[1]], *row[2:])
+        return None if row is None else Closed(Opened(*row[0][:2]), _OPS[row[1]], *row[2:])
 
     def _completed(
-        self, delivery: Delivery, op: Op, opened: tuple[int, int] | None, site: int, mark: Mark | None
+        self, delivery: Delivery, op: Op, opened: _Open | None, site: int, mark: Mark | None
     ) -> None:
         with self._lock:
             if opened is None and delivery in self._twins:

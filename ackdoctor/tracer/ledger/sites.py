@@ -27,13 +27,14 @@ _getframe = sys._getframe  # noqa: SLF001 - the only way to a caller
 class Way:
     """How the author's calls reached one of our wrappers the last time.
 
-    `depth` frames above the wrapper runs `code`, the framework's function that the author called.
+    `last` says: so many frames above the wrapper runs this function of the framework's, which was called by
+    that function of the author's, of which these instructions have those numbers.
     """
 
     __slots__ = ("last",)
 
     def __init__(self) -> None:
-        self.last: tuple[int, CodeType | None] = (0, None)
+        self.last: tuple[int, CodeType | None, CodeType | None, dict[int, int]] = (0, None, None, {})
 
 
 class Sites:
@@ -75,15 +76,17 @@ class Sites:
         Where that one runs the same code at the same depth as the last time, the frames between are taken
         to be the framework's as well.
         """
-        depth, code = way.last
+        depth, code, home, numbers = way.last
         try:
             frame = _getframe(depth + 1)
             if frame.f_code is code:
                 author: Any = frame.f_back
+                if author.f_code is home:
+                    return numbers[author.f_lasti]
                 number = self._numbers.get(id(author.f_code) << 20 | author.f_lasti)
                 if number:
                     return number
-        except (ValueError, AttributeError):  # the stack is not that deep
+        except (ValueError, AttributeError, KeyError):  # the stack is not that deep, or it is another call
             pass
         return self._find(way)
 
@@ -95,7 +98,9 @@ class Sites:
             if number is None:
                 number = self._number(frame)
             if number:
-                way.last = (depth, inner)
+                numbers = way.last[3] if way.last[:3] == (depth, inner, frame.f_code) else {}
+                numbers[frame.f_lasti] = number
+                way.last = (depth, inner, frame.f_code, numbers)
                 return number
             depth, inner, frame = depth + 1, frame.f_code, frame.f_back
         return NOWHERE

@@ -128,6 +128,24 @@ def test_texts_beyond_the_cap_are_said_to_be_missing(tmp_path, monkeypatch):
     assert [row.component for row in rows(tmp_path)] == ["a", "b", "(more texts than a trace keeps)", "a"]
 
 
+def test_stamps_beyond_the_cap_lose_their_texts_and_then_their_rows(tmp_path, suffix, monkeypatch):
+    monkeypatch.setattr(module, "_COARSE", 3)
+    monkeypatch.setattr(module, "STAMPS", 6)
+    writer = recorder(tmp_path)
+    bolt = writer.code("bolt")
+    for task in (1, 1, 2, 3, 4):
+        for stream in ("a", "b"):
+            writer.write(K.RECEIVED, bolt, task, writer.code(stream), "7")
+    writer.close()
+    many = "(more texts than a trace keeps)"
+    assert [(row.kind, row.component, row.task, row.stream, row.value) for row in rows(tmp_path)] == [
+        *[(K.RECEIVED, "bolt", 1, "a", 0), (K.RECEIVED, "bolt", 1, "b", 0)] * 2,
+        *[(K.RECEIVED, "bolt", 2, many, 0)] * 2,
+        *[(K.RECEIVED, "bolt", 3, many, 0)] * 2,
+        (K.DROPPED, "", 0, "", 2),
+    ]
+
+
 def test_a_process_without_rows_leaves_nothing(tmp_path):
     writer = recorder(tmp_path / "trace")
     writer.code("bolt")

@@ -1,0 +1,251 @@
+"""The wrappers that run for every message and every tuple, as long as nothing about them is unusual.
+
+Each does its part in one function, since a call costs as much as the rest of it: only what is unusual goes to the
+listener.  What they look at are variables of their own, which Python finds fastest.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from inspect import signature
+from threading import get_ident
+from typing import Any
+
+from ackdoctor.model.dialect import Entry
+from ackdoctor.tracer.disk.codec import number_of
+from ackdoctor.tracer.instrument.handlers import Visit, Visits
+from ackdoctor.tracer.instrument.listener import SYSTEM, Listener
+from ackdoctor.tracer.instrument.live import LiveBook
+from ackdoctor.tracer.instrument.rows import Presser
+from ackdoctor.tracer.ledger.sites import Way
+
+__all__ = ["UNWRITABLE", "Function", "Hot", "is_usual"]
+
+__tracebackhide__ = True  # pytest leaves out the frames of this module
+
+UNWRITABLE = (TypeError, OverflowError)  # what json, simplejson and msgpack raise
+Function = Callable[..., Any]
+
+
+class _Nobody:
+    """No book of a component that lives."""
+
+    owner = fresh = None
+
+
+class Hot:
+    """Makes wrappers.  `loose` takes a message that a wrapper could not place, `attach` opens a new component's book."""
+
+    def __init__(
+        self,
+        listener: Listener,
+        visits: Visits,
+        books: dict[int, LiveBook],
+        attach: Callable[[object], LiveBook | None],
+        loose: Callable[[object, Any], None],
+    ) -> None:
+        self._listener = listener
+        self._visits = visits
+        self._books = books
+        self._attach = attach
+        self._loose = loose
+        # the book of the component that spoke last: most often, it speaks again
+        self._latest: list[Any] = [_Nobody]
+
+    def send(self, original: Function) -> Function:
+        """A method that takes a message."""
+        if not self._listener.located:
+            return self._counted(original)
+        recorder = self._listener.recorder
+        return self._located(original) if recorder is None else self._traced(original, recorder)
+
+    def _counted(self, original: Function) -> Function:
+        """At level `counts`: an emit is a number, and a completion is looked at."""
+        books, latest, loose = self._books, self._latest, self._loose
+        sent, unwritable = self._listener.sent, self._listener.unwritable
+
+        @wraps(original)
+        def send_message(self: object, message: Any) -> Any:
+            try:
+                command = message["command"]
+                book = latest[0]
+                if book.owner is not self:
+                    book = latest[0] = books[id(self)]
+                if command == "emit" and "anchors" in message:
+                    book.emits += 1
+                elif command == "ack":
+                    book.acked(message["id"])
+                else:
+                    sent(book, command, message)
+            except (LookupError, TypeError):  # a new component, or no command of the protocol's
+                loose(self, message)
+            try:
+                return original(self, message)
+            except UNWRITABLE:
+                unwritable(books.get(id(self)), message)
+                raise
+
+        return send_message
+
+    def _located(self, original: Function) -> Function:
+        """At level `sites`: an emit with one open anchor, from the thread that receives, ends in here."""
+        books, latest, loose = self._books, self._latest, self._loose
+        sent, unwritable = self._listener.sent, self._listener.unwritable
+        acked, along, acks = self._listener.acked_at, self._listener.ledger.sites.along, Way()
+
+        @wraps(original)
+        def send_message(self: object, message: Any) -> Any:
+            try:
+                command = message["command"]
+                book = latest[0]
+                if book.owner is not self:
+                    book = latest[0] = books[id(self)]
+                if command == "emit" and "anchors" in message:
+                    anchors = message["anchors"]
+                    if len(anchors) == 1 and anchors[0] in book.open and get_ident() == book.thread:
+                        book.emits += 1
+                    else:
+                        sent(book, command, message)
+                elif command == "ack":
+                    acked(book, message["id"], along(acks))
+                else:
+                    sent(book, command, message)
+            except Exception:  # noqa: BLE001 - a new component, or no command of the protocol's
+                loose(self, message)
+            try:
+                return original(self, message)
+            except UNWRITABLE:
+                unwritable(books.get(id(self)), message)
+                raise
+
+        return send_message
+
+    def _traced(self, original: Function, recorder: Presser) -> Function:
+        """At level `trace`: such an emit is a row as well."""
+        books, latest, loose = self._books, self._latest, self._loose
+        sent, unwritable = self._listener.sent, self._listener.unwritable
+        acked, along = self._listener.acked_at, self._listener.ledger.sites.along
+        emits, acks = Way(), Way()
+
+        @wraps(original)
+        def send_message(self: object, message: Any) -> Any:
+            try:
+                command = message["command"]
+                book = latest[0]
+                if book.owner is not self:
+                    book = latest[0] = books[id(self)]
+                if command == "emit" and "anchors" in message:
+                    anchors = message["anchors"]
+                    number = book.open[anchors[0]][2] if len(anchors) == 1 else None
+                    if number is not None and get_ident() == book.thread:
+                        site = along(emits)
+                        stamp = book.emissions[(site, message["stream"]) if "stream" in message else site]
+                        press = recorder.press
+                        press(stamp, number)
+                        book.emits += 1
+                    else:
+                        sent(book, command, message)
+                elif command == "ack":
+                    acked(book, message["id"], along(acks))
+                else:
+                    sent(book, command, message)
+            except Exception:  # noqa: BLE001 - as above, or a late emit, or the first row of its kind
+                loose(self, message)
+            try:
+                return original(self, message)
+            except UNWRITABLE:
+                unwritable(books.get(id(self)), message)
+                raise
+
+        return send_message
+
+    def read(self, original: Function) -> Function:
+        """A method that returns the next input tuple."""
+        listener, latest, find = self._listener, self._latest, self._book
+        clock, windows, grow = listener.ledger.now, listener.ledger.windows, listener.ledger.grow
+        recorder, trouble, oddly, write = (
+            listener.recorder,
+            listener.trouble,
+            listener.received_oddly,
+            listener.arrived,
+        )
+        ended = listener.ended
+
+        @wraps(original)
+        def read_tuple(self: object) -> Any:
+            try:
+                tup = original(self)
+            except BaseException:
+                ended()
+                raise
+            try:
+                book = latest[0]
+                if book.owner is not self:
+                    book = find(self)
+                    if book is None:
+                        return tup
+                stream = tup.stream
+                if (book.fresh is not None or stream in SYSTEM) and oddly(book, tup):
+                    return tup
+                book.fresh = tup
+                book.thread = get_ident()
+                now = clock()
+                delivery = tup.id
+                if recorder is None:
+                    book.received(delivery, now)
+                else:
+                    number = number_of(delivery)
+                    book.received(delivery, now, number)
+                    stamp = book.arrivals.get(stream)
+                    if stamp is None or number is None:
+                        write(book, delivery, stream)
+                    else:
+                        press = recorder.press
+                        press(stamp, number)
+                if now >= windows.due:
+                    grow(now)
+            except Exception as error:  # noqa: BLE001 - ours, and never the author's
+                trouble(error)
+            return tup
+
+        return read_tuple
+
+    def _book(self, component: object) -> LiveBook | None:
+        """The book of a component, and the latest one from now on."""
+        book = self._books.get(id(component)) or self._attach(component)
+        if book is not None:
+            self._latest[0] = book
+        return book
+
+    def handler(self, entry: Entry, original: Function, slowly: Function) -> Function:
+        """A handler that takes one tuple, which the framework has just handed over, with no mocks in sight."""
+        latest, visits, name = self._latest, self._visits, entry.method
+
+        def handle(self: object, tup: Any) -> Any:
+            book = latest[0]
+            if tup is not book.fresh or book.owner is not self or not book.plain:
+                return slowly(self, tup)
+            book.handler = name
+            book.fresh = None
+            try:
+                result = original(self, tup)
+            except BaseException:
+                visits.broken(book, Visit(entry, (tup.id,)))
+                raise
+            if result is None:
+                book.handler = ""
+            else:
+                visits.end(book, Visit(entry, (tup.id,)), result)
+            return result
+
+        # a call may name its argument as the author does
+        names = (*signature(original).parameters, *handle.__code__.co_varnames[2:])
+        handle.__code__ = handle.__code__.replace(co_varnames=names)
+        return wraps(original)(handle)
+
+
+def is_usual(handler: Function) -> bool:
+    """Whether a handler takes itself and one tuple, and nothing else."""
+    params = signature(handler).parameters.values()
+    return len(params) == 2 and all(  # noqa: PLR2004 - as it says
+        param.kind is param.POSITIONAL_OR_KEYWORD and param.default is param.empty for param in params
+    )
