@@ -44,7 +44,7 @@ def dump_screen(
         _kinds(dump, context, width),
         _holders(dump, context, width),
         _classes(dump.classes[:top], dump.size, context, width),
-        _next(dump),
+        _next(report, dump),
     ]
     shown = [block for block in blocks if block]
     if shown and not report.findings:
@@ -232,8 +232,10 @@ def _classes(rows: Sequence[ClassRow], total: int, context: Context, width: int)
     return f"largest classes\n{drawn(made, width, context)}"
 
 
-def _next(dump: HeapDump) -> str:
-    """The command that tells more, by what there is most of."""
+def _next(report: Report, dump: HeapDump) -> str:
+    """The command that tells more, by what there is most of; none where a trace has named the lines."""
+    if any(finding.evidence.steps for finding in report.findings):
+        return ""
     tracked = sum(acker.tally.kinds.get(Kind.WAITING, 0) for acker in dump.ackers)
     if not dump.entries:
         return ""
