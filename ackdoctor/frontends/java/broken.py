@@ -35,11 +35,13 @@ def note(file: SourceFile, node: Node, reason: str, left_out: str) -> None:
 def complain(file: SourceFile, node: Node, left_out: str) -> None:
     """Says where the first syntax error in a node is, and what is left out for it."""
     file.unread.append((node.start_byte, node.end_byte))
+    if len(file.broken) == _MOST:
+        return
     culprit = _first(node)
     if culprit.is_missing:
         what = f"`{culprit.type}` is missing"
     else:
-        words = file.positions.text(culprit).split()
+        words = file.positions.beginning(culprit, 4 * _LONGEST).split()
         quoted = " ".join(words)[:_LONGEST]
         what = f"at `{quoted}`" if quoted else "here"
     note(file, culprit, f"syntax error: {what}", left_out)
@@ -48,7 +50,7 @@ def complain(file: SourceFile, node: Node, left_out: str) -> None:
 def sweep(file: SourceFile, root: Node) -> None:
     """Says where the errors are that nobody has complained about: it was possible to read around them."""
     waiting = [root]
-    while waiting:
+    while waiting and len(file.broken) < _MOST:
         node = waiting.pop()
         if any(start <= node.start_byte and node.end_byte <= end for start, end in file.unread):
             continue

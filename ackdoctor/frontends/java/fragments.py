@@ -14,17 +14,20 @@ from ackdoctor.frontends.java.lowering import SourceFile
 __all__ = ["fragments"]
 
 _CLASS, _IDENTIFIER, _SUPERCLASS = kind("'class'"), kind("identifier"), kind("superclass")
+_MOST = 200  # headers in one error; text with more is no Java
 _MEMBERS = CLASSES | kinds("method_declaration constructor_declaration field_declaration")
 
 
 def fragments(file: SourceFile, error: Node) -> Iterator[Shape]:
-    """The classes whose headers stand in an error; one behind another is taken to stand in it."""
+    """The classes whose headers stand in an error, if it is one of a program; one behind another is taken to stand in it."""
     children = error.children
     heads = [
         place
         for place, (word, name) in enumerate(pairwise(children))
         if word.kind_id == _CLASS and name.kind_id == _IDENTIFIER
     ]
+    if len(heads) > _MOST:
+        return
     around = ""
     for head, end in pairwise([*heads, len(children)]):
         name, own = children[head + 1], children[head + 2 : end]

@@ -51,6 +51,11 @@ class Positions:
             word = self._words[data] = data.decode()
         return word
 
+    def beginning(self, node: Node, size: int) -> str:
+        """At most that many bytes of the node as written; a character cut in two is left out."""
+        end = min(node.end_byte, node.start_byte + size)
+        return self._data[node.start_byte : end].decode("utf-8", "ignore")
+
     def _column(self, row: int, column: int) -> int:
         line = self._wide.get(row)
         return column if line is None else len(line[:column].decode("utf-8", "replace"))
