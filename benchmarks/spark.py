@@ -28,83 +28,50 @@ DEFECTS = 7
 SUMMARY = "count(*) as lives, sum(n) as messages, bit_xor(coalesce(value, 0)) as left_over, sum(cast(outcome = 'acked' as int)) as acked, sum(cast(outcome = 'failed' as int)) as failed, sum(cast(outcome = 'expired' as int)) as expired"
 
 
+TRACE = """
+copy (
+  with base as (select id, (hash(id, 7) >> 1)::bigint as root, (3 + hash(id, 1) % 8)::bigint as edges,
+      case when hash(id, 2) % 100 = 0 then 1 + hash(id, 3) % {defects} else 0 end as defect, id * 7500 // {rate} as start_ms
+    from range({roots}) t(id)),
+  chain as (select *, unnest(range(edges + 1)) as i from base),
+  valued as (select *, case when i = 0 then edge(root, 1) when i = edges then edge(root, i) else xor(edge(root, i), edge(root, i + 1)) end as value,
+      start_ms + i * 3 + (hash(root, i, 5) % 3)::bigint as ms from chain),
+  told as (select case when i = 0 then 10 when i = edges and defect = 5 then 12 when i = edges and defect = 7 then 13 else 11 end as kind,
+      ms + unnest(case when i = edges then case defect when 1 then [] when 2 then [0, 1] when 3 then [0, 20000] when 4 then [0, 1, 2] else [0] end
+        when i = 0 and defect = 6 then [] else [0] end) as ms, root, value from valued
+    union all select 14, 30000 * (id + 1), 0, 0 from range({seconds} // 30 + 1) t(id)
+    {hot})
+  select 1::tinyint as schema, kind::tinyint as kind, ms * 1000000 as time_ns, row_number() over (order by ms) as seq,
+    case when kind = 10 then 'spout' else 'bolt' || value % 5 end as component, (case when kind = 10 then 3 else 4 + value % 8 end)::int as task,
+    '' as stream, '' as delivery, root, case when kind in (10, 11) then value else 0 end as value,
+    '' as site, '' as thread, 0::tinyint as flags, '' as test, '' as note, 1::int as pid
+  from told order by seq
+) to '{place}' (format parquet, compression zstd, row_group_size 500000)
+"""
+HOT = "union all select case when id = 0 then 10 else 11 end, id * {seconds} * 1000 // {count}, 42, (hash(id) >> 1)::bigint from range({count}) t(id)"
+
+
 def generate(folder: Path, events: int, *, hot: bool) -> None:
     """A trace of about so many messages, in the order in which an acker takes them."""
-    from pyspark.sql import functions as F  # noqa: N812
+    import duckdb
 
-    spark = spark_session("2g")
-    roots = events * 2 // 15
-    spark.conf.set("spark.sql.shuffle.partitions", "8")
-    base = spark.range(roots).selectExpr(
-        "xxhash64(id, 7) as root",
-        "3 + pmod(xxhash64(id, 1), 8) as edges",
-        f"if(pmod(xxhash64(id, 2), 100) = 0, 1 + pmod(xxhash64(id, 3), {DEFECTS}), 0) as defect",
-        f"id * 7500 div {RATE} as start_ms",
-    )
-    edge = "xxhash64(root, {0})"
-    chain = base.selectExpr("*", "explode(sequence(0L, edges)) as i").selectExpr(
-        "root",
-        "defect",
-        "i",
-        "edges",
-        f"case when i = 0 then {edge.format('1L')} when i = edges then {edge.format('i')}"
-        f" else {edge.format('i')} ^ {edge.format('i + 1L')} end as value",
-        "start_ms + i * 3 + pmod(xxhash64(root, i, 5), 3) as ms",
-    )
-    last = "i = edges"
-    copies = chain.selectExpr(
-        "*",
-        f"""explode(case
-            when defect = 1 and {last} then array()
-            when defect = 2 and {last} then array(0L, 1L)
-            when defect = 3 and {last} then array(0L, 20000L)
-            when defect = 4 and {last} then array(0L, 1L, 2L)
-            when defect = 6 and i = 0 then array()
-            else array(0L) end) as late""",
-    )
-    rows = copies.selectExpr(
-        f"case when i = 0 then 10 when defect = 5 and {last} then 12 when defect = 7 and {last} then 13 else 11 end as kind",
-        "ms + late as ms",
-        "root",
-        "value",
-    )
-    seconds = events // RATE
-    ticks = spark.range(seconds // 30 + 1).selectExpr(
-        "14 as kind", "30000 * (id + 1) as ms", "0L as root", "0L as value"
-    )
-    told = rows.unionAll(ticks)
-    if hot:
-        spread = f"cast(id * {seconds * 1000} / {events // 9} as bigint)"
-        one = spark.range(events // 9).selectExpr(
-            "if(id = 0, 10, 11) as kind", f"{spread} as ms", "42L as root", "xxhash64(id) as value"
-        )
-        told = told.unionAll(one)
-    ordered = (
-        told.repartitionByRange(8, "ms")
-        .sortWithinPartitions("ms")
-        .selectExpr(
-            "cast(kind as tinyint) as kind",
-            "ms * 1000000 as time_ns",
-            "monotonically_increasing_id() as seq",
-            "if(kind = 10, 'spout', concat('bolt', pmod(value, 5))) as component",
-            "cast(if(kind = 10, 3, 4 + pmod(value, 8)) as int) as task",
-            *("'' as stream", "'' as delivery"),
-            "root",
-            "if(kind in (10, 11), value, 0) as value",
-            *(
-                "'' as site",
-                "'' as thread",
-                "cast(0 as tinyint) as flags",
-                "'' as test",
-                "'' as note",
-                "1 as pid",
-            ),
+    place = folder / "v1" / "run=bench" / "worker=w"
+    place.mkdir(parents=True)
+    base = duckdb.connect()
+    base.execute(f"set threads = 2; set memory_limit = '3GB'; set temp_directory = '{folder / 'spill'}'")
+    base.execute("create macro edge(root, i) as (hash(root, i) >> 1)::bigint")
+    seconds = events // RATE + 1
+    one = HOT.format(seconds=seconds, count=events // 9) if hot else ""
+    base.execute(
+        TRACE.format(
+            defects=DEFECTS,
+            rate=RATE,
+            roots=events * 2 // 15,
+            seconds=seconds,
+            hot=one,
+            place=place / "part-1-0.parquet",
         )
     )
-    ordered.withColumn("run", F.lit("bench")).withColumn("worker", F.lit("w")).write.partitionBy(
-        "run", "worker"
-    ).option("compression", "zstd").parquet(str(folder / "v1"))
-    spark.stop()
 
 
 def spark_session(heap: str, master: str = "local[2]") -> "SparkSession":
@@ -125,6 +92,27 @@ def events_of(spark: "SparkSession", folder: Path) -> "DataFrame":
     return traces(spark, sorted(map(str, (folder / "v1").rglob("part-*.parquet"))))
 
 
+def kept(frame: "DataFrame") -> "DataFrame":
+    """As an analysis keeps what several tables are made of."""
+    from pyspark import StorageLevel
+
+    return frame.persist(StorageLevel.MEMORY_AND_DISK)
+
+
+def analysis(folder: Path) -> dict[str, object]:
+    """All that `ackdoctor analyze` does, but for the page."""
+    from ackdoctor.spark.analysis import Terms, analyze
+    from ackdoctor.spark.read.inputs import listed
+    from ackdoctor.spark.versions import version
+
+    spark = spark_session("1g", "local[1]")
+    return {
+        "roots": analyze(
+            listed([str(folder / "v1")]), session=spark, terms=Terms(version=version("2.8"))
+        ).roots
+    }
+
+
 def ours(folder: Path, heap: str, plan: str, master: str = "local[2]") -> dict[str, object]:
     """Verdicts of all roots, each column looked at; and the lives, in short, for comparison."""
     from ackdoctor.spark.messages import messages
@@ -133,9 +121,10 @@ def ours(folder: Path, heap: str, plan: str, master: str = "local[2]") -> dict[s
     from ackdoctor.spark.versions import version
 
     spark = spark_session(heap, master)
-    sent = messages(events_of(spark, folder))
-    lives = entries(sent, version("2.8"), plan=Plan[plan])
-    table = verdicts(lives, sent)
+    events = events_of(spark, folder)
+    sent = messages(kept(events.coalesce(1)) if master == "local[1]" else events)
+    lives = entries(sent, version("2.8"), plan=Plan[plan], keep=kept)
+    table = verdicts(lives, sent, kept) if plan == "PROVE_FIRST" else verdicts(lives, sent)
     looked_at = ", ".join(f"bit_xor(xxhash64({name})) as {name}" for name in table.columns)
     found = table.groupBy("verdict").count().collect() if master == "local[1]" else None
     if found is None:
@@ -151,7 +140,7 @@ def lives(folder: Path, heap: str, plan: str) -> dict[str, object]:
     from ackdoctor.spark.versions import version
 
     spark = spark_session(heap)
-    table = entries(messages(events_of(spark, folder)), version("2.8"), plan=Plan[plan])
+    table = entries(messages(events_of(spark, folder)), version("2.8"), plan=Plan[plan], keep=kept)
     return spark.sql(f"select {SUMMARY} from {{table}}", table=table).first().asDict()
 
 
@@ -177,6 +166,11 @@ def bare_start(_: Path, heap: str) -> dict[str, object]:
     return {"count": spark.range(1000).count(), "heap": heap}
 
 
+def our_start(_: Path, heap: str) -> dict[str, object]:
+    """The session of a small analysis, and a count of a range."""
+    return {"count": spark_session(heap, "local[1]").range(1000).count(), "heap": heap}
+
+
 DUCKDB = """
 with m as (select kind, root, value, seq as pos from read_parquet('{files}') where kind between 10 and 13),
 w1 as (select *, bit_xor(case when kind <= 11 then value else 0 end) over w as lft, max(kind = 10) over w as begun, max(kind = 12) over w as given_up,
@@ -184,7 +178,7 @@ w1 as (select *, bit_xor(case when kind <= 11 then value else 0 end) over w as l
   from m window w as (partition by root order by pos rows unbounded preceding)),
 w2 as (select *, begun and (lft = 0 or given_up) as ends from w1),
 w3 as (select *, coalesce(max(ends) over (partition by root order by pos rows between unbounded preceding and 1 preceding), false) as after from w2),
-l as (select root, after, max(ends) as ended, count(*) as n, bit_xor(case when kind <= 11 then value else 0 end) as value,
+l as (select root, after, max(ends and not after) as ended, count(*) as n, bit_xor(case when kind <= 11 then value else 0 end) as value,
   min(pos) as first_pos, max(case when kind >= 12 then pos end) as again_pos from w3 group by root, after),
 t as (select seq as pos from read_parquet('{files}') where kind = 14),
 e as (select *, case when ended and value = 0 then 'acked' when ended then 'failed'
@@ -215,8 +209,13 @@ JOBS = {
     "bare xor": bare_xor,
     "duckdb windows": duckdb_windows,
     "start": bare_start,
-    "first result": lambda folder, heap: ours(folder, heap, "WINDOWS", "local[1]"),
+    "start, our settings": our_start,
+    "first result": lambda folder, heap: ours(folder, heap, "REPLAY", "local[1]"),
+    "whole analysis": lambda folder, _: analysis(folder),
 }
+
+
+STARTS = ("start", "start, our settings", "first result", "whole analysis")  # of the smallest trace
 
 
 def one(name: str, folder: Path, heap: str) -> None:
@@ -277,9 +276,7 @@ def main() -> None:
     parser.add_argument("--heap", default="2g")
     parser.add_argument("--duckdb", default="")
     parser.add_argument("--hot", action="store_true")
-    parser.add_argument(
-        "--jobs", nargs="+", default=[name for name in JOBS if name not in ("start", "first result")]
-    )
+    parser.add_argument("--jobs", nargs="+", default=[name for name in JOBS if name not in STARTS])
     parser.add_argument("--one", default="")
     asked = parser.parse_args()
     if asked.one:
@@ -288,7 +285,8 @@ def main() -> None:
     for events in asked.events:
         folder = asked.directory / f"{events}{'-hot' if asked.hot else ''}"
         if not (folder / "v1").exists():
-            generate(folder, events, hot=asked.hot)
+            script = f"import sys; sys.path.insert(0, {str(HERE.parent)!r}); import spark; from pathlib import Path; spark.generate(Path({str(folder)!r}), {events}, hot={asked.hot})"
+            subprocess.run([asked.duckdb or sys.executable, "-c", script], check=True)
         for name in asked.jobs:
             python = asked.duckdb if name.startswith("duckdb") else sys.executable
             if python:

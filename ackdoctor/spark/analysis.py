@@ -22,7 +22,7 @@ from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.model.tally import RunTally
 from ackdoctor.model.verdict import TupleTree
 from ackdoctor.spark import collecting, deliveries, growth, roots
-from ackdoctor.spark.blame import blamed, unexplained
+from ackdoctor.spark.blame import blamed, traced, unexplained
 from ackdoctor.spark.findings import Keeper, forecast, judged, tree, under_way
 from ackdoctor.spark.messages import messages
 from ackdoctor.spark.offences import offences
@@ -34,7 +34,7 @@ from ackdoctor.spark.shapes import bare, shapes
 from ackdoctor.spark.tables import Analysis, Books
 from ackdoctor.spark.trees import Plan, entries
 from ackdoctor.spark.verdicts import verdicts
-from ackdoctor.spark.versions import NEWEST, Version
+from ackdoctor.spark.versions import NEWEST, Engine, Version
 from ackdoctor.tracer.judge.growth import WORKER_HEAP
 from ackdoctor.tracer.judge.place import Places
 
@@ -135,6 +135,7 @@ def frames(events: DataFrame, terms: Terms) -> Frames:
         kept.append(frame.persist(StorageLevel.MEMORY_AND_DISK))
         return frame
 
+    large = terms.plan is Plan.PROVE_FIRST  # too large to keep more than has to be
     if terms.plan is Plan.REPLAY:  # one partition needs no exchange, and so no second stage
         events = keep(events.coalesce(1))
     taken = messages(events, ackers=terms.ackers)
@@ -145,8 +146,8 @@ def frames(events: DataFrame, terms: Terms) -> Frames:
         events=events,
         deliveries=keep(deliveries.deliveries(events)),
         messages=taken,
-        entries=keep(lives),
-        verdicts=keep(verdicts(lives, taken)),
+        entries=lives,
+        verdicts=verdicts(lives, taken, keep) if large else keep(verdicts(lives, taken)),
         kept=kept,
     )
 
@@ -170,12 +171,13 @@ def examine(session: SparkSession, tables: Frames, terms: Terms, books: Books | 
         if _has(counted, EventKind.RECEIVED, EventKind.ACKED)
         else ()
     )
+    result.notes += tuple(_doubts(terms, counted))
     trees = _of_roots(tables, result, counted) if any(row["kind"] in _MESSAGES for row in counted) else ()
     keeper = Keeper.of(terms.version)
     result.forecast = forecast(result.tally.growth, keeper, terms.heap)
     result.findings = judged(
         found,
-        [one for one in trees if not under_way(one, terms.patience_s)],
+        [one for one in traced(trees, found) if not under_way(one, terms.patience_s)],
         result.tally.growth if result.roots else (),
         keeper=keeper,
         places=Places(folder=terms.folder, nowhere=terms.nowhere),
@@ -202,6 +204,22 @@ def written(tables: Frames, analysis: Analysis, directory: str) -> tuple[str, ..
     return tuple(places)
 
 
+def _doubts(terms: Terms, counted: Iterable[Row]) -> Iterator[str]:
+    """What the verdicts cannot know."""
+    if not _has(counted, EventKind.INIT, EventKind.ACK):
+        return
+    ticks, version = _has(counted, EventKind.ROTATED), terms.version
+    if version.first is not None and not ticks and terms.message_timeout_s is None:
+        yield (
+            f"no row says when the acker rotated its map, as {version.name} does: without --message-timeout what it "
+            "has forgotten counts as pending"
+        )
+    if version.engine is Engine.JSTORM and terms.message_timeout_s is not None:
+        yield "JStorm rotates after a message, not by the clock: an acker that was idle kept its entries for longer than is said here"
+    if version.engine is Engine.HERON and terms.message_timeout_s is not None:
+        yield "each stream manager counts its rotations from its own start: they are counted from the first row here"
+
+
 # ---- components ----
 
 
@@ -211,12 +229,18 @@ def _of_components(
     """Completions by component, and what went wrong with deliveries."""
     end_ns = int(result.end_ms * 1e6)
     named = tables.events.where(F.col("kind") == int(EventKind.NAMED)).select("component", "note").distinct()
+    asked, ends = tables.deliveries, {}
+    if _has(counted, EventKind.DIED):
+        ends["ends"] = deliveries.ended(tables.events)
+        asked = deliveries.settled(asked, ends["ends"])
     rows = collecting.together(
-        shapes=shapes(tables.events, deliveries.odd(tables.deliveries)),
+        shapes=shapes(tables.events, deliveries.odd(asked)),
         bare=bare(tables.events),
         completions=deliveries.completions(tables.deliveries),
         named=named,
+        **ends,
     )
+    result.notes += tuple(dict.fromkeys(collecting.ending(row) for row in rows.get("ends", ())))
     found = offences(session, tables.events, rows["shapes"], rows["bare"])
     result.completions = collecting.completions(rows["completions"], end_ns)
     dialects = {row["component"]: row["note"].partition(" ")[0] for row in rows["named"]}
@@ -276,8 +300,8 @@ def _of_roots(tables: Frames, result: Analysis, counted: Sequence[Row]) -> tuple
         result.combs = collecting.combs(roots.timeouts(tables.events).collect())
     chosen = collecting.exemplary(trees, _MOST_LIVES)
     if chosen:
-        rows = roots.lives(tables.events, [one.root for one in chosen]).collect()
-        result.lives = collecting.lives(chosen, rows)
+        lived = roots.lives(tables.events, [one.root for one in chosen]).collect()
+        result.lives = collecting.lives(chosen, lived)
     untold = sum(kind.roots for kind in result.trees if kind.verdict != "complete" or kind.left) - len(trees)
     if untold > 0:
         result.notes += (f"{untold:,} more roots that did not end well are counted, and not told one by one",)

@@ -16,7 +16,7 @@ from ackdoctor.spark.rotations import rotations
 from ackdoctor.spark.schema import ROOT_KEY
 from ackdoctor.spark.versions import Version
 
-__all__ = ["Keep", "Plan", "entries"]
+__all__ = ["Keep", "Plan", "as_it_is", "entries"]
 
 Keep = Callable[[DataFrame], DataFrame]  # how a table that several others are made of is kept; or not
 
@@ -32,7 +32,8 @@ class Plan(Enum):
     REPLAY = "message by message"  # the least to plan, for what fits into memory
 
 
-def _as_it_is(frame: DataFrame) -> DataFrame:
+def as_it_is(frame: DataFrame) -> DataFrame:
+    """Keeps nothing."""
     return frame
 
 
@@ -42,19 +43,20 @@ def entries(
     *,
     message_timeout_s: int | None = None,
     plan: Plan = Plan.WINDOWS,
-    keep: Keep = _as_it_is,
+    keep: Keep = as_it_is,
 ) -> DataFrame:
     """Every life of every entry.
 
     With `message_timeout_s` the map rotates as the version's would have, from the first message on; else
-    where the trace says so.  What `keep` keeps is planned, and computed, once.
+    where the trace says so.  What `keep` keeps is planned, and computed, once: what comes back is cheap to
+    read again, so nobody needs to keep it a second time.
     """
     ticks = rotations(messages, version, message_timeout_s)
     kinds = (*_MESSAGES, EventKind.RESET) if version.resets else _MESSAGES
     taken = messages.where(F.col("kind").isin(*map(int, kinds)))
     match plan:
         case Plan.REPLAY:
-            return fold.entries(taken, ticks, version)
+            return keep(fold.entries(taken, ticks, version))
         case Plan.WINDOWS:
             return _in_order(taken, ticks, version, keep)
         case Plan.PROVE_FIRST:
@@ -67,4 +69,4 @@ def entries(
 def _in_order(messages: DataFrame, ticks: DataFrame, version: Version, keep: Keep) -> DataFrame:
     told = keep(windows.ordered(messages, ticks, version))
     odd = told.where("odd")
-    return windows.entries(told, ticks, version).union(fold.entries(odd, ticks, version))
+    return keep(windows.entries(told, ticks, version).union(fold.entries(odd, ticks, version)))

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 from ackdoctor.model.event import EventKind
 from ackdoctor.model.verdict import Residue, Verdict
 from ackdoctor.spark.schema import CULPRIT, ESTIMATED, EXACT, ROOT_KEY, VERDICTS
+from ackdoctor.spark.trees import Keep, as_it_is
 
 __all__ = ["verdicts"]
 
@@ -20,21 +21,22 @@ _KEPT = "outcome in ('expired', 'pending')"
 _HEARD = "(outcome in ('acked', 'failed') or outcome = 'expired' and n_init > 0)"
 
 
-def verdicts(entries: DataFrame, messages: DataFrame) -> DataFrame:
-    """One row for each root, with the culprits that the messages name (reference acker 3, law L1)."""
+def verdicts(entries: DataFrame, messages: DataFrame, keep: Keep = as_it_is) -> DataFrame:
+    """One row for each root, with the culprits that the messages name (reference acker 3, law L1).
+
+    `keep` as of `entries`: of the plain roots, which are most, there is nothing to keep.
+    """
     dropped = messages.where(f"kind = {int(EventKind.TIMED_OUT)}")
-    given_up = F.broadcast(dropped.groupBy("run", "root").agg(F.expr("min(time_ns) as timed_ns")))
+    given_up = F.broadcast(keep(dropped.groupBy("run", "root").agg(F.expr("min(time_ns) as timed_ns"))))
     plain = _plain(entries).join(given_up, ["run", "root"], "left")
-    judged = _judged(_gathered(entries).join(given_up, ["run", "root"], "left"))
+    judged = keep(_judged(_gathered(entries).join(given_up, ["run", "root"], "left")))
     told = judged.join(F.broadcast(_culprits(judged, messages)), _KEY, "left")
     others = [name for name in VERDICTS.names if name not in ("verdict", "culprits")]
     of_plain = f"if(timed_ns is null, '{Verdict.COMPLETE.name}', '{Verdict.EXPIRED.name}') as verdict"
     blamed = f"coalesce(culprits, {_NO_CULPRITS}) as culprits"
-    return (
-        plain.selectExpr(*others, of_plain, f"{_NO_CULPRITS} as culprits")
-        .union(told.selectExpr(*others, "verdict", blamed))
-        .select(*VERDICTS.names)
-    )
+    found = keep(told.selectExpr(*others, "verdict", blamed))
+    well = plain.selectExpr(*others, of_plain, f"{_NO_CULPRITS} as culprits")
+    return well.union(found).select(*VERDICTS.names)
 
 
 def _plain(entries: DataFrame) -> DataFrame:
