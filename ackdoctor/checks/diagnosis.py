@@ -187,7 +187,10 @@ class Diagnosis:
 
     def _said(self, text: str) -> str:
         """A sentence in which the component calls itself as its language does."""
-        return text.replace("self.", f"{self.dialect.own}.") if self.dialect.own != "self" else text
+        if self.dialect.own == "self":
+            return text
+        text = text.replace("self.", f"{self.dialect.own}.")
+        return text.replace(" is not None`", " != null`").replace(" is None`", " == null`")
 
     # ---- the pen ----
 

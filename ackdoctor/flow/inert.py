@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ackdoctor.flow.context import Context
+from ackdoctor.flow.declared import declared_field
 from ackdoctor.flow.lattice import (
     Batch,
     BoundMethod,
@@ -34,6 +35,7 @@ from ackdoctor.model.cfg import (
     Mix,
     Name,
     Not,
+    Return,
     Throw,
 )
 from ackdoctor.model.component import Function
@@ -98,6 +100,11 @@ def _look(context: Context, function: Function) -> _Reach:
                 return _ACTIVE
             case Call(args=args) if any(isinstance(arg.value, Closure) for arg in args):
                 return _ACTIVE
+            case Return(value=Attr() as value):
+                returned = _fields(value, own)
+                if any(declared_field(context, field) is not None for field in returned):
+                    return _ACTIVE  # a getter of the collector
+                fields |= returned
             case Bind(target=target, value=value):
                 fields |= _fields(target, own) | _fields(value, own)
             case _:

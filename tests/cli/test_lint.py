@@ -120,8 +120,8 @@ def test_a_rule_that_does_not_exist_is_blamed_on_the_file_that_names_it(shell):
         ),
         (
             '[dialect-version]\nstrom = "1"\n',
-            ": dialect-version: unknown dialect 'strom'; known are heronpy, petrel, pyleus, pystorm, storm_py, "
-            "streamparse",
+            ": dialect-version: unknown dialect 'strom'; known are backtype_storm, heron_java, heronpy, petrel, "
+            "pyleus, pystorm, storm_java, storm_py, streamparse",
         ),
     ],
 )
