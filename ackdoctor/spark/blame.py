@@ -11,10 +11,12 @@ from operator import xor
 
 from pyspark.sql import Row
 
+from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.event import EventKind
+from ackdoctor.model.offence import Offence
 from ackdoctor.model.verdict import Culprit, Residue, TupleTree
 
-__all__ = ["blamed", "unexplained"]
+__all__ = ["blamed", "traced", "unexplained"]
 
 _SITES = 16
 
@@ -29,6 +31,25 @@ def blamed(trees: Iterable[TupleTree], lives: Iterable[Row]) -> tuple[TupleTree,
     """The trees; those in LIVES with the tuples that together explain what is left."""
     known = {row["root"]: row["rows"] for row in lives}
     return tuple(_blamed(tree, known) for tree in trees)
+
+
+def traced(trees: Iterable[TupleTree], offences: Iterable[Offence]) -> tuple[TupleTree, ...]:
+    """The trees; where a log's message does not say of which delivery it was, that of its component's double ack.
+
+    So that both are one finding: a log has no call sites, so all that a component completed twice went the same way.
+    """
+    twice: dict[str, str] = {}
+    for offence in offences:
+        if offence.misuse is Misuse.TWICE and offence.delivery:
+            twice.setdefault(offence.suspect.name, offence.delivery)
+    return tuple(
+        replace(tree, culprits=tuple(_named(culprit, twice) for culprit in tree.culprits)) for tree in trees
+    )
+
+
+def _named(culprit: Culprit, twice: Mapping[str, str]) -> Culprit:
+    silent = culprit.acks > 1 and not culprit.delivery and not culprit.sites
+    return replace(culprit, delivery=twice.get(culprit.component, "")) if silent else culprit
 
 
 def _blamed(tree: TupleTree, known: Mapping[int, Sequence[Row]]) -> TupleTree:

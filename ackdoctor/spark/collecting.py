@@ -27,6 +27,7 @@ __all__ = [
     "combs",
     "completions",
     "components",
+    "ending",
     "exemplary",
     "holders",
     "kinds",
@@ -116,6 +117,11 @@ def components(
         ComponentTally(component=name, dialect=dialects.get(name, ""), offences=guilt.get(name, 0), **own)
         for name, own in sorted(figures.items())
     )
+
+
+def ending(row: Row) -> str:
+    """One of ENDED, in words."""
+    return f"{row['component']}[{row['task']}] ended: {row['note']}"
 
 
 def replays(rows: Iterable[Row]) -> tuple[Replays, ...]:

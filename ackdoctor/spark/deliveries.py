@@ -4,12 +4,12 @@ A delivery's id means nothing outside of its book: run, worker, process, compone
 need no order; only what came after the first completion does, and the smallest and largest `seq` tell that.
 """
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
-from ackdoctor.model.event import TICK, EventKind
+from ackdoctor.model.event import IN_HAND, TICK, EventKind
 
-__all__ = ["BOOK", "DELIVERY", "completions", "counts", "deliveries", "odd"]
+__all__ = ["BOOK", "DELIVERY", "completions", "counts", "deliveries", "ended", "odd", "settled"]
 
 BOOK = ("run", "worker", "pid", "component", "task", "test")
 DELIVERY = (*BOOK, "delivery")
@@ -58,6 +58,7 @@ def deliveries(events: DataFrame) -> DataFrame:
             (F.coalesce("tick", F.lit(0)) == 1).alias("tick"),
             (F.col("threaded") == 1).alias("threaded"),
             "first_seq",
+            "completed_seq",
             F.coalesce(F.col("emitted_seq") > F.col("completed_seq"), F.lit(False)).alias("late"),
             "received_ns",
             "completed_ns",
@@ -69,6 +70,39 @@ def odd(found: DataFrame) -> DataFrame:
     """Of DELIVERIES those that are not simply received once and completed once, on the thread that receives."""
     plain = "received = 1 and acked + failed = 1 and not late and not threaded and not tick"
     return found.where(f"not ({plain})").select(*found.columns)
+
+
+def ended(events: DataFrame) -> DataFrame:
+    """Components that ended, and whether that may have been in the middle of a tuple: ENDED."""
+    cut = F.col("flags").bitwiseAND(F.lit(IN_HAND)) != 0
+    killed = F.col("note").startswith("killed by ") | F.col("note").contains(": ")
+    died = events.where(F.col("kind") == int(EventKind.DIED))
+    return died.select(*BOOK, "note", (cut | killed).alias("in_hand"), "time_ns").orderBy("time_ns", *BOOK)
+
+
+def settled(found: DataFrame, ends: DataFrame) -> DataFrame:
+    """DELIVERIES without those that a component had in hand when it ENDED: it is not to blame for them.
+
+    A component is handed one tuple after the other, so that is its last one; of one that keeps its tuples, having
+    completed one after another had come, all after the last that it worked on.  The tracer's `Playback` says it for one
+    process; it also knows whose batch a tick ends, which is taken for keeping here.
+    """
+    dead = F.broadcast(ends.where("in_hand").select(*BOOK).distinct().withColumn("dead", F.lit(True)))
+    book = Window.partitionBy(*BOOK, F.col("received") > 0)
+    done = F.col("acked") + F.col("failed") > 0
+    marked = found.join(dead, [*BOOK], "left").select(
+        *found.columns,
+        F.coalesce("dead", F.lit(False)).alias("dead"),
+        F.lead("first_seq").over(book.orderBy("first_seq")).alias("next_seq"),
+        F.max("first_seq").over(book).alias("last_seq"),
+        F.max(F.when(done | (F.col("anchored") > 0), F.col("first_seq"))).over(book).alias("reached_seq"),
+    )
+    keeps = F.coalesce(F.max(F.col("completed_seq") > F.col("next_seq")).over(book), F.lit(False))
+    told = marked.select("*", keeps.alias("keeps"))
+    after = F.when(F.col("keeps"), F.col("first_seq") > F.col("reached_seq")).otherwise(
+        F.col("first_seq") == F.col("last_seq")
+    )
+    return told.where(~(F.col("dead") & ~done & (F.col("received") > 0) & after)).select(*found.columns)
 
 
 def counts(events: DataFrame) -> DataFrame:

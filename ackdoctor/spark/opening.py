@@ -1,6 +1,6 @@
 """From inputs to EVENTS, with what could not be used beside them: traces and logs as one table."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
@@ -9,10 +9,11 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
+from ackdoctor.spark.collecting import together
 from ackdoctor.spark.read import stormlog
 from ackdoctor.spark.read.inputs import Inputs, Sort
-from ackdoctor.spark.read.logbook import Survey, survey
-from ackdoctor.spark.read.quarantine import books, quarantined
+from ackdoctor.spark.read.logbook import Survey, arranged, survey
+from ackdoctor.spark.read.quarantine import books, gathered, refusals
 from ackdoctor.spark.read.traces import refused, traces
 from ackdoctor.spark.tables import Books, Quarantined
 
@@ -51,29 +52,51 @@ def opened(session: SparkSession, inputs: Inputs) -> Iterator[Opened]:
         if files:
             parts.append(traces(session, files))
             bad.append(refused(session, files))
+    kept: list[DataFrame] = []
     if logs:
-        text = stormlog.lines(session, logs)
-        surveyed = survey(text)
-        parts.append(stormlog.events(text, surveyed))
-        bad.append(stormlog.quarantine(text))
+        told, surveyed = _told(session, logs, inputs.begun)
+        kept.append(told)
+        parts.append(stormlog.events(told, surveyed))
+        if any(log.quarantined for log in surveyed.logs):
+            bad.append(stormlog.quarantine(told))
     events = reduce(DataFrame.unionByName, parts)
-    if lines or logs:
-        events.persist(StorageLevel.MEMORY_AND_DISK)
+    if lines:
+        kept.append(events.persist(StorageLevel.MEMORY_AND_DISK))
+    rows, refused_ = _taken_stock(session, columnar, lines, bad)
     try:
         yield Opened(
             events=events,
-            trace_rows=_count(session, columnar, lines),
+            trace_rows=rows,
             trace_files=len(columnar) + len(lines),
             surveyed=surveyed,
-            refused=quarantined(reduce(DataFrame.unionByName, bad)),
+            refused=refused_,
         )
     finally:
-        events.unpersist()
+        for table in kept:
+            table.unpersist()
 
 
-def _count(session: SparkSession, columnar: Sequence[str], lines: Sequence[str]) -> int:
-    """Rows as the files have them, before anybody has looked into one."""
-    rows = session.read.parquet(*columnar).count() if columnar else 0
+def _told(
+    session: SparkSession, logs: Sequence[str], begun: Mapping[str, int | None]
+) -> tuple[DataFrame, Survey]:
+    """The lines of the logs, and their books."""
+    text = stormlog.lines(session, logs)
+    arranged_ = arranged(text.inputFiles(), begun)
+    told = stormlog.told(text, arranged_).persist(StorageLevel.MEMORY_AND_DISK)
+    return told, survey(told, arranged_)
+
+
+def _taken_stock(
+    session: SparkSession, columnar: Sequence[str], lines: Sequence[str], bad: Sequence[DataFrame]
+) -> tuple[int, tuple[Quarantined, ...]]:
+    """Rows of traces as the files have them, before anybody has looked into one; and what nobody can use."""
+    tables = {"refused": refusals(reduce(DataFrame.unionByName, bad))} if bad else {}
+    if columnar:  # any schema will do, since none is asked for
+        whole = session.read.schema("kind tinyint").parquet(*columnar)
+        tables["columnar"] = whole.agg(F.count("*").alias("rows"))
     if lines:
-        rows += session.read.text(list(lines)).where(F.trim("value") != "").count()
-    return rows
+        text = session.read.text(list(lines)).where(F.trim("value") != "")
+        tables["lines"] = text.agg(F.count("*").alias("rows"))
+    found = together(**tables) if tables else {}
+    rows = sum(row["rows"] for name in ("columnar", "lines") for row in found.get(name, ()))
+    return rows, gathered(found.get("refused", ()))

@@ -8,8 +8,8 @@ pytest.importorskip("pyspark")
 
 from ackdoctor.spark.messages import messages
 from ackdoctor.spark.read.inputs import Sort, listed
-from ackdoctor.spark.read.logbook import survey
-from ackdoctor.spark.read.stormlog import events, lines, quarantine
+from ackdoctor.spark.read.logbook import arranged, survey
+from ackdoctor.spark.read.stormlog import events, lines, quarantine, told
 from ackdoctor.spark.trees import Plan, entries
 from ackdoctor.spark.versions import version
 from tests.spark.conftest import spark  # noqa: F401 - a fixture
@@ -38,9 +38,11 @@ def ran(request, misuse):
 @pytest.mark.parametrize("layout", ["worker.log*", "local.log"])
 def test_the_replay_of_a_log_answers_and_keeps_what_the_real_acker_did(ran, layout, spark):  # noqa: F811
     number, folder = ran
-    found = listed([str(folder / layout)]).files[Sort.LOG]
-    read = lines(spark, found)
-    surveyed = survey(read)
+    found = listed([str(folder / layout)])
+    text_lines = lines(spark, found.files[Sort.LOG])
+    logs = arranged(text_lines.inputFiles(), found.begun)
+    read = told(text_lines, logs).persist()
+    surveyed = survey(read, logs)
     rows = events(read, surveyed)
     lives = entries(messages(rows), version(number), plan=Plan.WINDOWS).collect()
     text = text_of(str(path) for path in sorted(folder.glob(layout)))
@@ -48,9 +50,9 @@ def test_the_replay_of_a_log_answers_and_keeps_what_the_real_acker_did(ran, layo
     assert all(book.balanced for book in surveyed.logs)
     assert quarantine(read).count() == 0
 
-    told = rows.where("kind in (20, 21, 23)").orderBy("worker", "seq").collect()
+    answered = rows.where("kind in (20, 21, 23)").orderBy("worker", "seq").collect()
     printed = (folder / "heard.txt").read_text(encoding="utf-8")
-    assert [("ack" if row["kind"] == 20 else "fail", row["delivery"]) for row in told] == heard(printed)
+    assert [("ack" if row["kind"] == 20 else "fail", row["delivery"]) for row in answered] == heard(printed)
 
     pending = re.search(r"^pending\t(\d+)$", printed, re.MULTILINE)
     assert pending is not None

@@ -13,7 +13,7 @@ from ackdoctor.tracer.judge.place import Places
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.spark.deliveries import completions, deliveries, odd
+from ackdoctor.spark.deliveries import completions, deliveries, ended, odd, settled
 from ackdoctor.spark.offences import offences
 from ackdoctor.spark.shapes import bare, shapes
 from tests.spark.telling import events
@@ -143,6 +143,26 @@ def test_a_shape_is_judged_as_the_tracer_judges_it(spark, steps, codes):
     found = by_spark(spark, rows)
     assert [finding.code for finding in found] == codes
     assert found == by_tracer(rows)
+
+
+@pytest.mark.parametrize(
+    ("steps", "codes"),
+    [
+        (((RECEIVED, "1"), (ACKED, "1"), (RECEIVED, "2")), []),
+        (((RECEIVED, "1"), (RECEIVED, "2"), (ACKED, "2"), (RECEIVED, "3")), ["ACK101"]),
+        (((RECEIVED, "1"), (RECEIVED, "2"), (ACKED, "1"), (RECEIVED, "3"), (RECEIVED, "4")), []),
+    ],
+    ids=["the last in hand", "one before", "kept"],
+)
+def test_a_component_that_was_killed_is_not_to_blame_for_what_it_had_in_hand(spark, steps, codes):
+    rows = told(*steps)
+    rows.append(rows[-1]._replace(kind=EventKind.DIED, seq=99, delivery="", note="killed by SIGKILL"))
+    table = events(spark, rows)
+    asked = settled(deliveries(table), ended(table))
+    found = offences(spark, table, shapes(table, odd(asked)).collect(), bare(table).collect())
+    mine = findings(found, places=Places(nowhere="trace"), nowhere=Site("trace", NOWHERE))
+    assert [finding.code for finding in mine] == codes
+    assert [finding.code for finding in by_tracer(rows)] == codes
 
 
 def test_one_shape_is_one_finding_however_many_suffered_it(spark):

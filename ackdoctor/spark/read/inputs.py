@@ -21,7 +21,8 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 from ackdoctor.model.errors import UsageError
 from ackdoctor.model.event import SCHEMA
 from ackdoctor.model.finding import Unreadable
-from ackdoctor.spark.read.stormline import STAMPED
+from ackdoctor.spark.read.logbook import stamped_ns
+from ackdoctor.spark.read.stormline import LOG_LINE
 
 __all__ = ["Inputs", "Sort", "listed", "resolved"]
 
@@ -29,10 +30,11 @@ _HEAD = 1 << 16  # bytes that tell what a file is
 _HEAD_LINES = 200
 _GLOB = frozenset("*?[")
 _MAGIC = b"PAR1"
+_GZIP = b"\x1f\x8b"
 _FOOTER = re.compile(rb"ackdoctor\.schema\x18.(\d+)", re.DOTALL)  # a Thrift pair of strings
 _JSON_SCHEMA = re.compile(r'^\{.*"schema": ?(\d+)')
 _VERSIONED = re.compile(r"/v(\d+)/run=")
-_STAMPED_LINE = re.compile(STAMPED)
+_LOG_LINE = re.compile(LOG_LINE)
 _SILENT = ("_meta.json", "_SUCCESS", "_spark_metadata", "_delta_log")
 _LIVE = (
     "holds rows of a process that is running, or was killed: `ackdoctor trace recover {}` makes them readable"
@@ -57,6 +59,7 @@ class Inputs:
     unreadable: list[Unreadable] = field(default_factory=list)
     passed_over: list[Unreadable] = field(default_factory=list)  # hidden files, and copies
     named: set[str] = field(default_factory=set)  # files that the user named, not a folder of theirs
+    begun: dict[str, int | None] = field(default_factory=dict)  # of a log: the time of its first stamp, in ns
     size: int = 0  # bytes
 
     def count(self) -> int:
@@ -143,6 +146,16 @@ def _add(path: Path, inputs: Inputs, twice: "_Copies") -> None:
             return
         inputs.files[sort].append(str(path))
         inputs.size += size
+        if sort is Sort.LOG:
+            inputs.begun[str(path)] = _begun(path)
+
+
+def _begun(path: Path) -> int | None:
+    """When a log begins; rotated in the middle of a stack trace, its first lines may have no stamp."""
+    with path.open("rb") as raw:
+        zipped = raw.read(len(_GZIP)) == _GZIP
+    with (gzip.open if zipped else open)(path, "rt", encoding="utf-8", errors="replace") as opened:
+        return next(filter(None, map(stamped_ns, opened)), None)
 
 
 def _hidden(path: Path, inputs: Inputs) -> None:
@@ -174,7 +187,7 @@ def _sort(path: Path, size: int) -> Sort:
         end = opened.read()
     if head.startswith(_MAGIC) or path.suffix == ".parquet":
         return _parquet(head, end)
-    return _text(_unzipped(path, head) if head.startswith(b"\x1f\x8b") else head)
+    return _text(_unzipped(path, head) if head.startswith(_GZIP) else head)
 
 
 def _parquet(head: bytes, end: bytes) -> Sort:
@@ -208,7 +221,7 @@ def _text(head: bytes) -> Sort:
         if int(schema[1]) > SCHEMA:
             raise _FaultError(f"schema {schema[1]}; this version of ackdoctor reads up to {SCHEMA}")
         return Sort.JSON_LINES
-    if any(_STAMPED_LINE.match(line) for line in lines):
+    if any(_LOG_LINE.match(line) for line in lines):
         return Sort.LOG
     raise _ForeignError("neither a trace nor a worker's log: no line begins as Storm's do")
 
@@ -263,26 +276,28 @@ def resolved(spark: SparkSession, inputs: Inputs) -> Inputs:
 
 def _add_remote(spark: SparkSession, path: str, size: int, inputs: Inputs) -> None:
     try:
-        inputs.files[_remote_sort(spark, path, size)].append(path)
+        sort, inputs.begun[path] = _remote_sort(spark, path, size)
+        inputs.files[sort].append(path)
         inputs.size += size
     except _FaultError as fault:
         inputs.fault(path, str(fault))
 
 
-def _remote_sort(spark: SparkSession, path: str, size: int) -> Sort:
+def _remote_sort(spark: SparkSession, path: str, size: int) -> tuple[Sort, int | None]:
+    """What the file holds, and when it begins."""
     if size == 0:
         raise _FaultError("the file is empty")
     if (newer := _VERSIONED.search(path)) and int(newer[1]) > SCHEMA:
         raise _FaultError(f"schema {newer[1]}; this version of ackdoctor reads up to {SCHEMA}")
     if path.endswith(".parquet"):
-        return Sort.PARQUET
+        return Sort.PARQUET, None
     try:
         rows: Sequence[str] = [
             row[0] for row in spark.read.text(path).select(F.col("value")).head(_HEAD_LINES)
         ]
     except PySparkException as error:
         raise _FaultError(_first_line(error)) from error
-    return _text("\n".join(rows).encode())
+    return _text("\n".join(rows).encode()), next(filter(None, map(stamped_ns, rows)), None)
 
 
 def _first_line(error: Exception) -> str:

@@ -1,11 +1,11 @@
-"""A first look at worker logs: the books of each file, their order, and when which acker was started.
+"""What is known of worker logs as files: their order, the books of each, and when which acker was started.
 
-One pass over the text.  Two files with the same lines are one log that was copied: only the first is read.
+Two files that tell the same are one log that was copied: only the first is used.
 """
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import cached_property
@@ -13,24 +13,22 @@ from itertools import chain
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.model.errors import UsageError
-from ackdoctor.spark.read.stormline import CONTINUED, FOREIGN, QUARANTINED, USED, line_kind, parsed
+from ackdoctor.spark.read.stormline import CONTINUED, FOREIGN, LOADS, QUARANTINED, TIMELESS, USED
 
-__all__ = ["Log", "Start", "Survey", "survey"]
+__all__ = ["TURN_BITS", "Log", "Start", "Survey", "arranged", "stamped_ns", "survey"]
 
 _ARTIFACTS = re.compile(r"/workers-artifacts/([^/]+)/\d+/[^/]+$")
 _WORKER_FILE = re.compile(r"^(?:(?P<run>.+)-)?worker-\d+\.log")
 _ROTATED = re.compile(r"(?:\.\d+)?(?:\.gz)?$")  # worker.log.3.gz
-_LOADS = r"Loading executor (?:tasks )?(.+):\[(-?\d+),? (-?\d+)\]"
-_DISABLED = r"Timeouts disabled for executor (__acker):\[(-?\d+),? (-?\d+)\]"
 _STAMP = re.compile(
     r"(?P<day>\d{4}-\d\d-\d\d)[ T](?P<time>\d\d:\d\d:\d\d)(?:\.(?P<part>\d+))?\S* |(?P<ms>\d+) +\["
 )
 _CLASSES = (USED, CONTINUED, FOREIGN, QUARANTINED)
-_TURN_BITS, _MOST_TURNS = 53, 1 << 10
+TURN_BITS, _MOST_TURNS = 53, 1 << 10  # of `seq`: what is above the row in its file
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
@@ -92,6 +90,10 @@ class Survey:
         }
         return len(tasks)
 
+    def copies(self) -> list[str]:
+        """The files that only repeat another."""
+        return [log.file for log in self.logs if log.copy_of]
+
     @cached_property
     def _placed(self) -> dict[str, Log]:
         return {log.file: log for log in self.logs if not log.copy_of}
@@ -121,7 +123,7 @@ class Survey:
             log = self._placed.get(start.file)
             if start.component == "__acker" and not start.timeless and log is not None:
                 for task in range(start.low, start.high + 1):
-                    place = (log.turn << _TURN_BITS) | start.row
+                    place = (log.turn << TURN_BITS) | start.row
                     begun[log.run, task].append((start.time_ns, log.worker, place))
         found: dict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
         for (_, task), starts in begun.items():
@@ -131,55 +133,79 @@ class Survey:
         return found
 
 
-def survey(read: DataFrame) -> Survey:
-    """Reads LINES once; files come back in the order of their workers and of their rotation."""
-    told = parsed(read, "file", "row").select(
-        "file", "text", "time_ns", line_kind(F.col("kind"), F.col("fault"), F.col("text")).alias("is")
-    )
-    found = (
-        told.groupBy("file")
+def arranged(files: Iterable[str], begun: Mapping[str, int | None]) -> tuple[Log, ...]:
+    """The logs in the order of their workers and of their rotation, by when each begins.
+
+    `files` as Spark names them; `begun` by path or by that name: log4j numbers the oldest file 1, logback the newest.
+    """
+    by_worker: dict[str, list[Log]] = defaultdict(list)
+    for file in sorted(re.sub(r"^file:/+", "file:/", name) for name in files):
+        run, worker = _whose(file)  # `_metadata.file_path` has one slash, `inputFiles` three
+        begin = next((begun[name] for name in _names(file) if name in begun), None)
+        by_worker[worker].append(Log(file=file, run=run, worker=worker, begin_ns=begin))
+    found: list[Log] = []
+    for rotated in by_worker.values():
+        if len(rotated) > _MOST_TURNS:
+            raise UsageError(
+                f"{rotated[0].worker}: {len(rotated)} files of one worker; at most {_MOST_TURNS}"
+            )
+        rotated.sort(key=lambda log: (log.begin_ns or 0, log.file))
+        found += (replace(log, turn=turn) for turn, log in enumerate(rotated))
+    return tuple(found)
+
+
+def survey(told: DataFrame, logs: Iterable[Log]) -> Survey:
+    """The books of each log, and the starts that it tells of: TOLD is read twice, and should be kept."""
+    content = F.when(F.col("is") == USED, F.xxhash64("time_ns", "kind", "root", "value"))
+    rows = (
+        told.groupBy("file", "is")
         .agg(
-            F.count("*").alias("lines"),
-            *(F.count_if(F.col("is") == name).alias(name) for name in _CLASSES),
+            F.count_if("first").alias("lines"),
             F.min("time_ns").alias("begin_ns"),
             F.max("time_ns").alias("end_ns"),
-            F.bit_xor(F.xxhash64("text")).alias("hash"),
+            F.bit_xor(content).alias("content"),
         )
         .collect()
     )
-    starts = tuple(_starts(read))
-    logs = []
-    first: dict[tuple[int, int], str] = {}
-    for row in sorted(found, key=lambda row: (not _whose(row["file"])[0], row["file"])):
-        begun = [start.time_ns for start in starts if start.file == row["file"]]
-        times = [time for time in (row["begin_ns"], *begun) if time is not None]
-        run, worker = _whose(row["file"])
-        logs.append(
-            Log(
-                file=row["file"],
-                run=run,
-                worker=worker,
-                lines=row["lines"],
-                **{name: row[name] for name in _CLASSES},
-                begin_ns=min(times, default=None),
-                end_ns=row["end_ns"],
-                copy_of=first.setdefault((row["lines"], row["hash"]), row["file"]),
+    found: dict[str, dict[str, Row]] = defaultdict(dict)
+    for row in rows:
+        found[row["file"]][row["is"]] = row
+    known = {log.file: log for log in logs}
+    for file in found.keys() - known.keys():  # Spark names a file otherwise than we thought: no line is lost
+        known[file] = Log(file=file, worker=file)
+    filled: list[Log] = []
+    earlier: dict[tuple[object, ...], str] = {}
+    for log in sorted(known.values(), key=lambda log: (not log.run, log.file)):
+        counts = {name: row["lines"] for name, row in found[log.file].items()}
+        used = found[log.file].get(USED)
+        if used is None:
+            filled.append(replace(log, lines=sum(counts.values()), **counts))
+            continue
+        same = (*counts.items(), used["content"], used["begin_ns"], used["end_ns"])
+        original = earlier.setdefault(tuple(sorted(map(str, same))), log.file)
+        filled.append(
+            replace(
+                log,
+                lines=sum(counts.values()),
+                **counts,
+                begin_ns=min(log.begin_ns or used["begin_ns"], used["begin_ns"]),
+                end_ns=used["end_ns"],
+                copy_of="" if original == log.file else original,
             )
         )
-    return Survey(logs=tuple(_in_turn(logs)), starts=starts)
+    notable = told.where((F.col("is") == FOREIGN) & F.col("text").isNotNull()).select("file", "row", "text")
+    return Survey(logs=tuple(filled), starts=tuple(_starts(notable.collect())))
 
 
-def _starts(read: DataFrame) -> Iterator[Start]:
-    """Executors that were started; there are few such lines."""
-    text = F.col("text")
-    notable = text.contains("Loading executor ") | text.contains("Timeouts disabled for executor __acker")
-    for row in read.where(notable).collect():
-        for pattern, timeless in ((_LOADS, False), (_DISABLED, True)):
-            if (told := re.search(pattern, row["text"])) and (stamp := _STAMP.match(row["text"])):
+def _starts(rows: Iterable[Row]) -> Iterator[Start]:
+    """Executors that were started."""
+    for row in rows:
+        for pattern, timeless in ((LOADS, False), (TIMELESS, True)):
+            if told := re.search(pattern, row["text"]):
                 yield Start(
                     file=row["file"],
                     row=row["row"],
-                    time_ns=_nanoseconds(stamp),
+                    time_ns=stamped_ns(row["text"]) or 0,
                     component=told[1],
                     low=int(told[2]),
                     high=int(told[3]),
@@ -187,11 +213,23 @@ def _starts(read: DataFrame) -> Iterator[Start]:
                 )
 
 
-def _nanoseconds(stamp: re.Match[str]) -> int:
+def stamped_ns(line: str) -> int | None:
+    """When a line of a log was written, taken as UTC; None if it has no stamp."""
+    if (stamp := _STAMP.match(line)) is None:
+        return None
     if stamp["ms"]:
         return int(stamp["ms"]) * 1_000_000
-    at = datetime.fromisoformat(f"{stamp['day']} {stamp['time']}").replace(tzinfo=timezone.utc)
+    try:
+        at = datetime.fromisoformat(f"{stamp['day']} {stamp['time']}").replace(tzinfo=timezone.utc)
+    except ValueError:
+        return None
     return int(at.timestamp()) * 1_000_000_000 + int((stamp["part"] or "0").ljust(3, "0")[:3]) * 1_000_000
+
+
+def _names(file: str) -> tuple[str, ...]:
+    """How a user may have named the file."""
+    plain = unquote(file)
+    return (file, plain, re.sub(r"^file:/+", "/", plain))
 
 
 def _whose(file: str) -> tuple[str, str]:
@@ -202,20 +240,6 @@ def _whose(file: str) -> tuple[str, str]:
         return below[1], worker
     named = _WORKER_FILE.match(path.name)
     return (named["run"] or "") if named else "", worker
-
-
-def _in_turn(logs: list[Log]) -> Iterator[Log]:
-    """The logs of each worker by their first line: log4j numbers the oldest file 1, logback the newest."""
-    by_worker: dict[str, list[Log]] = defaultdict(list)
-    for log in logs:
-        by_worker[log.worker].append(replace(log, copy_of="" if log.copy_of == log.file else log.copy_of))
-    for rotated in by_worker.values():
-        rotated.sort(key=lambda log: (log.begin_ns or 0, log.end_ns or 0, log.file))
-        if len(rotated) > _MOST_TURNS:
-            raise UsageError(
-                f"{rotated[0].worker}: {len(rotated)} files of one worker; at most {_MOST_TURNS}"
-            )
-        yield from (replace(log, turn=turn) for turn, log in enumerate(rotated))
 
 
 def _literal_map(pairs: Iterable[tuple[int, str]]) -> Column:

@@ -1,12 +1,14 @@
 """The books of what was read: every line or row is used, a continuation, foreign, or in quarantine with a reason."""
 
-from pyspark.sql import DataFrame
+from collections.abc import Iterable
+
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.spark.read.logbook import Log, Survey
 from ackdoctor.spark.tables import Books, Quarantined
 
-__all__ = ["books", "quarantined"]
+__all__ = ["books", "gathered", "quarantined", "refusals"]
 
 MOST_REASONS = 200
 
@@ -26,16 +28,25 @@ def books(
     )
 
 
-def quarantined(rows: DataFrame) -> tuple[Quarantined, ...]:
-    """Of a QUARANTINE table: how many rows of which file for what reason, with the first of each."""
-    found = (
+def refusals(rows: DataFrame) -> DataFrame:
+    """REFUSALS: how many rows of which file for what reason, with the first of each."""
+    return (
         rows.groupBy("file", "reason")
         .agg(F.count("*").alias("rows"), F.min_by("text", "place").alias("sample"))
         .orderBy(F.col("rows").desc(), "file", "reason")
         .limit(MOST_REASONS)
-        .collect()
+        .select("file", "reason", "rows", "sample")
     )
+
+
+def quarantined(rows: DataFrame) -> tuple[Quarantined, ...]:
+    """The same of a QUARANTINE table, on the driver."""
+    return gathered(refusals(rows).collect())
+
+
+def gathered(rows: Iterable[Row]) -> tuple[Quarantined, ...]:
+    """REFUSALS that came back to the driver."""
     return tuple(
         Quarantined(file=row["file"], reason=row["reason"], rows=row["rows"], sample=row["sample"] or "")
-        for row in found
+        for row in rows
     )

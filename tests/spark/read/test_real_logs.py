@@ -9,8 +9,9 @@ import pytest
 pytest.importorskip("pyspark")
 
 from ackdoctor.spark.messages import messages
-from ackdoctor.spark.read.logbook import survey
-from ackdoctor.spark.read.stormlog import events, lines, quarantine
+from ackdoctor.spark.read.inputs import listed
+from ackdoctor.spark.read.logbook import arranged, survey
+from ackdoctor.spark.read.stormlog import events, lines, quarantine, told
 from ackdoctor.spark.trees import Plan, entries
 from ackdoctor.spark.versions import version
 from tests.spark.read.real_logs import answers, heard, replayed, text_of
@@ -28,11 +29,12 @@ def files(number: str) -> list[str]:
 
 @pytest.fixture(scope="module", params=VERSIONS)
 def log(request, spark):
-    read = lines(spark, files(request.param))
-    surveyed = survey(read)
-    rows = events(read, surveyed).persist()
-    yield request.param, read, surveyed, rows
-    rows.unpersist()
+    text = lines(spark, files(request.param))
+    logs = arranged(text.inputFiles(), listed(files(request.param)).begun)
+    read = told(text, logs).persist()
+    surveyed = survey(read, logs)
+    yield request.param, read, surveyed, events(read, surveyed)
+    read.unpersist()
 
 
 def test_the_replay_answers_as_the_real_acker_did_and_keeps_what_it_kept(log):
@@ -49,8 +51,8 @@ def test_the_replay_answers_as_the_real_acker_did_and_keeps_what_it_kept(log):
 
 def test_what_the_spout_heard_is_in_the_events(log):
     number, _, _, rows = log
-    told = rows.where("kind in (20, 21, 23)").orderBy("worker", "seq").collect()
-    calls = [("ack" if row["kind"] == 20 else "fail", row["delivery"]) for row in told]
+    answered = rows.where("kind in (20, 21, 23)").orderBy("worker", "seq").collect()
+    calls = [("ack" if row["kind"] == 20 else "fail", row["delivery"]) for row in answered]
     assert calls == heard((LOGS / f"storm-{number}" / "heard.txt").read_text(encoding="utf-8"))
 
 

@@ -8,9 +8,9 @@ pytest.importorskip("pyspark")
 
 from ackdoctor.model.event import EventKind
 from ackdoctor.spark.read.inputs import Sort, listed, resolved
-from ackdoctor.spark.read.logbook import survey
+from ackdoctor.spark.read.logbook import Survey, arranged, survey
 from ackdoctor.spark.read.quarantine import books, quarantined
-from ackdoctor.spark.read.stormlog import events, lines, quarantine
+from ackdoctor.spark.read.stormlog import events, lines, quarantine, told
 
 BIG, EDGE = -9223372036854775808, 9223372036854775807
 T = "2026-11-21 20:22:08.403 "
@@ -74,6 +74,13 @@ FOREIGN = [
 CONTINUED = ["java.lang.IllegalStateException: no", "\tat x.Y.z(Y.java:1)", ""]
 
 
+def surveyed_of(spark, inputs):
+    read = lines(spark, inputs.files[Sort.LOG])
+    logs = arranged(read.inputFiles(), inputs.begun)
+    table = told(read, logs).persist()
+    return table, survey(table, logs)
+
+
 @pytest.fixture(scope="module")
 def read(spark, tmp_path_factory):
     """The same log twice, once zipped by hand; a rotated one before it; a worker that was started anew."""
@@ -83,9 +90,7 @@ def read(spark, tmp_path_factory):
     text = "\n".join((*ACKER, *TUPLES, *WRONG, *FOREIGN, *CONTINUED)) + "\n"
     (folder / "worker.log").write_text(text)
     (home / "copy.log.gz").write_bytes(gzip.compress(text.encode()))
-    found = listed([home])
-    table = lines(spark, found.files[Sort.LOG])
-    return table, survey(table)
+    return surveyed_of(spark, listed([home]))
 
 
 def test_every_layout_tells_what_the_acker_was_handed(read):
@@ -113,9 +118,9 @@ def test_every_line_is_in_the_books(read):
     assert (first.used, first.quarantined) == (len(ACKER) + len(TUPLES), len(WRONG))
     assert (first.foreign, first.continued) == (len(FOREIGN), len(CONTINUED))
     assert books(surveyed).balanced
-    told = quarantine(table).where(table["file"] == first.file)
-    assert [(row["text"], row["reason"]) for row in told.orderBy("place").collect()] == list(WRONG.items())
-    assert sum(each.rows for each in quarantined(told)) == len(WRONG)
+    bad = quarantine(table).where(table["file"] == first.file)
+    assert [(row["text"], row["reason"]) for row in bad.orderBy("place").collect()] == list(WRONG.items())
+    assert sum(each.rows for each in quarantined(bad)) == len(WRONG)
 
 
 def test_an_acker_that_is_started_again_remembers_nothing_and_old_files_come_first(spark, tmp_path):
@@ -134,8 +139,7 @@ def test_an_acker_that_is_started_again_remembers_nothing_and_old_files_come_fir
     )
     inputs = listed([])
     inputs.remote.append(tmp_path.as_uri())
-    table = lines(spark, resolved(spark, inputs).files[Sort.LOG])
-    surveyed = survey(table)
+    table, surveyed = surveyed_of(spark, resolved(spark, inputs))
     rows = events(table, surveyed).orderBy("seq").collect()
     assert [(row["root"], row["incarnation"]) for row in rows] == [(1, 0), (2, 0), (3, 0), (4, 1)]
     assert surveyed.ticks_disabled
@@ -151,10 +155,10 @@ def test_the_order_of_a_file_holds_over_its_splits(spark, tmp_path):
     try:
         for name in before:
             spark.conf.set(name, str(1 << 20))
-        table = lines(spark, [str(tmp_path / "worker.log")])
-        rows = events(table, survey(table))
+        table = told(lines(spark, [str(tmp_path / "worker.log")]), ())
         assert table.rdd.getNumPartitions() > 4
-        assert [row[0] for row in rows.orderBy("seq").select("root").collect()] == list(range(40_000))
+        rows = events(table, Survey(logs=())).orderBy("seq").select("root").collect()
+        assert [row[0] for row in rows] == list(range(40_000))
     finally:
         for name, value in before.items():
             spark.conf.set(name, value)
