@@ -175,12 +175,14 @@ def key(line: Mapping[str, Any]) -> tuple[Any, ...]:
     return (line["what"], line["run"], line["root"], line["begin_ns"], line["certain_ns"])
 
 
-@pytest.mark.parametrize(("name", "timeout_s"), [("2.8.8", None), ("1.2.4", 10)])
+@pytest.mark.parametrize(
+    ("name", "timeout_s"), [("2.8.8", None), pytest.param("1.2.4", 10, marks=pytest.mark.minutes)]
+)
 def test_a_trace_told_in_batches_is_the_trace_that_analyze_reads_whole(spark, watched, name, timeout_s):
     terms = LiveTerms(
         version=version(name), message_timeout_s=timeout_s, remember_s=FOREVER, patience_s=FOREVER
     )
-    watch = watched(terms, parts_at_once=24)
+    watch = watched(terms, parts_at_once=12)
     rows = [row for seed in range(8) for row in traced(seed, name, ticks=timeout_s is None)]
     dice = random.Random(name)
     for seed in range(8):
@@ -192,7 +194,7 @@ def test_a_trace_told_in_batches_is_the_trace_that_analyze_reads_whole(spark, wa
     lines = watch()
     assert watch.watch.clock.late == 0
     assert watch.watch.clock.rows == len(rows)
-    assert len({line["batch"] for line in lines}) > 1
+    assert {line["batch"] for line in lines} == {0, 1, 2, 3}
     keys = [key(line) for line in lines]
     assert len(keys) == len(set(keys))
     timed: dict[tuple[str, int], list[int]] = {}
@@ -286,7 +288,7 @@ def parts_of_statements(folder: Path, size: int) -> None:
         os.utime(part, (first + 1, first + 1))
 
 
-@pytest.mark.slow
+@pytest.mark.minutes
 @pytest.mark.skipif(not (shutil.which("java") or os.environ.get("JAVA_HOME")), reason="there is no Java")
 def test_killed_again_and_again_it_tells_everything_once(tmp_path):
     folder, checkpoint, shown = tmp_path / "trace", tmp_path / "checkpoint", tmp_path / "shown"
