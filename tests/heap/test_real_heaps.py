@@ -10,15 +10,15 @@ from ackdoctor.heap.jvm.histogram import parse
 
 pytestmark = [pytest.mark.java, pytest.mark.slow]
 MESSAGES = [
-    "many tracked 3000 1",
-    "many twice 3000 2",
+    "many tracked 600 1",
+    "many twice 600 2",
     "tick",
-    "many thrice 2000 3",
-    "many failed 500 4",
-    "many strayed 300 5",
+    "many thrice 400 3",
+    "many failed 100 4",
+    "many strayed 60 5",
     "init 1 2 3",
     "tick",
-    "many tracked 700 6",
+    "many tracked 140 6",
     "ack 77 88",
 ]
 

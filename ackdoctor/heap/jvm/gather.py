@@ -42,9 +42,10 @@ class AckObjects:
         reader, places = classes.unpacker(class_id)
         val, start, task, failed = (places[name] for name in ("val", "startTime", "spoutTask", "failed"))
         push_id, push_code = self.rows.push
-        unpack, old_before = reader.unpack_from, self._old_before
+        unpack, old_before, least = reader.unpack_from, self._old_before, 1 << 63
 
         def take(data: bytes, at: int) -> None:
+            nonlocal least
             fields = unpack(data, at)
             push_id(fields[0])
             if fields[task] != _NO_TASK:
@@ -57,8 +58,9 @@ class AckObjects:
             if began < old_before:
                 code |= OLD
             push_code(code)
-            if not 0 < self.oldest <= began:
-                self.oldest = began
+            if 0 < began < least:
+                least = began
+                self.oldest = min(self.oldest or began, began)
 
         return take
 
