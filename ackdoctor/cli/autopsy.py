@@ -251,8 +251,9 @@ def _jcmd(pid: int, *command: str) -> str:
     except subprocess.TimeoutExpired:
         raise UsageError(f"--pid {pid}: the JVM does not answer within {_JCMD_PATIENCE_S} s") from None
     if ran.returncode:
-        reason = (ran.stderr or ran.stdout).strip().splitlines()
-        raise UsageError(f"--pid {pid}: jcmd cannot reach it: {reason[-1] if reason else 'no reason given'}")
+        said = [line for line in (ran.stderr or ran.stdout).splitlines() if line.strip()]
+        reason = next((line for line in said if "Exception" in line and not line[:1].isspace()), "")
+        raise UsageError(f"--pid {pid}: jcmd cannot reach it: {reason or (said or ['no reason given'])[0]}")
     return ran.stdout
 
 
