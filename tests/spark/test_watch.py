@@ -21,6 +21,7 @@ from pyspark.sql import DataFrame
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.event import Event, EventKind
 from ackdoctor.model.message import AckAck, AckInit, Tick
+from ackdoctor.spark import live, live_deliveries
 from ackdoctor.spark.analysis import Terms, analyze
 from ackdoctor.spark.deliveries import deliveries
 from ackdoctor.spark.live import LiveTerms
@@ -28,6 +29,7 @@ from ackdoctor.spark.live_journal import Journal
 from ackdoctor.spark.messages import messages
 from ackdoctor.spark.read.inputs import Sort, listed
 from ackdoctor.spark.read.traces import traces
+from ackdoctor.spark.schema import EVENTS
 from ackdoctor.spark.stream import Watch
 from ackdoctor.spark.trees import Plan, entries
 from ackdoctor.spark.versions import version
@@ -321,3 +323,19 @@ def test_killed_again_and_again_it_tells_everything_once(tmp_path):
     assert len({key(line) for line in told}) == len(told)
     seen = {(line["batch"], line["nr"]) for line in map(json.loads, shown.read_text().splitlines())}
     assert seen == {(line["batch"], line["nr"]) for line in told}
+
+
+def test_no_python_runs_inside_of_spark(spark, capsys):
+    rows = spark.createDataFrame([], live.CARRIED)
+    lives = live.lives(rows, LiveTerms())
+    judged = live.judged(rows, lives, {"r": (1, 0)})
+    done = live_deliveries.done(
+        live_deliveries.rows(
+            spark.createDataFrame([], live_deliveries.DONE), spark.createDataFrame([], EVENTS)
+        )
+    )
+    for table in (live.kept(rows, judged), live_deliveries.kept(done, {"r": 0})):
+        table.explain()
+    plans = capsys.readouterr().out
+    assert plans.count("== Physical Plan ==") == 2
+    assert "Python" not in plans
