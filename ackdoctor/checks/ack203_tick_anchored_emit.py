@@ -7,7 +7,7 @@ from ackdoctor.checks.shape import derived_names, given_names, mentions_any
 from ackdoctor.flow.known import CONTAINER_STORES, VIEWS
 from ackdoctor.flow.lattice import Tick
 from ackdoctor.flow.sighting import Anchors, Emitted, Flow
-from ackdoctor.model.cfg import Attr, Bind, Build, Call, Drop, Expr, Global, Item, Name, Next, Unpack
+from ackdoctor.model.cfg import Attr, Bind, Build, Call, Closure, Drop, Expr, Global, Item, Name, Next, Unpack
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Finding, Severity
@@ -15,7 +15,9 @@ from ackdoctor.model.finding import Finding, Severity
 __all__ = ["check"]
 
 _APPENDS = CONTAINER_STORES - {"update", "setdefault"}
-_EMPTIES = frozenset({"clear", "pop", "popleft", "get_nowait", "get"})
+_EMPTIES = frozenset(
+    "clear pop popleft get_nowait get poll pollFirst pollLast take removeFirst removeLast".split()
+)
 
 
 def check(diagnosis: Diagnosis) -> Iterator[Finding]:
@@ -119,7 +121,20 @@ def _source(diagnosis: Diagnosis, flow: Flow, emit: Emitted, fields: frozenset[s
             names = frozenset(param.name for param in emit.function.params[1:])
             if mentions_any(payload, derived_names(emit.function, names)):
                 return field
+        names = _run_for_each(diagnosis, emit.function, field)
+        if mentions_any(payload, derived_names(emit.function, names)):
+            return field
     return None
+
+
+def _run_for_each(diagnosis: Diagnosis, closure: Function, field: str) -> frozenset[str]:
+    """The parameters of a nested function that a method of the field runs with its rows: `rows.forEach(...)`."""
+    for function, _, call in diagnosis.calls():
+        if isinstance(call.func, Attr) and _is(diagnosis, function, call.func.obj, field):
+            for arg in call.args:
+                if isinstance(arg.value, Closure) and function.closures.get(arg.value.key) is closure:
+                    return frozenset(param.name for param in closure.params)
+    return frozenset()
 
 
 def _given(diagnosis: Diagnosis, function: Function, field: str) -> bool:

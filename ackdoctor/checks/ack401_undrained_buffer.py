@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.buffers import kept, left_behind
+from ackdoctor.checks.buffers import LISTENERS, assigned, chain, kept, left_behind
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Finding
@@ -18,7 +18,7 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
     told: set[str] = set()
     for flow, stored in kept(diagnosis):
         field = stored.field.partition(".")[0]
-        if field not in fields or field in told:
+        if field not in fields or field in told or _listened_to(diagnosis, field):
             continue
         told.add(field)
         yield diagnosis.finding(
@@ -32,3 +32,12 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
             flow=flow,
             help=f"ack or fail the tuples of `self.{field}` when their work is done, before you let them go",
         )
+
+
+def _listened_to(diagnosis: Diagnosis, field: str) -> bool:
+    """Whether the field is a cache that somebody is told of what leaves it."""
+    return any(
+        LISTENERS & chain(function, call)
+        for function in diagnosis.functions()
+        for call in assigned(diagnosis, function, field)
+    )

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.buffers import asks_about, kept, left_behind
+from ackdoctor.checks.buffers import LISTENERS, asks_about, assigned, chain, kept, left_behind
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.shape import derived_names, mentions_any
-from ackdoctor.flow.declared import maker
 from ackdoctor.flow.sighting import Stored
 from ackdoctor.flow.trail import stations
 from ackdoctor.model.cfg import Attr, Bind, Build, Call, Closure, Expr, Literal, Name, Test
@@ -18,11 +17,17 @@ __all__ = ["check"]
 _CACHES = frozenset(
     f"cachetools.{name}"
     for name in "Cache FIFOCache LFUCache LRUCache MRUCache RRCache TTLCache TLRUCache".split()
+) | frozenset(
+    f"org.apache.commons.{name}"
+    for name in "collections.map.LRUMap collections4.map.LRUMap collections4.map.PassiveExpiringMap "
+    "collections.buffer.CircularFifoBuffer collections4.queue.CircularFifoQueue".split()
+)
+_TIMED = frozenset(  # what expires is told to the second argument, if there is one
+    f"{root}.storm.utils.TimeCacheMap" for root in ("backtype", "org.apache")
 )
 _BOUNDS = frozenset(
     "maximumSize maximumWeight expireAfterWrite expireAfterAccess expireAfter weakKeys weakValues softValues".split()
 )
-_HEARD = frozenset({"removalListener", "evictionListener"})
 _DEQUES = frozenset({"collections.deque", "deque"})
 
 
@@ -54,9 +59,9 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
 def _evicts(diagnosis: Diagnosis, stored: Stored) -> str | None:
     field = stored.field
     for function in diagnosis.functions():
-        for call in _assigned(diagnosis, function, field):
+        for call in assigned(diagnosis, function, field):
             names = {symbol for symbol in diagnosis.resolve(function, call.func) if isinstance(symbol, str)}
-            if names & _CACHES:
+            if names & _CACHES or (names & _TIMED and len(call.args) == 1):
                 return "a cache with a limit"
             if _built_with_limit(function, call):
                 return "a cache with a limit"
@@ -69,13 +74,8 @@ def _evicts(diagnosis: Diagnosis, stored: Stored) -> str | None:
 
 def _built_with_limit(function: Function, call: Call) -> bool:
     """Whether a builder's chain ends here that bounds a cache and names nobody who hears what leaves it."""
-    words: list[str] = []
-    made: Call | Bind | None = call
-    while isinstance(made, Call) and isinstance(made.func, Attr):
-        words.append(made.func.name)
-        obj = made.func.obj
-        made = maker(function, obj.id) if isinstance(obj, Name) else None
-    return "newBuilder" in words and not _HEARD & set(words) and bool(_BOUNDS & set(words))
+    words = chain(function, call)
+    return "newBuilder" in words and not LISTENERS & words and bool(_BOUNDS & words)
 
 
 def _forgets_eldest(diagnosis: Diagnosis, field: str) -> bool:
@@ -100,19 +100,6 @@ def _acks(diagnosis: Diagnosis, function: Function) -> bool:
         isinstance(step.op, Call) and diagnosis.verb_kind(function, step.op) in (VerbKind.ACK, VerbKind.FAIL)
         for step in function.cfg.steps
     )
-
-
-def _assigned(diagnosis: Diagnosis, function: Function, field: str) -> Iterator[Call]:
-    """The calls whose result becomes the field."""
-    own = diagnosis.own_name(function)
-    results = {step.op.result: step.op for step in function.cfg.steps if isinstance(step.op, Call)}
-    for step in function.cfg.steps:
-        match step.op:
-            case Bind(target=Attr(obj=obj, name=name), value=Name() as value) if name == field and obj == own:
-                if value in results:
-                    yield results[value]
-            case _:
-                pass
 
 
 def _limited(call: Call) -> bool:

@@ -7,12 +7,25 @@ from ackdoctor.flow.declared import maker
 from ackdoctor.flow.holding import EVERYTHING
 from ackdoctor.flow.lattice import TokenKind
 from ackdoctor.flow.sighting import Ended, Flow, Released, Stored
-from ackdoctor.model.cfg import Attr, Build, Call, Compare, Expr, IsType, Item, Mix, Name, Not, Star
+from ackdoctor.model.cfg import Attr, Bind, Build, Call, Compare, Expr, IsType, Item, Mix, Name, Not, Star
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind
 from ackdoctor.model.protocol import State as Stage
 
-__all__ = ["asks_about", "kept", "left_behind", "released", "sized", "subexpressions"]
+__all__ = [
+    "LISTENERS",
+    "asks_about",
+    "assigned",
+    "chain",
+    "kept",
+    "left_behind",
+    "released",
+    "sized",
+    "subexpressions",
+]
+
+
+LISTENERS = frozenset({"removalListener", "evictionListener"})  # of a cache: they hear what leaves it
 
 
 def kept(diagnosis: Diagnosis) -> Iterator[tuple[Flow, Stored]]:
@@ -44,6 +57,30 @@ def left_behind(diagnosis: Diagnosis) -> frozenset[str]:
         if all(holder.startswith("self.") for holder in holders) and not fields & done:
             found |= fields
     return frozenset(found)
+
+
+def assigned(diagnosis: Diagnosis, function: Function, field: str) -> Iterator[Call]:
+    """The calls whose result becomes the field."""
+    own = diagnosis.own_name(function)
+    results = {step.op.result: step.op for step in function.cfg.steps if isinstance(step.op, Call)}
+    for step in function.cfg.steps:
+        match step.op:
+            case Bind(target=Attr(obj=obj, name=name), value=Name() as value) if name == field and obj == own:
+                if value in results:
+                    yield results[value]
+            case _:
+                pass
+
+
+def chain(function: Function, call: Call) -> frozenset[str]:
+    """The methods called one on the other's result, up to this call: `newBuilder().maximumSize(9).build()`."""
+    words: set[str] = set()
+    made: Call | Bind | None = call
+    while isinstance(made, Call) and isinstance(made.func, Attr):
+        words.add(made.func.name)
+        obj = made.func.obj
+        made = maker(function, obj.id) if isinstance(obj, Name) else None
+    return frozenset(words)
 
 
 def subexpressions(expr: Expr) -> Iterator[Expr]:

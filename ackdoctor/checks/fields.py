@@ -1,6 +1,6 @@
 """The fields of a component as containers: how they begin, what fills them, what empties them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.flow.known import CONTAINER_STORES, CONTAINER_VIEWS, HARMLESS, LOGGING
@@ -146,8 +146,11 @@ def emptied_by(diagnosis: Diagnosis, functions: Iterable[Function]) -> frozenset
     """The fields that these functions may shrink: taken from, replaced, or handed to code that cannot be seen."""
     found: set[str | None] = set()
     for function in functions:
+        views = _views(diagnosis, function)
         for step in function.cfg.steps:
             match step.op:
+                case Call(func=Attr(obj=Name(id=view), name=name)) if view in views and name in _TAKES:
+                    found.add(views[view])
                 case Drop(target=Item(obj=place)) | Drop(target=Attr() as place):
                     found.add(own_field(diagnosis, function, place))
                 case Bind(target=target, value=value):
@@ -161,6 +164,23 @@ def emptied_by(diagnosis: Diagnosis, functions: Iterable[Function]) -> frozenset
                 case _:
                     pass
     return frozenset(name for name in found if name is not None)
+
+
+def _views(diagnosis: Diagnosis, function: Function) -> Mapping[str, str]:
+    """The locals that are a view of a field, and the field: what is taken out of a `keySet()` leaves the map."""
+    found: dict[str, str] = {}
+    for step in function.cfg.steps:
+        match step.op:
+            case Call(result=result, func=Attr(obj=place, name=name)) if name in CONTAINER_VIEWS:
+                field = own_field(diagnosis, function, place)
+                seen = found.get(place.id) if isinstance(place, Name) else None
+                if field or seen:
+                    found[result.id] = field or seen or ""
+            case Bind(target=Name(id=name), value=Name(id=value)) if value in found:
+                found[name] = found[value]
+            case _:
+                pass
+    return found
 
 
 _BEGINNINGS = frozenset(("__init__", "initialize", "init_state", "<init>", "prepare", "open"))
