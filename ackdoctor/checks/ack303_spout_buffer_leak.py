@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.fields import emptied_by, is_container
-from ackdoctor.checks.kept import kept
+from ackdoctor.checks.kept import kept, kept_anew
 from ackdoctor.checks.spouts import calls_super, entry_method, reach
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, Kind
@@ -34,6 +34,25 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
             last="kept here",
             severity=Severity.WARNING,
             help=f"take the entry out of `self.{name}` in `ack`",
+        )
+    yield from _sent_anew(diagnosis, told)
+
+
+def _sent_anew(diagnosis: Diagnosis, told: set[str]) -> Iterator[Finding]:
+    """A record that is sent again under a new id, while its entry under the old one stays."""
+    shrunk = emptied_by(diagnosis, reach(diagnosis, entry_method(diagnosis, EntryKind.FAILED)))
+    for function, step, name in kept_anew(diagnosis):
+        if name in told or name in shrunk or not is_container(diagnosis, name):
+            continue
+        told.add(name)
+        yield diagnosis.finding(
+            at=(function, step.span),
+            message=f"`self.{name}` gets an entry under a new id for every failure and keeps the one under the old id: "
+            "it grows with every replay",
+            misuse=None,
+            last="kept here",
+            severity=Severity.WARNING,
+            help=f"take the old entry out of `self.{name}` in `fail`",
         )
 
 

@@ -5,21 +5,45 @@ from collections.abc import Iterator
 from ackdoctor.checks.canonical import Spelling, bare
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.fields import own_field
-from ackdoctor.checks.spouts import data_emits, entry_method, has_id, reach
+from ackdoctor.checks.shape import derived_names, mentions_any
+from ackdoctor.checks.spouts import data_emits, emits, entry_method, has_id, reach
 from ackdoctor.flow.known import CONTAINER_STORES
+from ackdoctor.flow.sighting import Emitted
 from ackdoctor.model.cfg import Attr, Bind, Build, Call, Expr, Item, Name, Step
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind
 
-__all__ = ["kept"]
+__all__ = ["kept", "kept_anew"]
 
 MANY = 50  # message ids followed to callers of helpers
 
 
 def kept(diagnosis: Diagnosis) -> Iterator[tuple[Function, Step, str]]:
     """Each place on the way of `next_tuple` that puts something under or with a message id into a field."""
-    ids = _ids(diagnosis)
-    for function in reach(diagnosis, entry_method(diagnosis, EntryKind.NEXT)):
+    functions = reach(diagnosis, entry_method(diagnosis, EntryKind.NEXT))
+    yield from _stores(diagnosis, functions, _ids(diagnosis, data_emits(diagnosis), functions))
+
+
+def kept_anew(diagnosis: Diagnosis) -> Iterator[tuple[Function, Step, str]]:
+    """Each place on the way of `fail` that puts something under or with a message id that is not the failed one."""
+    functions = reach(diagnosis, entry_method(diagnosis, EntryKind.FAILED))
+    ids = _ids(diagnosis, emits(diagnosis, EntryKind.FAILED), functions)
+    if not any(_of_the_failed(functions[0], function, expr) for function, expr in ids):
+        yield from _stores(diagnosis, functions, ids)
+
+
+def _of_the_failed(fail: Function, function: Function, expr: Expr) -> bool:
+    """Whether an id may come out of what `fail` was given; what a helper was given is asked at its callers."""
+    given = frozenset(param.name for param in function.params[1:])
+    if function is not fail and isinstance(expr, Name) and expr.id in given:
+        return False
+    return mentions_any(expr, derived_names(function, given))
+
+
+def _stores(
+    diagnosis: Diagnosis, functions: tuple[Function, ...], ids: list[tuple[Function, Expr]]
+) -> Iterator[tuple[Function, Step, str]]:
+    for function in functions:
         wanted = [expr for owner, expr in ids if owner is function]
         if not wanted:
             continue
@@ -50,14 +74,15 @@ def _stored(diagnosis: Diagnosis, function: Function, step: Step) -> tuple[str |
             return None, []
 
 
-def _ids(diagnosis: Diagnosis) -> list[tuple[Function, Expr]]:
-    """The message ids that `next_tuple` leads to, also as the callers of an emitting helper know them."""
+def _ids(
+    diagnosis: Diagnosis, sent: list[Emitted], functions: tuple[Function, ...]
+) -> list[tuple[Function, Expr]]:
+    """The message ids of these emits, also as the callers of an emitting helper among the functions know them."""
     found = [
         (emit.function, emit.args[emit.verb.message_id])
-        for emit in data_emits(diagnosis)
+        for emit in sent
         if has_id(emit) and emit.verb.message_id is not None
     ]
-    functions = reach(diagnosis, entry_method(diagnosis, EntryKind.NEXT))
     for function, expr in found:  # grows while it is walked
         params = [param.name for param in function.params]
         if isinstance(expr, Name) and expr.id in params and len(found) < MANY:
