@@ -10,13 +10,11 @@ pytest.importorskip("pyspark")
 
 from ackdoctor.spark.messages import messages
 from ackdoctor.spark.read.inputs import listed
-from ackdoctor.spark.read.logbook import arranged, survey
+from ackdoctor.spark.read.logbook import Survey, arranged, survey
 from ackdoctor.spark.read.stormlog import events, lines, quarantine, told
 from ackdoctor.spark.trees import Plan, entries
 from ackdoctor.spark.versions import version
 from tests.spark.read.real_logs import answers, heard, replayed, text_of
-
-pytestmark = pytest.mark.minutes
 
 LOGS = Path(__file__).parents[3] / "fixtures" / "logs"
 VERSIONS = {"2.8.3": 13, "1.2.4": None, "1.1.0": None, "0.10.2": None}  # entries that the JVM counted
@@ -27,19 +25,35 @@ def files(number: str) -> list[str]:
     return sorted(str(path) for path in (LOGS / f"storm-{number}").glob("*.log*"))
 
 
-@pytest.fixture(scope="module", params=VERSIONS)
-def log(request, spark):
-    text = lines(spark, files(request.param))
-    logs = arranged(text.inputFiles(), listed(files(request.param)).begun)
+@pytest.fixture(scope="module")
+def whole(spark):
+    """All logs in one read, since planning it is what takes long."""
+    paths = [path for number in VERSIONS for path in files(number)]
+    text = lines(spark, paths)
+    logs = arranged(text.inputFiles(), listed(paths).begun)
     read = told(text, logs).persist()
     surveyed = survey(read, logs)
-    yield request.param, read, surveyed, events(read, surveyed)
+    rows = events(read, surveyed).persist()
+    yield read, surveyed, rows
     read.unpersist()
+    rows.unpersist()
+
+
+@pytest.fixture(params=VERSIONS)
+def log(request, whole):
+    read, surveyed, rows = whole
+    folder = f"/storm-{request.param}/"
+    own = Survey(
+        logs=tuple(log for log in surveyed.logs if folder in log.file),
+        starts=tuple(start for start in surveyed.starts if folder in start.file),
+    )
+    here = read["file"].contains(folder)
+    return request.param, read.where(here), own, rows.where(rows["file"].contains(folder))
 
 
 def test_the_replay_answers_as_the_real_acker_did_and_keeps_what_it_kept(log):
     number, _, _, rows = log
-    found = entries(messages(rows), version(number), plan=Plan.WINDOWS).collect()
+    found = entries(messages(rows), version(number), plan=Plan.REPLAY).collect()
     text = text_of(files(number))
     assert replayed(found) == answers(text)
     left = sum(row["outcome"] == "pending" for row in found)
