@@ -45,20 +45,25 @@ def replays(events: DataFrame, spouts: Sequence[str]) -> DataFrame:
 
     A log does not say the ids of emits, but those that the spout was answered for.
     """
-    reliable = F.col("flags").bitwiseAND(F.lit(RELIABLE)) != 0
-    emitted = (F.col("kind") == _EMITTED) & reliable
-    answered = F.col("kind").isin(*_ANSWERS)
+    emitted = f"(kind = {_EMITTED} and (flags & {RELIABLE}) != 0)"
+    answered = f"kind in ({', '.join(map(str, _ANSWERS))})"
     return (
-        events.where((emitted | answered) & (F.col("delivery") != "") & F.col("component").isin(*spouts))
+        events.where(f"({emitted} or {answered}) and delivery != ''")
+        .where(F.col("component").isin(*spouts))
         .groupBy("run", "component", "task", "test", "delivery")
-        .agg(F.greatest(F.count_if(emitted), F.count_if(answered)).alias("emits"))
+        .agg(F.expr(f"greatest(count_if({emitted}), count_if({answered})) as emits"))
         .where("emits > 1")
         .groupBy("component")
         .agg(
-            F.count("*").alias("ids"),
-            F.sum("emits").alias("emits"),
-            F.max("emits").alias("most"),
-            F.max_by("delivery", "emits").alias("worst"),
+            *map(
+                F.expr,
+                (
+                    "count(1) as ids",
+                    "sum(emits) as emits",
+                    "max(emits) as most",
+                    "max_by(delivery, emits) as worst",
+                ),
+            )
         )
         .select("component", "ids", "emits", "most", "worst")
         .orderBy("component")
@@ -67,12 +72,10 @@ def replays(events: DataFrame, spouts: Sequence[str]) -> DataFrame:
 
 def lives(events: DataFrame, roots: Sequence[int]) -> DataFrame:
     """Every row of some roots, in order, at most so many of each: LIVES."""
-    row = F.struct(
-        "time_ns", "run", "worker", "pid", "seq", "kind", "component", "task", "delivery", "value", "site"
-    )
+    row = "struct(time_ns, run, worker, pid, seq, kind, component, task, delivery, value, site)"
     return (
-        events.where(F.col("root").isin(*roots))
+        events.where(f"root in ({', '.join(f'{root}L' for root in roots)})")
         .groupBy("root")
-        .agg(F.array_sort(F.collect_list(row)).alias("rows"))
-        .select("root", F.size("rows").alias("count"), F.slice("rows", 1, MOST_ROWS).alias("rows"))
+        .agg(F.expr(f"array_sort(collect_list({row})) as rows"))
+        .selectExpr("root", "size(rows) as count", f"slice(rows, 1, {MOST_ROWS}) as rows")
     )

@@ -52,8 +52,8 @@ def refused(session: SparkSession, files: Sequence[str]) -> DataFrame:
 
 
 def _usable() -> Column:
-    whole = F.col("kind").isin(_KINDS) & F.col("time_ns").isNotNull() & F.col("torn").isNull()
-    return F.coalesce(whole, F.lit(False))
+    kinds = ", ".join(map(str, _KINDS))
+    return F.expr(f"coalesce(kind in ({kinds}) and time_ns is not null and torn is null, false)")
 
 
 def _read(session: SparkSession, files: Sequence[str]) -> DataFrame:
@@ -66,22 +66,22 @@ def _read(session: SparkSession, files: Sequence[str]) -> DataFrame:
         rows = lines.where(F.trim("text") != "").select(parse.alias("row"), "text", "file")
         twice = F.when(F.col("text").rlike(_SECOND_OBJECT), F.col("text"))
         rows = rows.select("row.*", "file", "text", F.coalesce(f"row.{_CORRUPT}", twice).alias("torn"))
-    return rows.select(
+    return rows.selectExpr(
         *(_said(field) for field in _ROW.fields),
-        F.regexp_extract("file", r"/run=([^/]*)/", 1).alias("run"),
-        F.regexp_extract("file", r"/worker=([^/]*)/", 1).alias("worker"),
-        *(F.lit(None).cast("int").alias(name) for name in ("acker", "incarnation")),
+        "regexp_extract(file, '/run=([^/]*)/', 1) as run",
+        "regexp_extract(file, '/worker=([^/]*)/', 1) as worker",
+        *("cast(null as int) as acker", "cast(null as int) as incarnation"),
         *("file", "text", "torn"),
     )
 
 
-def _said(field: StructField) -> Column:
+def _said(field: StructField) -> str:
     """The column, '' or 0 where it says nothing; kind and time must be said."""
     if field.name in {"kind", "time_ns"}:
-        return F.col(field.name)
-    return F.coalesce(
-        field.name, F.lit("" if field.dataType == StringType() else 0).cast(field.dataType)
-    ).alias(field.name)
+        return field.name
+    kind = field.dataType.simpleString()
+    nothing = "''" if kind == "string" else f"cast(0 as {kind})"
+    return f"coalesce({field.name}, {nothing}) as {field.name}"
 
 
 def _file() -> Column:
