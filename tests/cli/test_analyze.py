@@ -1,5 +1,6 @@
 """`ackdoctor analyze` as a shell sees it: exit codes, formats, and one line for whatever is in the way."""
 
+import gzip
 import json
 import os
 import shutil
@@ -17,6 +18,14 @@ from tests.spark.conftest import spark  # noqa: F401 - a fixture
 
 ROOT = Path(__file__).parent.parent.parent
 TRACE = "fixtures/traces/statements/v1"
+LOG = """\
+2026-11-21 20:22:08.403 o.a.s.d.executor Thread-3-x-executor[3 3] [INFO] Emitting: x default [one
+more]
+2026-11-21 20:22:08.403 o.a.s.d.executor Thread-3-x-executor[3 3] [INFO] BOLT ack TASK: 3 TIME:  TUPLE: source: s:4, stream: default, id: {1=2}, [1]
+2026-11-21 20:22:08.404 o.a.s.d.executor Thread-3-x-executor[3 3] [INFO] BOLT ack TASK: 3 TIME:  TUPLE: source: s:4, str
+2026-11-21 20:22:08.405 com.example.Mine main [WARN] a tuple was late
+\tat com.example.Mine.late(Mine.java:1)
+"""
 PART = f"{TRACE}/run=lab/worker=main/part-1-000000000000.jsonl"
 
 
@@ -62,6 +71,24 @@ def test_what_is_not_there_needs_no_java(shell):
     assert outcome == Outcome(2, "", "ackdoctor: nothing to read: nowhere: no such file or folder\n")
 
 
+def test_where_nothing_can_be_read_the_first_reason_is_said_and_no_java_is_started(shell, tmp_path):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "cut.parquet").write_bytes(b"PAR1 and so on")
+    (tmp_path / "bad" / "nothing.log").write_bytes(b"")
+    monkey = tmp_path / "prose.txt"
+    monkey.write_text("once upon a time\n")
+    said = {
+        "empty": f"{tmp_path}/empty: the folder is empty",
+        "bad": f"{tmp_path}/bad/cut.parquet: cut off: it has no Parquet footer (and 1 more)",
+        "prose.txt": f"{monkey}: neither a trace nor a worker's log: no line begins as Storm's do",
+        "*.gz": f"{tmp_path}/*.gz: nothing matches",
+    }
+    for name, reason in said.items():
+        outcome = shell("analyze", str(tmp_path / name))
+        assert outcome == Outcome(2, "", f"ackdoctor: nothing to read: {reason}\n")
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("java") is None, reason="there is no Java that could be hidden")
 @pytest.mark.parametrize("environment", [{"PATH": ""}, {"JAVA_HOME": "/nowhere"}], ids=["no java", "no home"])
@@ -92,7 +119,6 @@ def test_sizes_and_times_have_units():
 @pytest.mark.java
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.usefixtures("spark")
-@pytest.mark.minutes
 class TestOnSpark:
     """In the session that all tests share."""
 
@@ -125,6 +151,58 @@ class TestOnSpark:
         assert outcome.code == 0
         assert "  192 rows of 1 file: 190 used, 2 quarantined, over" in outcome.out
         assert "a kind of row that this version does not know" in outcome.out
+
+    def test_whatever_is_wrong_with_the_inputs_the_books_balance_and_the_rest_is_judged(
+        self, shell, tmp_path
+    ):
+        """Rows out of order, and some that lack columns; damaged, foreign, doubled, cut and empty files around them."""
+        first, *rows = Path(PART).read_text(encoding="utf-8").splitlines()
+        bare = (
+            '{"schema":1,"kind":11,"time_ns":11000000000,"root":7,"value":5,"pid":1}'  # an ack without init
+        )
+        torn = [
+            rows[0][:60],
+            '{"schema":1,"kind":77,"time_ns":1}',
+            '{"schema":1,"kind":3}',
+            rows[1] + rows[2],
+        ]
+        folder = tmp_path / "v1" / "run=lab" / "worker=main"
+        folder.mkdir(parents=True)
+        text = "\n".join([first, *reversed(rows), bare, *torn]) + "\n"
+        (folder / "part-1-000000000000.jsonl").write_text(text, encoding="utf-8")
+        (folder / "part-2-000000000000.jsonl").write_text(text, encoding="utf-8")
+        (folder / "cut.parquet").write_bytes(b"PAR1 and so on")
+        (folder / "new.jsonl").write_text('{"schema": 99, "kind": 1}\n', encoding="utf-8")
+        (folder / "nothing.jsonl").write_bytes(b"")
+        log = gzip.compress(LOG.encode() * 2000)
+        (tmp_path / "cut.log.gz").write_bytes(log[: len(log) // 2])
+        (tmp_path / "worker.log").write_text(LOG, encoding="utf-8")
+        outcome = shell(
+            *("analyze", str(tmp_path), "--acker-version", "1.1.0", "--output-format", "json"),
+            *("--isolated", "-q"),
+        )
+        document = json.loads(outcome.out)
+        assert outcome.code == 2
+        assert outcome.err.splitlines() == [
+            f"{tmp_path}/cut.log.gz: cut off or damaged: Compressed file ended before the end-of-stream marker was reached",
+            f"{folder}/cut.parquet: cut off: it has no Parquet footer",
+            f"{folder}/new.jsonl: schema 99; this version of ackdoctor reads up to 1",
+            f"{folder}/nothing.jsonl: the file is empty",
+        ]
+        assert document["verdict"].startswith("BROKEN: sql: ")
+        assert [finding["code"] for finding in document["findings"]] == ["ACK104", "ACK101"]
+        books = document["analysis"]["books"]
+        assert books == {"files": 2, "rows": 202, "used": 193, "continued": 2, "foreign": 2, "quarantined": 5}
+        assert [(row["rows"], row["reason"]) for row in document["analysis"]["quarantine"]] == [
+            (2, "no row of a trace: kind or time is missing"),
+            (1, "a kind of row that this version does not know"),
+            (1, "damaged, or more than one row on a line"),
+            (1, "the line is cut off, or no version of Storm writes it so"),
+        ]
+        assert document["analysis"]["roots"] == 15
+        assert document["analysis"]["notes"] == [
+            f"passed over {folder}/part-2-000000000000.jsonl: holds the same as {folder}/part-1-000000000000.jsonl"
+        ]
 
     def test_what_spark_cannot_read_is_one_line_with_the_file(self, shell, tmp_path):
         broken = tmp_path / "part-1-000000000000.parquet"
