@@ -127,7 +127,7 @@ def test_damage_costs_the_rest_of_its_segment(stored):
         (b"\x7fELF\x02", "no heap dump that can be read here, but a core file: make a heap dump of it with jhsdb jmap --binaryheap --core FILE --exe JAVA"),
         (b" num     #instances         #bytes  class name\n", "no heap dump that can be read here, but a class histogram: ackdoctor heap hist reads it"),
         (b"hello, world, this is text", "no heap dump: it begins with b'hello, world', not with 'JAVA PROFILE 1.0.2'"),
-        (gzip.compress(b"hello, world, this is text"), "no heap dump: it begins with b'hello, world', not with 'JAVA PROFILE 1.0.2'"),
+        (gzip.compress(b"hello, world, this is text", mtime=0), "no heap dump: it begins with b'hello, world', not with 'JAVA PROFILE 1.0.2'"),
     ],
 )  # fmt: skip
 def test_what_is_no_dump_is_called_what_it_is(content, reason, stored):
