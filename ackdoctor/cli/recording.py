@@ -36,6 +36,7 @@ __all__ = [
     "Question",
     "print_rows",
     "run_command",
+    "run_with_heaps",
     "show_life",
     "show_recovery",
     "show_report",
@@ -65,7 +66,23 @@ class Question:
             _known("--min-severity", self.min_severity, [severity.word for severity in Severity])
 
 
-def run_command(command: Sequence[str], directory: Path, level: str) -> int:
+def run_with_heaps(command: Sequence[str], directory: Path, level: str) -> int:
+    """As `run_command`, with snapshots of the processes' heaps; their reports come on standard error."""
+    from ackdoctor.cli.snapshots import RECORDING, show_heaps
+    from ackdoctor.heap.python.guppy import missing
+
+    if why := missing():
+        raise UsageError(f"--heap: {why}")
+    name = name_of_run()
+    code = run_command(command, directory, level, name=name, observers=(RECORDING,))
+    if code not in _NEVER_STARTED:
+        show_heaps(_folder(directory, name))
+    return code
+
+
+def run_command(
+    command: Sequence[str], directory: Path, level: str, *, name: str = "", observers: Sequence[str] = ()
+) -> int:
     """The command under the tracer; where it left a trace, how to read it is said on standard error."""
     try:
         wanted = Level.named(level)
@@ -74,8 +91,8 @@ def run_command(command: Sequence[str], directory: Path, level: str) -> int:
     if directory.exists() and not directory.is_dir():
         raise UsageError(f"--trace: {directory} is no folder")
     gc.enable()  # unlike our other commands, this one may run for days
-    name = name_of_run()
-    code = run(command, directory, wanted, name=name)
+    name = name or name_of_run()
+    code = run(command, directory, wanted, name=name, observers=observers)
     if _is_recorded(directory, name):
         chatter(f"the trace is in {directory}; ackdoctor trace report {directory}")
     elif _folder(directory, name).exists():

@@ -40,14 +40,17 @@ def run(
             help="counts: deliveries, acks and fails; sites: their lines as well; trace: every emit as well.",
         ),
     ] = "trace",
+    heap: Annotated[
+        bool, typer.Option("--heap", help="Look into the heaps of these processes as well; needs guppy3.")
+    ] = False,
 ) -> None:
     """Run a command; every Python process that it starts traces its components.
 
     The exit code is the command's own.
     """
-    from ackdoctor.cli.recording import run_command
+    from ackdoctor.cli.recording import run_command, run_with_heaps
 
-    raise typer.Exit(run_command(command, directory, level))
+    raise typer.Exit((run_with_heaps if heap else run_command)(command, directory, level))
 
 
 @trace.command(context_settings=_BEFORE_COMMAND)

@@ -35,6 +35,7 @@ class Stand:
         acker = make_acker(profile, clock, message_timeout_secs)
         self.acker = wrap_acker(acker) if wrap_acker else acker
         self.answers: list[Answer] = []
+        self.observer: Callable[[], None] | None = None  # called after each message
         self.spout = SpoutExecutor(
             profile, tasks=(task,), ids=ids, clock=clock, message_timeout_s=message_timeout_secs
         )
@@ -75,6 +76,8 @@ class Stand:
         """To the acker."""
         for message in messages:
             answer = self.acker.receive(message)
+            if self.observer is not None:
+                self.observer()
             if answer is None:
                 continue
             self.answers.append(answer)

@@ -171,6 +171,10 @@ class Workplace(ABC):
         """Everything that the acker has told the spout."""
         return self._stand.answers
 
+    def observe(self, observer: Callable[[], None]) -> None:
+        """Calls it whenever the acker has heard a message."""
+        self._stand.observer = observer
+
     def advance(self, seconds: float) -> None:
         """Let virtual time pass: ticks, batch timers, rotations and timeouts come when they are due."""
         self._stand.advance(seconds)

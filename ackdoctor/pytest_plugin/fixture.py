@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ackdoctor.acker.residue import residue
 from ackdoctor.lab.bench import Bench, SpoutBench
@@ -15,17 +15,31 @@ from ackdoctor.pytest_plugin.outcome import one_line
 from ackdoctor.tracer.ledger.holding import holders
 from ackdoctor.tracer.ledger.ledger import Ledger
 
+if TYPE_CHECKING:
+    from ackdoctor.pytest_plugin.heap import Look, TestHeap
+
 __all__ = ["Fixture"]
 
 
 class Fixture:
     """`ackdoctor`: what is asked of it never changes what the test is told at its end."""
 
-    def __init__(self, ledger: Ledger, look: Callable[[], tuple[Finding, ...]], profile: str) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        look: Callable[[], tuple[Finding, ...]],
+        profile: str,
+        open_heap: "Callable[[], TestHeap] | None" = None,
+        heap: "TestHeap | None" = None,
+    ) -> None:
         self.ledger = ledger
+        self._open_heap = open_heap
+        self._heap = heap
         self._look = look
         self._profile = profile
         self._benches: list[Bench | SpoutBench] = []
+        if heap is not None:
+            heap.benches = self._benches
 
     def bench(self, component_class: type, **options: Any) -> Any:
         """A `Bench` (of a spout: a `SpoutBench`) with the acker version of the test's mark; it is closed with the test."""
@@ -34,7 +48,17 @@ class Fixture:
         kind = Bench if descent(component_class)[1].kind is Kind.BOLT else SpoutBench
         bench = kind(component_class, **options)
         self._benches.append(bench)
+        if self._heap is not None:
+            self._heap.watch(bench)
         return bench
+
+    def heap(self, label: str = "") -> "Look":
+        """A look into the heap now: what ackers, spouts and bolts hold; printed, the report since the first look."""
+        if self._heap is None:
+            assert self._open_heap is not None, "only tests of the plugin have a heap"
+            self._heap = self._open_heap()
+            self._heap.benches = self._benches
+        return self._heap.look(label)
 
     @property
     def open(self) -> tuple[str, ...]:

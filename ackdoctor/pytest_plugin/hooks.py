@@ -20,15 +20,18 @@ from ackdoctor.pytest_plugin.judgement import Judge, Sentence
 from ackdoctor.pytest_plugin.options import Options
 from ackdoctor.pytest_plugin.rows import PROPERTY, Row, counted, totals
 from ackdoctor.pytest_plugin.watch import Watch
+from ackdoctor.tracer.judge.entries import ACKER
 
 if TYPE_CHECKING:
     from ackdoctor.pytest_plugin.files import Files
     from ackdoctor.pytest_plugin.fixture import Fixture
+    from ackdoctor.pytest_plugin.heap import TestHeap
 
 __all__ = ["ASKED", "Hooks"]
 
 ASKED = pytest.StashKey[Options | str]()  # what a test is traced with, or why that cannot be meant
 _FIXTURE = pytest.StashKey["Fixture"]()
+_HEAP = pytest.StashKey["TestHeap"]()
 _REPORTS = pytest.StashKey[list[pytest.TestReport]]()  # of its phases so far
 
 
@@ -74,6 +77,9 @@ class Hooks:
                 self.watch.begin(item.nodeid, asked.level)
             except RuntimeError as error:  # by `ackdoctor trace run`, say
                 pytest.fail(f"ackdoctor: something else traces this process: {error}", pytrace=False)
+            if asked.heap:
+                item.stash[_HEAP] = heap = self._heap(asked)
+                heap.begin()
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(
@@ -105,9 +111,25 @@ class Hooks:
             return None
         from ackdoctor.pytest_plugin.fixture import Fixture  # and with it the lab
 
-        fixture = Fixture(self.watch.ledger, partial(self._so_far, item, asked), asked.profile)
+        fixture = Fixture(
+            self.watch.ledger,
+            partial(self._so_far, item, asked),
+            asked.profile,
+            partial(self._heap, asked),
+            item.stash.get(_HEAP, None),
+        )
         item.stash[_FIXTURE] = fixture
         return fixture
+
+    def _heap(self, options: Options) -> "TestHeap":
+        """The heap of a test; one that cannot be looked into fails it."""
+        from ackdoctor.heap.python.guppy import missing
+
+        if why := missing():
+            pytest.fail(f"ackdoctor: {why}", pytrace=False)
+        from ackdoctor.pytest_plugin.heap import TestHeap
+
+        return TestHeap(self.watch.ledger, options.profile, str(self.judge.folder))
 
     def _so_far(self, item: pytest.Item, options: Options) -> tuple[Finding, ...]:
         strict = replace(options, max_pending=0)
@@ -124,6 +146,8 @@ class Hooks:
             row = Row(level=options.level, notes=(trouble,))
         if _FIXTURE in item.stash:
             del item.stash[_FIXTURE]
+        if _HEAP in item.stash:
+            del item.stash[_HEAP]
         if row is None:
             return
         for properties in (item.user_properties, *(report.user_properties for report in reports)):
@@ -135,6 +159,8 @@ class Hooks:
         failed = any(report.failed for report in reports)
         if not failed:
             self.watch.wait(options.complete_within)
+        heap = item.stash.get(_HEAP, None)
+        held = heap.end() if heap is not None else ()
         settlement = self.watch.end()
         if any(report.skipped and not hasattr(report, "wasxfail") for report in reports):
             self.watch.judged(failed=failed)
@@ -142,10 +168,19 @@ class Hooks:
         pending = sum(tally.pending for tally in settlement.tallies)
         evidence = self._linked(item, settlement.offences)
         sentence = self.judge.sentence(*evidence, pending=pending, options=options)
+        remarks = settlement.notes
+        if heap is not None:
+            if not evidence[1]:  # what an acker holds waits for a framework's batch, or its worker is dead
+                held = tuple(finding for finding in held if finding.component != ACKER)
+            sentence = self.judge.weighed(sentence, held, pending=pending, options=options)
+            remarks = (*remarks, heap.remark())
         self.watch.judged(failed=failed or bool(sentence.counted))
+        verdict = self._turn(reports, sentence, options) if sentence.counted else ""
+        if heap is not None:
+            outcome.attach(self._main(reports), heap.text(), "ackdoctor heap")
         return Row(
             level=options.level,
-            verdict=self._turn(reports, sentence, options) if sentence.counted else "",
+            verdict=verdict,
             asked=options is not self.session,
             ticks=sum(tally.ticks for tally in settlement.tallies),
             high_water=max((tally.high_water for tally in settlement.tallies), default=0),
@@ -154,7 +189,7 @@ class Hooks:
             accepted=counted(sentence.accepted),
             components=totals(settlement.tallies),
             unobserved=settlement.unobserved,
-            notes=settlement.notes,
+            notes=remarks,
             baseline=self._entries(sentence, options),
         )
 
@@ -172,16 +207,19 @@ class Hooks:
             root=self.judge.folder,
             verbosity=self.config.get_verbosity(),
         )
-        teardown = reports[-1]
-        main = next(
-            (r for r in reports if r.failed), next((r for r in reports if r.when == "call"), teardown)
-        )
-        if id(main) in self._shown:
-            main = teardown
+        main = self._main(reports)
         outcome.attach(main, text)
         if options.warn or options.write_baseline:
             return "warned"
         return "failed" if outcome.fail(main, outcome.reason(sentence.counted)) else "also"
+
+    def _main(self, reports: list[pytest.TestReport]) -> pytest.TestReport:
+        """Where the reader looks: the phase that failed, or the call, unless somebody has seen it already."""
+        teardown = reports[-1]
+        main = next(
+            (r for r in reports if r.failed), next((r for r in reports if r.when == "call"), teardown)
+        )
+        return teardown if id(main) in self._shown else main
 
     def _entries(self, sentence: Sentence, options: Options) -> Sequence[Sequence[str]]:
         if options.baseline is None or not options.write_baseline:

@@ -73,13 +73,37 @@ class Judge:
         spared_roots = {tree.root for offence in owed for tree in causes.of(offence)}
         charged = [tree for tree in trees if tree.root not in spared_roots]
         found = self._heard(findings(rest, charged, profile=version, places=places))
-        allowed = Settings(select=options.allow)
         counted: list[Finding] = []
         accepted = list(self._heard(findings(owed, places=places)))
         for finding in found:
-            spared = bool(options.allow) and allowed.selects(finding.code, finding.name, default=False)
-            (accepted if spared or _plain(finding.fingerprint) in self.known else counted).append(finding)
+            (accepted if self._spares(finding, options) else counted).append(finding)
         return Sentence(tuple(counted), tuple(accepted))
+
+    def weighed(
+        self, sentence: Sentence, held: Sequence[Finding], *, pending: int, options: Options
+    ) -> Sentence:
+        """The sentence with what the heap shows of it, and what only the heap shows.
+
+        What open tuples leave on the heap is accepted where they are.
+        """
+        from ackdoctor.heap.python.judge import OF_OPEN_TUPLES, linked
+
+        counted, rest = linked(sentence.counted, held)
+        accepted, rest = linked(sentence.accepted, rest)
+        tolerated = 0 < pending <= options.max_pending
+        for finding in self._heard(rest):
+            spared = self._spares(finding, options) or (tolerated and finding.code in OF_OPEN_TUPLES)
+            if spared:
+                accepted = (*accepted, finding)
+            else:
+                counted = (*counted, finding)
+        return Sentence(counted, accepted)
+
+    def _spares(self, finding: Finding, options: Options) -> bool:
+        """Whether a mark or the baseline allows it."""
+        allowed = Settings(select=options.allow)
+        spared = bool(options.allow) and allowed.selects(finding.code, finding.name, default=False)
+        return spared or _plain(finding.fingerprint) in self.known
 
     def _heard(self, found: Sequence[Finding]) -> Sequence[Finding]:
         """Without what the settings or a comment in the source silence."""

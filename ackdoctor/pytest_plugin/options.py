@@ -39,6 +39,7 @@ class Options:
     trace_keep: str = "failing"
     baseline: Path | None = None
     write_baseline: bool = False
+    heap: bool = False
 
 
 class Spec(NamedTuple):
@@ -62,6 +63,16 @@ def _switch(value: object) -> bool:
     if not isinstance(value, bool):
         raise ValueError(f"must be true or false, not {value!r}")
     return value
+
+
+def _heap(value: object) -> bool:
+    wanted = _switch(value)
+    if wanted:
+        from ackdoctor.heap.python.guppy import missing  # only for who asks for it
+
+        if why := missing():
+            raise ValueError(why)
+    return wanted
 
 
 def _rules(value: object) -> tuple[str, ...]:
@@ -132,6 +143,10 @@ OPTIONS: Mapping[str, Spec] = MappingProxyType(
         "trace_keep": Spec(
             _keep, "whose traces to keep: failing (default) or all", "--ackdoctor-trace-keep", "WHICH"
         ),
+        "heap": Spec(
+            _heap, "look into the heap of each traced test; on the command line, level sites if none is given",
+            "--ackdoctor-heap", ini="bool", marker=True,
+        ),
         "baseline": Spec(
             _path, "accepted findings, which fail no test", "--ackdoctor-baseline", "FILE"
         ),
@@ -191,6 +206,8 @@ def read_options(config: pytest.Config) -> Options:
                 break
     if config.getoption("ackdoctor_trace_dir", default=None) is not None:
         values["level"] = "trace"
+    elif config.getoption("ackdoctor_heap", default=None):
+        values.setdefault("level", _BARE)
     write = bool(config.getoption("ackdoctor_write_baseline", default=False))
     if write and "baseline" not in values:
         raise pytest.UsageError("--ackdoctor-write-baseline needs --ackdoctor-baseline FILE")

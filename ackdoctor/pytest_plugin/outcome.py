@@ -4,13 +4,17 @@ import io
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from ackdoctor.model.finding import Finding, Report
 from ackdoctor.pytest_plugin.table import TURNED
 
-__all__ = ["SECTION", "attach", "described", "fail", "one_line", "reason"]
+if TYPE_CHECKING:
+    from ackdoctor.reporters import Context
+
+__all__ = ["SECTION", "attach", "context_of", "described", "fail", "one_line", "reason"]
 
 SECTION = "ackdoctor"
 
@@ -36,10 +40,10 @@ def fail(report: pytest.TestReport, why: str) -> bool:
     return False
 
 
-def attach(report: pytest.TestReport, text: str) -> None:
+def attach(report: pytest.TestReport, text: str, section: str = SECTION) -> None:
     """Puts the findings below whatever the report says already."""
     if text:
-        report.sections.append((SECTION, text))
+        report.sections.append((section, text))
 
 
 def reason(findings: Sequence[Finding]) -> str:
@@ -57,16 +61,21 @@ def described(findings: Sequence[Finding], *, root: Path, verbosity: int) -> str
     """The findings as `ackdoctor lint` shows them: none with -qq, all with -vv."""
     if verbosity < -1:
         return ""
-    from ackdoctor.reporters import Context, reporter  # a clean run shows nothing
-    from ackdoctor.reporters.context import ASCII, UNICODE, Sources
+    from ackdoctor.reporters import reporter  # a clean run shows nothing
 
     most = len(findings) if verbosity > 1 else _MOST_FINDINGS
     stream = io.StringIO()
-    context = Context(sources=Sources(root=root), glyphs=UNICODE if _shows_unicode() else ASCII)
-    reporter("full")(Report(findings=tuple(findings[:most])), stream, context)
+    reporter("full")(Report(findings=tuple(findings[:most])), stream, context_of(root))
     if len(findings) > most:
         stream.write(f"... and {len(findings) - most} more; -vv shows all\n")
     return stream.getvalue().rstrip("\n")
+
+
+def context_of(root: Path) -> "Context":
+    """What reporters need to know of the terminal, and where the sources are."""
+    from ackdoctor.reporters.context import ASCII, UNICODE, Context, Sources
+
+    return Context(sources=Sources(root=root), glyphs=UNICODE if _shows_unicode() else ASCII)
 
 
 def _shows_unicode() -> bool:

@@ -7,7 +7,7 @@ from ackdoctor.pytest_plugin.options import Options
 
 pytest_plugins = ["pytester"]
 
-KEYWORDS = ("level", "allow", "max_pending", "complete_within", "profile")
+KEYWORDS = ("level", "allow", "max_pending", "complete_within", "profile", "heap")
 
 
 def wanted(pytester, source, session=None):
@@ -84,8 +84,8 @@ def test_a_parameter_set_carries_its_own_mark(pytester):
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ("max_pendign=1", "unknown keyword `max_pendign`; it takes level, allow, max_pending, complete_within, profile"),
-        ("'sites'", "takes keywords only: level, allow, max_pending, complete_within, profile"),
+        ("max_pendign=1", "unknown keyword `max_pendign`; it takes level, allow, max_pending, complete_within, profile, heap"),
+        ("'sites'", "takes keywords only: level, allow, max_pending, complete_within, profile, heap"),
         ("max_pending=-1", "max_pending: must be a number from 0, not -1"),
         ("allow='ACK103'", "allow: must list codes or names of rules, not 'ACK103'"),
         ("allow=['ACK999']", "allow: no rule is called `ACK999`"),
@@ -123,6 +123,6 @@ def test_the_mark_is_known_to_strict_markers_and_listed(pytester):
     pytester.makepyfile("import pytest\n@pytest.mark.ackdoctor\ndef test(): pass")
     result = pytester.runpytest_inprocess("--strict-markers", "--markers")
     assert (
-        "@pytest.mark.ackdoctor(level=, allow=, max_pending=, complete_within=, profile=): "
+        "@pytest.mark.ackdoctor(level=, allow=, max_pending=, complete_within=, profile=, heap=): "
         "trace this test's components" in result.outlines
     )

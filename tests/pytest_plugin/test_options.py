@@ -17,6 +17,7 @@ WRITTEN = {  # key -> as an ini file has it, as TOML has it, what it means
     "profile": ("storm-1.1.0", '"storm-1.1.0"', "storm-1.1.0"),
     "trace_dir": ("traces", '"traces"', Path("traces")),
     "trace_keep": ("all", '"all"', "all"),
+    "heap": ("true", "true", True),
     "baseline": ("known.json", '"known.json"', Path("known.json")),
 }
 
@@ -71,11 +72,16 @@ def test_a_bare_flag_means_sites_and_leaves_the_path_behind_it_alone(pytester):
         ("--ackdoctor-warn", "warn", True),
         ("--ackdoctor-trace-dir=here", "trace_dir", Path("here")),
         ("--ackdoctor-trace-keep=all", "trace_keep", "all"),
+        ("--ackdoctor-heap", "heap", True),
         ("--ackdoctor-baseline=here.json", "baseline", Path("here.json")),
     ],
 )
 def test_the_command_line_wins_over_the_ini_file_and_that_over_our_table(pytester, flag, key, value):
-    other = {"warn": ("false", "false"), "trace_keep": ("failing", '"failing"')}.get(key, ("x", '"y"'))
+    other = {
+        "warn": ("false", "false"),
+        "heap": ("false", "false"),
+        "trace_keep": ("failing", '"failing"'),
+    }.get(key, ("x", '"y"'))
     pytester.makeini(f"[pytest]\nackdoctor_{key} = {other[0]}\n")
     pytester.path.joinpath("ackdoctor.toml").write_text(f"[pytest]\n{key.replace('_', '-')} = {other[1]}\n")
     assert getattr(meant(pytester, flag), key) == placed(pytester, value)

@@ -56,6 +56,9 @@ class Ledger:
         self.sites = Sites()
         self.books: dict[int, Book] = {}
         self.windows = Windows()
+        self.growing: Callable[[int], None] | None = (
+            None  # told of a new book, and of what is pending after each window
+        )
         self._begun = 0
         self._unobserved: dict[str, None] = {}
         self._notes: dict[str, None] = {}
@@ -74,6 +77,8 @@ class Ledger:
             self.books[key] = book
             if len(self.books) > BOOKS:
                 self._close(self.books.pop(next(iter(self.books))))
+        if self.growing is not None:
+            self.growing(0)
 
     def unobserved(self, component: str, reason: str) -> None:
         """Says that a mock stands where we would have looked."""
@@ -87,11 +92,14 @@ class Ledger:
         """Ends a window: `windows.due` has come."""
         with self._lock:
             books = list(self.books.values())
+            pending = sum(len(book.open) for book in books)
             self.windows.close(
                 now_ns,
-                pending=sum(len(book.open) for book in books),
+                pending=pending,
                 started=self._begun + sum(book.entry - book.ticks_seen for book in books),
             )
+        if self.growing is not None:
+            self.growing(pending)
 
     def settle(self) -> Settlement:
         """Says what became of every delivery so far, and closes the books."""

@@ -2,6 +2,7 @@
 
 import json
 import os
+from importlib import import_module
 from pathlib import Path
 
 __all__ = ["VARIABLE", "begin"]
@@ -21,7 +22,10 @@ def begin() -> str:
         recorder = Recorder(
             Path(said["directory"]), run=said["run"], worker=os.uname().nodename, level=said["level"]
         )
-        install(Ledger(Level.named(said["level"])), recorder)
+        ledger = Ledger(Level.named(said["level"]))
+        install(ledger, recorder)
+        for name in said.get("observers", ()):
+            import_module(name).attach(ledger, recorder.folder)
     except Exception as error:  # noqa: BLE001 - the command must run, whatever is wrong with us
         return f"{type(error).__name__}: {error}"
     return ""

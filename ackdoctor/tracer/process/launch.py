@@ -22,13 +22,16 @@ __all__ = ["environment", "name_of_run", "run"]
 _FOLDER = Path(__file__).parent / "launched"
 
 
-def run(argv: Sequence[str], directory: Path, level: Level, *, name: str = "") -> int:
+def run(
+    argv: Sequence[str], directory: Path, level: Level, *, name: str = "", observers: Sequence[str] = ()
+) -> int:
     """Run the command and every Python process below it under the tracer; its exit code, 128 + n for signal n.
 
-    What processes that were killed have left is recovered at the end; `name` is the run's.
+    What processes that were killed have left is recovered at the end; `name` is the run's.  `observers` are modules
+    that each process imports, and whose `attach` is given its ledger and the folder of its trace.
     """
     name = name or name_of_run()
-    process = start(argv, env=environment(os.environ, directory, level, name))
+    process = start(argv, env=environment(os.environ, directory, level, name, observers))
     if isinstance(process, tuple):
         code, reason = process
         print(f"ackdoctor trace run: {reason}", file=sys.stderr)  # noqa: T201
@@ -45,9 +48,13 @@ def name_of_run() -> str:
     return f"{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}"
 
 
-def environment(given: Mapping[str, str], directory: Path, level: Level, run: str) -> dict[str, str]:
+def environment(
+    given: Mapping[str, str], directory: Path, level: Level, run: str, observers: Sequence[str] = ()
+) -> dict[str, str]:
     """The environment in which Python processes trace themselves."""
-    said = {"directory": str(directory.resolve()), "run": run, "level": str(level)}
+    said: dict[str, object] = {"directory": str(directory.resolve()), "run": run, "level": str(level)}
+    if observers:
+        said["observers"] = list(observers)
     before = given.get("PYTHONPATH")
     return {
         **given,

@@ -1,0 +1,1 @@
+"""Heaps of Python processes: snapshots by guppy3, and what the known holders of tuples keep."""

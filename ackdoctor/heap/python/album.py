@@ -1,0 +1,38 @@
+"""The snapshots of one run: at its start, whenever twice as much is pending as before, and at its end."""
+
+from collections.abc import Callable, Iterable
+
+from ackdoctor.heap.python.holders import Holder
+from ackdoctor.heap.python.snapshot import Snapshot, take
+
+__all__ = ["FIRST_MARK", "Album"]
+
+FIRST_MARK = 1_000  # pending; each further mark is twice the one before
+
+
+class Album:
+    """`known` finds the holders anew for each snapshot: components come and go, and none is kept alive here."""
+
+    def __init__(self, known: Callable[[], Iterable[Holder]], first_mark: int = FIRST_MARK) -> None:
+        self.snapshots: list[Snapshot] = []
+        self._known = known
+        self._mark = first_mark
+        self._busy = False
+
+    def take(self, label: str) -> Snapshot:
+        """One now."""
+        self._busy = True
+        try:
+            snapshot = take(label, self._known())
+        finally:
+            self._busy = False
+        self.snapshots.append(snapshot)
+        return snapshot
+
+    def look(self, pending: int) -> Snapshot | None:
+        """One if so much was never pending before; cheap if not."""
+        if pending < self._mark or self._busy:
+            return None
+        while self._mark <= pending:
+            self._mark *= 2
+        return self.take(f"{pending:,} pending")

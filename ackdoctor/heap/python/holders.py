@@ -1,0 +1,164 @@
+"""What a known holder keeps, and by which path: from the acker, the spout or the bolt inwards, never from the whole heap.
+
+A walk by breadth finds the shortest path, as guppy3's `shpaths` from the same holder does; of a container with
+many items it looks at three, so that it takes as long for a million entries as for a hundred.
+"""
+
+import sys
+from collections import deque
+from collections.abc import Collection, Hashable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from types import BuiltinFunctionType, CodeType, FunctionType, MemberDescriptorType, MethodType, ModuleType
+from typing import Any, NamedTuple
+
+__all__ = ["ACKER", "BOLT", "SPOUT", "Container", "Holder", "containers"]
+
+ACKER, BOLT, SPOUT = "acker", "bolt", "spout"
+
+_NODES = 5_000  # objects looked at for one holder
+_DEPTH = 8
+_MANY, _SOME = 64, 3  # of a container with more items than that, so many are looked at
+_LONGEST_KEY = 40
+_PLAIN = (str, bytes, bytearray, int, float, complex, type(None), range)
+_CODE = (type, ModuleType, FunctionType, BuiltinFunctionType, MethodType, CodeType)
+_TOLD = frozenset({"context", "storm_conf", "conf", "delegate"})  # the handshake's, and heronpy's machinery
+_OPEN_MODULES = frozenset(
+    {"collections", "queue", "builtins"}
+)  # of the standard library: what may hold tuples
+_SEQUENCES = (list, tuple, deque)
+_SIZED = (dict, list, set, deque)
+_TUPLE = frozenset(
+    {"id", "component", "stream", "task"}
+)  # what every framework's tuple has; nothing in it is a buffer
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Holder:
+    """An object that may hold tuples: `tuples` is how many it has seen so far, `owed` those it must still hold.
+
+    `owed` are a bolt's open deliveries, or the ids of the messages that a spout waits for; None where nobody knows.
+    `file` and `line` are where its class begins, '' for an acker.
+    """
+
+    name: str
+    kind: str
+    holder: Any
+    tuples: int = 0
+    owed: Collection[Hashable] | None = None
+    file: str = ""
+    line: int = 0
+
+
+class Container(NamedTuple):
+    """A container that a holder keeps, with the expression that leads to it: "acker._pending._buckets[0]"."""
+
+    path: str
+    value: Any
+    field: str  # the holder's own, where the path begins
+
+
+class _Node(NamedTuple):
+    value: Any
+    path: str
+    field: str
+    depth: int
+    above: int  # the place of the container around it, -1 for none
+
+
+def containers(holder: Holder) -> list[Container]:
+    """The containers where entries pile up, in the order in which they are met.
+
+    Of containers in containers that is the one with the most items: the bucket, not the list of buckets.
+    """
+    sized = dict if holder.kind == ACKER else _SIZED
+    nodes = list(_walked(holder, sized))
+    most = [len(node.value) if isinstance(node.value, sized) else 0 for node in nodes]
+    within = [0] * len(nodes)  # the most items of any container below
+    for place in reversed(range(len(nodes))):
+        above = nodes[place].above
+        if above >= 0:
+            within[above] = max(within[above], most[place], within[place])
+    found = []
+    beaten = [False] * len(nodes)  # whether a container around it has as many items
+    for place, node in enumerate(nodes):
+        above = node.above
+        beaten[place] = above >= 0 and (beaten[above] or most[above] >= max(1, most[place], within[place]))
+        if most[place] and within[place] <= most[place] and not beaten[place]:
+            found.append(Container(node.path, node.value, node.field))
+    return found
+
+
+def _walked(holder: Holder, sized: type | tuple[type, ...]) -> Iterator[_Node]:
+    seen = {id(holder.holder)}
+    nodes = deque(
+        _Node(value, f"{holder.name}.{name}", name, 1, -1)
+        for name, value in _attributes(holder.holder)
+        if name not in _TOLD
+    )
+    number = 0
+    while nodes and number < _NODES:
+        node = nodes.popleft()
+        if id(node.value) in seen or _is_leaf(node.value):
+            continue
+        seen.add(id(node.value))
+        yield node
+        if node.depth < _DEPTH:
+            above = number if isinstance(node.value, sized) else node.above
+            nodes.extend(
+                _Node(value, node.path + step, node.field, node.depth + 1, above)
+                for step, value in _steps(node.value)
+            )
+        number += 1
+
+
+def _is_leaf(value: Any) -> bool:
+    """What is no place for tuples: plain values, code, and objects of the standard library such as loggers."""
+    if isinstance(value, _PLAIN + _CODE):
+        return True
+    module = type(value).__module__.partition(".")[0]
+    if {*getattr(value, "__dict__", ()), *getattr(type(value), "_fields", ())} >= _TUPLE:
+        return True
+    return module in sys.stdlib_module_names and module not in _OPEN_MODULES
+
+
+def _steps(value: Any) -> Iterator[tuple[str, Any]]:
+    """What stands one step further in, and the text of the step."""
+    if isinstance(value, dict):
+        for key, item in _few(dict.items(value), len(value)):
+            yield f"[{_shown(key)}]", item
+    elif isinstance(value, _SEQUENCES):
+        for place, item in enumerate(_few(value, len(value))):
+            yield f"[{place}]", item
+    for name, item in _attributes(value):
+        yield f".{name}", item
+
+
+def _few(items: Any, amount: int) -> list[Any]:
+    """At most so many of them; those of another thread's container may change under our hands."""
+    try:
+        return list(islice(iter(items), _SOME if amount > _MANY else None))
+    except RuntimeError:
+        return []
+
+
+def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
+    """Of an instance, in its `__dict__` or in slots; no property is run."""
+    fields = getattr(value, "__dict__", None)
+    if isinstance(fields, dict):
+        yield from list(fields.items())
+    for cls in type(value).__mro__:
+        if cls.__module__ == "builtins":
+            continue
+        for name, member in vars(cls).items():
+            if isinstance(member, MemberDescriptorType):
+                try:
+                    yield name, member.__get__(value)
+                except AttributeError:  # a slot that nobody has filled
+                    continue
+
+
+def _shown(key: object) -> str:
+    """A key as it stands in an expression; only plain keys have their own words."""
+    text = repr(key) if type(key) in (str, bytes, int, float, bool, type(None)) else f"<{type(key).__name__}>"
+    return text if len(text) <= _LONGEST_KEY else f"{text[: _LONGEST_KEY - 3]}..."

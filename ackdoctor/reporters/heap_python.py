@@ -1,0 +1,103 @@
+"""What a Python process holds, on a screen: who holds what, and what has grown."""
+
+from collections.abc import Iterator, Sequence
+from typing import TextIO
+
+from ackdoctor.heap.python.growth import HoldingRow, TypeRow, holding_rows, type_rows
+from ackdoctor.heap.python.snapshot import Snapshot
+from ackdoctor.reporters.context import Context, printable
+from ackdoctor.reporters.figures import drawn, table
+
+__all__ = ["snapshots_screen"]
+
+_MOST_STEPS = 4  # of a course: its beginning and its end
+
+
+def snapshots_screen(
+    snapshots: Sequence[Snapshot], stream: TextIO, context: Context, *, width: int, top: int = 20
+) -> None:
+    """The whole screen; nothing without a snapshot."""
+    if not snapshots:
+        return
+    stream.writelines(f"{line}\n" for line in _about(snapshots))
+    holders = holding_rows(snapshots, top)
+    if holders:
+        stream.write(f"\nwho holds what\n{_holders(holders, context, width)}")
+    else:
+        stream.write("\nno acker, spout or bolt holds anything to speak of\n")
+    types = type_rows(snapshots, top)
+    if types:
+        order = "types that grew most" if len(snapshots) > 1 else "largest types"
+        stream.write(f"\n{order}\n{_types(types, len(snapshots), context, width)}")
+
+
+def _about(snapshots: Sequence[Snapshot]) -> Iterator[str]:
+    last, first = snapshots[-1], snapshots[0]
+    grown = last.census.size - first.census.size
+    since = f", {grown:+,} since {first.label}" if len(snapshots) > 1 else ""
+    labels = "; ".join(snapshot.label for snapshot in snapshots)
+    amount = "1 snapshot" if len(snapshots) == 1 else f"{len(snapshots)} snapshots"
+    yield f"{amount} ({labels}): {last.census.size:,} bytes in {last.census.objects:,} objects{since}"
+    for acker in last.ackers:
+        yield (
+            f"{acker.component}: {_entries(acker.entries)} after {acker.tuples:,} roots: "
+            f"{acker.tracked:,} tracked, {acker.orphans:,} orphans"
+        )
+
+
+def _holders(found: Sequence[HoldingRow], context: Context, width: int) -> str:
+    rows = table(
+        context,
+        "path",
+        "entries",
+        "course",
+        "bytes each",
+        "bytes",
+        "per 1,000 tuples",
+        "each",
+        numbers=[1, 3, 4, 5],
+    )
+    for row in found:
+        held = row.last
+        about = "" if held.exact else "about "
+        rows.add_row(
+            printable(held.path),
+            f"{held.entries:,}",
+            _course(row.course),
+            f"{held.each:,}",
+            f"{about}{held.size:,}",
+            "" if row.per_thousand is None else f"{row.per_thousand:+,.0f}",
+            printable(held.what),
+        )
+    return drawn(rows, width, context)
+
+
+def _course(course: Sequence[int]) -> str:
+    if len(course) < 2:  # noqa: PLR2004
+        return ""
+    steps = [f"{entries:,}" for entries in course]
+    if len(steps) > _MOST_STEPS:
+        steps = [*steps[:1], "..", *steps[1 - _MOST_STEPS :]]
+    return " > ".join(steps)
+
+
+def _types(found: Sequence[TypeRow], snapshots: int, context: Context, width: int) -> str:
+    heads = ["count", "gained", "lately", "bytes", "bytes gained", "type"]
+    dropped = {1: {1, 2, 4}, 2: {2}}.get(snapshots, set())  # columns that would say nothing
+    kept = [place for place in range(len(heads)) if place not in dropped]
+    rows = table(context, *(heads[place] for place in kept), numbers=range(len(kept) - 1))
+    for row in found:
+        cells = (
+            f"{row.count:,}",
+            f"{row.gained:+,}",
+            f"{row.lately:+,}",
+            f"{row.size:,}",
+            f"{row.gained_size:+,}",
+            printable(row.name),
+        )
+        rows.add_row(*(cells[place] for place in kept))
+    return drawn(rows, width, context)
+
+
+def _entries(amount: int) -> str:
+    return "1 entry" if amount == 1 else f"{amount:,} entries"

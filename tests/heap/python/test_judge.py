@@ -1,0 +1,224 @@
+"""From leaks made in the lab to rows and findings."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from ackdoctor.acker.versions import profile
+from ackdoctor.heap.python.album import Album
+from ackdoctor.heap.python.growth import holding_rows, type_rows
+from ackdoctor.heap.python.guppy import Census
+from ackdoctor.heap.python.holders import ACKER, BOLT, SPOUT, Holder
+from ackdoctor.heap.python.judge import findings, linked
+from ackdoctor.heap.python.snapshot import Holding, Snapshot, take
+from ackdoctor.heap.python.storing import load, name_of, save
+from ackdoctor.lab.cluster import Cluster
+from ackdoctor.lab.component import Bolt
+from ackdoctor.lab.feeder import Feed
+from ackdoctor.lab.topology import TopologyBuilder
+from ackdoctor.model.finding import Confidence, Finding, HeapWitness, Severity, TreeWitness
+from ackdoctor.model.source import NOWHERE, Site
+from ackdoctor.tracer.judge.place import Places
+from tests.lab.components import Ack
+
+PLACES = Places(folder="/")
+EMPTY = Census(objects=0, size=0, types={})
+
+
+class EvenAck(Bolt):
+    """Emits a child and acks its input twice."""
+
+    def execute(self, tup):
+        self.collector.emit(tup.values, anchors=[tup])
+        self.collector.ack(tup)
+        self.collector.ack(tup)
+
+
+def holding(path: str, entries: int, **more: object) -> Holding:
+    values: dict[str, object] = {
+        "component": path.partition(".")[0],
+        "kind": SPOUT,
+        "size": entries * 100,
+        "what": "int: list",
+    }
+    return Holding(path=path, field="buffer", entries=entries, **{**values, **more})  # type: ignore[arg-type]
+
+
+def snapshots(*held: Holding) -> list[Snapshot]:
+    return [
+        Snapshot(label="start", census=EMPTY),
+        *(Snapshot(label="end", census=EMPTY, holdings=(each,)) for each in held),
+    ]
+
+
+def told(found: tuple[Finding, ...]) -> list[tuple[str, str]]:
+    return [(each.code, each.message) for each in found]
+
+
+def leaked(version: str) -> tuple[Album, list[Finding]]:
+    """A thousand roots, each acked an even number of times by the bolt that has one child."""
+    feed, builder = Feed(), TopologyBuilder()
+    builder.set_spout("spout", feed, outputs=["value"])
+    builder.set_bolt("even", EvenAck, outputs=["value"]).global_grouping("spout")
+    builder.set_bolt("sink", Ack).global_grouping("even")
+    cluster = Cluster(builder.build(), profile=profile(version))
+
+    def known() -> Iterator[Holder]:
+        for acker in cluster.ackers:
+            yield Holder(name="acker", kind=ACKER, holder=acker, tuples=begun)
+
+    begun = 0
+    album = Album(known, first_mark=100)
+    album.take("start")
+    for begun in range(1, 1_001):
+        feed.put(begun, msg_id=begun)
+        cluster.settle()
+        album.look(sum(map(len, cluster.ackers)))
+    album.take("end")
+    return album, list(findings(album.snapshots, PLACES, profile(version)))
+
+
+def test_tuples_acked_an_even_number_of_times_are_told_with_their_path_price_and_rate():
+    album, found = leaked("storm-1.1.0")
+    assert [shot.label for shot in album.snapshots] == [
+        "start", "100 pending", "200 pending", "400 pending", "800 pending", "end",
+    ]  # fmt: skip
+    (row,) = holding_rows(album.snapshots)
+    assert (row.last.path, row.last.what) == ("acker._pending._buckets[0]", "int: AckObject")
+    assert (row.course, row.per_thousand) == ((0, 100, 200, 400, 800, 1_000), 1_000)
+    assert [(each.code, each.severity) for each in found] == [
+        ("ACK601", Severity.WARNING),
+        ("ACK603", Severity.ERROR),
+    ]
+    witness = found[1].evidence
+    assert isinstance(witness, HeapWitness)
+    assert (witness.path, witness.entries, len(witness.roots)) == ("acker._pending._buckets[0]", 1_000, 3)
+    assert witness.left == (
+        f"815 tracked, 185 orphans; {row.last.each} bytes an entry in this process",
+        "1,000 entries more per 1,000 tuples over 6 snapshots (R2 1.00)",
+    )
+    assert found[1].message == (
+        "the pending map grows from snapshot to snapshot: an entry stays until the acker's worker restarts: storm-1.1.0 "
+        "never drops one"
+    )
+
+
+def test_of_types_that_grew_ours_is_the_first_of_the_ackers():
+    album, _ = leaked("storm-2.8.8")
+    rows = {row.name: row for row in type_rows(album.snapshots)}
+    row = rows["ackdoctor.acker.acker.AckObject"]
+    assert (row.gained, row.lately) == (1_000, 200)
+
+
+def test_a_map_that_is_empty_at_the_end_is_no_finding():
+    assert findings([Snapshot(label="end", census=EMPTY)], PLACES) == ()
+    assert findings([], PLACES) == ()
+
+
+@pytest.mark.parametrize(
+    ("held", "codes"),
+    [
+        (holding("Words.buffer", 200, owed=0, tuples=200), ["ACK303"]),
+        (holding("Words.buffer", 200, owed=195, tuples=200), []),  # it waits for them
+        (holding("Words.buffer", 600, tuples=1_000), ["ACK303"]),
+        (holding("Words.buffer", 400, tuples=1_000), []),  # they may be under way
+        (holding("Words.buffer", 600, tuples=999), []),
+        (holding("Keeps.buffer", 3, kind=BOLT, open=3), ["ACK401"]),
+        (holding("Keeps.buffer", 300, kind=BOLT, open=0), []),  # what is kept was acked
+    ],
+)
+def test_a_buffer_is_judged_by_what_its_owner_may_hold(held, codes):
+    assert [found.code for found in findings(snapshots(held), PLACES)] == codes
+
+
+def test_a_buffer_that_has_shrunk_is_none_that_leaks():
+    shots = snapshots(holding("Words.buffer", 300, owed=0), holding("Words.buffer", 200, owed=0))
+    assert findings(shots, PLACES) == ()
+
+
+def test_of_a_field_with_many_containers_the_largest_is_told():
+    shot = Snapshot(
+        label="end",
+        census=EMPTY,
+        holdings=(
+            holding("Keeps.groups['a']", 3, kind=BOLT, open=8),
+            holding("Keeps.groups['b']", 5, kind=BOLT, open=8),
+        ),
+    )
+    (found,) = findings([shot], PLACES)
+    assert isinstance(found.evidence, HeapWitness)
+    assert (found.evidence.path, found.evidence.left) == (
+        "Keeps.groups['b']",
+        ("100 bytes an entry (int: list)", "8 open tuples in this field"),
+    )
+
+
+# ---- beside what the run has told ----
+
+
+def run_told(code: str, component: str, *left: str) -> Finding:
+    return Finding(
+        code=code, name="", severity=Severity.ERROR, confidence=Confidence.MUST, site=Site("a.py", NOWHERE), message="",
+        component=component, handler="", dialect="", evidence=TreeWitness(steps=(), left=left), cause="",
+    )  # fmt: skip
+
+
+def test_a_finding_of_the_run_gets_what_the_heap_shows_of_it():
+    shown = findings(snapshots(holding("Keeps.kept", 5, kind=BOLT, open=5, tuples=10)), PLACES)
+    mine, rest = linked([run_told("ACK401", "bolts.Keeps"), run_told("ACK401", "bolts.Other")], shown)
+    assert rest == ()
+    assert [each.evidence.left for each in mine] == [
+        (
+            "heap: Keeps.kept: 5 entries, 500 bytes; 100 bytes an entry (int: list), 500 more per 1,000 tuples",
+        ),
+        (),
+    ]
+
+
+def test_the_entries_of_the_acker_belong_to_whoever_left_them():
+    _, found = leaked("storm-2.8.8")
+    mine, rest = linked([run_told("ACK103", "EvenAck", "acker: root 1 leaves a tracked entry")], tuple(found))
+    assert [each.code for each in rest] == ["ACK603"]
+    assert mine[0].evidence.left[1].startswith("heap: acker._pending._buckets[0]: 1,000 entries, ")
+    assert told(linked([], tuple(found))[1]) == told(tuple(found))
+
+
+# ---- on disk ----
+
+
+def test_snapshots_are_the_same_after_a_stay_on_disk(tmp_path):
+    album, _ = leaked("storm-2.8.8")
+    file = tmp_path / "run" / name_of(7)
+    save(album.snapshots, file)
+    assert load(file) == tuple(album.snapshots)
+    assert [each.name for each in file.parent.iterdir()] == ["_heap-7.json"]
+
+
+@pytest.mark.parametrize("text", ["", "{}}", "[1]", '[{"label": "x"}]', '{"a": 1}'])
+def test_a_damaged_file_is_a_value_error(tmp_path, text):
+    file = tmp_path / name_of(1)
+    file.write_text(text)
+    with pytest.raises(ValueError, match=r"."):
+        load(file)
+
+
+# ---- what the look itself does ----
+
+
+def test_a_snapshot_keeps_nothing_alive():
+    import weakref
+
+    class Buffer:
+        pass
+
+    class Owner:
+        def __init__(self):
+            self.kept = [Buffer() for _ in range(20)]
+
+    owner = Owner()
+    shot = take("end", [Holder(name="Owner", kind=BOLT, holder=owner, tuples=20)])
+    gone = weakref.ref(owner.kept[0])
+    owner.kept.clear()
+    assert gone() is None
+    assert shot.entries("Owner.kept") == 20
+    assert shot.entries("Owner.other") == 0
