@@ -123,14 +123,15 @@ def _typed(pieces: DataFrame) -> DataFrame:
         return F.get("p", F.lit(list(_FIELDS).index(name)))
 
     def number(name: str, kind: str = "int") -> Column:
-        return text(name).try_cast(kind)  # what is empty is no number
+        return _number(text(name), kind)
 
     return pieces.select(
         *("file", "row", "text"),
         F.col("p").isNotNull().alias("claims"),
         (F.size("p") == len(_FIELDS)).alias("whole"),
         F.coalesce(
-            F.expr("unix_micros(try_cast(p[0] as timestamp)) * 1000"), number("ms", "long") * 1_000_000
+            F.expr("unix_micros(try_cast(nullif(p[0], '') as timestamp)) * 1000"),
+            number("ms", "long") * 1_000_000,
         ).alias("time_ns"),
         *(
             text(name).alias(name)
@@ -141,6 +142,11 @@ def _typed(pieces: DataFrame) -> DataFrame:
         number("second", "long").alias("second"),
         number("third").alias("third"),
     )
+
+
+def _number(text: Column, kind: str) -> Column:
+    """Null where it is none; what is empty is not tried, since Spark makes an exception of each that fails, stack and all."""
+    return F.nullif(text, F.lit("")).try_cast(kind)
 
 
 def _judged(typed: DataFrame) -> DataFrame:
@@ -173,8 +179,8 @@ def _kind() -> Column:
 def _task() -> Column:
     """Whose line it is: told before the tuple, by the thread, or since 2.3 at the very end."""
     one = F.when(F.col("low") == F.col("high"), F.col("low"))
-    last = F.when(F.col("kind") == _RECEIVED, F.regexp_extract("text", _AT_END, 1).try_cast("int"))
-    spout = F.when(F.col("kind").isin(*_ANSWERS), F.regexp_extract("tail", _TUPLE_INFO, 1).try_cast("int"))
+    last = F.when(F.col("kind") == _RECEIVED, _number(F.regexp_extract("text", _AT_END, 1), "int"))
+    spout = F.when(F.col("kind").isin(*_ANSWERS), _number(F.regexp_extract("tail", _TUPLE_INFO, 1), "int"))
     return F.coalesce("for_task", one, last, spout)
 
 
@@ -228,7 +234,7 @@ def _columns(rows: DataFrame) -> DataFrame:
         of_root | kind.isin(*_ANSWERS), F.col("first_value")
     )
     value = F.when(linked, F.substring_index(part, "=", -1).try_cast("long")).when(of_root, F.col("second"))
-    ticked = F.when(kind == _ROTATED, part.try_cast("int"))
+    ticked = F.when(kind == _ROTATED, _number(part, "int"))
     used = F.col("fault").isNull() & kind.isNotNull()
     of_sender, answer, to_acker = kind.isin(*_FROM_SENDER), kind.isin(*_ANSWERS), kind.isin(*_TO_ACKER)
     acker = F.when(to_acker, F.coalesce(ticked, F.when(F.col("task") >= 0, F.col("task")), F.col("low")))
