@@ -163,7 +163,8 @@ def _at_once(
             element = next(iter(items))
         case _:
             pass
-    return _apply(context, trail, call, target, (element,))
+    pair = isinstance(target, FunctionRef) and len(target.function.params) == 2  # noqa: PLR2004  a map's key and value
+    return _apply(context, trail, call, target, (None, element) if pair else (element,))
 
 
 def apply_value(

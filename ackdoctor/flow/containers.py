@@ -96,7 +96,7 @@ def _field_method(
         drained = stored(field)
         target = call.args[0].value.id
         return Done(state.bind(target, Coll(frozenset({drained}))), None, may_raise=False)
-    if inner and context.typed and name.startswith("get") and not carried:
+    if inner and context.typed and not carried and (name.startswith("get") or _reads(call, name)):
         return Done(state, stored(field, f".{name}"), may_raise=False)
     if name in CONTAINER_STORES and carried and not any(isinstance(v, _CALLABLE) for v in values):
         keyed = context.typed and name == "put" and len(call.args) == _KEY_AND_VALUE
@@ -118,6 +118,12 @@ def _field_method(
     if field in context.held:
         release(context, trail, field)
     return None
+
+
+def _reads(call: Call, name: str) -> bool:
+    """Whether a call on something stored asks it for a part: `held.tuple()` of a record."""
+    other = CONTAINER_READS | CONTAINER_VIEWS | CONTAINER_QUIET
+    return not call.args and not call.dropped and name not in other
 
 
 def _shared(state: State, call: Call, values: tuple[Value | None, ...], element: TokenRef) -> State:

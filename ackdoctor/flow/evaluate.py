@@ -136,6 +136,9 @@ def _part(context: Context, token: Token, name: str) -> Value | None:
     return stored(token.field, f"{token.path}.{name}")
 
 
+_A_TUPLE = Handle("tuple")  # in a field of the component it is one that the field holds
+
+
 def _own(context: Context, state: State, name: str) -> Value:
     """What `self.name` is."""
     if name in state.fields:
@@ -143,7 +146,7 @@ def _own(context: Context, state: State, name: str) -> Value:
     component = context.component
     if context.typed:
         handle = declared_field(context, name)
-        if handle is not None:
+        if handle is not None and handle != _A_TUPLE:
             return handle
         if component.declared(name) is not None:
             return _constant(component, name) or Field(name)

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.declared import maker, text_of
 from ackdoctor.flow.evaluate import evaluate
-from ackdoctor.flow.lattice import Batch, Coll, Const, Field, Handle, State, TokenRef, Value
+from ackdoctor.flow.lattice import Batch, Coll, Const, Field, Handle, State, TokenKind, TokenRef, Value
 from ackdoctor.flow.wording import last_name
 from ackdoctor.model.cfg import Arg, Attr, Bind, Call, Expr, Global, Literal, Mix, Name
 from ackdoctor.model.component import Function
-from ackdoctor.model.dialect import Verb
+from ackdoctor.model.dialect import Kind, Verb
 
 __all__ = ["choose_functions", "choose_verb", "sort_of", "type_text"]
 
@@ -43,6 +43,8 @@ _SORT_OF_RESULT = {
 def sort_of(context: Context, function: Function, state: State, expr: Expr) -> str:
     """One of the words in `Verb.types` as far as an argument tells, else ""."""
     match evaluate(context, function, state, expr):
+        case TokenRef(token=token, part="") if token.kind is TokenKind.STORED:
+            return _stored(context, function, expr)
         case TokenRef(part=""):
             return "tuple"
         case Handle(kind="tuple"):
@@ -58,6 +60,15 @@ def sort_of(context: Context, function: Function, state: State, expr: Expr) -> s
             return _SORTS.get(found[1].rpartition(".")[2], "") if found else _by_look(expr)
         case _:
             return _written(function, expr)
+
+
+def _stored(context: Context, function: Function, expr: Expr) -> str:
+    """What comes out of a field is a tuple, unless it is declared otherwise or a spout, which has none, keeps it."""
+    if context.component.role.kind is Kind.SPOUT:
+        return _written(function, expr)
+    return (
+        _SORTS.get(text_of(function, expr.id).rpartition(".")[2]) if isinstance(expr, Name) else ""
+    ) or "tuple"
 
 
 def _written(function: Function, expr: Expr) -> str:

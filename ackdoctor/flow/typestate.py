@@ -26,6 +26,7 @@ from ackdoctor.flow.lattice import (
     SelfRef,
     State,
     Thrown,
+    Token,
     TokenKind,
     TokenRef,
     Value,
@@ -165,11 +166,17 @@ def assign(context: Context, trail: Trail, state: State, target: Expr | None, va
 def _assign_local(trail: Trail, state: State, name: str, value: Value | None) -> State:
     if isinstance(value, Const) and name not in tested_names(trail.function) and not name.startswith("%"):
         value = None
-    if isinstance(value, TokenRef) and value.token.kind is TokenKind.STORED and value.token in state.tokens:
-        tokens = {token: held for token, held in state.tokens.items() if token != value.token}
-        if not isinstance(trail.step.op, (Bind, Unpack)) or not _copies(trail.step.op, value):
+    if isinstance(value, TokenRef) and value.token.kind is TokenKind.STORED:
+        tokens = {token: held for token, held in state.tokens.items() if not _within(token, value.token)}
+        look = not isinstance(trail.step.op, (Bind, Unpack)) or not _copies(trail.step.op, value)
+        if look and len(tokens) < len(state.tokens):
             state = state.but(tokens=tokens)
     return state.bind(name, value)
+
+
+def _within(token: Token, whole: Token) -> bool:
+    """Whether a tuple is what was taken out of a field, or a part of it."""
+    return token.kind is TokenKind.STORED and token.field == whole.field and token.path.startswith(whole.path)
 
 
 def _same_under(trail: Trail, context: Context, after: State, target: Expr, value: Expr) -> State:
