@@ -19,7 +19,6 @@ from tests.frameworks import framework
 
 TOPOLOGIES = Path(__file__).parents[2] / "fixtures" / "topologies"
 DIFFERENCES = differences(TOPOLOGIES / "DIFFERENCES.md")
-FOLDERS = sorted(folder for folder in TOPOLOGIES.glob("*/*") if folder.is_dir())
 MODULES = {
     "heronpy": "heronpy.api.bolt.window_bolt",
     "petrel": "petrel.emitter",
@@ -28,6 +27,7 @@ MODULES = {
     "storm_py": "storm",
     "streamparse": "streamparse",
 }
+FOLDERS = sorted(folder for folder in TOPOLOGIES.glob("*/*") if folder.parent.name in MODULES)  # Python's
 
 
 def name(folder: Path) -> str:
