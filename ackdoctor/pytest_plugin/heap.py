@@ -67,12 +67,14 @@ class TestHeap:
 
     def look(self, label: str) -> Look:
         """A snapshot now."""
+        self._hear_all()
         self._album.take(label or f"look {len(self._album.snapshots) + 1}")
         return Look(self._album.snapshots, self.findings())
 
     def end(self) -> tuple[Finding, ...]:
         """The last snapshot, and what all of them show."""
         self.ledger.growing = None
+        self._hear_all()
         self._album.take("end")
         return self.findings()
 
@@ -90,6 +92,11 @@ class TestHeap:
         rows = holding_rows(self._album.snapshots, top=1)
         most = f", most in {rows[0].last.path} ({rows[0].last.entries:,})" if rows else ""
         return f"heap {last.census.size - first.census.size:+,} bytes{most}"
+
+    def _hear_all(self) -> None:
+        """What components have said out of turn reaches the ackers when somebody asks for what is pending."""
+        for bench in self.benches:
+            assert bench.pending is not None
 
     def _look(self, pending: int) -> None:
         self._album.look(pending)

@@ -57,6 +57,11 @@ class Container(NamedTuple):
     value: Any
     field: str  # the holder's own, where the path begins
 
+    @property
+    def first(self) -> str:
+        """The path of its first entry; '' in a set, whose entries have none."""
+        return next((self.path + step for step, _ in _items(self.value)), "")
+
 
 class _Node(NamedTuple):
     value: Any
@@ -124,14 +129,18 @@ def _is_leaf(value: Any) -> bool:
 
 def _steps(value: Any) -> Iterator[tuple[str, Any]]:
     """What stands one step further in, and the text of the step."""
+    yield from _items(value)
+    for name, item in _attributes(value):
+        yield f".{name}", item
+
+
+def _items(value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, dict):
         for key, item in _few(dict.items(value), len(value)):
             yield f"[{_shown(key)}]", item
     elif isinstance(value, _SEQUENCES):
         for place, item in enumerate(_few(value, len(value))):
             yield f"[{place}]", item
-    for name, item in _attributes(value):
-        yield f".{name}", item
 
 
 def _few(items: Any, amount: int) -> list[Any]:

@@ -70,6 +70,7 @@ def _of_acker(acker: AckerMap, snapshots: Sequence[Snapshot], keeper: Keeper | N
         roots=acker.roots,
         left=(
             f"{acker.tracked:,} tracked, {acker.orphans:,} orphans; {biggest.each:,} bytes an entry in this process",
+            *([f"the first is {biggest.first}"] if biggest.first else []),
         ),
     )
     if acker.tracked:
@@ -137,7 +138,11 @@ def _witness(row: HoldingRow, *left: str) -> HeapWitness:
         path=held.path,
         entries=held.entries,
         size=held.size,
-        left=(f"{held.each:,} bytes an entry ({held.what}){rate}", *left),
+        left=(
+            f"{held.each:,} bytes an entry ({held.what}){rate}",
+            *left,
+            *([f"the first is {held.first}"] if held.first else []),
+        ),
     )
 
 

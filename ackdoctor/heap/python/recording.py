@@ -18,7 +18,7 @@ __all__ = ["attach"]
 def attach(ledger: Ledger, folder: Path) -> None:
     """From its first component on; where guppy3 is not installed for the process, it says so and runs without."""
     if why := missing():
-        sys.stderr.write(f"ackdoctor: {sys.executable} (pid {os.getpid()}): no heap snapshots: {why}\n")
+        sys.stderr.write(f"ackdoctor: {sys.executable} (pid {os.getpid()}): {why}\n")
         return
     snapshots = _Snapshots(ledger, folder)
     ledger.growing = snapshots.look

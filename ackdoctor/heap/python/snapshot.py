@@ -38,6 +38,7 @@ class Holding:
     size: int
     exact: bool = True
     what: str = ""
+    first: str = ""  # the path of its first entry
     tuples: int = 0
     owed: int | None = None
     open: int = 0
@@ -105,6 +106,7 @@ def _holdings(holder: Holder) -> Iterator[Holding]:
             size=weight.size,
             exact=weight.exact,
             what=weight.what,
+            first=container.first,
             tuples=holder.tuples,
             owed=None if owed is None else len(owed),
             open=fields[container.field],

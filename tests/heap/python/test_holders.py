@@ -64,6 +64,8 @@ def test_the_path_is_the_one_that_guppy_finds(entries):
     acker = filled(entries)
     (ours,) = containers(Holder(name="acker", kind=ACKER, holder=acker))
     assert ours.path == shortest_path(acker, ours.value, "acker") == "acker._pending._buckets[0]"
+    entry = ours.value[10**12]
+    assert ours.first == shortest_path(acker, entry, "acker") == "acker._pending._buckets[0][1000000000000]"
 
 
 def test_so_is_the_path_to_a_spouts_buffer_and_to_a_bolts_field():

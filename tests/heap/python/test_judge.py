@@ -95,6 +95,7 @@ def test_tuples_acked_an_even_number_of_times_are_told_with_their_path_price_and
     assert (witness.path, witness.entries, len(witness.roots)) == ("acker._pending._buckets[0]", 1_000, 3)
     assert witness.left == (
         f"815 tracked, 185 orphans; {row.last.each} bytes an entry in this process",
+        f"the first is {row.last.first}",
         "1,000 entries more per 1,000 tuples over 6 snapshots (R2 1.00)",
     )
     assert found[1].message == (

@@ -1,0 +1,202 @@
+"""`pytest --ackdoctor-heap`, `heap=True` of the mark, and `ackdoctor.heap()`."""
+
+import sys
+
+import pytest
+
+from tests.pytest_plugin.inner import finding, section, write
+
+pytest_plugins = ["pytester"]
+
+SPOUT = """
+    from pystorm.spout import Spout
+
+    class Words(Spout):
+        def initialize(self, storm_conf, context):
+            self.buffer = {}
+
+        def next_tuple(self):
+            number = len(self.buffer)
+            self.buffer[number] = ["word"]
+            self.emit(["word"], tup_id=number)
+
+        def fail(self, tup_id):
+            self.emit(self.buffer[tup_id], tup_id=tup_id)
+"""
+
+
+@pytest.fixture
+def run(pytester):
+    def run(source, *arguments):
+        write(pytester, source)
+        return pytester.runpytest_inprocess("-p", "no:xdist", *arguments)
+
+    return run
+
+
+def heap_section(result, test):
+    lines = result.outlines
+    start = next(n for n, line in enumerate(lines) if line.strip("_ ") == test)
+    start = next(n for n in range(start, len(lines)) if lines[n].strip("- ") == "ackdoctor heap")
+    end = next(n for n in range(start + 1, len(lines)) if lines[n][:3] in {"===", "___", "---"})
+    return lines[start + 1 : end]
+
+
+def test_a_spouts_buffer_that_acks_do_not_empty_fails_its_test(run):
+    result = run(
+        SPOUT
+        + """
+    def test_words(ackdoctor):
+        bench = ackdoctor.bench(Words)
+        for _ in range(50):
+            bench.next_tuple()
+            bench.ack(bench.emitted[-1].msg_id)
+    """,
+        "--ackdoctor-heap",
+    )
+    result.assert_outcomes(failed=1)
+    lines = finding(result, "test_words")
+    place, left = (
+        lines[0].split("  ")[0],
+        [line.strip() for line in lines if "= left" in line or "= held" in line],
+    )
+    assert lines[0].removeprefix(place) == (
+        "  warning ACK303 spout-buffer-leak (may)  the spout keeps what it has emitted, and acks do not take it away"
+    )
+    assert place == "test_bolts.py:6:1"  # class Words
+    assert left[0].startswith("= held: Words.buffer: 50 entries, about ")
+    assert left[1].endswith(" bytes an entry (int: list), 1,000 more per 1,000 tuples")
+    assert left[2] == "= left: 50 emitted, and it waits for 0 messages"
+
+
+def test_without_the_flag_nothing_is_looked_into(run):
+    result = run(
+        SPOUT
+        + """
+    def test_words(ackdoctor):
+        bench = ackdoctor.bench(Words)
+        for _ in range(50):
+            bench.next_tuple()
+            bench.ack(bench.emitted[-1].msg_id)
+    """
+    )
+    result.assert_outcomes(passed=1)
+    assert "ackdoctor heap" not in str(result.outlines)
+
+
+def test_a_bolts_field_and_the_acker_are_shown_beside_the_runs_finding(run):
+    result = run(
+        """
+        def test_keeps(ackdoctor):
+            bench = ackdoctor.bench(Keeps)
+            for _ in range(20):
+                bench.feed("the")
+        """,
+        "--ackdoctor-heap",
+    )
+    result.assert_outcomes(failed=1)
+    lines = finding(result, "test_keeps")
+    assert [line.split("  ")[1] for line in lines if line.startswith("bolts.py:")] == [
+        "error ACK401 undrained-buffer"
+    ]
+    held = [line.strip() for line in lines if "= left: heap: " in line]
+    assert [line.partition(" entries, ")[0] for line in held] == [
+        "= left: heap: Keeps.kept: 20",
+        "= left: heap: acker._pending._buckets[0]: 20",
+    ]
+    shown = heap_section(result, "test_keeps")
+    assert shown[0].startswith("2 snapshots (start; end): ")
+    assert shown[1:4] == ["acker: 20 entries after 20 roots: 20 tracked, 0 orphans", "", "who holds what"]
+    rows = [line.split("   ")[0].strip() for line in shown[6:8]]
+    assert rows == ["Keeps.kept", "acker._pending._buckets[0]"]
+    assert "types that grew most" in shown
+    row = next(line for line in section(result) if "test_keeps" in line)
+    assert row.endswith("most in Keeps.kept (20)")
+
+
+def test_marks_of_the_pending_map_are_snapshots(run):
+    result = run(
+        """
+        @pytest.mark.ackdoctor(heap=True)
+        def test_keeps(ackdoctor):
+            bench = ackdoctor.bench(Keeps)
+            for _ in range(2_100):
+                bench.feed("the")
+            print(ackdoctor.heap("by now"))
+        """,
+    )
+    result.assert_outcomes(failed=1)
+    assert heap_section(result, "test_keeps")[0].startswith(
+        "5 snapshots (start; 1,000 pending; 2,000 pending; by now; end): "
+    )
+    codes = [
+        line.split()[2]
+        for line in finding(result, "test_keeps")
+        if line.startswith(("bolts.py:", "<acker>:"))
+    ]
+    assert codes == ["ACK401"]
+
+
+def test_tuples_that_a_mark_lets_open_are_no_finding_of_the_heap_either(run):
+    result = run(
+        """
+        @pytest.mark.ackdoctor(heap=True, max_pending=20)
+        def test_keeps(ackdoctor):
+            bench = ackdoctor.bench(Keeps)
+            for _ in range(20):
+                bench.feed("the")
+        """,
+    )
+    result.assert_outcomes(passed=1)
+
+
+def test_a_look_tells_what_is_held_by_now(run):
+    result = run(
+        """
+        def test_keeps(ackdoctor):
+            bench = ackdoctor.bench(Keeps)
+            before = ackdoctor.heap()
+            for _ in range(20):
+                bench.feed("the")
+            during = ackdoctor.heap()
+            bench.component.flush()
+            after = ackdoctor.heap()
+            path = "Keeps.kept"
+            assert [look.entries(path) for look in (before, during, after)] == [0, 20, 0]
+            assert [holding.path for holding in during.holdings if holding.entries == 20] == [
+                "acker._pending._buckets[0]", path
+            ]
+            assert [found.code for found in during.findings] == ["ACK401", "ACK601"]
+            assert after.findings == ()
+            assert str(after).startswith("3 snapshots (look 1; look 2; look 3): ")
+        """
+    )
+    result.assert_outcomes(passed=1)
+
+
+def test_without_guppy3_the_flag_is_an_error_that_says_how_to_get_it(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "guppy", None)
+    result = run("def test(): pass", "--ackdoctor-heap")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert result.errlines == [
+        "ERROR: --ackdoctor-heap: heap snapshots need guppy3, which is not installed: pip install 'ackdoctor[heap]'",
+        "",
+    ]
+
+
+def test_without_guppy3_a_look_fails_its_test_only(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "guppy", None)
+    result = run(
+        """
+        def test_looks(ackdoctor):
+            ackdoctor.heap()
+
+        def test_other(ackdoctor):
+            ackdoctor.bench(Healthy).feed("the")
+        """
+    )
+    result.assert_outcomes(passed=1, failed=1)
+    assert (
+        "ackdoctor: heap snapshots need guppy3, which is not installed: pip install 'ackdoctor[heap]'"
+        in result.outlines
+    )
