@@ -4,7 +4,8 @@ Everything is anchored from the left, since a user's values stand at the right a
 braces, `id: {1=2}`, line feeds.  What comes after a line feed has no stamp and is the continuation of its line.
 
 Java's regular expressions go back and try again, so nothing in here may be tried twice: what is read is not
-given back, `(?>...)` and `*+`.  Two questions are cheap and come first: does the line tell of a tuple (`_TELLING`),
+given back, `(?>...)` (`*+` says so too, but takes its characters one by one).  Two questions are cheap and come
+first: does the line tell of a tuple (`_TELLING`),
 and is it stamped.  Only what passes the first, a third of a log, is taken to pieces (`_TELLS`).
 """
 
@@ -46,11 +47,11 @@ _FIELDS = {  # the groups of each, of which one is empty
 _BETWEEN = "\u0001"
 
 # A tuple handed on to an acker is told by the acker that takes it; so is what a bolt does with system streams.
-_STREAM = r"[^,]*+(?:,(?! stream: )[^,]*+)*+, stream: "
+_STREAM = r"(?>[^,]*(?:,(?! stream: )[^,]*)*), stream: "
 _TO_SPOUT = r"\S* ?(?:FOR \S+ TUPLE: )?source: __acker:"
 _TELLING = (
-    rf"(?s)^(?>(?:\d{{4}}-\d\d-\d\d[^\[]*+(?:\[(?!(?:{_LEVELS})\])[^\[]*+)*+\[INFO\] "
-    rf"|\d+ +\[[^\]]*+(?:\](?! (?:{_LEVELS}) )[^\]]*+)*+\] INFO +[^ ]+ - ))"
+    rf"(?s)^(?>(?:\d{{4}}-\d\d-\d\d[^\[]*(?:\[(?!(?:{_LEVELS})\])[^\[]*)*\[INFO\] "
+    rf"|\d+ +\[[^\]]*(?:\](?! (?:{_LEVELS}) )[^\]]*)*\] INFO +[^ ]+ - ))"
     rf"(?:Processing received (?!{_STREAM}__(?!ack_|tick))(?!{_TO_SPOUT})"
     rf"|(?:BOLT (?:ack|fail) TASK: |TRANSFER+ING tuple )(?!{_STREAM}__)"
     r"|SPOUT (?:Acking|Failing) |Loading executor |Timeouts disabled for executor __acker)"
