@@ -9,6 +9,7 @@ from ackdoctor.flow.lattice import mentions
 from ackdoctor.flow.sighting import Stored
 from ackdoctor.flow.trail import Trail, stations
 from ackdoctor.model.cfg import (
+    Arg,
     Attr,
     Bind,
     Call,
@@ -76,8 +77,8 @@ def _from_data(diagnosis: Diagnosis, stored: Stored) -> bool:
     assert stored.key is not None  # the caller looked
     visit, made = _made(stored.trail, stored.key)
     function = visit.function
-    while isinstance(made, (Attr, Item)) and isinstance(made.obj, Name) and made.obj.id.startswith("%"):
-        visit, made = _made(visit, made.obj)
+    while (inner := _spelt(made)) is not None:
+        visit, made = _made(visit, inner)
     match made:
         case Call(func=Attr(name=name) | Global(id=name) | Name(id=name)):
             return name not in _UNIQUE
@@ -89,6 +90,19 @@ def _from_data(diagnosis: Diagnosis, stored: Stored) -> bool:
             return False
         case _:
             return True
+
+
+def _spelt(made: Expr | Call | Catch) -> Expr | None:
+    """What an expression is a part of, or another spelling: `Long.toString(id)`, `id.toString()`."""
+    match made:
+        case Attr(obj=Name(id=name) as obj) | Item(obj=Name(id=name) as obj) if name.startswith("%"):
+            return obj
+        case Call(func=Attr(name="toString" | "valueOf"), args=(Arg(value=value),)):
+            return value
+        case Call(func=Attr(name="toString", obj=obj), args=()):
+            return obj
+        case _:
+            return None
 
 
 def _made(visit: Trail, expr: Expr) -> tuple[Trail, Expr | Call | Catch]:
