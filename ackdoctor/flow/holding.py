@@ -17,7 +17,7 @@ from ackdoctor.flow.trail import Trail
 from ackdoctor.model.cfg import Expr
 from ackdoctor.model.protocol import State as Stage
 
-__all__ = ["EVERYTHING", "escape", "forget", "release", "store"]
+__all__ = ["EVERYTHING", "escape", "forget", "release", "store", "within"]
 
 EVERYTHING = "*"  # the name under which all fields are released: the component itself was handed over
 
@@ -104,3 +104,8 @@ def forget(state: State, target: Expr) -> State:
     if not any(mentions(fact, target) for fact in state.facts):
         return state
     return state.but(facts={fact: truth for fact, truth in state.facts.items() if not mentions(fact, target)})
+
+
+def within(token: Token, whole: Token) -> bool:
+    """Whether a tuple is what was taken out of a field, or a part of it."""
+    return token.kind is TokenKind.STORED and token.field == whole.field and token.path.startswith(whole.path)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ackdoctor.flow.catching import catches
 from ackdoctor.flow.context import Context, tested_names
 from ackdoctor.flow.evaluate import branch, decided, evaluate, stored
-from ackdoctor.flow.holding import escape, forget, store
+from ackdoctor.flow.holding import escape, forget, store, within
 from ackdoctor.flow.lattice import (
     Batch,
     BoundMethod,
@@ -26,7 +26,6 @@ from ackdoctor.flow.lattice import (
     SelfRef,
     State,
     Thrown,
-    Token,
     TokenKind,
     TokenRef,
     Value,
@@ -167,16 +166,10 @@ def _assign_local(trail: Trail, state: State, name: str, value: Value | None) ->
     if isinstance(value, Const) and name not in tested_names(trail.function) and not name.startswith("%"):
         value = None
     if isinstance(value, TokenRef) and value.token.kind is TokenKind.STORED:
-        tokens = {token: held for token, held in state.tokens.items() if not _within(token, value.token)}
-        look = not isinstance(trail.step.op, (Bind, Unpack)) or not _copies(trail.step.op, value)
-        if look and len(tokens) < len(state.tokens):
-            state = state.but(tokens=tokens)
+        tokens = {token: held for token, held in state.tokens.items() if not within(token, value.token)}
+        copied = isinstance(trail.step.op, (Bind, Unpack)) and _copies(trail.step.op, value)
+        state = state if copied or len(tokens) == len(state.tokens) else state.but(tokens=tokens)
     return state.bind(name, value)
-
-
-def _within(token: Token, whole: Token) -> bool:
-    """Whether a tuple is what was taken out of a field, or a part of it."""
-    return token.kind is TokenKind.STORED and token.field == whole.field and token.path.startswith(whole.path)
 
 
 def _same_under(trail: Trail, context: Context, after: State, target: Expr, value: Expr) -> State:
