@@ -20,7 +20,6 @@ from ackdoctor.pytest_plugin.judgement import Judge, Sentence
 from ackdoctor.pytest_plugin.options import Options
 from ackdoctor.pytest_plugin.rows import PROPERTY, Row, counted, totals
 from ackdoctor.pytest_plugin.watch import Watch
-from ackdoctor.tracer.judge.entries import ACKER
 
 if TYPE_CHECKING:
     from ackdoctor.pytest_plugin.files import Files
@@ -170,9 +169,7 @@ class Hooks:
         sentence = self.judge.sentence(*evidence, pending=pending, options=options)
         remarks = settlement.notes
         if heap is not None:
-            if not evidence[1]:  # what an acker holds waits for a framework's batch, or its worker is dead
-                held = tuple(finding for finding in held if finding.component != ACKER)
-            sentence = self.judge.weighed(sentence, held, pending=pending, options=options)
+            sentence = self.judge.weighed(sentence, held, trees=evidence[1], pending=pending, options=options)
             remarks = (*remarks, heap.remark())
         self.watch.judged(failed=failed or bool(sentence.counted))
         verdict = self._turn(reports, sentence, options) if sentence.counted else ""

@@ -80,14 +80,22 @@ class Judge:
         return Sentence(tuple(counted), tuple(accepted))
 
     def weighed(
-        self, sentence: Sentence, held: Sequence[Finding], *, pending: int, options: Options
+        self,
+        sentence: Sentence,
+        held: Sequence[Finding],
+        *,
+        trees: Sequence[TupleTree],
+        pending: int,
+        options: Options,
     ) -> Sentence:
         """The sentence with what the heap shows of it, and what only the heap shows.
 
-        What open tuples leave on the heap is accepted where they are.
+        What open tuples leave on the heap is accepted where they are.  Without `trees` nobody is charged with what an
+        acker holds: it waits for a framework's batch, or its worker is dead.
         """
-        from ackdoctor.heap.python.judge import OF_OPEN_TUPLES, linked
+        from ackdoctor.heap.python.judge import OF_OPEN_TUPLES, OF_THE_ACKER, linked
 
+        held = [finding for finding in held if trees or finding.code not in OF_THE_ACKER]
         counted, rest = linked(sentence.counted, held)
         accepted, rest = linked(sentence.accepted, rest)
         tolerated = 0 < pending <= options.max_pending

@@ -200,3 +200,55 @@ def test_without_guppy3_a_look_fails_its_test_only(run, monkeypatch):
         "ackdoctor: heap snapshots need guppy3, which is not installed: pip install 'ackdoctor[heap]'"
         in result.outlines
     )
+
+
+def test_what_waits_for_the_frameworks_next_batch_is_no_leak(run):
+    result = run(
+        """
+        class Batches(BatchingBolt):
+            ticks_between_batches = 1
+
+            def process_batch(self, key, tups):
+                pass
+
+        def test_batches(ackdoctor):
+            bench = ackdoctor.bench(Batches)
+            for _ in range(50):
+                bench.feed("the")
+            assert len(bench.pending) == 50
+        """,
+        "--ackdoctor-heap",
+    )
+    result.assert_outcomes(passed=1)
+
+
+def test_findings_of_the_heap_are_allowed_as_others_are(run):
+    result = run(
+        SPOUT
+        + """
+    @pytest.mark.ackdoctor(allow=["ACK303"])
+    def test_words(ackdoctor):
+        bench = ackdoctor.bench(Words)
+        for _ in range(50):
+            bench.next_tuple()
+            bench.ack(bench.emitted[-1].msg_id)
+    """,
+        "--ackdoctor-heap",
+    )
+    result.assert_outcomes(passed=1)
+    row = next(line for line in section(result) if "test_words" in line)
+    assert "(ACK303 accepted)" in row
+
+
+def test_a_spout_that_still_waits_for_what_it_keeps_is_clean(run):
+    result = run(
+        SPOUT
+        + """
+    def test_words(ackdoctor):
+        bench = ackdoctor.bench(Words)
+        for _ in range(50):
+            bench.next_tuple()
+    """,
+        "--ackdoctor-heap",
+    )
+    result.assert_outcomes(passed=1)
