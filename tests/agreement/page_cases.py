@@ -148,16 +148,26 @@ def _shown(
 def _play(bolt: type, values: Sequence[Any], answers: Answers, conf: Mapping[str, Any], ticks: int) -> bool:
     """Whether the worker has lived; one that dies, or code that is out of sight, may leave tuples open."""
     before = set(threading.enumerate())
-    with suppress(ShellError), Bench(bolt, conf=conf) as bench:  # whatever kills it
-        answers.at_work = True
-        bench.feed(*values)
-        bench.feed(*values)
-        for _ in range(ticks):
-            bench.tick()
-            bench.advance(_BATCH_S)
-        wait_for_rest(set(threading.enumerate()) - before, _THREADS_S)
-        return bench.died is None
-    return False
+    try:
+        with suppress(ShellError), Bench(bolt, conf=conf) as bench:  # whatever kills it
+            answers.at_work = True
+            bench.feed(*values)
+            bench.feed(*values)
+            for _ in range(ticks):
+                bench.tick()
+                bench.advance(_BATCH_S)
+            wait_for_rest(set(threading.enumerate()) - before, _THREADS_S)
+            return bench.died is None
+        return False
+    finally:
+        _stop_timers(set(threading.enumerate()) - before)
+
+
+def _stop_timers(threads: set[threading.Thread]) -> None:
+    """A timer that fires in some later test would raise there, since its pipe is closed."""
+    for thread in threads:
+        if isinstance(thread, threading.Timer):
+            thread.cancel()
 
 
 @contextmanager
