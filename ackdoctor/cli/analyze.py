@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from ackdoctor.cli.options import AckerVersion, Isolated, MessageTimeout, MinSeverity
+from ackdoctor.cli.options import AckerVersion, Isolated, MessageTimeout, MinSeverity, SparkConf, SparkMaster
 
 __all__ = ["FORMS", "analyze"]
 
@@ -42,10 +42,8 @@ def analyze(
         ),
     ] = None,
     min_severity: MinSeverity = None,
-    master: Annotated[str, typer.Option(metavar="URL", help="Where Spark runs.")] = "local[*]",
-    conf: Annotated[
-        list[str] | None, typer.Option(metavar="KEY=VALUE", help="A setting of Spark's; may be repeated.")
-    ] = None,
+    master: SparkMaster = "local[*]",
+    conf: SparkConf = None,
     isolated: Isolated = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")] = False,
 ) -> None:

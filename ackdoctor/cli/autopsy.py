@@ -5,19 +5,18 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
 from ackdoctor.acker.residue import blame, suspicions
 from ackdoctor.acker.versions import Profile, profile
+from ackdoctor.cli.given import known_word, measured_bytes
 from ackdoctor.cli.heap import FORMS
 from ackdoctor.cli.manual import pages
 from ackdoctor.cli.shown import settings_for, shown
-from ackdoctor.cli.sizes import measured_bytes
 from ackdoctor.cli.streams import chatter, glyphs_for, palette_for, tolerant, until_reader_leaves, width_for
-from ackdoctor.config import nearest
 from ackdoctor.heap import growth, judge
 from ackdoctor.heap.dump import HeapDump, read_dump
 from ackdoctor.heap.jvm.histogram import Histogram, parse, timed
@@ -50,9 +49,9 @@ class _Shape:
 
     def __post_init__(self) -> None:
         """UsageError for a word that is none."""
-        _known("--output-format", self.output_format, FORMS)
+        known_word("--output-format", self.output_format, FORMS)
         if self.min_severity is not None:
-            _known("--min-severity", self.min_severity, [severity.word for severity in Severity])
+            known_word("--min-severity", self.min_severity, [severity.word for severity in Severity])
 
     @property
     def keeper(self) -> Profile | None:
@@ -258,12 +257,6 @@ def _jcmd(pid: int, *command: str) -> str:
 
 
 # ---- both ----
-
-
-def _known(option: str, given: str, words: Iterable[str]) -> None:
-    known = tuple(words)
-    if given not in known:
-        raise UsageError(f"{option} must be one of {', '.join(known)}, not {given!r}{nearest(given, known)}")
 
 
 def _fault(path: str, reason: str, line: int = 0) -> Unreadable:

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ackdoctor.cli.given import known_word
 from ackdoctor.cli.manual import names
 from ackdoctor.cli.streams import chatter, palette_for, tolerant, until_reader_leaves
-from ackdoctor.config import nearest
 from ackdoctor.heap.diagnosis import Diagnosis, diagnose
 from ackdoctor.model.errors import UsageError
 from ackdoctor.reporters.diagnosis import document, screen
@@ -23,10 +23,7 @@ _NO_NAME = {errno.ENAMETOOLONG, errno.ENOENT, errno.EINVAL, errno.ENOTDIR}
 
 def show_diagnosis(text: str, path: Path, form: str) -> int:
     """Everything the command does; the result is the exit code."""
-    if form not in _FORMS:
-        raise UsageError(
-            f"--output-format must be one of {', '.join(_FORMS)}, not {form!r}{nearest(form, _FORMS)}"
-        )
+    known_word("--output-format", form, _FORMS)
     try:
         with _lines(text, path) as lines:
             found = diagnose(lines)

@@ -1,9 +1,8 @@
 """What `ackdoctor analyze` does: from inputs to a screen, a page or tables, and an exit code."""
 
 import gc
-import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from ackdoctor.cli.analyze import FORMS
+from ackdoctor.cli.given import known_word, measured_bytes, measured_ms, spark_settings
 from ackdoctor.cli.manual import names, pages
 from ackdoctor.cli.shown import settings_for, shown
 from ackdoctor.cli.streams import (
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 __all__ = ["Request", "run"]
 
 _NEEDS_SPARK = "analyze needs Spark, which is not installed: pip install 'ackdoctor[spark]'"
-_SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
-_TIMES = {"ms": 1, "": 1000, "s": 1000, "m": 60_000, "h": 3_600_000}
 _NEVER = "never"
 _PATIENCE_S = 30  # Storm's own message timeout
 
@@ -61,9 +59,9 @@ class Request:
 
     def __post_init__(self) -> None:
         """UsageError for a word that is none, and for tables that have no place."""
-        _known("--output-format", self.output_format, FORMS)
+        known_word("--output-format", self.output_format, FORMS)
         if self.min_severity is not None:
-            _known("--min-severity", self.min_severity, [severity.word for severity in Severity])
+            known_word("--min-severity", self.min_severity, [severity.word for severity in Severity])
         if self.output_format == "parquet" and self.output_dir is None:
             raise UsageError("--output-format parquet needs --output-dir DIR")
         if self.output_format == "parquet" and self.output_file is not None:
@@ -73,23 +71,19 @@ class Request:
     @property
     def settings(self) -> Mapping[str, str]:
         """Spark's, from --conf."""
-        pairs = [setting.partition("=") for setting in self.conf]
-        for name, is_, _ in pairs:
-            if not name or not is_:
-                raise UsageError(f"--conf must be KEY=VALUE, not {name!r}")
-        return {name: value for name, _, value in pairs}
+        return spark_settings(self.conf)
 
     @property
     def heap_bytes(self) -> int:
         """What --heap says."""
-        return _measured("--heap", self.heap, r"(\d+)([kmgt]?)b?", _SIZES, "768m or 4g")
+        return measured_bytes("--heap", self.heap)
 
     @property
     def window_ms(self) -> int:
         """What --window says; 0 where nothing is said."""
         if self.window is None:
             return 0
-        return _measured("--window", self.window, r"(\d+)(ms|s|m|h|)", _TIMES, "500ms, 10s or 5m")
+        return measured_ms("--window", self.window)
 
 
 def run(request: Request) -> int:
@@ -124,19 +118,6 @@ def run(request: Request) -> int:
 
 
 # ---- arguments ----
-
-
-def _known(option: str, given: str, words: Iterable[str]) -> None:
-    known = tuple(words)
-    if given not in known:
-        raise UsageError(f"{option} must be one of {', '.join(known)}, not {given!r}{nearest(given, known)}")
-
-
-def _measured(option: str, given: str, form: str, units: Mapping[str, int], example: str) -> int:
-    parts = re.fullmatch(form, given.strip().lower())
-    if parts is None or not int(parts[1]):
-        raise UsageError(f"{option} must be like {example}, not {given!r}")
-    return int(parts[1]) * units[parts[2]]
 
 
 class _Fails:

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from ackdoctor.cli.options import Isolated
+
 __all__ = ["FORMS", "heap"]
 
 FORMS = ("full", "json", "json-lines", "concise", "sarif")
@@ -24,7 +26,6 @@ Version = Annotated[
     str | None,
     typer.Option("--acker-version", metavar="VERSION", help="Whose acker: 1.1.0, 2.8.8. Default: unknown."),
 ]
-Isolated = Annotated[bool, typer.Option("--isolated", help="No settings file at all.")]
 
 
 @heap.command()

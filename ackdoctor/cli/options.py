@@ -4,7 +4,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-__all__ = ["AckerVersion", "Isolated", "MessageTimeout", "MinSeverity"]
+__all__ = ["AckerVersion", "Isolated", "MessageTimeout", "MinSeverity", "SparkConf", "SparkMaster"]
 
 AckerVersion: TypeAlias = Annotated[
     str | None,
@@ -18,3 +18,8 @@ MinSeverity: TypeAlias = Annotated[
     str | None, typer.Option(metavar="info|warning|error", help="Hide what is less bad. Default: warning.")
 ]
 Isolated: TypeAlias = Annotated[bool, typer.Option("--isolated", help="No settings file at all.")]
+SparkMaster: TypeAlias = Annotated[str, typer.Option("--master", metavar="URL", help="Where Spark runs.")]
+SparkConf: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark's; may be repeated."),
+]

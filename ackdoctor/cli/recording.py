@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TextIO
 
 from ackdoctor.acker.versions import NEWEST, Profile, profile
+from ackdoctor.cli.given import known_word
 from ackdoctor.cli.manual import pages
 from ackdoctor.cli.shown import settings_for, shown
 from ackdoctor.cli.streams import chatter, glyphs_for, palette_for, tolerant, until_reader_leaves, width_for
-from ackdoctor.config import FORMATS, Settings, nearest
+from ackdoctor.config import FORMATS, Settings
 from ackdoctor.model.errors import UsageError
 from ackdoctor.model.event import SCHEMA, Event
 from ackdoctor.model.finding import Report, Severity, Unreadable
@@ -61,9 +62,9 @@ class Question:
 
     def __post_init__(self) -> None:
         """UsageError for a word that is none."""
-        _known("--output-format", self.output_format, FORMATS)
+        known_word("--output-format", self.output_format, FORMATS)
         if self.min_severity is not None:
-            _known("--min-severity", self.min_severity, [severity.word for severity in Severity])
+            known_word("--min-severity", self.min_severity, [severity.word for severity in Severity])
 
 
 def run_with_heaps(command: Sequence[str], directory: Path, level: str) -> int:
@@ -225,12 +226,6 @@ def _number(subject: str) -> int | None:
         return int(subject)
     except ValueError:
         return None
-
-
-def _known(option: str, given: str, words: Iterable[str]) -> None:
-    known = tuple(words)
-    if given not in known:
-        raise UsageError(f"{option} must be one of {', '.join(known)}, not {given!r}{nearest(given, known)}")
 
 
 # ---- what is shown ----

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ackdoctor.cli.given import known_word
 from ackdoctor.config import FORMATS, Settings, find_config, load_settings, nearest, place
 from ackdoctor.model.errors import ConfigError, UsageError
 from ackdoctor.model.finding import Confidence, Severity
@@ -73,13 +74,12 @@ def settings_of(request: Request) -> Settings:
         changes["ignore"] = (*changes.get("ignore", settings.ignore), *request.ignore)
     if request.min_severity is not None:
         words = {severity.word: severity for severity in Severity}
-        changes["min_severity"] = _word("--min-severity", request.min_severity, words)
+        changes["min_severity"] = words[known_word("--min-severity", request.min_severity, words)]
     if request.min_confidence is not None:
         levels = {confidence.word: confidence for confidence in Confidence}
-        changes["min_confidence"] = _word("--min-confidence", request.min_confidence, levels)
+        changes["min_confidence"] = levels[known_word("--min-confidence", request.min_confidence, levels)]
     if request.output_format is not None:
-        formats = {word: word for word in FORMATS}
-        changes["output_format"] = _word("--output-format", request.output_format, formats)
+        changes["output_format"] = known_word("--output-format", request.output_format, FORMATS)
     if request.baseline is not None:
         changes["baseline"] = request.baseline
     if request.strict_files:
@@ -110,12 +110,6 @@ def _start(request: Request) -> Path:
         return Path(os.path.commonpath(folders))
     except ValueError:  # different drives
         return Path.cwd()
-
-
-def _word(option: str, given: str, words: Mapping[str, object]) -> object:
-    if given not in words:
-        raise UsageError(f"{option} must be one of {', '.join(words)}, not {given!r}{nearest(given, words)}")
-    return words[given]
 
 
 def check_selectors(

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from ackdoctor.cli.options import AckerVersion, MessageTimeout
+from ackdoctor.cli.options import AckerVersion, MessageTimeout, SparkConf, SparkMaster
 
 __all__ = ["FORMS", "watch"]
 
@@ -41,10 +41,8 @@ def watch(
         int, typer.Option(min=1, metavar="N", help="How many parts are taken together at most.")
     ] = 64,
     output_format: Annotated[str, typer.Option(metavar="|".join(FORMS), help="How to show it.")] = "full",
-    master: Annotated[str, typer.Option(metavar="URL", help="Where Spark runs.")] = "local[*]",
-    conf: Annotated[
-        list[str] | None, typer.Option(metavar="KEY=VALUE", help="A setting of Spark's; may be repeated.")
-    ] = None,
+    master: SparkMaster = "local[*]",
+    conf: SparkConf = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No words on standard error.")] = False,
 ) -> None:
     """Say of a growing trace, as soon as it is certain, which roots never became zero and what was acked too often.

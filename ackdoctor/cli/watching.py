@@ -13,9 +13,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ackdoctor.cli.given import known_word, spark_settings
 from ackdoctor.cli.streams import chatter, tolerant
 from ackdoctor.cli.watch import FORMS
-from ackdoctor.config import nearest
 from ackdoctor.model.errors import UsageError
 from ackdoctor.reporters.context import printable
 
@@ -59,11 +59,7 @@ class Request:
 
     def __post_init__(self) -> None:
         """UsageError for what cannot be meant."""
-        if self.output_format not in FORMS:
-            raise UsageError(
-                f"--output-format must be one of {', '.join(FORMS)}, not {self.output_format!r}"
-                f"{nearest(self.output_format, FORMS)}"
-            )
+        known_word("--output-format", self.output_format, FORMS)
         if self.once and self.idle_s is not None:
             raise UsageError("--once ends by itself: leave --until-idle out")
         if not self.folder.is_dir():
@@ -83,11 +79,7 @@ class Request:
     @property
     def settings(self) -> Mapping[str, str]:
         """Spark's: ours, and those of --conf."""
-        pairs = [setting.partition("=") for setting in self.conf]
-        for name, is_, _ in pairs:
-            if not name or not is_:
-                raise UsageError(f"--conf must be KEY=VALUE, not {name!r}")
-        return {**_SETTINGS, **{name: value for name, _, value in pairs}}
+        return {**_SETTINGS, **spark_settings(self.conf)}
 
 
 def run(request: Request) -> int:

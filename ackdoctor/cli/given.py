@@ -1,0 +1,46 @@
+"""What was given to an option, understood, or refused by a UsageError that names the option."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from ackdoctor.config import nearest
+from ackdoctor.model.errors import UsageError
+
+__all__ = ["known_word", "measured_bytes", "measured_ms", "spark_settings"]
+
+_SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_TIMES = {"ms": 1, "": 1000, "s": 1000, "m": 60_000, "h": 3_600_000}
+
+
+def known_word(option: str, given: str, words: Iterable[str]) -> str:
+    """The word itself, if it is one of these."""
+    known = tuple(words)
+    if given not in known:
+        raise UsageError(f"{option} must be one of {', '.join(known)}, not {given!r}{nearest(given, known)}")
+    return given
+
+
+def measured_bytes(option: str, given: str) -> int:
+    """`768m` or `4g`, as JVMs take them, in bytes."""
+    return _measured(option, given, r"(\d+)([kmgt]?)b?", _SIZES, "768m or 4g")
+
+
+def measured_ms(option: str, given: str) -> int:
+    """`500ms`, `10s` or `5m` in milliseconds."""
+    return _measured(option, given, r"(\d+)(ms|s|m|h|)", _TIMES, "500ms, 10s or 5m")
+
+
+def spark_settings(conf: Sequence[str]) -> Mapping[str, str]:
+    """Spark's settings, from each `KEY=VALUE` of --conf."""
+    pairs = [setting.partition("=") for setting in conf]
+    for name, is_, _ in pairs:
+        if not name or not is_:
+            raise UsageError(f"--conf must be KEY=VALUE, not {name!r}")
+    return {name: value for name, _, value in pairs}
+
+
+def _measured(option: str, given: str, form: str, units: Mapping[str, int], example: str) -> int:
+    parts = re.fullmatch(form, given.strip().lower())
+    if parts is None or not int(parts[1]):
+        raise UsageError(f"{option} must be like {example}, not {given!r}")
+    return int(parts[1]) * units[parts[2]]
