@@ -243,14 +243,14 @@ def groups(result: Score, corpus: Corpus) -> Iterator[str]:
     met: Counter[tuple[str, str, str]] = Counter(
         (one.dialect, one.kind, one.confidence) for one in result.met
     )
-    yield f"{'dialect':14s}{'kind':32s}{'certain':>10s}{'likely':>10s}{'debatable':>11s}"
+    yield f"{'dialect':22s}{'kind':32s}{'certain':>10s}{'likely':>10s}{'debatable':>11s}"
     for dialect, kind in sorted({key[:2] for key in rows}):
         cells = (
             f"{met[dialect, kind, c]}/{rows[dialect, kind, c]}" for c in ("certain", "likely", "debatable")
         )
-        yield f"{dialect:14s}{kind:32s}{next(cells):>10s}{next(cells):>10s}{next(cells):>11s}"
+        yield f"{dialect:22s}{kind:32s}{next(cells):>10s}{next(cells):>10s}{next(cells):>11s}"
     yield ""
-    yield f"{'dialect':14s}{'files':>7s}{'right':>7s}{'debatable':>11s}{'wrong':>7s}"
+    yield f"{'dialect':22s}{'files':>7s}{'right':>7s}{'debatable':>11s}{'wrong':>7s}"
     files = Counter(corpus.dialects.values())
     tables = [Counter(one.dialect for one in part) for part in (result.right, result.debatable, result.wrong)]
     for dialect in sorted(files):
