@@ -255,7 +255,7 @@ def groups(result: Score, corpus: Corpus) -> Iterator[str]:
     tables = [Counter(one.dialect for one in part) for part in (result.right, result.debatable, result.wrong)]
     for dialect in sorted(files):
         counts = [table[dialect] for table in tables]
-        yield f"{dialect:14s}{files[dialect]:7d}{counts[0]:7d}{counts[1]:11d}{counts[2]:7d}"
+        yield f"{dialect:22s}{files[dialect]:7d}{counts[0]:7d}{counts[1]:11d}{counts[2]:7d}"
 
 
 def details(result: Score, folder: Path) -> Iterator[str]:
