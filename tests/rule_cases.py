@@ -19,11 +19,11 @@ __all__ = ["findings_of", "marked"]
 
 
 def marked(case: Case, defaults: Mapping[str, bool]) -> list[Expected]:
-    """The findings of the default rules and of the case's own rule, as markers; info ones only where a marker asks."""
+    """The findings of the default rules and of the case's own rule, as markers; info ones of other rules only where a marker asks."""
     found: set[Expected] = set()
     for mark, finding in _findings(case):
         asked = case.severities.get(mark)
-        if asked is None and (finding.severity is Severity.INFO or not _runs(finding, case, defaults)):
+        if asked is None and finding.code != case.code and not _is_shown(finding, defaults):
             continue
         if asked is not None and finding.severity is not asked:
             found.add(mark._replace(code=f"{finding.code} as {finding.severity.word}"))
@@ -42,8 +42,8 @@ def _findings(case: Case) -> Iterator[tuple[Expected, Finding]]:
         yield Expected(finding.site.path, finding.site.span.line, finding.code), finding
 
 
-def _runs(finding: Finding, case: Case, defaults: Mapping[str, bool]) -> bool:
-    return defaults.get(finding.code, True) or finding.code == case.code
+def _is_shown(finding: Finding, defaults: Mapping[str, bool]) -> bool:
+    return finding.severity is not Severity.INFO and defaults.get(finding.code, True)
 
 
 def _versions(dialect: str) -> dict[str, str]:

@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.checks.provenance import provenance
+from ackdoctor.checks.provenance import source
 from ackdoctor.checks.shape import derived_names, mentions_any
-from ackdoctor.checks.sources import Source, source_of
 from ackdoctor.checks.spouts import acts, data_emits, entry_method, first, has_id, reach, steps_of
 from ackdoctor.flow.sighting import Emitted
 from ackdoctor.model.cfg import Attr, Bind, Item, Name
@@ -63,13 +62,8 @@ def _weight(diagnosis: Diagnosis, found: list[Emitted]) -> tuple[Severity, str]:
             return Severity.WARNING, f", although `{unused}` looks like one"
     if _keeps(diagnosis):
         return Severity.WARNING, ", although the spout keeps what it has sent"
-    source = max(_source(diagnosis, emit) for emit in found)
-    return (Severity.WARNING if source.replayable else Severity.INFO), ""
-
-
-def _source(diagnosis: Diagnosis, emit: Emitted) -> Source:
-    payload = emit.args.get(emit.verb.subject or "")
-    return source_of(provenance(diagnosis, emit.function, payload)) if payload is not None else Source.UNKNOWN
+    best = max(source(diagnosis, emit) for emit in found)
+    return (Severity.WARNING if best.replayable else Severity.INFO), ""
 
 
 def _unused_id(emit: Emitted) -> str:

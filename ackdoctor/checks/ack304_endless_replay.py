@@ -5,9 +5,12 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.canonical import Spelling, words
 from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.checks.fields import is_container, own_field, taken_from
+from ackdoctor.checks.fields import emptied_by, is_container, own_field, taken_from
+from ackdoctor.checks.kept import kept
+from ackdoctor.checks.provenance import source
 from ackdoctor.checks.shape import derived_names, mentions_any
-from ackdoctor.checks.spouts import calls_of, emits, entry_method, has_id, reach
+from ackdoctor.checks.sources import Source
+from ackdoctor.checks.spouts import calls_of, data_emits, emits, entry_method, has_id, reach
 from ackdoctor.flow.known import CONTAINER_READS, CONTAINER_STORES, CONTAINER_VIEWS, HARMLESS
 from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Global, IsType, Mix, Not, Return, Step, Test
 from ackdoctor.model.component import Function
@@ -31,14 +34,16 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
     functions = tuple(function for function in reach(diagnosis, fail) if id(function) not in shared)
     if any(_limits(function, step) for function in functions for step in function.cfg.steps):
         return
+    if _makes_its_records_up(diagnosis):
+        return
     for function, step, how in _again(diagnosis, fail, functions):
         yield diagnosis.finding(
             at=(function, step.span),
             message=f"`fail` of {diagnosis.component.name} {how} every time: "
-            "a record that can never succeed is replayed for the life of the topology",
+            f"a record that can never succeed is replayed for the life of the topology{_and_kept(diagnosis, fail)}",
             misuse=None,
             last="sent again",
-            severity=Severity.WARNING,
+            severity=Severity.INFO,
             help="count the failures of each id, and after some put the record where somebody looks",
         )
         return
@@ -63,6 +68,20 @@ def _again(
         if name is not None and name in queues and is_container(diagnosis, name):
             step = next(step for step in function.cfg.steps if step.op is call)
             yield function, step, f"puts the record back into `self.{name}`"
+
+
+def _and_kept(diagnosis: Diagnosis, fail: Function | None) -> str:
+    """What is said of the record's entry in the spout's own buffer, if `fail` leaves it there."""
+    left = emptied_by(diagnosis, reach(diagnosis, fail))
+    names = [name for _, _, name in kept(diagnosis) if is_container(diagnosis, name) and name not in left]
+    return f", and its entry in `self.{names[0]}` stays" if names else ""
+
+
+def _makes_its_records_up(diagnosis: Diagnosis) -> bool:
+    """Whether the records are drawn at random and none is kept: a demo, or a measurement, has no poison."""
+    sent = data_emits(diagnosis)
+    drawn = all(source(diagnosis, emit) is Source.GENERATED for emit in sent)
+    return bool(sent) and drawn and not any(True for _ in kept(diagnosis))
 
 
 # ---- limits ----

@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ackdoctor.checks.diagnosis import Diagnosis
+from ackdoctor.checks.sources import Source, source_of
 from ackdoctor.flow.known import CONTAINER_STORES
 from ackdoctor.flow.program import Symbol
+from ackdoctor.flow.sighting import Emitted
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
@@ -33,7 +35,7 @@ from ackdoctor.model.cfg import (
 )
 from ackdoctor.model.component import ClassInfo, Function
 
-__all__ = ["provenance"]
+__all__ = ["provenance", "source"]
 
 
 def provenance(diagnosis: Diagnosis, function: Function, expr: Expr) -> frozenset[str]:
@@ -43,6 +45,12 @@ def provenance(diagnosis: Diagnosis, function: Function, expr: Expr) -> frozense
     walk.value(function, expr)
     walk.run()
     return frozenset(walk.names)
+
+
+def source(diagnosis: Diagnosis, emit: Emitted) -> Source:
+    """Where the payload of an emit comes from."""
+    payload = emit.args.get(emit.verb.subject or "")
+    return source_of(provenance(diagnosis, emit.function, payload)) if payload is not None else Source.UNKNOWN
 
 
 @dataclass(slots=True, eq=False)

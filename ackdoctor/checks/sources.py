@@ -47,7 +47,10 @@ _LIVE = frozenset(
     "pycurl socket websocket websockets zmq nanomsg paho mosquitto serial smbus bluetooth scapy pcap cv2 psutil "
     "sseclient irc slackclient slack_sdk blockchain bs4 scrapy selenium telnetlib imaplib poplib sys.stdin fileinput".split()
 )
-_GENERATED = frozenset("random itertools.cycle numpy.random faker uuid secrets".split())
+_GENERATED = frozenset(
+    "random itertools.cycle numpy.random faker uuid secrets "
+    "java.util.Random java.util.SplittableRandom java.util.concurrent.ThreadLocalRandom java.security.SecureRandom".split()
+)
 _FILE = frozenset(
     "open io.open codecs.open gzip bz2 zipfile tarfile csv glob os.listdir os.walk os.scandir pathlib linecache "
     "pandas shelve pickle json.load xml.etree lxml xlrd openpyxl avro fastavro hdfs pyarrow h5py mailbox".split()
