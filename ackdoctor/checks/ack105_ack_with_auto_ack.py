@@ -8,7 +8,7 @@ from ackdoctor.flow.sighting import Completed, Ended, Flow
 from ackdoctor.flow.trail import Trail, stations
 from ackdoctor.flow.witness import completions
 from ackdoctor.model.dialect import EntryKind, Misuse
-from ackdoctor.model.finding import Finding
+from ackdoctor.model.finding import Finding, Severity
 from ackdoctor.model.protocol import Op
 
 __all__ = ["check"]
@@ -31,10 +31,12 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
             continue
         told.add(id(done.step))
         verb = _BY_HAND[done.op]
+        misuse = Misuse.TWICE if done.op is Op.ACK else Misuse.MIXED
         yield diagnosis.finding(
             at=(done.function, done.step.span),
             message=f"{done.token.words} is {verb} by hand and {diagnosis.dialect.title} acks it as well",
-            misuse=Misuse.TWICE if done.op is Op.ACK else Misuse.MIXED,
+            misuse=misuse,
+            severity=None if misuse in diagnosis.discipline.prices else Severity.INFO,
             trail=end,
             token=done.token,
             last=f"{verb} by hand" if end is done.trail else "the framework acks it",

@@ -13,7 +13,7 @@ __all__ = ["check"]
 
 def check(diagnosis: Diagnosis) -> Iterator[Finding]:
     """One finding for each emit call that an input tuple causes and nothing anchors."""
-    if not diagnosis.is_bolt:
+    if not diagnosis.is_bolt or Misuse.UNANCHORED not in diagnosis.discipline.prices:
         return
     told: set[int] = set()
     for flow, emit in diagnosis.sightings(Emitted, EntryKind.DATA, EntryKind.BATCH):

@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
+from ackdoctor.flow.lattice import Token, TokenKind
 from ackdoctor.flow.sighting import Anchors, Emitted
 from ackdoctor.flow.witness import completions, line_of
-from ackdoctor.model.dialect import Misuse
-from ackdoctor.model.finding import Finding
+from ackdoctor.model.dialect import Misuse, Moment
+from ackdoctor.model.finding import Confidence, Finding
 from ackdoctor.model.protocol import Breach
 
 __all__ = ["check"]
@@ -32,5 +33,12 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
             token=token,
             last=f"emitted, anchored to a tuple already {verb}",
             flow=flow,
-            help=f"emit first, then complete {token.words}",
+            confidence=Confidence.MAY if diagnosis.discipline.completion is Moment.STORED else None,
+            help=_help(diagnosis, token, by_hand=bool(done)),
         )
+
+
+def _help(diagnosis: Diagnosis, token: Token, *, by_hand: bool) -> str:
+    if by_hand or token.kind is not TokenKind.ELEMENT:
+        return f"emit first, then complete {token.words}"
+    return f"leave the anchor out: {diagnosis.dialect.title} acks {token.words} by itself"

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from ackdoctor.model.dialect import OFF, ON, Anchoring, Discipline, Misuse, Moment, Price, TickDuty
 
-__all__ = ["basic", "bolt", "spout", "stateful", "windowed"]
+__all__ = ["basic", "bolt", "persistent", "spout", "stateful", "stateful_window", "windowed"]
 
 _PRICES: Mapping[Misuse, tuple[Price, ...]] = {
     Misuse.TWICE: (Price.ZOMBIE, Price.TIMEOUT),
@@ -76,6 +76,40 @@ def windowed(kept: str) -> Discipline:
         tick=TickDuty.FRAMEWORK,
         ticks_in_data=False,
         completion=Moment.EXPIRY,
+    )
+
+
+def stateful_window(kept: str) -> Discipline:
+    """A windowed bolt whose acks wait for the checkpoint, and which may be persistent for all that its class says."""
+    notes = _notes(kept)
+    notes[Misuse.TWICE] += "; under withPersistence() it would do nothing"
+    return replace(windowed(kept), notes=notes)
+
+
+def persistent(kept: str) -> Discipline:
+    """A windowed bolt whose tuples are acked at the checkpoint that stores them, and whose emits have no anchor.
+
+    Its collector ignores acks, and hands on fails (PersistentWindowedBoltExecutor.java:133-140,208-212,237-246 @ v2.8.8).
+    """
+    return replace(
+        windowed(kept),
+        auto_anchor=OFF,
+        anchoring=Anchoring.NONE,
+        completion=Moment.STORED,
+        prices={
+            Misuse.MIXED: (Price.ZOMBIE,),
+            Misuse.LATE_EMIT: _PRICES[Misuse.LATE_EMIT],
+            Misuse.ESCAPES: (Price.KILL,),
+            Misuse.SWALLOWED: (Price.LOSS,),
+        },
+        notes={
+            Misuse.TWICE: "nothing comes of it, the collector of a persistent window ignores acks",
+            Misuse.MIXED: "the spout replays it although the stored window has it, and the checkpoint acks it all the same: "
+            f"an orphan entry in the acker, kept {kept}",
+            Misuse.LATE_EMIT: _notes(kept)[Misuse.LATE_EMIT],
+            Misuse.ESCAPES: "the worker ends, the window goes back to the last checkpoint, and what came since times out and is replayed",
+            Misuse.SWALLOWED: "the window is stored and its tuples are acked although their work was not done",
+        },
     )
 
 

@@ -9,13 +9,22 @@ daemon/Acker.java @ v2.8.8, acker.clj @ v1.1.0, docs/Concepts.md (thread-safe co
 from dataclasses import replace
 
 from ackdoctor.dialects import _java
-from ackdoctor.dialects._java_prices import basic, bolt, spout, stateful, windowed
-from ackdoctor.model.dialect import Dialect, Discipline, Entry, Kind, Role
+from ackdoctor.dialects._java_prices import (
+    basic,
+    bolt,
+    persistent,
+    spout,
+    stateful,
+    stateful_window,
+    windowed,
+)
+from ackdoctor.model.dialect import Dialect, Discipline, Entry, Kind, Role, Variant
 
 __all__ = ["DIALECTS"]
 
 _ROOT = "org.apache.storm"
 _FOREVER = "until its worker restarts"
+_LONG = "for two to three timeouts"
 _COLLECTOR = {"collector": _java.COLLECTOR}
 
 
@@ -37,7 +46,19 @@ def _role(
     )
 
 
-def _roles(kept: str) -> tuple[Role, ...]:
+def _stateful_window(discipline: Discipline) -> Role:
+    paths = "topology.base.BaseStatefulWindowedBolt topology.IStatefulWindowedBolt"
+    return _role("StatefulWindowedBolt", paths, _java.STATEFUL_WINDOWED_BOLT, discipline)
+
+
+def _storing_window(kept: str) -> Role:
+    """From 2.0 on a stateful window may keep its tuples in the state as well."""
+    role = replace(_stateful_window(persistent(kept)), name="PersistentWindowedBolt")
+    variant = Variant(role=role, call="withPersistence", predicate="isPersistent")
+    return replace(_stateful_window(stateful_window(kept)), variant=variant)
+
+
+def _roles(kept: str, window: Role) -> tuple[Role, ...]:
     return (
         _role("Bolt", "topology.base.BaseRichBolt topology.IRichBolt task.IBolt", _java.BOLT, bolt(kept)),
         _role(
@@ -73,12 +94,7 @@ def _roles(kept: str) -> tuple[Role, ...]:
             _java.STATEFUL_BOLT,
             stateful(kept),
         ),
-        _role(
-            "StatefulWindowedBolt",
-            "topology.base.BaseStatefulWindowedBolt topology.IStatefulWindowedBolt",
-            _java.STATEFUL_WINDOWED_BOLT,
-            windowed(kept),
-        ),
+        window,
         _role("Spout", "topology.base.BaseRichSpout topology.IRichSpout spout.ISpout", _java.SPOUT, spout()),
     )
 
@@ -89,7 +105,7 @@ _NEWEST = Dialect(
     title="Storm",
     since=(2, 0),
     words=(b"org.apache.storm",),
-    roles=_roles("for two to three timeouts"),
+    roles=_roles(_LONG, _storing_window(_LONG)),
     verbs=(*_java.VERBS, *_java.tick_tests(f"{_ROOT}.utils")),
     shape=_java.SHAPE,
     own="this",
@@ -111,7 +127,13 @@ _OLDER = (
 DIALECTS = (
     _NEWEST,
     *(
-        replace(_NEWEST, name=name, replaces=_NEWEST.name, since=since, roles=_roles(kept))
+        replace(
+            _NEWEST,
+            name=name,
+            replaces=_NEWEST.name,
+            since=since,
+            roles=_roles(kept, _stateful_window(windowed(kept))),
+        )
         for name, since, kept in _OLDER
     ),
 )

@@ -32,7 +32,7 @@ from ackdoctor.flow.trail import Trail
 from ackdoctor.flow.verbs import complete
 from ackdoctor.model.cfg import Attr, Bind, Call, Expr, Name
 from ackdoctor.model.component import Component, Function
-from ackdoctor.model.dialect import Entry, EntryKind, TickDuty
+from ackdoctor.model.dialect import Entry, EntryKind, Moment, TickDuty
 from ackdoctor.model.protocol import Op, move
 from ackdoctor.model.protocol import State as Stage
 
@@ -166,8 +166,12 @@ class _Work:
             if name:
                 env[name] = ref
             tick = Tick.YES if entry.kind is EntryKind.TICK else self._tick_unless_asked()
-            tokens[subject] = Holding(Stage.OWED, tick)
+            tokens[subject] = Holding(Stage.ACKED if self._is_stored() else Stage.OWED, tick)
         return State(env=env, tokens=tokens, fields=self._seeds(context))
+
+    def _is_stored(self) -> bool:
+        """Whether the framework has acked the tuple, or will, whatever its handler does."""
+        return self.component.role.discipline.completion is Moment.STORED
 
     def _tick_unless_asked(self) -> Tick:
         return Tick.MAYBE if self.component.role.discipline.ticks_in_data else Tick.NO
@@ -203,7 +207,7 @@ class _Work:
         breach = None
         if subject is not None and entry is not None:
             holding = context.holding(state, subject)
-            op = self._last_op(holding, raised=leaving.raised)
+            op = None if self._is_stored() else self._last_op(holding, raised=leaving.raised)
             if op in (Op.AUTO_ACK, Op.AUTO_FAIL):
                 state = complete(context, trail, state, op, subject)
             elif op is Op.END:

@@ -33,12 +33,13 @@ from ackdoctor.flow.overloads import choose_verb
 from ackdoctor.flow.trail import Trail
 from ackdoctor.model.cfg import Attr, Bind, Call, Expr, Name
 from ackdoctor.model.component import ClassInfo, Function
-from ackdoctor.model.dialect import Verb
+from ackdoctor.model.dialect import Moment, Verb
 from ackdoctor.model.protocol import State as Stage
 
 __all__ = ["Method", "Read", "callbacks", "constructed", "method_of", "named", "read", "verb_on"]
 
 CONSTRUCTOR = "<init>"
+_ITERATORS = ("iterator", "listIterator")
 
 
 class Method(NamedTuple):
@@ -147,8 +148,18 @@ def read(context: Context, trail: Trail, call: Call) -> Read | None:
         case Batch(token=token) if name in shape.past:
             gone = Token(TokenKind.ELEMENT, f"{token.name}.{name}()")
             return Read(state.hold(gone, Holding(Stage.ACKED, Tick.NO)), Batch(gone), may_raise=False)
+        case Batch() as batch if name in _ITERATORS:
+            return Read(state, batch, may_raise=False)
+        case Batch(token=token) if name == "next":
+            return Read(state.hold(token, _next(context, token)), TokenRef(token), may_raise=False)
         case _:
             return None
+
+
+def _next(context: Context, token: Token) -> Holding:
+    """The next tuple of a window: what the framework has acked by itself is not owed."""
+    gone = token != context.subject or context.component.role.discipline.completion is Moment.STORED
+    return Holding(Stage.ACKED if gone else Stage.OWED, Tick.NO)
 
 
 # ---- objects of the project ----

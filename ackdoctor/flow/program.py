@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ackdoctor.flow.variants import asked_role
 from ackdoctor.flow.known import PLAIN_BASES
 from ackdoctor.flow.wording import last_name
 from ackdoctor.model.cfg import Attr, Bind, Expr, Global, Literal, Name
@@ -262,13 +263,14 @@ class Program:
             order, ahead, known, opaque, _ = self.lineage(cls)
             if known is None or known.role.abstract:
                 continue
-            discipline = known.role.discipline
+            role = asked_role(self, ahead, known.role)
+            discipline = role.discipline
             yield Component(
                 name=cls.name,
                 cls=cls,
                 lineage=order,
                 dialect=known.dialect,
-                role=known.role,
+                role=role,
                 auto_ack=self._switch(ahead, discipline.auto_ack),
                 auto_fail=self._switch(ahead, discipline.auto_fail),
                 auto_anchor=self._switch(ahead, discipline.auto_anchor),

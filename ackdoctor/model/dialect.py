@@ -23,6 +23,7 @@ __all__ = [
     "TupleShape",
     "Verb",
     "VerbKind",
+    "Variant",
     "Wire",
     "WireForm",
 ]
@@ -93,6 +94,7 @@ class Moment(Enum):
     EXPIRY = "expiry"  # some time later, when it has left the window
 
 
+    STORED = "stored"  # once it is written down, which may be before the handler gets it
 @unique
 class WireForm(Enum):
     """How `Wire.send` is called."""
@@ -273,6 +275,20 @@ class Role:
     fields: Mapping[str, str] = field(default_factory=dict)  # inherited fields that hold `Dialect.objects`
 
 
+    variant: "Variant | None" = None
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Variant:
+    """What a role becomes where the project asks for it.
+
+    It is asked for by `call`, a method of the framework's that is called on the component or on a new one as it is
+    built, or by a method of its own, `predicate`, that returns nothing but true.
+    """
+
+    role: Role
+    call: str
+    predicate: str
 @dataclass(slots=True, eq=False, kw_only=True)
 class Wire:
     """Where a framework's messages cross, for the tracer; all names are qualified.
