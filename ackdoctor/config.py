@@ -6,7 +6,7 @@ exact selector wins, and `ignore` wins a draw: select ACK1, ignore ACK101 leaves
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 from ackdoctor.model.errors import ConfigError
 from ackdoctor.model.finding import Confidence, Severity
+from ackdoctor.model.values import dataclass
 
 __all__ = ["FORMATS", "Settings", "find_config", "load_settings", "matches_glob", "nearest", "place"]
 

@@ -121,7 +121,8 @@ def test_the_rules_are_those_of_the_rulebook():
 
 
 def test_every_option_of_lint_is_there():
-    command = typer.main.get_group(app).commands["lint"]
+    group = typer.main.get_group(app)
+    command = group.get_command(typer.Context(group), "lint")
     options = {option for parameter in command.params for option in parameter.opts if option.startswith("-")}
     named = {word.split()[0] for word in written(section("Command line"), "option")}
     assert named == options

@@ -1,7 +1,6 @@
 """ACK204: an emit whose anchors, stream or payload the framework refuses, misreads or ignores."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.origin import origin
@@ -10,6 +9,7 @@ from ackdoctor.flow.sighting import Emitted
 from ackdoctor.model.cfg import Build, Expr, Item, Literal, Name
 from ackdoctor.model.dialect import Anchoring, Misuse, VerbKind
 from ackdoctor.model.finding import Finding, Severity
+from ackdoctor.model.values import dataclass
 
 __all__ = ["check"]
 

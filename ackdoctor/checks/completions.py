@@ -1,7 +1,6 @@
 """Second completions of one tuple, sorted by what came first: shared by ACK103 to ACK106."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.flow.lattice import Tick, Token, TokenKind
@@ -9,6 +8,7 @@ from ackdoctor.flow.sighting import Completed, Flow
 from ackdoctor.flow.trail import Trail
 from ackdoctor.flow.witness import call_chain, completions, thrown_at
 from ackdoctor.model.protocol import Op
+from ackdoctor.model.values import dataclass
 
 __all__ = ["Repeat", "repeats"]
 

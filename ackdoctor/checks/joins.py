@@ -1,7 +1,6 @@
 """Join buffers: a dict field that collects parts under a key from the data until an entry is complete."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ackdoctor.checks.buffers import asks_about, subexpressions
 from ackdoctor.checks.diagnosis import Diagnosis
@@ -9,6 +8,7 @@ from ackdoctor.checks.shape import derived_names, given_names, mentions_any, rea
 from ackdoctor.model.cfg import ENTRY, Attr, Bind, Call, Compare, Drop, EdgeKind, Expr, Item, Name, Step, Test
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind
+from ackdoctor.model.values import dataclass
 
 __all__ = ["Join", "unfinished_joins"]
 

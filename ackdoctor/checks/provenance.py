@@ -6,7 +6,7 @@ and what is put into containers; it never asks in which order that happens.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.sources import Source, source_of
@@ -34,6 +34,7 @@ from ackdoctor.model.cfg import (
     Yield,
 )
 from ackdoctor.model.component import ClassInfo, Function
+from ackdoctor.model.values import dataclass
 
 __all__ = ["provenance", "source"]
 

@@ -2,7 +2,7 @@
 
 import os.path
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ from ackdoctor.cli.given import known_word
 from ackdoctor.config import FORMATS, Settings, find_config, load_settings, nearest, place
 from ackdoctor.model.errors import ConfigError, UsageError
 from ackdoctor.model.finding import Confidence, Severity
+from ackdoctor.model.values import dataclass
 
 __all__ = ["STDIN", "Request", "check_frameworks", "check_selectors", "settings_of"]
 

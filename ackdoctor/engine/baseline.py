@@ -6,12 +6,12 @@ stands several times it is counted, first in its own file, then in others, so th
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from ackdoctor.model.errors import BaselineError
 from ackdoctor.model.finding import Finding
+from ackdoctor.model.values import dataclass
 
 __all__ = ["Baseline", "Comparison", "Entry", "compare", "entries_of", "read", "save", "write"]
 

@@ -1,7 +1,8 @@
 """What an author tells us in a source file: one shape, whatever the language writes it in."""
 
 import re
-from dataclasses import dataclass
+
+from ackdoctor.model.values import dataclass
 
 __all__ = ["Directive", "Style"]
 

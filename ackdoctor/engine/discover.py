@@ -10,7 +10,6 @@ import errno
 import os
 import stat
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
@@ -21,6 +20,7 @@ from ackdoctor.engine.languages import LANGUAGES, SUFFIXES, language_of
 from ackdoctor.engine.reading import read_file
 from ackdoctor.model.errors import UsageError
 from ackdoctor.model.finding import Unreadable
+from ackdoctor.model.values import dataclass
 
 __all__ = ["LIMIT", "Candidate", "Discovery", "discover", "reason", "refusal", "shown"]
 

@@ -8,13 +8,13 @@ further: its files may derive from classes that it was not asked to lint.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from ackdoctor.engine.hierarchy import ClassKey, Hierarchy
 from ackdoctor.engine.lexicon import Lexicon
 from ackdoctor.engine.outline import Outline
 from ackdoctor.engine.survey import Survey
+from ackdoctor.model.values import dataclass
 
 __all__ = ["Cluster", "Source", "clusters"]
 

@@ -7,11 +7,11 @@ is lowered.  The others are counted where they name a framework, so that nobody 
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ackdoctor.engine.outline import Outline
+from ackdoctor.model.values import dataclass
 
 if TYPE_CHECKING:
     from ackdoctor.engine.directive import Directive

@@ -1,10 +1,10 @@
 """What goes into the examination of a cluster besides its files, and what comes out of it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from ackdoctor.model.finding import Finding, Unreadable
+from ackdoctor.model.values import dataclass
 
 __all__ = ["Outcome", "Terms"]
 

@@ -9,7 +9,6 @@ reported itself.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from ackdoctor.config import nearest
@@ -17,6 +16,7 @@ from ackdoctor.engine.directive import Directive
 from ackdoctor.engine.languages import language_of, reader
 from ackdoctor.model.finding import Confidence, Finding, PathWitness, Severity
 from ackdoctor.model.source import Site, Span
+from ackdoctor.model.values import dataclass
 
 __all__ = ["MARK", "UNUSED_IGNORE", "Outcome", "apply"]
 

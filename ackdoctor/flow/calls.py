@@ -1,7 +1,7 @@
 """Calls: the framework's, the project's own, and those that lead where nobody can look."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ackdoctor.flow.containers import Done, arguments, method_call
 from ackdoctor.flow.context import Context, tested_names
@@ -35,6 +35,7 @@ from ackdoctor.flow.verbs import apply_verb, external_verb, own_verb, quiet
 from ackdoctor.model.cfg import Arg, Attr, Call, Global, Name
 from ackdoctor.model.component import ClassInfo, Function
 from ackdoctor.model.dialect import Verb
+from ackdoctor.model.values import dataclass
 
 __all__ = ["Done", "Enter", "apply_value", "resolve_call"]
 

@@ -5,7 +5,6 @@ complete.  A handler's end is where the framework has its say: auto ack, auto fa
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from ackdoctor.flow.calls import Enter, apply_value
 from ackdoctor.flow.context import Context, Later
@@ -35,6 +34,7 @@ from ackdoctor.model.component import Component, Function
 from ackdoctor.model.dialect import Entry, EntryKind, Moment, TickDuty
 from ackdoctor.model.protocol import Op, move
 from ackdoctor.model.protocol import State as Stage
+from ackdoctor.model.values import dataclass
 
 __all__ = ["solve_component"]
 

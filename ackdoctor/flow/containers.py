@@ -1,7 +1,5 @@
 """Method calls on containers: local ones, fields, and what lies in fields."""
 
-from dataclasses import dataclass
-
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.evaluate import evaluate, stored
 from ackdoctor.flow.holding import escape, forget, release, store
@@ -29,6 +27,7 @@ from ackdoctor.flow.lattice import (
 )
 from ackdoctor.flow.trail import Trail
 from ackdoctor.model.cfg import Attr, Call, Expr, Name
+from ackdoctor.model.values import dataclass
 
 __all__ = ["Done", "arguments", "method_call"]
 

@@ -1,7 +1,7 @@
 """What the transfer functions share while one component is solved."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 
 from ackdoctor.flow.lattice import Holding, State, Tick, Token, TokenKind, Value
@@ -12,6 +12,7 @@ from ackdoctor.model.cfg import Attr, Bind, Call, Compare, Expr, Global, Item, N
 from ackdoctor.model.component import Component, Function, Unit
 from ackdoctor.model.dialect import Verb
 from ackdoctor.model.protocol import State as Stage
+from ackdoctor.model.values import dataclass
 
 __all__ = ["Context", "Later", "normalised", "tested_names", "tested_subjects"]
 

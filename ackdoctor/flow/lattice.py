@@ -7,13 +7,13 @@ abstract state at a step is the set of them (states that differ in nothing are o
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum, unique
 from typing import NamedTuple, TypeAlias
 
 from ackdoctor.model.cfg import Attr, Build, Compare, Expr, IsType, Item, Mix, Name, Not, Star
 from ackdoctor.model.component import ClassInfo, Function
 from ackdoctor.model.protocol import State as Stage
+from ackdoctor.model.values import dataclass
 
 __all__ = [
     "Batch",

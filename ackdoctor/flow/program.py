@@ -7,15 +7,15 @@ finds `src/bolts/base.py` without knowing that `src` is on the path.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
-from ackdoctor.flow.variants import asked_role
 from ackdoctor.flow.known import PLAIN_BASES
+from ackdoctor.flow.variants import asked_role
 from ackdoctor.flow.wording import last_name
 from ackdoctor.model.cfg import Attr, Bind, Expr, Global, Literal, Name
 from ackdoctor.model.component import ClassInfo, Component, Function, Unit
 from ackdoctor.model.dialect import Dialect, Role, Switch
+from ackdoctor.model.values import dataclass
 
 __all__ = ["Program", "Symbol"]
 

@@ -9,7 +9,7 @@ solved again until its exits no longer grow.
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from ackdoctor.flow.calls import Done, Enter, resolve_call
@@ -22,6 +22,7 @@ from ackdoctor.flow.typestate import WayOn, assign, ways_on
 from ackdoctor.model.cfg import ENTRY, EXIT, RAISED, Call, EdgeKind
 from ackdoctor.model.component import Function
 from ackdoctor.model.protocol import State as Stage
+from ackdoctor.model.values import dataclass
 
 __all__ = ["Leaving", "Solver"]
 

@@ -1,7 +1,6 @@
 """The framework's calls and what they do to tuples."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.evaluate import evaluate, stored
@@ -26,6 +25,7 @@ from ackdoctor.model.cfg import Arg, Build, Call, Expr, Literal, Name
 from ackdoctor.model.dialect import Anchoring, Misuse, Verb, VerbKind
 from ackdoctor.model.protocol import Breach, Op, move
 from ackdoctor.model.protocol import State as Stage
+from ackdoctor.model.values import dataclass
 
 __all__ = ["apply_verb", "complete", "external_verb", "own_verb", "quiet"]
 

@@ -1,12 +1,13 @@
 """One lowered file, and the bolts and spouts found in it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from ackdoctor.model.cfg import Cfg, Expr
 from ackdoctor.model.dialect import Dialect, Role
 from ackdoctor.model.source import Span
+from ackdoctor.model.values import dataclass
 
 __all__ = ["ClassInfo", "Component", "Function", "Param", "Unit"]
 

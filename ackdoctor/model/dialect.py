@@ -1,8 +1,10 @@
 """The shape of what we know about a framework: data, no behaviour."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum, unique
+
+from ackdoctor.model.values import dataclass
 
 __all__ = [
     "OFF",
@@ -93,8 +95,9 @@ class Moment(Enum):
     RETURN = "return"  # as soon as the handler that got it returns
     EXPIRY = "expiry"  # some time later, when it has left the window
 
-
     STORED = "stored"  # once it is written down, which may be before the handler gets it
+
+
 @unique
 class WireForm(Enum):
     """How `Wire.send` is called."""
@@ -274,7 +277,6 @@ class Role:
     config_attribute: str | None = None  # the class attribute that may hold the tick frequency
     fields: Mapping[str, str] = field(default_factory=dict)  # inherited fields that hold `Dialect.objects`
 
-
     variant: "Variant | None" = None
 
 
@@ -289,6 +291,8 @@ class Variant:
     role: Role
     call: str
     predicate: str
+
+
 @dataclass(slots=True, eq=False, kw_only=True)
 class Wire:
     """Where a framework's messages cross, for the tracer; all names are qualified.

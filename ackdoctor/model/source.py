@@ -1,7 +1,8 @@
 """Where something stands in a source file."""
 
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from ackdoctor.model.values import dataclass
 
 __all__ = ["NOWHERE", "Site", "Span"]
 

@@ -1,7 +1,6 @@
 """What a traced run counted: the tables of `ackdoctor trace report` and of pytest's summary."""
 
-from dataclasses import dataclass
-
+from ackdoctor.model.values import dataclass
 from ackdoctor.model.verdict import TupleTree
 
 __all__ = ["ComponentTally", "GrowthPoint", "RunTally"]

@@ -1,7 +1,8 @@
 """What became of a root, and who is to blame (reference acker 3, 4)."""
 
-from dataclasses import dataclass
 from enum import Enum, unique
+
+from ackdoctor.model.values import dataclass
 
 __all__ = ["Culprit", "PendingEntry", "Residue", "TupleTree", "Verdict"]
 

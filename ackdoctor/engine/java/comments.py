@@ -8,8 +8,10 @@ statement around them, and the statements in them are their own.
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import takewhile
+
+from ackdoctor.model.values import dataclass
 
 __all__ = ["Annotation", "Comment", "comments_of"]
 

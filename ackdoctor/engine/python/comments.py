@@ -6,7 +6,8 @@ included; the standard tokenizer refuses the other version's sources, and differ
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from ackdoctor.model.values import dataclass
 
 __all__ = ["Comment", "comments_of"]
 
