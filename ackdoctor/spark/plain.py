@@ -8,10 +8,13 @@ completed it with its last message and keeps nothing:
     prefix are ACKs, and XOR to zero as well, since all do.  Independent values do so only if there are none.
 
 In a correct tree each ACK has an edge that none before it has, so its values are independent.  An aggregate
-has no room for them all, but for the Gram matrix of 16 bits of each: the XOR of all outer products x (x) x,
+has no room for them all, but for the Gram matrix of 15 bits of each: the XOR of all outer products x (x) x,
 a row for each bit, four rows to a long.  Its rank is never greater than that of the values; where it equals
-their number they are independent.  With k random values it does not in one of 2**(16 - k) cases: these
-roots, and all with more than 16 ACKs, are replayed like those with a defect.  No assumption on ids is made.
+their number they are independent.  With k random values it does not in one of 2**(15 - k) cases: these
+roots, and all with more than 15 ACKs, are replayed like those with a defect.  No assumption on ids is made.
+
+The JVM compiles no method of more than 8,000 bytes of code, and all that a row goes through between two shuffles
+is one method: the elimination is written so that a step has few operations, and nothing in it can be null.
 """
 
 from functools import reduce
@@ -27,11 +30,13 @@ from ackdoctor.spark.versions import Engine, Version
 __all__ = ["WORDS", "gram", "plain", "rank", "sums"]
 
 WORDS = ("gram0", "gram1", "gram2", "gram3")
-_BITS = 16
-_WORDS = len(WORDS)
+_BITS = 15  # of a row; a sixteenth would make the product of a lane and a row overflow
+_LANE = 16  # from one row of a word to the next
+_ROWS = 4  # of a word
+_ROW = (1 << _BITS) - 1
 _LANES = 0x0001_0001_0001_0001
-_ROW = 0xFFFF
 _SPREAD = 1 | 1 << 15 | 1 << 30 | 1 << 45  # times four bits: bit i lands in lane i
+_TOLD = ("spout_task", "n", "first_pos", "last_pos", "first_ns", "init_ns", "last_ns")  # of a plain root
 
 _INIT, _ACK = int(EventKind.INIT), int(EventKind.ACK)
 
@@ -40,12 +45,9 @@ def sums(messages: DataFrame) -> DataFrame:
     """One row for each root: what the proof needs, and what the entry of a plain root says."""
     init = F.col("kind") == _INIT
     narrow = messages.select(
-        *ROOT_KEY, "kind", "value", "spout_task", "source", "pos", "time_ns", _folded().alias("bits")
+        *ROOT_KEY, "kind", "value", "spout_task", "source", "pos", "time_ns", _bits().alias("bits")
     )
-    words = [
-        F.bit_xor(F.when(F.col("kind") == _ACK, word).otherwise(0)).alias(name)
-        for name, word in zip(WORDS, gram(F.col("bits")), strict=True)
-    ]
+    words = [F.bit_xor(word).alias(name) for name, word in zip(WORDS, gram(F.col("bits")), strict=True)]
     return narrow.groupBy(*ROOT_KEY).agg(
         F.count(F.lit(1)).alias("n"),
         F.count_if(init).alias("n_init"),
@@ -65,14 +67,13 @@ def sums(messages: DataFrame) -> DataFrame:
 
 
 def plain(summed: DataFrame, rotations: DataFrame, version: Version) -> DataFrame:
-    """The sums with `is_plain`, which is never null.
+    """Each root with `is_plain`, which is never null, and what the entry of a plain root says.
 
     It looks at every sum, so that both who ask for the plain roots and who ask for the others read the same
     columns, and Spark shuffles them once.
     """
     n_ack = F.col("n") - F.col("n_init")
     ticks = F.broadcast(rotations.select(*ACKER, "calm_pos", "calm_ns"))
-    told = [F.col(name).isNotNull() for name in summed.columns if name not in ROOT_KEY]
     proof = [
         F.col("n_init") == 1,
         F.col("last_kind") <= _ACK,
@@ -80,13 +81,17 @@ def plain(summed: DataFrame, rotations: DataFrame, version: Version) -> DataFram
         F.col("source") == F.col("last_source"),
         F.col("last_pos") - F.col("first_pos") <= F.coalesce("calm_pos", F.lit((1 << 63) - 1)),
         F.col("last_ns") - F.col("first_ns") <= F.coalesce("calm_ns", F.lit((1 << 63) - 1)),
-        *told,
+        F.col("spout_task").isNotNull(),
+        F.col("init_ns").isNotNull(),
     ]
     if version.engine is Engine.HERON:  # an ack before the init is nothing; an init of value 0 waits
         proof += [F.col("init_pos") == F.col("first_pos"), n_ack > 0]
-    likely = reduce(Column.__and__, proof)
-    ranked = rank(summed.join(ticks, [*ACKER], "left").withColumn("likely", likely))
-    return ranked.withColumn("is_plain", F.coalesce(F.col("likely") & (F.col("rank") == n_ack), F.lit(False)))
+    likely = F.coalesce(reduce(Column.__and__, proof), F.lit(False))
+    summed = summed.join(ticks, [*ACKER], "left")
+    ranked = rank(
+        summed.select(*ROOT_KEY, *_TOLD, F.when(likely, n_ack).otherwise(-1).alias("n_ack"), *WORDS)
+    )
+    return ranked.select(*ROOT_KEY, *_TOLD, (F.col("rank") == F.col("n_ack")).alias("is_plain"))
 
 
 def entries(proved: DataFrame) -> DataFrame:
@@ -101,8 +106,8 @@ def entries(proved: DataFrame) -> DataFrame:
         "spout_task",
         F.lit(False).alias("failed"),
         "n",
-        "n_init",
-        (F.col("n") - F.col("n_init")).alias("n_ack"),
+        F.lit(1).cast("long").alias("n_init"),
+        (F.col("n") - 1).alias("n_ack"),
         nothing.alias("n_fail"),
         nothing.alias("n_reset"),
         "first_pos",
@@ -116,64 +121,56 @@ def entries(proved: DataFrame) -> DataFrame:
     )
 
 
-def _folded() -> Column:
-    """Sixteen bits of a value, linear in it: no bit of the value is without one."""
+def _bits() -> Column:
+    """Fifteen bits of the value of an ACK, linear in it: no bit of the value is without one.  0 of all else."""
     value = F.col("value")
-    half = value.bitwiseXOR(F.shiftrightunsigned(value, 32))
-    return half.bitwiseXOR(F.shiftrightunsigned(half, 16)).bitwiseAND(F.lit(_ROW))
+    two = value.bitwiseXOR(F.shiftrightunsigned(value, 2 * _BITS)).bitwiseXOR(
+        F.shiftrightunsigned(value, 4 * _BITS)
+    )
+    one = two.bitwiseXOR(F.shiftrightunsigned(two, _BITS)).bitwiseAND(F.lit(_ROW))
+    return F.coalesce(F.when(F.col("kind") == _ACK, one), F.lit(0).cast("long"))
 
 
 def gram(bits: Column) -> list[Column]:
-    """The outer product of sixteen bits with themselves: row i is `bits` if bit i is set, four rows to a long."""
+    """The outer product of fifteen bits with themselves: row i is `bits` if bit i is set, four rows to a long."""
     words = []
-    for word in range(_WORDS):
-        four = F.shiftrightunsigned(bits, 4 * word).bitwiseAND(F.lit(0xF))
-        lanes = (four * F.lit(_SPREAD)).bitwiseAND(F.lit(_LANES))
-        words.append(_repeated(bits).bitwiseAND(_filled(lanes)))
+    for word in range(len(WORDS)):
+        four = F.shiftrightunsigned(bits, _ROWS * word).bitwiseAND(F.lit((1 << _ROWS) - 1))
+        words.append((four * F.lit(_SPREAD)).bitwiseAND(F.lit(_LANES)) * bits)
     return words
 
 
 def rank(summed: DataFrame) -> DataFrame:
-    """The same rows with the `rank` of their matrix instead of it: one step of elimination for each bit."""
-    others = [name for name in summed.columns if name not in WORDS]
-    told = f"(select struct({', '.join(others)}) as told, 0 as rank, {', '.join(WORDS)} from {{frame}})"  # noqa: S608
-    for bit in range(_BITS):
-        told = _step(bit, told)
-    return summed.sparkSession.sql(f"select told.*, rank from {told}", frame=summed)  # noqa: S608 - of our own names
+    """The same rows with the `rank` of their matrix instead of it: one step of elimination for each row.
 
-
-def _step(bit: int, rows: str) -> str:
-    """The first row that has the bit is added to all that have it, itself too, and so is gone.
-
-    Each level becomes a method of its own, and as one text it is planned quickly.  `spark_partition_id() & 0`
-    is a zero of which the optimizer does not know that it is always the same: else it would move the test
-    of the rank below the steps, where each names the one before several times.
+    `spark_partition_id() & 0` is a zero of which the optimizer does not know that it is always the same: else
+    it would move a test of the rank below the steps, where each names the one before several times.
     """
-    words, places = ", ".join(WORDS), list(enumerate(WORDS))
-    hits = ", ".join(f"hit{at}" for at, _ in places)
-    found = ", ".join(f"shiftrightunsigned({word}, {bit}) & {_LANES} as hit{at}" for at, word in places)
-    first = " ".join(f"when hit{at} != 0 then {word}" for at, word in places)
-    lane = " ".join(f"when hit{at} != 0 then hit{at}" for at, _ in places)
-    lane = f"case {lane} else 0 end"
-    row = "(" + " | ".join(f"shiftleft(pivot, {16 * at})" for at, _ in places) + ")"
-    added = ", ".join(
-        f"{word} ^ ({row} & (shiftleft(hit{at}, 16) - hit{at})) as {word}" for at, word in places
+    others = ", ".join(name for name in summed.columns if name not in WORDS)
+    known = ", ".join(f"coalesce({word}, 0L) as {word}" for word in WORDS)
+    rows = f"(select {others}, 0L as used, {known} from {{frame}})"  # noqa: S608 - of our own names
+    for row in range(_BITS):
+        rows = _step(row, others, rows)
+    told = f"select {others}, bit_count(used) + (spark_partition_id() & 0) as rank from {rows}"  # noqa: S608
+    return summed.sparkSession.sql(told, frame=summed)
+
+
+def _step(row: int, others: str, rows: str) -> str:
+    """A row is added to all below that have its lowest bit; `used` collects these bits.
+
+    A lane of 0 or 1 for each row that has the bit, times the row, is the row in each of these lanes.
+    """
+    place, lane = divmod(row, _ROWS)
+    pivot = (
+        f"(shiftrightunsigned({WORDS[place]}, {_LANE * lane}) & {_ROW}L)"
+        if lane
+        else f"({WORDS[place]} & {_ROW}L)"
     )
-    return f"""
-        (select told, rank, {added} from (
-        select told, {words}, {hits},
-            rank + if({hits.replace(", ", " | ")} = 0, 0, 1) + (spark_partition_id() & 0) as rank,
-            shiftrightunsigned(case {first} else 0 end, bit_count(({lane} & -{lane}) - 1)) & {_ROW} as pivot
-        from (select told, rank, {words}, {found} from {rows})))
-    """  # noqa: S608 - of our own names
-
-
-def _repeated(row: Column) -> Column:
-    """A row in every lane."""
-    two = row.bitwiseOR(F.shiftleft(row, 16))
-    return two.bitwiseOR(F.shiftleft(two, 32))
-
-
-def _filled(lanes: Column) -> Column:
-    """All bits of the lanes whose lowest bit is set."""
-    return F.shiftleft(lanes, 16) - lanes
+    below = f"({pivot} - 1L)"
+    bit = f"bit_count(~{pivot} & {below})"
+    left = [word for at, word in enumerate(WORDS) if _ROWS * (at + 1) > row + 1]  # those with a row below
+    added = [
+        f"{word} ^ ((shiftrightunsigned({word}, {bit}) & {_LANES}L) * {pivot}) as {word}" for word in left
+    ]
+    used = f"used | ({pivot} & ~{below}) as used"
+    return f"(select {', '.join([others, used, *added])} from {rows})"  # noqa: S608 - of our own names

@@ -21,13 +21,13 @@ from ackdoctor.spark.schema import MESSAGES
 
 def folded(value: int) -> int:
     bits = value & (1 << 64) - 1
-    half = bits ^ bits >> 32
-    return (half ^ half >> 16) & 0xFFFF
+    two = bits ^ bits >> 30 ^ bits >> 60
+    return (two ^ two >> 15) & 0x7FFF
 
 
 def gram_rank(values: list[int]) -> int:
     """Rank over GF(2) of the sum of the outer products of the folded values."""
-    matrix = [reduce(xor, (bits for bits in map(folded, values) if bits >> row & 1), 0) for row in range(16)]
+    matrix = [reduce(xor, (bits for bits in map(folded, values) if bits >> row & 1), 0) for row in range(15)]
     basis: dict[int, int] = {}
     for rest in matrix:
         vector = rest
