@@ -68,11 +68,16 @@ def _read(session: SparkSession, files: Sequence[str]) -> DataFrame:
         rows = rows.select("row.*", "file", "text", F.coalesce(f"row.{_CORRUPT}", twice).alias("torn"))
     return rows.selectExpr(
         *(_said(field) for field in _ROW.fields),
-        "regexp_extract(file, '/run=([^/]*)/', 1) as run",
-        "regexp_extract(file, '/worker=([^/]*)/', 1) as worker",
+        *(_folder(name) for name in ("run", "worker")),
         *("cast(null as int) as acker", "cast(null as int) as incarnation"),
         *("file", "text", "torn"),
     )
+
+
+def _folder(name: str) -> str:
+    """What the nearest folder `name=...` says, '' without one: read from the end, by no pattern, as each row asks."""
+    after = f"substring_index(file, '/{name}=', -1)"
+    return f"if(contains(file, '/{name}='), substring_index({after}, '/', 1), '') as {name}"
 
 
 def _said(field: StructField) -> str:
