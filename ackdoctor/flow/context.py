@@ -14,7 +14,7 @@ from ackdoctor.model.dialect import Verb
 from ackdoctor.model.protocol import State as Stage
 from ackdoctor.model.values import dataclass
 
-__all__ = ["Context", "Later", "normalised", "tested_names", "tested_subjects"]
+__all__ = ["Context", "Later", "normalised", "subject", "tested_names", "tested_subjects"]
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -93,7 +93,8 @@ def normalised(condition: Expr) -> tuple[Expr, bool]:
     return condition, True
 
 
-def _subject(condition: Expr) -> Expr:
+def subject(condition: Expr) -> Expr:
+    """What a condition asks about."""
     return condition.left if isinstance(condition, Compare) else condition
 
 
@@ -105,16 +106,16 @@ def tested_subjects(function: Function) -> frozenset[Expr]:
     for index, step in enumerate(function.cfg.steps):
         match step.op:
             case Test(condition=condition):
-                subject = _subject(normalised(condition)[0])
-                seen[subject] = seen.get(subject, 0) + (2 if index in looped else 1)
+                asked = subject(normalised(condition)[0])
+                seen[asked] = seen.get(asked, 0) + (2 if index in looped else 1)
             case Bind(value=value) if isinstance(
                 value, (Name, Attr, Item, Compare)
             ):  # and then by another name
-                subject = _subject(normalised(value)[0])
-                seen[subject] = seen.get(subject, 0) + 1
+                asked = subject(normalised(value)[0])
+                seen[asked] = seen.get(asked, 0) + 1
             case _:
                 pass
-    return frozenset(subject for subject, count in seen.items() if count > 1)
+    return frozenset(asked for asked, count in seen.items() if count > 1)
 
 
 def _looped(function: Function) -> frozenset[int]:
@@ -129,9 +130,9 @@ def tested_names(function: Function) -> frozenset[str]:
     for step in function.cfg.steps:
         match step.op:
             case Test(condition=condition):
-                subject = _subject(condition)
-                if isinstance(subject, Name):
-                    names.add(subject.id)
+                asked = subject(condition)
+                if isinstance(asked, Name):
+                    names.add(asked.id)
             case Return(value=Name(id=name)):
                 names.add(name)
             case Call(func=Name() | Global() | Attr(obj=Name()), args=args):

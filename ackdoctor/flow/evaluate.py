@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.flow.context import Context, normalised, tested_subjects
+from ackdoctor.flow.context import Context, normalised, subject, tested_subjects
 from ackdoctor.flow.declared import attribute_of, declared_field, declared_local, enclosing, field_of
 from ackdoctor.flow.lattice import (
     Batch,
@@ -78,7 +78,7 @@ def evaluate(context: Context, function: Function, state: State, expr: Expr) -> 
             token = _tick_comparison(context, function, state, expr)
             return TickTest(token) if token is not None and expr.op in ("==", "is", "in") else None
         case Mix(op="+", parts=parts):
-            return _collection(context, function, state, parts) if parts else None
+            return _joined(context, function, state, parts)
         case _:
             return None
 
@@ -202,7 +202,7 @@ def _item(container: Value | None, key: Expr) -> Value | None:
             return None
 
 
-def _collection(context: Context, function: Function, state: State, items: tuple[Expr, ...]) -> Value | None:
+def _collection(context: Context, function: Function, state: State, items: tuple[Expr, ...]) -> Coll:
     values = (_as_held(context, evaluate(context, function, state, item)) for item in items)
     kept = frozenset(
         value
@@ -211,6 +211,13 @@ def _collection(context: Context, function: Function, state: State, items: tuple
         or (isinstance(value, Instance) and value.given)
     )
     return Coll(kept)
+
+
+def _joined(context: Context, function: Function, state: State, parts: tuple[Expr, ...]) -> Value | None:
+    """`waiting + [tup]`: a collection of what is in both; nothing that matters where neither is one."""
+    whole = _collection(context, function, state, parts)
+    inner = [item.items if isinstance(item, Coll) else frozenset({item}) for item in whole.items]
+    return Coll(frozenset[Value]().union(*inner)) if inner else None
 
 
 def _as_held(context: Context, value: Value | None) -> Value | None:
@@ -245,6 +252,9 @@ def branch(
         return
     fact, positive = normalised(condition)
     known = _decide(context, function, state, fact)
+    if known is not None and isinstance(evaluate(context, function, state, subject(fact)), Const):
+        yield known == positive, state  # the constant says it each time
+        return
     for truth in (True, False):
         if known is None or known == truth:
             yield truth == positive, _learn(function, state, fact, truth=truth)
@@ -333,8 +343,7 @@ def _truth(value: Value | None) -> bool | None:
 
 
 def _learn(function: Function, state: State, fact: Expr, *, truth: bool) -> State:
-    subject = fact.left if isinstance(fact, Compare) else fact
-    if subject in tested_subjects(function) and fact not in state.facts:
+    if subject(fact) in tested_subjects(function) and fact not in state.facts:
         return state.but(facts={**state.facts, fact: truth})
     return state
 

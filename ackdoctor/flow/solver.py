@@ -1,14 +1,14 @@
 """Drives paths through the graph until nothing new is found.
 
-A path is a chain of visits (`Trail`).  Two paths that reach a step in the same state are one from there
-on (property simulation), so the number of visits is bounded by steps x states; the states of a step are
-capped all the same, first by dropping what only prunes, then by giving up on further ones, which marks
-the result as limited.  A helper is solved once per state it is entered with; a recursive one is
-solved again until its exits no longer grow.
+A path is a chain of visits (`Trail`).  Two paths that reach a step in the same state, as far as anybody will ask
+for it (`liveness`), are one from there on (property simulation), so the number of visits is bounded by steps x
+states; the states of a step are capped all the same, first by dropping what only prunes, then by giving up on
+further ones, which marks the result as limited.  A helper is solved once per state it is entered with; a
+recursive one is solved again until its exits no longer grow.
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ from ackdoctor.flow.context import Context
 from ackdoctor.flow.early import each_element
 from ackdoctor.flow.inert import about_locals
 from ackdoctor.flow.lattice import Coll, State, Value
+from ackdoctor.flow.liveness import Needed, needed
 from ackdoctor.flow.trail import Trail
 from ackdoctor.flow.typestate import WayOn, assign, ways_on
 from ackdoctor.model.cfg import ENTRY, EXIT, RAISED, Call, EdgeKind
@@ -59,6 +60,7 @@ class Solver:
 
     def solve(self, function: Function, state: State, call: Trail | None = None) -> list[Leaving]:
         """Every way `function` ends when entered with `state`."""
+        state = needed(function)[ENTRY].of(state)
         key = (id(function), state.key())
         known = self._activations.get(key)
         if known is not None:
@@ -79,7 +81,9 @@ class Solver:
 
     def _run(self, function: Function, state: State, call: Trail | None, activation: _Activation) -> None:
         outermost = self._depth == 1
-        merging = _merge_points(function) - ({EXIT, RAISED} if outermost else set())
+        merging = needed(function)
+        if outermost:  # each way to leave the handler is told
+            merging = {index: live for index, live in merging.items() if index not in (EXIT, RAISED)}
         visited: dict[int, set[object]] = {}
         seen_exits = {_exit_key(leaving, outermost=outermost) for leaving in activation.exits}
         paths = deque([Trail(function, ENTRY, state, call, None)])
@@ -108,14 +112,18 @@ class Solver:
         trail: Trail,
         way: WayOn,
         inner: Trail | None,
-        merging: frozenset[int],
+        merging: Mapping[int, Needed],
         visited: dict[int, set[object]],
     ) -> Trail | None:
         state = way.state
-        if way.target in merging:
+        forgot = False
+        live = merging.get(way.target)
+        if live is not None:
+            state = live.of(state)
             keys = visited.setdefault(way.target, set())
             if len(keys) >= STATES_PER_STEP:
                 state = state.weakened()
+                forgot = True
                 if len(keys) >= 2 * STATES_PER_STEP:
                     self.context.limited = True
                     return None
@@ -124,7 +132,7 @@ class Solver:
                 return None
             keys.add(key)
         following = Trail(trail.function, way.target, state, trail, way.kind, inner)
-        following.forgot = state is not way.state
+        following.forgot = forgot
         return following
 
     def _next(self, trail: Trail) -> Iterator[tuple[WayOn, Trail | None]]:
@@ -187,17 +195,14 @@ def _exit_key(leaving: Leaving, *, outermost: bool) -> object:
 def _leave(trail: Trail) -> Leaving:
     raised = trail.index == RAISED
     state = trail.state
-    produced = state.env.get("%yield")
-    value = produced if isinstance(produced, Coll) else state.env.get("%return")
-    if trail.function.is_generator and value is not produced:
-        value = None
     after = State(tokens=state.tokens, fields=state.fields, caught=state.caught, raising=state.raising)
-    return Leaving(raised, after, value, trail)
+    return Leaving(raised, after, None if raised else _result(trail), trail)
 
 
-def _merge_points(function: Function) -> frozenset[int]:
-    counts = [0] * len(function.cfg.steps)
-    for step in function.cfg.steps:
-        for edge in step.edges:
-            counts[edge.target] += 1
-    return frozenset(index for index, count in enumerate(counts) if count > 1)
+def _result(trail: Trail) -> Value | None:
+    """What a function gives: all it yields, or what it returns."""
+    env = trail.state.env
+    if trail.function.is_generator:
+        yielded = env.get("%yield")
+        return yielded if isinstance(yielded, Coll) else None
+    return env.get("%return")
