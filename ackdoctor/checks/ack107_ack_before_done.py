@@ -24,6 +24,7 @@ _WAITS = frozenset(
     "is_alive isAlive cancel".split()
 )
 _COROUTINES = frozenset("create_task ensure_future run_coroutine_threadsafe".split())
+_LATER = {Op.ACK: ("acks", Misuse.TWICE), Op.FAIL: ("fails", Misuse.MIXED)}
 _WORK = (None, "target", "function", "func", "fn")  # how the parameter is called that is to be run
 
 
@@ -140,7 +141,8 @@ def _too_early(diagnosis: Diagnosis, flow: Flow, done: Completed, started: Trail
     work = callee(started.step.op.func)
     return diagnosis.finding(
         at=(done.function, done.step.span),
-        message=f"{done.token.words} is acked while the work that {work} started on {line_of(started, done.function)} still runs",
+        message=f"{done.token.words} is acked while the work that {work} started on {line_of(started, done.function)} still runs"
+        f"{_and_again(diagnosis, started, done.token)}",
         misuse=Misuse.EARLY,
         trail=done.trail,
         token=done.token,
@@ -149,6 +151,17 @@ def _too_early(diagnosis: Diagnosis, flow: Flow, done: Completed, started: Trail
         severity=_severity(diagnosis),
         help="wait for the result first, or keep tuple and future together and complete them at a later tick",
     )
+
+
+def _and_again(diagnosis: Diagnosis, started: Trail, token: Token) -> str:
+    """What is said where the work that was started completes the tuple as well."""
+    for _, later in diagnosis.sightings(Completed):
+        if later.deferral is None or later.deferral.step is not started.step or later.op not in _LATER:
+            continue
+        verb, misuse = _LATER[later.op]
+        if later.token == token:
+            return f", and {verb} it on line {later.step.span.line} ({diagnosis.price(misuse)})"
+    return ""
 
 
 # ---- an ack in finally ----

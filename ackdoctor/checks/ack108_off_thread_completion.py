@@ -49,10 +49,12 @@ def _off_thread(diagnosis: Diagnosis) -> Iterator[tuple[Flow, Completed | Emitte
 
 def _guesses(diagnosis: Diagnosis, emit: Emitted) -> bool:
     """Whether the framework anchors the emit to the tuple that its own thread is at in that moment."""
-    return emit.anchors is Anchors.DEFAULT and diagnosis.discipline.anchoring is Anchoring.CURRENT
+    return emit.anchors is Anchors.DEFAULT and diagnosis.discipline.anchoring is not Anchoring.NONE
 
 
 def _help(diagnosis: Diagnosis, sighting: Completed | Emitted) -> str:
     if diagnosis.discipline.thread_safe and isinstance(sighting, Emitted):
+        if diagnosis.discipline.anchoring is Anchoring.FORCED:
+            return "do the work in the handler, or derive from the class that anchors by hand"
         return "name the anchors, or put the result into a queue and emit it at a later tick"
     return "put the result into a queue and complete the tuple at a later tick, on the framework's thread"

@@ -128,12 +128,20 @@ def _source(diagnosis: Diagnosis, flow: Flow, emit: Emitted, fields: frozenset[s
 
 
 def _run_for_each(diagnosis: Diagnosis, closure: Function, field: str) -> frozenset[str]:
-    """The parameters of a nested function that a method of the field runs with its rows: `rows.forEach(...)`."""
+    """The parameters of a nested function that is run with the field's rows, by a loop or by a method of the field."""
     for function, _, call in diagnosis.calls():
-        if isinstance(call.func, Attr) and _is(diagnosis, function, call.func.obj, field):
-            for arg in call.args:
-                if isinstance(arg.value, Closure) and function.closures.get(arg.value.key) is closure:
-                    return frozenset(param.name for param in closure.params)
+        match call.func:
+            case Attr(obj=obj) if _is(diagnosis, function, obj, field):
+                run = [arg.value for arg in call.args]
+            case Closure() as run_here if any(
+                mentions_any(arg.value, _rows(diagnosis, function, field)) for arg in call.args
+            ):
+                run = [run_here]
+            case _:
+                continue
+        for value in run:
+            if isinstance(value, Closure) and function.closures.get(value.key) is closure:
+                return frozenset(param.name for param in closure.params)
     return frozenset()
 
 

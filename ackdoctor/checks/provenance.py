@@ -181,7 +181,7 @@ class _Walk:
             for step in caller.cfg.steps:
                 if not isinstance(step.op, Call):
                     continue
-                if self.diagnosis.own_method(caller, step.op.func) is function:
+                if self._refers(caller, step.op.func, function):
                     plain = [arg.value for arg in step.op.args if arg.name is None]
                     named = [arg.value for arg in step.op.args if arg.name == name]
                     for value in named or plain[position - offset : position - offset + 1]:

@@ -59,8 +59,11 @@ def basic(kept: str) -> Discipline:
         auto_anchor=ON,
         anchoring=Anchoring.FORCED,
         tick=TickDuty.AUTO,
+        prices={**_PRICES, Misuse.OFF_THREAD: (Price.LOSS,)},
         notes={
             **_notes(kept),
+            Misuse.OFF_THREAD: "the emit is anchored to the tuple that the executor is at by then, or to its last one, which is "
+            "acked: what fails downstream replays another tuple, or none",
             Misuse.ESCAPES: "a FailedException fails the tuple; any other exception ends the worker, and the tuple times out",
         },
     )
@@ -76,14 +79,20 @@ def windowed(kept: str) -> Discipline:
         tick=TickDuty.FRAMEWORK,
         ticks_in_data=False,
         completion=Moment.EXPIRY,
+        prices={**_PRICES, Misuse.OFF_THREAD: (Price.LOSS,)},
+        notes={
+            **_notes(kept),
+            Misuse.OFF_THREAD: "the emit is anchored to the window that the executor is at by then: what fails downstream replays "
+            "other tuples, or none",
+        },
     )
 
 
 def stateful_window(kept: str) -> Discipline:
     """A windowed bolt whose acks wait for the checkpoint, and which may be persistent for all that its class says."""
-    notes = _notes(kept)
-    notes[Misuse.TWICE] += "; under withPersistence() it would do nothing"
-    return replace(windowed(kept), notes=notes)
+    plain = windowed(kept)
+    twice = f"{plain.notes[Misuse.TWICE]}; under withPersistence() it would do nothing"
+    return replace(plain, notes={**plain.notes, Misuse.TWICE: twice})
 
 
 def persistent(kept: str) -> Discipline:

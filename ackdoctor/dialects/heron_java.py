@@ -38,7 +38,13 @@ _NOTES = {
 
 
 def _heron(discipline: Discipline) -> Discipline:
-    return replace(discipline, advisory=True, thread_safe=True, prices=_PRICES, notes=_NOTES)
+    """Heron's prices; who guesses the anchors of an emit guesses them here, too."""
+    off = Misuse.OFF_THREAD
+    prices = {off: discipline.prices[off]} if off in discipline.prices else {}
+    notes = {off: discipline.notes[off]} if off in discipline.notes else {}
+    return replace(
+        discipline, advisory=True, thread_safe=True, prices={**_PRICES, **prices}, notes={**_NOTES, **notes}
+    )
 
 
 def _role(name: str, kind: Kind, paths: str, entries: tuple[Entry, ...], discipline: Discipline) -> Role:

@@ -44,7 +44,7 @@ from ackdoctor.model.cfg import (
 )
 from ackdoctor.model.component import Component, Function
 
-__all__ = ["branch", "decided", "evaluate", "stored"]
+__all__ = ["as_held", "branch", "decided", "evaluate", "stored"]
 
 TICK_MARKS = ("__tick", "__system", "__heartbeat", -1)
 
@@ -203,7 +203,7 @@ def _item(container: Value | None, key: Expr) -> Value | None:
 
 
 def _collection(context: Context, function: Function, state: State, items: tuple[Expr, ...]) -> Coll:
-    values = (_as_held(context, evaluate(context, function, state, item)) for item in items)
+    values = (as_held(context, evaluate(context, function, state, item)) for item in items)
     kept = frozenset(
         value
         for value in values
@@ -220,7 +220,7 @@ def _joined(context: Context, function: Function, state: State, parts: tuple[Exp
     return Coll(frozenset[Value]().union(*inner)) if inner else None
 
 
-def _as_held(context: Context, value: Value | None) -> Value | None:
+def as_held(context: Context, value: Value | None) -> Value | None:
     """A field known to hold tuples, named as if it were one."""
     return stored(value.name) if isinstance(value, Field) and value.name in context.held else value
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ackdoctor.flow.containers import Done, arguments
 from ackdoctor.flow.context import Context, Later
-from ackdoctor.flow.evaluate import evaluate
+from ackdoctor.flow.evaluate import as_held, evaluate
 from ackdoctor.flow.holding import escape, forget
 from ackdoctor.flow.known import (
     BOTH_PYTHONS,
@@ -74,7 +74,8 @@ def external(
                 rows = Zipped(value.token, 1 if name == "enumerate" else column)
                 return Done(state, rows, may_raise=False)
     if context.typed and name in DISPLAYS:
-        together = frozenset(value for value in values if isinstance(value, _ELEMENTS))
+        known = (as_held(context, value) for value in values)
+        together = frozenset(value for value in known if isinstance(value, _ELEMENTS))
         return Done(state, Coll(together), may_raise=False)
     if name in VIEWS:
         seen = [value for value in values if isinstance(value, (Batch, Coll, Field, TokenRef))]

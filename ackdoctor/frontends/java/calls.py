@@ -15,7 +15,10 @@ _CALL, _NEW = kind("method_invocation"), kind("object_creation_expression")
 _SUPER, _THIS, _BODY = kind("super"), kind("this"), kind("class_body")
 _ARRAY_TYPE, _NEW_WORD = kind("array_type"), kind("'new'")
 _USUAL = 3  # receiver, name and arguments
+_LAMBDA, _REFERENCE, _PARAMETERS = kind("lambda_expression"), kind("method_reference"), field("parameters")
+_SEVERAL = frozenset({kind("formal_parameters"), kind("inferred_parameters")})
 _EQUALS = frozenset({"equals", "equalsIgnoreCase"})
+_EACH = frozenset({"forEach", "forEachOrdered", "forEachRemaining"})
 
 
 def _call(fn: Lowering, node: Node) -> Expr:
@@ -49,12 +52,38 @@ def _call_step(fn: Lowering, node: Node, *, dropped: bool = False) -> Expr:
             obj = same
             continue
         func = fn.frame.method(name) if obj is None else Attr(obj, name)
+        if dropped and link is node and _each(fn, node, obj, name, arguments):
+            return obj or func
         args = tuple([Arg(fn.value(each)) for each in parts(arguments)])
         result = fn.builder.temp()
         fn.builder.add(Call(result, func, args, dropped=dropped and link is node), fn.span(link))
         obj = result
     assert obj is not None
     return obj
+
+
+def _each(fn: Lowering, node: Node, iterable: Expr | None, name: str, arguments: Node) -> bool:
+    """Lowers `items.forEach(item -> ...)` as the loop that it is; a map's, whose code takes two, stays a call."""
+    given = parts(arguments)
+    if iterable is None or name not in _EACH or len(given) != 1 or not _takes_one(given[0]):
+        return False
+    element = fn.builder.temp()
+    todo = fn.value(given[0])
+    head = fn.file.positions.through(node, child(node, _NAME))
+
+    def body() -> None:
+        fn.builder.add(Call(fn.builder.temp(), todo, (Arg(element),), dropped=True), fn.span(given[0]))
+
+    fn.builder.loop_for(head, element, iterable, body)
+    return True
+
+
+def _takes_one(code: Node) -> bool:
+    """Whether code that is handed over is a method reference, or a lambda with one parameter."""
+    if code.kind_id != _LAMBDA:
+        return code.kind_id == _REFERENCE
+    written = child(code, _PARAMETERS)
+    return written.kind_id not in _SEVERAL or len(parts(written)) == 1
 
 
 def _receiver(fn: Lowering, node: Node, receiver: Node) -> Expr:
