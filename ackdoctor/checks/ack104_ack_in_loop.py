@@ -4,7 +4,9 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.completions import repeats
 from ackdoctor.checks.diagnosis import Diagnosis
+from ackdoctor.flow.trail import Trail
 from ackdoctor.flow.witness import breach_site
+from ackdoctor.model.cfg import Call, Closure
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Finding
 
@@ -22,7 +24,7 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
         site = breach_site(second.trail, repeat.token)
         yield diagnosis.finding(
             at=(second.function, second.step.span)
-            if site is second.trail
+            if site is second.trail or _is_in_place(site)
             else (site.function, site.step.span),
             message=f"{repeat.token.words} is completed once in every round of the loop",
             misuse=Misuse.TWICE,
@@ -32,3 +34,8 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
             flow=repeat.flow,
             help=f"complete {repeat.token.words} after the loop, not in it",
         )
+
+
+def _is_in_place(site: Trail) -> bool:
+    """Whether a call runs code that is written there: the body of `words.forEach(word -> ...)`."""
+    return isinstance(site.step.op, Call) and isinstance(site.step.op.func, Closure)
