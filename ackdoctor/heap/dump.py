@@ -125,9 +125,8 @@ class _FirstPass:
             maps = ClojureMaps(self.old_before_ms)
             self.entries.append(maps)
             takers.update({each: maps.taker(classes, each) for each in self.roles.array_maps})
-            keyword = maps.keyword_taker(classes.id_size)
-            takers.update(dict.fromkeys(classes.named("clojure.lang.Keyword"), keyword))
-        return takers, {}
+            takers.update({each: maps.keyword_taker(classes, each) for each in classes.named("clojure.lang.Keyword")})
+        return takers
 
 
 def _rows(census: Census, oops: Oops) -> Iterator[ClassRow]:

@@ -1,5 +1,7 @@
 """Columns beside sorted ids find what a dict would."""
 
+from array import array
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -8,16 +10,17 @@ from ackdoctor.heap.jvm.rows import Rows
 IDS = st.lists(st.integers(0, (1 << 64) - 1) | st.integers(0, 400), unique=True)
 
 
-@given(IDS, st.lists(st.integers(0, 500)))
-def test_every_id_is_found_in_its_row_and_no_other(ids, strangers):
+@given(IDS, st.lists(st.integers(0, 500)), st.integers(1, 5))
+def test_every_id_is_found_in_its_row_and_no_other(ids, strangers, at_once):
     rows = Rows("q")
-    push_id, push_value = rows.push
-    for place, id_ in enumerate(ids):
-        push_id(id_)
-        push_value(place)
+    for first in range(0, len(ids), at_once):
+        part = ids[first : first + at_once]
+        rows.extend(array("Q", part), array("q", range(first, first + len(part))))
     find = rows.sort()
     values = rows.columns[0]
-    assert {id_: values[find(id_)] for id_ in ids} == {id_: place for place, id_ in enumerate(ids)}
-    assert [find(id_) for id_ in strangers if id_ not in ids] == [-1] * sum(
-        id_ not in ids for id_ in strangers
+    assert [values[place] for place in find.all(array("Q", ids))] == list(range(len(ids)))
+    assert [values[place] for place in find.all(array("Q", sorted(ids)))] == sorted(
+        range(len(ids)), key=ids.__getitem__
     )
+    foreign = [id_ for id_ in strangers if id_ not in ids]
+    assert list(find.all(array("Q", foreign))) == [-1] * len(foreign)

@@ -12,7 +12,8 @@ from ackdoctor.heap.jvm.ackers import Roles, roles
 from ackdoctor.heap.jvm.hprof import HEAP, LOAD_CLASS, STRING, Hprof
 from ackdoctor.heap.jvm.layout import OBJECT, WIDTHS, parse_class
 from ackdoctor.heap.jvm.objects import Objects
-from ackdoctor.heap.jvm.sweep import CLASS, INSTANCE, OBJECTS, PRIMITIVE, Census, heads, sweep
+from ackdoctor.heap.jvm.records import CLASS, INSTANCE, OBJECTS, PRIMITIVE, heads
+from ackdoctor.heap.jvm.sweep import Census, sweep
 
 MOST = 20_000
 OF_OBJECTS = (INSTANCE, OBJECTS, PRIMITIVE)
@@ -35,7 +36,7 @@ def trim(source: Path, target: Path) -> None:
 def _choice(classes, holders):
     found, takers = roles(classes)
     holders.append(found)
-    return takers, {}
+    return takers
 
 
 def _reachable(objects: Objects, census: Census, roots: list[int]) -> set[int]:

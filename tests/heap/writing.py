@@ -20,7 +20,7 @@ class Heap:
     body: list[bytes] = field(default_factory=list)
 
     def declare(self, name: str, fields: dict[str, str] | None = None, parent: str = "") -> None:
-        self.classes[name] = (0x1000 + 16 * len(self.classes), fields or {})
+        self.classes[name] = (0x7000_0000 + 16 * len(self.classes), fields or {})
         self.parents[name] = parent
 
     def add(self, id_: int, name: str, **values: int) -> None:

@@ -5,9 +5,10 @@ MutableObject, `acker$mk_acker_bolt$reify__972.pending.o._buckets`.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ackdoctor.heap.jvm.columns import Columns
 from ackdoctor.heap.jvm.entries import Acker
 from ackdoctor.heap.jvm.layout import OBJECT, Classes
 from ackdoctor.heap.jvm.objects import Objects
@@ -66,10 +67,11 @@ def _is_spout(classes: Classes, class_id: int, name: str) -> bool:
 
 
 def _noter(found: Roles, classes: Classes, class_id: int) -> Take:
-    unpack = classes.unpacker(class_id)[0].unpack_from
+    columns = Columns(classes, class_id)
 
-    def take(data: bytes, at: int) -> None:
-        found.seen.append((class_id, unpack(data, at)[0]))
+    def take(data: bytes, places: Sequence[int]) -> None:
+        (ids,) = columns.read(data, places)
+        found.seen += [(class_id, id_) for id_ in ids]
 
     return take
 

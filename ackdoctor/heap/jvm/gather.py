@@ -8,22 +8,25 @@ need the arrays and the Longs, which the second pass collects.
 """
 
 from array import array
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Sequence
+from itertools import compress, islice
+from struct import Struct
 from typing import NamedTuple
 
+from ackdoctor.heap.jvm.columns import Columns, stepped
 from ackdoctor.heap.jvm.entries import Kind, kind_of
 from ackdoctor.heap.jvm.layout import Classes
 from ackdoctor.heap.jvm.objects import Objects
-from ackdoctor.heap.jvm.rows import Rows
-from ackdoctor.heap.jvm.sweep import Take, TakeArray
+from ackdoctor.heap.jvm.records import heads
+from ackdoctor.heap.jvm.rows import Find, Rows
+from ackdoctor.heap.jvm.sweep import LONGEST_ARRAY, Choice, Take
 
 __all__ = ["NIL_ROW", "OLD", "AckObjects", "ClojureMaps", "Entries"]
 
 OLD = 8  # added to a kind
 NIL_ROW = 0xFFFFFFFF  # of a node without a value
+_WAITING, _ORPHAN, _ZERO, _FAILED, _NIL = map(int, list(Kind)[:5])
 _NO_TASK = -1
-_PAIR = 2
-_MOST_ELEMENTS = 16  # of a Clojure array map; an acker's has eight at most
 _TIMES = 1 << 43  # a Long below that is a time, or small: an id is below it once in a million
 
 
@@ -38,41 +41,31 @@ class AckObjects:
         self._old_before = old_before_ms
 
     def taker(self, classes: Classes, class_id: int) -> Take:
-        """Takes an instance; KeyError if the class has not the fields of an AckObject."""
-        reader, places = classes.unpacker(class_id)
-        val, start, task, failed = (places[name] for name in ("val", "startTime", "spoutTask", "failed"))
-        push_id, push_code = self.rows.push
-        unpack, old_before, least = reader.unpack_from, self._old_before, 1 << 63
+        """Takes instances; KeyError if the class has not the fields of an AckObject."""
+        columns = Columns(classes, class_id, "val", "startTime", "spoutTask", "failed")
+        old_before = self._old_before
 
-        def take(data: bytes, at: int) -> None:
-            nonlocal least
-            fields = unpack(data, at)
-            push_id(fields[0])
-            if fields[task] != _NO_TASK:
-                code = 0
-            elif fields[failed]:
-                code = 3
-            else:
-                code = 1 if fields[val] else 2
-            began = fields[start]
-            if began < old_before:
-                code |= OLD
-            push_code(code)
-            if 0 < began < least:
-                least = began
-                self.oldest = min(self.oldest or began, began)
+        def take(data: bytes, places: Sequence[int]) -> None:
+            ids, vals, starts, tasks, fails = columns.read(data, places)
+            kinds = [
+                (_WAITING if task != _NO_TASK else _FAILED if failed else _ORPHAN if val else _ZERO)
+                + (OLD if start < old_before else 0)
+                for val, start, task, failed in zip(vals, starts, tasks, fails, strict=True)
+            ]
+            self.rows.extend(ids, array("B", kinds))
+            self.oldest = _oldest(self.oldest, starts)
 
         return take
 
-    def takers(self, classes: Classes) -> tuple[Mapping[int, Take], Mapping[int, TakeArray]]:
+    def takers(self, classes: Classes) -> Choice:
         """Nothing more is needed of the second pass."""
         del classes
-        return {}, {}
+        return {}
 
-    def codes(self, objects: Objects) -> "array[int]":
-        """A byte for each row."""
+    def codes(self, rows: "array[int]", objects: Objects) -> bytes:
+        """A byte for each of the rows."""
         del objects
-        return self.rows.columns[0]
+        return bytes(map(self.rows.columns[0].__getitem__, rows))
 
     def plain(self, id_: int, objects: Objects) -> tuple[int | None, int | None, bool, int]:
         """Value, task, failed and start of one entry."""
@@ -87,16 +80,15 @@ class AckObjects:
 
 
 class _Shape(NamedTuple):
-    """Which value of an array belongs to which of the acker's keywords; -1 for none."""
+    """What keys of an array say it is, and which of its values are the value and the start of an entry; -1 for none."""
 
-    val: int
-    task: int
-    failed: int
-    start: int
+    kind: Kind
+    val: int = -1
+    start: int = -1
 
 
 class ClojureMaps:
-    """1.x: every PersistentArrayMap with its array; the keywords, the arrays that begin with one, and small Longs."""
+    """1.x: every PersistentArrayMap with its array; the keywords, the arrays that begin with one, zeros and times."""
 
     clojure = True
 
@@ -104,94 +96,128 @@ class ClojureMaps:
         self.rows = Rows("Q")
         self.oldest = 0
         self._old_before = old_before_ms
-        self._keywords: set[bytes] = set()
-        self._arrays = Rows("QH")  # where in `_flat`, which keys
-        self._flat = array("Q")
-        self._shapes: dict[bytes, int] = {}  # the keys of an array -> a number
-        self._longs = Rows("q")
+        self._keywords: set[int] = set()
+        self._keys: dict[tuple[int, ...], int] = {}  # the keys of an array -> their number
+        self._arrays = Rows("QI")  # where in `_values`, the number of its keys
+        self._values = array("Q")
+        self._zeros: set[int] = set()
+        self._times = Rows("q")
+        self._sorted: tuple[Find, Find] | None = None
 
     def taker(self, classes: Classes, class_id: int) -> Take:
-        """Takes the reference to the array."""
-        reader, places = classes.unpacker(class_id)
-        place, unpack = places["array"], reader.unpack_from
-        push_id, push_array = self.rows.push
+        """Takes the references to the arrays."""
+        columns = Columns(classes, class_id, "array")
+        return lambda data, places: self.rows.extend(*columns.read(data, places))
 
-        def take(data: bytes, at: int) -> None:
-            fields = unpack(data, at)
-            push_id(fields[0])
-            push_array(fields[place])
+    def keyword_taker(self, classes: Classes, class_id: int) -> Take:
+        """Takes the ids of keywords."""
+        columns = Columns(classes, class_id)
+        return lambda data, places: self._keywords.update(*columns.read(data, places))
 
-        return take
-
-    def keyword_taker(self, width: int) -> Take:
-        """Takes the id of a keyword, as bytes."""
-        add = self._keywords.add
-        return lambda data, at: add(data[at + 1 : at + 1 + width])
-
-    def takers(self, classes: Classes) -> tuple[Mapping[int, Take], Mapping[int, TakeArray]]:
+    def takers(self, classes: Classes) -> Choice:
         """Arrays that begin with a keyword, and Longs that may be zero or a time."""
-        longs = {each: self._long_taker(classes, each) for each in classes.named("java.lang.Long")}
-        arrays = {each: self._array_taker(classes.id_size) for each in classes.named("java.lang.Object[]")}
-        return longs, arrays
+        takers = {each: self._long_taker(classes, each) for each in classes.named("java.lang.Long")}
+        arrays = self._array_taker(classes.id_size)
+        return takers | dict.fromkeys(classes.named("java.lang.Object[]"), arrays)
 
     def _long_taker(self, classes: Classes, class_id: int) -> Take:
-        reader, places = classes.unpacker(class_id)
-        unpack, place = reader.unpack_from, places["value"]
-        push_id, push_value = self._longs.push
+        columns = Columns(classes, class_id, "value")
 
-        def take(data: bytes, at: int) -> None:
-            fields = unpack(data, at)
-            if 0 <= fields[place] < _TIMES:
-                push_id(fields[0])
-                push_value(fields[place])
+        def take(data: bytes, places: Sequence[int]) -> None:
+            ids, values = columns.read(data, places)
+            times = [0 < value < _TIMES for value in values]
+            self._times.extend(array("Q", compress(ids, times)), array("q", compress(values, times)))
+            if 0 in values:
+                self._zeros.update(id_ for id_, value in zip(ids, values, strict=True) if not value)
 
         return take
 
-    def _array_taker(self, width: int) -> TakeArray:
-        push_id, push_place, push_shape = self._arrays.push
-        flat, shapes, keywords = self._flat, self._shapes, self._keywords
-        head, whole = 1 + width + 4 + 4 + width, int.from_bytes
+    def _array_taker(self, id_size: int) -> Take:
+        shape, code = heads(id_size), "Q" if id_size == 8 else "I"  # noqa: PLR2004
+        between = shape.read.size - 1 - id_size
+        forms = [Struct(f">x{code}{between}x{length}{code}") for length in range(LONGEST_ARRAY + 1)]
 
-        def take(data: bytes, at: int, length: int) -> None:
-            first = at + head
-            if length > _MOST_ELEMENTS or length % 2 or data[first : first + width] not in keywords:
-                return
-            end = first + length * width
-            keys = (
-                data[first : first + width]
-                if length == _PAIR
-                else b"".join(data[each : each + width] for each in range(first, end, 2 * width))
+        def take(data: bytes, places: Sequence[int]) -> None:
+            if isinstance(places, range):  # a run: all are as long
+                length = shape.elements(shape.read.unpack_from(data, places[0])[1])
+                ats = (1, *range(shape.read.size, shape.read.size + length * id_size, id_size))
+                ids, *elements = (stepped(data, places, at, id_size, "Q") for at in ats)
+                if not self._noted_alike(ids, elements):
+                    self._note(zip(ids, *elements, strict=True))
+            else:
+                lengths = (shape.elements(shape.read.unpack_from(data, at)[1]) for at in places)
+                self._note(
+                    forms[length].unpack_from(data, at) for at, length in zip(places, lengths, strict=True)
+                )
+
+        return take
+
+    def _noted_alike(self, ids: "array[int]", elements: "Sequence[array[int]]") -> bool:
+        """All at once, if all have the same keys; whether that could be done."""
+        amount, keys, held = len(ids), tuple(column[0] for column in elements[::2]), elements[1::2]
+        if any(column != array("Q", [key]) * amount for column, key in zip(elements[::2], keys, strict=True)):
+            return False
+        if keys and len(keys) == len(held) and keys[0] in self._keywords:
+            begin, each = len(self._values), len(held)
+            values = array("Q", bytes(8 * amount * each))
+            for place, column in enumerate(held):
+                values[place::each] = column
+            number = self._keys.setdefault(keys, len(self._keys))
+            self._arrays.extend(
+                ids, array("Q", range(begin, begin + len(values), each)), array("I", [number]) * amount
             )
-            push_id(whole(data[at + 1 : at + 1 + width], "big"))
-            push_place(len(flat))
-            push_shape(shapes.setdefault(keys, len(shapes)))
-            for each in range(first + width, end, 2 * width):
-                flat.append(whole(data[each : each + width], "big"))
+            self._values.extend(values)
+        return True
 
-        return take
+    def _note(self, arrays: Iterable[tuple[int, ...]]) -> None:
+        """Arrays as their id and elements: those that begin with a keyword are kept."""
+        ids, begins, numbers = array("Q"), array("Q"), array("I")
+        keywords, keys, values = self._keywords, self._keys, self._values
+        for row in arrays:
+            if len(row) % 2 and row[1:] and row[1] in keywords:
+                ids.append(row[0])
+                begins.append(len(values))
+                numbers.append(keys.setdefault(row[1::2], len(keys)))
+                values.extend(row[2::2])
+        self._arrays.extend(ids, begins, numbers)
 
-    def codes(self, objects: Objects) -> "array[int]":
-        """A byte for each row, now that arrays and Longs are known."""
-        find_array, find_long = self._arrays.sort(), self._longs.sort()
-        places, numbers = self._arrays.columns
-        values, flat = self._longs.columns[0], self._flat
-        shapes = [_shape(keys, objects) for keys in self._shapes]
-        codes = array("B")
-        for array_id in self.rows.columns[0]:
-            row = find_array(array_id)
-            shape = shapes[numbers[row]] if row >= 0 else None
-            if shape is None:
-                codes.append(Kind.OTHER)
-                continue
-            place = places[row]
-            code = _code(shape, place, flat, find_long, values)
-            if shape.start >= 0 and (at := find_long(flat[place + shape.start])) >= 0:
-                began = values[at]
-                code += OLD if began < self._old_before else 0
-                if not 0 < self.oldest <= began:
-                    self.oldest = began
-            codes.append(code)
-        return codes
+    def codes(self, rows: "array[int]", objects: Objects) -> bytes:
+        """A byte for each of the rows, now that what they refer to has been collected."""
+        find_array, find_time = self._sorted = self._sorted or (self._arrays.sort(), self._times.sort())
+        begins, numbers = self._arrays.columns
+        refer = self.rows.columns[0]
+        places = find_array.all(array("Q", [refer[row] if row != NIL_ROW else 0 for row in rows]))
+        keys = [numbers[place] if place >= 0 else -1 for place in places]
+        codes = bytearray([Kind.OTHER]) * len(rows)
+        for number in set(keys) - {-1}:
+            which = [at for at, each in enumerate(keys) if each == number]
+            shape = _shape(self._keys_of(number), objects)
+            for at, code in zip(
+                which, self._coded(shape, [begins[places[at]] for at in which], find_time), strict=True
+            ):
+                codes[at] = code
+        if NIL_ROW in rows:
+            return bytes(_NIL if row == NIL_ROW else code for row, code in zip(rows, codes, strict=True))
+        return bytes(codes)
+
+    def _keys_of(self, number: int) -> Sequence[int]:
+        return next(islice(self._keys, number, None))
+
+    def _coded(self, shape: "_Shape", begins: Sequence[int], find_time: Find) -> Iterable[int]:
+        """A byte for each entry of that shape, whose values begin there."""
+        values, zeros, times = self._values, self._zeros, self._times.columns[0]
+        codes: Sequence[int] = [shape.kind] * len(begins)
+        if shape.kind is Kind.ORPHAN:
+            codes = [_ZERO if values[begin + shape.val] in zeros else _ORPHAN for begin in begins]
+        if shape.start < 0:
+            return codes
+        places = find_time.all(array("Q", [values[begin + shape.start] for begin in begins]))
+        starts = [times[place] if place >= 0 else 0 for place in places]
+        self.oldest = _oldest(self.oldest, starts)
+        return [
+            code + (OLD if 0 < start < self._old_before else 0)
+            for code, start in zip(codes, starts, strict=True)
+        ]
 
     def plain(self, id_: int, objects: Objects) -> tuple[int | None, int | None, bool, int]:
         """Value, task, failed and start of one entry; keys that are none of the acker's are passed over."""
@@ -206,31 +232,23 @@ class ClojureMaps:
 Entries = AckObjects | ClojureMaps
 
 
-def _code(
-    shape: _Shape, place: int, flat: "array[int]", find: Callable[[int], int], values: "array[int]"
-) -> int:
-    """The kind; the value itself is of no matter, but whether it is zero is."""
-    value: int | None = None
-    if shape.val >= 0:
-        at = find(flat[place + shape.val])
-        value = 1 if at < 0 else values[at]
-    return kind_of(value, 0 if shape.task >= 0 else None, failed=shape.failed >= 0)
+def _oldest(known: int, starts: Sequence[int]) -> int:
+    """The least time, in ms; 0 for unknown."""
+    least = min(starts, default=0)
+    if least <= 0:
+        least = min((start for start in starts if start > 0), default=0)
+    return min(known or least, least or known)
 
 
-def _shape(keys: bytes, objects: Objects) -> _Shape | None:
-    """None where the keys are not those of an acker's entry."""
-    width = objects.id_size
-    names = [
-        keyword(int.from_bytes(keys[at : at + width], "big"), objects) for at in range(0, len(keys), width)
-    ]
+def _shape(keys: Sequence[int], objects: Objects) -> _Shape:
+    """What is kept under these keys; that of an entry's may miss some, but has no others."""
+    names = [keyword(key, objects) for key in keys]
     if not set(names) <= {"val", "spout-task", "failed", "start-time"}:
-        return None
-    return _Shape(
-        *(
-            names.index(name) if name in names else -1
-            for name in ("val", "spout-task", "failed", "start-time")
-        )
-    )
+        return _Shape(Kind.OTHER)
+    places = {name: place for place, name in enumerate(names)}
+    value, task = ((1 if name in places else None) for name in ("val", "spout-task"))
+    kind = kind_of(value, task, failed="failed" in places)
+    return _Shape(kind, places.get("val", -1), places.get("start-time", -1))
 
 
 def keyword(id_: int, objects: Objects) -> str:

@@ -16,7 +16,7 @@ from struct import Struct
 from types import TracebackType
 from typing import BinaryIO, NamedTuple
 
-__all__ = ["HEAP", "LOAD_CLASS", "STRING", "Hprof", "HprofError", "Record"]
+__all__ = ["HEAP", "LOAD_CLASS", "LONGEST_BODY", "STRING", "Hprof", "HprofError", "Record"]
 
 STRING, LOAD_CLASS = 0x01, 0x02
 _DUMP, _SEGMENT = 0x0C, 0x1C
@@ -26,6 +26,9 @@ _VERSIONS = {b"1", b"2"}
 _LONGEST_HEADER = 64
 _HEAD = Struct(">BII")
 _STRETCH = 1 << 20
+_AHEAD = 1 << 16
+LONGEST_BODY = 4096
+_SHORT = _HEAD.size + LONGEST_BODY
 _GZIP = 31  # zlib: a gzip header, the largest window
 _FOREIGN: Mapping[bytes, str] = {  # how other files begin that people have at hand
     b"JAVA PROFILE 1.0.3": "a heap dump of Android, whose records are others: convert it with hprof-conv",
@@ -52,6 +55,7 @@ class Record(NamedTuple):
     start: int
     length: int
     missing: int  # bytes that a cut file lacks
+    body: bytes  # of a whole record of LONGEST_BODY at most
 
 
 class Hprof:
@@ -92,20 +96,24 @@ class Hprof:
 
     def records(self) -> Iterator[Record]:
         """The outermost records in order; ends where the file does, and sets `cut` if that is within one."""
-        at = self._start
+        at, begin, data = self._start, 0, b""
         while at < self.size:
-            head = self.read(at, _HEAD.size)
-            if len(head) < _HEAD.size:
+            if at - begin + _SHORT > len(data):
+                begin, data = at, self.read(at, _AHEAD)
+            body = at - begin + _HEAD.size
+            if body > len(data):
                 self._cut(at)
                 return
-            tag, _, length = _HEAD.unpack(head)
+            tag, _, length = _HEAD.unpack_from(data, at - begin)
             at += _HEAD.size
             if tag == _DUMP and not length:
                 length = self.size - at  # its length was not known when it was begun
-            missing = max(0, at + length - self.size)
-            if missing:
+            missing = 0
+            if at + length > self.size:
+                missing = at + length - self.size
                 self._cut(at)
-            yield Record(tag, at, length - missing, missing)
+            short = length <= LONGEST_BODY and not missing
+            yield Record(tag, at, length - missing, missing, data[body : body + length] if short else b"")
             at += length
 
     def _cut(self, at: int) -> None:

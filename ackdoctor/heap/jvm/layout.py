@@ -154,6 +154,16 @@ class Classes:
         head = ">xQ16x" if wide else ">xI12x"  # tag, id, stack, class, length
         return Struct(head + "".join(codes[kind] for _, kind in fields)), places
 
+    def offsets(self, class_id: int) -> dict[str, tuple[int, int]]:
+        """Where the bytes of each field begin, counted from an instance's tag, and its type; hidden as in `unpacker`."""
+        widths = {OBJECT: self.id_size, **WIDTHS}
+        at = 1 + self.id_size + 4 + self.id_size + 4  # tag, id, stack, class, length
+        found: dict[str, tuple[int, int]] = {}
+        for name, kind in self.fields(class_id):
+            found.setdefault(name, (at, kind))
+            at += widths[kind]
+        return found
+
     def instance_bytes(self, class_id: int, oops: Oops) -> int:
         """What an instance takes on the heap."""
         widths = {OBJECT: oops.reference, **WIDTHS}

@@ -5,16 +5,18 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from ackdoctor.heap.jvm.hprof import Hprof
 from ackdoctor.heap.jvm.layout import WIDTHS, parse_class
-from ackdoctor.heap.jvm.sweep import CLASS, INSTANCE, OBJECTS, PRIMITIVE, Census, heads
+from ackdoctor.heap.jvm.records import CLASS, INSTANCE, OBJECTS, PRIMITIVE, heads
+from ackdoctor.heap.jvm.sweep import Census
 
 __all__ = ["Found", "Objects", "first_instances"]
 
 _STRETCH = 1 << 17
 _SAMPLE = 1 << 14
-_ELEMENTS = 1 << 20  # of an array are read at once
+_ELEMENTS = 1 << 16  # of an array are read at once
 _CHARS = 5
 _MOST_LONG_SEARCHES = 20  # a few seconds each in a large dump
 
@@ -48,7 +50,8 @@ class Objects:
     def at(self, id_: int) -> Found | None:
         """The object; None for null, a class, or an object that the dump has lost."""
         if id_ not in self._known:
-            self._known[id_] = self._search(id_) if id_ else None
+            is_object = id_ and id_ not in self._census.classes.dumps
+            self._known[id_] = self._search(id_) if is_object else None
         return self._known[id_]
 
     def class_name(self, id_: int) -> str:
@@ -71,8 +74,8 @@ class Objects:
         values = reader.unpack(data)
         return {name: values[place] for name, place in places.items()}
 
-    def elements(self, id_: int) -> Iterator[int]:
-        """What an array of objects refers to, nulls as 0."""
+    def parts(self, id_: int) -> "Iterator[array[int]]":
+        """What an array of objects refers to, nulls as 0, some thousands at a time."""
         found = self.at(id_)
         if found is None or found.kind != OBJECTS:
             return
@@ -83,7 +86,11 @@ class Objects:
             part = array("Q" if width == 8 else "I", data[: len(data) // width * width])  # noqa: PLR2004
             if sys.byteorder == "little":
                 part.byteswap()
-            yield from part
+            yield part
+
+    def elements(self, id_: int) -> Iterator[int]:
+        """The same, one by one."""
+        return chain.from_iterable(self.parts(id_))
 
     def text(self, id_: int) -> str:
         """A java.lang.String; '' for anything else."""

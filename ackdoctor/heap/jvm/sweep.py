@@ -1,67 +1,30 @@
 """One pass over a dump's heap: how many of each class, and the instances that somebody has asked for.
 
-The loop reads one header per object and jumps over the rest; its price is per object, not per byte.
-Where each stretch of the file begins, the id of its first object is noted (`Mark`): objects lie in the
+The loop reads one header per object and jumps over the rest; its price is per object, not per byte.  Where the same
+few objects come again and again, they are counted at once (`runs`).
+Where each stretch of the file begins, the id of its first object is noted (`Census.mark_ids`): objects lie in the
 order of their ids, so a single object is found later without an index of all (`objects`).
 """
 
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from struct import Struct
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from ackdoctor.heap.jvm.hprof import HEAP, LOAD_CLASS, STRING, Hprof, Record
 from ackdoctor.heap.jvm.layout import WIDTHS, Classes, parse_class
+from ackdoctor.heap.jvm.records import CLASS, INSTANCE, OBJECTS, PRIMITIVE, Heads, heads
+from ackdoctor.heap.jvm.runs import Run, run_at
 
-__all__ = [
-    "CLASS",
-    "INSTANCE",
-    "OBJECTS",
-    "PRIMITIVE",
-    "Census",
-    "Choice",
-    "Heads",
-    "Take",
-    "TakeArray",
-    "heads",
-    "sweep",
-]
+__all__ = ["LONGEST_ARRAY", "Census", "Choice", "Take", "sweep"]
 
-CLASS, INSTANCE, OBJECTS, PRIMITIVE = 0x20, 0x21, 0x22, 0x23
 STRETCH = 1 << 16
-_LONGEST_NAME = 4096
-Take: TypeAlias = Callable[[bytes, int], None]  # bytes, and where in them the object's tag stands
-TakeArray: TypeAlias = Callable[[bytes, int, int], None]  # the same, and how many elements it has
-Choice: TypeAlias = tuple[Mapping[int, Take], Mapping[int, TakeArray]]
-
-
-class Heads(NamedTuple):
-    """How sub-records begin under one size of ids.
-
-    One read serves three kinds: the tag, then, behind id and stack, 12 (or 8) bytes that are class and length
-    of an instance, length and class of an array of objects, length and type of one of primitives.
-    """
-
-    read: Struct
-    small: int  # bytes before the elements of an array of primitives
-    half: int  # how far to shift for a length
-    mask: int
-    roots: Mapping[int, int]  # tag -> bytes
-
-
-def heads(id_size: int) -> Heads:
-    """For ids of 4 or 8 bytes."""
-    wide = id_size == 8  # noqa: PLR2004
-    tails = {0xFF: 0, 1: id_size, 2: 8, 3: 8, 4: 4, 5: 0, 6: 4, 7: 0, 8: 8}
-    return Heads(
-        read=Struct(">B12xQI" if wide else ">B8xII"),
-        small=1 + id_size + 4 + 4 + 1,
-        half=32 if wide else 0,
-        mask=0xFFFFFFFF if wide else 0,
-        roots={tag: 1 + id_size + tail for tag, tail in tails.items()},
-    )
+_NARROW, _WIDE = 1 << 10, 1 << 14  # bytes that are read record by record before a run is looked for again
+LONGEST_ARRAY = 16  # elements: longer arrays are not handed out
+# bytes, and where in them the tags of objects stand: a range in a run, so that two of a class in one turn come apart
+Take: TypeAlias = Callable[[bytes, Sequence[int]], None]
+Choice: TypeAlias = Mapping[int, Take]
 
 
 @dataclass(slots=True)
@@ -83,62 +46,58 @@ class Census:
     segments: list[Record] = field(default_factory=list)
     damage: list[str] = field(default_factory=list)
 
+    def count(self, tag: int, left: int, right: int, shape: Heads, times: int) -> None:
+        """Adds an object that comes so many times; `left` and `right` are as `Heads.read` gives them."""
+        length = shape.elements(left)
+        if tag == INSTANCE:
+            self.instances[left] += times
+        elif tag == OBJECTS:
+            class_id = shape.class_of_array(left, right)
+            self.arrays[class_id] += times
+            self.elements[class_id] += times * (length + (length & 1))
+        else:
+            kind = shape.type_of_array(left, right)
+            self.primitives[kind] += times
+            self.numbers[kind] += times * (length * WIDTHS[kind] + 7 & ~7)
+
     @property
     def objects(self) -> int:
         """All of them."""
         return sum(map(sum, (self.instances.values(), self.arrays.values(), self.primitives.values())))
 
 
-def sweep(
-    dump: Hprof,
-    choose: Callable[[Classes], Choice],
-    known: Census | None = None,
-) -> Census:
+def sweep(dump: Hprof, choose: Callable[[Classes], Choice], known: Census | None = None) -> Census:
     """Counts everything; `choose` is asked once the classes are known, which of their objects it wants.
 
     With what an earlier pass knows, only the heap is read again.  What is damaged is named, and the rest
-    of the file is read.
+    of the file is read.  Strings of more than LONGEST_BODY bytes name nothing: HotSpot writes every symbol it has.
     """
     census = Census(known.classes if known else Classes(dump.id_size))
-    reader = _Reader(dump, census, choose, whole=known is not None)
+    reader, width = _Reader(dump, census, choose), dump.id_size
     for record in known.segments if known else dump.records():
         if record.tag in HEAP:
             census.segments.append(record)
             reader.segment(record)
-        elif record.tag == STRING:
-            _string(dump, record, census.classes)
-        elif record.tag == LOAD_CLASS and not record.missing:
-            body = dump.read(record.start, record.length)
-            size = dump.id_size
-            census.classes.load(
-                int.from_bytes(body[4 : 4 + size], "big"),
-                int.from_bytes(body[8 + size : 8 + 2 * size], "big"),
-            )
+        elif record.tag == STRING and record.body:
+            census.classes.strings[int.from_bytes(record.body[:width], "big")] = record.body[width:]
+        elif record.tag == LOAD_CLASS and record.body:
+            class_id, name = record.body[4 : 4 + width], record.body[8 + width : 8 + 2 * width]
+            census.classes.load(int.from_bytes(class_id, "big"), int.from_bytes(name, "big"))
     return census
-
-
-def _string(dump: Hprof, record: Record, classes: Classes) -> None:
-    """Names only: HotSpot writes every symbol it has, also a megabyte of text."""
-    if record.length <= _LONGEST_NAME and not record.missing:
-        body = dump.read(record.start, record.length)
-        classes.strings[int.from_bytes(body[: dump.id_size], "big")] = body[dump.id_size :]
 
 
 class _Reader:
     """Goes through segments; the takers are chosen at the first object, when all classes have been seen."""
 
-    def __init__(
-        self,
-        dump: Hprof,
-        census: Census,
-        choose: Callable[[Classes], Choice],
-        *,
-        whole: bool,
-    ) -> None:
+    def __init__(self, dump: Hprof, census: Census, choose: Callable[[Classes], Choice]) -> None:
         self._dump, self._census, self._choose = dump, census, choose
         self._heads = heads(dump.id_size)
-        self._whole = whole  # the classes are known
         self._chosen: Choice | None = None
+        self._longest = self._heads.read.size  # bytes of an object that somebody takes, from its tag on
+        # since the last `_flush`: of all instances, and of those arrays of objects that are wanted
+        self._instances: defaultdict[int, list[int]] = defaultdict(list)
+        self._arrays: defaultdict[int, list[int]] = defaultdict(list)
+        self._window = _NARROW
 
     def segment(self, record: Record) -> None:
         """All sub-records of a segment, a stretch at a time."""
@@ -158,61 +117,102 @@ class _Reader:
             want = STRETCH if used else want * 4
             at += used
 
-    def _begin(self, data: bytes, at: int, base: int) -> Choice:
+    def _stretch(self, data: bytes, base: int, *, last: bool, cut: bool) -> int:
+        """Reads what is whole, and says how many bytes that was; 0 if not even the first record is."""
+        have, head = len(data), self._heads.read.size
+        limit = have - head
+        if last and not cut:
+            data += bytes(head)  # roots are shorter than what one read takes
+            limit = have - 1
+        at = self._first_object(data, limit)
+        if at > limit or data[at] == CLASS:
+            return at
+        self._mark(data, at, base)
+        if not last:
+            limit = have - self._longest
+        try:
+            return self._objects(data, at, limit, have)
+        finally:
+            self._flush(data)
+
+    def _first_object(self, data: bytes, limit: int) -> int:
+        """Where the classes and roots end with which the bytes begin; at a class, if it is not whole."""
+        at, end = 0, -1
+        while at <= limit and not INSTANCE <= data[at] <= PRIMITIVE and at != end:
+            at, end = self._other(data, at), at
+        return at
+
+    def _mark(self, data: bytes, at: int, base: int) -> None:
         """The first object of a stretch is noted, and by then it is known what to take."""
         census = self._census
         census.mark_ids.append(int.from_bytes(data[at + 1 : at + 1 + self._dump.id_size], "big"))
         census.mark_places.append(base + at)
         if self._chosen is None:
             self._chosen = self._choose(census.classes)
-        return self._chosen
+            known = [each for each in self._chosen if each in census.classes.dumps]
+            sizes = [census.classes.unpacker(each)[0].size for each in known]
+            self._longest = max((self._longest + LONGEST_ARRAY * self._dump.id_size, *sizes))
 
-    def _class(self, data: bytes, at: int) -> int:
-        """Where the class that is declared here ends; `at` if the bytes do not reach that far."""
-        try:
-            parsed = parse_class(data, at, self._dump.id_size)
-        except KeyError as error:
-            raise _Damage(at, f"a class with a field of type {error}") from None
-        if parsed is None:
-            return at
-        self._census.classes.dumps[parsed[0].id] = parsed[0]
-        return parsed[1]
+    def _objects(self, data: bytes, at: int, limit: int, have: int) -> int:
+        """Runs at once, the rest record by record; where no run is found, one is looked for less often."""
+        while at <= limit:
+            run = run_at(data, at, have, self._heads)
+            if run is None:
+                begin, at = at, self._one_by_one(data, at, min(limit, at + self._window))
+                self._window = min(2 * self._window, _WIDE)
+                if at == begin:
+                    break
+            else:
+                self._take_run(data, run)
+                self._window = _NARROW
+                at += run.amount * run.period
+        return at
 
-    def _stretch(
-        self, data: bytes, base: int, *, last: bool, cut: bool
-    ) -> int:  # a call would cost more than what it does
-        """Reads what is whole, and says how many bytes that was; 0 if not even the first record is."""
-        census, (form, small, half, mask, roots) = self._census, self._heads
-        read, head, width, have = form.unpack_from, form.size, self._dump.id_size, len(data)
-        instances, arrays, elements = census.instances, census.arrays, census.elements
-        primitives, numbers, widths = census.primitives, census.numbers, WIDTHS
-        take: Mapping[int, Take] | None = None
-        take_array: Mapping[int, TakeArray] = {}
-        at, limit = 0, have - head
-        if last and not cut:
-            data += bytes(head)  # roots are shorter than what one read takes
-            limit = have - 1
+    def _take_run(self, data: bytes, run: Run) -> None:
+        self._flush(data)
+        chosen = self._chosen or {}
+        for at, tag, left, right in run.turns:
+            self._census.count(tag, left, right, self._heads, run.amount)
+            class_id = self._heads.class_of_array(left, right) if tag == OBJECTS else left
+            if class_id in chosen and tag != PRIMITIVE:
+                chosen[class_id](data, run.places(at))
+
+    def _flush(self, data: bytes) -> None:
+        """Counts the instances that were seen since the last time, and hands out what is wanted."""
+        chosen, instances = self._chosen or {}, self._census.instances
+        for class_id, places in self._instances.items():
+            instances[class_id] += len(places)
+            if class_id in chosen:
+                chosen[class_id](data, places)
+        for class_id, places in self._arrays.items():
+            chosen[class_id](data, places)
+        self._instances.clear()
+        self._arrays.clear()
+
+    def _one_by_one(self, data: bytes, at: int, limit: int) -> int:
+        """Reads what begins up to the limit, and says where the next begins; a class that is not whole is the next."""
+        census, (form, _, small, half, mask, width, _) = self._census, self._heads
+        read, head, chosen = form.unpack_from, form.size, self._chosen or {}
+        instances, wanted = self._instances, self._arrays
+        arrays, elements, primitives, numbers = (
+            census.arrays,
+            census.elements,
+            census.primitives,
+            census.numbers,
+        )
+        widths = WIDTHS
         while at <= limit:
             tag, left, right = read(data, at)
-            if take is None and INSTANCE <= tag <= PRIMITIVE:
-                take, take_array = self._begin(data, at, base)
             if tag == INSTANCE:
-                if left in take:  # type: ignore[operator]  # it is chosen above
-                    if at + head + right > have:
-                        break
-                    take[left](data, at)  # type: ignore[index]
-                instances[left] += 1
+                instances[left].append(at)
                 at += head + right
             elif tag == OBJECTS:
                 length, class_id = left >> half, (left & mask) << 32 | right
-                size = length * width
-                if class_id in take_array:
-                    if at + head + size > have and size < STRETCH:
-                        break
-                    take_array[class_id](data, at, length)
                 arrays[class_id] += 1
                 elements[class_id] += length + (length & 1)
-                at += head + size
+                if class_id in chosen and length <= LONGEST_ARRAY:
+                    wanted[class_id].append(at)
+                at += head + length * width
             elif tag == PRIMITIVE:
                 kind = left >> 24 & 255 if half else right >> 24
                 if kind not in widths:
@@ -221,16 +221,27 @@ class _Reader:
                 primitives[kind] += 1
                 numbers[kind] += (size + 7) & ~7
                 at += small + size
-            elif tag in roots:
-                at += roots[tag]
-            elif tag == CLASS:
-                end = self._class(data, at)
-                if end == at:
-                    break
-                at = end
             else:
-                raise _Damage(at, f"no sub-record has the tag {tag:#04x}")
+                begin, at = at, self._other(data, at)
+                if begin == at:
+                    break
         return at
+
+    def _other(self, data: bytes, at: int) -> int:
+        """Where a root or a class ends; `at` if it is a class and the bytes do not reach that far."""
+        tag = data[at]
+        if tag in self._heads.roots:
+            return at + self._heads.roots[tag]
+        if tag != CLASS:
+            raise _Damage(at, f"no sub-record has the tag {tag:#04x}")
+        try:
+            parsed = parse_class(data, at, self._dump.id_size)
+        except KeyError as error:
+            raise _Damage(at, f"a class with a field of type {error}") from None
+        if parsed is None:
+            return at
+        self._census.classes.dumps[parsed[0].id] = parsed[0]
+        return parsed[1]
 
 
 class _Damage(Exception):  # noqa: N818  # what it is, not that it is an error

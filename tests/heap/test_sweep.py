@@ -1,0 +1,96 @@
+"""A pass counts and hands out every object, also where the same few come again and again."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ackdoctor.heap.jvm.columns import Columns
+from ackdoctor.heap.jvm.hprof import Hprof
+from ackdoctor.heap.jvm.sweep import sweep
+from tests.heap.writing import Heap
+
+KINDS = ("Point", "Pair", "[LPoint;", "byte[]")
+PHRASES = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 3)), min_size=1, max_size=4)
+
+
+def heap_of(phrases, id_size):
+    """Objects in the order of the phrases, each so many times; of a kind and a length."""
+    heap = Heap(id_size)
+    heap.declare("Point", {"x": "int", "y": "long"})
+    heap.declare("Pair", {"left": "object", "right": "object", "sure": "boolean"})
+    heap.declare("[LPoint;")
+    objects = [each for phrase, times in phrases for each in phrase * times]
+    for number, (kind, length) in enumerate(objects):
+        id_ = 0x8000_0000 + 8 * number
+        if kind == "Point":
+            heap.add(id_, kind, x=-number, y=number * number)
+        elif kind == "Pair":
+            heap.add(id_, kind, left=id_ - 8, right=0, sure=number % 2)
+        elif kind == "byte[]":
+            heap.text(id_, b"!" * length)
+        else:
+            heap.array(id_, kind, *[id_] * length)
+    return heap, objects
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(PHRASES, st.integers(1, 200)), min_size=1, max_size=5), st.sampled_from([4, 8]))
+def test_every_object_is_counted_and_handed_out_once(tmp_path_factory, phrases, id_size):
+    heap, objects = heap_of(phrases, id_size)
+    file = tmp_path_factory.mktemp("heap") / "worker.hprof"
+    file.write_bytes(heap.hprof())
+    taken: dict[str, list[tuple[int, ...]]] = {"Point": [], "Pair": [], "Point[]": []}
+
+    def choose(classes):
+        def taker(name, *fields):
+            [class_id] = classes.named(name)
+            columns = Columns(classes, class_id, *fields)
+            return {
+                class_id: lambda data, places: taken[name].extend(
+                    zip(*columns.read(data, places), strict=True)
+                )
+            }
+
+        return taker("Point", "y", "x") | taker("Pair", "sure", "left") | taker("Point[]")
+
+    with Hprof(file) as dump:
+        census = sweep(dump, choose)
+    of = {
+        census.classes.name(id_): amount
+        for id_, amount in [*census.instances.items(), *census.arrays.items()]
+    }
+    counted = Counter(kind for kind, _ in objects)
+    assert of == {
+        {"[LPoint;": "Point[]"}.get(kind, kind): amount
+        for kind, amount in counted.items()
+        if kind != "byte[]"
+    }
+    assert dict(census.primitives) == ({8: counted["byte[]"]} if counted["byte[]"] else {})
+    assert dict(census.numbers) == (
+        {8: sum((length + 7) // 8 * 8 for kind, length in objects if kind == "byte[]")}
+        if counted["byte[]"]
+        else {}
+    )
+    ids = [(0x8000_0000 + 8 * number, number, kind) for number, (kind, _) in enumerate(objects)]
+    assert {name: sorted(rows) for name, rows in taken.items()} == {
+        "Point": [(id_, number * number, -number) for id_, number, kind in ids if kind == "Point"],
+        "Pair": [(id_, number % 2, id_ - 8) for id_, number, kind in ids if kind == "Pair"],
+        "Point[]": [(id_,) for id_, _, kind in ids if kind == "[LPoint;"],
+    }
+
+
+@pytest.mark.parametrize("strange", [49, 50, 51, 99])
+def test_a_run_ends_where_one_object_is_another(strange, tmp_path):
+    heap, _ = heap_of([([("Point", 0), ("Pair", 0)], 50)], 8)
+    heap.body[strange] = heap.body[strange].replace(heap.body[0][13:21], heap.body[1][13:21])
+    file = tmp_path / "worker.hprof"
+    file.write_bytes(heap.hprof())
+    with Hprof(file) as dump:
+        census = sweep(dump, lambda _: {})
+    moved = 0 if strange % 2 else 1
+    assert {census.classes.name(id_): amount for id_, amount in census.instances.items()} == {
+        "Point": 50 - moved,
+        "Pair": 50 + moved,
+    }
