@@ -74,16 +74,14 @@ class Settings:
         return tuple(dict.fromkeys((*self.select, *self.extend_select, *self.ignore, *per_file)))
 
     def fingerprint(self) -> str:
-        """A digest of everything that can change what is found, for cache keys; no path of this machine in it."""
-        from hashlib import blake2b  # only a run with a cache needs it
-
+        """Everything that can change what is found, as text, for cache keys; no path of this machine in it."""
         values = (
             (item.name, sorted(value.items()) if isinstance(value, Mapping) else value)
             for item in fields(self)
             if item.name not in _PRESENTATION
             for value in (getattr(self, item.name),)
         )
-        return blake2b(repr(tuple(values)).encode(), digest_size=16).hexdigest()
+        return repr(tuple(values))
 
 
 _PRESENTATION = {

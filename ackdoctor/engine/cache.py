@@ -5,52 +5,35 @@ files do, whatever their times: a fresh checkout costs hashing, not analysis.  B
 tool, Python and settings.  A cache that cannot be read is an empty one; one that cannot be written is a note.
 """
 
-import json
 import os
-import sys
 import time
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-import ackdoctor
-from ackdoctor.config import Settings
-from ackdoctor.engine.codec import (
-    decode_lexicon,
-    decode_outcome,
-    decode_record,
-    encode_lexicon,
-    encode_outcome,
-    encode_record,
-)
-from ackdoctor.engine.discover import LIMIT
+from ackdoctor.engine.codec import decode_outcome, encode_outcome
 from ackdoctor.engine.index import Cluster
-from ackdoctor.engine.languages import LANGUAGES
 from ackdoctor.engine.lexicon import Lexicon
 from ackdoctor.engine.outcome import Outcome
-from ackdoctor.engine.reading import read_file
+from ackdoctor.engine.record_codec import decode_lexicon, decode_record, encode_lexicon, encode_record
+from ackdoctor.engine.store import Store, trusted
 from ackdoctor.engine.survey import Record, Survey
 
-__all__ = ["Cache", "run_key"]
+__all__ = ["Cache"]
 
 _FILE = "lint.json"
-_TAG = (
-    "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is a cache of ackdoctor; delete it at will.\n"
-)
-_LARGEST = 20 * LIMIT
-_FINE, _COARSE = 100_000_000, 2_000_000_000  # ns that must have passed before a file's time is trusted
 
 
 class Cache:
     """The memory of one root; `key` says for whom the contents hold, and for anybody else it is empty."""
 
     def __init__(self, folder: Path, key: str) -> None:
-        self._folder = folder
-        self._key = key
+        self._store = Store(folder, _FILE, key)
         self._started = time.time_ns()
-        contents = _load(folder, key)
+        contents = self._store.load()
+        if not all(isinstance(contents.get(part), dict) for part in ("lexicons", "records", "outcomes")):
+            contents = {}
         self._records: dict[str, Any] = contents.get("records", {})
         self._outcomes: dict[str, Any] = contents.get("outcomes", {})
         self._lexicons: dict[str, Any] = contents.get("lexicons", {})
@@ -108,7 +91,7 @@ class Cache:
         if not (fresh or self._changed):
             return ""
         for raw in fresh.values():
-            if raw[0] > self._started - (_FINE if raw[0] % 1_000_000_000 else _COARSE):
+            if not trusted(raw[0], self._started):
                 raw[0] = 0  # it may change again within the clock's grain
         seen = {file.shown for survey in surveys.values() for file in survey.files.values()}
         others = [shown for shown in self._records if shown not in seen]
@@ -117,19 +100,11 @@ class Cache:
         outcomes = self._used if len(gone) == len(others) else {**self._outcomes, **self._used}
         lexicons = {language: encode_lexicon(survey.lexicon) for language, survey in surveys.items()}
         contents = {
-            "key": self._key,
             "lexicons": {**self._lexicons, **lexicons},
             "records": {**records, **fresh},
             "outcomes": outcomes,
         }
-        return _store(self._folder, json.dumps(contents, separators=(",", ":")))
-
-
-def run_key(settings: Settings) -> str:
-    """For whom a cache holds: this tool as it stands on disk, its parsers, this Python, these settings."""
-    tool = (ackdoctor.__version__, sorted(_sources()), sorted(_parsers()))
-    words = (*tool, sys.version_info[:2], settings.fingerprint())
-    return blake2b(repr(words).encode(), digest_size=16).hexdigest()
+        return self._store.save(contents)
 
 
 def cluster_key(cluster: Cluster, survey: Survey) -> str:
@@ -140,50 +115,3 @@ def cluster_key(cluster: Cluster, survey: Survey) -> str:
         for source in sources
     ]
     return blake2b(repr(parts).encode(), digest_size=16).hexdigest()
-
-
-def _sources() -> Iterable[tuple[str, int, int]]:
-    top = os.path.dirname(ackdoctor.__file__)
-    waiting = [top]
-    while waiting:
-        with os.scandir(waiting.pop()) as entries:
-            for entry in entries:
-                if entry.is_dir() and entry.name != "__pycache__":
-                    waiting.append(entry.path)
-                elif entry.name.endswith(".py"):
-                    status = entry.stat()
-                    yield entry.path[len(top) :], status.st_mtime_ns, status.st_size
-
-
-def _parsers() -> Iterable[str]:
-    """The installed versions of the parsers, as their folders are called: asking them would import them."""
-    heads = tuple(f"{parser}-" for language in LANGUAGES.values() for parser in language.parsers)
-    for folder in sys.path:
-        with suppress(OSError):
-            yield from (name for name in os.listdir(folder or ".") if name.startswith(heads))
-
-
-def _load(folder: Path, key: str) -> Mapping[str, Any]:
-    try:
-        contents = json.loads(read_file(str(folder / _FILE), _LARGEST))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    if not isinstance(contents, dict) or contents.get("key") != key:
-        return {}
-    sound = all(isinstance(contents.get(part), dict) for part in ("lexicons", "records", "outcomes"))
-    return contents if sound else {}
-
-
-def _store(folder: Path, text: str) -> str:
-    """Puts the file in place in one step; no reader ever sees half of it."""
-    part = folder / f"{_FILE}.{os.getpid()}"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, content in ((".gitignore", "*\n"), ("CACHEDIR.TAG", _TAG)):
-            if not (folder / name).exists():
-                (folder / name).write_text(content, encoding="utf-8")
-        part.write_text(text, encoding="utf-8")
-        part.replace(folder / _FILE)
-    except OSError as error:
-        return f"nothing was cached: {folder}: {(error.strerror or str(error)).lower()}"
-    return ""

@@ -72,10 +72,13 @@ def discover(paths: Sequence[Path], settings: Settings, root: Path) -> Discovery
     walk = _Walk(settings, os.path.abspath(root))
     for path in paths:
         walk.take(str(path))
-    found = sorted(walk.files.values(), key=attrgetter("shown"))
+    files: list[Candidate] = []
+    foreign: list[Candidate] = []
+    for file in sorted(walk.files.values(), key=attrgetter("shown")):
+        (files if language_of(file.path).read else foreign).append(file)
     return Discovery(
-        files=tuple(file for file in found if language_of(file.path).read),
-        foreign=tuple(file for file in found if not language_of(file.path).read),
+        files=tuple(files),
+        foreign=tuple(foreign),
         unreadable=tuple(sorted(walk.unreadable.values(), key=lambda item: item.path)),
     )
 

@@ -5,7 +5,6 @@ A language that is read has a package of its own beside this module, whose door 
 is lowered.  The others are counted where they name a framework, so that nobody takes silence for praise.
 """
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -15,6 +14,7 @@ from ackdoctor.model.values import dataclass
 
 if TYPE_CHECKING:
     from ackdoctor.engine.directive import Directive
+    from ackdoctor.engine.surroundings import Surroundings
     from ackdoctor.model.component import Unit
     from ackdoctor.model.finding import Unreadable
 
@@ -72,7 +72,7 @@ SUFFIXES = tuple(_BY_SUFFIX)
 
 def language_of(path: str) -> Language:
     """The language of a file; a named file of any other suffix is taken for Python."""
-    return _BY_SUFFIX.get(os.path.splitext(path)[1]) or LANGUAGES["python"]
+    return _BY_SUFFIX.get(f".{path.rpartition('.')[2]}") or LANGUAGES["python"]
 
 
 class Lowered(NamedTuple):
@@ -107,7 +107,9 @@ class Reader(Protocol):
     def module_name(self, shown: str, found: Outline, /) -> tuple[str, bool]:
         """The dotted name of a file's module, and whether it is a package's own file."""
 
-    def places(self, paths: Iterable[str], root: str, outline_of: Callable[[str], Outline], /) -> Places:
+    def places(
+        self, paths: Iterable[str], root: str, outline_of: Callable[[str], Outline], around: "Surroundings", /
+    ) -> Places:
         """The files of a run, to be asked for names."""
 
     def helps(self, depth: int, *, named: bool, acts: bool) -> bool:

@@ -1,12 +1,28 @@
-"""What goes into the examination of a cluster besides its files, and what comes out of it."""
+"""What goes into the examination of clusters besides their files, and what comes out of it."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from ackdoctor.config import Settings
+from ackdoctor.engine.discover import Candidate
 from ackdoctor.model.finding import Finding, Unreadable
 from ackdoctor.model.values import dataclass
 
-__all__ = ["Outcome", "Terms"]
+if TYPE_CHECKING:
+    from ackdoctor.engine.pool import Progress
+
+__all__ = ["Outcome", "Task", "Terms", "Whole"]
+
+
+class Task(NamedTuple):
+    """What a run has to do: its files, those in languages that nobody reads included; `overlay` is not on disk."""
+
+    files: tuple[Candidate, ...]
+    settings: Settings
+    root: str
+    overlay: Mapping[str, bytes]
+    jobs: int
+    progress: "Progress | None"
 
 
 class Terms(NamedTuple):
@@ -28,3 +44,15 @@ class Outcome:
     unreadable: tuple[Unreadable, ...] = ()
     components: int = 0
     lasting: bool = True
+
+
+class Whole(NamedTuple):
+    """What came of all clusters of a run.
+
+    `marked` are the paths of files that may hold comments of ours, `notes` what is to be said of files that
+    nobody here reads.
+    """
+
+    outcome: Outcome
+    marked: tuple[str, ...]
+    notes: tuple[str, ...]

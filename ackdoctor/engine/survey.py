@@ -4,9 +4,7 @@ A `Record` is what one look at a file's bytes gives; it holds as long as the fil
 cache may keep it.  No bytes are kept: most files of a run never matter again.
 """
 
-import os
 import re
-import stat
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
@@ -15,6 +13,7 @@ from ackdoctor.engine.languages import Reader
 from ackdoctor.engine.lexicon import DIRECTIVE, Lexicon
 from ackdoctor.engine.outline import Outline
 from ackdoctor.engine.reading import read_file
+from ackdoctor.engine.surroundings import Surroundings
 from ackdoctor.model.finding import Unreadable
 
 __all__ = ["Record", "Survey"]
@@ -60,6 +59,7 @@ class Survey:
         self.files = {file.path: file for file in files}
         self.lexicon = lexicon
         self.root = root
+        self.around = Surroundings()
         self._reader = reader
         self.records: dict[str, Record] = {}
         self.unreadable: list[Unreadable] = []
@@ -79,13 +79,13 @@ class Survey:
     def add(self, path: str) -> bool:
         """Takes in a file that the run did not list; False if it cannot be read."""
         if path not in self.files:
-            try:
-                status = os.stat(path)
-            except OSError:
+            found = self.around.status(path)
+            if found is None or not self.around.is_file(path):
                 return False
-            if not stat.S_ISREG(status.st_mode) or status.st_size > LIMIT:
+            _, mtime_ns, size = found
+            if size > LIMIT:
                 return False
-            file = Candidate(path, shown(path, self.root), status.st_mtime_ns, status.st_size, named=False)
+            file = Candidate(path, shown(path, self.root), mtime_ns, size, named=False)
             self.files[path] = file
             self._record(file)
         return path in self.records

@@ -152,7 +152,12 @@ def test_a_folder_that_cannot_be_written_caches_nothing(project):
 
 def test_the_folder_says_that_it_is_a_cache(project, folder):
     linted(project, cache=folder)
-    assert sorted(path.name for path in folder.iterdir()) == [".gitignore", "CACHEDIR.TAG", "lint.json"]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        ".gitignore",
+        "CACHEDIR.TAG",
+        "lint.json",
+        "run.json",
+    ]
     assert (folder / ".gitignore").read_text() == "*\n"
     assert (folder / "CACHEDIR.TAG").read_text().startswith("Signature: 8a477f597d28d172789f06886806bc55")
 

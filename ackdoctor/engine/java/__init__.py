@@ -7,6 +7,7 @@ from ackdoctor.engine.java.outline import meanings, outline, skeleton
 from ackdoctor.engine.java.packages import Packages
 from ackdoctor.engine.languages import Lowered
 from ackdoctor.engine.outline import Outline
+from ackdoctor.engine.surroundings import Surroundings
 
 __all__ = [
     "directives",
@@ -35,9 +36,11 @@ def module_name(_shown: str, found: Outline) -> tuple[str, bool]:
     return found.package, False
 
 
-def places(paths: Iterable[str], root: str, outline_of: Callable[[str], Outline]) -> Packages:
+def places(
+    paths: Iterable[str], root: str, outline_of: Callable[[str], Outline], around: Surroundings
+) -> Packages:
     """The files of a run, by the classes that they hold."""
-    return Packages(paths, root, outline_of)
+    return Packages(paths, root, outline_of, around)
 
 
 def helps(depth: int, *, named: bool, acts: bool) -> bool:

@@ -9,6 +9,7 @@ from ackdoctor.engine.outline import Outline
 from ackdoctor.engine.python import modules
 from ackdoctor.engine.python.modules import Modules
 from ackdoctor.engine.python.outline import meanings, outline, skeleton
+from ackdoctor.engine.surroundings import Surroundings
 
 __all__ = [
     "directives",
@@ -44,9 +45,11 @@ def module_name(shown: str, _found: Outline) -> tuple[str, bool]:
     return modules.module_name(shown)
 
 
-def places(paths: Iterable[str], root: str, _outline_of: Callable[[str], Outline]) -> Modules:
+def places(
+    paths: Iterable[str], root: str, _outline_of: Callable[[str], Outline], around: Surroundings
+) -> Modules:
     """The files of a run, by their module names."""
-    return Modules(paths, root)
+    return Modules(paths, root, around)
 
 
 def helps(depth: int, *, named: bool, acts: bool) -> bool:  # noqa: ARG001  # a helper need not name the framework

@@ -9,6 +9,8 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 
+from ackdoctor.engine.surroundings import Surroundings
+
 __all__ = ["Modules", "module_name"]
 
 _SIBLINGS = ("", "src")  # where code lies, seen from a folder above the importing file
@@ -29,11 +31,11 @@ def module_name(shown: str) -> tuple[str, bool]:
 class Modules:
     """The files of a run and their neighbours on disk, by module name."""
 
-    def __init__(self, paths: Iterable[str], root: str) -> None:
+    def __init__(self, paths: Iterable[str], root: str, around: Surroundings) -> None:
         self._root = root
+        self._around = around
         self._exact = frozenset(paths)
         self._by_last: dict[str, list[tuple[tuple[str, ...], str]]] | None = None  # most runs never ask
-        self._on_disk: dict[str, bool] = {}
         self._found: dict[tuple[str, tuple[str, ...]], str | None] = {}
 
     def locate(self, origin: str, qualified: str) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -92,14 +94,9 @@ class Modules:
         """The module of that name in a folder."""
         stem = os.path.join(folder, *parts)
         for path in (f"{stem}.py", os.path.join(stem, f"{_PACKAGE}.py")):
-            if path in self._exact or self._is_file(path):
+            if path in self._exact or self._around.is_file(path):
                 return path
         return None
-
-    def _is_file(self, path: str) -> bool:
-        if path not in self._on_disk:
-            self._on_disk[path] = os.path.isfile(path)
-        return self._on_disk[path]
 
 
 def _parts(path: str) -> tuple[str, ...]:
