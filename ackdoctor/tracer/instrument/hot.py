@@ -1,7 +1,8 @@
 """The wrappers that run for every message and every tuple, as long as nothing about them is unusual.
 
-Each does its part in one function, since a call costs as much as the rest of it: only what is unusual goes to the
-listener.  What they look at are variables of their own, which Python finds fastest.
+Each does its part in one function, `Book.received` and `Book.acked` in place, since a call costs as much as the rest
+of it: only what is unusual goes to the listener.  What they look at are variables of their own, which Python finds
+fastest, such as `latest`, the book of the component that spoke last: most often, it speaks again.
 """
 
 from collections.abc import Callable
@@ -13,10 +14,11 @@ from typing import Any
 from ackdoctor.model.dialect import Entry
 from ackdoctor.tracer.disk.codec import number_of
 from ackdoctor.tracer.instrument.handlers import Visit, Visits
-from ackdoctor.tracer.instrument.listener import SYSTEM, Listener
+from ackdoctor.tracer.instrument.listener import SYSTEM, Listener, exception
 from ackdoctor.tracer.instrument.live import LiveBook
 from ackdoctor.tracer.instrument.rows import Presser
-from ackdoctor.tracer.ledger.sites import Way
+from ackdoctor.tracer.ledger.book import ACK
+from ackdoctor.tracer.ledger.sites import NOWHERE, Way
 
 __all__ = ["UNWRITABLE", "Function", "Hot", "is_usual"]
 
@@ -48,8 +50,7 @@ class Hot:
         self._books = books
         self._attach = attach
         self._loose = loose
-        # the book of the component that spoke last: most often, it speaks again
-        self._latest: list[Any] = [_Nobody]
+        self._reading: list[Any] = [_Nobody]  # the book of the component that has read a tuple last
 
     def send(self, original: Function) -> Function:
         """A method that takes a message."""
@@ -60,22 +61,29 @@ class Hot:
 
     def _counted(self, original: Function) -> Function:
         """At level `counts`: an emit is a number, and a completion is looked at."""
-        books, latest, loose = self._books, self._latest, self._loose
+        books, loose = self._books, self._loose
         sent, unwritable = self._listener.sent, self._listener.unwritable
+        latest: Any = _Nobody
 
         @wraps(original)
         def send_message(self: object, message: Any) -> Any:
+            nonlocal latest
             try:
-                command = message["command"]
-                book = latest[0]
+                book = latest
                 if book.owner is not self:
-                    book = latest[0] = books[id(self)]
-                if command == "emit" and "anchors" in message:
+                    book = latest = books[id(self)]
+                if "anchors" in message:  # a bolt's emit, and nothing else
                     book.emits += 1
-                elif command == "ack":
-                    book.acked(message["id"])
+                elif message["command"] == "ack":
+                    delivery = message["id"]
+                    opened = book.open.pop(delivery, None)
+                    if opened is None:
+                        book.acked(delivery)
+                    else:
+                        book.acks += 1
+                        book.done[delivery] = (opened, ACK, NOWHERE, book.entry, None)
                 else:
-                    sent(book, command, message)
+                    sent(book, message["command"], message)
             except (LookupError, TypeError):  # a new component, or no command of the protocol's
                 loose(self, message)
             try:
@@ -88,27 +96,34 @@ class Hot:
 
     def _located(self, original: Function) -> Function:
         """At level `sites`: an emit with one open anchor, from the thread that receives, ends in here."""
-        books, latest, loose = self._books, self._latest, self._loose
+        books, loose = self._books, self._loose
         sent, unwritable = self._listener.sent, self._listener.unwritable
+        latest: Any = _Nobody
         acked, along, acks = self._listener.acked_at, self._listener.ledger.sites.along, Way()
 
         @wraps(original)
         def send_message(self: object, message: Any) -> Any:
+            nonlocal latest
             try:
-                command = message["command"]
-                book = latest[0]
+                book = latest
                 if book.owner is not self:
-                    book = latest[0] = books[id(self)]
-                if command == "emit" and "anchors" in message:
+                    book = latest = books[id(self)]
+                if "anchors" in message:  # a bolt's emit, and nothing else
                     anchors = message["anchors"]
                     if len(anchors) == 1 and anchors[0] in book.open and get_ident() == book.thread:
                         book.emits += 1
                     else:
-                        sent(book, command, message)
-                elif command == "ack":
-                    acked(book, message["id"], along(acks))
+                        sent(book, message["command"], message)
+                elif message["command"] == "ack":
+                    delivery, site = message["id"], along(acks)
+                    usual = get_ident() == book.thread and exception() is None
+                    if usual and (opened := book.open.pop(delivery, None)) is not None:
+                        book.acks += 1
+                        book.done[delivery] = (opened, ACK, site, book.entry, None)
+                    else:
+                        acked(book, delivery, site)
                 else:
-                    sent(book, command, message)
+                    sent(book, message["command"], message)
             except Exception:  # noqa: BLE001 - a new component, or no command of the protocol's
                 loose(self, message)
             try:
@@ -121,19 +136,20 @@ class Hot:
 
     def _traced(self, original: Function, recorder: Presser) -> Function:
         """At level `trace`: such an emit is a row as well."""
-        books, latest, loose = self._books, self._latest, self._loose
+        books, loose = self._books, self._loose
         sent, unwritable = self._listener.sent, self._listener.unwritable
+        latest: Any = _Nobody
         acked, along = self._listener.acked_at, self._listener.ledger.sites.along
         emits, acks = Way(), Way()
 
         @wraps(original)
         def send_message(self: object, message: Any) -> Any:
+            nonlocal latest
             try:
-                command = message["command"]
-                book = latest[0]
+                book = latest
                 if book.owner is not self:
-                    book = latest[0] = books[id(self)]
-                if command == "emit" and "anchors" in message:
+                    book = latest = books[id(self)]
+                if "anchors" in message:  # a bolt's emit, and nothing else
                     anchors = message["anchors"]
                     number = book.open[anchors[0]][2] if len(anchors) == 1 else None
                     if number is not None and get_ident() == book.thread:
@@ -143,11 +159,11 @@ class Hot:
                         press(stamp, number)
                         book.emits += 1
                     else:
-                        sent(book, command, message)
-                elif command == "ack":
+                        sent(book, message["command"], message)
+                elif message["command"] == "ack":
                     acked(book, message["id"], along(acks))
                 else:
-                    sent(book, command, message)
+                    sent(book, message["command"], message)
             except Exception:  # noqa: BLE001 - as above, or a late emit, or the first row of its kind
                 loose(self, message)
             try:
@@ -160,7 +176,7 @@ class Hot:
 
     def read(self, original: Function) -> Function:
         """A method that returns the next input tuple."""
-        listener, latest, find = self._listener, self._latest, self._book
+        listener, find, reading = self._listener, self._book, self._reading
         clock, windows, grow = listener.ledger.now, listener.ledger.windows, listener.ledger.grow
         recorder, trouble, oddly, write = (
             listener.recorder,
@@ -178,11 +194,12 @@ class Hot:
                 ended()
                 raise
             try:
-                book = latest[0]
+                book = reading[0]
                 if book.owner is not self:
                     book = find(self)
                     if book is None:
                         return tup
+                    reading[0] = book
                 stream = tup.stream
                 if (book.fresh is not None or stream in SYSTEM) and oddly(book, tup):
                     return tup
@@ -191,7 +208,14 @@ class Hot:
                 now = clock()
                 delivery = tup.id
                 if recorder is None:
-                    book.received(delivery, now)
+                    entry, open_ = book.entry + 1, book.open
+                    if delivery in open_ or not entry & 1023:
+                        book.received(delivery, now)
+                    else:
+                        book.entry, book.current = entry, delivery
+                        open_[delivery] = (now, entry, None)
+                        if len(open_) > book.high_water:
+                            book.rise()
                 else:
                     number = number_of(delivery)
                     book.received(delivery, now, number)
@@ -210,18 +234,15 @@ class Hot:
         return read_tuple
 
     def _book(self, component: object) -> LiveBook | None:
-        """The book of a component, and the latest one from now on."""
-        book = self._books.get(id(component)) or self._attach(component)
-        if book is not None:
-            self._latest[0] = book
-        return book
+        """The book of a component; None if it is no component, or all is undone."""
+        return self._books.get(id(component)) or self._attach(component)
 
     def handler(self, entry: Entry, original: Function, slowly: Function) -> Function:
         """A handler that takes one tuple, which the framework has just handed over, with no mocks in sight."""
-        latest, visits, name = self._latest, self._visits, entry.method
+        reading, visits, name = self._reading, self._visits, entry.method
 
         def handle(self: object, tup: Any) -> Any:
-            book = latest[0]
+            book = reading[0]
             if tup is not book.fresh or book.owner is not self or not book.plain:
                 return slowly(self, tup)
             book.handler = name

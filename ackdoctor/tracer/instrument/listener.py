@@ -24,7 +24,7 @@ from ackdoctor.tracer.ledger.ledger import Ledger
 from ackdoctor.tracer.ledger.sites import NOWHERE
 from ackdoctor.tracer.levels import Level
 
-__all__ = ["HEARTBEAT", "SYSTEM", "TICKS", "Listener"]
+__all__ = ["HEARTBEAT", "SYSTEM", "TICKS", "Listener", "exception"]
 
 TICKS = "__tick"
 HEARTBEAT = "__heartbeat"
@@ -33,9 +33,8 @@ _SPOUT = Kind.SPOUT  # members of an Enum are looked up slowly
 _RECEIVED, _EMITTED = int(EventKind.RECEIVED), int(EventKind.EMITTED)
 _ACKED, _FAILED = int(EventKind.ACKED), int(EventKind.FAILED)
 _exc_info = sys.exc_info
-_exception: Callable[[], BaseException | None] = getattr(
-    sys, "exception", lambda: _exc_info()[1]
-)  # since 3.11
+exception: Callable[[], BaseException | None] = getattr(sys, "exception", lambda: _exc_info()[1])
+"""What `sys.exception` is since 3.11."""
 _getframe = sys._getframe  # noqa: SLF001 - the only way to a caller
 
 
@@ -132,7 +131,7 @@ class Listener:
     def acked_at(self, book: LiveBook, delivery: Hashable, site: int) -> None:
         """An ack by a wrapper that knows the site."""
         try:
-            if get_ident() == book.thread and (_exception() is None or not self.located):
+            if get_ident() == book.thread and (exception() is None or not self.located):
                 mark = None
             else:
                 mark = self._mark(book, site)

@@ -1,7 +1,7 @@
 """What one component instance was handed, and what became of it.
 
-The four verbs are hot: they touch two dicts and a counter, and whatever is not the ordinary case goes
-to the slow path behind them, where `model.protocol.TABLE` decides.  The ordinary case is
+The four verbs are hot: they touch two dicts and a counter (`instrument.hot` does so in place), and whatever is
+not the ordinary case goes to the slow path behind them, where `model.protocol.TABLE` decides.  The ordinary case is
 `received`, any number of `emitted` with open anchors, and one `acked` or `failed`.
 
 A delivery is known by the id under which the component was handed it.  `site` is a number of `Sites`
@@ -18,7 +18,7 @@ from ackdoctor.model.offence import Suspect, TouchKind
 from ackdoctor.model.protocol import TABLE, Breach, Op, State
 from ackdoctor.tracer.ledger.deliveries import Closed, Delivery, Incident, Mark, Opened
 
-__all__ = ["BREACHES", "CAP", "Book", "Closed", "Delivery", "Incident", "Mark", "Opened"]
+__all__ = ["ACK", "BREACHES", "CAP", "Book", "Closed", "Delivery", "Incident", "Mark", "Opened"]
 
 CAP = 65_536  # deliveries that a book keeps, open ones and completed ones each
 INCIDENTS = 1_000  # different offences that a book keeps
@@ -35,7 +35,7 @@ BREACHES = {
 _KINDS = {Op.ACK: TouchKind.ACKED, Op.FAIL: TouchKind.FAILED, Op.ANCHOR: TouchKind.ANCHORED}
 
 _OPS = (Op.ACK, Op.FAIL)
-_ACK, _FAIL = range(len(_OPS))
+ACK, _FAIL = range(len(_OPS))
 _Open: TypeAlias = tuple[int, int, int | None]
 """When it came, in which handler call, and the number that a recorder has for it."""
 _Row: TypeAlias = tuple[_Open, int, int, int, Mark | None]
@@ -109,7 +109,7 @@ class Book:
             return
         open_[delivery] = (time_ns, entry, number)
         if len(open_) > self.high_water:
-            self._rise()
+            self.rise()
         if not entry & 1023:
             self._turn()
 
@@ -120,7 +120,7 @@ class Book:
         if opened is None or mark is not None:
             self._completed(delivery, Op.ACK, opened, site, mark)
         else:
-            self.done[delivery] = (opened, _ACK, site, self.entry, None)
+            self.done[delivery] = (opened, ACK, site, self.entry, None)
         return opened
 
     def failed(self, delivery: Delivery, site: int = 0, mark: Mark | None = None) -> None:
@@ -249,7 +249,8 @@ class Book:
         with self._lock:
             self._twins.setdefault(delivery, []).append(opened)
 
-    def _rise(self) -> None:
+    def rise(self) -> None:
+        """More are open than ever before."""
         with self._lock:
             while len(self.open) > self._cap:
                 del self.open[next(iter(self.open))]
