@@ -139,12 +139,20 @@ def check_frameworks(settings: Settings) -> None:
         return
     from ackdoctor.dialects import load  # most runs only need what a cache knows of them
 
-    try:
-        dialects = load(settings.dialect_version)
-    except ConfigError as error:
-        raise ConfigError(f"{settings.source}: {error}") from None
+    for name, version in settings.dialect_version.items():
+        _check_version(name, version, settings.source)
+    dialects = load(settings.dialect_version)
     classes = sorted({name for dialect in dialects for role in dialect.roles for name in role.classes})
     for base in settings.extra_bases.values():
         if base not in classes:
             trouble = f"extra-bases: no framework has a class `{base}`{nearest(base, classes)}"
             raise ConfigError(f"{place(settings.source, base)}: {trouble}")
+
+
+def _check_version(name: str, version: str, source: Path | None) -> None:
+    from ackdoctor.dialects import load
+
+    try:
+        load({name: version})
+    except ConfigError as error:
+        raise ConfigError(f"{place(source, version)}: {error}") from None

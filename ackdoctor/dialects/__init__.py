@@ -4,7 +4,7 @@ A module here states `DIALECTS`; putting it into the folder is all it takes.  Mo
 with an underscore hold facts that several frameworks share.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
@@ -13,6 +13,8 @@ from ackdoctor.model.dialect import Dialect
 from ackdoctor.model.errors import ConfigError
 
 __all__ = ["known", "load", "words"]
+
+_DIGITS = 4  # of a version, at least
 
 
 @cache
@@ -44,11 +46,35 @@ def _of_version(name: str, version: str) -> Dialect:
         wanted = tuple(int(part) for part in version.split("."))
     except ValueError:
         raise ConfigError(f"dialect-version: {name} = {version!r} is no version such as '2.1'") from None
+    wanted += (0,) * (_DIGITS - len(wanted))  # "2" is 2.0
     fitting = [dialect for dialect in family if dialect.since <= wanted]
     if not fitting:
-        oldest = ".".join(str(part) for part in min(dialect.since for dialect in family))
+        oldest = _dotted(min(dialect.since for dialect in family))
         raise ConfigError(f"dialect-version: {name} {version} is older than {oldest}, the first described")
-    return max(fitting, key=lambda dialect: dialect.since)
+    found = max(fitting, key=lambda dialect: dialect.since)
+    if found.until and wanted[: len(found.until)] > found.until:
+        raise ConfigError(
+            f"dialect-version: no {name} {version} is known; described are {', '.join(_stretches(family))}"
+        )
+    return found
+
+
+def _stretches(family: Iterable[Dialect]) -> Iterator[str]:
+    """The versions that a framework's dialects describe, older ones first: "0.8 to 0.10", "2.0 to 2"."""
+    first: tuple[int, ...] | None = None
+    for dialect in sorted(family, key=lambda dialect: dialect.since):
+        first = dialect.since if first is None else first
+        if dialect.until:
+            yield (
+                f"{_dotted(first)} to {_dotted(dialect.until)}"
+                if first
+                else f"all up to {_dotted(dialect.until)}"
+            )
+            first = None
+
+
+def _dotted(version: Iterable[int]) -> str:
+    return ".".join(map(str, version))
 
 
 def words() -> tuple[bytes, ...]:

@@ -92,6 +92,7 @@ _STORM = Dialect(
     language="java",
     title="Storm",
     since=(0, 8),
+    until=(0, 10),
     words=(b"backtype.storm", b"com.alibaba.jstorm"),
     roles=_roles(_one_thread(bolt(_FOREVER)), _one_thread(basic(_FOREVER))),
     verbs=(*_java.VERBS, *_java.tick_tests(f"{_ROOT}.utils")),
@@ -110,6 +111,7 @@ DIALECTS = (
         title="JStorm",
         replaces=_STORM.name,
         since=(2, 0),
+        until=(2,),
         roles=_roles(
             _jstorm(bolt("for one to one and a half timeouts")),
             _jstorm(basic("for one to one and a half timeouts")),

@@ -63,6 +63,7 @@ DIALECTS = (
         name="heron_java",
         language="java",
         title="Heron",
+        until=(0, 20),
         words=(b"org.apache.heron", b"com.twitter.heron"),
         roles=(
             _role(

@@ -239,6 +239,7 @@ DIALECTS = (
         language="python",
         title="heronpy",
         since=(0, 14),
+        until=(0, 20),
         words=(b"heron",),
         roles=(_BOLT, _SLIDING, _TUMBLING, _SPOUT),
         shape=TupleShape(

@@ -171,6 +171,7 @@ DIALECTS = (
         name="petrel",
         language="python",
         title="Petrel",
+        until=(1, 0),
         words=(b"petrel",),
         roles=(
             Role(

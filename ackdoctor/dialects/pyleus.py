@@ -119,6 +119,7 @@ DIALECTS = (
         name="pyleus",
         language="python",
         title="pyleus",
+        until=(0, 3),
         words=(b"pyleus",),
         python2=True,  # setup.py:85 @ v0.3.0
         roles=(

@@ -266,6 +266,7 @@ DIALECTS = (
         language="python",
         title="pystorm",
         since=(1,),
+        until=(3,),
         words=(b"pystorm",),
         roles=(BOLT, BATCHING, TICKLESS, SPOUT, RELIABLE),
         shape=SHAPE,

@@ -104,6 +104,7 @@ _NEWEST = Dialect(
     language="java",
     title="Storm",
     since=(2, 0),
+    until=(2,),
     words=(b"org.apache.storm",),
     roles=_roles(_LONG, _storing_window(_LONG)),
     verbs=(*_java.VERBS, *_java.tick_tests(f"{_ROOT}.utils")),
@@ -132,6 +133,7 @@ DIALECTS = (
             name=name,
             replaces=_NEWEST.name,
             since=since,
+            until=(),
             roles=_roles(kept, _stateful_window(windowed(kept))),
         )
         for name, since, kept in _OLDER

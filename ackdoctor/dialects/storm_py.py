@@ -169,6 +169,7 @@ DIALECTS = (
         name="storm_py",
         language="python",
         title="Storm's storm.py",
+        until=(2,),
         words=(b"storm",),
         vendored=True,
         roles=(

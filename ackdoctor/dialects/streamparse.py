@@ -72,6 +72,7 @@ DIALECTS = (
         language="python",
         title="streamparse",
         since=(3,),
+        until=(5,),
         words=(b"streamparse",),
         roles=(
             _BOLT,

@@ -23,9 +23,9 @@ __all__ = [
     "Switch",
     "TickDuty",
     "TupleShape",
+    "Variant",
     "Verb",
     "VerbKind",
-    "Variant",
     "Wire",
     "WireForm",
 ]
@@ -94,7 +94,6 @@ class Moment(Enum):
 
     RETURN = "return"  # as soon as the handler that got it returns
     EXPIRY = "expiry"  # some time later, when it has left the window
-
     STORED = "stored"  # once it is written down, which may be before the handler gets it
 
 
@@ -276,7 +275,6 @@ class Role:
     abstract: bool = False  # a base that defines no component by itself
     config_attribute: str | None = None  # the class attribute that may hold the tick frequency
     fields: Mapping[str, str] = field(default_factory=dict)  # inherited fields that hold `Dialect.objects`
-
     variant: "Variant | None" = None
 
 
@@ -336,6 +334,7 @@ class Dialect:
     verbs: tuple[Verb, ...] = ()
     shape: TupleShape = PLAIN
     since: tuple[int, ...] = ()  # the first version described
+    until: tuple[int, ...] = ()  # the last one, as far as these digits go; () for one that a newer one follows
     replaces: str = ""
     vendored: bool = False
     python2: bool = False  # runs on no other Python

@@ -120,8 +120,12 @@ def test_a_rule_that_does_not_exist_is_blamed_on_the_file_that_names_it(shell):
         ),
         (
             '[dialect-version]\nstrom = "1"\n',
-            ": dialect-version: unknown dialect 'strom'; known are backtype_storm, heron_java, heronpy, petrel, "
+            ":2: dialect-version: unknown dialect 'strom'; known are backtype_storm, heron_java, heronpy, petrel, "
             "pyleus, pystorm, storm_java, storm_py, streamparse",
+        ),
+        (
+            '[dialect-version]\nstreamparse = "99"\n',
+            ":2: dialect-version: no streamparse 99 is known; described are 0 to 5",
         ),
     ],
 )

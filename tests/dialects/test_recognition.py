@@ -187,11 +187,13 @@ def test_dialects_come_sorted_by_name_without_older_versions() -> None:
 CURRENT = "backtype_storm, heron_java, heronpy, petrel, pyleus, pystorm, storm_java, storm_py, streamparse"
 
 STORM_VERSIONS = [
+    ("1", "storm_java_1_0", "until its worker restarts"),
     ("1.0.5", "storm_java_1_0", "until its worker restarts"),
     ("1.0.6", "storm_java_1_0_6", "for one to two timeouts"),
     ("1.1.1", "storm_java_1_1", "until its worker restarts"),
     ("1.1.2", "storm_java_1_2", "for one to two timeouts"),
     ("1.2.4", "storm_java_1_2", "for one to two timeouts"),
+    ("2", "storm_java", "for two to three timeouts"),
     ("2.8.8", "storm_java", "for two to three timeouts"),
 ]
 
@@ -217,6 +219,10 @@ VERSIONS = [
 ]
 
 
+def test_every_framework_says_where_its_versions_end() -> None:
+    assert [dialect.name for dialect in load() if not dialect.until] == []
+
+
 @pytest.mark.parametrize(("version", "name"), VERSIONS)
 def test_a_chosen_version_stands_in_for_the_current_one(version: str, name: str) -> None:
     assert [d.name for d in load({"streamparse": version}) if "streamparse" in d.name] == [name]
@@ -235,6 +241,14 @@ def test_a_chosen_version_stands_in_for_the_current_one(version: str, name: str)
         ),
         ({"streamparse": "two"}, "dialect-version: streamparse = 'two' is no version such as '2.1'"),
         ({"pystorm": "0.9"}, "dialect-version: pystorm 0.9 is older than 1, the first described"),
+        ({"streamparse": "99"}, "dialect-version: no streamparse 99 is known; described are 0 to 5"),
+        ({"heronpy": "0.21.1"}, "dialect-version: no heronpy 0.21.1 is known; described are 0.14 to 0.20"),
+        ({"storm_java": "3.0"}, "dialect-version: no storm_java 3.0 is known; described are 1.0 to 2"),
+        (
+            {"backtype_storm": "1.0"},
+            "dialect-version: no backtype_storm 1.0 is known; described are 0.8 to 0.10, 2.0 to 2",
+        ),
+        ({"pyleus": "1"}, "dialect-version: no pyleus 1 is known; described are all up to 0.3"),
     ],
 )
 def test_a_version_that_cannot_be_is_an_error_that_says_why(versions: dict[str, str], message: str) -> None:
