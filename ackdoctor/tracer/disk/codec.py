@@ -67,7 +67,6 @@ COLUMNS: dict[str, tuple[int, _Format]] = {  # name: offset, memoryview format
     "form": (28, "H"),
     "whole": (30, "H"),
 }
-_WHOLE = array("H", [WHOLE]).tobytes()
 _SIZES = {"H": 2, "q": 8}
 _KINDS: dict[int, EventKind] = {int(kind): kind for kind in EventKind}
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1  # what is a number on disk
@@ -139,6 +138,10 @@ class Batch:
         fields: memoryview[int] = memoryview(self.records).cast(code)
         return fields[offset // width :: RECORD.size // width].tobytes()
 
+    def is_uniform(self, name: str, value: int) -> bool:
+        """Whether a field of 16 bits has this value in every record."""
+        return self.column(name) == array("H", [value]).tobytes() * len(self)
+
     def legend(self) -> list[tuple[int, int, str, int, str, str, str, str]]:
         """What each stamp says: kind, flags, component, task, stream, site, thread, note.
 
@@ -162,23 +165,28 @@ class Batch:
         words: Sequence[str],
     ) -> "Batch":
         """What is whole in the records of a segment, which may have been left at any moment."""
-        count, size = len(records) // RECORD.size, RECORD.size
-        every = cls(
-            first=first, pid=pid, records=records, slots=range(count), stamps=stamps, texts=texts, words=words
+        slots = range(len(records) // RECORD.size)
+        batch = cls(
+            first=first, pid=pid, records=records, slots=slots, stamps=stamps, texts=texts, words=words
         )
-        ends, used = every.column("whole"), array("H", every.column("stamp"))
-        known = {number for number, (kind, *_) in enumerate(STAMP.iter_unpack(stamps)) if kind in _KINDS}
-        if ends == _WHOLE * count and known.issuperset(used):
-            return every
-        right = [end == WHOLE and stamp in known for end, stamp in zip(array("H", ends), used, strict=True)]
-        blank = bytes(size)
-        every.torn = sum(
-            not whole and records[slot * size : (slot + 1) * size] != blank
-            for slot, whole in enumerate(right)
-        )
-        every.slots = [slot for slot, whole in enumerate(right) if whole]
-        every.records = b"".join(records[slot * size : (slot + 1) * size] for slot in every.slots)
-        return every
+        if not batch.is_uniform("whole", WHOLE):
+            batch._keep([end == WHOLE for end in array("H", batch.column("whole"))])
+        return batch
+
+    def forget_unstamped(self) -> None:
+        """Leaves out records whose stamp has not reached the disk, or is damaged there."""
+        known = {number for number, (kind, *_) in enumerate(STAMP.iter_unpack(self.stamps)) if kind in _KINDS}
+        used = array("H", self.column("stamp"))
+        if not known.issuperset(used):
+            self._keep([stamp in known for stamp in used])
+
+    def _keep(self, right: Sequence[bool]) -> None:
+        """Leaves out the other records; those in which something stands are torn."""
+        size, slots = RECORD.size, self.slots
+        parts = [self.records[place : place + size] for place in range(0, len(self.records), size)]
+        self.torn += sum(any(part) for part, is_right in zip(parts, right, strict=True) if not is_right)
+        self.slots = [slot for slot, is_right in zip(slots, right, strict=True) if is_right]
+        self.records = b"".join(part for part, is_right in zip(parts, right, strict=True) if is_right)
 
     def rows(self) -> Iterator[tuple[int, int, int, str, int, int, int]]:
         """Of each record: seq, time_ns, stamp, delivery, root, value, test."""

@@ -218,7 +218,9 @@ def load(folder: Path, stem: Stem) -> Batch:
         raise FaultError("its head is damaged")
     stamps, records = _filled(data[HEADER:RECORDS], STAMP.size), _filled(data[RECORDS:], RECORD.size)
     texts, words = _side_file(stem.codes(folder))
-    return Batch.of(records, first=stem.first, pid=stem.pid, stamps=stamps, texts=texts, words=words)
+    batch = Batch.of(records, first=stem.first, pid=stem.pid, stamps=stamps, texts=texts, words=words)
+    batch.forget_unstamped()
+    return batch
 
 
 def _filled(data: bytes, size: int) -> bytes:
