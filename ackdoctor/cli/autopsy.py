@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from ackdoctor.acker.residue import blame, suspicions
 from ackdoctor.acker.versions import Profile, profile
 from ackdoctor.cli.given import known_word, measured_bytes
 from ackdoctor.cli.heap import FORMS
@@ -21,12 +20,12 @@ from ackdoctor.heap import growth, judge
 from ackdoctor.heap.dump import HeapDump, read_dump
 from ackdoctor.heap.jvm.histogram import Histogram, parse, timed
 from ackdoctor.heap.jvm.hprof import HprofError
+from ackdoctor.heap.witnesses import testimony
 from ackdoctor.model.errors import UsageError
 from ackdoctor.model.finding import Finding, Report, Severity, Unreadable
 from ackdoctor.reporters import Context, reporter
 from ackdoctor.reporters import heap as screens
 from ackdoctor.reporters.context import PLAIN, Sources
-from ackdoctor.tracer.disk.reading import read
 from ackdoctor.tracer.judge.place import Places
 
 __all__ = ["DumpRequest", "HistRequest", "show_dump", "show_histograms"]
@@ -124,16 +123,22 @@ def show_dump(request: DumpRequest) -> int:
 def _with_trace(
     dump: HeapDump, found: Sequence[Finding], request: DumpRequest, keeper: Profile | None
 ) -> tuple[tuple[Finding, ...], tuple[str, ...], list[Unreadable]]:
-    """The findings with the culprits that the trace names, and how many of the roots it knows."""
+    """The findings with the culprits that a trace or a log names, and how many of the roots it knows."""
     wanted = judge.trees(dump)
-    reading = read(request.traces)
-    seen = suspicions(reading.events(), wanted)
-    known = [root for root, tuples in seen.items() if tuples]
-    blamed = [blame(wanted[root], seen[root]) for root in known]
+    told = testimony(request.traces, wanted)
     places = Places(folder=str(Path.cwd()), nowhere=dump.path)
-    named = sum(bool(tree.culprits) for tree in blamed)
-    note = f"of {len(wanted):,} roots read, the trace knows {len(known):,} and explains {named:,}"
-    return judge.joined(blamed, dump, found, keeper=keeper, places=places), (note,), list(reading.unreadable)
+    word = "log" if told.logs else "trace"
+    notes = [
+        f"of {len(wanted):,} roots read, the {word} knows {len(told.trees):,} and explains {told.named:,}"
+    ]
+    if told.expected:
+        notes.append(
+            f"another {told.expected:,} {'is' if told.expected == 1 else 'are'} left by acks after a fail or a timeout, as correct programs leave them, too"
+        )
+    if told.logs and not told.trees:
+        notes.append("a worker's log tells of tuples only where topology.debug is true")
+    found = judge.joined(told.trees, dump, found, keeper=keeper, places=places)
+    return found, tuple(notes), list(told.unreadable)
 
 
 # ---- histograms ----

@@ -36,7 +36,10 @@ def dump(
     *,
     trace: Annotated[
         list[Path] | None,
-        typer.Option(metavar="TRACE", help="A trace of the same run, whose acks name the culprits."),
+        typer.Option(
+            metavar="TRACE|LOG",
+            help="A trace of the same run, or its workers' logs with topology.debug: the acks name the culprits.",
+        ),
     ] = None,
     message_timeout: Annotated[
         int, typer.Option(min=1, metavar="SECONDS", help="topology.message.timeout.secs of the topology.")

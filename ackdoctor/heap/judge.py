@@ -52,7 +52,7 @@ def _of_acker(acker: Acker, dump: HeapDump, keeper: Keeper | None) -> Iterator[F
             f"a tuple of the tree was never acked, or an even number of times; such an entry {stays(keeper)}",
             severity=Severity.ERROR,
             witness=_witness(acker, dump, (Kind.WAITING,), amount=old[Kind.WAITING]),
-            help="name the tuple: trace the topology and give this dump --trace TRACE; or lint its source",
+            help="name the tuple: give this dump --trace with a trace of the run, or a worker's log with topology.debug; or lint its source",
         )
     if orphans:
         most = max(_ORPHANS, key=lambda kind: kinds.get(kind, 0))

@@ -242,9 +242,11 @@ def _next(report: Report, dump: HeapDump) -> str:
     most = Kind.WAITING if 2 * tracked > dump.entries else Kind.ORPHAN
     rules = ",".join(dict.fromkeys(rule for cause in CAUSES[most].causes for rule in cause.rules))
     lines = [f"ackdoctor lint --select {rules} SOURCES"] if rules else []
-    lines.append(
-        f"ackdoctor heap dump {printable(dump.path)} --trace TRACE   names the tuple, if the run was traced"
-    )
+    if not report.notes:  # else one has been given
+        lines.append(
+            f"ackdoctor heap dump {printable(dump.path)} --trace TRACE   "
+            "names the tuple, if the run was traced, or a log with topology.debug is there"
+        )
     return "next\n" + "".join(f"  {line}\n" for line in lines)
 
 

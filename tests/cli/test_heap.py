@@ -37,6 +37,61 @@ def test_the_investigation_of_the_seed_ends_at_a_line(shell):
     assert outcome.code == 1
 
 
+LEFT = [  # what logs/storm-2.8.3 leaves: its root, value and spout task
+    (-3009258064162806601, -5698983284847307146, -1),  # leaf twice
+    (-2649877735888617978, -5257881333274648441, 4),  # inner twice
+    (2375429451940955981, -6708450004835953596, 4),  # leaf never
+    (-6055594704504516774, 1826031668459276253, -1),  # fail with stragglers
+]
+
+
+def lines_of(outcome, word):
+    return [line.strip() for line in outcome.out.splitlines() if word in line]
+
+
+@pytest.mark.parametrize("logs", ["folder", "files"])
+def test_a_worker_s_log_names_the_culprits_too(shell, logs):
+    folder = ROOT / "fixtures" / "logs" / "storm-2.8.3"
+    traces = [folder] if logs == "folder" else [folder / "worker.log", folder / "worker.log.1.gz"]
+    Path("worker.hprof").write_bytes(acker_heap(held=LEFT).hprof())
+    outcome = shell(
+        "heap", "dump", "worker.hprof", *(word for each in traces for word in ("--trace", str(each)))
+    )
+    assert lines_of(outcome, "of 4 roots") == ["of 4 roots read, the log knows 4 and explains 3"]
+    assert lines_of(outcome, "another") == [
+        "another 1 is left by acks after a fail or a timeout, as correct programs leave them, too"
+    ]
+    assert lines_of(outcome, "law L1:") == [
+        "= left: law L1: -5257881333274648441 is what split[5] delivery -2649877735888617978=8022097691311572814 sends; "
+        "acked twice",
+        "= left: law L1: -5698983284847307146 is what store[7] delivery -3009258064162806601=-5698983284847307146 sends; "
+        "acked twice",
+        "= left: law L1: -6708450004835953596 is what store[7] delivery 2375429451940955981=-6708450004835953596 sends; "
+        "never acked",
+    ]
+    assert lines_of(outcome, "leaves an orphan") == [
+        "= left: acker: root -3009258064162806601 leaves an orphan, value -5698983284847307146; the spout heard ack"
+    ]
+
+
+def test_a_log_without_tuples_is_asked_for_debug(shell):
+    Path("worker.hprof").write_bytes(acker_heap().hprof())
+    Path("worker.log").write_text(
+        "2026-11-21 20:22:17.710 o.a.s.e.Executor main [INFO] Loading executor tasks store:[7, 7]\n"
+    )
+    outcome = shell("heap", "dump", "worker.hprof", "--trace", "worker.log")
+    assert lines_of(outcome, "debug") == ["a worker's log tells of tuples only where topology.debug is true"]
+    assert lines_of(outcome, "knows 0") == ["of 5 roots read, the log knows 0 and explains 0"]
+
+
+def test_a_file_that_is_neither_trace_nor_log_is_said(shell):
+    Path("worker.hprof").write_bytes(acker_heap().hprof())
+    Path("notes.txt").write_text("nothing\n")
+    outcome = shell("heap", "dump", "worker.hprof", "--trace", "notes.txt")
+    assert outcome.err == "notes.txt: no part of a trace, nor a worker's log\n"
+    assert outcome.code == 2
+
+
 def test_a_dump_without_a_trace_names_causes(shell):
     outcome = shell("heap", "dump", str(HEAPS / "statements-1.1.0.hprof"), "--output-format", "concise")
     assert (outcome.code, codes(outcome)) == (1, ["ACK601", "ACK602", "ACK603"])

@@ -1,5 +1,6 @@
 """Writes small HPROF files, of any size of ids, from classes and objects that a test names."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from struct import pack
 
@@ -79,8 +80,20 @@ def _record(tag: int, body: bytes) -> bytes:
     return pack(">BII", tag, 0, len(body)) + body
 
 
-def acker_heap(id_size: int = 8, entries: int = 5, prefix: str = "org.apache.storm") -> Heap:
-    """A 2.x acker with one bucket: orphans with the values 1, 2, ..., all in one chain."""
+def orphans(amount: int) -> list[tuple[int, int, int]]:
+    """Root, value, spout task: 1, 2, ... of the roots -1, -2, ..."""
+    return [(-number, number, -1) for number in range(1, amount + 1)]
+
+
+def acker_heap(
+    id_size: int = 8,
+    entries: int = 5,
+    prefix: str = "org.apache.storm",
+    held: Sequence[tuple[int, int, int]] = (),
+) -> Heap:
+    """A 2.x acker with one bucket: what is `held`, or that many `orphans`, all in one chain."""
+    held = held or orphans(entries)
+    entries = len(held)
     heap = Heap(id_size)
     heap.declare("java.lang.Object")
     heap.declare(f"{prefix}.daemon.Acker", {"collector": "object", "pending": "object"}, "java.lang.Object")
@@ -118,15 +131,15 @@ def acker_heap(id_size: int = 8, entries: int = 5, prefix: str = "org.apache.sto
     heap.add(192, "java.util.HashMap", table=256, size=entries)
     first = 1024
     heap.array(256, "[Ljava.util.HashMap$Node;", 0, first if entries else 0, 0, 0)
-    for number in range(entries):
+    for number, (root, value, task) in enumerate(held):
         at = first + 128 * number
         following = at + 128 if number + 1 < entries else 0
         tree = {"left": 0, "right": 0} if number % 2 else {}
         kind = "java.util.HashMap$TreeNode" if tree else "java.util.HashMap$Node"
         heap.add(at, kind, hash=1, key=at + 64, value=at + 96, next=following, **tree)
-        heap.add(at + 64, "java.lang.Long", value=-(number + 1))
+        heap.add(at + 64, "java.lang.Long", value=root)
         heap.add(
             at + 96, f"{prefix}.daemon.Acker$AckObject",
-            val=number + 1, startTime=TAKEN_MS - 1000 * number, spoutTask=-1, failed=0,
+            val=value, startTime=TAKEN_MS - 1000 * number, spoutTask=task, failed=0,
         )  # fmt: skip
     return heap

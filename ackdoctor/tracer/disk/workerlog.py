@@ -1,0 +1,212 @@
+"""What worker logs with `topology.debug` tell of a few roots: their messages, without Spark (reference acker 6a).
+
+A log names a tuple by its ids, `{root=edge}`.  An ack's value stands on the line before the bolt's own (`Emitting ... __ack_ack
+[root value]`, then `BOLT ack ... id: {root=edge}`), which ties the two; what only the acker's worker has logged is
+an ACK without a delivery.  Everything is anchored from the left, since a user's values stand at the right.
+"""
+
+import gzip
+import re
+import zlib
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TextIO
+
+from ackdoctor.model.event import Event, EventKind
+from ackdoctor.model.finding import Unreadable
+
+__all__ = ["LEVELS", "LOG_LINE", "WorkerLogs", "is_log"]
+
+LEVELS = "TRACE|DEBUG|INFO|WARN|ERROR|FATAL"
+# a line that shows that the file is a log of Storm's
+LOG_LINE = rf"^(?:\d{{4}}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[^ ]* [^ ]+ .*\[(?:{LEVELS})\]|\d+ +\[.*\] (?:{LEVELS}) +[^ ]+ - )"
+_HEAD_LINES = 200
+_GZIP = b"\x1f\x8b"
+
+_LINE = re.compile(
+    r"(?:\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d\S* \S+ (.*?) ?\[INFO\] |\d+ +\[(.*?)\] INFO +\S+ - )(.*)"
+)
+_TELLS = re.compile(r"__ack_|id: \{-?\d|SPOUT |Loading executor ")
+_NUMBER = re.compile(r"-?\d+")
+_EXECUTOR = re.compile(r"Thread-\d+-(.*)-(?:executor)?\[(-?\d+),? (-?\d+)\]$")
+_LOADS = re.compile(r"Loading executor (?:tasks )?(.+):\[(-?\d+),? (-?\d+)\]")
+_TUPLE = (
+    r"(?:TUPLE: )?source: (?P<source>.*?):(?P<from>-?\d+), stream: (?P<stream>[^,]*), id: \{(?P<ids>[^}]*)\}"
+)
+_RECEIVED = re.compile(
+    rf"Processing received (?:message )?(?:FOR (?P<task>-?\d+) )?{_TUPLE}, \[?(?P<values>[^\]]*)"
+)
+_AT_END = re.compile(r" for TASK: (-?\d+) ?$")
+_ACKED = re.compile(rf"BOLT ack TASK: (?P<task>-?\d+) TIME: \S* ?{_TUPLE}")
+_SENT = re.compile(
+    r"Emitting(?:: (?P<component>.*?) | Tuple: taskId=-?\d+ componentId=(?P<late>.*?) stream=)"
+    r"(?P<stream>__ack_\w+) (?:values=)?\[(?P<values>[^\]]*)"
+)
+_ANSWER = re.compile(r"Emitting direct: (-?\d+); __acker (__ack_ack|__ack_fail) \[(-?\d+)")
+_HEARD = re.compile(r"SPOUT (Acking message|Failing) (-?\d+)(?:.*REASON: (TIMEOUT|FAIL-STREAM))?")
+_ANSWERS = {
+    "__ack_ack": EventKind.COMPLETED,
+    "__ack_fail": EventKind.GAVE_UP,
+    "Acking message": EventKind.COMPLETED,
+    "FAIL-STREAM": EventKind.GAVE_UP,
+    "TIMEOUT": EventKind.TIMED_OUT,
+}
+
+
+def is_log(path: Path) -> bool:
+    """Whether one of the first lines is Storm's; also of a zipped file."""
+    try:
+        with _opened(path) as opened:
+            return any(re.match(LOG_LINE, line) for _, line in zip(range(_HEAD_LINES), opened, strict=False))
+    except (OSError, EOFError, zlib.error):
+        return False
+
+
+def _opened(path: Path) -> TextIO:
+    with path.open("rb") as raw:
+        zipped = raw.read(len(_GZIP)) == _GZIP
+    if zipped:
+        return gzip.open(path, "rt", encoding="utf-8", errors="replace")
+    return path.open(encoding="utf-8", errors="replace")
+
+
+@dataclass(slots=True)
+class WorkerLogs:
+    """Logs of the workers of one topology, read for these roots; `unreadable` is complete when the events are."""
+
+    paths: Collection[Path]
+    roots: Collection[int]
+    unreadable: list[Unreadable] = field(default_factory=list)
+    _components: dict[int, str] = field(default_factory=dict)  # by task
+    _sent: defaultdict[int, list[tuple[str, int]]] = field(default_factory=lambda: defaultdict(list))
+    _tied: Counter[tuple[int, int, int]] = field(default_factory=Counter)  # task, root, value
+    _begun: set[int] = field(default_factory=set)  # roots whose init has been seen
+
+    def events(self) -> Iterator[Event]:
+        """LINKED, INIT, ACK, FAIL and answers.  Of the ACKs that an acker took, those that no bolt's log has, at the end."""
+        rows = [row for path in sorted(self.paths, key=_first_stamp) for row in self._rows(path)]
+        taken = [row for row in rows if row.kind is EventKind.ACK and not row.delivery]
+        for row in rows:
+            if row.kind is not EventKind.ACK or row.delivery:
+                yield row._replace(component=row.component or self._components.get(row.task, ""))
+        for row in taken:
+            if self._tied[row.task, row.root, row.value]:
+                self._tied[row.task, row.root, row.value] -= 1
+            else:
+                yield row
+
+    def _rows(self, path: Path) -> Iterator[Event]:
+        wanted = set(map(str, self.roots))
+        try:
+            with _opened(path) as opened:
+                for line in opened:
+                    if _TELLS.search(line) and (
+                        "Loading" in line or not wanted.isdisjoint(_NUMBER.findall(line))
+                    ):
+                        yield from self._told(line)
+        except (OSError, EOFError, zlib.error) as error:
+            self.unreadable.append(Unreadable(path=str(path), line=0, column=0, reason=f"cut off: {error}"))
+
+    def _told(self, line: str) -> Iterator[Event]:
+        """What a line tells of the roots; where it begins, it is one of five."""
+        parts = _LINE.match(line)
+        if parts is None:
+            return
+        thread, said = parts[1] or parts[2] or "", parts[3]
+        if told := _RECEIVED.match(said):
+            yield from self._received(told, thread, said)
+        elif told := _SENT.match(said):
+            yield from self._emitted(told, thread)
+        elif told := _ACKED.match(said):
+            yield from self._acked(told, thread)
+        elif told := _ANSWER.match(said) or _HEARD.match(said):
+            root, why = (told[3], told[2]) if told.re is _ANSWER else (told[2], told[3] or told[1])
+            if int(root) in self.roots and why in _ANSWERS:
+                yield _row(_ANSWERS[why], int(root))
+        elif told := _LOADS.search(said):
+            self._components.update(dict.fromkeys(range(int(told[2]), int(told[3]) + 1), told[1]))
+
+    def _received(self, told: re.Match[str], thread: str, said: str) -> Iterator[Event]:
+        """By an acker: a message.  By a bolt: a tuple, which is an edge of each of its roots."""
+        source, task = told["source"], int(told["from"])
+        self._components[task] = source
+        if source == "__acker":
+            return  # an answer, which the acker itself has told
+        if told["stream"].startswith("__ack_"):
+            root, value, spout, *_ = (*map(int, _NUMBER.findall(told["values"])), 0, 0, 0)
+            if root in self.roots:
+                yield from self._message(told["stream"], source, task, root, value, spout)
+            return
+        late = _AT_END.search(said)
+        component, own = _executor(thread, told["task"] or (late and late[1]))
+        for root, edge in _links(told["ids"]):
+            if root in self.roots:
+                yield _row(EventKind.LINKED, root, edge, component, own, told["ids"])
+
+    def _message(
+        self, stream: str, source: str, task: int, root: int, value: int, spout: int
+    ) -> Iterator[Event]:
+        match stream:
+            case "__ack_ack":
+                yield _row(EventKind.ACK, root, value, source, task)
+            case "__ack_fail":
+                yield _row(EventKind.FAIL, root, 0, source, task)
+            case "__ack_init" if root not in self._begun:
+                self._begun.add(root)
+                yield _row(EventKind.INIT, root, value, source, spout or task)
+
+    def _emitted(self, told: re.Match[str], thread: str) -> Iterator[Event]:
+        """What an executor sends to an acker; which tuple an ack is of is said later."""
+        component = told["component"] or told["late"]
+        root, value, spout, *_ = (*map(int, _NUMBER.findall(told["values"])), 0, 0, 0)
+        if told["stream"] == "__ack_ack":
+            self._sent[root].append((thread or component, value))
+        elif told["stream"] == "__ack_init" and root in self.roots:
+            yield from self._message("__ack_init", component, spout, root, value, spout)
+
+    def _acked(self, told: re.Match[str], thread: str) -> Iterator[Event]:
+        """The value is the earliest that this executor has sent for the root and no bolt has claimed."""
+        component, task = _executor(thread, told["task"])
+        whose = {thread or component, self._components.get(task, "")} - {""}
+        for root, _ in _links(told["ids"]):
+            sent = self._sent[root]
+            place = next(
+                (at for at, (sender, _) in enumerate(sent) if sender in whose), 0 if not thread else -1
+            )
+            if root in self.roots and 0 <= place < len(sent):
+                _, value = sent.pop(place)
+                self._tied[task, root, value] += 1
+                yield _row(EventKind.ACK, root, value, component, task, told["ids"])
+
+
+def _row(
+    kind: EventKind, root: int, value: int = 0, component: str = "", task: int = 0, delivery: str = ""
+) -> Event:
+    return Event(kind, 0, component=component, task=task, delivery=delivery, root=root, value=value)
+
+
+def _executor(thread: str, task: str | None) -> tuple[str, int]:
+    """Whose line it is: the component as far as the thread tells, and the task."""
+    told = _EXECUTOR.search(thread)
+    if told is None:
+        return "", int(task or 0)
+    return told[1], int(task or told[2])
+
+
+def _links(ids: str) -> Iterator[tuple[int, int]]:
+    """`66=7, 67=8` as roots and edges."""
+    for link in ids.split(", "):
+        root, tied, edge = link.partition("=")
+        if tied and _NUMBER.fullmatch(root) and _NUMBER.fullmatch(edge):
+            yield int(root), int(edge)
+
+
+def _first_stamp(path: Path) -> str:
+    """By which the files of a rotation are put in order."""
+    try:
+        with _opened(path) as opened:
+            return next((line[:23].replace("T", " ") for line in opened if _LINE.match(line)), "")
+    except (OSError, EOFError, zlib.error):
+        return ""
