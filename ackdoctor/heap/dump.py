@@ -125,7 +125,9 @@ class _FirstPass:
             maps = ClojureMaps(self.old_before_ms)
             self.entries.append(maps)
             takers.update({each: maps.taker(classes, each) for each in self.roles.array_maps})
-            takers.update({each: maps.keyword_taker(classes, each) for each in classes.named("clojure.lang.Keyword")})
+            takers.update(
+                {each: maps.keyword_taker(classes, each) for each in classes.named("clojure.lang.Keyword")}
+            )
         return takers
 
 

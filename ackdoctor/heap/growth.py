@@ -21,17 +21,23 @@ _STRAIGHT = 0.9  # R2
 _NOTABLE_BYTES = 64 * 1024  # between the first and the last histogram
 _FEWEST_POINTS = 3
 _ORPHAN_1, _TRACKED_1, _ENTRY_2 = 144, 200, 104  # bytes an entry, reference acker 5
+_SPOUT = "spout"  # the component of a finding about some spout
 _COMPANIONS = (0.8, 1.25)  # how much as fast a class grows that grows with another
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Sign:
-    """What a class means when it grows: `each` are the bytes of an entry that it stands for, 0 for unknown."""
+    """What a class means when it grows: `each` are the bytes of an entry that it stands for, 0 for unknown.
+
+    `grows` is what a finding says of it, whose component is `of`.
+    """
 
     pattern: str
     means: str
     each: int = 0
     code: str = ""
+    of: str = ACKER
+    grows: str = "the acker's pending map grows in every histogram"
     with_: str = ""  # another class that must grow along
     help: str = ""
 
@@ -53,14 +59,27 @@ SIGNS = (
         help="take a dump and read it: ackdoctor heap dump worker.hprof",
     ),
     Sign(
-        pattern=r"org\.apache\.storm\.executor\.TupleInfo",
+        pattern=r"com\.alibaba\.jstorm\.task\.acker\.AckObject",
+        means="entries of the acker's pending map (JStorm): one for each root that has not come to an end",
+        code="ACK603",
+        help="take a dump and read it: ackdoctor heap dump worker.hprof",
+    ),
+    Sign(
+        pattern=r"(?:org\.apache\.storm\.executor|com\.alibaba\.jstorm\.task\.comm)\.TupleInfo",
         means="messages that a spout waits for: slow, or never acked; topology.max.spout.pending bounds them",
-        help="ackdoctor lint on the bolts; set topology.max.spout.pending",
+        code="ACK603",
+        of=_SPOUT,
+        grows="the pending map of a spout grows in every histogram: its messages come faster than they are acked, or are "
+        "never acked, and an entry stays until an answer or a timeout",
+        help="set topology.max.spout.pending; if it grows past what a message timeout explains, ackdoctor lint the bolts: "
+        "a path without ack",
     ),
     Sign(
         pattern=r"(?:org\.apache|backtype)\.storm\.tuple\.TupleImpl",
         means="tuples kept with the nodes of a ConcurrentHashMap: ShellBolt's inputs, which only an ack or a fail empties",
         code="ACK401",
+        of="ShellBolt",
+        grows="the inputs of a ShellBolt grow in every histogram: nothing takes them away but an ack or a fail",
         with_=r"java\.util\.concurrent\.ConcurrentHashMap\$Node",
         help="ackdoctor lint on the components: a path without ack, a buffer that nobody drains, ticks",
     ),
@@ -208,13 +227,9 @@ def _findings(grown: Growth, path: str, keeper: Keeper | None) -> Iterator[Findi
         sign = row.sign
         if sign is None or not sign.code:
             continue
-        acker = sign.code == "ACK603"
+        acker = sign.of == ACKER
         unbounded = keeper is not None and not keeper.forgets
-        message = (
-            f"the acker's pending map grows in every histogram: an entry {stays(keeper)}"
-            if acker
-            else "the inputs of a ShellBolt grow in every histogram: nothing takes them away but an ack or a fail"
-        )
+        message = f"{sign.grows}: an entry {stays(keeper)}" if acker else sign.grows
         yield Finding(
             code=sign.code,
             name=name_of(sign.code),
@@ -222,7 +237,7 @@ def _findings(grown: Growth, path: str, keeper: Keeper | None) -> Iterator[Findi
             confidence=Confidence.MAY,
             site=Site(path, NOWHERE),
             message=message,
-            component=ACKER if acker else "ShellBolt",
+            component=sign.of,
             handler="",
             dialect="",
             evidence=HeapWitness(

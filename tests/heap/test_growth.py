@@ -92,11 +92,23 @@ def test_a_growing_acker_is_found_and_priced(version, severity):
     assert grown.full_in == {"1.1.0": "8 minutes", "2.8.3": "13 minutes"}[version]
 
 
-def test_a_spout_s_pending_is_a_sign_and_no_finding():
-    found = series(org__apache__storm__executor__TupleInfo=rising(5000))
-    [row] = growth(found, dated=True).rows
-    assert row.sign is not None
-    assert row.sign.means.startswith("messages that a spout waits for")
+@pytest.mark.parametrize(
+    "name", ["org__apache__storm__executor__TupleInfo", "com__alibaba__jstorm__task__comm__TupleInfo"]
+)
+def test_a_spout_s_pending_that_grows_is_told_as_the_spout_s(name):
+    found = series(**{name: rising(5000)})
+    grown = growth(found, dated=True)
+    assert grown.rows[0].sign.means.startswith("messages that a spout waits for")
+    [finding] = findings(grown, "hist.txt", profile("1.1.0"))
+    assert (finding.code, finding.component, finding.severity) == ("ACK603", "spout", Severity.WARNING)
+    assert finding.message == (
+        "the pending map of a spout grows in every histogram: its messages come faster than they are acked, or are "
+        "never acked, and an entry stays until an answer or a timeout"
+    )
+
+
+def test_a_spout_s_pending_that_is_bounded_is_no_finding():
+    found = series(org__apache__storm__executor__TupleInfo=[0, 5000, 5000, 5000, 5000, 5000])
     assert told(found) == []
 
 
