@@ -59,7 +59,7 @@ class Start:
     """An executor that was started, or (`timeless`) said that it gets no ticks."""
 
     file: str
-    row: int
+    seq: int
     time_ns: int
     component: str
     low: int
@@ -123,8 +123,7 @@ class Survey:
             log = self._placed.get(start.file)
             if start.component == "__acker" and not start.timeless and log is not None:
                 for task in range(start.low, start.high + 1):
-                    place = (log.turn << TURN_BITS) | start.row
-                    begun[log.run, task].append((start.time_ns, log.worker, place))
+                    begun[log.run, task].append((start.time_ns, log.worker, start.seq))
         found: dict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
         for (_, task), starts in begun.items():
             for number, (_, worker, place) in enumerate(sorted(starts)):
@@ -193,7 +192,7 @@ def survey(told: DataFrame, logs: Iterable[Log]) -> Survey:
                 copy_of="" if original == log.file else original,
             )
         )
-    notable = told.where((F.col("is") == FOREIGN) & F.col("text").isNotNull()).select("file", "row", "text")
+    notable = told.where((F.col("is") == FOREIGN) & F.col("text").isNotNull()).select("file", "seq", "text")
     return Survey(logs=tuple(filled), starts=tuple(_starts(notable.collect())))
 
 
@@ -204,7 +203,7 @@ def _starts(rows: Iterable[Row]) -> Iterator[Start]:
             if told := re.search(pattern, row["text"]):
                 yield Start(
                     file=row["file"],
-                    row=row["row"],
+                    seq=row["seq"],
                     time_ns=stamped_ns(row["text"]) or 0,
                     component=told[1],
                     low=int(told[2]),

@@ -51,13 +51,14 @@ def told(read: DataFrame, logs: Iterable[Log]) -> DataFrame:
         f"select inline(from_json(:logs, 'array<struct<{_BOOKS}>>'))", args={"logs": json.dumps(rows)}
     )
     placed = stormline.told(read).join(F.broadcast(books), F.col("file") == F.col("of"), "left")
-    kept = [name for name in placed.columns if name not in {"of", "turn", "run", "worker"}]
+    kept = [name for name in placed.columns if name not in {"of", "turn", "run", "worker", "row"}]
+    used = F.col("is") == stormline.USED  # what nobody asks for is not kept
     turn = F.shiftleft(F.coalesce("turn", F.lit(0).cast("long")), TURN_BITS)
     return placed.select(
         *kept,
         turn.bitwiseOR(F.col("row")).alias("seq"),
-        F.coalesce("run", F.lit("")).alias("run"),
-        F.coalesce("worker", "file").alias("worker"),
+        F.when(used, F.coalesce("run", F.lit(""))).alias("run"),
+        F.when(used, F.coalesce("worker", "file")).alias("worker"),
     )
 
 
