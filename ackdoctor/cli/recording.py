@@ -84,7 +84,7 @@ def run_with_heaps(command: Sequence[str], directory: Path, level: str) -> int:
 def run_command(
     command: Sequence[str], directory: Path, level: str, *, name: str = "", observers: Sequence[str] = ()
 ) -> int:
-    """The command under the tracer; where it left a trace, how to read it is said on standard error."""
+    """The command under the tracer; whether it left a trace, and how to read it, is said on standard error."""
     try:
         wanted = Level.named(level)
     except ValueError as error:
@@ -94,7 +94,9 @@ def run_command(
     gc.enable()  # unlike our other commands, this one may run for days
     name = name or name_of_run()
     code = run(command, directory, wanted, name=name, observers=observers)
-    if _is_recorded(directory, name):
+    if wanted is not Level.TRACE:
+        chatter(f"level {wanted} keeps its books in memory: no trace was written; --level trace writes one")
+    elif _is_recorded(directory, name):
         chatter(f"the trace is in {directory}; ackdoctor trace report {directory}")
     elif _folder(directory, name).exists():
         chatter(f"nothing was recorded: no trace could be written to {directory}")

@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 from ackdoctor.cli.streams import chatter, glyphs_for, palette_for, tolerant, width_for
+from ackdoctor.heap.python.album import LAST
 from ackdoctor.heap.python.judge import findings
 from ackdoctor.heap.python.storing import files, load
 from ackdoctor.model.finding import Report
@@ -31,7 +32,13 @@ def show_heaps(folder: Path) -> None:
         except (OSError, ValueError) as error:
             chatter(f"heap: {error}")
             continue
-        stream.write(f"\nheap of process {file.stem.rpartition('-')[2]}: ")
+        killed = snapshots and snapshots[-1].label != LAST
+        cut = (
+            ", which was killed before its last look; what it came to hold later is not known"
+            if killed
+            else ""
+        )
+        stream.write(f"\nheap of process {file.stem.rpartition('-')[2]}{cut}: ")
         snapshots_screen(snapshots, stream, context, width=width_for(stream))
         found = findings(snapshots, Places())
         if found:

@@ -37,7 +37,7 @@ def run(
         str,
         typer.Option(
             metavar="counts|sites|trace",
-            help="counts: deliveries, acks and fails; sites: their lines as well; trace: every emit as well.",
+            help="trace: a row on disk for everything, for report; counts, sites: no rows, only what --heap needs.",
         ),
     ] = "trace",
     heap: Annotated[

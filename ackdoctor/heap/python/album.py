@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterable
 from ackdoctor.heap.python.holders import Holder
 from ackdoctor.heap.python.snapshot import Snapshot, take
 
-__all__ = ["FIRST_MARK", "Album"]
+__all__ = ["FIRST_MARK", "LAST", "Album"]
 
+LAST = "end"  # the label of the last; a process that is killed has none
 FIRST_MARK = 1_000  # pending; each further mark is twice the one before
 
 

@@ -6,7 +6,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from ackdoctor.heap.python.album import Album
+from ackdoctor.heap.python.album import LAST, Album
 from ackdoctor.heap.python.guppy import missing
 from ackdoctor.heap.python.session import components
 from ackdoctor.heap.python.storing import name_of, save
@@ -45,7 +45,7 @@ class _Snapshots:
         """The process ends; one that has run no component has nothing to show."""
         if self._ledger.books:
             self._ledger.growing = None
-            self._album.take("end")
+            self._album.take(LAST)
             self._save()
 
     def _save(self) -> None:

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 from tests.cli.conftest import shell  # noqa: F401
 
 BOLTS = """from pystorm import Bolt
@@ -88,10 +90,24 @@ def test_a_spouts_buffer_with_more_than_half_of_what_it_has_emitted_is_reported(
 def test_a_process_that_is_killed_leaves_the_snapshots_that_it_had(shell, tmp_path):  # noqa: F811
     outcome = traced(shell, tmp_path, BOLT_DRIVER.replace("sys.exit(3)", "os.kill(os.getpid(), 9)"))
     assert outcome.code == 137
-    assert any(
-        line.startswith("heap of process ") and "1 snapshot (start): " in line
-        for line in outcome.err.splitlines()
+    [head] = [line for line in outcome.err.splitlines() if line.startswith("heap of process ")]
+    assert (
+        head.partition(", ")[2]
+        .partition(" bytes")[0]
+        .startswith(
+            "which was killed before its last look; what it came to hold later is not known: 1 snapshot (start): "
+        )
     )
+
+
+@pytest.mark.parametrize("level", ["counts", "sites"])
+def test_a_level_without_rows_says_that_there_is_no_trace_and_shows_the_heap(level, shell, tmp_path):  # noqa: F811
+    outcome = traced(shell, tmp_path, BOLT_DRIVER, "--level", level)
+    assert outcome.code == 3
+    assert outcome.err.splitlines()[0] == (
+        f"ackdoctor: level {level} keeps its books in memory: no trace was written; --level trace writes one"
+    )
+    assert "KeepsBolt.kept[1]" in outcome.err
 
 
 def test_a_command_without_components_has_no_heap_to_show(shell, tmp_path):  # noqa: F811
