@@ -1,6 +1,6 @@
 """`python -m ackdoctor`."""
 
-from ackdoctor.cli import main
+from ackdoctor.cli import command
 
 if __name__ == "__main__":
-    main()
+    command()

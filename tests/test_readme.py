@@ -208,7 +208,7 @@ def test_the_hook_is_the_command():
     hook = (ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8")
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     assert "entry: ackdoctor lint" in hook
-    assert '[project.scripts]\nackdoctor = "ackdoctor.cli:main"\n' in project
+    assert '[project.scripts]\nackdoctor = "ackdoctor.cli:command"\n' in project
 
 
 def test_the_changelog_names_every_rule():

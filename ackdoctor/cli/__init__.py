@@ -6,15 +6,24 @@ import os
 import sys
 from typing import NoReturn
 
+from ackdoctor.cli.ending import Finished, leave
 from ackdoctor.model.errors import AckdoctorError
 
-__all__ = ["main"]
+__all__ = ["command", "main"]
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}  # of a stream; what fails to open has a name
 
 
+def command() -> NoReturn:
+    """The `ackdoctor` command, in a process of its own."""
+    try:
+        main()
+    except Finished as end:
+        leave(end)
+
+
 def main() -> NoReturn:
-    """The `ackdoctor` command; whatever goes wrong is one line on standard error, never a traceback."""
+    """The `ackdoctor` command, which ends with SystemExit; whatever goes wrong is one line on standard error, never a traceback."""
     gc.disable()  # a run is short and its objects live to the end: collecting would only cost
     try:
         from ackdoctor.cli.app import app

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from ackdoctor.cli.ending import Finished
 from ackdoctor.cli.options import Isolated, MinSeverity
 from ackdoctor.config import FORMATS
 from ackdoctor.model.errors import UsageError
@@ -109,7 +110,7 @@ def lint(
         quiet=quiet,
         verbose=verbose,
     )
-    raise typer.Exit(run(request))
+    raise Finished(run(request))
 
 
 def _split(option: str, values: list[str] | None) -> tuple[str, ...]:

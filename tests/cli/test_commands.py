@@ -155,6 +155,30 @@ def test_a_terminal_without_line_drawing_gets_ascii(tmp_path):
     assert out.isascii()
 
 
+def test_a_run_that_ends_at_once_has_said_all(tmp_path):
+    for number in range(60):
+        (tmp_path / f"bolt{number}.py").write_text(BOLT)
+    with command(tmp_path, "lint", "--no-cache", "--output-format", "json") as process:
+        out, err = process.communicate()
+    assert (process.returncode, err) == (1, b"")
+    assert len(json.loads(out)["findings"]) == 60
+
+
+def test_a_profile_of_a_run_is_written(tmp_path):
+    (tmp_path / "bolt.py").write_text(BOLT)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    profiled = [sys.executable, "-m", "cProfile", "-o", "profile", "-m", "ackdoctor"]
+    done = subprocess.run(
+        [*profiled, "lint", "--isolated", "--no-cache", "bolt.py"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        check=False,
+    )
+    assert b"ACK101" in done.stdout
+    assert (tmp_path / "profile").stat().st_size > 0
+
+
 def test_lint_starts_without_what_it_does_not_need(tmp_path):
     (tmp_path / "bolt.py").write_text(BOLT)
     probe = (

@@ -1,0 +1,26 @@
+"""How a run ends that has nothing left to do."""
+
+import os
+import sys
+from typing import NoReturn
+
+__all__ = ["Finished", "leave"]
+
+
+class Finished(SystemExit):
+    """All is written, no thread or process of ours is left, and nobody waits for the interpreter's end."""
+
+
+def leave(end: Finished) -> NoReturn:
+    """Ends the process as `end` says, without taking apart what it made: that would cost a seventh of a short run.
+
+    Where a stream will not be flushed, or somebody traces or profiles the run, the interpreter ends as usual.
+    """
+    if sys.gettrace() is not None or sys.getprofile() is not None:
+        raise end
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+    except (OSError, ValueError, AttributeError):
+        raise end from None
+    os._exit(end.code if isinstance(end.code, int) else 0)
