@@ -96,7 +96,7 @@ def read_dump(path: Path, *, samples: int = 3, timeout_s: int = 30) -> HeapDump:
             ackers=tuple(ackers),
             holders=tuple(holders.others(first.roles)),
             storm=any(
-                name.startswith(("org.apache.storm.", "backtype.storm."))
+                name.startswith(("org.apache.storm.", "backtype.storm.", "com.alibaba.jstorm."))
                 for name in census.classes.names.values()
             ),
             faults=tuple(filter(None, (dump.cut, *census.damage))),

@@ -1,6 +1,6 @@
 """Finds what keeps tuples in a worker's heap: ackers, the pending maps of spouts, the inputs of ShellBolts.
 
-The paths are those of the sources: `Acker.pending.buckets` in 2.x; in 1.x the reify of mk-acker-bolt with a
+The paths are those of the sources: `Acker.pending.buckets` in 2.x and JStorm; in 1.x the reify of mk-acker-bolt with a
 MutableObject, `acker$mk_acker_bolt$reify__972.pending.o._buckets`.
 """
 
@@ -17,10 +17,13 @@ from ackdoctor.heap.jvm.sweep import Take
 __all__ = ["ACKER_2", "Holder", "Holders", "Roles", "is_acker", "roles"]
 
 _STORM = r"(?:org\.apache|backtype)\.storm\."
-ACKER_2 = re.compile(rf"{_STORM}daemon\.Acker")
-_ACK_OBJECT = re.compile(rf"{_STORM}daemon\.Acker\$AckObject")
+_JSTORM = r"com\.alibaba\.jstorm\.task\."
+ACKER_2 = re.compile(rf"{_STORM}daemon\.Acker|{_JSTORM}acker\.Acker")  # and JStorm's
+_ACK_OBJECT = re.compile(rf"{_STORM}daemon\.Acker\$AckObject|{_JSTORM}acker\.AckObject")
 _ACKER_1 = re.compile(rf"{_STORM}daemon\.acker\$mk_acker_bolt\$reify__\d+")
-_SPOUT = re.compile(rf"{_STORM}(?:executor\.spout\.SpoutExecutor|daemon\.executor\$.*)")
+_SPOUT = re.compile(
+    rf"{_STORM}(?:executor\.spout\.SpoutExecutor|daemon\.executor\$.*)|{_JSTORM}execute\.spout\.\w+SpoutExecutors"
+)
 _SHELL_BOLT = re.compile(rf"{_STORM}task\.ShellBolt")
 _ARRAY_MAP = "clojure.lang.PersistentArrayMap"
 
@@ -147,11 +150,11 @@ class Holders:
         return list(self._linked(fields.get(name, 0))), name
 
     def _linked(self, linked_list: int) -> Iterator[int]:
-        """The items of a java.util.LinkedList; Java 6's had a header node."""
+        """The items of a java.util.LinkedList, of which Java 6's had a header node, or of a LinkedBlockingDeque."""
         fields = self._objects.fields(linked_list)
         header = fields.get("header", 0)
         at = self._objects.fields(header).get("next", 0) if header else fields.get("first", 0)
-        for _ in range(fields.get("size", 0)):
+        for _ in range(fields.get("size", fields.get("count", 0))):
             node = self._objects.fields(at)
             if not node:
                 return
@@ -165,7 +168,7 @@ class Holders:
             "spout",
             self._objects.text(self._objects.fields(id_).get("componentId", 0)),
             f"{_short(name)}.pending.{field_name}",
-            sum(fields.get("size", 0) for fields in tables),
+            sum(fields.get("size", 0) or self._counted(fields) for fields in tables),
         )
         roots: list[int] = []
         for fields in tables:

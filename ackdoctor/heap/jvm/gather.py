@@ -1,7 +1,9 @@
 """The entries of ackers in millions, as columns: 2.x's AckObjects and 1.x's Clojure maps.
 
-    2.x   Acker$AckObject {val startTime spoutTask failed}
-    1.x   PersistentArrayMap.array -> [:val Long :spout-task Integer :start-time Long :failed Boolean], as many as are known
+    2.x     Acker$AckObject {val startTime spoutTask failed}
+    JStorm  AckObject {val spout_task failed}, the task an Integer or null
+    1.x     PersistentArrayMap.array -> [:val Long :spout-task Integer :start-time Long :failed Boolean], as many as are known:
+            four at most, and Clojure makes a PersistentHashMap of none below nine
 
 What an entry is fits one byte: its kind, and whether it is old.  2.x's are known after the first pass; 1.x's
 need the arrays and the Longs, which the second pass collects.
@@ -31,7 +33,7 @@ _TIMES = 1 << 43  # a Long below that is a time, or small: an id is below it onc
 
 
 class AckObjects:
-    """2.x: a byte for every AckObject; `oldest` is the least start of all, in ms."""
+    """2.x and JStorm: a byte for every AckObject; `oldest` is the least start of all, in ms, which JStorm's have not."""
 
     clojure = False
 
@@ -42,6 +44,8 @@ class AckObjects:
 
     def taker(self, classes: Classes, class_id: int) -> Take:
         """Takes instances; KeyError if the class has not the fields of an AckObject."""
+        if "startTime" not in classes.offsets(class_id):
+            return self._taker_of_jstorm(Columns(classes, class_id, "val", "spout_task", "failed"))
         columns = Columns(classes, class_id, "val", "startTime", "spoutTask", "failed")
         old_before = self._old_before
 
@@ -54,6 +58,17 @@ class AckObjects:
             ]
             self.rows.extend(ids, array("B", kinds))
             self.oldest = _oldest(self.oldest, starts)
+
+        return take
+
+    def _taker_of_jstorm(self, columns: Columns) -> Take:
+        def take(data: bytes, places: Sequence[int]) -> None:
+            ids, vals, tasks, fails = columns.read(data, places)
+            kinds = [
+                _WAITING if task else _FAILED if failed else _ORPHAN if val else _ZERO
+                for val, task, failed in zip(vals, tasks, fails, strict=True)
+            ]
+            self.rows.extend(ids, array("B", kinds))
 
         return take
 
@@ -70,7 +85,7 @@ class AckObjects:
     def plain(self, id_: int, objects: Objects) -> tuple[int | None, int | None, bool, int]:
         """Value, task, failed and start of one entry."""
         fields = objects.fields(id_)
-        task = fields.get("spoutTask", _NO_TASK)
+        task = fields.get("spoutTask", objects.fields(fields.get("spout_task", 0)).get("value", _NO_TASK))
         return (
             fields.get("val"),
             None if task == _NO_TASK else task,

@@ -1,0 +1,92 @@
+"""JStorm's acker and spouts, laid out as its sources have them (2.4.0: Acker, AckObject, RotatingMap, SpoutExecutors)."""
+
+from ackdoctor.heap.dump import read_dump
+from ackdoctor.heap.judge import findings
+from ackdoctor.heap.jvm.entries import Kind
+from tests.heap.writing import Heap
+
+TASK = "com.alibaba.jstorm.task"
+NODE = {"hash": "int", "key": "object", "value": "object", "next": "object"}
+
+
+def jstorm_heap():
+    """An acker with two buckets of a HashMap each, and a spout with one of a ConcurrentHashMap."""
+    heap = Heap()
+    heap.declare(f"{TASK}.acker.Acker", {"collector": "object", "pending": "object"})
+    heap.declare(f"{TASK}.acker.AckObject", {"val": "long", "spout_task": "object", "failed": "boolean"})
+    heap.declare(f"{TASK}.execute.spout.SpoutExecutors", {"pending": "object", "componentId": "object"})
+    heap.declare(
+        f"{TASK}.execute.spout.SingleThreadSpoutExecutors", {}, f"{TASK}.execute.spout.SpoutExecutors"
+    )
+    heap.declare("com.alibaba.jstorm.utils.RotatingMap", {"buckets": "object", "isSingleThread": "boolean"})
+    heap.declare("java.util.LinkedList", {"size": "int", "first": "object"})
+    heap.declare("java.util.LinkedList$Node", {"item": "object", "next": "object"})
+    heap.declare("java.util.concurrent.LinkedBlockingDeque", {"first": "object", "count": "int"})
+    heap.declare("java.util.concurrent.LinkedBlockingDeque$Node", {"item": "object", "next": "object"})
+    heap.declare("java.util.HashMap", {"table": "object", "size": "int"})
+    heap.declare("java.util.HashMap$Node", NODE)
+    heap.declare("[Ljava.util.HashMap$Node;")
+    heap.declare("java.util.concurrent.ConcurrentHashMap", {"table": "object", "baseCount": "long"})
+    heap.declare(
+        "java.util.concurrent.ConcurrentHashMap$Node",
+        {"hash": "int", "key": "object", "val": "object", "next": "object"},
+    )
+    heap.declare("java.lang.Long", {"value": "long"})
+    heap.declare("java.lang.Integer", {"value": "int"})
+    heap.add(64, f"{TASK}.acker.Acker", collector=0, pending=96)
+    heap.add(96, "com.alibaba.jstorm.utils.RotatingMap", buckets=128, isSingleThread=1)
+    heap.add(128, "java.util.LinkedList", size=2, first=160)
+    heap.add(160, "java.util.LinkedList$Node", item=224, next=192)
+    heap.add(192, "java.util.LinkedList$Node", item=256, next=0)
+    heap.add(224, "java.util.HashMap", table=288, size=3)
+    heap.add(256, "java.util.HashMap", table=320, size=1)
+    heap.array(288, "[Ljava.util.HashMap$Node;", 512, 0, 640)
+    heap.array(320, "[Ljava.util.HashMap$Node;", 896)
+    heap.add(384, "java.lang.Integer", value=7)
+    entries = [(512, 66, 3, 384, 0), (640, 67, 4, 0, 0), (768, 68, 0, 0, 0), (896, 69, 5, 0, 1)]
+    for at, root, value, task, failed in entries:
+        heap.add(
+            at, "java.util.HashMap$Node", hash=0, key=at + 32, value=at + 64, next=768 if at == 640 else 0
+        )
+        heap.add(at + 32, "java.lang.Long", value=root)
+        heap.add(at + 64, f"{TASK}.acker.AckObject", val=value, spout_task=task, failed=failed)
+    heap.add(1024, f"{TASK}.execute.spout.SingleThreadSpoutExecutors", pending=1056, componentId=0)
+    heap.add(1056, "com.alibaba.jstorm.utils.RotatingMap", buckets=1088, isSingleThread=0)
+    heap.add(1088, "java.util.concurrent.LinkedBlockingDeque", first=1120, count=1)
+    heap.add(1120, "java.util.concurrent.LinkedBlockingDeque$Node", item=1152, next=0)
+    heap.add(1152, "java.util.concurrent.ConcurrentHashMap", table=1184, baseCount=1)
+    heap.array(1184, "[Ljava.util.HashMap$Node;", 1216)
+    heap.add(1216, "java.util.concurrent.ConcurrentHashMap$Node", hash=0, key=544, val=0, next=0)
+    return heap
+
+
+def test_every_kind_of_entry_of_jstorm_is_told_apart(tmp_path):
+    file = tmp_path / "worker.hprof"
+    file.write_bytes(jstorm_heap().hprof())
+    dump = read_dump(file)
+    [acker] = dump.ackers
+    assert (acker.path, acker.trouble, dump.storm) == ("Acker.pending.buckets", "", True)
+    assert [
+        {kind: many for kind, many in bucket.kinds.items() if many} for bucket in acker.tally.buckets
+    ] == [
+        {Kind.WAITING: 1, Kind.ORPHAN: 1, Kind.ZERO: 1},
+        {Kind.FAILED: 1},
+    ]
+    assert [
+        (entry.root, entry.value, entry.task, entry.failed)
+        for kind in (Kind.WAITING, Kind.ORPHAN, Kind.ZERO, Kind.FAILED)
+        for entry in acker.tally.samples[kind]
+    ] == [(66, 3, 7, False), (67, 4, None, False), (68, 0, None, False), (69, 5, None, True)]
+    assert [each.code for each in findings(dump)] == ["ACK602"]
+
+
+def test_a_spout_of_jstorm_is_found_with_what_it_waits_for(tmp_path):
+    file = tmp_path / "worker.hprof"
+    file.write_bytes(jstorm_heap().hprof())
+    [holder] = read_dump(file).holders
+    assert (holder.role, holder.path, holder.entries, holder.roots) == (
+        "spout",
+        "SingleThreadSpoutExecutors.pending.buckets",
+        1,
+        (66,),
+    )
