@@ -6,7 +6,7 @@ from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.shape import derived_names, given_names, handler_only, mentions_any, raising_into
 from ackdoctor.flow.known import HARMLESS, LOGGING
 from ackdoctor.flow.sighting import Ended, Flow
-from ackdoctor.flow.trail import Station, stations
+from ackdoctor.flow.trail import Station, turns_back
 from ackdoctor.flow.wording import last_name
 from ackdoctor.model.cfg import Bind, Call, Catch, EdgeKind, Name, Return, Step, Throw, Unpack
 from ackdoctor.model.component import Function
@@ -67,7 +67,7 @@ def _acked(diagnosis: Diagnosis, ended: Ended) -> bool:
 def _last_catch(ended: Ended) -> Station | None:
     if ended.state.caught is None:
         return None
-    for station in reversed(stations(ended.trail)):
+    for station in turns_back(ended.trail):
         entered = station.after is not None and station.after.via is EdgeKind.TRUE
         if entered and isinstance(station.visit.step.op, Catch):
             return station

@@ -1,11 +1,11 @@
 """ACK105: an explicit ack or fail where the framework completes the tuple as well."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.flow.lattice import Tick, TokenKind
+from ackdoctor.flow.lattice import Tick, Token, TokenKind
 from ackdoctor.flow.sighting import Completed, Ended, Flow
-from ackdoctor.flow.trail import Trail, stations
+from ackdoctor.flow.trail import Trail, backwards
 from ackdoctor.flow.witness import completions
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Finding, Severity
@@ -21,12 +21,13 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
     if not diagnosis.component.auto_ack:
         return
     told: set[int] = set()
+    acked = _acked(diagnosis)
     for flow, done in diagnosis.sightings(Completed):
         if done.op not in _BY_HAND or done.token is None or done.tick is Tick.YES or id(done.step) in told:
             continue
         if flow.entry is None and done.token.kind is not TokenKind.STORED:
             continue
-        end = _repeated(diagnosis, flow, done)
+        end = _repeated(flow, done, acked)
         if end is None:
             continue
         told.add(id(done.step))
@@ -55,7 +56,17 @@ def _help(diagnosis: Diagnosis, done: Completed) -> str:
     return f"remove this call, or {switch} and complete the tuple by hand on every path"
 
 
-def _repeated(diagnosis: Diagnosis, flow: Flow, done: Completed) -> Trail | None:
+def _acked(diagnosis: Diagnosis) -> Mapping[tuple[int, Token, int], Trail]:
+    """The paths on which the framework acks what was completed, by handler, tuple and the completing step."""
+    paths: dict[tuple[int, Token, int], Trail] = {}
+    for _, end in diagnosis.sightings(Completed, EntryKind.DATA, EntryKind.BATCH):
+        if end.op is Op.AUTO_ACK and end.token is not None and end.breach is not None:
+            for visit in completions(end.trail, end.token):
+                paths.setdefault((id(end.function), end.token, id(visit.step)), end.trail)
+    return paths
+
+
+def _repeated(flow: Flow, done: Completed, acked: Mapping[tuple[int, Token, int], Trail]) -> Trail | None:
     """The path on which the framework completes what `done` has completed, or None if every path raises first."""
     token = done.token
     if token is None:
@@ -64,12 +75,9 @@ def _repeated(diagnosis: Diagnosis, flow: Flow, done: Completed) -> Trail | None
         return done.trail
     if token.kind is TokenKind.STORED:
         return done.trail if done.breach is not None else None
-    for _, end in diagnosis.sightings(Completed, EntryKind.DATA, EntryKind.BATCH):
-        acked = end.op is Op.AUTO_ACK and end.token == token and end.breach is not None
-        if not acked or end.function is not flow.function:
-            continue
-        if any(visit.step is done.step for visit in completions(end.trail, token)):
-            return end.trail
+    end = acked.get((id(flow.function), token, id(done.step)))
+    if end is not None:
+        return end
     ends = [s for s in flow.sightings if isinstance(s, Ended) and s.deferral is None]
-    passes = [s for s in ends if any(station.visit.step is done.step for station in stations(s.trail))]
+    passes = any(visit.step is done.step for s in ends for visit, _, _ in backwards(s.trail))
     return done.trail if not passes else None

@@ -1,6 +1,7 @@
 """ACK107: the tuple is acked while its work can still fail."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.origin import origin
@@ -8,13 +9,15 @@ from ackdoctor.checks.shape import derived_names, given_names, mentions_any
 from ackdoctor.flow.known import RUNNERS, THREADS
 from ackdoctor.flow.lattice import Tick, Token, TokenKind
 from ackdoctor.flow.sighting import Completed, Ended, Flow
-from ackdoctor.flow.trail import Trail, stations
+from ackdoctor.flow.trail import Trail, backwards
 from ackdoctor.flow.witness import completions, line_of
 from ackdoctor.flow.wording import callee, last_name
 from ackdoctor.model.cfg import Attr, Build, Call, Closure, Expr, Name, Way
+from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Confidence, Finding, Severity
 from ackdoctor.model.protocol import Op
+from ackdoctor.model.protocol import State as Stage
 
 __all__ = ["check"]
 
@@ -85,19 +88,27 @@ def _by_the_framework(diagnosis: Diagnosis) -> Iterator[Finding]:
 
 def _started(flow: Flow, done: Completed) -> Trail | None:
     """The last visit on the way to the ack that started work with the tuple's data, if nothing waited for it."""
-    started: Trail | None = None
-    for visit, after, _ in stations(done.trail):
+    if not any(map(_starts, flow.functions)):
+        return None
+    for visit, after, _ in backwards(done.trail):
         if after is None or not isinstance(visit.step.op, Call):
             continue
         call = visit.step.op
         name = last_name(call.func)
         if name in _WAITS:
-            started = None
-        elif (name in _STARTS and not _scoped(call.func) and _about_tuple(flow, visit, call)) or (
+            return None
+        if (name in _STARTS and not _scoped(call.func) and _about_tuple(flow, visit, call)) or (
             name in RUNNERS and _runs_closure(flow, visit, call)
         ):
-            started = visit
-    return started
+            return visit
+    return None
+
+
+@lru_cache(maxsize=1024)
+def _starts(function: Function) -> bool:
+    """Whether there is a call in a function that may start work."""
+    calls = (step.op for step in function.cfg.steps if isinstance(step.op, Call))
+    return any(last_name(call.func) in _STARTS | RUNNERS for call in calls)
 
 
 def _scoped(func: Expr) -> bool:
@@ -174,11 +185,10 @@ def _in_finally(diagnosis: Diagnosis, ended: Ended) -> Trail | None:
     token: Token | None = ended.token
     if token is None:
         return None
-    acked = [
-        visit for visit in completions(ended.trail, token) if ended.state.tokens[token].stage.value == "acked"
-    ]
-    last = acked[-1] if acked else None
-    return last if last is not None and last.step.way is Way.RAISE else None
+    last = next(completions(ended.trail, token), None)
+    if last is None or ended.state.tokens[token].stage is not Stage.ACKED:
+        return None
+    return last if last.step.way is Way.RAISE else None
 
 
 def _while_raising(diagnosis: Diagnosis, flow: Flow, ended: Ended, done: Trail) -> Finding:

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.shape import derived_names, given_names, mentions_any
 from ackdoctor.checks.spouts import calls_super
-from ackdoctor.flow.lattice import Tick, mentions
+from ackdoctor.flow.expressions import mentions
+from ackdoctor.flow.lattice import Tick
 from ackdoctor.flow.sighting import Completed, Ended, Flow
 from ackdoctor.flow.witness import leaving_step
 from ackdoctor.model.cfg import Attr, Bind, Call, Expr, Global, Literal, Name, Return, Test, Unpack

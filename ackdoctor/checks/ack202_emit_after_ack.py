@@ -21,8 +21,8 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
             continue
         told.add(id(emit.step))
         token, breach = emit.late[0]
-        done = list(completions(emit.trail, token))
-        when = f" on {line_of(done[-1], emit.function)}" if done else ""
+        done = next(completions(emit.trail, token), None)
+        when = f" on {line_of(done, emit.function)}" if done is not None else ""
         verb = "acked" if breach is Breach.EMIT_AFTER_ACK else "failed"
         how = "anchors to" if emit.anchors is Anchors.EXPLICIT else "is anchored by the framework to"
         yield diagnosis.finding(
@@ -34,7 +34,7 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
             last=f"emitted, anchored to a tuple already {verb}",
             flow=flow,
             confidence=Confidence.MAY if diagnosis.discipline.completion is Moment.STORED else None,
-            help=_help(diagnosis, token, by_hand=bool(done)),
+            help=_help(diagnosis, token, by_hand=done is not None),
         )
 
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from ackdoctor.checks.buffers import asks_about, kept, left_behind
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.origin import origin
-from ackdoctor.flow.lattice import mentions
+from ackdoctor.flow.expressions import mentions
 from ackdoctor.flow.sighting import Stored
-from ackdoctor.flow.trail import Trail, stations
+from ackdoctor.flow.trail import Trail, backwards
 from ackdoctor.model.cfg import (
     Arg,
     Attr,
@@ -135,7 +135,7 @@ def _read_by(op: Instr) -> tuple[Expr, ...]:
 
 def _looked(diagnosis: Diagnosis, stored: Stored) -> bool:
     """Whether the path to the store has read the field under some key."""
-    for visit, _, _ in stations(stored.trail):
+    for visit, _, _ in backwards(stored.trail):
         if visit is stored.trail:
             continue
         match visit.step.op:

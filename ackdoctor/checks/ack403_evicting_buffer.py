@@ -6,7 +6,7 @@ from ackdoctor.checks.buffers import LISTENERS, asks_about, assigned, chain, kep
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.shape import derived_names, mentions_any
 from ackdoctor.flow.sighting import Stored
-from ackdoctor.flow.trail import stations
+from ackdoctor.flow.trail import backwards
 from ackdoctor.model.cfg import Attr, Bind, Build, Call, Closure, Expr, Literal, Name, Test
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import Misuse, VerbKind
@@ -108,7 +108,7 @@ def _limited(call: Call) -> bool:
 
 def _makes_room(diagnosis: Diagnosis, stored: Stored) -> bool:
     """Whether the path to the store has asked how full the container is, or taken something out."""
-    for visit, _, _ in stations(stored.trail):
+    for visit, _, _ in backwards(stored.trail):
         match visit.step.op:
             case Test(condition=condition) if asks_about(diagnosis, visit.function, condition, stored.field):
                 return True

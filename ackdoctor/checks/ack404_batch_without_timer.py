@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.buffers import kept, sized, subexpressions
+from ackdoctor.checks.buffers import kept, sized
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.joins import unfinished_joins
+from ackdoctor.flow.expressions import subexpressions
 from ackdoctor.flow.holding import EVERYTHING
 from ackdoctor.flow.lattice import Tick
 from ackdoctor.flow.sighting import Flow, Released
-from ackdoctor.flow.trail import Station, stations
+from ackdoctor.flow.trail import Station, turns_back
 from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Global, Literal, Name, Test, Update
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind
@@ -75,10 +76,10 @@ def _only_when_full(diagnosis: Diagnosis, field: str) -> tuple[Flow, Station] | 
         at_data = flow.entry is not None and flow.entry.kind is EntryKind.DATA
         if not at_data or release.deferral is not None or not release.completed or _at_tick(release):
             return None
-        tests = [s for s in stations(release.trail) if _is_size_test(diagnosis, s, field)]
-        if not tests or _asks_the_time(flow.function):
+        test = next((s for s in turns_back(release.trail) if _is_size_test(diagnosis, s, field)), None)
+        if test is None or _asks_the_time(flow.function):
             return None
-        found = found or (flow, tests[-1])
+        found = found or (flow, test)
     return found
 
 

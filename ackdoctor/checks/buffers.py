@@ -4,10 +4,11 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.flow.declared import maker
+from ackdoctor.flow.expressions import subexpressions
 from ackdoctor.flow.holding import EVERYTHING
 from ackdoctor.flow.lattice import TokenKind
 from ackdoctor.flow.sighting import Ended, Flow, Released, Stored
-from ackdoctor.model.cfg import Attr, Bind, Build, Call, Compare, Expr, IsType, Item, Mix, Name, Not, Star
+from ackdoctor.model.cfg import Attr, Bind, Call, Expr, Mix, Name
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind
 from ackdoctor.model.protocol import State as Stage
@@ -21,7 +22,6 @@ __all__ = [
     "left_behind",
     "released",
     "sized",
-    "subexpressions",
 ]
 
 
@@ -81,25 +81,6 @@ def chain(function: Function, call: Call) -> frozenset[str]:
         obj = made.func.obj
         made = maker(function, obj.id) if isinstance(obj, Name) else None
     return frozenset(words)
-
-
-def subexpressions(expr: Expr) -> Iterator[Expr]:
-    """An expression and everything in it."""
-    stack = [expr]
-    while stack:
-        part = stack.pop()
-        yield part
-        match part:
-            case Attr(obj=obj) | Star(value=obj) | Not(value=obj) | IsType(value=obj):
-                stack.append(obj)
-            case Item(obj=obj, key=key):
-                stack += (obj, key)
-            case Mix(parts=parts) | Build(items=parts):
-                stack += parts
-            case Compare(left=left, right=right):
-                stack += (left, right)
-            case _:
-                pass
 
 
 def sized(diagnosis: Diagnosis, function: Function, expr: Expr, field: str) -> bool:

@@ -47,8 +47,7 @@ def repeats(diagnosis: Diagnosis) -> Iterator[Repeat]:
             continue
         if token.kind is TokenKind.STORED and diagnosis.component.auto_ack:
             continue  # told as ack-with-auto-ack
-        before = list(completions(second.trail, token))
-        first = before[-1] if before else None
+        first = next(completions(second.trail, token), None)
         end = second.trail
         at = (thrown_at(end) or end.before or end) if second.op in AUTO else end  # the framework: what leaves
         key = (call_chain(end, first) if first else (), call_chain(end, at), second.op)

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.buffers import asks_about, subexpressions
+from ackdoctor.checks.buffers import asks_about
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.shape import derived_names, given_names, mentions_any, reachable
+from ackdoctor.flow.expressions import subexpressions
 from ackdoctor.model.cfg import ENTRY, Attr, Bind, Call, Compare, Drop, EdgeKind, Expr, Item, Name, Step, Test
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind

@@ -1,10 +1,11 @@
 """Questions about the shape of one function's graph."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
-from ackdoctor.flow.lattice import mentions
+from ackdoctor.flow.expressions import names_in
 from ackdoctor.flow.sighting import Flow
-from ackdoctor.model.cfg import ENTRY, Bind, Call, Catch, EdgeKind, Expr, Name, Next, Unpack, Update
+from ackdoctor.model.cfg import ENTRY, Bind, Call, Catch, EdgeKind, Expr, Instr, Name, Next, Unpack, Update
 from ackdoctor.model.component import Function
 
 __all__ = ["derived_names", "given_names", "handler_only", "mentions_any", "raising_into", "reachable"]
@@ -52,7 +53,7 @@ def raising_into(function: Function, catch: int) -> set[int]:
 
 def mentions_any(expr: Expr, names: frozenset[str]) -> bool:
     """Whether an expression reads one of these locals."""
-    return any(mentions(expr, Name(name)) for name in names)
+    return not names.isdisjoint(names_in(expr))
 
 
 def given_names(flow: Flow, function: Function) -> frozenset[str]:
@@ -63,29 +64,40 @@ def given_names(flow: Flow, function: Function) -> frozenset[str]:
     return frozenset(names[1:])
 
 
+@lru_cache(maxsize=1024)
 def derived_names(function: Function, names: frozenset[str]) -> frozenset[str]:
     """The locals whose value may come from one of `names`, these included; order of statements does not count."""
-    known = set(names)
-    grew = True
-    while grew:
-        before = len(known)
-        for step in function.cfg.steps:
-            match step.op:
-                case Bind(target=Name(id=target), value=value) | Update(target=Name(id=target), value=value):
-                    if mentions_any(value, frozenset(known)):
-                        known.add(target)
-                case Unpack(targets=targets, value=value):
-                    if mentions_any(value, frozenset(known)):
-                        known |= {target.id for target in targets if isinstance(target, Name)}
-                case Next(target=Name(id=target), iterable=iterable):
-                    if mentions_any(iterable, frozenset(known)):
-                        known.add(target)
-                case Call(result=result, func=func, args=args):
-                    if mentions_any(func, frozenset(known)) or any(
-                        mentions_any(arg.value, frozenset(known)) for arg in args
-                    ):
-                        known.add(result.id)
-                case _:
-                    pass
-        grew = len(known) > before
+    given = _given(function)
+    known, todo = set(names), list(names)
+    while todo:
+        new = given.get(todo.pop(), set()) - known
+        known |= new
+        todo += new
     return frozenset(known)
+
+
+@lru_cache(maxsize=256)
+def _given(function: Function) -> Mapping[str, set[str]]:
+    """For each local, those that are given a value with it in."""
+    given: dict[str, set[str]] = {}
+    for step in function.cfg.steps:
+        targets, values = _assignment(step.op)
+        for value in values:
+            for name in names_in(value):
+                given.setdefault(name, set()).update(targets)
+    return given
+
+
+def _assignment(op: Instr) -> tuple[tuple[str, ...], tuple[Expr, ...]]:
+    """The locals that an instruction gives a value, and what that is made of."""
+    match op:
+        case Bind(target=Name(id=target), value=value) | Update(target=Name(id=target), value=value):
+            return (target,), (value,)
+        case Unpack(targets=targets, value=value):
+            return tuple(target.id for target in targets if isinstance(target, Name)), (value,)
+        case Next(target=Name(id=target), iterable=value):
+            return (target,), (value,)
+        case Call(result=result, func=func, args=args):
+            return (result.id,), (func, *(arg.value for arg in args))
+        case _:
+            return (), ()

@@ -270,8 +270,8 @@ def _spelled_out(trail: Trail, call: Call, given: tuple[Value | None, ...]) -> t
     """A call whose arguments are values rather than expressions, through temporaries of its own."""
     env = {**trail.state.env, **{f"%given{i}": value for i, value in enumerate(given) if value is not None}}
     args = tuple(Arg(Name(f"%given{i}")) for i in range(len(given)))
-    at = Trail(trail.function, trail.index, trail.state.but(env=env), trail.before, trail.via, trail.inner)
-    return Call(call.result, call.func, args, call.awaited, call.dropped), at
+    spelt = Call(call.result, call.func, args, call.awaited, call.dropped)
+    return spelt, trail.knowing(trail.state.but(env=env))
 
 
 # ---- into the project's own functions ----

@@ -27,7 +27,6 @@ from ackdoctor.flow.objects import named
 from ackdoctor.flow.program import Program
 from ackdoctor.flow.sighting import Ended, Flow, Stored
 from ackdoctor.flow.solver import Leaving, Solver
-from ackdoctor.flow.trail import Trail
 from ackdoctor.flow.verbs import complete
 from ackdoctor.model.cfg import Attr, Bind, Call, Expr, Name
 from ackdoctor.model.component import Component, Function
@@ -115,11 +114,12 @@ class _Work:
         for leaving in solver.solve(target.function, state):
             self._end(context, entry, subject, leaving)
         self._run_later(context, subject)
-        entered |= context.entered
+        entered.update(context.entered)
         return Flow(
             entry=entry,
             function=method,
             sightings=tuple(context.sightings.values()),
+            functions=tuple(context.entered.values()),
             limited=context.limited,
             wrapped=wrapped,
         )
@@ -251,7 +251,7 @@ class _Work:
 
     def _run_one(self, context: Context, subject: Token | None, later: Later) -> None:
         state = State(tokens=self._tokens_later(later, subject), fields=later.state.fields)
-        trail = Trail(later.trail.function, later.trail.index, state, later.trail.before, later.trail.via)
+        trail = later.trail.knowing(state)
         context.deferral = later.deferral
         call = later.trail.step.op
         if isinstance(call, Call):

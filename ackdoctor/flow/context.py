@@ -45,7 +45,7 @@ class Context:
     later: list[Later] = field(default_factory=list)
     limited: bool = False
     steps_left: int = 20_000
-    entered: set[int] = field(default_factory=set)  # functions looked into
+    entered: dict[int, Function] = field(default_factory=dict)  # functions looked into, by id
     offers: dict[tuple[str, str], tuple[Verb, ...]] = field(default_factory=dict)  # calls by place and name
     reaches: dict[int, object] = field(default_factory=dict)  # what functions lead to, by id
 

@@ -1,17 +1,8 @@
 """Where tuples are kept: stores into fields, and what is handed to code that cannot be seen."""
 
 from ackdoctor.flow.context import Context
-from ackdoctor.flow.lattice import (
-    Field,
-    Holding,
-    SelfRef,
-    State,
-    Token,
-    TokenKind,
-    Value,
-    mentions,
-    tokens_in,
-)
+from ackdoctor.flow.expressions import mentions
+from ackdoctor.flow.lattice import Field, Holding, SelfRef, State, Token, TokenKind, Value, tokens_in
 from ackdoctor.flow.sighting import Released, Stored
 from ackdoctor.flow.trail import Trail
 from ackdoctor.model.cfg import Expr

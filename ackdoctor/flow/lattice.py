@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from enum import Enum, unique
 from typing import NamedTuple, TypeAlias
 
-from ackdoctor.model.cfg import Attr, Build, Compare, Expr, IsType, Item, Mix, Name, Not, Star
+from ackdoctor.flow.expressions import mentions
+from ackdoctor.model.cfg import Expr, Name
 from ackdoctor.model.component import ClassInfo, Function
 from ackdoctor.model.protocol import State as Stage
 from ackdoctor.model.values import dataclass
@@ -41,7 +42,6 @@ __all__ = [
     "Trait",
     "Value",
     "Zipped",
-    "mentions",
     "tokens_in",
     "worse",
 ]
@@ -269,27 +269,6 @@ def tokens_in(value: Value | None) -> Iterator[Token]:
                 yield from tokens_in(part)
         case _:
             return
-
-
-def mentions(expr: Expr, target: Expr) -> bool:
-    """Whether `target` occurs in `expr`."""
-    if expr == target:
-        return True
-    match expr:
-        case Attr(obj=obj):
-            return mentions(obj, target)
-        case Item(obj=obj, key=key):
-            return mentions(obj, target) or mentions(key, target)
-        case Mix(parts=parts) | Build(items=parts):
-            return any(mentions(part, target) for part in parts)
-        case Compare(left=left, right=right):
-            return mentions(left, target) or mentions(right, target)
-        case Not(value=value) | Star(value=value):
-            return mentions(value, target)
-        case IsType(value=value, types=types):
-            return mentions(value, target) or any(mentions(t, target) for t in types)
-        case _:
-            return False
 
 
 # ---- the state of one path ----

@@ -12,12 +12,11 @@ from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from ackdoctor.flow.context import normalised, subject, tested_names
+from ackdoctor.flow.expressions import names_in, subexpressions
 from ackdoctor.flow.lattice import State
 from ackdoctor.model.cfg import (
     ENTRY,
-    Attr,
     Bind,
-    Build,
     Call,
     Catch,
     Closure,
@@ -26,10 +25,7 @@ from ackdoctor.model.cfg import (
     EdgeKind,
     Expr,
     Instr,
-    IsType,
-    Item,
     Mark,
-    Mix,
     Name,
     Next,
     Not,
@@ -111,7 +107,7 @@ def _rewritten(function: Function, numbers: Mapping[Place, int]) -> list[int]:
     """What each step gives a new value: a local, and with it all that is asked about it."""
     about: dict[str, int] = {}
     for place, number in numbers.items():
-        for name in (place,) if isinstance(place, str) else _names(place):
+        for name in (place,) if isinstance(place, str) else names_in(place):
             about[name] = about.get(name, 0) | 1 << number
     rewritten = []
     for step in function.cfg.steps:
@@ -232,22 +228,10 @@ def _subjects(condition: Expr) -> Iterator[Expr]:
             yield fact
 
 
-def _names(expr: Expr, function: Function | None = None) -> Iterator[str]:
-    """The locals in an expression, and those that a closure in it takes along."""
-    todo = [expr]
-    while todo:
-        match todo.pop():
-            case Name(id=name):
-                yield name
-            case Attr(obj=inner) | Star(value=inner) | Not(value=inner):
-                todo.append(inner)
-            case Item(obj=left, key=right) | Compare(left=left, right=right):
-                todo += (left, right)
-            case Build(items=parts) | Mix(parts=parts):
-                todo += parts
-            case IsType(value=inner, types=types):
-                todo += (inner, *types)
-            case Closure(key=key) if function is not None and key in function.closures:
-                yield from function.closures[key].captures
-            case _:
-                pass
+def _names(expr: Expr, function: Function) -> Iterator[str]:
+    """The locals that an expression reads, and those that a closure in it takes along."""
+    for part in subexpressions(expr):
+        if isinstance(part, Name):
+            yield part.id
+        elif isinstance(part, Closure) and part.key in function.closures:
+            yield from function.closures[part.key].captures

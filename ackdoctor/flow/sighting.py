@@ -137,11 +137,13 @@ Sighting: TypeAlias = Completed | Emitted | Stored | Released | Handed | Ended
 class Flow:
     """Everything seen from one entry of a component; `limited` says that a cap was reached on the way.
 
-    `wrapped` says that a decorator nobody could read stands around the handler.
+    `functions` are those that were looked into; `wrapped` says that a decorator nobody could read stands around
+    the handler.
     """
 
     entry: Entry | None
     function: Function
     sightings: tuple[Sighting, ...]
+    functions: tuple[Function, ...] = ()
     limited: bool
     wrapped: bool

@@ -67,7 +67,7 @@ class Solver:
             known.recursive = known.recursive or known.running
             return list(known.exits)
         activation = self._activations[key] = _Activation()
-        self.context.entered.add(id(function))
+        self.context.entered[id(function)] = function
         self._depth += 1
         for _ in range(ROUNDS):
             before = len(activation.exits)
@@ -131,9 +131,7 @@ class Solver:
             if key in keys:
                 return None
             keys.add(key)
-        following = Trail(trail.function, way.target, state, trail, way.kind, inner)
-        following.forgot = forgot
-        return following
+        return Trail(trail.function, way.target, state, trail, way.kind, inner, forgot=forgot)
 
     def _next(self, trail: Trail) -> Iterator[tuple[WayOn, Trail | None]]:
         op = trail.step.op

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from ackdoctor.flow.catching import catches
 from ackdoctor.flow.context import Context, tested_names
 from ackdoctor.flow.evaluate import branch, decided, evaluate, stored
+from ackdoctor.flow.expressions import mentions
 from ackdoctor.flow.holding import escape, forget, store, within
 from ackdoctor.flow.lattice import (
     Batch,
@@ -30,7 +31,6 @@ from ackdoctor.flow.lattice import (
     TokenRef,
     Value,
     Zipped,
-    mentions,
     tokens_in,
     worse,
 )

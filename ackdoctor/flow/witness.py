@@ -1,9 +1,10 @@
 """Turns a trail into the path a reader follows: received, branch taken, helper entered, acked, acked again."""
 
 from collections.abc import Iterator
+from itertools import islice
 
 from ackdoctor.flow.lattice import State, Token
-from ackdoctor.flow.trail import Station, Trail, stations
+from ackdoctor.flow.trail import Station, Trail, backwards, turns_back, turns_onwards
 from ackdoctor.flow.wording import callee, condition
 from ackdoctor.model.cfg import (
     ENTRY,
@@ -41,9 +42,23 @@ LONGEST = 40  # steps shown of one path; the first and the last ones are kept
 
 
 def witness(end: Trail, token: Token | None, last: str) -> PathWitness:
-    """The path to `end`; `last` says what happens there."""
-    path = _telling(stations(end), end, token)
-    steps: list[PathStep] = []
+    """The path to `end`; `last` says what happens there.  Helpers that left the tuple as it was are not told."""
+
+    def quiet(visit: Trail) -> bool:
+        return (
+            visit.via is not EdgeKind.RAISE and visit.before is not None and _same(visit.before, visit, token)
+        )
+
+    closing = list(islice(_told(turns_back(end, quiet), end, token, last), LONGEST + 1))
+    closing.reverse()
+    if len(closing) > LONGEST:
+        half = LONGEST // 2
+        closing[:-half] = islice(_told(turns_onwards(end, quiet), end, token, last), half)
+    return PathWitness(steps=tuple(closing))
+
+
+def _told(path: Iterator[Station], end: Trail, token: Token | None, last: str) -> Iterator[PathStep]:
+    """The visits of a path that have something to say."""
     for station in path:
         final = station.visit is end
         note = last if final else _note(station, token)
@@ -52,30 +67,7 @@ def witness(end: Trail, token: Token | None, last: str) -> PathWitness:
             state = _stage(after.state if after is not None else station.visit.state, token)
             if final and not last.startswith("returns"):
                 state = ""  # what happens to the tuple here is what the note says
-            steps.append(
-                PathStep(site=_site(station.visit), note=note, state=state, depth=min(station.depth, 6))
-            )
-    if len(steps) > LONGEST:
-        half = LONGEST // 2
-        steps = steps[:half] + steps[-half:]
-    return PathWitness(steps=tuple(steps))
-
-
-def _telling(path: tuple[Station, ...], end: Trail, token: Token | None) -> list[Station]:
-    """The path without the helpers that left the tuple as it was."""
-    kept: list[Station] = []
-    hidden: int | None = None
-    for station in path:
-        if hidden is not None and station.depth > hidden:
-            continue
-        hidden = None
-        after = station.after
-        quiet = after is not None and after.inner is not None and after.via is not EdgeKind.RAISE
-        if quiet and after is not None and _same(station.visit, after, token):
-            hidden = station.depth
-            continue
-        kept.append(station)
-    return kept if kept and kept[-1].visit is end else list(path)
+            yield PathStep(site=_site(station.visit), note=note, state=state, depth=min(station.depth, 6))
 
 
 def _same(visit: Trail, after: Trail, token: Token | None) -> bool:
@@ -177,8 +169,8 @@ def line_of(visit: Trail, seen_from: Function) -> str:
 
 
 def completions(end: Trail, token: Token) -> Iterator[Trail]:
-    """The visits at which `token` was acked or failed on the way to `end`, in order."""
-    for visit, after, _ in stations(end):
+    """The visits at which `token` was acked or failed on the way to `end`, the last one first."""
+    for visit, after, _ in turns_back(end):
         if after is None or after.inner is not None or not isinstance(visit.step.op, Call):
             continue
         was, now = visit.state.tokens.get(token), after.state.tokens.get(token)
@@ -188,40 +180,37 @@ def completions(end: Trail, token: Token) -> Iterator[Trail]:
 
 def forgetful(end: Trail) -> bool:
     """Whether a cap on the way took knowledge away that might have closed this path."""
-    return any(station.visit.forgot for station in stations(end))
-
-
-def call_chain(end: Trail, visit: Trail) -> tuple[int, ...]:
-    """The steps (by id) of the calls that a visit on the path to `end` is inside of, outermost first, its own last."""
-    chain: list[int] = []
-    for station in stations(end):
-        del chain[station.depth :]
-        chain.append(id(station.visit.step))
-        if station.visit is visit:
-            break
-    return tuple(chain)
+    return any(visit.forgot for visit in end.around())
 
 
 def implicit_raise(end: Trail) -> bool:
     """Whether the path assumes that something raises which does not say so."""
-    return any(
-        after is not None
-        and after.via is EdgeKind.RAISE
-        and after.inner is None  # else what happened in the helper tells
-        and not isinstance(visit.step.op, Throw)
-        for visit, after, _ in stations(end)
-    )
+    return any(visit.assumed for visit in end.around())
+
+
+def call_chain(end: Trail, visit: Trail) -> tuple[int, ...]:
+    """The steps (by id) of the calls that a visit on the path to `end` is inside of, outermost first, its own last."""
+    around = list(end.around())
+    for number, outer in enumerate(around):
+        if outer.entry is visit.entry:
+            return tuple(id(each.step) for each in (*reversed(around[number + 1 :]), visit))
+    chain: list[int] = []
+    outside = -1  # the depth of the call around it
+    for station in backwards(end):
+        if station.depth == outside or (not chain and station.visit is visit):
+            chain.append(id(station.visit.step))
+            outside = station.depth - 1
+    return tuple(reversed(chain))
 
 
 def thrown_at(end: Trail) -> Trail | None:
     """The visit whose exception leaves the handler: the deepest last one."""
-    found: Trail | None = None
-    for visit, after, _ in stations(end):
+    for visit, after, _ in turns_back(end):
         if after is not None and after.via is EdgeKind.RAISE and after.inner is None:
-            found = visit
-        elif after is None and visit.via is EdgeKind.RAISE and visit.inner is None:
-            found = visit.before or found
-    return found
+            return visit
+        if after is None and visit.via is EdgeKind.RAISE and visit.inner is None:
+            return visit.before
+    return None
 
 
 def leaving_step(end: Trail, completing: frozenset[int]) -> tuple[Function, Span]:
@@ -230,7 +219,7 @@ def leaving_step(end: Trail, completing: frozenset[int]) -> tuple[Function, Span
     `completing` are the functions (by id) in which the tuple is completed somewhere; a fork elsewhere is none.
     """
     fallback: tuple[Function, Span] | None = None
-    for visit, after, depth in reversed(stations(end)):
+    for visit, after, depth in turns_back(end):
         function, step = visit.function, visit.step
         if depth > 0 and id(function) not in completing:
             continue
@@ -285,9 +274,7 @@ def breach_site(end: Trail, token: Token) -> Trail:
     """Where a second completion is best shown: in the handler, the call of a helper that by itself is right."""
     visit = end
     while True:
-        entry = visit
-        while entry.via is not None and entry.before is not None:
-            entry = entry.before
+        entry = visit.entry
         holding = entry.state.tokens.get(token)
         if entry.before is None or holding is None or holding.stage.value not in ("acked", "failed"):
             return visit

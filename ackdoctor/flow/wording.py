@@ -1,5 +1,8 @@
 """Expressions in a reader's words, as close to the source as the neutral code allows."""
 
+from collections.abc import Mapping
+from functools import lru_cache
+
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
@@ -47,6 +50,13 @@ def last_name(func: Expr) -> str:
 
 def condition(function: Function, expr: Expr) -> str:
     """A condition in back quotes, or "" where it would be too long or is no longer to be told."""
+    text = _text(expr, _made(function))
+    return f"`{text}`" if 0 < len(text) <= LONGEST and "%" not in text.replace(" % ", "") else ""
+
+
+@lru_cache(maxsize=64)
+def _made(function: Function) -> Mapping[str, Expr | Call]:
+    """What each temporary stands for."""
     made: dict[str, Expr | Call] = {}
     for step in function.cfg.steps:
         match step.op:
@@ -56,35 +66,36 @@ def condition(function: Function, expr: Expr) -> str:
                 made.setdefault(name, value)
             case _:
                 pass
-    text = _text(expr, made)
-    return f"`{text}`" if 0 < len(text) <= LONGEST and "%" not in text.replace(" % ", "") else ""
+    return made
 
 
-def _text(expr: Expr | Call, made: dict[str, Expr | Call]) -> str:
+def _text(expr: Expr | Call, made: Mapping[str, Expr | Call], inside: tuple[str, ...] = ()) -> str:
     match expr:
         case Name(id=name) if name.startswith("%"):
-            return _text(made[name], {k: v for k, v in made.items() if k != name}) if name in made else "%"
+            return _text(made[name], made, (*inside, name)) if name in made and name not in inside else "%"
         case Name(id=name) | Global(id=name):
             return name
         case Attr(obj=obj, name=name):
-            return f"{_text(obj, made)}.{name}"
+            return f"{_text(obj, made, inside)}.{name}"
         case Item(obj=obj, key=key):
-            return f"{_text(obj, made)}[{_text(key, made)}]"
+            return f"{_text(obj, made, inside)}[{_text(key, made, inside)}]"
         case Literal(value=value):
             return '"' + value + '"' if isinstance(value, str) and '"' not in value else repr(value)
         case Compare(left=left, op=op, right=right):
-            return f"{_text(left, made)} {op} {_text(right, made)}"
+            return f"{_text(left, made, inside)} {op} {_text(right, made, inside)}"
         case Not(value=value):
-            return f"not {_text(value, made)}"
+            return f"not {_text(value, made, inside)}"
         case IsType(value=value, types=types):
-            return f"isinstance({_text(value, made)}, {', '.join(_text(t, made) for t in types)})"
+            return f"isinstance({_text(value, made, inside)}, {', '.join(_text(t, made, inside) for t in types)})"
         case Mix(op="len" | "bool" | "type" | "id" as op, parts=(part,)):
-            return f"{op}({_text(part, made)})"
+            return f"{op}({_text(part, made, inside)})"
         case Mix(op="+" | "-" | "*" | "/" | "//" | "%" | "&" | "|" as op, parts=(left, right)):
-            return f"{_text(left, made)} {op} {_text(right, made)}"
+            return f"{_text(left, made, inside)} {op} {_text(right, made, inside)}"
         case Call(func=func, args=args):
-            given = ", ".join(_text(arg.value, made) for arg in args if arg.name is None and not arg.star)
-            return f"{_text(func, made)}({given})"
+            given = ", ".join(
+                _text(arg.value, made, inside) for arg in args if arg.name is None and not arg.star
+            )
+            return f"{_text(func, made, inside)}({given})"
         case Build(items=()):
             return "[]"
         case Star() | Mix() | Build():

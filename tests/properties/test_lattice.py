@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ackdoctor.flow.context import Context
+from ackdoctor.flow.expressions import mentions
 from ackdoctor.flow.lattice import (
     Const,
     Holding,
@@ -16,11 +17,10 @@ from ackdoctor.flow.lattice import (
     TokenKind,
     TokenRef,
     Value,
-    mentions,
     worse,
 )
 from ackdoctor.flow.sighting import Completed
-from ackdoctor.flow.trail import Trail, stations
+from ackdoctor.flow.trail import Trail, backwards
 from ackdoctor.flow.typestate import ways_on
 from ackdoctor.model.cfg import Call, Compare, EdgeKind, Literal, Name
 from ackdoctor.model.protocol import Op, move
@@ -155,7 +155,7 @@ def _visits(source: str, setting: Setting) -> Iterator[tuple[Context, Trail]]:
     context = Context(program=program, component=component, subject=None, held={})
     seen = set()
     for sighting in flow.sightings:
-        for visit, _, _ in stations(sighting.trail):
+        for visit, _, _ in backwards(sighting.trail):
             if id(visit) not in seen:
                 seen.add(id(visit))
                 yield context, visit
