@@ -1,10 +1,19 @@
 """JStorm's acker and spouts, laid out as its sources have them (2.4.0: Acker, AckObject, RotatingMap, SpoutExecutors)."""
 
+import shutil
+import subprocess
+
+import pytest
+
 from ackdoctor.heap.dump import read_dump
 from ackdoctor.heap.judge import findings
 from ackdoctor.heap.jvm.entries import Kind
+from tests.differential.conftest import _jars
+from tests.heap.conftest import JAVA, _run
 from tests.heap.writing import Heap
 
+JSTORM = "com.alibaba.jstorm:jstorm-core:2.1.1"
+LOGGING = ("storm-client", "2.8.3")  # which brings slf4j
 TASK = "com.alibaba.jstorm.task"
 NODE = {"hash": "int", "key": "object", "value": "object", "next": "object"}
 
@@ -90,3 +99,32 @@ def test_a_spout_of_jstorm_is_found_with_what_it_waits_for(tmp_path):
         1,
         (66,),
     )
+
+
+@pytest.mark.java
+@pytest.mark.slow
+def test_the_real_acker_of_jstorm_is_read(pytestconfig, tmp_path):
+    missing = [tool for tool in ("java", "javac", "mvn") if shutil.which(tool) is None]
+    if missing:
+        pytest.skip(f"needs {' and '.join(missing)} on the path")
+    logging = _jars(pytestconfig, *LOGGING)
+    fetched = subprocess.run(
+        ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={JSTORM}", f"-DoutputDirectory={tmp_path}"],
+        capture_output=True, text=True, check=False, timeout=300, cwd=tmp_path,
+    )  # fmt: skip
+    if fetched.returncode:
+        pytest.skip(f"Maven cannot resolve {JSTORM}")
+    file = tmp_path / "worker.hprof"
+    _run(["javac", "-nowarn", "-d", str(tmp_path), str(JAVA / "JStormDriver.java")], "")
+    entries = "66 3 7 false 67 4 - false tick 68 0 - false 69 5 - true 70 6 9 true".split()
+    _run(["java", "-cp", f"{tmp_path}:{tmp_path}/*:{logging}/*", "JStormDriver", *entries, str(file)], "")
+    [acker] = read_dump(file).ackers
+    assert acker.path == "Acker.pending._buckets"
+    assert [
+        {kind: many for kind, many in bucket.kinds.items() if many} for bucket in acker.tally.buckets
+    ] == [
+        {Kind.WAITING: 1, Kind.ZERO: 1, Kind.FAILED: 1},
+        {Kind.WAITING: 1, Kind.ORPHAN: 1},
+        {},
+    ]
+    assert sorted((each.root, each.task) for each in acker.tally.samples[Kind.WAITING]) == [(66, 7), (70, 9)]
