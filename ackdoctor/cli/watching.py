@@ -190,7 +190,7 @@ def sentences(lines: Sequence[Line]) -> Iterator[str]:
     for alike in causes.values():
         first = alike[0]
         more = f" (and {len(alike) - 1:,} more like this)" if len(alike) > 1 else ""
-        yield printable(f"{_when(first)}  {first['what']:<11}  {_told(first)}{more}")
+        yield printable(f"{_when(first)}  {first['what']:<11}  {_rule(first)}{_told(first)}{more}")
 
 
 def _cause(line: Line) -> tuple[Any, ...]:
@@ -198,6 +198,7 @@ def _cause(line: Line) -> tuple[Any, ...]:
         case "acked-twice":
             return (
                 line["what"],
+                line["code"],
                 line["component"],
                 *((one["verb"], one["site"]) for one in line["completions"]),
             )
@@ -206,6 +207,10 @@ def _cause(line: Line) -> tuple[Any, ...]:
             return (line["what"], line["run"], line["spout"], line["timed_out"], *who)
         case _:
             return (line["what"], line["file"], line["reason"])
+
+
+def _rule(line: Line) -> str:
+    return f"{line['code']} {line['name']}  " if "code" in line else ""
 
 
 def _when(line: Line) -> str:

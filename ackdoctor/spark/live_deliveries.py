@@ -29,6 +29,7 @@ _COMPLETION = StructType(
         StructField("kind", ByteType()),
         StructField("time_ns", LongType()),
         StructField("site", StringType()),
+        StructField("flags", ByteType()),
     ]
 )
 

@@ -6,13 +6,16 @@ from typing import Any
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
-from ackdoctor.model.event import EventKind
-from ackdoctor.spark.live import NEVER_ZERO
+from ackdoctor.model.dialect import Misuse
+from ackdoctor.model.event import AUTO, EventKind
+from ackdoctor.spark.live import NEVER_ZERO, OVER_ACKED
 from ackdoctor.spark.live_deliveries import ACKED_TWICE
 from ackdoctor.spark.live_journal import Line
 from ackdoctor.spark.live_parts import Parts
 from ackdoctor.spark.schema import ROOT_KEY
 from ackdoctor.spark.tables import Quarantined
+from ackdoctor.tracer.judge.charges import CHARGES, Turn
+from ackdoctor.tracer.judge.labels import name_of
 
 __all__ = ["REFUSED", "UNREADABLE", "delivery_lines", "part_lines", "root_lines"]
 
@@ -24,6 +27,8 @@ _COMPLETED = int(EventKind.COMPLETED)
 _MOST_NAMED = 1_000  # roots of a batch whose culprits are looked up
 _MOST_SENT = 500  # messages of one root that are looked at for that
 _VERBS: Mapping[int, str] = {int(EventKind.ACKED): "ack", int(EventKind.FAILED): "fail"}
+_RULES: Mapping[str, str] = {NEVER_ZERO: "ACK601", OVER_ACKED: "ACK602"}  # what its acker keeps
+_FAILED = int(EventKind.FAILED)
 _SENT = ("time_ns", "kind", "component", "task", "delivery", "value", "site")
 
 
@@ -50,6 +55,7 @@ def _root_line(row: Row, sent: Sequence[Row]) -> Line:
     inits = [each for each in sent if each["kind"] == _INIT]
     return {
         "what": row["what"],
+        **_rule(_RULES[row["what"]]),
         **{name: row[name] for name in ROOT_KEY},
         "certain_ns": row["certain_ns"],
         "begin_ns": row["first_ns"],
@@ -90,6 +96,7 @@ def delivery_lines(found: Iterable[Row]) -> list[Line]:
     return [
         {
             "what": ACKED_TWICE,
+            **_rule(_broken(row["completions"])),
             **{
                 name: row[name]
                 for name in ("run", "worker", "pid", "component", "task", "stream", "delivery", "test")
@@ -103,6 +110,21 @@ def delivery_lines(found: Iterable[Row]) -> list[Line]:
         }
         for row in found
     ]
+
+
+def _broken(done: Sequence[Row]) -> str:
+    """Which rule two completions of a delivery break: the same as the judge of a run would say, as far as they tell."""
+    own = [each for each in done if (each["flags"] or 0) & AUTO]
+    failed = any(each["kind"] == _FAILED for each in done)
+    again = len({each["site"] for each in done}) == 1 and done[0]["site"] != ""
+    turn = Turn.FRAMEWORK if own else Turn.ROUND if again else Turn.PLAIN
+    if any(each["kind"] == _FAILED for each in own):
+        turn = Turn.RESCUE
+    return CHARGES[Misuse.MIXED if failed else Misuse.TWICE, turn].code
+
+
+def _rule(code: str) -> Line:
+    return {"code": code, "name": name_of(code)}
 
 
 def part_lines(parts: Parts, bad: Iterable[Quarantined]) -> list[Line]:

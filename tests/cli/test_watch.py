@@ -79,6 +79,8 @@ def test_a_checkpoint_keeps_to_its_terms(shell, tmp_path):
 def test_what_has_one_cause_is_one_line():
     twice = {
         "what": "acked-twice",
+        "code": "ACK106",
+        "name": "ack-and-fail",
         "component": "sql",
         "task": 4,
         "delivery": "1",
@@ -88,6 +90,8 @@ def test_what_has_one_cause_is_one_line():
     }
     lost = {
         "what": "never-zero",
+        "code": "ACK601",
+        "name": "never-zero-entry",
         "run": "r",
         "root": 9,
         "spout": "lines",
@@ -99,8 +103,8 @@ def test_what_has_one_cause_is_one_line():
     }
     torn = {"what": "unreadable", "file": "part-1", "reason": "cut off"}
     assert list(sentences([twice, {**twice, "delivery": "2"}, lost, torn])) == [
-        "1970-01-01T00:00:01Z  acked-twice  sql[4] delivery 1: ack at b.py:3 f, then fail at ?, of root 77 (and 1 more like this)",
-        "1970-01-01T00:00:02Z  never-zero   root 9 of lines: the acker dropped it after 3 messages, value -5, by sql[4] at b.py:3 f",
+        "1970-01-01T00:00:01Z  acked-twice  ACK106 ack-and-fail  sql[4] delivery 1: ack at b.py:3 f, then fail at ?, of root 77 (and 1 more like this)",
+        "1970-01-01T00:00:02Z  never-zero   ACK601 never-zero-entry  root 9 of lines: the acker dropped it after 3 messages, value -5, by sql[4] at b.py:3 f",
         "                      unreadable   part-1: cut off",
     ]
 

@@ -16,16 +16,17 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
 
 from ackdoctor.acker.versions import profile
-from ackdoctor.model.event import Event, EventKind
+from ackdoctor.model.event import AUTO, Event, EventKind
 from ackdoctor.model.message import AckAck, AckInit, Tick
 from ackdoctor.spark import live, live_deliveries
 from ackdoctor.spark.analysis import Terms, analyze
 from ackdoctor.spark.deliveries import deliveries
 from ackdoctor.spark.live import LiveTerms
 from ackdoctor.spark.live_journal import Journal
+from ackdoctor.spark.live_lines import delivery_lines
 from ackdoctor.spark.messages import messages
 from ackdoctor.spark.read.inputs import Sort, listed
 from ackdoctor.spark.read.traces import traces
@@ -222,6 +223,11 @@ def test_what_is_told_of_a_run_are_the_findings_of_analyze(spark, watched):
     seen = {finding.code: finding.evidence.seen for finding in analysis.findings if finding.code != "ACK603"}
     told = Counter(line["what"] for line in lines)
     assert seen == {"ACK104": told["acked-twice"], "ACK101": told["never-zero"]}
+    assert {(line["what"], line["code"], line["name"]) for line in lines} == {
+        ("acked-twice", "ACK104", "ack-in-loop"),
+        ("over-acked", "ACK602", "orphan-entry"),
+        ("never-zero", "ACK601", "never-zero-entry"),
+    }
     by_verdict = {tree.root: tree.verdict.value for tree in analysis.tally.trees}
     assert {line["root"] for line in lines if line["what"] == "over-acked"} == {
         root for root, verdict in by_verdict.items() if verdict == "complete"
@@ -229,6 +235,27 @@ def test_what_is_told_of_a_run_are_the_findings_of_analyze(spark, watched):
     assert {line["root"] for line in lines if line["what"] == "never-zero"} == {
         root for root, verdict in by_verdict.items() if verdict == "expired"
     }
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "rule"),
+    [
+        ((EventKind.ACKED, "b.py:3 f", 0), (EventKind.ACKED, "b.py:5 f", 0), ("ACK103", "double-ack")),
+        ((EventKind.ACKED, "b.py:3 f", 0), (EventKind.ACKED, "b.py:3 f", 0), ("ACK104", "ack-in-loop")),
+        ((EventKind.ACKED, "b.py:3 f", 0), (EventKind.ACKED, "", AUTO), ("ACK105", "ack-with-auto-ack")),
+        ((EventKind.ACKED, "b.py:3 f", 0), (EventKind.FAILED, "b.py:5 f", 0), ("ACK106", "ack-and-fail")),
+        ((EventKind.ACKED, "b.py:3 f", 0), (EventKind.FAILED, "", AUTO), ("ACK106", "ack-and-fail")),
+        ((EventKind.ACKED, "", 0), (EventKind.ACKED, "", None), ("ACK103", "double-ack")),
+    ],
+)
+def test_two_completions_break_the_rule_that_a_run_would_be_charged_with(first, second, rule):
+    done = [
+        Row(seq=seq, kind=int(kind), time_ns=seq, site=site, flags=flags)
+        for seq, (kind, site, flags) in enumerate((first, second))
+    ]
+    book = dict.fromkeys(("run", "worker", "component", "stream", "delivery", "test"), "x")
+    (line,) = delivery_lines([Row(**book, pid=1, task=4, roots=[], completions=done)])
+    assert (line["code"], line["name"]) == rule
 
 
 # ---- what cannot be read ----
