@@ -1,13 +1,13 @@
 """ACK107: the tuple is acked while its work can still fail."""
 
 from collections.abc import Iterator
-from functools import lru_cache
 
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.origin import origin
 from ackdoctor.checks.shape import derived_names, given_names, mentions_any
 from ackdoctor.flow.known import RUNNERS, THREADS
 from ackdoctor.flow.lattice import Tick, Token, TokenKind
+from ackdoctor.flow.once import once
 from ackdoctor.flow.sighting import Completed, Ended, Flow
 from ackdoctor.flow.trail import Trail, backwards
 from ackdoctor.flow.witness import completions, line_of
@@ -104,7 +104,7 @@ def _started(flow: Flow, done: Completed) -> Trail | None:
     return None
 
 
-@lru_cache(maxsize=1024)
+@once
 def _starts(function: Function) -> bool:
     """Whether there is a call in a function that may start work."""
     calls = (step.op for step in function.cfg.steps if isinstance(step.op, Call))

@@ -1,9 +1,9 @@
 """Questions about the shape of one function's graph."""
 
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 
 from ackdoctor.flow.expressions import names_in
+from ackdoctor.flow.once import once
 from ackdoctor.flow.sighting import Flow
 from ackdoctor.model.cfg import ENTRY, Bind, Call, Catch, EdgeKind, Expr, Instr, Name, Next, Unpack, Update
 from ackdoctor.model.component import Function
@@ -64,7 +64,7 @@ def given_names(flow: Flow, function: Function) -> frozenset[str]:
     return frozenset(names[1:])
 
 
-@lru_cache(maxsize=1024)
+@once
 def derived_names(function: Function, names: frozenset[str]) -> frozenset[str]:
     """The locals whose value may come from one of `names`, these included; order of statements does not count."""
     given = _given(function)
@@ -76,7 +76,7 @@ def derived_names(function: Function, names: frozenset[str]) -> frozenset[str]:
     return frozenset(known)
 
 
-@lru_cache(maxsize=256)
+@once
 def _given(function: Function) -> Mapping[str, set[str]]:
     """For each local, those that are given a value with it in."""
     given: dict[str, set[str]] = {}

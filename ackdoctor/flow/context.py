@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 from dataclasses import field
-from functools import lru_cache
 
 from ackdoctor.flow.lattice import Holding, State, Tick, Token, TokenKind, Value
+from ackdoctor.flow.once import once
 from ackdoctor.flow.program import Program
 from ackdoctor.flow.sighting import Deferral, Sighting
 from ackdoctor.flow.trail import Trail
@@ -98,7 +98,7 @@ def subject(condition: Expr) -> Expr:
     return condition.left if isinstance(condition, Compare) else condition
 
 
-@lru_cache(maxsize=4096)
+@once
 def tested_subjects(function: Function) -> frozenset[Expr]:
     """What is asked about more than once, by several tests or in a loop: only these facts are worth keeping."""
     seen: dict[Expr, int] = {}
@@ -123,7 +123,7 @@ def _looped(function: Function) -> frozenset[int]:
     return frozenset(index for body in function.cfg.bodies.values() for index in body)
 
 
-@lru_cache(maxsize=4096)
+@once
 def tested_names(function: Function) -> frozenset[str]:
     """Locals whose constant value decides something: tested, returned, given to a function or captured by a closure."""
     names: set[str] = set()

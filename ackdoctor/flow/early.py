@@ -11,10 +11,10 @@ element may be the one at hand, one that an earlier round has handled, or one th
 """
 
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.lattice import State, Token, TokenKind, TokenRef, Value
+from ackdoctor.flow.once import once
 from ackdoctor.flow.trail import Trail
 from ackdoctor.flow.typestate import WayOn
 from ackdoctor.model.cfg import Next
@@ -54,7 +54,7 @@ def _nameless(state: State, token: Token) -> State:
     return state.but(env={name: value for name, value in state.env.items() if other(value)})
 
 
-@lru_cache(maxsize=4096)
+@once
 def _bodies(function: Function) -> Mapping[int, range]:
     """The steps of each loop by its number."""
     cfg = function.cfg

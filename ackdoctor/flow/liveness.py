@@ -8,12 +8,12 @@ step if some way on from there reads it before it is given a new value.  A set o
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from ackdoctor.flow.context import normalised, subject, tested_names
 from ackdoctor.flow.expressions import names_in, subexpressions
 from ackdoctor.flow.lattice import State
+from ackdoctor.flow.once import once
 from ackdoctor.model.cfg import (
     ENTRY,
     Bind,
@@ -62,7 +62,7 @@ class Needed(NamedTuple):
         return state if env is state.env and facts is state.facts else state.but(env=env, facts=facts)
 
 
-@lru_cache(maxsize=4096)
+@once
 def needed(function: Function) -> Mapping[int, Needed]:
     """What is live where a function begins, and at those of its steps where paths meet."""
     numbers: dict[Place, int] = {}

@@ -1,8 +1,8 @@
 """Expressions in a reader's words, as close to the source as the neutral code allows."""
 
 from collections.abc import Mapping
-from functools import lru_cache
 
+from ackdoctor.flow.once import once
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
@@ -54,7 +54,7 @@ def condition(function: Function, expr: Expr) -> str:
     return f"`{text}`" if 0 < len(text) <= LONGEST and "%" not in text.replace(" % ", "") else ""
 
 
-@lru_cache(maxsize=64)
+@once
 def _made(function: Function) -> Mapping[str, Expr | Call]:
     """What each temporary stands for."""
     made: dict[str, Expr | Call] = {}

@@ -48,6 +48,7 @@ class Function:
     )
     types: Mapping[str, str] = field(default_factory=dict)
     returns: str = ""
+    worked_out: dict[object, object] = field(default_factory=dict)  # by `flow.once`
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

@@ -10,7 +10,7 @@ import pytest
 from ackdoctor.config import Settings
 from ackdoctor.engine import analyze, pool
 from ackdoctor.model.errors import ConfigError
-from tests.engine.project import BOLT, CLEAN, lines, linted, write
+from tests.engine.project import BOLT, CLEAN, JAVA_BOLT, lines, linted, write
 
 FAILS = BOLT.replace("        self.ack(tup)\n", "        self.fail(tup)\n", 1)  # ACK106 in line 9
 
@@ -122,3 +122,18 @@ def test_a_tree_without_components_loads_no_parser(tmp_path):
         [sys.executable, "-c", script, tmp_path], cwd=top, capture_output=True, check=True
     )
     assert answer.stdout.decode().split(maxsplit=1) == ["300", "[]\n"]
+
+
+def test_nothing_of_the_programs_outlives_the_run(tmp_path):
+    write(tmp_path, {"a.py": BOLT, "CountBolt.java": JAVA_BOLT})
+    script = (
+        "import gc, sys; from pathlib import Path; from ackdoctor.config import Settings;"
+        "from ackdoctor.engine.analyze import lint; from ackdoctor.model.component import Function;"
+        "found = lint([Path(sys.argv[1])], Settings(), root=Path(sys.argv[1])).findings; gc.collect();"
+        "print(len(found), sum(type(kept) is Function for kept in gc.get_objects()))"
+    )
+    top = Path(__file__).parents[2]
+    answer = subprocess.run(
+        [sys.executable, "-c", script, tmp_path], cwd=top, capture_output=True, check=True
+    )
+    assert answer.stdout.decode() == "2 0\n"
