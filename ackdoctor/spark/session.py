@@ -17,6 +17,10 @@ TINY_BYTES = 2_000_000  # of input; below, planning costs more than all that is 
 SMALL_BYTES = 30_000_000  # of input; below, the JVM's quick compiler alone is faster than both
 
 _QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
+_SPARING = (  # most of what a minute compiles is Spark's planner, which is not worth optimizing: ten times the usual thresholds
+    "-XX:+UseParallelGC -XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000 "
+    "-XX:Tier4CompileThreshold=150000 -XX:Tier4BackEdgeThreshold=400000"
+)
 _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -68,7 +72,11 @@ def _sized(master: str, input_bytes: int) -> dict[str, str]:
         quick = {"spark.driver.extraJavaOptions": _QUICK, "spark.sql.shuffle.partitions": "1"}
         return quick | _INTERPRETED if input_bytes < TINY_BYTES else quick
     cores = os.cpu_count() or 1
-    return {"spark.driver.memory": "2g", "spark.sql.shuffle.partitions": str(4 * cores)}
+    return {
+        "spark.driver.memory": "2g",
+        "spark.driver.extraJavaOptions": _SPARING,
+        "spark.sql.shuffle.partitions": str(4 * cores),
+    }
 
 
 def _need_java() -> None:

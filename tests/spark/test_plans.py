@@ -10,12 +10,15 @@ from tests.spark.lives import rows, stream
 
 pytest.importorskip("pyspark")
 
+from ackdoctor.spark import plain
+from ackdoctor.spark.rotations import rotations
 from ackdoctor.spark.schema import MESSAGES
 from ackdoctor.spark.trees import Plan, entries
 from ackdoctor.spark.verdicts import verdicts
 from ackdoctor.spark.versions import version
 
 ROOT = "run, acker, incarnation, root, 1"
+HUGE = 8000  # bytes of a method that the JVM never compiles
 
 
 def plan_of(frame) -> str:
@@ -61,3 +64,25 @@ def test_of_one_partition_nothing_is_shuffled(messages):
     told = plan_of(verdicts(entries(frame, version("2.8"), plan=Plan.REPLAY), frame))
     assert shuffles(told) == []
     assert "Python" not in told
+
+
+@pytest.fixture
+def compiled(spark):
+    """As for a large input: Spark compiles what it runs."""
+    settings = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
+    before = {name: spark.conf.get(name) for name in settings}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    yield
+    for name, value in before.items():
+        spark.conf.set(name, value)
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("name", ["2.8", "heron"])
+def test_nothing_that_the_proof_does_with_a_row_is_too_long_for_the_jvm_to_compile(name, messages, capsys):
+    summed = plain.sums(messages)
+    plain.plain(summed, rotations(messages, version(name), None), version(name)).explain("codegen")
+    sizes = [int(size) for size in re.findall(r"maxMethodCodeSize:(\d+)", capsys.readouterr().out)]
+    assert len(sizes) > 2
+    assert max(sizes) < HUGE
