@@ -1,8 +1,6 @@
-"""What an expression is, and whether a condition holds, as far as one path knows."""
+"""What an expression is, as far as one path knows."""
 
-from collections.abc import Iterator
-
-from ackdoctor.flow.context import Context, normalised, subject, tested_subjects
+from ackdoctor.flow.context import Context
 from ackdoctor.flow.declared import attribute_of, declared_field, declared_local, enclosing, field_of
 from ackdoctor.flow.lattice import (
     Batch,
@@ -13,13 +11,11 @@ from ackdoctor.flow.lattice import (
     Field,
     FunctionRef,
     Handle,
-    Holding,
     Instance,
     Row,
     SelfRef,
     State,
     SuperRef,
-    Tick,
     TickTest,
     Token,
     TokenKind,
@@ -27,24 +23,10 @@ from ackdoctor.flow.lattice import (
     Trait,
     Value,
 )
-from ackdoctor.model.cfg import (
-    Attr,
-    Build,
-    Closure,
-    Compare,
-    Expr,
-    Global,
-    IsType,
-    Item,
-    Literal,
-    Mix,
-    Name,
-    Not,
-    Star,
-)
+from ackdoctor.model.cfg import Attr, Build, Closure, Compare, Expr, Global, Item, Literal, Mix, Name, Star
 from ackdoctor.model.component import Component, Function
 
-__all__ = ["as_held", "branch", "decided", "evaluate", "stored"]
+__all__ = ["as_held", "evaluate", "stored", "tick_comparison"]
 
 TICK_MARKS = ("__tick", "__system", "__heartbeat", -1)
 
@@ -75,7 +57,7 @@ def evaluate(context: Context, function: Function, state: State, expr: Expr) -> 
         case Closure(key=key):
             return _closure(context, function, state, key)
         case Compare():
-            token = _tick_comparison(context, function, state, expr)
+            token = tick_comparison(context, function, state, expr)
             return TickTest(token) if token is not None and expr.op in ("==", "is", "in") else None
         case Mix(op="+", parts=parts):
             return _joined(context, function, state, parts)
@@ -239,126 +221,10 @@ def _closure(context: Context, function: Function, state: State, key: str) -> Va
     return FunctionRef(inner, captured)
 
 
-# ---- conditions ----
-
-
-def branch(
-    context: Context, function: Function, state: State, condition: Expr
-) -> Iterator[tuple[bool, State]]:
-    """The outcomes that this path allows for a condition, each with what is known after it."""
-    token = _tick_question(context, function, state, condition)
-    if token is not None:
-        yield from _tick_branches(context, state, token, condition)
-        return
-    fact, positive = normalised(condition)
-    known = _decide(context, function, state, fact)
-    if known is not None and isinstance(evaluate(context, function, state, subject(fact)), Const):
-        yield known == positive, state  # the constant says it each time
-        return
-    for truth in (True, False):
-        if known is None or known == truth:
-            yield truth == positive, _learn(function, state, fact, truth=truth)
-
-
-def decided(context: Context, function: Function, state: State, condition: Expr) -> bool | None:
-    """Whether a path knows the truth of something that is only kept, not tested; constants speak for themselves."""
-    if not isinstance(condition, (Name, Attr, Item, Compare, Not)):
-        return None
-    fact, positive = normalised(condition)
-    known = _decide(context, function, state, fact)
-    return None if known is None else known == positive
-
-
-def _decide(context: Context, function: Function, state: State, fact: Expr) -> bool | None:
-    if fact in state.facts:
-        return state.facts[fact]
-    match fact:
-        case Compare(left=left, op="is", right=Literal(value=None)):
-            value = evaluate(context, function, state, left)
-            if isinstance(value, Const):
-                return value.value is None
-            if state.facts.get(left) or _truth(value):
-                return False
-            return None
-        case Compare(left=left, op="==", right=Literal(value=wanted)):
-            value = evaluate(context, function, state, left)
-            if isinstance(value, Const):
-                return bool(value.value == wanted)
-            return _other_equality(state, left, wanted)
-        case Compare(left=left, op="in", right=Build(items=items)):
-            return _one_of(context, function, state, left, items)
-        case Compare() | IsType():
-            return None
-        case Not(value=inner):
-            known = _decide(context, function, state, inner)
-            return None if known is None else not known
-        case _:
-            if state.facts.get(Compare(fact, "is", Literal(None))):
-                return False
-            return _truth(evaluate(context, function, state, fact))
-
-
-def _one_of(
-    context: Context, function: Function, state: State, left: Expr, items: tuple[Expr, ...]
-) -> bool | None:
-    """`x in (1, 2)` is true where the path knows `x == 2`, and false where it knows that x is neither."""
-    known = [_decide(context, function, state, Compare(left, "==", item)) for item in items]
-    if any(known):
-        return True
-    return None if None in known else False
-
-
-def _other_equality(state: State, left: Expr, wanted: object) -> bool | None:
-    """`x == 1` is false where the path knows `x == 2`, `x in (2, 3)` or `x not in (1, 2)`."""
-    for other, truth in state.facts.items():
-        match other:
-            case Compare(left=same, op="==", right=Literal(value=value)) if truth and same == left:
-                return bool(value == wanted)
-            case Compare(left=same, op="in", right=Build(items=items)) if same == left:
-                listed = [item.value == wanted if isinstance(item, Literal) else None for item in items]
-                if not truth and True in listed:
-                    return False
-                if truth and not any(hit is not False for hit in listed):
-                    return False
-                others = [item for item in items if item != Literal(wanted)]
-                if truth and all(state.facts.get(Compare(left, "==", item)) is False for item in others):
-                    return True
-            case _:
-                pass
-    return None
-
-
-def _truth(value: Value | None) -> bool | None:
-    match value:
-        case Const(value=constant):
-            return bool(constant)
-        case TokenRef(token=token):
-            return None if token.kind is TokenKind.STORED else True
-        case SelfRef() | BoundMethod() | FunctionRef() | Batch() | Instance():
-            return True
-        case Coll(items=items):
-            return True if items else None
-        case _:
-            return None
-
-
-def _learn(function: Function, state: State, fact: Expr, *, truth: bool) -> State:
-    if subject(fact) in tested_subjects(function) and fact not in state.facts:
-        return state.but(facts={**state.facts, fact: truth})
-    return state
-
-
 # ---- ticks ----
 
 
-def _tick_question(context: Context, function: Function, state: State, condition: Expr) -> Token | None:
-    if isinstance(condition, Compare):
-        return _tick_comparison(context, function, state, condition)
-    value = evaluate(context, function, state, condition)
-    return value.token if isinstance(value, TickTest) else None
-
-
-def _tick_comparison(context: Context, function: Function, state: State, condition: Compare) -> Token | None:
+def tick_comparison(context: Context, function: Function, state: State, condition: Compare) -> Token | None:
     """`tup.stream == "__tick"` and its like ask whether the tuple is a tick."""
     for one, other in ((condition.left, condition.right), (condition.right, condition.left)):
         match evaluate(context, function, state, one) if context.typed else None:
@@ -385,14 +251,3 @@ def _is_tick_mark(expr: Expr, names: frozenset[str] = frozenset()) -> bool:
             return "TICK" in name.upper() or name in names
         case _:
             return False
-
-
-def _tick_branches(
-    context: Context, state: State, token: Token, condition: Expr
-) -> Iterator[tuple[bool, State]]:
-    holding = context.holding(state, token)
-    negative = isinstance(condition, Compare) and condition.op in ("!=", "is not", "not in")
-    for is_tick, tick in ((True, Tick.YES), (False, Tick.NO)):
-        if holding.tick in (Tick.MAYBE, tick):
-            after = state.hold(token, Holding(holding.stage, tick, holding.holder))
-            yield is_tick != negative, after

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import NamedTuple
 
+from ackdoctor.flow.assignment import assign
 from ackdoctor.flow.calls import Done, Enter, resolve_call
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.early import each_element
@@ -19,7 +20,7 @@ from ackdoctor.flow.inert import about_locals
 from ackdoctor.flow.lattice import Coll, State, Value
 from ackdoctor.flow.liveness import Needed, needed
 from ackdoctor.flow.trail import Trail
-from ackdoctor.flow.typestate import WayOn, assign, ways_on
+from ackdoctor.flow.typestate import WayOn, ways_on
 from ackdoctor.model.cfg import ENTRY, EXIT, RAISED, Call, EdgeKind
 from ackdoctor.model.component import Function
 from ackdoctor.model.protocol import State as Stage

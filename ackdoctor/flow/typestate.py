@@ -10,21 +10,19 @@ Example.  At `self.pending[key] = tup`, a token that is OWED becomes HELD by "se
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from ackdoctor.flow.assignment import assign, same_under, unpack, update
 from ackdoctor.flow.catching import catches
-from ackdoctor.flow.context import Context, tested_names
-from ackdoctor.flow.evaluate import branch, decided, evaluate, stored
-from ackdoctor.flow.expressions import mentions
-from ackdoctor.flow.holding import escape, forget, store, within
+from ackdoctor.flow.context import Context
+from ackdoctor.flow.deciding import branch
+from ackdoctor.flow.evaluate import evaluate, stored
+from ackdoctor.flow.holding import forget
 from ackdoctor.flow.lattice import (
     Batch,
-    BoundMethod,
     Coll,
     Const,
     Field,
-    FunctionRef,
     LoopMemory,
     Row,
-    SelfRef,
     State,
     Thrown,
     TokenKind,
@@ -37,20 +35,16 @@ from ackdoctor.flow.lattice import (
 from ackdoctor.flow.trail import Trail
 from ackdoctor.model.cfg import (
     RAISED,
-    Attr,
     Bind,
-    Build,
     Catch,
     Compare,
     Drop,
     EdgeKind,
     Expr,
     Global,
-    Item,
     Name,
     Next,
     Return,
-    Star,
     Step,
     Test,
     Throw,
@@ -59,7 +53,7 @@ from ackdoctor.model.cfg import (
     Yield,
 )
 
-__all__ = ["WayOn", "assign", "ways_on"]
+__all__ = ["WayOn", "ways_on"]
 
 
 class WayOn(NamedTuple):
@@ -108,11 +102,11 @@ def _after(context: Context, trail: Trail, step: Step) -> State:
     match step.op:
         case Bind(target=target, value=value):
             after = assign(context, trail, state, target, evaluate(context, function, state, value))
-            return _same_under(trail, context, after, target, value)
+            return same_under(trail, context, after, target, value)
         case Unpack(targets=targets, value=value):
-            return _unpack(context, trail, targets, value)
+            return unpack(context, trail, targets, value)
         case Update(target=target, value=value):
-            return _update(context, trail, target, evaluate(context, function, state, value))
+            return update(context, trail, target, evaluate(context, function, state, value))
         case Drop(target=Name(id=name)):
             return state.bind(name, None)
         case Return(value=value):
@@ -140,148 +134,6 @@ def _yielded(context: Context, trail: Trail, result: Name, expr: Expr | None) ->
     before = state.env.get("%yield")
     items = before.items if isinstance(before, Coll) else frozenset()
     return state.bind("%yield", Coll(items | {value}))
-
-
-# ---- assignment ----
-
-
-def assign(context: Context, trail: Trail, state: State, target: Expr | None, value: Value | None) -> State:
-    """`target = value`."""
-    match target:
-        case Name(id=name):
-            return _assign_local(trail, state, name, value)
-        case Attr(obj=obj, name=name):
-            return _assign_attribute(context, trail, state, target, obj, name, value)
-        case Item(obj=obj, key=key):
-            return _assign_item(context, trail, forget(state, target), obj, key, value)
-        case Star(value=inner):
-            return assign(context, trail, state, inner, None)
-        case Global(id=name) if value is not None:
-            return escape(context, trail, state, (value,), f"global {name}")
-        case _:
-            return state
-
-
-def _assign_local(trail: Trail, state: State, name: str, value: Value | None) -> State:
-    if isinstance(value, Const) and name not in tested_names(trail.function) and not name.startswith("%"):
-        value = None
-    if isinstance(value, TokenRef) and value.token.kind is TokenKind.STORED:
-        tokens = {token: held for token, held in state.tokens.items() if not within(token, value.token)}
-        copied = isinstance(trail.step.op, (Bind, Unpack)) and _copies(trail.step.op, value)
-        state = state if copied or len(tokens) == len(state.tokens) else state.but(tokens=tokens)
-    return state.bind(name, value)
-
-
-def _same_under(trail: Trail, context: Context, after: State, target: Expr, value: Expr) -> State:
-    """What was decided about a value holds under its new name, if that is asked about."""
-    if (
-        not isinstance(target, Name)
-        or mentions(value, target)
-        or target.id not in tested_names(trail.function)
-    ):
-        return after
-    facts = dict(after.facts)
-    known = decided(context, trail.function, trail.state, value)
-    if known is not None:
-        facts[target] = known
-    for fact, truth in trail.state.facts.items():
-        if isinstance(fact, Compare) and fact.left == value:
-            facts[Compare(target, fact.op, fact.right)] = truth
-    return after.but(facts=facts) if len(facts) > len(after.facts) else after
-
-
-def _copies(op: Bind | Unpack, value: TokenRef) -> bool:
-    """`a = b` is no new look into the field; `a = self.f[k]` is."""
-    return isinstance(op.value, Name) and value.token.path == ""
-
-
-def _assign_attribute(
-    context: Context, trail: Trail, state: State, target: Attr, obj: Expr, name: str, value: Value | None
-) -> State:
-    state = forget(state, target)
-    match evaluate(context, trail.function, state, obj):
-        case SelfRef():
-            if value is not None and any(tokens_in(value)):
-                state = store(context, trail, state, name, value, how="=", key=None)
-            if context.typed and isinstance(value, Coll) and isinstance(trail.step.op, Bind):
-                source = trail.step.op.value  # what is put into the local afterwards is held by the field too
-                if isinstance(source, Name) and not any(tokens_in(value)):
-                    state = state.bind(source.id, Field(name))
-            fields = {field: old for field, old in state.fields.items() if field != name}
-            if isinstance(value, (TokenRef, Const, BoundMethod, FunctionRef)):
-                fields[name] = value
-            return state.but(fields=fields)
-        case Field(name=field) if value is not None:
-            return store(context, trail, state, f"{field}.{name}", value, how="=", key=None)
-        case TokenRef(token=token) if token.kind is TokenKind.STORED and value is not None:
-            return store(context, trail, state, token.field, value, how="=", key=None)
-        case Coll(items=items) if value is not None and any(tokens_in(value)) and isinstance(obj, Name):
-            return state.bind(obj.id, Coll(items | {value}))
-        case _:
-            return escape(context, trail, state, (value,), "an object") if value is not None else state
-
-
-def _assign_item(
-    context: Context, trail: Trail, state: State, obj: Expr, key: Expr, value: Value | None
-) -> State:
-    if value is None or not any(tokens_in(value)):
-        return state
-    match evaluate(context, trail.function, state, obj):
-        case Field(name=field):
-            return store(context, trail, state, field, value, how="[]", key=key)
-        case TokenRef(token=token) if token.kind is TokenKind.STORED:
-            return store(context, trail, state, token.field, value, how="[]", key=key)
-        case Coll(items=items) if isinstance(obj, Name):
-            return state.bind(obj.id, Coll(items | {value}))
-        case None if isinstance(obj, Name):
-            return state.bind(obj.id, Coll(frozenset({value})))
-        case _:
-            return escape(context, trail, state, (value,), "a container")
-
-
-def _unpack(context: Context, trail: Trail, targets: tuple[Expr | None, ...], value: Expr) -> State:
-    function, state = trail.function, trail.state
-    plain = not any(isinstance(target, Star) for target in targets)
-    if isinstance(value, Build) and plain and len(value.items) == len(targets):
-        values = [evaluate(context, function, state, item) for item in value.items]
-    else:
-        values = _parts(evaluate(context, function, state, value), len(targets))
-    for target, part in zip(targets, values, strict=True):
-        state = assign(context, trail, state, target, part)
-    return state
-
-
-def _parts(whole: Value | None, count: int) -> list[Value | None]:
-    """What the targets of an unpacking get."""
-    match whole:
-        case TokenRef(token=token, part="") if token.kind is TokenKind.STORED:
-            return [stored(token.field, f"{token.path}#{index}") for index in range(count)]
-        case Row(token=token, column=column):
-            return [TokenRef(token) if index == column else None for index in range(count)]
-        case TokenRef(token=token, part=""):
-            return [TokenRef(token, "id"), *[None] * (count - 1)]
-        case Field(name=name):
-            return [stored(name, f"#{index}") for index in range(count)]
-        case Coll(items=items) if len(items) == 1:
-            return [next(iter(items))] * count
-        case _:
-            return [None] * count
-
-
-def _update(context: Context, trail: Trail, target: Expr, value: Value | None) -> State:
-    state = forget(trail.state, target)
-    if value is None or not any(tokens_in(value)):
-        return state.bind(target.id, state.env.get(target.id)) if isinstance(target, Name) else state
-    match evaluate(context, trail.function, state, target):
-        case Field(name=field):
-            return store(context, trail, state, field, value, how="+=", key=None)
-        case Coll(items=items) if isinstance(target, Name):
-            extra = value.items if isinstance(value, Coll) else frozenset({value})
-            return state.bind(target.id, Coll(items | extra))
-        case _ if isinstance(target, Name):
-            return state.bind(target.id, value)
-        case _:
-            return escape(context, trail, state, (value,), "a container")
 
 
 # ---- branches, loops, handlers ----
