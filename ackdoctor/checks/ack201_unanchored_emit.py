@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from ackdoctor.checks.chosen import ANCHORING, is_chosen
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.flow.lattice import Tick
 from ackdoctor.flow.sighting import Anchors, Emitted
@@ -18,6 +19,8 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
     told: set[int] = set()
     for flow, emit in diagnosis.sightings(Emitted, EntryKind.DATA, EntryKind.BATCH):
         if emit.anchors is not Anchors.NONE or emit.tick is Tick.YES or id(emit.step) in told:
+            continue
+        if is_chosen(diagnosis, emit.trail, ANCHORING):
             continue
         told.add(id(emit.step))
         name = emit.subject.name if emit.subject is not None else "the input tuple"

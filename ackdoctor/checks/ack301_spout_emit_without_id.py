@@ -8,7 +8,8 @@ from ackdoctor.checks.provenance import source
 from ackdoctor.checks.shape import derived_names, mentions_any
 from ackdoctor.checks.spouts import acts, data_emits, entry_method, first, has_id, reach, steps_of
 from ackdoctor.flow.sighting import Emitted
-from ackdoctor.model.cfg import Attr, Bind, Item, Name
+from ackdoctor.model.cfg import Attr, Bind, Call, Item, Name
+from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, Kind, Misuse
 from ackdoctor.model.finding import Finding, Severity
 
@@ -53,9 +54,15 @@ def _weight(diagnosis: Diagnosis, found: list[Emitted]) -> tuple[Severity, str]:
     """How much it matters, and the reason as the message gives it."""
     if diagnosis.discipline.replays:
         return diagnosis.severity(Misuse.NO_MESSAGE_ID), ""
-    for kind, word in ((EntryKind.FAILED, "fail"), (EntryKind.ACKED, "ack")):
-        if acts(diagnosis, entry_method(diagnosis, kind)):
+    failed, acked = (entry_method(diagnosis, kind) for kind in (EntryKind.FAILED, EntryKind.ACKED))
+    for method, word in ((failed, "fail"), (acked, "ack")):
+        if acts(diagnosis, method):
             return Severity.WARNING, f", although {diagnosis.component.name} has a `{word}` that waits for it"
+    told = next(
+        (method for method in (failed, acked) if method is not None and _tells(diagnosis, method)), None
+    )
+    if told is not None:
+        return Severity.WARNING, f", although {diagnosis.component.name} has a `{told.name}` that tells of it"
     for emit in found:
         unused = _unused_id(emit)
         if unused:
@@ -64,6 +71,17 @@ def _weight(diagnosis: Diagnosis, found: list[Emitted]) -> tuple[Severity, str]:
         return Severity.WARNING, ", although the spout keeps what it has sent"
     best = max(source(diagnosis, emit) for emit in found)
     return (Severity.WARNING if best.replayable else Severity.INFO), ""
+
+
+def _tells(diagnosis: Diagnosis, method: Function) -> bool:
+    """Whether a callback prints or logs the id that it is given."""
+    given = derived_names(method, frozenset(param.name for param in method.params[1:]))
+    return any(
+        mentions_any(arg.value, given)
+        for function, step in steps_of(reach(diagnosis, method))
+        if function is method and isinstance(step.op, Call)
+        for arg in step.op.args
+    )
 
 
 def _unused_id(emit: Emitted) -> str:

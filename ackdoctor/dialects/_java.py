@@ -52,7 +52,7 @@ SHAPE = TupleShape(
     views=("get", "getNew", "getIter"),
     past=("getExpired",),
     ticks=(("component", "__system"), ("stream", "__tick"), ("task", -1)),
-    tick_names=frozenset({"SYSTEM_COMPONENT_ID", "SYSTEM_TICK_STREAM_ID"}),
+    tick_names=frozenset({"SYSTEM_COMPONENT_ID", "SYSTEM_TICK_STREAM_ID", "SYSTEM_FLUSH_STREAM_ID"}),
 )
 
 

@@ -112,6 +112,8 @@ def _enter_one(
     functions = _overloads(context, trail, call, method.functions, values)
     if len(functions) > 1:  # the one that is running is asked for least
         functions = tuple(function for function in functions if function is not trail.function)
+    if functions and all(function.docstring_only for function in functions):
+        return unknown(context, trail, call, values)  # abstract: an heir's, out of sight
     if functions and all(inert(context, trail.state, function, values) for function in functions):
         return Done(trail.state.but(facts=about_locals(trail.state.facts)), None, may_raise=True)
     entered = [_enter(context, trail, call, function, method.receiver, None) for function in functions]
