@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import re
 import sys
 from pathlib import Path
@@ -327,3 +328,15 @@ def test_colours_are_forced_and_refused_by_the_environment(shell, monkeypatch):
     assert "\x1b" not in shell("lint", "--output-format", "github").out
     monkeypatch.setenv("NO_COLOR", "1")
     assert "\x1b" not in shell("lint").out
+
+
+def test_a_baseline_counts_in_a_run_that_repeats_the_last_result(shell):
+    Path("bolt.py").write_text(BOLT)
+    os.utime("bolt.py", (1_000_000_000, 1_000_000_000))
+    first = shell("lint", "--output-format", "concise")
+    assert first.code == 1
+    assert Path(".ackdoctor_cache/run.json").exists()
+    shell("lint", "--baseline", "accepted.json", "--write-baseline")
+    assert shell("lint", "--baseline", "accepted.json").code == 0
+    assert shell("lint", "--output-format", "concise") == first
+    assert shell("lint", "--min-severity", "error", "--select", "ACK103").code == 0
