@@ -4,7 +4,7 @@ import re
 
 from ackdoctor.checks.canonical import Spelling
 from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.flow.trail import Trail, stations
+from ackdoctor.flow.trail import Trail, turns_back
 from ackdoctor.model.cfg import Attr, Bind, Compare, Expr, Mix, Not, Test, Update
 
 __all__ = ["ACKING", "ANCHORING", "is_chosen"]
@@ -19,7 +19,7 @@ def is_chosen(diagnosis: Diagnosis, end: Trail, words: frozenset[str]) -> bool:
     """Whether a test on the path asks a field that one of these words names, and that only setters and the like fill."""
     return any(
         words.intersection(part.lower() for part in _PART.findall(name)) and not _changes(diagnosis, name)
-        for station in stations(end)
+        for station in turns_back(end)
         if isinstance(station.visit.step.op, Test)
         for name in _fields(diagnosis, station.visit, station.visit.step.op.condition)
     )
