@@ -3,6 +3,7 @@
 A column that a part does not have is empty, as if nothing had been said; a row without kind or time is of no use.
 """
 
+import re
 from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -20,6 +21,7 @@ _CORRUPT = "_corrupt"
 _TORN = StructType([*_ROW.fields, StructField(_CORRUPT, StringType())])
 _KINDS = [int(kind) for kind in EventKind]
 _LONGEST = 500
+_PLAIN = re.compile(r"[A-Za-z0-9_.-]*")
 _SECOND_OBJECT = r"\}\s*\{\s*\"schema\""  # Spark reads the first of two objects on a line, and says nothing
 
 
@@ -52,8 +54,10 @@ def refused(session: SparkSession, files: Sequence[str]) -> DataFrame:
 
 
 def _usable() -> Column:
+    """Asks for the path, which always is there: if nothing did, Spark would read all that it knows of a file."""
     kinds = ", ".join(map(str, _KINDS))
-    return F.expr(f"coalesce(kind in ({kinds}) and time_ns is not null and torn is null, false)")
+    known = f"coalesce(kind in ({kinds}) and time_ns is not null and torn is null, false)"
+    return F.expr(f"{known} and file != ''")
 
 
 def _read(session: SparkSession, files: Sequence[str]) -> DataFrame:
@@ -68,15 +72,24 @@ def _read(session: SparkSession, files: Sequence[str]) -> DataFrame:
         rows = rows.select("row.*", "file", "text", F.coalesce(f"row.{_CORRUPT}", twice).alias("torn"))
     return rows.selectExpr(
         *(_said(field) for field in _ROW.fields),
-        *(_folder(name) for name in ("run", "worker")),
+        *(_folder(name, files) for name in ("run", "worker")),
         *("cast(null as int) as acker", "cast(null as int) as incarnation"),
         *("file", "text", "torn"),
     )
 
 
-def _folder(name: str) -> str:
-    """What the nearest folder `name=...` says, '' without one: read from the end, by no pattern, as each row asks."""
-    after = f"substring_index(file, '/{name}=', -1)"
+def _folder(name: str, files: Sequence[str]) -> str:
+    """What the nearest folder `name=...` says, '' without one.
+
+    Where all files say the same it is a constant: Spark then groups and joins without it.  A path is escaped
+    in a row and not here, so that this goes for plain names only.
+    """
+    said = {
+        file.rpartition(f"/{name}=")[2].partition("/")[0] if f"/{name}=" in file else "" for file in files
+    }
+    if len(said) == 1 and _PLAIN.fullmatch(only := said.pop()):
+        return f"'{only}' as {name}"
+    after = f"substring_index(file, '/{name}=', -1)"  # no pattern, as every row asks
     return f"if(contains(file, '/{name}='), substring_index({after}, '/', 1), '') as {name}"
 
 
