@@ -145,7 +145,9 @@ def _about(report: Report, dump: HeapDump) -> Iterator[str]:
     if not dump.ackers:
         yield "no acker: " + (
             "this worker runs none; take the dump of a worker that does (__acker in the UI)"
-            if dump.storm
+            if dump.storm and not dump.faults
+            else "none in what could be read"
+            if dump.faults
             else "no class of Storm's is loaded: this is not the dump of a worker"
         )
     if report.hidden:

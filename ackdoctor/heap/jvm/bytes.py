@@ -20,7 +20,10 @@ WIDE = Oops(header=16, array=24, reference=8)
 SPLIT = Oops(header=12, array=16, reference=8)  # class pointers compressed, references not
 NARROW = Oops(header=8, array=12, reference=4)  # a 32-bit JVM
 _STRETCHES = 64
-_JAVA: Mapping[bool, int] = {True: 104, False: 120}  # with compressed oops, and without; JStorm's has eight less
+_JAVA: Mapping[bool, int] = {
+    True: 104,
+    False: 120,
+}  # with compressed oops, and without; JStorm's has eight less
 _CLOJURE: Mapping[Kind, tuple[int, int]] = {
     Kind.WAITING: (200, 248),
     Kind.ORPHAN: (144, 176),

@@ -6,6 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
+from struct import Struct
 
 from ackdoctor.heap.jvm.hprof import Hprof
 from ackdoctor.heap.jvm.layout import WIDTHS, parse_class
@@ -44,6 +45,7 @@ class Objects:
         self._places = array("Q", map(census.mark_places.__getitem__, order))
         self._ends = sorted(record.start + record.length for record in census.segments)
         self._known: dict[int, Found | None] = {}
+        self._readers: dict[int, tuple[Struct, dict[str, int]]] = {}
         self._lossy = bool(dump.cut or census.damage)  # what is not found is lost
         self._patience = _MOST_LONG_SEARCHES
 
@@ -66,7 +68,7 @@ class Objects:
         found = self.at(id_)
         if found is None or found.kind != INSTANCE:
             return {}
-        reader, places = self._census.classes.unpacker(found.class_id)
+        reader, places = self._reader(found.class_id)
         head = self._heads.read.size
         data = self._dump.read(found.start - head, head + found.length)
         if reader.size != head + found.length or len(data) < reader.size:
@@ -135,11 +137,32 @@ class Objects:
         segment = bisect_right(self._ends, place)
         end = min(place + _STRETCH, self._ends[segment])
         data = self._dump.read(place, end - place + self._heads.read.size)
-        for found in _objects(data, end - place, self._dump.id_size):
-            if found.id == wanted:
-                found.start += place
-                return found
+        found = self._leapt_to(data, wanted)
+        if found is None:
+            found = next(
+                (each for each in _objects(data, end - place, self.id_size) if each.id == wanted), None
+            )
+        if found is not None:
+            found.start += place
+        return found
+
+    def _leapt_to(self, data: bytes, wanted: int) -> Found | None:
+        """An instance, by its id: what stands around it can only be a head if class and length belong together."""
+        id_ = wanted.to_bytes(self.id_size, "big")
+        head = self._heads.read
+        at = data.find(id_, 1)
+        while 0 < at <= len(data) - head.size:
+            tag, class_id, length = head.unpack_from(data, at - 1)
+            known = tag == INSTANCE and class_id in self._census.classes.dumps
+            if known and self._reader(class_id)[0].size == head.size + length:
+                return Found(wanted, tag, class_id, at - 1 + head.size, length)
+            at = data.find(id_, at + 1)
         return None
+
+    def _reader(self, class_id: int) -> tuple[Struct, dict[str, int]]:
+        if class_id not in self._readers:
+            self._readers[class_id] = self._census.classes.unpacker(class_id)
+        return self._readers[class_id]
 
 
 def first_instances(dump: Hprof, place: int) -> Iterator[tuple[int, int]]:
