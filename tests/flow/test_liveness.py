@@ -52,6 +52,7 @@ def test_locals_that_are_done_with_cost_no_more_than_their_lines():
     ten, twenty, forty = (visits(choices(count)) for count in (10, 20, 40))
 
     assert forty - twenty == 2 * (twenty - ten)
+    assert forty < 20 * 40
 
 
 def test_a_local_is_live_until_it_is_read_for_the_last_time():
