@@ -4,7 +4,7 @@ import gc
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -223,4 +223,5 @@ def _show(form: str, report: Report, analysis: "Analysis", stream: TextIO, here:
         case "parquet":
             stream.writelines(f"{place}\n" for place in analysis.written)
         case _:
-            reporter(form)(report, stream, context)
+            whole = replace(report, notes=(*report.notes, *analysis.notes))
+            reporter(form)(whole, stream, context)

@@ -253,7 +253,9 @@ def _quarantine(analysis: Analysis, context: Context, width: int) -> str:
     rows = table(context, "rows", "reason", "file", numbers=[0])
     for row in analysis.quarantine[:_MOST]:
         rows.add_row(f"{row.rows:,}", printable(row.reason), printable(row.file))
-    return f"quarantine\n{drawn(rows, width, context)}"
+    more = len(analysis.quarantine) - _MOST
+    said = f"  and {more:,} more; --output-format json has all\n" if more > 0 else ""
+    return f"quarantine\n{drawn(rows, width, context)}{said}"
 
 
 def _ms(ms: float) -> str:

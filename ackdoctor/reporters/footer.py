@@ -39,4 +39,4 @@ def footer(report: Report, stream: TextIO, context: Context) -> None:
 
 def counted(amount: int, noun: str) -> str:
     """`1 file`, `2 files`."""
-    return f"{amount} {noun}" if amount == 1 else f"{amount} {noun}s"
+    return f"{amount} {noun}" if amount == 1 else f"{amount:,} {noun}s"

@@ -19,6 +19,7 @@ from ackdoctor.spark.tables import Analysis
 __all__ = ["page"]
 
 _MOST_FINDINGS = 50
+_OPEN_FINDINGS = 5  # the curve should be seen without much scrolling
 _MOST_LEFT = 6
 _FEWEST_POINTS = 3
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
@@ -83,9 +84,16 @@ def _tiles(analysis: Analysis) -> Iterator[tuple[str, str]]:
 
 def _findings(findings: Sequence[Finding]) -> str:
     ordered = sorted(findings, key=lambda finding: (-finding.severity, -_seen(finding)))
-    cards = "".join(map(_finding, ordered[:_MOST_FINDINGS]))
+    cards = [_finding(finding) for finding in ordered[:_MOST_FINDINGS]]
+    shown, folded = "".join(cards[:_OPEN_FINDINGS]), "".join(cards[_OPEN_FINDINGS:])
+    if not folded:
+        return shown
+    rest = len(findings) - _OPEN_FINDINGS
     more = len(findings) - _MOST_FINDINGS
-    return cards + (f'<p class="soft">and {more:,} more findings</p>\n' if more > 0 else "")
+    beyond = (
+        f'<p class="soft">and {more:,} more findings; --output-format json has all</p>\n' if more > 0 else ""
+    )
+    return f"{shown}<details><summary>{rest:,} more findings</summary>\n{folded}{beyond}</details>\n"
 
 
 def _finding(finding: Finding) -> str:
@@ -196,7 +204,8 @@ def _roots(analysis: Analysis) -> str:
         )
         hidden = " hidden" if number else ""
         lives.append(f'<div class="card life" id="life-{number}"{hidden}>{timeline(life)}</div>\n')
-    heads = "".join(f"<th>{head}</th>" for head in ("root", "ended", "entry", "value left", "age", "who"))
+    names = ("root", "ended", "entry", "value left", "age", "who")
+    heads = "".join(f'<th class="n">{head}</th>' if head == "age" else f"<th>{head}</th>" for head in names)
     return (
         f'<div class="card scroll"><table class="roots"><thead><tr>{heads}</tr></thead>\n'
         f"<tbody>{''.join(rows)}</tbody></table></div>\n{''.join(lives)}"

@@ -22,19 +22,21 @@ from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.model.tally import RunTally
 from ackdoctor.model.verdict import TupleTree
 from ackdoctor.spark import collecting, deliveries, growth, roots
+from ackdoctor.spark import shapes as ways
 from ackdoctor.spark.blame import blamed, traced, unexplained
 from ackdoctor.spark.findings import Keeper, forecast, judged, tree, under_way
 from ackdoctor.spark.messages import messages
 from ackdoctor.spark.offences import offences
 from ackdoctor.spark.opening import opened
 from ackdoctor.spark.read.inputs import Inputs, resolved
-from ackdoctor.spark.schema import ROOT_KEY
+from ackdoctor.spark.schema import ESTIMATED, ROOT_KEY
 from ackdoctor.spark.session import SMALL_BYTES, TINY_BYTES
 from ackdoctor.spark.shapes import bare, shapes
 from ackdoctor.spark.tables import Analysis, Books
 from ackdoctor.spark.trees import Plan, entries
 from ackdoctor.spark.verdicts import verdicts
 from ackdoctor.spark.versions import NEWEST, Engine, Version
+from ackdoctor.spark.windows import MOST_FOLDED
 from ackdoctor.tracer.judge.growth import WORKER_HEAP
 from ackdoctor.tracer.judge.place import Places
 
@@ -241,7 +243,19 @@ def _of_components(
         **ends,
     )
     result.notes += tuple(dict.fromkeys(collecting.ending(row) for row in rows.get("ends", ())))
-    found = offences(session, tables.events, rows["shapes"], rows["bare"])
+    wrong, more = ways.told(rows["shapes"])
+    emits, unseen = ways.told(rows["bare"])
+    if unseen:
+        result.notes += (
+            f"of calls that emit without anchors only the {len(emits):,} most frequent are looked at",
+        )
+    if more:
+        left = deliveries.odd(asked).count() - sum(row["deliveries"] for row in wrong)
+        result.notes += (
+            f"{left:,} more deliveries went other ways than the {len(wrong):,} most frequent, and may be wrong: "
+            "--output-dir writes each (deliveries)",
+        )
+    found = offences(session, tables.events, wrong, emits)
     result.completions = collecting.completions(rows["completions"], end_ns)
     dialects = {row["component"]: row["note"].partition(" ")[0] for row in rows["named"]}
     guilt: Counter[str] = Counter()
@@ -276,6 +290,11 @@ def _of_roots(tables: Frames, result: Analysis, counted: Sequence[Row]) -> tuple
     result.roots = sum(row["roots"] for row in loads)
     result.ackers = collecting.loads(loads, peaks)
     result.trees = collecting.kinds(rows["kinds"])
+    if vast := sum(row["vast"] for row in rows["kinds"]):
+        result.notes += (
+            f"{vast:,} roots have more than {MOST_FOLDED:,} messages each and are not replayed one by one: what is said of "
+            "them is estimated; --output-dir writes each (verdicts)",
+        )
     spouts = {row["task"]: row["component"] for row in rows["spouts"]}
     result.latencies = collecting.latencies(rows["latencies"], spouts)
     trees = tuple(tree(row, end_ns) for row in rows["bad"])
@@ -304,7 +323,9 @@ def _of_roots(tables: Frames, result: Analysis, counted: Sequence[Row]) -> tuple
         result.lives = collecting.lives(chosen, lived)
     untold = sum(kind.roots for kind in result.trees if kind.verdict != "complete" or kind.left) - len(trees)
     if untold > 0:
-        result.notes += (f"{untold:,} more roots that did not end well are counted, and not told one by one",)
+        result.notes += (
+            f"{untold:,} more roots that did not end well are counted, and not told one by one: --output-dir writes each (verdicts)",
+        )
     return trees
 
 
@@ -322,8 +343,12 @@ def _bad(found: DataFrame) -> DataFrame:
 def _kinds(found: DataFrame) -> DataFrame:
     return (
         found.groupBy("verdict", "residue")
-        .agg(F.count("*").alias("roots"), F.count("tracked").alias("left"))
-        .select("verdict", "residue", "roots", "left")
+        .agg(
+            F.count("*").alias("roots"),
+            F.count("tracked").alias("left"),
+            F.count_if((F.col("n") > MOST_FOLDED) & (F.col("order") == ESTIMATED)).alias("vast"),
+        )
+        .select("verdict", "residue", "roots", "left", "vast")
     )
 
 

@@ -5,15 +5,17 @@ as few of them as there are mistakes in the code, however many tuples suffered o
 once, by the ledger that judges a test (`offences`).
 """
 
-from pyspark.sql import Column, DataFrame
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.model.event import BARE, EventKind
 from ackdoctor.spark.deliveries import BOOK, DELIVERY, is_tick
 
-__all__ = ["MOST_SHAPES", "bare", "neighbours", "shapes"]
+__all__ = ["bare", "neighbours", "shapes", "told"]
 
-MOST_SHAPES = 500
+MOST_SHAPES = 500  # that are told; one more is fetched, and says that there are more
 _RECEIVED, _NAMED = int(EventKind.RECEIVED), int(EventKind.NAMED)
 _EMITTED, _ANCHORED = int(EventKind.EMITTED), int(EventKind.ANCHORED)
 _TOUCHES = (_RECEIVED, _EMITTED, _ANCHORED, int(EventKind.ACKED), int(EventKind.FAILED))
@@ -38,6 +40,11 @@ def bare(events: DataFrame) -> DataFrame:
     return _gathered(rows, F.transform("rows", _trait))
 
 
+def told(rows: Sequence[Row]) -> tuple[Sequence[Row], bool]:
+    """The SHAPES to tell, and whether there are more."""
+    return rows[:MOST_SHAPES], len(rows) > MOST_SHAPES
+
+
 def neighbours(events: DataFrame, samples: DataFrame) -> DataFrame:
     """What the rows of a sample do not say: NAMED of its component, who was received between them, the last tick.
 
@@ -45,7 +52,7 @@ def neighbours(events: DataFrame, samples: DataFrame) -> DataFrame:
     before them.  NEIGHBOURS are rows of events with the number, at most one for each gap.
     """
     near = events.where(F.col("kind").isin(_RECEIVED, _NAMED)).alias("event")
-    told = samples.alias("sample")
+    sampled = samples.alias("sample")
     same = [F.col(f"event.{name}") == F.col(f"sample.{name}") for name in BOOK if name != "test"]
     named = F.col("kind") == _NAMED
     gap = F.size(F.filter("seqs", lambda seq: seq < F.col("event.seq")))
@@ -53,7 +60,7 @@ def neighbours(events: DataFrame, samples: DataFrame) -> DataFrame:
     between = F.when(gap == 0, F.col("back")).otherwise((gap < F.size("seqs")) | is_tick())
     row = F.struct(*(F.col(f"event.{name}").alias(name) for name in (*_ROW, "delivery", "note")))
     return (
-        near.join(F.broadcast(told), [*same, named | (inside & between)])
+        near.join(F.broadcast(sampled), [*same, named | (inside & between)])
         .groupBy(
             "sample.number", "kind", is_tick().alias("tick"), F.when(named, 0).otherwise(gap).alias("gap")
         )
@@ -78,6 +85,6 @@ def _gathered(rows: DataFrame, traits: Column) -> DataFrame:
             F.min_by(F.struct(*DELIVERY, F.slice("rows", 1, 64).alias("rows")), order).alias("first"),
         )
         .orderBy(F.col("deliveries").desc(), "first.component", "first.delivery")
-        .limit(MOST_SHAPES)
+        .limit(MOST_SHAPES + 1)
         .select("component", "deliveries", *(F.col(f"first.{name}").alias(name) for name in _SHAPE[2:]))
     )

@@ -209,6 +209,18 @@ def test_the_screen_says_the_worst_first():
     assert "replays: orders emitted 2 message ids 5 times in all; order-7 came 3 times" in lines
 
 
+def test_of_very_many_findings_a_page_shows_some_folds_some_and_counts_the_rest():
+    many = tuple(replace(FINDING, message=f"nr {number}") for number in range(100_000))
+    stream = StringIO()
+    page(Report(findings=many), replace(ANALYSIS, findings=many), stream)
+    told = stream.getvalue()
+    assert re.findall(r"<summary>(.*?)</summary>", told) == ["99,995 more findings"]
+    shown, _, folded = told.partition("<details>")
+    assert (shown.count("<article"), folded.count("<article")) == (5, 45)
+    assert "and 99,950 more findings; --output-format json has all" in folded
+    assert "and 99,999 more findings" in shown
+
+
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 

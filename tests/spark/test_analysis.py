@@ -18,8 +18,9 @@ from ackdoctor.spark.collecting import combs
 from ackdoctor.spark.findings import Keeper
 from ackdoctor.spark.growth import growth
 from ackdoctor.spark.read.inputs import listed
+from ackdoctor.spark.read.quarantine import quarantined
 from ackdoctor.spark.roots import replays
-from ackdoctor.spark.schema import ENTRIES
+from ackdoctor.spark.schema import ENTRIES, QUARANTINE
 from ackdoctor.spark.tables import Analysis, Books, Comb, Holder, Latency, Replays, TreeCount
 from ackdoctor.spark.trees import Plan
 from ackdoctor.spark.versions import version
@@ -116,6 +117,32 @@ def test_full_tables_come_as_parquet(spark, analysis):
     names = ["verdicts", "entries", "deliveries", "completions", "growth", "ackers"]
     assert [place.rpartition("/")[2] for place in analysis.written] == names
     assert [spark.read.parquet(place).count() for place in analysis.written] == [15, 27, 30, 2, 15, 1]
+
+
+def test_what_is_not_told_one_by_one_is_counted_and_it_is_said_where_it_is(spark, monkeypatch):
+    monkeypatch.setattr("ackdoctor.spark.shapes.MOST_SHAPES", 1)
+    monkeypatch.setattr("ackdoctor.spark.analysis.MOST_TREES", 1)
+    few = analyze(listed([str(STATEMENTS / "v1")]), session=spark, terms=TERMS)
+    bad = sum(kind.roots for kind in few.trees if kind.verdict != "complete" or kind.left)
+    assert few.notes == (
+        "3 more deliveries went other ways than the 1 most frequent, and may be wrong: --output-dir writes each (deliveries)",
+        f"{bad - len(few.trees):,} more roots that did not end well are counted, and not told one by one: "
+        "--output-dir writes each (verdicts)",
+    )
+    assert bad > len(few.trees) == len(few.tally.trees)
+
+
+def test_a_row_that_has_no_place_is_shown_all_the_same(spark):
+    rows = [
+        ("part-1", None, "2 7 sql", "damaged"),
+        ("a.log", 9, "second", "cut off"),
+        ("a.log", 3, "z first", "cut off"),
+    ]
+    told = quarantined(spark.createDataFrame(rows, QUARANTINE))
+    assert [(row.file, row.rows, row.sample) for row in told] == [
+        ("a.log", 2, "z first"),
+        ("part-1", 1, "2 7 sql"),
+    ]
 
 
 def test_a_trace_of_components_alone_has_no_roots(spark):

@@ -10,8 +10,6 @@ from ackdoctor.spark.tables import Books, Quarantined
 
 __all__ = ["books", "gathered", "quarantined", "refusals"]
 
-MOST_REASONS = 200
-
 
 def books(
     surveyed: Survey, *, trace_files: int = 0, trace_rows: int = 0, trace_quarantined: int = 0
@@ -29,12 +27,11 @@ def books(
 
 
 def refusals(rows: DataFrame) -> DataFrame:
-    """REFUSALS: how many rows of which file for what reason, with the first of each."""
+    """REFUSALS: how many rows of which file for what reason, with the first of each, or any where a row has no place."""
     return (
         rows.groupBy("file", "reason")
-        .agg(F.count("*").alias("rows"), F.min_by("text", "place").alias("sample"))
+        .agg(F.count("*").alias("rows"), F.coalesce(F.min_by("text", "place"), F.min("text")).alias("sample"))
         .orderBy(F.col("rows").desc(), "file", "reason")
-        .limit(MOST_REASONS)
         .select("file", "reason", "rows", "sample")
     )
 
