@@ -153,7 +153,9 @@ def update(context: Context, trail: Trail, target: Expr, value: Value | None) ->
     """`target += value`."""
     state = forget(trail.state, target)
     if value is None or not any(tokens_in(value)):
-        return state.bind(target.id, state.env.get(target.id)) if isinstance(target, Name) else state
+        if isinstance(target, Name) and isinstance(state.env.get(target.id), Const):
+            return state.bind(target.id, None)  # nobody counts along
+        return state
     match evaluate(context, trail.function, state, target):
         case Field(name=field):
             return store(context, trail, state, field, value, how="+=", key=None)

@@ -130,9 +130,8 @@ def tested_names(function: Function) -> frozenset[str]:
     for step in function.cfg.steps:
         match step.op:
             case Test(condition=condition):
-                asked = subject(condition)
-                if isinstance(asked, Name):
-                    names.add(asked.id)
+                sides = (condition.left, condition.right) if isinstance(condition, Compare) else (condition,)
+                names.update(side.id for side in sides if isinstance(side, Name))
             case Return(value=Name(id=name)):
                 names.add(name)
             case Call(func=Name() | Global() | Attr(obj=Name()), args=args):

@@ -72,6 +72,9 @@ def _decide(context: Context, function: Function, state: State, fact: Expr) -> b
             return _other_equality(state, left, wanted)
         case Compare(left=left, op="in", right=Build(items=items)):
             return _one_of(context, function, state, left, items)
+        case Compare(left=left, op="<" | ">" as order, right=right):
+            sides = (evaluate(context, function, state, side) for side in (left, right))
+            return _ordered(order, *sides)
         case Compare() | IsType():
             return None
         case Not(value=inner):
@@ -81,6 +84,15 @@ def _decide(context: Context, function: Function, state: State, fact: Expr) -> b
             if state.facts.get(Compare(fact, "is", Literal(None))):
                 return False
             return _truth(evaluate(context, function, state, fact))
+
+
+def _ordered(order: str, left: Value | None, right: Value | None) -> bool | None:
+    """`0 < 3`: a loop that counts from one constant to another runs at least once."""
+    match left, right:
+        case Const(value=int() as one), Const(value=int() as other):
+            return one < other if order == "<" else one > other
+        case _:
+            return None
 
 
 def _one_of(
