@@ -334,7 +334,9 @@ class Dialect:
     verbs: tuple[Verb, ...] = ()
     shape: TupleShape = PLAIN
     since: tuple[int, ...] = ()  # the first version described
-    until: tuple[int, ...] = ()  # the last one, as far as these digits go; () for one that a newer one follows
+    until: tuple[
+        int, ...
+    ] = ()  # the last one, as far as these digits go; () for one that a newer one follows
     replaces: str = ""
     vendored: bool = False
     python2: bool = False  # runs on no other Python
