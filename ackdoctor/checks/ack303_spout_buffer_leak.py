@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.fields import emptied_by, is_container
-from ackdoctor.checks.kept import kept, kept_anew
+from ackdoctor.checks.kept import kept, kept_for_ever
 from ackdoctor.checks.spouts import calls_super, entry_method, reach
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, Kind
@@ -40,9 +40,8 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
 
 def _sent_anew(diagnosis: Diagnosis, told: set[str]) -> Iterator[Finding]:
     """A record that is sent again under a new id, while its entry under the old one stays."""
-    shrunk = emptied_by(diagnosis, reach(diagnosis, entry_method(diagnosis, EntryKind.FAILED)))
-    for function, step, name in kept_anew(diagnosis):
-        if name in told or name in shrunk or not is_container(diagnosis, name):
+    for function, step, name in kept_for_ever(diagnosis):
+        if name in told:
             continue
         told.add(name)
         yield diagnosis.finding(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from ackdoctor.checks.canonical import Spelling, words
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.fields import emptied_by, is_container, own_field, taken_from
-from ackdoctor.checks.kept import kept
+from ackdoctor.checks.kept import kept, kept_for_ever
 from ackdoctor.checks.provenance import source
 from ackdoctor.checks.shape import derived_names, mentions_any
 from ackdoctor.checks.sources import Source
@@ -36,14 +36,16 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
         return
     if _makes_its_records_up(diagnosis):
         return
+    growing = next((name for _, _, name in kept_for_ever(diagnosis)), None)
+    price = f", and each time leaves an entry in `self.{growing}`" if growing else _and_kept(diagnosis, fail)
     for function, step, how in _again(diagnosis, fail, functions):
         yield diagnosis.finding(
             at=(function, step.span),
             message=f"`fail` of {diagnosis.component.name} {how} every time: "
-            f"a record that can never succeed is replayed for the life of the topology{_and_kept(diagnosis, fail)}",
+            f"a record that can never succeed is replayed for the life of the topology{price}",
             misuse=None,
             last="sent again",
-            severity=Severity.INFO,
+            severity=Severity.WARNING if growing else Severity.INFO,
             help="count the failures of each id, and after some put the record where somebody looks",
         )
         return

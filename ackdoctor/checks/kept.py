@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.canonical import Spelling, bare
 from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.checks.fields import own_field
+from ackdoctor.checks.fields import emptied_by, is_container, own_field
 from ackdoctor.checks.shape import derived_names, mentions_any
 from ackdoctor.checks.spouts import data_emits, emits, entry_method, has_id, reach
 from ackdoctor.flow.known import CONTAINER_STORES
@@ -13,7 +13,7 @@ from ackdoctor.model.cfg import Attr, Bind, Build, Call, Expr, Item, Name, Step
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind
 
-__all__ = ["kept", "kept_anew"]
+__all__ = ["kept", "kept_anew", "kept_for_ever"]
 
 MANY = 50  # message ids followed to callers of helpers
 
@@ -30,6 +30,14 @@ def kept_anew(diagnosis: Diagnosis) -> Iterator[tuple[Function, Step, str]]:
     ids = _ids(diagnosis, emits(diagnosis, EntryKind.FAILED), functions)
     if not any(_of_the_failed(functions[0], function, expr) for function, expr in ids):
         yield from _stores(diagnosis, functions, ids)
+
+
+def kept_for_ever(diagnosis: Diagnosis) -> Iterator[tuple[Function, Step, str]]:
+    """Of `kept_anew`, the places whose field loses nothing in `fail`: an entry more for every failure."""
+    shrunk = emptied_by(diagnosis, reach(diagnosis, entry_method(diagnosis, EntryKind.FAILED)))
+    for function, step, name in kept_anew(diagnosis):
+        if name not in shrunk and is_container(diagnosis, name):
+            yield function, step, name
 
 
 def _of_the_failed(fail: Function, function: Function, expr: Expr) -> bool:
