@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.chosen import ACKING, is_chosen
+from ackdoctor.checks.chosen import ACKING, chosen
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.flow.lattice import Tick, Token, TokenRef
 from ackdoctor.flow.sighting import Completed, Ended, Flow, Stored
@@ -26,8 +26,11 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
             for s in flow.sightings
             if isinstance(s, Ended) and s.breach is not None and s.token is not None and not _is_tick(s)
         ]
-        missing = [ended for ended in missing if not is_chosen(diagnosis, ended.trail, ACKING)]
         if not missing or flow.function.docstring_only:
+            continue
+        by_choice = chosen(diagnosis, ACKING)
+        missing = [ended for ended in missing if not by_choice(ended.trail)]
+        if not missing:
             continue
         token = missing[0].token
         assert token is not None  # filtered above

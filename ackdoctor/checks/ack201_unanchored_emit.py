@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.chosen import ANCHORING, is_chosen
+from ackdoctor.checks.chosen import ANCHORING, chosen
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.flow.lattice import Tick
 from ackdoctor.flow.sighting import Anchors, Emitted
@@ -16,11 +16,17 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
     """One finding for each emit call that an input tuple causes and nothing anchors."""
     if not diagnosis.is_bolt or Misuse.UNANCHORED not in diagnosis.discipline.prices:
         return
+    emits = [
+        (flow, emit)
+        for flow, emit in diagnosis.sightings(Emitted, EntryKind.DATA, EntryKind.BATCH)
+        if emit.anchors is Anchors.NONE and emit.tick is not Tick.YES
+    ]
+    if not emits:
+        return
+    by_choice = chosen(diagnosis, ANCHORING)
     told: set[int] = set()
-    for flow, emit in diagnosis.sightings(Emitted, EntryKind.DATA, EntryKind.BATCH):
-        if emit.anchors is not Anchors.NONE or emit.tick is Tick.YES or id(emit.step) in told:
-            continue
-        if is_chosen(diagnosis, emit.trail, ANCHORING):
+    for flow, emit in emits:
+        if id(emit.step) in told or by_choice(emit.trail):
             continue
         told.add(id(emit.step))
         name = emit.subject.name if emit.subject is not None else "the input tuple"

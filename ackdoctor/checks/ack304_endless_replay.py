@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from ackdoctor.checks.canonical import Spelling, words
+from ackdoctor.checks.canonical import spelling, words
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.fields import emptied_by, is_container, own_field, taken_from
 from ackdoctor.checks.kept import kept, kept_for_ever
@@ -94,7 +94,7 @@ def _limits(function: Function, step: Step) -> bool:
     match step.op:
         case Test(condition=value) | Return(value=value) if value is not None:
             given = derived_names(function, frozenset(param.name for param in function.params[1:]))
-            return _measures(Spelling(function).of(value), given)
+            return _measures(spelling(function).of(value), given)
         case Call(func=Attr(name=name)) | Call(func=Global(id=name)):
             return name in _PAUSES
         case _:

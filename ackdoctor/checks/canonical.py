@@ -6,6 +6,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
+from ackdoctor.flow.once import once
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
@@ -26,7 +27,7 @@ from ackdoctor.model.cfg import (
 )
 from ackdoctor.model.component import Function
 
-__all__ = ["Spelling", "bare", "words"]
+__all__ = ["Spelling", "bare", "spelling", "words"]
 
 DEEPEST = 8
 _CASTS = frozenset(("str", "int", "unicode", "repr", "float"))
@@ -79,6 +80,12 @@ class Spelling:
                 return Star(self.of(value, depth + 1))
             case _:
                 return expr
+
+
+@once
+def spelling(function: Function) -> Spelling:
+    """The spelling of a function's expressions, made once."""
+    return Spelling(function)
 
 
 def bare(expr: Expr) -> Expr:

@@ -1,13 +1,15 @@
 """Paths that a bolt's user has chosen: `if (autoAck) collector.ack(tuple)`, where `autoAck` is set from outside."""
 
 import re
+from collections.abc import Callable
 
-from ackdoctor.checks.canonical import Spelling
+from ackdoctor.checks.canonical import spelling
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.flow.trail import Trail, turns_back
 from ackdoctor.model.cfg import Attr, Bind, Compare, Expr, Mix, Not, Test, Update
+from ackdoctor.model.component import Function
 
-__all__ = ["ACKING", "ANCHORING", "is_chosen"]
+__all__ = ["ACKING", "ANCHORING", "chosen"]
 
 ACKING = frozenset("ack acks acking acknowledge reliable reliability".split())
 ANCHORING = frozenset("anchor anchors anchored anchoring unanchored reliable reliability".split())
@@ -15,28 +17,36 @@ _PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _SETTERS = re.compile(r"<init>|__init__|prepare|initialize|set|with")
 
 
-def is_chosen(diagnosis: Diagnosis, end: Trail, words: frozenset[str]) -> bool:
-    """Whether a test on the path asks a field that one of these words names, and that only setters and the like fill."""
+def chosen(diagnosis: Diagnosis, words: frozenset[str]) -> Callable[[Trail], bool]:
+    """Tells whether a path takes a test of a field that one of these words names, and that only setters and the like fill."""
+    tests = {
+        id(step)
+        for function in diagnosis.functions()
+        for step in function.cfg.steps
+        if isinstance(step.op, Test) and _asks(diagnosis, function, step.op.condition, words)
+    }
+    return lambda end: bool(tests) and any(id(turn.visit.step) in tests for turn in turns_back(end))
+
+
+def _asks(diagnosis: Diagnosis, function: Function, condition: Expr, words: frozenset[str]) -> bool:
     return any(
         words.intersection(part.lower() for part in _PART.findall(name)) and not _changes(diagnosis, name)
-        for station in turns_back(end)
-        if isinstance(station.visit.step.op, Test)
-        for name in _fields(diagnosis, station.visit, station.visit.step.op.condition)
+        for name in _fields(diagnosis, function, condition)
     )
 
 
-def _fields(diagnosis: Diagnosis, visit: Trail, condition: Expr) -> set[str]:
+def _fields(diagnosis: Diagnosis, function: Function, condition: Expr) -> set[str]:
     """The component's own fields that a condition asks."""
-    match Spelling(visit.function).of(condition):
+    match spelling(function).of(condition):
         case Attr() as place:
-            name = diagnosis.field(visit.function, place)
+            name = diagnosis.field(function, place)
             return {name} if name else set()
         case Not(value=value):
-            return _fields(diagnosis, visit, value)
+            return _fields(diagnosis, function, value)
         case Compare(left=left, right=right):
-            return _fields(diagnosis, visit, left) | _fields(diagnosis, visit, right)
+            return _fields(diagnosis, function, left) | _fields(diagnosis, function, right)
         case Mix(op="call", parts=(Attr() as getter,)):
-            own = diagnosis.own_method(visit.function, getter)
+            own = diagnosis.own_method(function, getter)
             return {getter.name} if own is not None else set()
         case _:
             return set()

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.canonical import Spelling, bare
+from ackdoctor.checks.canonical import bare, spelling
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.fields import emptied_by, is_container, own_field
 from ackdoctor.checks.shape import derived_names, mentions_any
@@ -55,11 +55,10 @@ def _stores(
         wanted = [expr for owner, expr in ids if owner is function]
         if not wanted:
             continue
-        spelling = Spelling(function)
-        spelt = {bare(spelling.of(expr)) for expr in wanted}
+        spelt = {bare(spelling(function).of(expr)) for expr in wanted}
         for step in function.cfg.steps:
             name, keys = _stored(diagnosis, function, step)
-            if name is not None and any(bare(spelling.of(key)) in spelt for key in keys):
+            if name is not None and any(bare(spelling(function).of(key)) in spelt for key in keys):
                 yield function, step, name
 
 
@@ -71,7 +70,7 @@ def _stored(diagnosis: Diagnosis, function: Function, step: Step) -> tuple[str |
         case Call(func=Attr(obj=place, name=verb), args=args) if verb in CONTAINER_STORES:
             keys: list[Expr] = []
             for arg in args:
-                value = Spelling(function).of(arg.value)
+                value = spelling(function).of(arg.value)
                 keys += (
                     value.items
                     if isinstance(value, Build) and value.kind in ("tuple", "list")
