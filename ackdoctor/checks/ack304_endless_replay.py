@@ -36,19 +36,21 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
         return
     if _makes_its_records_up(diagnosis):
         return
+    again = next(_again(diagnosis, fail, functions), None)
+    if again is None:
+        return
+    function, step, how = again
     growing = next((name for _, _, name in kept_for_ever(diagnosis)), None)
     price = f", and each time leaves an entry in `self.{growing}`" if growing else _and_kept(diagnosis, fail)
-    for function, step, how in _again(diagnosis, fail, functions):
-        yield diagnosis.finding(
-            at=(function, step.span),
-            message=f"`fail` of {diagnosis.component.name} {how} every time: "
-            f"a record that can never succeed is replayed for the life of the topology{price}",
-            misuse=None,
-            last="sent again",
-            severity=Severity.WARNING if growing else Severity.INFO,
-            help="count the failures of each id, and after some put the record where somebody looks",
-        )
-        return
+    yield diagnosis.finding(
+        at=(function, step.span),
+        message=f"`fail` of {diagnosis.component.name} {how} every time: "
+        f"a record that can never succeed is replayed for the life of the topology{price}",
+        misuse=None,
+        last="sent again",
+        severity=Severity.WARNING if growing else Severity.INFO,
+        help="count the failures of each id, and after some put the record where somebody looks",
+    )
 
 
 def _again(

@@ -1,7 +1,6 @@
 """What `ackdoctor diagnose` does: from a text to a screen and an exit code."""
 
 import errno
-import gzip
 import sys
 import zlib
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from ackdoctor.cli.streams import chatter, palette_for, tolerant, until_reader_l
 from ackdoctor.heap.diagnosis import Diagnosis, diagnose
 from ackdoctor.model.errors import UsageError
 from ackdoctor.reporters.diagnosis import document, screen
+from ackdoctor.tracer.disk.workerlog import open_log
 
 __all__ = ["show_diagnosis"]
 
@@ -53,11 +53,8 @@ def _lines(text: str, path: Path) -> Iterator[Iterator[str]]:
     if not _is_there(text, path):
         yield iter(text.splitlines())
         return
-    with path.open("rb") as start:
-        packed = start.read(2) == b"\x1f\x8b"
-    opened = gzip.open if packed else open
-    with opened(path, "rt", encoding="utf-8", errors="replace") as stream:
-        yield iter(stream)
+    with open_log(path) as lines:
+        yield iter(lines)
 
 
 def _is_there(text: str, path: Path) -> bool:

@@ -35,20 +35,4 @@ def names_in(expr: Expr) -> Iterator[str]:
 
 def mentions(expr: Expr, target: Expr) -> bool:
     """Whether `target` occurs in `expr`."""
-    if expr == target:
-        return True
-    match expr:
-        case Attr(obj=obj):
-            return mentions(obj, target)
-        case Item(obj=obj, key=key):
-            return mentions(obj, target) or mentions(key, target)
-        case Mix(parts=parts) | Build(items=parts):
-            return any(mentions(part, target) for part in parts)
-        case Compare(left=left, right=right):
-            return mentions(left, target) or mentions(right, target)
-        case Not(value=value) | Star(value=value):
-            return mentions(value, target)
-        case IsType(value=value, types=types):
-            return mentions(value, target) or any(mentions(t, target) for t in types)
-        case _:
-            return False
+    return target in subexpressions(expr)

@@ -1,6 +1,8 @@
 """Small projects on disk, and what the engine makes of them."""
 
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,7 +18,19 @@ from ackdoctor.engine.lexicon import lexicon
 from ackdoctor.engine.survey import Survey
 from ackdoctor.model.finding import Report
 
-__all__ = ["BOLT", "CLEAN", "JAVA_BOLT", "age", "java", "lines", "linted", "lowered", "refused", "write"]
+__all__ = [
+    "BOLT",
+    "CLEAN",
+    "JAVA_BOLT",
+    "age",
+    "java",
+    "lines",
+    "linted",
+    "lowered",
+    "printed",
+    "refused",
+    "write",
+]
 
 BOLT = """\
 from streamparse import Bolt
@@ -84,6 +98,21 @@ def linted(root: Path, *paths: str, settings: Settings | None = None, **more: ob
     """The report on some paths of a project, all of it by default."""
     chosen = [root / path for path in paths or (".",)]
     return lint(chosen, settings or Settings(), root=root, **more)  # type: ignore[arg-type]  # as given
+
+
+def printed(root: Path, script: str) -> str:
+    """What a script prints in a process of its own, where only what it needs has been imported."""
+    begin = (
+        "import sys; from pathlib import Path; from ackdoctor.config import Settings;"
+        "from ackdoctor.engine.analyze import lint; root = Path(sys.argv[1]);"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", begin + script, root],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        check=True,
+    )
+    return answer.stdout.decode()
 
 
 def lines(report: Report) -> list[str]:

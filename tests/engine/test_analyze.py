@@ -1,16 +1,13 @@
 """From paths to a report, through the real frontend, solver and checks."""
 
 import random
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 from ackdoctor.config import Settings
 from ackdoctor.engine import analyze, pool
 from ackdoctor.model.errors import ConfigError
-from tests.engine.project import BOLT, CLEAN, JAVA_BOLT, lines, linted, write
+from tests.engine.project import BOLT, CLEAN, JAVA_BOLT, lines, linted, printed, write
 
 FAILS = BOLT.replace("        self.ack(tup)\n", "        self.fail(tup)\n", 1)  # ACK106 in line 9
 
@@ -112,28 +109,17 @@ def test_an_older_dialect_judges_by_its_own_rules(tmp_path):
 def test_a_tree_without_components_loads_no_parser(tmp_path):
     write(tmp_path, {f"m{number}.py": "import os\nclass A(dict):\n    pass\n" for number in range(300)})
     script = (
-        "import sys; from pathlib import Path; from ackdoctor.config import Settings;"
-        "from ackdoctor.engine.analyze import lint;"
-        "r = lint([Path(sys.argv[1])], Settings(), root=Path(sys.argv[1]));"
+        "r = lint([root], Settings(), root=root);"
         "print(len(r.files), sorted({'libcst', 'multiprocessing', 'ackdoctor.checks', 'pathspec'} & set(sys.modules)))"
     )
-    top = Path(__file__).parents[2]
-    answer = subprocess.run(
-        [sys.executable, "-c", script, tmp_path], cwd=top, capture_output=True, check=True
-    )
-    assert answer.stdout.decode().split(maxsplit=1) == ["300", "[]\n"]
+    assert printed(tmp_path, script).split(maxsplit=1) == ["300", "[]\n"]
 
 
 def test_nothing_of_the_programs_outlives_the_run(tmp_path):
     write(tmp_path, {"a.py": BOLT, "CountBolt.java": JAVA_BOLT})
     script = (
-        "import gc, sys; from pathlib import Path; from ackdoctor.config import Settings;"
-        "from ackdoctor.engine.analyze import lint; from ackdoctor.model.component import Function;"
-        "found = lint([Path(sys.argv[1])], Settings(), root=Path(sys.argv[1])).findings; gc.collect();"
+        "import gc; from ackdoctor.model.component import Function;"
+        "found = lint([root], Settings(), root=root).findings; gc.collect();"
         "print(len(found), sum(type(kept) is Function for kept in gc.get_objects()))"
     )
-    top = Path(__file__).parents[2]
-    answer = subprocess.run(
-        [sys.executable, "-c", script, tmp_path], cwd=top, capture_output=True, check=True
-    )
-    assert answer.stdout.decode() == "2 0\n"
+    assert printed(tmp_path, script) == "2 0\n"

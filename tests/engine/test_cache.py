@@ -2,15 +2,13 @@
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from ackdoctor.config import Settings
 from ackdoctor.model.finding import Report
-from tests.engine.project import BOLT, CLEAN, age, lines, linted, refused, write
+from tests.engine.project import BOLT, CLEAN, age, lines, linted, printed, refused, write
 
 
 @pytest.fixture
@@ -195,12 +193,8 @@ def test_standard_input_is_not_remembered(project, folder):
 def test_an_unchanged_run_loads_neither_parser_nor_frameworks(project, folder):
     linted(project, cache=folder)
     script = (
-        "import sys; from pathlib import Path; from ackdoctor.config import Settings;"
-        "from ackdoctor.engine.analyze import lint; root = Path(sys.argv[1]);"
         "r = lint([root], Settings(), root=root, cache=root / '.ackdoctor_cache');"
         "heavy = {'libcst', 'ackdoctor.checks', 'ackdoctor.flow', 'ackdoctor.dialects'};"
         "print(len(r.findings), sorted(heavy & set(sys.modules)))"
     )
-    top = Path(__file__).parents[2]
-    answer = subprocess.run([sys.executable, "-c", script, project], cwd=top, capture_output=True, check=True)
-    assert answer.stdout.decode() == "1 []\n"
+    assert printed(project, script) == "1 []\n"

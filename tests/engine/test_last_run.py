@@ -1,8 +1,6 @@
 """When the result of the last run stands for this one, and all that keeps it from doing so."""
 
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,7 +11,7 @@ from ackdoctor.engine.discover import discover
 from ackdoctor.engine.last_run import LastRun
 from ackdoctor.engine.outcome import Whole
 from ackdoctor.engine.store import run_key
-from tests.engine.project import BOLT, CLEAN, JAVA_BOLT, age, lines, linted, refused, write
+from tests.engine.project import BOLT, CLEAN, JAVA_BOLT, age, lines, linted, printed, refused, write
 
 BASE = "from streamparse import Bolt\n\n\nclass Base(Bolt):\n    auto_ack = False\n"
 HEIR = BOLT.replace("from streamparse import Bolt", "from shared.base import Base").replace(
@@ -82,15 +80,11 @@ def test_where_nothing_has_changed_the_last_result_stands(project, folder):
 def test_it_costs_no_look_into_a_file(project, folder):
     linted(project, "bolts", cache=folder)
     script = (
-        "import sys; from pathlib import Path; from ackdoctor.config import Settings;"
-        "from ackdoctor.engine.analyze import lint; root = Path(sys.argv[1]);"
         "r = lint([root / 'bolts'], Settings(), root=root, cache=root / '.ackdoctor_cache');"
         "ours = {name.rpartition('.')[2] for name in sys.modules if name.startswith('ackdoctor.engine.')};"
         "print(len(r.findings), sorted(ours & {'cache', 'hierarchy', 'index', 'lexicon', 'survey', 'whole'}))"
     )
-    top = Path(__file__).parents[2]
-    answer = subprocess.run([sys.executable, "-c", script, project], cwd=top, capture_output=True, check=True)
-    assert answer.stdout.decode() == "3 []\n"
+    assert printed(project, script) == "3 []\n"
 
 
 CHANGES: dict[str, Callable[[Path], object]] = {

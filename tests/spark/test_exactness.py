@@ -13,6 +13,7 @@ from ackdoctor.acker.versions import profile
 from ackdoctor.model.event import Event, EventKind
 from ackdoctor.tracer.judge.inquest import inquest
 from tests.spark import wild
+from tests.spark.configured import COMPILED, configured
 from tests.spark.lives import COLUMNS, Model, rows, stream
 
 pytest.importorskip("pyspark")
@@ -70,19 +71,10 @@ def drawn(table):
 
 
 @pytest.fixture
-def compiled(spark, request):
+def compiled(spark):
     """As for a large input: Spark compiles what it runs."""
-    settings = {
-        "spark.sql.adaptive.enabled": "true",
-        "spark.sql.codegen.wholeStage": "true",
-        "spark.sql.codegen.factoryMode": "FALLBACK",
-    }
-    before = {name: spark.conf.get(name) for name in settings}
-    for name, value in settings.items():
-        spark.conf.set(name, value)
-    yield
-    for name, value in before.items():
-        spark.conf.set(name, value)
+    with configured(spark, {**COMPILED, "spark.sql.adaptive.enabled": "true"}):
+        yield
 
 
 def told_of(found, expected):

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from ackdoctor.acker.versions import profile
+from tests.spark.configured import COMPILED, configured
 from tests.spark.lives import rows, stream
 
 pytest.importorskip("pyspark")
@@ -69,13 +70,8 @@ def test_of_one_partition_nothing_is_shuffled(messages):
 @pytest.fixture
 def compiled(spark):
     """As for a large input: Spark compiles what it runs."""
-    settings = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
-    before = {name: spark.conf.get(name) for name in settings}
-    for name, value in settings.items():
-        spark.conf.set(name, value)
-    yield
-    for name, value in before.items():
-        spark.conf.set(name, value)
+    with configured(spark, COMPILED):
+        yield
 
 
 @pytest.mark.usefixtures("compiled")

@@ -23,6 +23,7 @@ from ackdoctor.model.event import SCHEMA
 from ackdoctor.model.finding import Unreadable
 from ackdoctor.spark.read.logbook import stamped_ns
 from ackdoctor.spark.read.stormline import LOG_LINE
+from ackdoctor.tracer.disk.workerlog import open_log
 
 __all__ = ["Inputs", "Sort", "listed", "resolved"]
 
@@ -152,10 +153,8 @@ def _add(path: Path, inputs: Inputs, twice: "_Copies") -> None:
 
 def _begun(path: Path) -> int | None:
     """When a log begins; rotated in the middle of a stack trace, its first lines may have no stamp."""
-    with path.open("rb") as raw:
-        zipped = raw.read(len(_GZIP)) == _GZIP
-    with (gzip.open if zipped else open)(path, "rt", encoding="utf-8", errors="replace") as opened:
-        return next(filter(None, map(stamped_ns, opened)), None)
+    with open_log(path) as lines:
+        return next(filter(None, map(stamped_ns, lines)), None)
 
 
 def _hidden(path: Path, inputs: Inputs) -> None:

@@ -18,24 +18,22 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.model.event import RELIABLE, EventKind
+from ackdoctor.tracer.disk.workerlog import LEVELS, LOADS, LOG_LINE
 
 __all__ = ["CONTINUED", "FOREIGN", "LOADS", "LOG_LINE", "QUARANTINED", "TIMELESS", "USED", "told"]
 
 USED, CONTINUED, FOREIGN, QUARANTINED = "used", "continued", "foreign", "quarantined"
 
-LOADS = r"Loading executor (?:tasks )?(.+):\[(-?\d+),? (-?\d+)\]"
 TIMELESS = r"Timeouts disabled for executor (__acker):\[(-?\d+),? (-?\d+)\]"
 
-_LEVELS = "TRACE|DEBUG|INFO|WARN|ERROR|FATAL"
-# a line that begins with a stamp; and one that shows that the file is a log of Storm's
+# a line that begins with a stamp
 _STAMPED = r"^(?:\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d|\d+ +\[)"
-LOG_LINE = rf"^(?:\d{{4}}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[^ ]* [^ ]+ .*\[(?:{_LEVELS})\]|\d+ +\[.*\] (?:{_LEVELS}) +[^ ]+ - )"
 
 # worker.xml since 1.0.3 has the thread, 0.10 to 1.0.2 has none, 0.9 stamps with a T and a zone, or whole seconds only;
 # a LocalCluster's default is milliseconds since its start
 _STAMP = r"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[^ ]*) [^ ]+ |(\d+) +\["
 _EXECUTOR = r"Thread-\d+-(?:([^\[\]]*)-(?:executor)?\[(?:(-?\d+),? \4|(-?\d+),? (-?\d+))\]|([^\[\]]*?))"
-_OTHER = rf"((?:(?!\[(?:{_LEVELS})\]).){{0,300}}?)"
+_OTHER = rf"((?:(?!\[(?:{LEVELS})\]).){{0,300}}?)"
 _PREFIX = rf"^(?>(?:{_STAMP})(?:{_EXECUTOR}|{_OTHER})(?: ?\[INFO\] |\] INFO +[^ ]+ - ))"
 
 _TO_SPOUT = r"\S* ?(?:FOR \S+ TUPLE: )?source: __acker:"  # an answer
@@ -61,8 +59,8 @@ _CLAIM = (
 )
 _HINT = rf"INFO(?:\] | +[^ ]+ - ){_CLAIM}"
 _TELLING = (
-    rf"(?s)^(?>(?:\d{{4}}-\d\d-\d\d[^\[]*(?:\[(?!(?:{_LEVELS})\])[^\[]*)*\[INFO\] "
-    rf"|\d+ +\[[^\]]*(?:\](?! (?:{_LEVELS}) )[^\]]*)*\] INFO +[^ ]+ - )){_CLAIM}"
+    rf"(?s)^(?>(?:\d{{4}}-\d\d-\d\d[^\[]*(?:\[(?!(?:{LEVELS})\])[^\[]*)*\[INFO\] "
+    rf"|\d+ +\[[^\]]*(?:\](?! (?:{LEVELS}) )[^\]]*)*\] INFO +[^ ]+ - )){_CLAIM}"
 )
 _STARTS = r"^[^\n]*?\[?INFO[^\n]*? (?:Loading executor |Timeouts disabled for )"
 

@@ -17,11 +17,13 @@ from typing import TextIO
 from ackdoctor.model.event import Event, EventKind
 from ackdoctor.model.finding import Unreadable
 
-__all__ = ["LEVELS", "LOG_LINE", "WorkerLogs", "is_log"]
+__all__ = ["LEVELS", "LOADS", "LOG_LINE", "WorkerLogs", "is_log", "open_log"]
 
 LEVELS = "TRACE|DEBUG|INFO|WARN|ERROR|FATAL"
 # a line that shows that the file is a log of Storm's
 LOG_LINE = rf"^(?:\d{{4}}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[^ ]* [^ ]+ .*\[(?:{LEVELS})\]|\d+ +\[.*\] (?:{LEVELS}) +[^ ]+ - )"
+# an executor that is started: its component, its first and its last task
+LOADS = r"Loading executor (?:tasks )?(.+):\[(-?\d+),? (-?\d+)\]"
 _HEAD_LINES = 200
 _GZIP = b"\x1f\x8b"
 
@@ -31,7 +33,7 @@ _LINE = re.compile(
 _TELLS = re.compile(r"__ack_|id: \{-?\d|SPOUT |Loading executor ")
 _NUMBER = re.compile(r"-?\d+")
 _EXECUTOR = re.compile(r"Thread-\d+-(.*)-(?:executor)?\[(-?\d+),? (-?\d+)\]$")
-_LOADS = re.compile(r"Loading executor (?:tasks )?(.+):\[(-?\d+),? (-?\d+)\]")
+_LOADS = re.compile(LOADS)
 _TUPLE = (
     r"(?:TUPLE: )?source: (?P<source>.*?):(?P<from>-?\d+), stream: (?P<stream>[^,]*), id: \{(?P<ids>[^}]*)\}"
 )
@@ -58,13 +60,14 @@ _ANSWERS = {
 def is_log(path: Path) -> bool:
     """Whether one of the first lines is Storm's; also of a zipped file."""
     try:
-        with _opened(path) as opened:
-            return any(re.match(LOG_LINE, line) for _, line in zip(range(_HEAD_LINES), opened, strict=False))
+        with open_log(path) as lines:
+            return any(re.match(LOG_LINE, line) for _, line in zip(range(_HEAD_LINES), lines, strict=False))
     except (OSError, EOFError, zlib.error):
         return False
 
 
-def _opened(path: Path) -> TextIO:
+def open_log(path: Path) -> TextIO:
+    """The text of a log, zipped or not; what is no UTF-8 in it is replaced."""
     with path.open("rb") as raw:
         zipped = raw.read(len(_GZIP)) == _GZIP
     if zipped:
@@ -100,8 +103,8 @@ class WorkerLogs:
     def _rows(self, path: Path) -> Iterator[Event]:
         wanted = set(map(str, self.roots))
         try:
-            with _opened(path) as opened:
-                for line in opened:
+            with open_log(path) as lines:
+                for line in lines:
                     if _TELLS.search(line) and (
                         "Loading" in line or not wanted.isdisjoint(_NUMBER.findall(line))
                     ):
@@ -135,7 +138,7 @@ class WorkerLogs:
         if source == "__acker":
             return  # an answer, which the acker itself has told
         if told["stream"].startswith("__ack_"):
-            root, value, spout, *_ = (*map(int, _NUMBER.findall(told["values"])), 0, 0, 0)
+            root, value, spout = _three(told["values"])
             if root in self.roots:
                 yield from self._message(told["stream"], source, task, root, value, spout)
             return
@@ -160,7 +163,7 @@ class WorkerLogs:
     def _emitted(self, told: re.Match[str], thread: str) -> Iterator[Event]:
         """What an executor sends to an acker; which tuple an ack is of is said later."""
         component = told["component"] or told["late"]
-        root, value, spout, *_ = (*map(int, _NUMBER.findall(told["values"])), 0, 0, 0)
+        root, value, spout = _three(told["values"])
         if told["stream"] == "__ack_ack":
             self._sent[root].append((thread or component, value))
         elif told["stream"] == "__ack_init" and root in self.roots:
@@ -195,6 +198,12 @@ def _executor(thread: str, task: str | None) -> tuple[str, int]:
     return told[1], int(task or told[2])
 
 
+def _three(values: str) -> tuple[int, int, int]:
+    """The numbers of a message to an acker: root, value and spout task, 0 for what it has not."""
+    root, value, spout, *_ = (*map(int, _NUMBER.findall(values)), 0, 0, 0)
+    return root, value, spout
+
+
 def _links(ids: str) -> Iterator[tuple[int, int]]:
     """`66=7, 67=8` as roots and edges."""
     for link in ids.split(", "):
@@ -206,7 +215,7 @@ def _links(ids: str) -> Iterator[tuple[int, int]]:
 def _first_stamp(path: Path) -> str:
     """By which the files of a rotation are put in order."""
     try:
-        with _opened(path) as opened:
-            return next((line[:23].replace("T", " ") for line in opened if _LINE.match(line)), "")
+        with open_log(path) as lines:
+            return next((line[:23].replace("T", " ") for line in lines if _LINE.match(line)), "")
     except (OSError, EOFError, zlib.error):
         return ""

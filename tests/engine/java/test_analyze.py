@@ -1,8 +1,6 @@
 """Java, and both languages together, from paths to a report."""
 
 import random
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +8,7 @@ import pytest
 from ackdoctor.config import Settings
 from ackdoctor.engine import analyze, pool
 from ackdoctor.model.finding import Report
-from tests.engine.project import BOLT, CLEAN, JAVA_BOLT, age, lines, linted, refused, write
+from tests.engine.project import BOLT, CLEAN, JAVA_BOLT, age, lines, linted, printed, refused, write
 
 TOP = Path(__file__).parents[3]
 KOTLIN = "import org.apache.storm.topology.base.BaseRichBolt\nclass K : BaseRichBolt()\n"
@@ -148,12 +146,7 @@ def test_old_encodings_are_read(tmp_path):
 def test_a_run_on_one_language_loads_no_parser_of_another(tmp_path, content, parser):
     write(tmp_path, content)
     script = (
-        "import sys; from pathlib import Path; from ackdoctor.config import Settings;"
-        "from ackdoctor.engine.analyze import lint;"
-        "r = lint([Path(sys.argv[1])], Settings(), root=Path(sys.argv[1]));"
+        "r = lint([root], Settings(), root=root);"
         "print(len(r.findings), *sorted({'libcst', 'tree_sitter'} & set(sys.modules)))"
     )
-    answer = subprocess.run(
-        [sys.executable, "-c", script, tmp_path], cwd=TOP, capture_output=True, check=True
-    )
-    assert answer.stdout.decode() == f"1 {parser}\n"
+    assert printed(tmp_path, script) == f"1 {parser}\n"
