@@ -25,6 +25,7 @@ def command() -> NoReturn:
 def main() -> NoReturn:
     """The `ackdoctor` command, which ends with SystemExit; whatever goes wrong is one line on standard error, never a traceback."""
     gc.disable()  # a run is short and its objects live to the end: collecting would only cost
+    _open_what_is_closed()
     try:
         from ackdoctor.cli.app import app
 
@@ -41,6 +42,16 @@ def main() -> NoReturn:
         _say(f"internal error: {type(error).__name__}: {error}")
         _say("please report it, with the traceback that ACKDOCTOR_TRACEBACK=1 shows")
     sys.exit(2)
+
+
+def _open_what_is_closed() -> None:
+    """A standard stream that the caller has closed (`>&-`) is None in Python: nobody reads it, or it is at its end.
+
+    Its number is the next that is given away, so that no file of ours and no child's pipe takes the stream's place.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115  # open to the end
 
 
 def _say(text: str) -> None:

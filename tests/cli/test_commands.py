@@ -69,6 +69,30 @@ def test_what_finds_the_disk_full_exits_2(asked):
     )
 
 
+@pytest.mark.skipif(os.name != "posix", reason="a shell closes the stream")
+@pytest.mark.parametrize(
+    ("typed", "code", "said"),
+    [
+        ("lint bolt.py >&-", 1, ""),
+        ("explain ACK101 >&-", 0, ""),
+        ("lint - <&-", 0, "no findings in 1 file, 0 components\n"),
+        ("diagnose - <&-", 0, "nothing that is known here (0 lines)\n"),
+        ("lint bolt.py 2>&- >&-", 1, ""),
+    ],
+)
+def test_a_stream_that_the_caller_has_closed_is_read_by_nobody(tmp_path, typed, code, said):
+    (tmp_path / "bolt.py").write_text(BOLT)
+    ended = subprocess.run(
+        f"{sys.executable} -m ackdoctor {typed}",
+        shell=True,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout + ended.stderr) == (code, said)
+
+
 def test_rules_in_another_format_exit_2(shell):
     outcome = shell("rules", "--output-format", "xml")
     assert (outcome.code, outcome.err) == (
