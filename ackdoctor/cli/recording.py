@@ -20,6 +20,7 @@ from ackdoctor.model.finding import Report, Severity, Unreadable
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.reporters import Context, reporter
 from ackdoctor.reporters.context import PLAIN, Sources
+from ackdoctor.reporters.footer import counted
 from ackdoctor.reporters.life import life
 from ackdoctor.reporters.run import About, document
 from ackdoctor.reporters.run import run as screen
@@ -174,7 +175,7 @@ def show_recovery(directory: Path) -> int:
         stream = tolerant(sys.stdout)
         stream.writelines(f"{path}\n" for path in done.parts)
     _complain(done.unreadable, done.torn)
-    chatter(f"{done.rows:,} rows recovered in {len(done.parts):,} parts")
+    chatter(f"{counted(done.rows, 'row')} recovered in {counted(len(done.parts), 'part')}")
     if done.live:
         chatter(f"{len(done.live):,} segments are still being written")
     return 2 if done.unreadable else 0

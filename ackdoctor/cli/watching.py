@@ -18,6 +18,7 @@ from ackdoctor.cli.streams import chatter, tolerant
 from ackdoctor.cli.watch import FORMS
 from ackdoctor.model.errors import UsageError
 from ackdoctor.reporters.context import printable
+from ackdoctor.reporters.footer import counted
 
 if TYPE_CHECKING:
     from ackdoctor.spark.live import LiveTerms
@@ -253,8 +254,8 @@ def _summary(watched: "Watch") -> Iterator[str]:
     clock, totals = watched.clock, watched.journal.totals
     waiting = sum(run.open for run in clock.runs.values())
     yield (
-        f"told {watched.told:,}, {totals.get('told', 0):,} since this checkpoint was begun; read {clock.rows:,} rows of "
-        f"{totals.get('parts', 0):,} parts; {waiting:,} roots are open"
+        f"told {watched.told:,}, {totals.get('told', 0):,} since this checkpoint was begun; read {counted(clock.rows, 'row')} of "
+        f"{counted(totals.get('parts', 0), 'part')}; {counted(waiting, 'root')} {'is' if waiting == 1 else 'are'} open"
     )
     figures = {
         "parts, or rows of parts, could not be read": totals.get("refused", 0),

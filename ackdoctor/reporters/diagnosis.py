@@ -6,6 +6,7 @@ from typing import TextIO
 
 from ackdoctor.heap.diagnosis import Diagnosis, Sign
 from ackdoctor.reporters.context import Palette, printable
+from ackdoctor.reporters.footer import counted
 
 __all__ = ["document", "screen"]
 
@@ -22,7 +23,7 @@ def screen(found: Diagnosis, stream: TextIO, palette: Palette, names: Mapping[st
             if found.innermost
             else "nothing that is known here"
         )
-        stream.write(f"{said} ({found.lines:,} lines)\n")
+        stream.write(f"{said} ({counted(found.lines, 'line')})\n")
         return
     for sign in found.signs:
         stream.writelines(f"{line}\n" for line in ("", *_lines(sign, palette, names)))

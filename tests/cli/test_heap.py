@@ -244,7 +244,7 @@ def test_a_rolled_log_is_diagnosed(shell):
 
 def test_a_log_without_symptoms_is_clean(shell):
     Path("worker.log").write_text("all is well\n")
-    assert shell("diagnose", "worker.log") == (0, "nothing that is known here (1 lines)\n", "")
+    assert shell("diagnose", "worker.log") == (0, "nothing that is known here (1 line)\n", "")
 
 
 def test_a_log_that_is_not_there_is_said(shell):

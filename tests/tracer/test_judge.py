@@ -329,14 +329,15 @@ def test_a_finding_of_a_run_looks_like_one_of_lint(path, places, tmp_path):
     )
 
 
-def test_a_finding_keeps_what_the_framework_itself_said(path, places):
+@pytest.mark.parametrize(("discarded", "again"), [(1, "1 more time"), (3, "3 more times")])
+def test_a_finding_keeps_what_the_framework_itself_said(path, places, discarded, again):
     noted = replace(
         offence(Misuse.TWICE, suspect(path), touch(ACKED, call(path, 9)), touch(ACKED, call(path, 10))),
         note="ShellBolt: Acked a non-existent or already acked/failed id: 7",
-        discarded=3,
+        discarded=discarded,
     )
     (found,) = findings([noted], places=places)
     assert tree(found).left == (
         "ShellBolt: Acked a non-existent or already acked/failed id: 7",
-        "tracer: it happened 3 more times to the same tuples",
+        f"tracer: it happened {again} to the same tuples",
     )

@@ -133,7 +133,7 @@ def _aside(offence: Offence) -> Iterator[str]:
     if offence.note:
         yield offence.note
     if offence.discarded:
-        yield f"tracer: it happened {offence.discarded:,} more times to the same tuples"
+        yield f"tracer: it happened {offence.discarded:,} more {'time' if offence.discarded == 1 else 'times'} to the same tuples"
 
 
 def _chain(offence: Offence) -> str:
