@@ -49,10 +49,11 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
             )
             continue
         completing = _completing(flow, token)
+        leaving: dict[tuple[int, int], Finding] = {}  # several parts of one condition are one way out
         for ended in missing:
-            where = leaving_step(ended.trail, completing)
-            yield diagnosis.finding(
-                at=where,
+            function, span = leaving_step(ended.trail, completing)
+            found = diagnosis.finding(
+                at=(function, span),
                 message=f"{token.words} leaves {diagnosis.component.name}.{flow.function.name} "
                 "neither acked nor failed on this path",
                 misuse=Misuse.NEVER,
@@ -62,6 +63,10 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
                 flow=flow,
                 help=_by_id(diagnosis, flow) or f"ack or fail {token.words} on this path too",
             )
+            told = leaving.setdefault((id(function), span.line), found)
+            if found.confidence > told.confidence:
+                leaving[id(function), span.line] = found
+        yield from leaving.values()
 
 
 def _by_id(diagnosis: Diagnosis, flow: Flow) -> str:

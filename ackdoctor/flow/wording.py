@@ -87,10 +87,8 @@ def _text(expr: Expr | Call, made: Mapping[str, Expr | Call], inside: tuple[str,
             return f"not {_text(value, made, inside)}"
         case IsType(value=value, types=types):
             return f"isinstance({_text(value, made, inside)}, {', '.join(_text(t, made, inside) for t in types)})"
-        case Mix(op="len" | "bool" | "type" | "id" as op, parts=(part,)):
-            return f"{op}({_text(part, made, inside)})"
-        case Mix(op="+" | "-" | "*" | "/" | "//" | "%" | "&" | "|" as op, parts=(left, right)):
-            return f"{_text(left, made, inside)} {op} {_text(right, made, inside)}"
+        case Mix() as mix:
+            return _mixed(mix, made, inside)
         case Call(func=func, args=args):
             given = ", ".join(
                 _text(arg.value, made, inside) for arg in args if arg.name is None and not arg.star
@@ -98,7 +96,22 @@ def _text(expr: Expr | Call, made: Mapping[str, Expr | Call], inside: tuple[str,
             return f"{_text(func, made, inside)}({given})"
         case Build(items=()):
             return "[]"
-        case Star() | Mix() | Build():
+        case Star() | Build():
             return "..."
         case _:
             return "%"
+
+
+def _mixed(mix: Mix, made: Mapping[str, Expr | Call], inside: tuple[str, ...]) -> str:
+    match mix.op, mix.parts:
+        case ("len" | "bool" | "type" | "id" as op, (part,)):
+            return f"{op}({_text(part, made, inside)})"
+        case ("+" | "-" | "*" | "/" | "//" | "%" | "&" | "|" as op, (left, right)):
+            return f"{_text(left, made, inside)} {op} {_text(right, made, inside)}"
+        case "match", (subject, Literal(value=int() as least), Literal(value=bool() as exact)):
+            return f"len({_text(subject, made, inside)}) {'==' if exact else '>='} {least}"
+        case "match", (subject, Literal(value=str()), *_) as parts:
+            keys = ", ".join(_text(key, made, inside) for key in parts[1:])
+            return f"{keys} in {_text(subject, made, inside)}"
+        case _:
+            return "..."

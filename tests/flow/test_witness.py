@@ -48,12 +48,24 @@ def process(self, tup):
     self.emit([1], anchors=[tup])
 """
 
+MATCH = """
+def process(self, tup):
+    match tup.values:
+        case ["put", str(key)]:
+            self.ack(tup)
+        case [{"key": key, "op": "drop"}, *_]:
+            self.ack(tup)
+        case Row(0):
+            self.ack(tup)
+"""
+
 CASES = {
     "early-return": (EARLY_RETURN, "ACK101"),
     "helper": (HELPER, "ACK103"),
     "handler": (HANDLER, "ACK106"),
     "loop": (LOOP, "ACK104"),
     "late-emit": (LATE, "ACK202"),
+    "match": (MATCH, "ACK101"),
 }
 
 
