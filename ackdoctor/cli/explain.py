@@ -26,6 +26,9 @@ def explain(
     acker_version: Annotated[
         str | None, typer.Option(metavar="VERSION", help="With --trace: whose acker. Default: newest.")
     ] = None,
+    whole: Annotated[
+        bool, typer.Option("--all", help="All of a rule's examples, in every framework; not the first alone.")
+    ] = False,
 ) -> None:
     """Show what a rule means, what breaking it costs, and what stays silent; or tell one root's life."""
     if trace:
@@ -36,13 +39,16 @@ def explain(
         raise UsageError("--acker-version needs --trace")
     if subject.lstrip("-").isdecimal():
         raise UsageError(f"`{subject}` is no rule; for a root or a delivery, name its trace with --trace")
-    _page(subject)
+    from ackdoctor.cli.manual import rule
+    from ackdoctor.rulebook.brief import brief
+
+    found = rule(subject)
+    page = found.path.read_text(encoding="utf-8")
+    more = f"\nAll examples, with their code: `ackdoctor explain {found.code} --all`\n"
+    _show(page if whole else brief(page) + more)
 
 
-def _page(rule: str) -> None:
-    from ackdoctor.cli.manual import page
-
-    text = page(rule).markdown
+def _show(text: str) -> None:
     tolerant(sys.stdout)
     with until_reader_leaves():
         if palette_for(sys.stdout) is COLOURED:

@@ -7,7 +7,7 @@ from ackdoctor.model.errors import UsageError
 from ackdoctor.reporters.context import Page
 from ackdoctor.rulebook import Rule, find, survey
 
-__all__ = ["broken", "names", "page", "pages"]
+__all__ = ["broken", "names", "pages", "rule"]
 
 
 def names() -> Mapping[str, str]:
@@ -21,31 +21,33 @@ def broken() -> Sequence[str]:
 
 
 def pages() -> Sequence[Page]:
-    """Every rule's page, by code."""
+    """Every rule's page in brief, by code."""
     return [_page(rule) for rule in survey()[0].values()]
 
 
-def page(wanted: str) -> Page:
-    """The page of a rule, by code or name; UsageError for anything else."""
+def rule(wanted: str) -> Rule:
+    """A rule by code or name; UsageError for anything else."""
     rules = survey()[0]
-    rule = find(rules, wanted)
-    if rule is None:
+    found = find(rules, wanted)
+    if found is None:
         if broken():  # the page that was asked for may be one of these
             raise UsageError(f"no rule is called `{wanted}`, or its page is broken: {'; '.join(broken())}")
-        known = [*rules, *(rule.name for rule in rules.values())]
+        known = [*rules, *(one.name for one in rules.values())]
         raise UsageError(
             f"no rule is called `{wanted}`{nearest(wanted, known)}; `ackdoctor rules` lists them"
         )
-    return _page(rule)
+    return found
 
 
 def _page(rule: Rule) -> Page:
+    from ackdoctor.rulebook.brief import brief
+
     return Page(
         code=rule.code,
         name=rule.name,
         summary=rule.summary,
         severity=rule.severity,
-        markdown=rule.path.read_text(encoding="utf-8"),
+        markdown=brief(rule.path.read_text(encoding="utf-8")),
         default=rule.default,
         evidence=rule.evidence,
     )

@@ -12,6 +12,7 @@ import pytest
 from ackdoctor import __version__
 from ackdoctor.cli import manual, run
 from ackdoctor.rulebook import load_rules
+from ackdoctor.rulebook.brief import brief
 from tests.cli.running import BOLT
 
 RULES = load_rules()
@@ -102,8 +103,14 @@ def test_rules_in_another_format_exit_2(shell):
 
 
 @pytest.mark.parametrize("wanted", ["ACK101", "ack101", "missing-ack"])
-def test_explain_prints_the_page_as_it_is(shell, wanted):
-    assert shell("explain", wanted).out == RULES["ACK101"].text
+def test_explain_prints_the_page_with_its_first_examples(shell, wanted):
+    assert shell("explain", wanted).out == (
+        f"{brief(RULES['ACK101'].text)}\nAll examples, with their code: `ackdoctor explain ACK101 --all`\n"
+    )
+
+
+def test_explain_prints_the_whole_page_as_it_is(shell):
+    assert shell("explain", "ACK101", "--all").out == RULES["ACK101"].text
 
 
 def test_explain_renders_the_page_for_a_terminal(shell, monkeypatch):
