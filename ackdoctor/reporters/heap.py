@@ -317,9 +317,9 @@ def _course(report: Report, grown: Growth) -> Iterator[str]:
     elif not grown.dated:
         yield "no times: say how far they are apart with --every SECONDS"
     if grown.limit and grown.full_in:
-        yield f"{_size(grown.limit)} are full in {grown.full_in}, at {_size(round(grown.bytes_per_second))} a second (R2 {grown.fit:.2f})"
+        yield f"{grown.limit >> 20:,} MB are full in {grown.full_in}, at {_size(round(grown.bytes_per_second))} a second (R2 {grown.fit:.2f})"
     elif grown.limit:
-        yield f"{_size(grown.limit)}: not in sight, the heap does not grow along a line"
+        yield f"{grown.limit >> 20:,} MB: not in sight, the heap does not grow along a line"
     if report.hidden:
         yield f"{counted(report.hidden, 'finding')} below --min-severity not shown"
 

@@ -34,15 +34,19 @@ def one_line(finding: Finding, context: Context) -> str:
     """The finding as editors and `grep` read it."""
     paint = context.palette.paint
     where = paint("path", printable(str(finding.site)))
-    return f"{where}: {paint('code', finding.code)} {finding.name} {printable(finding.message)}"
+    return f"{where}: {paint('code', finding.code)} {finding.name}{_doubt(finding, context)} {printable(finding.message)}"
+
+
+def _doubt(finding: Finding, context: Context) -> str:
+    return context.palette.paint("faint", " (may)") if finding.confidence is Confidence.MAY else ""
 
 
 def _finding(finding: Finding, context: Context) -> Iterator[str]:
     paint = context.palette.paint
     severity = paint(finding.severity.word, finding.severity.word)
-    doubt = paint("faint", " (may)") if finding.confidence is Confidence.MAY else ""
     where = paint("path", printable(str(finding.site)))
-    yield f"{where}  {severity} {paint('code', finding.code)} {finding.name}{doubt}  {printable(finding.message)}"
+    name = f"{paint('code', finding.code)} {finding.name}{_doubt(finding, context)}"
+    yield f"{where}  {severity} {name}  {printable(finding.message)}"
     yield from _rows(frame(finding, context), context)
     margin = " " * _FEWEST_DIGITS
     for label, text in told(finding.evidence):

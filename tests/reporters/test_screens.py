@@ -152,8 +152,8 @@ def test_github_annotates_ten_of_a_kind_and_prints_the_rest():
     assert [line.partition(" ")[0] for line in lines[1:11]] == ["::warning"] * 10
     assert lines[11:] == [
         "and 2 more, for which GitHub has no room beside the code:",
-        "a.py:11:1: ACK103 double-ack `tup` is acked twice",
-        "a.py:12:1: ACK103 double-ack `tup` is acked twice",
+        "a.py:11:1: ACK103 double-ack (may) `tup` is acked twice",
+        "a.py:12:1: ACK103 double-ack (may) `tup` is acked twice",
     ]
 
 
