@@ -116,12 +116,16 @@ def _compiled(glob: str) -> re.Pattern[str]:
     return re.compile(("" if anchored else "(?:.*/)?") + body + "(?:/.*)?", re.DOTALL)
 
 
-def find_config(start: Path) -> Path | None:
-    """The configuration that governs `start`: the nearest ackdoctor.toml, or pyproject.toml with our table, upward."""
+def find_config(start: Path, told: Callable[[str], object] = str) -> Path | None:
+    """The configuration that governs `start`: the nearest ackdoctor.toml, or pyproject.toml with our table, upward.
+
+    `told` hears of every place before it is looked at.
+    """
     start = start.absolute()
     for directory in (start, *start.parents):
         for name in _FILES:
             path = directory / name
+            told(str(path))
             try:
                 content = path.read_bytes()
             except OSError:

@@ -119,6 +119,7 @@ ROWS = (
         reach=0.15,
         moonshot=0.05,
     ),
+    Row(title="unrelated tree, another question / its own cold run", top="other tree", bottom="cold tree"),
     Row(
         title="components, warm / their own cold run",
         top="warm components",
@@ -235,6 +236,9 @@ def lint_commands(components: Path, tree: Path, scratch: Path) -> Iterator[tuple
         yield f"cold {name}", lint_command(home, *cached, before=lambda home=home: forget(home))  # type: ignore[misc]
         fill = lint_command(home, *cached)
         yield f"warm {name}", lint_command(home, *cached, before=lambda fill=fill: run(fill))  # type: ignore[misc]
+    cached = ("--jobs", "1", str(tree))
+    asked = lint_command(cold / "tree", *cached)
+    yield "other tree", lint_command(cold / "tree", *cached, "--quiet", before=lambda: run(asked))
     for name, folders in (("components", (str(components),)), ("all", (str(components), str(tree)))):
         for word, jobs in (("one job", "1"), ("two jobs", "2")):
             rest = ("--no-cache", "--jobs", jobs, *folders)

@@ -4,8 +4,8 @@ import errno
 import gc
 import os
 import sys
-from typing import NoReturn
 
+from ackdoctor.cli.again import repeat
 from ackdoctor.cli.ending import Finished, leave
 from ackdoctor.model.errors import AckdoctorError
 
@@ -14,15 +14,16 @@ __all__ = ["command", "main"]
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}  # of a stream; what fails to open has a name
 
 
-def command() -> NoReturn:
-    """The `ackdoctor` command, in a process of its own."""
+def command() -> None:
+    """The `ackdoctor` command, in a process of its own, which it ends."""
     try:
+        repeat()
         main()
     except Finished as end:
         leave(end)
 
 
-def main() -> NoReturn:
+def main() -> None:
     """The `ackdoctor` command, which ends with SystemExit; whatever goes wrong is one line on standard error, never a traceback."""
     gc.disable()  # a run is short and its objects live to the end: collecting would only cost
     _open_what_is_closed()

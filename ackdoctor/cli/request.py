@@ -8,6 +8,7 @@ from typing import Any
 
 from ackdoctor.cli.given import known_word
 from ackdoctor.config import FORMATS, Settings, find_config, load_settings, nearest, place
+from ackdoctor.engine.surroundings import Surroundings
 from ackdoctor.model.errors import ConfigError, UsageError
 from ackdoctor.model.finding import Confidence, Severity
 from ackdoctor.model.values import dataclass
@@ -57,12 +58,12 @@ class Request:
             raise UsageError("--stdin-filename needs - (standard input) as the path")
 
 
-def settings_of(request: Request) -> Settings:
-    """The settings file that governs the paths, with the command line on top.
+def settings_of(request: Request, around: Surroundings) -> Settings:
+    """The settings file that governs the paths, with the command line on top; `around` hears of every look.
 
     `--select` starts afresh: what the file selects or ignores counts no longer.
     """
-    settings = _from_file(request)
+    settings = _from_file(request, around)
     changes: dict[str, Any] = {}
     if request.select:
         changes |= {"select": request.select, "extend_select": (), "ignore": ()}
@@ -91,13 +92,14 @@ def settings_of(request: Request) -> Settings:
     return settings
 
 
-def _from_file(request: Request) -> Settings:
+def _from_file(request: Request, around: Surroundings) -> Settings:
     here = Path.cwd()
     if request.isolated:
         return Settings(directory=here)
-    path = request.config or find_config(_start(request))
+    path = request.config or find_config(_start(request), around.status)
     if path is None:
         return Settings(directory=here)
+    around.status(str(path))
     return load_settings(path.relative_to(here) if path.is_relative_to(here) else path)
 
 

@@ -4,14 +4,17 @@ import os
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ackdoctor.cli.again import CACHE, Answer
 from ackdoctor.cli.progress import Progress
 from ackdoctor.cli.request import STDIN, Request, check_frameworks, check_selectors, settings_of
 from ackdoctor.cli.streams import chatter, destination, glyphs_for, palette_for, until_reader_leaves
 from ackdoctor.config import Settings
 from ackdoctor.engine.analyze import lint
+from ackdoctor.engine.surroundings import Surroundings
 from ackdoctor.engine.triage import triage
 from ackdoctor.model.errors import UsageError
 from ackdoctor.model.finding import Report
@@ -24,13 +27,13 @@ if TYPE_CHECKING:
 
 __all__ = ["exit_code", "run"]
 
-_CACHE = ".ackdoctor_cache"
 _FOR_PEOPLE = {"full", "concise"}
 
 
 def run(request: Request) -> int:
     """Everything a lint run does; the result is the exit code."""
-    settings = settings_of(request)
+    answer = Answer()
+    settings = settings_of(request, answer.around)
     root = Path.cwd()
     names, broken = _rulebook(settings)
     check_selectors(request, settings, names, broken)
@@ -39,24 +42,30 @@ def run(request: Request) -> int:
     if settings.baseline is not None and not (request.write_baseline and not settings.baseline.exists()):
         from ackdoctor.engine.baseline import read
 
+        answer.around.status(str(settings.baseline))
         baseline = read(settings.baseline)
     given = _standard_input(request)
-    report = _lint(request, settings, root, given)
+    cache = None if request.no_cache else (settings.directory or root) / CACHE
+    report = _lint(request, settings, root, given, cache, answer.around)
     if not report.files and not report.unreadable:
         nothing = f"no Python or Java file under {', '.join(request.paths or ('.',))}"
         raise UsageError("; ".join((nothing, *report.notes)))
     shown = triage(report, settings, baseline, root=root, names=names)
-    _complain(shown)
+    answer.err += _complain(shown)
     if request.write_baseline and settings.baseline is not None:
         present = triage(report, settings, None, root=root, names=names)
         _accept(settings.baseline, present=present, change=shown, root=root)
         shown = replace(shown, findings=())
     else:
         if not request.quiet:
-            _tell(shown, request, settings)
-        _show(shown, request, settings, Sources(root=root, given=dict([given]) if given else {}))
+            answer.err += _tell(shown, request, settings)
+        sources = Sources(root=root, given=dict([given]) if given else {})
+        answer.out = _show(shown, request, settings, sources)
     code = exit_code(shown, settings, named=request.paths, root=root)
-    return 0 if request.exit_zero and code == 1 else code
+    code = 0 if request.exit_zero and code == 1 else code
+    if cache and not (given or request.write_baseline or request.output_file):
+        answer.keep(code, cache)
+    return code
 
 
 def exit_code(report: Report, settings: Settings, *, named: Collection[str], root: Path) -> int:
@@ -83,9 +92,15 @@ def _standard_input(request: Request) -> tuple[str, bytes] | None:
     return request.stdin_filename or "<stdin>", sys.stdin.buffer.read()
 
 
-def _lint(request: Request, settings: Settings, root: Path, given: tuple[str, bytes] | None) -> Report:
+def _lint(
+    request: Request,
+    settings: Settings,
+    root: Path,
+    given: tuple[str, bytes] | None,
+    cache: Path | None,
+    around: Surroundings,
+) -> Report:
     paths = [] if given else [Path(path) for path in request.paths or (".",)]
-    cache = None if request.no_cache else (settings.directory or root) / _CACHE
     progress = Progress(sys.stderr) if sys.stderr.isatty() and not request.quiet else None
     try:
         return lint(
@@ -96,6 +111,7 @@ def _lint(request: Request, settings: Settings, root: Path, given: tuple[str, by
             jobs=request.jobs,
             cache=cache,
             progress=progress.show if progress else None,
+            around=around,
         )
     finally:
         if progress:
@@ -113,25 +129,26 @@ def _accept(file: Path, *, present: Report, change: Report, root: Path) -> None:
     chatter(f"{file.name}: {counts}")
 
 
-def _tell(report: Report, request: Request, settings: Settings) -> None:
-    """What the user should know beside the findings."""
+def _tell(report: Report, request: Request, settings: Settings) -> str:
+    """What the user should know beside the findings, which is also the result."""
+    lines: list[str] = []
     if request.verbose:
-        chatter(f"settings: {settings.source or 'none'}")
         files, components = counted(len(report.files), "file"), counted(report.components, "component")
-        chatter(f"{files}, {components}")
-    for note in report.notes:
-        chatter(note)
-    for entry in report.fixed:
-        chatter(f"baseline: no longer occurs: {entry}")
+        lines += (f"settings: {settings.source or 'none'}", f"{files}, {components}")
+    lines += report.notes
+    lines += (f"baseline: no longer occurs: {entry}" for entry in report.fixed)
     if report.fixed:
-        chatter("baseline: drop these entries with --write-baseline")
+        lines.append("baseline: drop these entries with --write-baseline")
+    return "".join(map(chatter, lines))
 
 
-def _complain(report: Report) -> None:
-    """Files that could not be read: never silent, whatever the format."""
+def _complain(report: Report) -> str:
+    """Files that could not be read, never silent, whatever the format; the result is what was said."""
+    said = ""
     for unread in report.unreadable:
         where = f"{unread.path}:{unread.line}:{unread.column}" if unread.line else unread.path
-        chatter(f"{where}: {unread.reason}", prefix="")
+        said += chatter(f"{where}: {unread.reason}", prefix="")
+    return said
 
 
 def _pages() -> "Sequence[Page]":
@@ -140,7 +157,7 @@ def _pages() -> "Sequence[Page]":
     return pages()
 
 
-def _show(report: Report, request: Request, settings: Settings, sources: Sources) -> None:
+def _show(report: Report, request: Request, settings: Settings, sources: Sources) -> str:
     form = settings.output_format
     people = form in _FOR_PEOPLE
     if request.show_files:
@@ -156,6 +173,9 @@ def _show(report: Report, request: Request, settings: Settings, sources: Sources
             glyphs=glyphs_for(stream),
             pages=_pages,
         )
-        reporter(form)(report, stream, context)
+        text = StringIO()
+        reporter(form)(report, text, context)
         if people and not request.quiet and not request.show_files:
-            reporter("footer")(report, stream, context)
+            reporter("footer")(report, text, context)
+        stream.write(text.getvalue())
+    return text.getvalue()

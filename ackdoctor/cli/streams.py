@@ -61,9 +61,11 @@ def tolerant(stream: TextIO) -> TextIO:
     return stream
 
 
-def chatter(text: str, *, prefix: str = "ackdoctor: ") -> None:
-    """One line for people on standard error."""
-    tolerant(sys.stderr).write(f"{prefix}{printable(text)}\n")
+def chatter(text: str, *, prefix: str = "ackdoctor: ") -> str:
+    """One line for people on standard error, which is also the result."""
+    line = f"{prefix}{printable(text)}\n"
+    tolerant(sys.stderr).write(line)
+    return line
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from ackdoctor.engine.discover import LIMIT, Candidate, discover, refusal, shown
 from ackdoctor.engine.outcome import Task, Whole
 from ackdoctor.engine.reading import read_file
 from ackdoctor.engine.select import select
+from ackdoctor.engine.surroundings import Seen, Surroundings
 from ackdoctor.model.finding import Report, Unreadable
 
 if TYPE_CHECKING:
@@ -36,26 +37,31 @@ def lint(
     jobs: int = 1,
     cache: Path | None = None,
     progress: "Progress | None" = None,
+    around: Surroundings | None = None,
 ) -> Report:
     """Lints files, folders, and perhaps one text under a name (`stdin`) as if it stood there.
 
     Paths in the report are relative to `root`.  `jobs` below 1 means as many as there are processors;
-    `cache` is the cache's folder; `progress` is called with the clusters done and all clusters.  Findings
-    carry no fingerprint yet.  UsageError for a path that does not exist, ConfigError for a version that no
-    dialect has.
+    `cache` is the cache's folder; `progress` is called with the clusters done and all clusters; `around`
+    hears of every look at the disk.  Findings carry no fingerprint yet.  UsageError for a path that does
+    not exist, ConfigError for a version that no dialect has.
     """
     top = os.path.abspath(root)
-    found = discover(paths, settings, root)
+    around = around or Surroundings()
+    found = discover(paths, settings, root, around)
     given = _Given.of(stdin, top)
     files = {file.path: file for file in (*found.files, *given.files)}
     task = Task((*files.values(), *found.foreign), settings, top, given.overlay, jobs, progress)
-    result = _result(task, cache)
+    result, looks = _result(task, cache)
+    around.looks |= looks
+    around.lasting &= result.outcome.lasting and not found.unreadable
     unreadable = _unique([*found.unreadable, *given.refused, *result.outcome.unreadable])
     unread = {item.path for item in unreadable if not item.partial}
     asked = sorted(file.shown for file in files.values())
     marked = [path for path in result.marked if path in files and files[path].shown not in unread]
     partial = {item.path for item in unreadable if item.partial}
     sources = _read(marked, files, given)
+    around.lasting &= len(sources) == len(marked)
     choice = select(result.outcome.findings, sources, frozenset(asked), settings, top, partial=partial)
     return Report(
         findings=choice.findings,
@@ -67,8 +73,8 @@ def lint(
     )
 
 
-def _result(task: Task, cache: Path | None) -> Whole:
-    """What came of all clusters, this time or the last time, if nothing has changed."""
+def _result(task: Task, cache: Path | None) -> tuple[Whole, dict[str, Seen]]:
+    """What came of all clusters, this time or the last time, if nothing has changed; and the looks beside the files."""
     key, last = "", None
     if cache:
         from ackdoctor.engine.last_run import LastRun  # a run without a cache does not pay for one
@@ -85,7 +91,7 @@ def _result(task: Task, cache: Path | None) -> Whole:
         result, looks = whole(task, cache, key)
     if last:
         last.keep(result, looks)
-    return result
+    return result, looks
 
 
 class _Given(NamedTuple):

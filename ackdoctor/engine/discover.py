@@ -18,6 +18,7 @@ from ackdoctor.config import Settings
 from ackdoctor.engine.ignored import Patterns
 from ackdoctor.engine.languages import LANGUAGES, SUFFIXES, language_of
 from ackdoctor.engine.reading import read_file
+from ackdoctor.engine.surroundings import Surroundings
 from ackdoctor.model.errors import UsageError
 from ackdoctor.model.finding import Unreadable
 from ackdoctor.model.values import dataclass
@@ -67,9 +68,11 @@ class Discovery:
     unreadable: tuple[Unreadable, ...]
 
 
-def discover(paths: Sequence[Path], settings: Settings, root: Path) -> Discovery:
-    """All files under `paths`.  UsageError for a path that does not exist."""
-    walk = _Walk(settings, os.path.abspath(root))
+def discover(
+    paths: Sequence[Path], settings: Settings, root: Path, around: Surroundings | None = None
+) -> Discovery:
+    """All files under `paths`; `around` hears of every look.  UsageError for a path that does not exist."""
+    walk = _Walk(settings, os.path.abspath(root), around or Surroundings())
     for path in paths:
         walk.take(str(path))
     files: list[Candidate] = []
@@ -116,8 +119,9 @@ def reason(error: OSError) -> str:
 class _Walk:
     """One run's files as they are found, each once."""
 
-    def __init__(self, settings: Settings, root: str) -> None:
+    def __init__(self, settings: Settings, root: str, around: Surroundings) -> None:
         self.root = root
+        self.around = around
         base = os.path.abspath(settings.directory) if settings.directory else root
         self.prefix = base.rstrip(os.sep) + os.sep  # where the anchored patterns of the settings start
         self.excludes = Patterns((*settings.exclude, *settings.extend_exclude))
@@ -141,11 +145,12 @@ class _Walk:
         if why and not stat.S_ISDIR(status.st_mode):
             self._refuse(path, why)
         elif stat.S_ISDIR(status.st_mode):
-            self._walk(path, _Ignores.above(path))
+            self._walk(path, _Ignores.above(path, self.around))
         else:
             self._file(path, shown(path, self.root), status, named=True)
 
     def _file(self, path: str, where: str, status: os.stat_result, *, named: bool) -> None:
+        self.around.note(path, status)
         if not stat.S_ISREG(status.st_mode):
             self._refuse(path, next((text for test, text in _KINDS if test(status.st_mode)), "not a file"))
         elif status.st_size > LIMIT:
@@ -171,7 +176,8 @@ class _Walk:
             if (status.st_dev, status.st_ino) in self.visited:
                 continue
             self.visited.add((status.st_dev, status.st_ino))
-            ignores = ignores.inside(folder, found)
+            self.around.note(folder, status)
+            ignores = ignores.inside(folder, found, self.around)
             waiting += [
                 (entry.path, f"{where}{_printable(entry.name)}/", ignores)
                 for entry in reversed(found)
@@ -181,6 +187,8 @@ class _Walk:
     def _look(self, entry: "os.DirEntry[str]", top: str, where: str, ignores: "_Ignores") -> bool:
         """Takes a file, shown with `where` before its name; True for a folder to walk."""
         wanted = entry.name.endswith(SUFFIXES)
+        if entry.is_symlink():
+            self.around.status(entry.path)  # it may come to lead to something else
         try:
             if entry.is_dir():
                 if self._left_out(entry, ignores, folder=True):
@@ -219,23 +227,25 @@ class _Ignores:
         self._lists = lists
 
     @classmethod
-    def above(cls, folder: str) -> "_Ignores":
+    def above(cls, folder: str, around: Surroundings) -> "_Ignores":
         """Those of the folders above, up to the top of the repository; none where there is no repository."""
         above: list[str] = []
         here = folder
-        while not os.path.exists(os.path.join(here, ".git")):
+        while not os.path.exists(git := os.path.join(here, ".git")):
+            around.status(git)
             parent = os.path.dirname(here)
             if parent == here:
                 return cls()
             here = parent
             above.append(here)
-        lists = (read for here in above if (read := _read(here)) is not None)
+        around.status(here)  # instead of .git, which git itself changes all the time
+        lists = (read for here in above if (read := _read(here, around)) is not None)
         return cls(tuple(lists))
 
-    def inside(self, folder: str, found: Iterable["os.DirEntry[str]"]) -> "_Ignores":
+    def inside(self, folder: str, found: Iterable["os.DirEntry[str]"], around: Surroundings) -> "_Ignores":
         """With the folder's own, if it has one."""
         if ".gitignore" in [entry.name for entry in found]:
-            read = _read(folder)
+            read = _read(folder, around)
             if read is not None:
                 return _Ignores((read, *self._lists))
         return self
@@ -255,9 +265,11 @@ def _below(path: str, start: int) -> str:
     return path[start:] if os.sep == "/" else path[start:].replace(os.sep, "/")
 
 
-def _read(folder: str) -> tuple[int, Patterns] | None:
+def _read(folder: str, around: Surroundings) -> tuple[int, Patterns] | None:
+    path = os.path.join(folder, ".gitignore")
+    around.status(path)
     try:
-        data = read_file(os.path.join(folder, ".gitignore"), LIMIT)
+        data = read_file(path, LIMIT)
     except OSError:
         return None
     return len(folder.rstrip(os.sep)) + 1, Patterns(data.decode("utf-8-sig", "replace").split("\n"))

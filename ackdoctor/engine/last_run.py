@@ -30,16 +30,17 @@ class LastRun:
         self._files = tuple(files)
         self._root = root
 
-    def recall(self) -> Whole | None:
-        """The result, if all is as it was."""
+    def recall(self) -> tuple[Whole, dict[str, Seen]] | None:
+        """The result and what it looked at beside the files, if all is as it was."""
         contents = self._store.load()
         try:
             if contents.get("listing") != self._listing():
                 return None
-            if any(seen(path) != _tuple(was) for path, was in contents["around"].items()):
+            looks = {path: _tuple(was) for path, was in contents["around"].items()}
+            if any(seen(path) != was for path, was in looks.items()):
                 return None
             marked, notes = contents["marked"], contents["notes"]
-            return Whole(_decoded(contents["outcome"]), tuple(marked), tuple(notes))
+            return Whole(_decoded(contents["outcome"]), tuple(marked), tuple(notes)), looks
         except (TypeError, ValueError, LookupError, AttributeError):
             return None
 
@@ -68,8 +69,8 @@ class LastRun:
 def _tuple(raw: list[int] | None) -> Seen:
     if raw is None:
         return None
-    mode, mtime_ns, size = raw
-    return mode, mtime_ns, size
+    mode, mtime_ns, ctime_ns, size, inode = raw
+    return mode, mtime_ns, ctime_ns, size, inode
 
 
 def _decoded(raw: list[object]) -> Outcome:

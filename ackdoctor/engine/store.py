@@ -17,7 +17,7 @@ from ackdoctor.engine.discover import LIMIT
 from ackdoctor.engine.languages import LANGUAGES
 from ackdoctor.engine.reading import read_file
 
-__all__ = ["Store", "run_key", "trusted"]
+__all__ = ["Store", "put", "run_key", "trusted"]
 
 _TAG = (
     "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is a cache of ackdoctor; delete it at will.\n"
@@ -45,17 +45,22 @@ class Store:
     def save(self, contents: Mapping[str, Any]) -> str:
         """Puts the file in place in one step, so that no reader sees half of it; the answer says why it could not."""
         text = json.dumps({"key": self._key, **contents}, separators=(",", ":"))
-        part = self._folder / f"{self._name}.{os.getpid()}"
-        try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            for name, content in ((".gitignore", "*\n"), ("CACHEDIR.TAG", _TAG)):
-                if not (self._folder / name).exists():
-                    (self._folder / name).write_text(content, encoding="utf-8")
-            part.write_text(text, encoding="utf-8")
-            part.replace(self._folder / self._name)
-        except OSError as error:
-            return f"nothing was cached: {self._folder}: {(error.strerror or str(error)).lower()}"
-        return ""
+        return put(self._folder, self._name, text.encode())
+
+
+def put(folder: Path, name: str, data: bytes) -> str:
+    """As `Store.save`, whatever the data."""
+    part = folder / f"{name}.{os.getpid()}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for own, content in ((".gitignore", "*\n"), ("CACHEDIR.TAG", _TAG)):
+            if not (folder / own).exists():
+                (folder / own).write_text(content, encoding="utf-8")
+        part.write_bytes(data)
+        part.replace(folder / name)
+    except OSError as error:
+        return f"nothing was cached: {folder}: {(error.strerror or str(error)).lower()}"
+    return ""
 
 
 def trusted(mtime_ns: int, started_ns: int) -> bool:

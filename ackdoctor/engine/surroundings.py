@@ -1,22 +1,26 @@
-"""What a run looked for on disk beside the files that it was asked for: bases, mixins and helpers.
+"""What a run looked at on disk: a result holds only while the next run would see the same.
 
-Each look is remembered with what it saw, since a result holds only while the next run would see the same.
+Each look is remembered with what it saw, also where there was nothing.  A folder that was not changed holds the
+same names, a file the same bytes; who changes either cannot help setting its time of change (`ctime`).
 """
 
 import os
 import stat
-from typing import TypeAlias
 
 __all__ = ["Seen", "Surroundings", "seen"]
 
-Seen: TypeAlias = tuple[int, int, int] | None  # mode, time in ns and size; None where there is nothing
+Seen = tuple[int, int, int, int, int] | None  # mode, mtime and ctime in ns, size, inode; None: nothing there
 
 
 class Surroundings:
-    """The looks of a run in one language; the same path is looked at once."""
+    """The looks of a run; with `status` and what builds on it, the same path is looked at once.
+
+    It is `lasting` while nothing else than these looks decided what came of the run.
+    """
 
     def __init__(self) -> None:
         self.looks: dict[str, Seen] = {}
+        self.lasting = True
         self._names: dict[str, frozenset[str]] = {}
 
     def status(self, path: str) -> Seen:
@@ -24,6 +28,10 @@ class Surroundings:
         if path not in self.looks:
             self.looks[path] = seen(path)
         return self.looks[path]
+
+    def note(self, path: str, status: os.stat_result) -> None:
+        """What somebody else saw there."""
+        self.looks[path] = _stamp(status)
 
     def is_file(self, path: str) -> bool:
         """Whether a file is there."""
@@ -44,7 +52,10 @@ class Surroundings:
 def seen(path: str) -> Seen:
     """What is there now."""
     try:
-        status = os.stat(path)
+        return _stamp(os.stat(path))
     except (OSError, ValueError):
         return None
-    return status.st_mode, status.st_mtime_ns, status.st_size
+
+
+def _stamp(status: os.stat_result) -> Seen:
+    return status.st_mode, status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino

@@ -82,7 +82,7 @@ class Survey:
             found = self.around.status(path)
             if found is None or not self.around.is_file(path):
                 return False
-            _, mtime_ns, size = found
+            _, mtime_ns, _, size, _ = found
             if size > LIMIT:
                 return False
             file = Candidate(path, shown(path, self.root), mtime_ns, size, named=False)

@@ -62,7 +62,8 @@ def remembered(
     settings = settings or Settings()
     found = discover([root / "bolts"], settings, start or root)
     files = (*found.files, *found.foreign)
-    return LastRun(folder, run_key(settings), files, str(start or root)).recall()
+    known = LastRun(folder, run_key(settings), files, str(start or root)).recall()
+    return known and known[0]
 
 
 def test_where_nothing_has_changed_the_last_result_stands(project, folder):

@@ -1,0 +1,365 @@
+"""When a command gets its last answer again, and all that keeps it from doing so.  Each run is a process of its own."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from ackdoctor.cli.again import VARIABLES, Answer
+from tests.engine.project import BOLT, CLEAN, write
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="nothing is repeated there")
+
+ROOT = Path(__file__).parents[2]
+BASE = "from streamparse import Bolt\n\n\nclass Base(Bolt):\n    auto_ack = False\n"
+HEIR = (
+    BOLT.replace("from streamparse", "from shared.base")
+    .replace("Bolt\n", "Base\n", 1)
+    .replace("(Bolt)", "(Base)")
+)
+LINT = ("lint", "bolts", "--output-format", "concise")
+
+
+class Ran(NamedTuple):
+    """What a command left behind, and whether it was answered before typer was imported."""
+
+    code: int
+    out: str
+    err: str
+    repeated: bool
+
+
+def run(where: Path, *arguments: str, stdin: bytes = b"", **variables: str) -> Ran:
+    """The command in a process of its own, which tells what it imports."""
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "ackdoctor", *arguments],
+        cwd=where,
+        input=stdin,
+        env=environment(variables),
+        capture_output=True,
+        check=False,
+    )
+    lines = done.stderr.decode().splitlines(keepends=True)
+    err = "".join(line for line in lines if not line.startswith("import time:"))
+    imported = any(line.endswith(" typer\n") for line in lines)
+    return Ran(done.returncode, done.stdout.decode(), err, not imported)
+
+
+def environment(variables: Mapping[str, str]) -> dict[str, str]:
+    plain = {name: value for name, value in os.environ.items() if name not in VARIABLES}
+    return {**plain, **variables}
+
+
+def settle() -> None:
+    """Waits until what was written is old enough to be trusted."""
+    time.sleep(0.15)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Bolts that are linted, and beside them what decides about them too."""
+    root = tmp_path / "project"
+    files = {
+        "bolts/a.py": BOLT,
+        "bolts/b.py": CLEAN,
+        "bolts/deep/plain.py": "x = 1\n",
+        "bolts/heir.py": HEIR,
+        "bolts/broken.py": "from streamparse import Bolt\nx = (\n",
+        "shared/base.py": BASE,
+        "elsewhere/c.py": CLEAN,
+    }
+    write(root, files)
+    (root / "bolts/link.py").symlink_to("../elsewhere/c.py")
+    (root / ".ackdoctor_cache").mkdir()  # or the first run makes it, and changes what the folder holds
+    settle()
+    return root
+
+
+def test_the_same_command_gets_the_same_answer(project):
+    first = run(project, *LINT)
+    assert not first.repeated
+    assert first.code == 1
+    assert first.out.startswith("bolts/a.py:9:9: ")
+    assert first.err == "bolts/broken.py:2:5: syntax error: '(' was never closed\n"
+    for _ in range(2):
+        assert run(project, *LINT) == first._replace(repeated=True)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--verbose",),
+        ("--statistics",),
+        ("--show-files",),
+        ("--output-format", "json"),
+        ("--exit-zero",),
+        ("--quiet",),
+    ],
+)
+def test_whatever_is_shown(project, arguments):
+    first = run(project, "lint", *arguments)
+    assert not first.repeated
+    assert first.out
+    assert run(project, "lint", *arguments) == first._replace(repeated=True)
+
+
+def test_an_answer_is_found_from_a_folder_below_the_settings(project):
+    write(project, {"ackdoctor.toml": ""})
+    settle()
+    first = run(project / "bolts", "lint")
+    assert run(project / "bolts", "lint") == first._replace(repeated=True)
+
+
+def retime(path: Path, text: str) -> None:
+    """Other bytes, as many as before and under the old time."""
+    was = path.stat()
+    path.write_text(text)
+    assert path.stat().st_size == was.st_size
+    os.utime(path, ns=(was.st_atime_ns, was.st_mtime_ns))
+
+
+def through_a_link(root: Path) -> None:
+    (root / "bolts").rename(root / "moved")
+    (root / "bolts").symlink_to("moved")
+
+
+def ignoring(root: Path, content: str) -> None:
+    write(root, {".git/HEAD": "", ".gitignore": content})
+
+
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "a file says something else": lambda root: write(root, {"bolts/b.py": BOLT}),
+    "a file of the same size was written": lambda root: write(root, {"bolts/deep/plain.py": "x = 2\n"}),
+    "a file of the same size and time was written": lambda root: retime(root / "bolts/deep/plain.py", "x = 2\n"),
+    "a file was touched": lambda root: os.utime(root / "bolts/a.py"),
+    "a file may no longer be read": lambda root: (root / "bolts/a.py").chmod(0),
+    "a file was added": lambda root: write(root, {"bolts/deep/c.py": BOLT}),
+    "a file was added in a folder of its own": lambda root: write(root, {"bolts/new/c.py": BOLT}),
+    "a file was removed": lambda root: (root / "bolts/a.py").unlink(),
+    "a file was renamed": lambda root: (root / "bolts/a.py").rename(root / "bolts/z.py"),
+    "what a link leads to says something else": lambda root: write(root, {"elsewhere/c.py": BOLT}),
+    "what a link leads to is gone": lambda root: (root / "elsewhere/c.py").unlink(),
+    "a folder is reached through a link": through_a_link,
+    "a base class that was not listed has changed": lambda root: write(root, {"shared/base.py": BASE + "\n"}),
+    "a nearer base class has appeared": lambda root: write(root, {"bolts/shared/base.py": "class Base: pass\n"}),
+    "a file is left out by git": lambda root: ignoring(root, "a.py\n"),
+    "settings have appeared": lambda root: write(root, {"ackdoctor.toml": 'ignore = ["ACK103"]\n'}),
+    "settings have appeared nearer": lambda root: write(root, {"bolts/ackdoctor.toml": 'ignore = ["ACK1"]\n'}),
+    "settings have appeared further up": lambda root: write(root.parent, {"ackdoctor.toml": 'ignore = ["ACK1"]\n'}),
+    "the folder is gone": lambda root: shutil.rmtree(root / "bolts"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
+def test_where_something_has_changed_it_is_worked_out_again(project, change):
+    run(project, *LINT)
+    assert run(project, *LINT).repeated
+    change(project)
+    again = run(project, *LINT)
+    assert not again.repeated
+    assert again == run(project, *LINT, "--no-cache")
+
+
+SETTLED: dict[str, tuple[tuple[str, ...], Callable[[Path], object]]] = {
+    "the settings were changed": ((), lambda root: write(root, {"pyproject.toml": "[tool.ackdoctor]\n"})),
+    "the settings are gone": ((), lambda root: (root / "pyproject.toml").unlink()),
+    "nearer settings have appeared": ((), lambda root: write(root, {"ackdoctor.toml": ""})),
+    "the list of git was changed": ((), lambda root: write(root, {".gitignore": "b.py\n"})),
+    "the repository is none any more": ((), lambda root: shutil.rmtree(root / ".git")),
+    "the baseline was changed": (
+        ("--baseline", "accepted.json"),
+        lambda root: write(root, {"accepted.json": '{"version": 1, "findings": []}'}),
+    ),
+    "named settings were changed": (
+        ("--config", "other/ackdoctor.toml"),
+        lambda root: write(root, {"other/ackdoctor.toml": 'ignore = ["ACK1"]\n'}),
+    ),
+}
+
+
+@pytest.mark.parametrize(("arguments", "change"), SETTLED.values(), ids=SETTLED.keys())
+def test_where_what_governs_the_run_has_changed_it_is_worked_out_again(project, arguments, change):
+    ignoring(project, "a.py\n")
+    settings = '[tool.ackdoctor]\nignore = ["ACK103"]\n'
+    write(project, {"pyproject.toml": settings, "other/ackdoctor.toml": ""})
+    run(project, *LINT, "--baseline", "accepted.json", "--write-baseline")
+    settle()
+    run(project, *LINT, *arguments)
+    assert run(project, *LINT, *arguments).repeated
+    change(project)
+    again = run(project, *LINT, *arguments)
+    assert not again.repeated
+    assert again == run(project, *LINT, *arguments, "--no-cache")
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"FORCE_COLOR": "1"},
+        {"TERM": "dumb"},
+        {"COLUMNS": "40"},
+        {"PYTHONIOENCODING": "ascii"},
+        {"PYTHONPATH": "/"},
+    ],
+)
+def test_who_listens_otherwise_gets_an_answer_of_his_own(project, variables):
+    run(project, *LINT)
+    assert run(project, *LINT).repeated
+    other = run(project, *LINT, **variables)
+    assert not other.repeated
+    assert run(project, *LINT, **variables) == other._replace(repeated=True)
+
+
+@pytest.mark.parametrize(
+    "arguments", [("bolts",), ("bolts/a.py",), ("bolts", "--exit-zero"), ("bolts", "--select", "ACK1")]
+)
+def test_another_question_gets_another_answer(project, arguments):
+    run(project, *LINT)
+    assert not run(project, "lint", *arguments).repeated
+
+
+def test_a_folder_that_was_copied_or_moved_has_no_answer(project):
+    first = run(project, *LINT)
+    copy = project.with_name("copy")
+    shutil.copytree(project, copy, symlinks=True)
+    assert run(copy, *LINT) == first
+    project.rename(project.with_name("moved"))
+    assert run(project.with_name("moved"), *LINT) == first
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stdin"),
+    [
+        (("-",), BOLT.encode()),
+        (("--output-file", "out.txt"), b""),
+        (("--baseline", "accepted.json", "--write-baseline"), b""),
+        (("--no-cache",), b""),
+        (("bolts/notebook.ipynb",), b""),
+        (("--select", "ACK999"), b""),
+    ],
+)
+def test_what_does_more_than_to_answer_is_never_repeated(project, arguments, stdin):
+    write(project, {"bolts/notebook.ipynb": "{}"})
+    settle()
+    run(project, "lint", *arguments, stdin=stdin)
+    assert not run(project, "lint", *arguments, stdin=stdin).repeated
+
+
+@pytest.mark.parametrize("size", [0, 1, 100, -1])
+def test_a_torn_answer_is_none(project, size):
+    first = run(project, *LINT)
+    kept = project / ".ackdoctor_cache/answer"
+    kept.write_bytes(kept.read_bytes()[:size])
+    assert run(project, *LINT) == first
+    assert run(project, *LINT) == first._replace(repeated=True)
+
+
+@pytest.mark.parametrize("content", [b"", b"\0\0\0\0", b"\0\0\0\x000", b"\0" * 1000, b"\xff" * 100])
+def test_what_is_no_answer_at_all_is_none(project, content):
+    first = run(project, *LINT)
+    (project / ".ackdoctor_cache/answer").write_bytes(content)
+    assert run(project, *LINT) == first
+
+
+@pytest.mark.skipif(os.name == "posix" and os.geteuid() != 0, reason="only root can give a file away")
+def test_an_answer_that_somebody_else_wrote_is_none(project):
+    first = run(project, *LINT)
+    os.chown(project / ".ackdoctor_cache/answer", 1, -1)
+    assert run(project, *LINT) == first
+
+
+def test_where_nothing_can_be_kept_nothing_is_repeated(project):
+    (project / ".ackdoctor_cache").rmdir()
+    (project / ".ackdoctor_cache").write_text("")
+    settle()
+    first = run(project, *LINT)
+    assert (first.code, first.repeated) == (1, False)
+    assert run(project, *LINT) == first
+
+
+def test_two_runs_at_once_leave_one_whole_answer(project):
+    argv = [sys.executable, "-m", "ackdoctor", *LINT]
+    pipe = subprocess.PIPE
+    both = [
+        subprocess.Popen(argv, cwd=project, env=environment({}), stdout=pipe, stderr=pipe) for _ in range(2)
+    ]
+    said = {process.communicate() for process in both}
+    again = run(project, *LINT)
+    assert again.repeated
+    assert said == {(again.out.encode(), again.err.encode())}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["cli/streams.py", "rules/ACK103-double-ack.md", "new.py"])
+def test_another_ackdoctor_works_it_out_again(project, tmp_path, name):
+    site = tmp_path / "site" / "ackdoctor"
+    shutil.copytree(ROOT / "ackdoctor", site)  # with what is compiled
+    shutil.copytree(ROOT / "rules", site / "rules")
+    installed = str(site.parent)
+    settle()
+    run(project, *LINT, PYTHONPATH=installed, PYTHONDONTWRITEBYTECODE="1")
+    assert run(project, *LINT, PYTHONPATH=installed, PYTHONDONTWRITEBYTECODE="1").repeated
+    with (site / name).open("a") as file:
+        file.write("\n")
+    assert not run(project, *LINT, PYTHONPATH=installed, PYTHONDONTWRITEBYTECODE="1").repeated
+
+
+def test_what_was_written_a_moment_ago_is_not_trusted(project):
+    """It may be written again without a new time."""
+    answer = Answer()
+    write(project, {"bolts/a.py": CLEAN})
+    answer.around.status(str(project / "bolts/a.py"))
+    answer.keep(0, project / ".ackdoctor_cache")
+    assert list((project / ".ackdoctor_cache").iterdir()) == []
+
+
+@pytest.mark.parametrize(("length", "kept"), [(1_000_000, True), (1_000_001, False)])
+def test_a_long_answer_is_not_kept(project, length, kept):
+    answer = Answer()
+    answer.out = "x" * length
+    answer.keep(0, project / ".ackdoctor_cache")
+    assert (project / ".ackdoctor_cache/answer").exists() == kept
+
+
+def test_nobody_listening_to_a_repeated_answer_is_no_error(project):
+    first = run(project, *LINT)
+    command = f"{{ {sys.executable} -m ackdoctor {' '.join(LINT)}; echo $? >&2; }} | :"
+    done = subprocess.run(
+        ["sh", "-c", command], cwd=project, env=environment({}), capture_output=True, check=True
+    )
+    assert done.stderr.decode() == f"{first.err}{first.code}\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full disk at hand")
+def test_a_full_disk_is_told_as_ever(project):
+    run(project, *LINT)
+    argv = [sys.executable, "-m", "ackdoctor", *LINT]
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            argv, cwd=project, env=environment({}), stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    assert done.returncode == 2
+    assert done.stderr.decode().endswith(
+        "ackdoctor: standard output cannot be written: No space left on device\n"
+    )
+
+
+def test_every_variable_that_lint_reads_is_part_of_the_question():
+    others = {"acker", "heap", "lab", "pytest_plugin", "spark", "tracer"}
+    modules = [
+        path for path in (ROOT / "ackdoctor").rglob("*.py") if path.relative_to(ROOT).parts[1] not in others
+    ]
+    texts = [path.read_text(encoding="utf-8") for path in modules]
+    read = {name for text in texts for name in re.findall(r'environ(?:\.get\(|\[)"(\w+)"', text)}
+    assert "NO_COLOR" in read
+    assert (
+        sum(text.count("environ") + text.count("getenv") for text in texts) == len(read) + 1
+    )  # by name, but once
+    assert read <= {*VARIABLES, "ACKDOCTOR_TRACEBACK"}  # which only concerns what goes wrong
