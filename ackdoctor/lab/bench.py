@@ -35,6 +35,7 @@ from ackdoctor.model.message import AckAck, Message
 from ackdoctor.model.verdict import PendingEntry, Verdict
 
 __all__ = ["AUTO", "Bench", "Emitted", "SpoutBench"]
+__tracebackhide__ = True  # pytest shows the line of the test that asked too much
 
 _VERDICTS = {Reason.ACK: Verdict.COMPLETE, Reason.FAIL: Verdict.FAILED, Reason.TIMEOUT: Verdict.EXPIRED}
 
@@ -204,7 +205,7 @@ class Bench(Workplace):
 
     def _turn(self, action: Callable[[], None]) -> None:
         if self.died:
-            raise self.died
+            raise self.died.with_traceback(None)  # where it died was told before
         with suppress(ShellError):  # `died` says why
             action()
         self._flow()

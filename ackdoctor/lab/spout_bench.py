@@ -22,6 +22,7 @@ from ackdoctor.model.dialect import Kind
 from ackdoctor.model.message import AckAck, AckFail
 
 __all__ = ["SpoutBench"]
+__tracebackhide__ = True  # pytest shows the line of the test that asked too much
 
 
 class _Tracked(NamedTuple):
@@ -108,7 +109,7 @@ class SpoutBench(Workplace):
 
     def _turn(self, action: Callable[[], None]) -> None:
         if self.died:
-            raise self.died
+            raise self.died.with_traceback(None)  # where it died was told before
         self._attempt(action)
 
     def _attempt(self, action: Callable[[], None]) -> None:

@@ -251,3 +251,19 @@ def test_what_a_dead_worker_held_is_not_told_beside_what_killed_it(run):
     """)
     result.assert_outcomes(failed=1)
     assert "ACK601" not in str(result.stdout)
+
+
+def test_a_dead_worker_is_told_at_the_line_that_fed_it_again(run):
+    result = run("""
+        def test_twice(ackdoctor):
+            bench = ackdoctor.bench(Twice)
+            bench.feed("the")
+            bench.feed("cow")
+    """)
+    result.assert_outcomes(failed=1)
+    lines = result.outlines
+    (place,) = [number for number, line in enumerate(lines) if line.startswith(">")]
+    assert lines[place].split() == [">", 'bench.feed("cow")']
+    assert lines[place + 1].startswith("E ")
+    assert "Acked a non-existent or already acked/failed id: 1" in lines[place + 1]
+    assert not [line for line in lines if "lab/bench.py" in line]

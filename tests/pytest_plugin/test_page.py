@@ -1,6 +1,8 @@
 """The README's page: its tests stand in fixtures/tests, its tables leave out no option and nothing of the fixture."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 from ackdoctor.pytest_plugin.fixture import Fixture
@@ -42,3 +44,11 @@ def test_the_tests_of_the_page_are_those_that_are_run():
     ]
     assert len(blocks) == 2
     assert [block for block in blocks if block not in run] == []
+
+
+def test_the_tests_of_the_page_run_in_a_checkout_as_well():
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--ackdoctor"]
+    file = "fixtures/tests/statements/test_bolts.py"
+    ended = subprocess.run([*command, file], cwd=ROOT, capture_output=True, encoding="utf-8", check=False)
+    assert f"{file}::test_every_statement_goes_on" in ended.stdout
+    assert "1 of 1 test broke the protocol: ACK104" in ended.stdout
