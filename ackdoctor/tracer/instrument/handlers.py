@@ -98,7 +98,7 @@ class Visits:
         if book.entry < LOOKS:
             self._look(book)
         else:
-            book.plain = not book.mocked
+            book.plain = None if book.mocked else book.owner
         book.read_mocks()
         book.handler = entry.method
         if entry.kind is EntryKind.BATCH and entry.off_thread:

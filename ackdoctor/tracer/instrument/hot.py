@@ -31,7 +31,7 @@ Function = Callable[..., Any]
 class _Nobody:
     """No book of a component that lives."""
 
-    owner = fresh = None
+    owner = fresh = plain = None
 
 
 class Hot:
@@ -61,8 +61,7 @@ class Hot:
 
     def _counted(self, original: Function) -> Function:
         """At level `counts`: an emit is a number, and a completion is looked at."""
-        books, loose = self._books, self._loose
-        sent, unwritable = self._listener.sent, self._listener.unwritable
+        books, listener, loose = self._books, self._listener, self._loose
         latest: Any = _Nobody
 
         @wraps(original)
@@ -74,22 +73,23 @@ class Hot:
                     book = latest = books[id(self)]
                 if "anchors" in message:  # a bolt's emit, and nothing else
                     book.emits += 1
-                elif message["command"] == "ack":
-                    delivery = message["id"]
-                    opened = book.open.pop(delivery, None)
-                    if opened is None:
-                        book.acked(delivery)
-                    else:
-                        book.acks += 1
-                        book.done[delivery] = (opened, ACK, NOWHERE, book.entry, None)
+                elif message["command"] != "ack":
+                    listener.sent(book, message["command"], message)
+                elif (delivery := message["id"]) is book.current and book.came is not None:
+                    book.came = None  # nothing has been called since the look: no other thread ran in between
+                    book.acks += 1
+                    book.done[delivery] = book.entry
+                elif (opened := book.laid.pop(delivery, None)) is not None:
+                    book.acks += 1
+                    book.done[delivery] = (opened, ACK, NOWHERE, book.entry, None)
                 else:
-                    sent(book, message["command"], message)
+                    book.acked(delivery)
             except (LookupError, TypeError):  # a new component, or no command of the protocol's
                 loose(self, message)
             try:
                 return original(self, message)
             except UNWRITABLE:
-                unwritable(books.get(id(self)), message)
+                listener.unwritable(books.get(id(self)), message)
                 raise
 
         return send_message
@@ -176,6 +176,47 @@ class Hot:
 
     def read(self, original: Function) -> Function:
         """A method that returns the next input tuple."""
+        return self._noted(original) if self._listener.located else self._taken(original)
+
+    def _taken(self, original: Function) -> Function:
+        """At level `counts`: while nothing else is open, a tuple is in hand."""
+        listener, find, reading = self._listener, self._book, self._reading
+        clock, windows = listener.ledger.now, listener.ledger.windows
+
+        @wraps(original)
+        def read_tuple(self: object) -> Any:
+            tup = original(self)
+            try:
+                book = reading[0]
+                if book.owner is not self:
+                    book = find(self)
+                    if book is None:
+                        return tup
+                    reading[0] = book
+                if (book.fresh is not None or tup.stream in SYSTEM) and listener.received_oddly(book, tup):
+                    return tup
+                book.fresh = tup
+                book.thread = get_ident()
+                now, delivery, entry, laid = clock(), tup.id, book.entry + 1, book.laid
+                if not laid and book.came is None and entry & 1023:
+                    book.entry, book.current, book.came = entry, delivery, now
+                elif book.came is None and entry & 1023 and delivery not in laid:
+                    book.entry, book.current = entry, delivery
+                    laid[delivery] = (now, entry, None)
+                    if len(laid) > book.high_water:
+                        book.rise()
+                else:
+                    book.received(delivery, now)
+                if now >= windows.due:
+                    listener.ledger.grow(now)
+            except Exception as error:  # noqa: BLE001 - ours, and never the author's
+                listener.trouble(error)
+            return tup
+
+        return read_tuple
+
+    def _noted(self, original: Function) -> Function:
+        """At the levels above: every tuple is in a dict, and at `trace` a row."""
         listener, find, reading = self._listener, self._book, self._reading
         clock, windows, grow = listener.ledger.now, listener.ledger.windows, listener.ledger.grow
         recorder, trouble, oddly, write = (
@@ -243,7 +284,7 @@ class Hot:
 
         def handle(self: object, tup: Any) -> Any:
             book = reading[0]
-            if tup is not book.fresh or book.owner is not self or not book.plain:
+            if tup is not book.fresh or book.plain is not self:
                 return slowly(self, tup)
             book.handler = name
             book.fresh = None
@@ -252,11 +293,11 @@ class Hot:
             except BaseException:
                 visits.broken(book, Visit(entry, (tup.id,)))
                 raise
-            if result is None:
-                book.handler = ""
-            else:
+            if result is not None:
                 visits.end(book, Visit(entry, (tup.id,)), result)
-            return result
+                return result
+            book.handler = ""
+            return None
 
         # a call may name its argument as the author does
         names = (*signature(original).parameters, *handle.__code__.co_varnames[2:])

@@ -15,7 +15,7 @@ from ackdoctor.model.dialect import Dialect, Entry, EntryKind, Verb, WireForm
 from ackdoctor.tracer.instrument.arrivals import Arrivals
 from ackdoctor.tracer.instrument.handlers import Visits
 from ackdoctor.tracer.instrument.listener import Listener
-from ackdoctor.tracer.instrument.live import LiveBook
+from ackdoctor.tracer.instrument.live import CountedBook, LiveBook
 from ackdoctor.tracer.instrument.patches import Patches, Target, is_ours, ours, resolve
 from ackdoctor.tracer.instrument.rows import Presser, Rows
 from ackdoctor.tracer.instrument.seats import Seats
@@ -190,7 +190,8 @@ class Installation:
             found = belongs(cls) if self._live else None
             if found is None:
                 return None
-            book = LiveBook(component, *found, cap=self.ledger.cap)
+            kind = LiveBook if self._listener.located else CountedBook
+            book = kind(component, *found, cap=self.ledger.cap)
             self._share_mocks(book)
             self.ledger.keep(id(component), book)
         except Exception as error:  # noqa: BLE001 - ours, and never the author's

@@ -6,11 +6,11 @@ from typing import Any
 from ackdoctor.model.dialect import Dialect, EntryKind, Role, VerbKind
 from ackdoctor.model.offence import Suspect
 from ackdoctor.tracer.instrument.mocks import Mocked
-from ackdoctor.tracer.ledger.book import Book
+from ackdoctor.tracer.ledger.book import Book, Delivery, Owed
 from ackdoctor.tracer.ledger.holding import holders
 from ackdoctor.tracer.ledger.suspects import describe, overrides
 
-__all__ = ["LiveBook"]
+__all__ = ["CountedBook", "LiveBook"]
 
 
 class LiveBook(Book):
@@ -46,7 +46,7 @@ class LiveBook(Book):
         self.dialect = dialect
         self.thread = self.batcher = 0
         self.fresh: Any = None
-        self.plain = False  # whether handlers may take the short way: nobody looks for mocks any more
+        self.plain: object = None  # the owner, once nobody looks for mocks: its handlers take the short way
         self.mocked = Mocked()
         self.hidden = ""
         self.row: tuple[int, int] | None = None  # the recorder's codes of component and task
@@ -102,7 +102,7 @@ class LiveBook(Book):
 
     def close(self) -> str:
         """Reads what mocks still have; returns what hid the component's completions, if something did."""
-        self.owner = None
+        self.owner = self.plain = None
         self.read_mocks()
         if self.fresh is not None:
             self.excuse(self.fresh.id)  # read by hand: no handler was ever called with it
@@ -111,3 +111,45 @@ class LiveBook(Book):
         for delivery in self.open:
             self.excuse(delivery)
         return self.hidden
+
+
+class CountedBook(LiveBook):
+    """At level `counts`: most tuples are acked before the next one is read, and need no place among the open ones.
+
+    Such a tuple is in hand: it is `current`, came at `came` in call `entry`, and is owed until `came` is None.  `laid` are
+    the other open ones; who asks for `open` has it laid among them.
+    """
+
+    __slots__ = ("came", "laid")
+
+    def __init__(self, component: object, dialect: Dialect, role: Role, *, cap: int) -> None:
+        self.came: int | None = None
+        super().__init__(component, dialect, role, cap=cap)
+
+    @property
+    def open(self) -> dict[Delivery, Owed]:
+        """All that is owed."""
+        return self._lay()
+
+    @open.setter  # noqa: A003 - the name is that of every Book
+    def open(self, laid: dict[Delivery, Owed]) -> None:
+        self.laid = laid
+
+    def _lay(self) -> dict[Delivery, Owed]:
+        """Lays down the tuple in hand; who looks for it at this moment waits for the lock."""
+        with self._lock:
+            delivery, entry = self.current, self.entry
+            came, self.came = self.came, None  # no call up to here: no other thread runs in between
+            if came is not None:
+                self.laid[delivery] = (came, entry, None)
+        return self.laid
+
+    def ticked(self, delivery: Delivery, time_ns: int = 0) -> None:
+        """A tick was handed in, and becomes current."""
+        self._lay()
+        super().ticked(delivery, time_ns)
+
+    def close(self) -> str:
+        """What was in hand was the only one."""
+        self.high_water = max(self.high_water, min(1, self.entry - self.ticks_seen))
+        return super().close()

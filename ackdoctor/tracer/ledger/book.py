@@ -18,7 +18,7 @@ from ackdoctor.model.offence import Suspect, TouchKind
 from ackdoctor.model.protocol import TABLE, Breach, Op, State
 from ackdoctor.tracer.ledger.deliveries import Closed, Delivery, Incident, Mark, Opened
 
-__all__ = ["ACK", "BREACHES", "CAP", "Book", "Closed", "Delivery", "Incident", "Mark", "Opened"]
+__all__ = ["ACK", "BREACHES", "CAP", "Book", "Closed", "Delivery", "Incident", "Mark", "Opened", "Owed"]
 
 CAP = 65_536  # deliveries that a book keeps, open ones and completed ones each
 INCIDENTS = 1_000  # different offences that a book keeps
@@ -36,10 +36,13 @@ _KINDS = {Op.ACK: TouchKind.ACKED, Op.FAIL: TouchKind.FAILED, Op.ANCHOR: TouchKi
 
 _OPS = (Op.ACK, Op.FAIL)
 ACK, _FAIL = range(len(_OPS))
-_Open: TypeAlias = tuple[int, int, int | None]
+Owed: TypeAlias = tuple[int, int, int | None]
 """When it came, in which handler call, and the number that a recorder has for it."""
-_Row: TypeAlias = tuple[_Open, int, int, int, Mark | None]
-"""A Closed of nothing but numbers: the collector of garbage soon looks away from it."""
+_Row: TypeAlias = tuple[Owed, int, int, int, Mark | None] | int
+"""A Closed of nothing but numbers: the collector of garbage soon looks away from it.
+
+One number is the handler call in which it came and was acked, nobody knows from where.
+"""
 
 
 class Book:
@@ -80,7 +83,7 @@ class Book:
     def __init__(self, suspect: Suspect, role: Role, *, cap: int = CAP) -> None:
         self.suspect = suspect
         self.role = role
-        self.open: dict[Delivery, _Open] = {}
+        self.open: dict[Delivery, Owed] = {}
         self.done: dict[Delivery, _Row] = {}
         self.ticks: dict[Delivery, tuple[Opened, Closed | None]] = {}
         self.entry = self.acks = self.fails = self.emits = self.ticks_seen = 0
@@ -92,7 +95,7 @@ class Book:
         self._cap = cap
         self._excused: set[Delivery] = set()
         self._older: dict[Delivery, _Row] = {}
-        self._twins: dict[Delivery, list[_Open]] = {}
+        self._twins: dict[Delivery, list[Owed]] = {}
         self._incidents: dict[Hashable, Incident] = {}
         self._told: set[Hashable] = set()
         self._lock = RLock()
@@ -101,9 +104,9 @@ class Book:
 
     def received(self, delivery: Delivery, time_ns: int = 0, number: int | None = None) -> None:
         """A tuple was handed in; `number` is what a recorder has for it."""
+        open_ = self.open
         self.entry = entry = self.entry + 1
         self.current = delivery
-        open_ = self.open
         if delivery in open_:
             self._twin(delivery, (time_ns, entry, number))
             return
@@ -113,7 +116,7 @@ class Book:
         if not entry & 1023:
             self._turn()
 
-    def acked(self, delivery: Delivery, site: int = 0, mark: Mark | None = None) -> _Open | None:
+    def acked(self, delivery: Delivery, site: int = 0, mark: Mark | None = None) -> Owed | None:
         """A tuple was acked, by the author or by the framework; returns what was kept of it if it was open."""
         self.acks += 1
         opened = self.open.pop(delivery, None)
@@ -244,7 +247,7 @@ class Book:
             if owed and closed is None and key not in self._excused
         )
 
-    def _twin(self, delivery: Delivery, opened: _Open) -> None:
+    def _twin(self, delivery: Delivery, opened: Owed) -> None:
         """The id of an open delivery came again, which only a test's driver does: both are owed."""
         with self._lock:
             self._twins.setdefault(delivery, []).append(opened)
@@ -269,10 +272,12 @@ class Book:
 
     def _closed(self, delivery: Delivery) -> Closed | None:
         row = self.done.get(delivery) or self._older.get(delivery)
+        if isinstance(row, int):
+            return Closed(Opened(0, row), Op.ACK, 0, row)
         return None if row is None else Closed(Opened(*row[0][:2]), _OPS[row[1]], *row[2:])
 
     def _completed(
-        self, delivery: Delivery, op: Op, opened: _Open | None, site: int, mark: Mark | None
+        self, delivery: Delivery, op: Op, opened: Owed | None, site: int, mark: Mark | None
     ) -> None:
         with self._lock:
             if opened is None and delivery in self._twins:

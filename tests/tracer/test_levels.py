@@ -1,0 +1,150 @@
+"""Level `counts` against `sites`: the same tuples, the same offences, without the lines."""
+
+import queue
+import sys
+import threading
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pystorm import Bolt
+
+from ackdoctor.model.dialect import Misuse
+from ackdoctor.tracer.levels import Level
+from tests.tracer.driven import drive, frame, made, said, tick, traced
+
+PLANS = st.lists(
+    st.tuples(
+        st.sampled_from("data data data again tick".split()),
+        st.lists(st.tuples(st.sampled_from("ack copy fail emit".split()), st.integers(0, 3)), max_size=4),
+    ),
+    max_size=12,
+)
+
+
+class Planned(Bolt):
+    """Does to the tuples that came last what its plan says, each from one line."""
+
+    auto_ack = False
+    plan = ()
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.steps, self.seen = list(self.plan), []
+
+    def process(self, tup):
+        self.seen.append(tup.id)
+        for verb, back in self.steps.pop(0)[1]:
+            delivery = self.seen[max(0, len(self.seen) - 1 - back)]
+            if verb == "emit":
+                self.emit([1], anchors=[])
+            elif verb == "fail":
+                self.fail(delivery)
+            else:
+                self.ack(delivery if verb == "ack" else "".join(list(delivery)))
+
+    process_tick = process
+
+
+def frames(plan):
+    """A new id for each tuple, or that of the one before again."""
+    number = 0
+    for kind, _ in plan:
+        number += kind != "again"
+        yield tick(f"{number}!") if kind == "tick" else frame(f"{number}!")
+
+
+def told(level, plan, cap):
+    """What a level says of a plan, but for lines, threads and times."""
+    cls = type("Planned", (Planned,), {"plan": plan})
+    with traced(level, cap=cap, now=lambda: 0) as run:
+        drive(cls, *frames(plan))
+    offences = [
+        replace(one, life=tuple(replace(touch, site=None) for touch in one.life))
+        for one in run.settlement.offences
+    ]
+    return offences, run.settlement.tallies, run.settlement.dropped, run.settlement.notes
+
+
+@settings(deadline=None)
+@given(PLANS, st.sampled_from((3, 65_536)))
+def test_counts_says_of_every_tuple_what_sites_says(plan, cap):
+    assert told(Level.COUNTS, plan, cap) == told(Level.SITES, plan, cap)
+
+
+class Guesses(Bolt):
+    auto_ack = False
+
+    def process(self, tup):
+        self.ack(tup)
+        self.ack("other")
+
+
+def test_a_tuple_in_hand_is_owed_until_the_end():
+    class Forgets(Bolt):
+        auto_ack = False
+
+        def process(self, tup):
+            self.emit([1])
+
+    with traced(Level.COUNTS, now=lambda: 7_000_000) as run:
+        drive(Forgets, frame("1"))
+        (book,) = run.ledger.books.values()
+        assert dict(book.open) == {"1": (7_000_000, 1, None)}
+    assert said(run.settlement.offences) == ["never completed: 1: received; end of the run"]
+
+
+def test_an_ack_of_what_was_never_handed_over_is_a_stray():
+    with traced(Level.COUNTS) as run:
+        drive(Guesses, frame("1"))
+    assert run.settlement.notes == ("Guesses: 1 completions of tuples that nobody was seen to hand over",)
+    assert (run.settlement.offences, run.settlement.tallies[0].high_water) == ((), 1)
+
+
+def test_two_threads_ack_the_same_tuple_once_and_once_too_often():
+    number = 400
+    lanes: tuple[queue.Queue[Any], queue.Queue[Any]] = queue.Queue(), queue.Queue()
+
+    class Shared(Bolt):
+        auto_ack = False
+
+        def process(self, tup):
+            for lane in lanes:
+                lane.put(tup)
+
+    def acks(bolt, lane):
+        while (tup := lane.get()) is not None:
+            bolt.ack(tup)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with traced(Level.COUNTS) as run:
+            bolt = made(Shared, [frame(str(one)) for one in range(number)])
+            threads = [threading.Thread(target=acks, args=(bolt, lane)) for lane in lanes]
+            for thread in threads:
+                thread.start()
+            for _ in range(number):
+                bolt._run()
+                run.ledger.grow(run.ledger.now())
+            for lane in lanes:
+                lane.put(None)
+            for thread in threads:
+                thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    twice = run.settlement.offences  # told apart by whether `process` was still running
+    assert ({one.misuse for one in twice}, sum(one.count for one in twice)) == ({Misuse.TWICE}, number)
+    (row,) = run.settlement.tallies
+    assert (row.delivered, row.acked, row.pending) == (number, 2 * number, 0)
+
+
+def test_a_handler_may_be_called_with_nothing_at_all():
+    class Ignores(Bolt):
+        def process(self, tup):
+            return tup
+
+    with traced(Level.COUNTS) as run:
+        assert made(Ignores).process(None) is None
+    assert (run.settlement.offences, run.settlement.notes) == ((), ())
