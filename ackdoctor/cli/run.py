@@ -50,10 +50,10 @@ def run(request: Request) -> int:
     if not report.files and not report.unreadable:
         nothing = f"no Python or Java file under {', '.join(request.paths or ('.',))}"
         raise UsageError("; ".join((nothing, *report.notes)))
-    shown = triage(report, settings, baseline, root=root, names=names)
+    shown = triage(report, settings, baseline, root=root, names=names, around=answer.around)
     answer.err += _complain(shown)
     if request.write_baseline and settings.baseline is not None:
-        present = triage(report, settings, None, root=root, names=names)
+        present = triage(report, settings, None, root=root, names=names, around=answer.around)
         _accept(settings.baseline, present=present, change=shown, root=root)
         shown = replace(shown, findings=())
     else:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ackdoctor.config import Settings
+from ackdoctor.engine.surroundings import Surroundings
 from ackdoctor.model.finding import Report
 from ackdoctor.model.fingerprint import stamp
 
@@ -17,11 +18,18 @@ __all__ = ["triage"]
 
 
 def triage(
-    report: Report, settings: Settings, baseline: "Baseline | None", *, root: Path, names: Mapping[str, str]
+    report: Report,
+    settings: Settings,
+    baseline: "Baseline | None",
+    *,
+    root: Path,
+    names: Mapping[str, str],
+    around: Surroundings,
 ) -> Report:
     """The report with its findings stamped and sifted; every one left out is counted.
 
-    `root` is where the report's paths start, `names` maps rule codes to names.
+    `root` is where the report's paths start, `names` maps rule codes to names; `around` is asked for files that
+    the baseline names and nobody looked at.
     """
     findings = stamp(report.findings)
     if baseline is not None:
@@ -33,7 +41,7 @@ def triage(
         def looked_at(entry: "Entry") -> bool:
             place = _absolute(baseline.file.absolute().parent / entry.path)
             ran = settings.selects(entry.code, names.get(entry.code, entry.code))
-            return ran and place not in unread and (place in seen or not Path(place).exists())
+            return ran and place not in unread and (place in seen or around.status(place) is None)
 
         comparison = compare(baseline, findings, root=root, looked_at=looked_at)
         findings = comparison.new

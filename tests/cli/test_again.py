@@ -199,6 +199,19 @@ def test_where_what_governs_the_run_has_changed_it_is_worked_out_again(project, 
     assert again == run(project, *LINT, *arguments, "--no-cache")
 
 
+def test_a_file_that_only_the_baseline_names_is_missed(project):
+    write(project, {"elsewhere/d.py": BOLT.replace("Count", "Other")})
+    settle()
+    accepted = ("--baseline", "accepted.json")
+    run(project, "lint", "elsewhere", *accepted, "--write-baseline")
+    settle()
+    run(project, *LINT, *accepted)
+    assert run(project, *LINT, *accepted).repeated
+    (project / "elsewhere/d.py").unlink()
+    again = run(project, *LINT, *accepted)
+    assert "ackdoctor: baseline: no longer occurs: elsewhere/d.py: ACK103 OtherBolt.process\n" in again.err
+
+
 @pytest.mark.parametrize(
     "variables",
     [
