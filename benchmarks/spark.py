@@ -116,15 +116,15 @@ def analysis(folder: Path) -> dict[str, object]:
 def ours(folder: Path, heap: str, plan: str, master: str = "local[2]") -> dict[str, object]:
     """Verdicts of all roots, each column looked at; and the lives, in short, for comparison."""
     from ackdoctor.spark.messages import messages
-    from ackdoctor.spark.trees import Plan, entries
+    from ackdoctor.spark.trees import Plan, replayed
     from ackdoctor.spark.verdicts import verdicts
     from ackdoctor.spark.versions import version
 
     spark = spark_session(heap, master)
     events = events_of(spark, folder)
     sent = messages(kept(events.coalesce(1)) if master == "local[1]" else events)
-    lives = entries(sent, version("2.8"), plan=Plan[plan], keep=kept)
-    table = verdicts(lives, sent, kept) if plan == "PROVE_FIRST" else verdicts(lives, sent)
+    told = replayed(sent, version("2.8"), plan=Plan[plan], keep=kept)
+    table = verdicts(told.entries, told.messages, *([kept] if plan == "PROVE_FIRST" else []))
     looked_at = ", ".join(f"bit_xor(xxhash64({name})) as {name}" for name in table.columns)
     found = table.groupBy("verdict").count().collect() if master == "local[1]" else None
     if found is None:

@@ -33,7 +33,7 @@ from ackdoctor.spark.schema import ESTIMATED, ROOT_KEY
 from ackdoctor.spark.session import SMALL_BYTES, TINY_BYTES
 from ackdoctor.spark.shapes import bare, shapes
 from ackdoctor.spark.tables import Analysis, Books
-from ackdoctor.spark.trees import Plan, entries
+from ackdoctor.spark.trees import Plan, replayed
 from ackdoctor.spark.verdicts import verdicts
 from ackdoctor.spark.versions import NEWEST, Engine, Version
 from ackdoctor.spark.windows import MOST_FOLDED
@@ -130,7 +130,7 @@ def _near(path: str, terms: Terms) -> str:
 
 
 def frames(events: DataFrame, terms: Terms) -> Frames:
-    """Every table, none of them computed yet."""
+    """Every table, none of them computed yet but the proof of a large one."""
     kept: list[DataFrame] = []
 
     def keep(frame: DataFrame) -> DataFrame:
@@ -141,15 +141,17 @@ def frames(events: DataFrame, terms: Terms) -> Frames:
     if terms.plan is Plan.REPLAY:  # one partition needs no exchange, and so no second stage
         events = keep(events.coalesce(1))
     taken = messages(events, ackers=terms.ackers)
-    lives = entries(
+    told = replayed(
         taken, terms.version, message_timeout_s=terms.message_timeout_s, plan=terms.plan, keep=keep
     )
     return Frames(
         events=events,
         deliveries=keep(deliveries.deliveries(events)),
         messages=taken,
-        entries=lives,
-        verdicts=verdicts(lives, taken, keep) if large else keep(verdicts(lives, taken)),
+        entries=told.entries,
+        verdicts=verdicts(told.entries, told.messages, keep)
+        if large
+        else keep(verdicts(told.entries, told.messages)),
         kept=kept,
     )
 

@@ -40,7 +40,7 @@ _ENTRY = {  # the entry while it lives
 _LIFE = {"outcome": "string", **_ENTRY, "end_pos": "bigint", "end_ns": "bigint"}
 _COUNTS = {"n_init": _INIT, "n_ack": _ACK, "n_fail": _FAIL, "n_reset": _RESET}
 _ROW = "source, pos, kind, value, spout_task, time_ns"
-_LONG = "coalesce(span_ns > calm_ns, false) or not mixed and coalesce(span_pos > calm_pos, false)"  # may be dropped
+_LONG = "coalesce(span_ns not between 0 and calm_ns, false) or not mixed and coalesce(span_pos not between 0 and calm_pos, false)"  # may be dropped
 
 
 def _type(fields: Mapping[str, str]) -> str:

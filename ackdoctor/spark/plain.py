@@ -79,8 +79,8 @@ def plain(summed: DataFrame, rotations: DataFrame, version: Version) -> DataFram
         F.col("last_kind") <= _ACK,
         F.col("value") == 0,
         F.col("source") == F.col("last_source"),
-        F.col("last_pos") - F.col("first_pos") <= F.coalesce("calm_pos", F.lit((1 << 63) - 1)),
-        F.col("last_ns") - F.col("first_ns") <= F.coalesce("calm_ns", F.lit((1 << 63) - 1)),
+        _span("pos").between(0, F.coalesce("calm_pos", F.lit((1 << 63) - 1))),
+        _span("ns").between(0, F.coalesce("calm_ns", F.lit((1 << 63) - 1))),
         F.col("spout_task").isNotNull(),
         F.col("init_ns").isNotNull(),
     ]
@@ -119,6 +119,11 @@ def entries(proved: DataFrame) -> DataFrame:
         F.col("last_ns").alias("end_ns"),
         F.lit(EXACT).alias("order"),
     )
+
+
+def _span(axis: str) -> Column:
+    """From a root's first message to its last; below 0 if that is more than a long holds."""
+    return F.col(f"last_{axis}") - F.col(f"first_{axis}")
 
 
 def _bits() -> Column:

@@ -27,6 +27,8 @@ _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.caseSensitive": "true",
     "spark.sql.adaptive.enabled": "true",
+    "spark.sql.ansi.enabled": "false",  # with it each sum of two numbers is a call of a closure, and its handler; no sum of ours relies on it
+    "spark.sql.legacy.sizeOfNull": "false",  # which it implies: the size of null is null
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
     "spark.driver.bindAddress": "127.0.0.1",

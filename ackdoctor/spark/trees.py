@@ -1,10 +1,11 @@
 """MESSAGES -> ENTRIES: the acker's pending map, replayed for every root at once.
 
 Most roots are `plain`: a sum proves how they went.  The others are brought together and told by `windows`;
-the few of which windows cannot tell are replayed message by message (`fold`).
+those of which windows cannot tell, or all if they are few, are replayed message by message (`fold`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from enum import Enum, unique
 
 from pyspark.sql import DataFrame
@@ -13,23 +14,32 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 from ackdoctor.model.event import EventKind
 from ackdoctor.spark import fold, plain, windows
 from ackdoctor.spark.rotations import rotations
-from ackdoctor.spark.schema import ROOT_KEY
+from ackdoctor.spark.schema import MESSAGES, ROOT_KEY
 from ackdoctor.spark.versions import Version
 
-__all__ = ["Keep", "Plan", "as_it_is", "entries"]
+__all__ = ["Keep", "Plan", "Replay", "as_it_is", "entries", "replayed"]
 
 Keep = Callable[[DataFrame], DataFrame]  # how a table that several others are made of is kept; or not
 
 _MESSAGES = (EventKind.INIT, EventKind.ACK, EventKind.FAIL)
+_FEW = 2_000_000  # messages; to fold them takes some three times as long as windows, and these a second or two to plan
 
 
 @unique
 class Plan(Enum):
     """How to go about it; the entries are the same, but for `sole`."""
 
-    PROVE_FIRST = "plain roots by a sum, then windows"  # for tens of millions of messages, in trees of some 12 tuples at most
+    PROVE_FIRST = "plain roots by a sum, then the others"  # for tens of millions of messages, in trees of some 12 tuples at most
     WINDOWS = "windows for all"  # for larger trees, and for less: it is planned in a third of the time
     REPLAY = "message by message"  # the least to plan, for what fits into memory
+
+
+@dataclass(slots=True, kw_only=True)
+class Replay:
+    """ENTRIES, and of the MESSAGES those that the verdicts on them ask for."""
+
+    entries: DataFrame
+    messages: DataFrame
 
 
 def as_it_is(frame: DataFrame) -> DataFrame:
@@ -45,26 +55,65 @@ def entries(
     plan: Plan = Plan.WINDOWS,
     keep: Keep = as_it_is,
 ) -> DataFrame:
+    """Every life of every entry: `replayed` without the rest."""
+    return replayed(messages, version, message_timeout_s=message_timeout_s, plan=plan, keep=keep).entries
+
+
+def replayed(
+    messages: DataFrame,
+    version: Version,
+    *,
+    message_timeout_s: int | None = None,
+    plan: Plan = Plan.WINDOWS,
+    keep: Keep = as_it_is,
+) -> Replay:
     """Every life of every entry.
 
     With `message_timeout_s` the map rotates as the version's would have, from the first message on; else
     where the trace says so.  What `keep` keeps is planned, and computed, once: what comes back is cheap to
-    read again, so nobody needs to keep it a second time.
+    read again, so nobody needs to keep it a second time.  Only a proof is computed at once: how many roots
+    it leaves over says how to go on.
     """
     ticks = rotations(messages, version, message_timeout_s)
     kinds = (*_MESSAGES, EventKind.RESET) if version.resets else _MESSAGES
-    taken = messages.where(F.col("kind").isin(*map(int, kinds)))
     match plan:
         case Plan.REPLAY:
-            return keep(fold.entries(taken, ticks, version))
+            return Replay(
+                entries=keep(fold.entries(_of_kinds(messages, kinds), ticks, version)), messages=messages
+            )
         case Plan.WINDOWS:
-            return _in_order(taken, ticks, version, keep)
+            return Replay(
+                entries=_in_order(_of_kinds(messages, kinds), ticks, version, keep), messages=messages
+            )
         case Plan.PROVE_FIRST:
             ticks = keep(ticks)  # asked for by three tables, and each would read all messages for it
-            proved = keep(plain.plain(plain.sums(taken), ticks, version))
-            others = F.broadcast(proved.where("not is_plain").select(*ROOT_KEY))
-            rest = taken.join(others, [*ROOT_KEY], "left_semi")
-            return plain.entries(proved).union(_in_order(rest, ticks, version, keep))
+            proved = keep(plain.plain(plain.sums(_of_kinds(messages, kinds)), ticks, version))
+            left = keep(_left_over(messages, proved))
+            rest = _of_kinds(left, kinds)
+            told = (
+                keep(fold.entries(rest, ticks, version))
+                if _is_little(proved)
+                else _in_order(rest, ticks, version, keep)
+            )
+            return Replay(entries=plain.entries(proved).union(told), messages=left)
+
+
+def _of_kinds(messages: DataFrame, kinds: Iterable[EventKind]) -> DataFrame:
+    return messages.where(F.col("kind").isin(*map(int, kinds)))
+
+
+def _left_over(messages: DataFrame, proved: DataFrame) -> DataFrame:
+    """The messages of roots that are not plain, and what the spouts dropped of any root."""
+    others = F.broadcast(proved.where("not is_plain").select(*ROOT_KEY, F.lit(True).alias("other")))
+    asked = messages.join(others, [*ROOT_KEY], "left")
+    return asked.where(f"other or kind = {int(EventKind.TIMED_OUT)}").select(*MESSAGES.names)
+
+
+def _is_little(proved: DataFrame) -> bool:
+    """Whether all that is not plain may be folded."""
+    left = proved.where("not is_plain").selectExpr("coalesce(sum(n), 0) as n", "coalesce(max(n), 0) as most")
+    row = left.collect()[0]
+    return bool(row["n"] <= _FEW and row["most"] <= windows.MOST_FOLDED)
 
 
 def _in_order(messages: DataFrame, ticks: DataFrame, version: Version, keep: Keep) -> DataFrame:

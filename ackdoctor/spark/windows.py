@@ -31,7 +31,7 @@ _SO_FAR = (
 _BEFORE = (
     f"(partition by {_KEY} order by place, source, pos rows between unbounded preceding and 1 preceding)"
 )
-_LONG = "coalesce(span_ns > calm_ns, false) or not mixed and coalesce(span_pos > calm_pos, false)"
+_LONG = "coalesce(span_ns not between 0 and calm_ns, false) or not mixed and coalesce(span_pos not between 0 and calm_pos, false)"
 
 
 def ordered(messages: DataFrame, rotations: DataFrame, version: Version) -> DataFrame:

@@ -18,9 +18,10 @@ from tests.spark.lives import COLUMNS, Model, rows, stream
 
 pytest.importorskip("pyspark")
 
+from ackdoctor.spark import trees as spark_trees
 from ackdoctor.spark.messages import messages
 from ackdoctor.spark.schema import EVENTS, MESSAGES
-from ackdoctor.spark.trees import Plan, entries
+from ackdoctor.spark.trees import Plan, entries, replayed
 from ackdoctor.spark.verdicts import verdicts
 from ackdoctor.spark.versions import version
 
@@ -112,6 +113,14 @@ def test_what_heron_proves_first_is_proved_rightly(drawn, keep):
     test_every_life_of_a_drawn_trace_is_that_of_the_model("heron", Plan.PROVE_FIRST, drawn, keep)
 
 
+@pytest.mark.parametrize("name", ["2.8.8", "heron"])
+def test_what_a_proof_leaves_over_goes_through_windows_if_it_is_too_much_to_fold(
+    name, drawn, keep, monkeypatch
+):
+    monkeypatch.setattr(spark_trees, "_FEW", 0)
+    test_every_life_of_a_drawn_trace_is_that_of_the_model(name, Plan.PROVE_FIRST, drawn, keep)
+
+
 def trees(name: str) -> Iterator[tuple[str, list[Any]]]:
     """Runs of trees with every defect, their messages shuffled by time."""
     for seed in range(TRACES):
@@ -182,8 +191,14 @@ def lived(name: str, seed: int) -> list[Event]:
     return [event._replace(seq=seq, pid=1, run=f"run{seed}") for seq, event in enumerate(events, 1)]
 
 
-@pytest.mark.parametrize("name", ["1.2.4", "2.8.8", "jstorm", "heron"])
-def test_the_verdict_on_every_root_is_that_of_the_inquest(name, table, keep):
+@pytest.mark.parametrize(
+    ("name", "plan"),
+    [
+        *((name, Plan.REPLAY) for name in ("1.2.4", "2.8.8", "jstorm", "heron")),
+        ("2.8.8", Plan.PROVE_FIRST),
+    ],
+)
+def test_the_verdict_on_every_root_is_that_of_the_inquest(name, plan, table, keep):
     events = [event for seed in range(TRACES) for event in lived(name, seed)]
     expected: dict[tuple[str, int, int], tuple[Any, ...]] = {}
     for seed in range(TRACES):
@@ -200,8 +215,8 @@ def test_the_verdict_on_every_root_is_that_of_the_inquest(name, table, keep):
     names = [field for field in EVENTS.names if field in Event._fields]
     told_rows = [(*(getattr(event, field) for field in names), None, None, "rows") for event in events]
     sent = keep(messages(table([(int(kind), *rest) for kind, *rest in told_rows], EVENTS), ackers=2))
-    lives = keep(entries(sent, version(name), plan=Plan.REPLAY))
-    found_rows = verdicts(lives, sent).collect()
+    replay_ = replayed(sent, version(name), plan=plan, keep=keep)
+    found_rows = verdicts(replay_.entries, replay_.messages).collect()
     found = {(row.run, row.acker, row.root): (row.verdict, row.residue, row.value) for row in found_rows}
     assert len(found) == len(found_rows)
     untold = {key: what for key, what in expected.items() if key not in found}
@@ -211,6 +226,19 @@ def test_the_verdict_on_every_root_is_that_of_the_inquest(name, table, keep):
     assert {
         key: (what, expected.get(key, well)) for key, what in found.items() if what != expected.get(key, well)
     } == {}
+
+
+def test_what_a_proof_leaves_over_is_all_that_the_verdicts_ask_for(table, keep):
+    events = [event for seed in range(TRACES) for event in lived("2.8.8", seed)]
+    names = [field for field in EVENTS.names if field in Event._fields]
+    told_rows = [(*(getattr(event, field) for field in names), None, None, "rows") for event in events]
+    sent = keep(messages(table([(int(kind), *rest) for kind, *rest in told_rows], EVENTS)))
+    told = replayed(sent, version("2.8.8"), plan=Plan.PROVE_FIRST, keep=keep)
+    found = sorted(verdicts(told.entries, told.messages).collect())
+    assert found == sorted(verdicts(told.entries, sent).collect())
+    assert any(row.culprits for row in found)
+    assert any(row.verdict == "EXPIRED" and row.residue == "NONE" for row in found)
+    assert told.messages.count() < sent.count()
 
 
 def test_clocks_that_disagree_do_not_change_what_needs_no_order(table, keep):

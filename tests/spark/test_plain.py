@@ -15,8 +15,10 @@ from ackdoctor.model.message import AckAck, AckInit, AnswerKind, Message
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.spark.plain import rank, sums
+from ackdoctor.spark.plain import plain, rank, sums
+from ackdoctor.spark.rotations import rotations
 from ackdoctor.spark.schema import MESSAGES
+from ackdoctor.spark.versions import version
 
 
 def folded(value: int) -> int:
@@ -79,3 +81,15 @@ def test_spark_finds_the_same_rank(spark):
     assert {row.root: row["rank"] for row in found} == {
         root: gram_rank(tree) for root, tree in enumerate(trees)
     }
+
+
+@pytest.mark.parametrize(("apart_ns", "is_plain"), [(1 << 40, True), ((1 << 63) + 8, False)])
+def test_a_root_that_took_longer_than_a_long_holds_is_not_plain(spark, apart_ns, is_plain):
+    begin_ns = -(1 << 62)
+    rows = [
+        ("run", 0, 0, 1, kind, 5, task, "bolt", 7, "", 1, at, begin_ns + at * apart_ns, "", "")
+        for at, (kind, task) in enumerate([(10, 3), (11, None)])
+    ]
+    sent = spark.createDataFrame(rows, MESSAGES)
+    proved = plain(sums(sent), rotations(sent, version("2.8"), None), version("2.8"))
+    assert [row.is_plain for row in proved.select("is_plain").collect()] == [is_plain]
