@@ -2,16 +2,17 @@
 
 import contextlib
 import io
-import runpy
 import sys
 import time
+
+from ackdoctor.cli import main
 
 
 def lint(path: str) -> None:
     """The whole command, in this process."""
     sys.argv = ["ackdoctor", "lint", "--isolated", "--no-cache", "--exit-zero", "--jobs", "1", path]
     with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
-        runpy.run_module("ackdoctor", run_name="__main__", alter_sys=True)
+        main()  # not the command itself, which would end this process
 
 
 warm, *rest = sys.argv[1:]
