@@ -275,11 +275,15 @@ def tokens_in(value: Value | None) -> Iterator[Token]:
 
 
 class LoopMemory(NamedTuple):
-    """What a loop remembers: a batch's holding before it, the worst an earlier round left, the rounds of a known list."""
+    """What a loop remembers: a batch's holding before it, the worst an earlier round left, the rounds of a known list.
+
+    `among` are the local collections that held the batch before it.
+    """
 
     base: Holding | None
     rest: Holding | None
     position: int = 0
+    among: frozenset[str] = frozenset()
 
 
 WORST = (Stage.OWED, Stage.HELD, Stage.FAILED, Stage.ACKED)

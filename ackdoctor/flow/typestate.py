@@ -25,6 +25,7 @@ from ackdoctor.flow.lattice import (
     Row,
     State,
     Thrown,
+    Token,
     TokenKind,
     TokenRef,
     Value,
@@ -212,18 +213,43 @@ def _open_rounds(context: Context, trail: Trail, op: Next, element: TokenRef) ->
 def _batch_rounds(
     context: Context, trail: Trail, op: Next, element: TokenRef | Row, *, again: bool
 ) -> Iterator[tuple[bool, State]]:
-    """Over a batch: at least one round; each element starts where the loop found the batch."""
+    """Over a batch: at least one round; each element starts where the loop found the batch, in no list that the loop fills.
+
+    After a loop that fills lists it is the last element that is in them, or not, and what was done with it that counts.
+    """
     state, token = trail.state, element.token
     now = context.holding(state, token)
     if again:
         memory = state.loops[op.loop]
-        memory = memory._replace(rest=worse(memory.rest, now))
         done = {loop: kept for loop, kept in state.loops.items() if loop != op.loop}
-        yield False, state.but(loops=done).hold(token, memory.rest or now)
+        filled = _collections(state, token) - memory.among
+        rest = now if filled else worse(memory.rest, now)
+        yield False, state.but(loops=done).hold(token, rest)
+        memory = memory._replace(rest=None if filled else rest)
+        state = _emptied(state, token, filled)
     else:
-        memory = LoopMemory(now, None)
+        memory = LoopMemory(now, None, among=_collections(state, token))
     state = state.but(loops={**state.loops, op.loop: memory}).hold(token, memory.base or now)
     yield True, assign(context, trail, state, op.target, element)
+
+
+def _collections(state: State, token: Token) -> frozenset[str]:
+    """The locals that hold the token among others."""
+    return frozenset(
+        name for name, value in state.env.items() if isinstance(value, Coll) and token in tokens_in(value)
+    )
+
+
+def _emptied(state: State, token: Token, names: frozenset[str]) -> State:
+    """The state in which the token is in none of these collections."""
+    if not names:
+        return state
+    env = dict(state.env)
+    for name in names:
+        held = env[name]
+        if isinstance(held, Coll):
+            env[name] = Coll(frozenset(item for item in held.items if token not in tokens_in(item)))
+    return state.but(env=env)
 
 
 def _listed_rounds(
