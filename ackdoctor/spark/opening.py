@@ -58,7 +58,7 @@ def opened(session: SparkSession, inputs: Inputs) -> Iterator[Opened]:
         kept.append(told)
         parts.append(stormlog.events(told, surveyed))
         if any(log.quarantined for log in surveyed.logs):
-            bad.append(stormlog.quarantine(told))
+            bad.append(stormlog.quarantine(told, surveyed))
     events = reduce(DataFrame.unionByName, parts)
     if lines:
         kept.append(events.persist(StorageLevel.MEMORY_AND_DISK))

@@ -48,7 +48,7 @@ def test_the_replay_of_a_log_answers_and_keeps_what_the_real_acker_did(ran, layo
     text = text_of(str(path) for path in sorted(folder.glob(layout)))
     assert replayed(lives) == answers(text)
     assert all(book.balanced for book in surveyed.logs)
-    assert quarantine(read).count() == 0
+    assert quarantine(read, surveyed).count() == 0
 
     answered = rows.where("kind in (20, 21, 23)").orderBy("worker", "seq").collect()
     printed = (folder / "heard.txt").read_text(encoding="utf-8")

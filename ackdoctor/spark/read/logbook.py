@@ -5,15 +5,14 @@ Two files that tell the same are one log that was copied: only the first is used
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import cached_property
-from itertools import chain
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
-from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.model.errors import UsageError
@@ -27,15 +26,17 @@ _ROTATED = re.compile(r"(?:\.\d+)?(?:\.gz)?$")  # worker.log.3.gz
 _STAMP = re.compile(
     r"(?P<day>\d{4}-\d\d-\d\d)[ T](?P<time>\d\d:\d\d:\d\d)(?:\.(?P<part>\d+))?\S* |(?P<ms>\d+) +\["
 )
-_CLASSES = (USED, CONTINUED, FOREIGN, QUARANTINED)
+_CLASSES = {USED: "used", CONTINUED: "continued", FOREIGN: "foreign", QUARANTINED: "quarantined"}
+_BETWEEN = "\u0001"
 TURN_BITS, _MOST_TURNS = 53, 1 << 10  # of `seq`: what is above the row in its file
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Log:
-    """One file: lines = used + continued + foreign + quarantined.  `turn` is its place in its worker's rotation."""
+    """One file: lines = used + continued + foreign + quarantined.  `turn` is its place in its worker's rotation, `place` among all."""
 
     file: str
+    place: int = -1
     run: str = ""
     worker: str = ""
     turn: int = 0
@@ -90,31 +91,40 @@ class Survey:
         }
         return len(tasks)
 
-    def copies(self) -> list[str]:
-        """The files that only repeat another."""
-        return [log.file for log in self.logs if log.copy_of]
+    def copies(self) -> list[int]:
+        """The places of the files that only repeat another."""
+        return [log.place for log in self.logs if log.copy_of]
+
+    def said(self, name: str, else_: str) -> str:
+        """What each log says of itself, as SQL on `log`."""
+        known = {log.place: str(getattr(log, name)) for log in self.logs if log.place >= 0}
+        if not known:
+            return else_
+        texts = _quoted(_BETWEEN.join(known.get(place, "") for place in range(max(known) + 1)))
+        return f"if(log < 0, {else_}, element_at(split({texts}, '{_BETWEEN}'), log + 1))"
 
     @cached_property
     def _placed(self) -> dict[str, Log]:
         return {log.file: log for log in self.logs if not log.copy_of}
 
-    def component(self, task: Column) -> Column:
-        """Whose task that is, where a start has told; else null."""
+    def component(self, name: str, task: str) -> str:
+        """That component, or where it is empty whose task that is, if a start has told, as SQL."""
         known = {
             number: start.component for start in self.starts for number in range(start.low, start.high + 1)
         }
         if not known:
-            return F.lit(None).cast("string")
-        return F.try_element_at(_literal_map(known.items()), task)
+            return name
+        tasks = ", ".join(f"{number}, {_quoted(component)}" for number, component in known.items())
+        return f"if({name} != '', {name}, coalesce(try_element_at(map({tasks}), {task}), ''))"
 
-    def incarnation(self, acker: Column, worker: Column, seq: Column) -> Column:
-        """How often the acker had been started before the start that this row comes after."""
-        told: Column = F.lit(0)
-        for (task, log), places in self._restarts().items():
-            here = (acker == task) & (worker == log)
-            for place, number in places:
-                told = F.when(here & (seq >= place), number).otherwise(told)
-        return told
+    def incarnation(self) -> str:
+        """How often the acker of a row had been started before the start that the row comes after, as SQL."""
+        places = [
+            f"when acker = {task} and {self.said('worker', 'file')} = {_quoted(worker)} and seq >= {place} then {number}"
+            for (task, worker), starts in self._restarts().items()
+            for place, number in reversed(starts)
+        ]
+        return " ".join(("cast(case when acker is null then null", *places, "else 0 end as int)"))
 
     def _restarts(self) -> dict[tuple[int, str], list[tuple[int, int]]]:
         """By acker task and worker: the places of starts that are not the first, with their number."""
@@ -150,32 +160,32 @@ def arranged(files: Iterable[str], begun: Mapping[str, int | None]) -> tuple[Log
             )
         rotated.sort(key=lambda log: (log.begin_ns or 0, log.file))
         found += (replace(log, turn=turn) for turn, log in enumerate(rotated))
-    return tuple(found)
+    return tuple(replace(log, place=place) for place, log in enumerate(found))
 
 
-def survey(told: DataFrame, logs: Iterable[Log]) -> Survey:
+def survey(told: DataFrame, logs: Sequence[Log]) -> Survey:
     """The books of each log, and the starts that it tells of: TOLD is read twice, and should be kept."""
-    content = F.when(F.col("is") == USED, F.xxhash64("time_ns", "kind", "root", "value"))
     rows = (
-        told.groupBy("file", "is")
+        told.groupBy("log", "file", "is")
         .agg(
-            F.count_if("first").alias("lines"),
-            F.min("time_ns").alias("begin_ns"),
-            F.max("time_ns").alias("end_ns"),
-            F.bit_xor(content).alias("content"),
+            F.expr("count_if(first) as lines"),
+            F.expr("min(time_ns) as begin_ns"),
+            F.expr("max(time_ns) as end_ns"),
+            F.expr(f"bit_xor(if(is = {USED}, xxhash64(time_ns, kind, root, value), null)) as content"),
         )
         .collect()
     )
-    found: dict[str, dict[str, Row]] = defaultdict(dict)
+    files = {log.place: log.file for log in logs}
+    found: dict[str, dict[int, Row]] = defaultdict(dict)
     for row in rows:
-        found[row["file"]][row["is"]] = row
+        found[row["file"] or files[row["log"]]][row["is"]] = row
     known = {log.file: log for log in logs}
     for file in found.keys() - known.keys():  # Spark names a file otherwise than we thought: no line is lost
         known[file] = Log(file=file, worker=file)
     filled: list[Log] = []
     earlier: dict[tuple[object, ...], str] = {}
     for log in sorted(known.values(), key=lambda log: (not log.run, log.file)):
-        counts = {name: row["lines"] for name, row in found[log.file].items()}
+        counts = {_CLASSES[is_]: row["lines"] for is_, row in found[log.file].items()}
         used = found[log.file].get(USED)
         if used is None:
             filled.append(replace(log, lines=sum(counts.values()), **counts))
@@ -192,17 +202,17 @@ def survey(told: DataFrame, logs: Iterable[Log]) -> Survey:
                 copy_of="" if original == log.file else original,
             )
         )
-    notable = told.where((F.col("is") == FOREIGN) & F.col("text").isNotNull()).select("file", "seq", "text")
-    return Survey(logs=tuple(filled), starts=tuple(_starts(notable.collect())))
+    notable = told.where(f"is = {FOREIGN} and text is not null").select("log", "file", "seq", "text")
+    return Survey(logs=tuple(filled), starts=tuple(_starts(notable.collect(), files)))
 
 
-def _starts(rows: Iterable[Row]) -> Iterator[Start]:
+def _starts(rows: Iterable[Row], files: Mapping[int, str]) -> Iterator[Start]:
     """Executors that were started."""
     for row in rows:
         for pattern, timeless in ((LOADS, False), (TIMELESS, True)):
             if told := re.search(pattern, row["text"]):
                 yield Start(
-                    file=row["file"],
+                    file=row["file"] or files[row["log"]],
                     seq=row["seq"],
                     time_ns=stamped_ns(row["text"]) or 0,
                     component=told[1],
@@ -241,5 +251,6 @@ def _whose(file: str) -> tuple[str, str]:
     return (named["run"] or "") if named else "", worker
 
 
-def _literal_map(pairs: Iterable[tuple[int, str]]) -> Column:
-    return F.create_map(*(F.lit(each) for each in chain.from_iterable(pairs)))
+def _quoted(text: str) -> str:
+    """A literal of SQL."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

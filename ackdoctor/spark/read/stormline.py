@@ -3,26 +3,26 @@ r"""One line of a worker log with `topology.debug`: its layout, and what it tell
 Everything is anchored from the left, since a user's values stand at the right and may hold anything: commas,
 braces, `id: {1=2}`, line feeds.  What comes after a line feed has no stamp and is the continuation of its line.
 
-Java's regular expressions go back and try again, so what is tried often is a class of characters, `[^:]*`, before it
+Java's regular expressions go back and try again, so what is tried often is all but one character, `[^:]*`, before it
 is the shortest of anything, `.*?`, and what is read is not given back, `(?>...)`.  A literal at the very start of a
-pattern is sought by leaps: so a line is first asked for `INFO` and what comes after it (`_HINT`), and only a third of
+pattern is sought by leaps: so a line is first asked for `[INFO] ` and what comes after it (`_HINT`), and only a third of
 a log is then taken to pieces (`_TELLS`).  What is no whole line of Storm's then claims to be one or not (`_TELLING`).
 
-Everything is kept small that Spark makes Java of: past some thousand bytes the JVM's compiler gives a method up, after
-many seconds.  So a text is cast where its kind needs it, and a name is looked up in a table.
+Everything is kept small that Spark makes Java of, since the JVM compiles no method of more than 8,000 bytes (a test
+holds it to that).  So a text is cast where its kind needs it, and a name is looked up in a table.  Where a place in a text is
+known it is asked for in bytes: for characters Spark first goes over the whole text, a microsecond a line.
 """
 
 from collections.abc import Iterable
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
+from pyspark.sql import DataFrame
 
 from ackdoctor.model.event import RELIABLE, EventKind
 from ackdoctor.tracer.disk.workerlog import LEVELS, LOADS, LOG_LINE
 
-__all__ = ["CONTINUED", "FOREIGN", "LOADS", "LOG_LINE", "QUARANTINED", "TIMELESS", "USED", "told"]
+__all__ = ["CONTINUED", "FOREIGN", "LOADS", "LOG_LINE", "QUARANTINED", "TIMELESS", "USED", "reason", "told"]
 
-USED, CONTINUED, FOREIGN, QUARANTINED = "used", "continued", "foreign", "quarantined"
+USED, CONTINUED, FOREIGN, QUARANTINED = 0, 1, 2, 3  # what became of a line
 
 TIMELESS = r"Timeouts disabled for executor (__acker):\[(-?\d+),? (-?\d+)\]"
 
@@ -31,33 +31,41 @@ _STAMPED = r"^(?:\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d|\d+ +\[)"
 
 # worker.xml since 1.0.3 has the thread, 0.10 to 1.0.2 has none, 0.9 stamps with a T and a zone, or whole seconds only;
 # a LocalCluster's default is milliseconds since its start
-_STAMP = r"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[^ ]*) [^ ]+ |(\d+) +\["
-_EXECUTOR = r"Thread-\d+-(?:([^\[\]]*)-(?:executor)?\[(?:(-?\d+),? \4|(-?\d+),? (-?\d+))\]|([^\[\]]*?))"
+_STAMP = r"(\d{4}-.{5}[ T][^ ]*) [^ ]+ |(\d+) +\["
+_EXECUTOR = r"Thread-[^-]*-([^\[]*)\[(-?\d+),? (-?\d+)\]|Thread-\d+-([^\[\]]*?)"
 _OTHER = rf"((?:(?!\[(?:{LEVELS})\]).){{0,300}}?)"
 _PREFIX = rf"^(?>(?:{_STAMP})(?:{_EXECUTOR}|{_OTHER})(?: ?\[INFO\] |\] INFO +[^ ]+ - ))"
 
-_TO_SPOUT = r"\S* ?(?:FOR \S+ TUPLE: )?source: __acker:"  # an answer
-_VERB = rf"(Processing received(?! {_TO_SPOUT})|BOLT ack|BOLT fail|TRANSFER)[A-Z]* ?(?:tuple|message)? ?"
+_VERB = r"(Processing received|BOLT ack|BOLT fail|TRANSFER)[A-Z]* ?(?:tuple|message)? ?"
 _TASK = r"(?:\[dest: -?\d+ tuple: |(?:FOR|TASK:) (?:(\d+)|-\d*)? ?)?(?:TIME: [^ ]* ?)?(?:TUPLE: )?"
-_TUPLE = r"source: ([^:]*|.*?):(-?\d+), stream: (?:(__[^ ,]+)|([^ ,]+)), id: \{([^}]*)\}, "
+_SOURCE = (
+    r"(?>source: ([^:]*|.*?):(-?\d+), stream: (?=[^,]+, id: \{))"  # and not a later one, in a user's values
+)
 _LONGS = r"(?:\[(-?\d+)(?:,? (-?\d+)(?:,? (-?\d+))?)?\])?"
+_OF_SYSTEM = rf"(__[^,]+), id: \{{[^}}]*\}}, {_LONGS}"
+_OF_USER = r"(?!__)([^,]+), id: \{(?:(-?\d+)=(-?\d+)(, [^}]*)?)?\}, "
 _SPOUT = r"SPOUT (Acking message|Failing) (-?\d+) ?:? ?(.*)$"
-_TELLS = rf"(?s){_PREFIX}(?:{_VERB}{_TASK}{_TUPLE}{_LONGS}.*|{_SPOUT})"
-_FIELDS = {  # the groups of each, of which one is empty; but `told` is a verb and the system's stream
-    "stamp": (1,), "ms": (2,), "component": (3, 7), "one": (4,), "low": (5,), "high": (6,), "thread": (8,),
-    "told": (9, 13, 19), "for_task": (10,), "source": (11,), "source_task": (12,), "stream": (14,), "ids": (15,),
-    "first": (16, 20), "second": (17,), "third": (18,), "tail": (21,),
+_TELLS = rf"(?s){_PREFIX}(?:{_VERB}{_TASK}{_SOURCE}(?:{_OF_SYSTEM}|{_OF_USER}).*|{_SPOUT})"
+_FIELDS = {  # the groups of each, of which one has something; but `told` is a verb and the system's stream
+    "stamp": (1, 2), "component": (3, 6), "low": (4,), "high": (5,), "thread": (7,), "told": (8, 12, 20),
+    "for_task": (9,), "source": (10,), "source_task": (11,), "stream": (16,),
+    "first": (13, 17, 21), "second": (14, 18), "rest": (15, 19, 22),
 }  # fmt: skip
 _BETWEEN = "\u0001"
 
 # A tuple handed on to an acker is told by the acker that takes it; so is what a bolt does with system streams.
+_TO_SPOUT = r"\S* ?(?:FOR \S+ TUPLE: )?source: __acker:"  # an answer
 _STREAM = r"(?>[^,]*, stream: |[^,]*(?:,(?! stream: )[^,]*)*, stream: )"
 _CLAIM = (
     rf"(?:Processing received (?!{_STREAM}__(?!ack_|tick))(?!{_TO_SPOUT})"
     rf"|(?:BOLT (?:ack|fail) TASK: |TRANSFER+ING tuple )(?!{_STREAM}__)"
     r"|SPOUT (?:Acking|Failing) |Loading executor |Timeouts disabled for executor __acker)"
 )
-_HINT = rf"INFO(?:\] | +[^ ]+ - ){_CLAIM}"
+_LIKELY = (  # the same, but for some streams of the system that are rare
+    rf"(?:Processing received (?!{_TO_SPOUT})|(?:BOLT (?:ack|fail) TASK: |TRANSFER+ING tuple )(?!{_STREAM}__)"
+    "|SPOUT |Loading|Timeouts)"
+)
+_HINT, _LOCAL_HINT = rf"\[INFO\] {_LIKELY}", rf"\] INFO +[^ ]+ - {_LIKELY}"
 _TELLING = (
     rf"(?s)^(?>(?:\d{{4}}-\d\d-\d\d[^\[]*(?:\[(?!(?:{LEVELS})\])[^\[]*)*\[INFO\] "
     rf"|\d+ +\[[^\]]*(?:\](?! (?:{LEVELS}) )[^\]]*)*\] INFO +[^ ]+ - )){_CLAIM}"
@@ -100,192 +108,212 @@ _VALUED = (_INIT, int(EventKind.ACK))
 _OF_ROOT = (*_VALUED, int(EventKind.FAIL), int(EventKind.RESET))
 _TO_ACKER = (*_OF_ROOT, _ROTATED)
 _FROM_SENDER = (*_OF_ROOT, _EMITTED)
+_FAULTS = (
+    "the line is cut off, or no version of Storm writes it so",
+    "its stamp is no time",
+    "a root or value is no 64-bit integer",
+    "a spout's fail without its reason, which stands on another line",
+)
 
 
 def told(lines: DataFrame) -> DataFrame:
     """TOLD: a row for every line, more for a tuple with several roots; `first` is the first row of its line.
 
     `is` says what became of the line; only a USED one has the other columns, which are those of EVENTS, and
-    `text` stands where somebody must look at it: in quarantine, or at an executor's start.
+    `text` stands where somebody must look at it: in quarantine, with the number of its `fault`, or at an executor's start.
     """
     return _rows(_judged(_understood(_pieces(lines))))
+
+
+def reason(fault: str) -> str:
+    """Why a line is in quarantine, as SQL."""
+    return f"element_at(split({_text('|'.join(_FAULTS))}, '[|]'), {fault} + 1)"
+
+
+def _text(value: str) -> str:
+    """A literal of SQL, with nothing in it escaped."""
+    return f'r"{value}"'
+
+
+def _matches(name: str, pattern: str) -> str:
+    return f"{name} rlike {_text(pattern)}"
+
+
+def _among(kinds: Iterable[int]) -> str:
+    """Whether the line is one of these: a bit for each kind, since a list is long code."""
+    return f"(shiftright({sum(1 << kind for kind in kinds)}, kind) & 1) = 1"
+
+
+def _whole_number(name: str, kind: str = "int") -> str:
+    """Null where there is none.  To be asked of digits only: Spark makes an exception of each that fails, stack and all."""
+    return f"if({name} != '', try_cast({name} as {kind}), null)"
+
+
+def _bytes(name: str, first: int, count: str) -> str:
+    """Some bytes of a text: where characters begin, Spark would have to look for from the start."""
+    return f"substring(cast({name} as binary), {first}, {count})"
+
+
+_ONCE = "row | (spark_partition_id() & 0L) as row"  # said to be random; else Spark moves a condition on what stands beside it below, and works that out for each time the condition names it
+_DATED = f"{_bytes('text', 5, '1')} = X'2D'"  # only a dated line has its hyphen there
 
 
 def _pieces(lines: DataFrame) -> DataFrame:
     """`p` is null where a line tells nothing, and has one piece where it cannot be read."""
     joined = _BETWEEN.join("".join(f"${group}" for group in groups) for groups in _FIELDS.values())
-    pieces = F.split(F.regexp_replace("text", _TELLS, joined), _BETWEEN, len(_FIELDS))
-    return lines.select(
-        "file",
-        _once("row"),
-        "text",
-        F.when(F.col("text").rlike(_HINT), pieces).alias("p"),
-    )
-
-
-def _once(name: str) -> Column:
-    """The column, said to be random.
-
-    Else Spark moves a condition on what stands beside it below, and works that out for each time the condition names it.
-    """
-    return F.col(name).bitwiseOR(F.spark_partition_id().bitwiseAND(F.lit(0)).cast("long")).alias(name)
-
-
-def _piece(name: str) -> Column:
-    return F.get("p", F.lit(list(_FIELDS).index(name)))
-
-
-def _number(text: Column, kind: str = "int") -> Column:
-    """Null where it is none.  To be asked of digits only: Spark makes an exception of each that fails, stack and all."""
-    return text.try_cast(kind)
+    pieces = f"split(regexp_replace(text, {_text(_TELLS)}, '{joined}'), '{_BETWEEN}', {len(_FIELDS)})"
+    hint = f"if({_DATED}, {_matches('text', _HINT)}, {_matches('text', _LOCAL_HINT)})"
+    return lines.selectExpr("file", _ONCE, "text", f"if({hint}, {pieces}, null) as p")
 
 
 def _understood(pieces: DataFrame) -> DataFrame:
     """What kind of row a line is, 0 if none; and whether it claims to be one."""
-    whole = F.coalesce(F.size("p"), F.lit(0)) == len(_FIELDS)
-    reason = F.when(_piece("told") == "Failing", F.regexp_extract(_piece("tail"), _REASON, 1))
-    reason = F.coalesce(reason, F.lit(""))
-    return pieces.select(
-        "file",
-        _once("row"),
-        *("text", "p"),
-        whole.alias("whole"),
-        (F.col("p").isNotNull() & (whole | F.col("text").rlike(_TELLING))).alias("claims"),
-        F.when(whole, _kind(F.concat(_piece("told"), reason))).otherwise(0).alias("kind"),
+    said = [f"get(p, {place}) as {name}" for place, name in enumerate(_FIELDS)]
+    apart = pieces.selectExpr(
+        *(
+            "file",
+            _ONCE,
+            "text",
+            "p is not null as hinted",
+            f"coalesce(size(p), 0) = {len(_FIELDS)} as shaped",
+        ),
+        *said,
+    )
+    answer = "source = '__acker' and startswith(told, 'Processing')"
+    whole = f"shaped and not ({answer})"
+    return apart.selectExpr(
+        *("file", _ONCE, "text", *(name for name in _FIELDS if name != "for_task")),
+        "if(for_task != '', for_task, if(low = high, low, '')) as own",
+        f"{whole} as whole",
+        f"hinted and ({whole} or {_matches('text', _TELLING)}) as claims",
+        f"if({whole}, {_kind()}, 0) as kind",
     )
 
 
-def _kind(name: Column) -> Column:
+def _kind() -> str:
     """A number of EventKind, or 0; a tick is told to every bolt, and counts for an acker."""
-    names = F.create_map(*(F.lit(each) for pair in _KINDS.items() for each in pair))
-    idle = _piece("told").endswith("__tick") & (_piece("component") != "__acker")
-    return F.when(~idle, F.coalesce(F.try_element_at(names, name), F.lit(0))).otherwise(0)
-
-
-def _among(kinds: Iterable[int]) -> Column:
-    """Whether the line is one of these: a bit for each kind, since a list is long code."""
-    return F.expr(f"(shiftright({sum(1 << kind for kind in kinds)}, kind) & 1) = 1")
+    names = ", ".join(f"'{name}', {int(kind)}" for name, kind in _KINDS.items())
+    name = f"if(told = 'Failing', concat(told, regexp_extract(rest, {_text(_REASON)}, 1)), told)"
+    idle = "endswith(told, '__tick') and component not in ('__acker', '__acker-', '__acker-executor')"
+    return f"if({idle}, 0, coalesce(try_element_at(map({names}), {name}), 0))"
 
 
 def _judged(understood: DataFrame) -> DataFrame:
     """The columns of EVENTS as far as the line as a whole tells them, and why it cannot be used, if so."""
-    kind, own = F.col("kind"), _piece("for_task")
-    of_root, of_sender, answer = _among(_OF_ROOT), _among(_FROM_SENDER), _among(_ANSWERS)
-    own = F.when(own != "", own).otherwise(_piece("one"))
-    sender = F.when((kind == _INIT) & (_piece("third") != ""), _piece("third")).otherwise(
-        _piece("source_task")
+    sender = f"if(kind = {_INIT} and rest != '', rest, source_task)"
+    links = f"if({_among(_OF_TUPLE)} and first != '', concat(first, '=', second, rest), '')"
+    columns = {
+        "time_ns": f"if(kind != 0, {_time_ns()}, null)",
+        "component": f"if({_among(_FROM_SENDER)}, source, {_component()})",
+        "whose": f"case when {_among(_FROM_SENDER)} then {sender} when own != '' then own {_late_task()} end",
+        "acker": "if(own != '', own, low)",
+        "low": "low",
+        "high": "high",
+        "stream": "stream",
+        "thread": "thread",
+        "delivery": f"case when {_among(_ANSWERS)} then {_message_id()} when kind != 0 then {links} end",
+        "more": f"if({_among((_RECEIVED, _EMITTED))} and first != '', rest, '')",
+        "root": f"if(kind not in (0, {_ROTATED}), {_whole_number('first', 'bigint')}, null)",
+        "value": f"if({_among((*_OF_ROOT, *_OF_TUPLE))}, {_whole_number('second', 'bigint')}, null)",
+    }
+    known = understood.selectExpr(
+        *("file", _ONCE, "text", "whole", "claims", "kind", "first"),
+        *(f"{column} as {name}" for name, column in columns.items()),
     )
-    known = understood.select(
-        _once("row"),
-        *("file", "text", "whole", "claims", "kind"),
-        F.when(kind != 0, _time_ns()).alias("time_ns"),
-        F.when(of_sender, _piece("source")).otherwise(_piece("component")).alias("component"),
-        F.when(of_sender, sender).when(own != "", own).otherwise(_late_task()).alias("whose"),
-        F.when(own != "", own).otherwise(_piece("low")).alias("acker"),
-        *(_piece(name).alias(name) for name in ("low", "high", "stream", "thread")),
-        F.coalesce(F.when(answer, _message_id()).otherwise(_piece("ids")), F.lit("")).alias("delivery"),
-        F.when(of_root | answer, _number(_piece("first"), "long")).alias("root"),
-        F.when(of_root & (_piece("second") != ""), _number(_piece("second"), "long")).alias("value"),
-    )
-    plain = [name for name in known.columns if name != "row"]
-    return _sorted_out(known.select(_once("row"), *plain, _fault().alias("fault")))
+    names = [name for name in known.columns if name != "row"]
+    return _sorted_out(known.selectExpr(_ONCE, *names, f"{_fault()} as fault"))
 
 
 def _sorted_out(known: DataFrame) -> DataFrame:
     """What becomes of the line; its text goes no further unless somebody must look at it."""
-    kind, fault, claims = F.col("kind"), F.col("fault"), F.col("claims")
-    is_ = (
-        F.when(fault.isNotNull(), QUARANTINED)
-        .when(kind != 0, USED)
-        .when(claims | F.col("text").rlike(_STAMPED), FOREIGN)
-        .otherwise(CONTINUED)
-    )
-    looked_at = fault.isNotNull() | (claims & ~F.col("whole"))
+    stamp = f"try_cast(cast({_bytes('text', 1, '19')} as string) as timestamp) is not null"
+    stamped = f"text >= '0' and text < ':' and ({_DATED} and {stamp} or {_matches('text', _STAMPED)})"
+    looked_at = "fault is not null or claims and not whole"
     columns = {
-        "text": F.when(looked_at, F.substring("text", 1, _LONGEST)),
-        "kind": F.when(fault.isNull(), kind).otherwise(0),
+        "text": f"if({looked_at}, substring(text, 1, {_LONGEST}), null)",
+        "kind": "if(fault is null, kind, 0)",
+        "is": f"cast(case when fault is not null then {QUARANTINED} when kind != 0 then {USED} "
+        f"when claims or {stamped} then {FOREIGN} else {CONTINUED} end as tinyint)",
     }
-    names = [name for name in known.columns if name not in {"whole", "claims"}]
-    return known.select(
-        *(columns[name].alias(name) if name in columns else name for name in names), is_.alias("is")
-    )
+    names = [name for name in known.columns if name not in {"whole", "claims", *columns}]
+    return known.selectExpr(*names, *(f"{column} as {name}" for name, column in columns.items()))
 
 
-def _time_ns() -> Column:
-    stamped = F.unix_micros(_piece("stamp").try_cast("timestamp")) * 1000
-    return F.when(_piece("stamp") != "", stamped).otherwise(_number(_piece("ms"), "long") * 1_000_000)
+def _time_ns() -> str:
+    """No time at all where nanoseconds since 1970 do not fit, as in the year 9999."""
+    stamped = "try_multiply(unix_micros(try_cast(stamp as timestamp)), 1000)"
+    return f"if(contains(stamp, '-'), {stamped}, try_multiply(try_cast(stamp as bigint), 1000000))"
 
 
-def _late_task() -> Column:
+def _component() -> str:
+    """The name of the thread without what Storm adds to that of the component."""
+    ended = "octet_length(component) - octet_length(substring_index(component, '-', -1)) - 1"  # `-executor`, or a hyphen
+    return f"if(low = '', component, cast({_bytes('component', 1, ended)} as string))"
+
+
+def _late_task() -> str:
     """Whose line it is, where neither its beginning nor the thread tells: since 2.3 at the very end."""
-    last = F.when(F.col("kind") == _RECEIVED, F.regexp_extract("text", _AT_END, 1))
-    return last.when(_among(_ANSWERS), F.regexp_extract(_piece("tail"), _TUPLE_INFO, 1))
-
-
-def _message_id() -> Column:
-    """The spout's own message id, of a line about a root."""
-    tail = _piece("tail")
-    return F.when(_piece("told") == "Acking message", tail).otherwise(
-        F.concat(F.regexp_extract(tail, _MESSAGE_ID, 1), F.regexp_extract(tail, _MESSAGE_ID, 2))
+    return (
+        f"when kind = {_RECEIVED} then regexp_extract(text, {_text(_AT_END)}, 1) "
+        f"when {_among(_ANSWERS)} then regexp_extract(rest, {_text(_TUPLE_INFO)}, 1)"
     )
 
 
-def _fault() -> Column:
-    """Why the line cannot be used: it was cut off, or holds what no Storm writes."""
-    kind, ids = F.col("kind"), F.col("delivery")
-    wrong = _among(_OF_TUPLE) & (ids != "") & ~ids.rlike(_LINKS)
-    rootless = _among((*_OF_ROOT, *_ANSWERS)) & F.col("root").isNull()
-    cut = F.col("claims") & ~F.col("whole") & ~F.col("text").rlike(_STARTS)
+def _message_id() -> str:
+    """The spout's own message id, of a line about a root."""
+    failed = ", ".join(f"regexp_extract(rest, {_text(_MESSAGE_ID)}, {group})" for group in (1, 2))
+    return f"if(told = 'Acking message', rest, concat({failed}))"
+
+
+def _fault() -> str:
+    """Why the line cannot be used, as a place in `_FAULTS`: it was cut off, or holds what no Storm writes."""
+    rootless = f"{_among((*_OF_ROOT, *_ANSWERS))} and root is null or {_among(_VALUED)} and value is null"
+    linked = f"{_among(_OF_TUPLE)} and first != ''"
+    wrong = f"root is null or value is null or contains(delivery, ',') and not {_matches('delivery', _LINKS)}"
     return (
-        F.when(cut, "the line is cut off, or no version of Storm writes it so")
-        .when(kind == 0, F.lit(None))
-        .when(F.col("time_ns").isNull(), "its stamp is no time")
-        .when(
-            rootless | _among(_VALUED) & F.col("value").isNull() | wrong,
-            "a root or value is no 64-bit integer",
-        )
-        .when(kind == _UNREASONED, "a spout's fail without its reason, which stands on another line")
+        f"case when claims and not whole then if({_matches('text', _STARTS)}, null, 0) when kind = 0 then null "
+        f"when time_ns is null then 1 when {rootless} or {linked} and ({wrong}) then 2 when kind = {_UNREASONED} then 3 end"
     )
 
 
 def _rows(judged: DataFrame) -> DataFrame:
     """A row for the line, or one for each link of a tuple, for each task of a tick; RECEIVED has one more of its own.
 
-    `part` says of what: "root=edge", a task, or nothing.  Lambdas would be shorter, and Spark compiles none of them.
+    `part` says of what: '=' is the first link, others are "root=edge"; a task; or nothing.  Constants cost nothing,
+    and lambdas, which would be shorter, are compiled by no Spark.
     """
-    kind, links, whole = F.col("kind"), F.split("delivery", ", "), F.array(F.lit(""))
-    tasks = F.sequence(_number(F.col("low")), _number(F.col("high"))).cast("array<string>")
+    others = "split(substring(more, 3), ', ')"
+    links = f"if(more = '', array('='), concat(array('='), {others}))"
+    both = f"if(more = '', array('', '='), concat(array('', '='), {others}))"
+    tasks = "sequence(try_cast(low as int), try_cast(high as int))"
+    tasks = f"coalesce(cast({tasks} as array<string>), array(''))"
     parts = (
-        F.when((kind == _RECEIVED) & (F.col("delivery") != ""), F.concat(whole, links))
-        .when((kind == _EMITTED) & (F.col("delivery") != ""), links)
-        .when((kind == _ROTATED) & (F.col("low") != ""), tasks)
-        .otherwise(whole)
+        f"case when kind = {_RECEIVED} and first != '' then {both} when kind = {_EMITTED} and first != '' then {links} "
+        f"when kind = {_ROTATED} and low != high then {tasks} else array('') end"
     )
-    return _columns(judged.select("*", F.posexplode(parts).alias("nth", "part")))
+    return _columns(judged.selectExpr("*", f"posexplode({parts}) as (nth, part)"))
 
 
 def _columns(rows: DataFrame) -> DataFrame:
-    kind, part = F.col("kind"), F.col("part")
-    linked, ticked = part.contains("="), kind == _ROTATED
-    acker = F.when(ticked & (part != ""), part).otherwise(F.col("acker"))
-    task = F.when(ticked, acker).otherwise(F.col("whose"))
-    root = F.when(linked, _number(F.substring_index(part, "=", 1), "long")).otherwise(F.col("root"))
-    value = F.when(linked, _number(F.substring_index(part, "=", -1), "long")).otherwise(F.col("value"))
+    ticked = f"kind = {_ROTATED}"
+    linked = f"(part != '' and not {ticked})"
+    of_link = "if(part = '=', {}, try_cast(substring_index(part, '=', {}) as bigint))"
+    own = f"(part = '' and not {_among(_OF_TUPLE)})"  # the row is of a tuple, and not of one of its links
+    acker = f"if({ticked} and part != '', part, acker)"
     columns = {
-        "kind": F.when(linked & (kind == _RECEIVED), _LINKED).otherwise(kind).cast("tinyint"),
-        "time_ns": F.col("time_ns"),
-        "component": F.col("component"),
-        "task": F.coalesce(F.when(task != "", _number(task)), F.lit(0)),
-        "stream": F.col("stream"),
-        "delivery": F.when(_among(_FROM_SENDER), F.lit("")).otherwise(F.col("delivery")),
-        "root": F.coalesce(root, F.lit(0).cast("long")),
-        "value": F.coalesce(value, F.lit(0).cast("long")),
-        "thread": F.col("thread"),
-        "flags": F.when((kind == _EMITTED) & linked, RELIABLE).otherwise(0).cast("tinyint"),
-        "acker": F.when(_among(_TO_ACKER) & (acker != ""), _number(acker)),
+        "kind": f"cast(if({linked} and kind = {_RECEIVED}, {_LINKED}, kind) as tinyint)",
+        "time_ns": "time_ns",
+        "component": "component",
+        "task": f"coalesce({_whole_number(f'if({ticked}, {acker}, whose)')}, 0)",
+        "stream": "stream",
+        "delivery": f"if({_among(_FROM_SENDER)}, '', delivery)",
+        "root": f"coalesce(if({own}, root, if({linked}, {of_link.format('root', 1)}, 0)), 0)",
+        "value": f"coalesce(if({own}, value, if({linked}, {of_link.format('value', -1)}, 0)), 0)",
+        "thread": "thread",
+        "flags": f"cast(if({linked} and kind = {_EMITTED}, {RELIABLE}, 0) as tinyint)",
+        "acker": f"if({_among(_TO_ACKER)}, {_whole_number(acker)}, null)",
     }
-    return rows.select(
-        *("file", "row", "is", "fault", "text"),
-        (F.col("nth") == 0).alias("first"),
-        *(F.when(kind != 0, column).alias(name) for name, column in columns.items()),
+    return rows.selectExpr(
+        *("file", "row", "is", "fault", "text", "nth = 0 as first"),
+        *(f"if(kind != 0, {column}, null) as {name}" for name, column in columns.items()),
     )

@@ -13,7 +13,7 @@ COMPLETED, GAVE_UP and TIMED_OUT are what a spout heard, with its own message id
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
@@ -24,7 +24,7 @@ from ackdoctor.spark.schema import EVENTS, QUARANTINE
 
 __all__ = ["events", "lines", "quarantine", "told"]
 
-_BOOKS = "of: string, run: string, worker: string, turn: bigint"
+_BOOKS = "of: string, log: int, turn: bigint"
 _ROW_BITS, _BLOCK = (
     33,
     20,
@@ -33,57 +33,57 @@ _ROW_BITS, _BLOCK = (
 
 def lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
     """LINES: text, file, and `row`, which orders the lines of a file over all its splits (1 MiB or larger)."""
-    block = F.shiftright(F.col("_metadata.file_block_start"), _BLOCK)
-    place = F.shiftleft(block, _ROW_BITS) + F.monotonically_increasing_id().bitwiseAND(
-        F.lit((1 << _ROW_BITS) - 1)
+    place = (
+        f"shiftleft(shiftright(_metadata.file_block_start, {_BLOCK}), {_ROW_BITS}) "
+        f"+ (monotonically_increasing_id() & {(1 << _ROW_BITS) - 1}L)"
     )
-    return (
-        spark.read.text(list(paths))
-        .select(F.col("value").alias("text"), F.col("_metadata.file_path").alias("file"), place.alias("row"))
-        .select("text", "file", "row")
-    )
+    text = spark.read.text(list(paths))
+    return text.selectExpr("value as text", "_metadata.file_path as file", f"{place} as row")
 
 
-def told(read: DataFrame, logs: Iterable[Log]) -> DataFrame:
-    """TOLD of LINES (`stormline.told`), with whose file it is, and `seq` for the order of a worker's lines."""
-    rows = [{"of": log.file, "run": log.run, "worker": log.worker, "turn": log.turn} for log in logs]
+def told(read: DataFrame, logs: Sequence[Log]) -> DataFrame:
+    """TOLD of LINES (`stormline.told`), with whose file it is, and `seq` for the order of a worker's lines.
+
+    `log` is the place of the file among `logs`; `file` stands where that is not known.
+    """
+    rows = [{"of": log.file, "log": place, "turn": log.turn} for place, log in enumerate(logs)]
     books = read.sparkSession.sql(  # as text: rows of Python would start a Python worker
         f"select inline(from_json(:logs, 'array<struct<{_BOOKS}>>'))", args={"logs": json.dumps(rows)}
     )
     placed = stormline.told(read).join(F.broadcast(books), F.col("file") == F.col("of"), "left")
-    kept = [name for name in placed.columns if name not in {"of", "turn", "run", "worker", "row"}]
-    used = F.col("is") == stormline.USED  # what nobody asks for is not kept
-    turn = F.shiftleft(F.coalesce("turn", F.lit(0).cast("long")), TURN_BITS)
-    return placed.select(
+    kept = [name for name in placed.columns if name not in {"of", "turn", "file", "log", "row"}]
+    return placed.selectExpr(
         *kept,
-        turn.bitwiseOR(F.col("row")).alias("seq"),
-        F.when(used, F.coalesce("run", F.lit(""))).alias("run"),
-        F.when(used, F.coalesce("worker", "file")).alias("worker"),
+        "coalesce(log, -1) as log",
+        "if(log is null, file, null) as file",
+        f"shiftleft(coalesce(turn, 0L), {TURN_BITS}) | row as seq",
     )
 
 
 def events(read: DataFrame, surveyed: Survey) -> DataFrame:
     """EVENTS of TOLD, of each log once."""
-    used = read.where(F.col("is") == stormline.USED)
+    used = read.where(f"is = {stormline.USED}")
     copies = surveyed.copies()
-    own = used.where(~F.col("file").isin(*copies)) if copies else used
-    known = F.when(F.col("component") != "", F.col("component"))
-    texts = {name: F.lit("") for name in ("site", "test", "note")}
+    own = used.where(f"log not in ({', '.join(map(str, copies))})") if copies else used
     late = {
-        "component": F.coalesce(known, surveyed.component(F.col("task")), F.lit("")),
-        "pid": F.lit(0),
-        "incarnation": F.when(
-            F.col("acker").isNotNull(),
-            surveyed.incarnation(F.col("acker"), F.col("worker"), F.col("seq")),
-        ).cast("int"),
-        **texts,
+        "component": surveyed.component("component", "task"),
+        "run": surveyed.said("run", "''"),
+        "worker": surveyed.said("worker", "file"),
+        "file": surveyed.said("file", "file"),
+        "pid": "0",
+        "incarnation": surveyed.incarnation(),
+        **dict.fromkeys(("site", "test", "note"), "''"),
     }
-    return own.select(*(late[name].alias(name) if name in late else name for name in EVENTS.names))
+    return own.selectExpr(*(f"{late[name]} as {name}" if name in late else name for name in EVENTS.names))
 
 
-def quarantine(read: DataFrame) -> DataFrame:
+def quarantine(read: DataFrame, surveyed: Survey) -> DataFrame:
     """QUARANTINE of TOLD: each line that claims to tell of a tuple and cannot be used."""
-    bad = read.where(F.col("is") == stormline.QUARANTINED)
-    return bad.select("file", F.col("seq").alias("place"), "text", F.col("fault").alias("reason")).select(
-        *QUARANTINE.names
-    )
+    bad = read.where(f"is = {stormline.QUARANTINED}")
+    columns = {
+        "file": surveyed.said("file", "file"),
+        "place": "seq",
+        "text": "text",
+        "reason": stormline.reason("fault"),
+    }
+    return bad.selectExpr(*(f"{columns[name]} as {name}" for name in QUARANTINE.names))

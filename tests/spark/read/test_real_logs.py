@@ -47,7 +47,7 @@ def log(request, whole):
         logs=tuple(log for log in surveyed.logs if folder in log.file),
         starts=tuple(start for start in surveyed.starts if folder in start.file),
     )
-    here = read["file"].contains(folder)
+    here = read["log"].isin([log.place for log in own.logs])
     return request.param, read.where(here), own, rows.where(rows["file"].contains(folder))
 
 
@@ -100,7 +100,7 @@ def test_the_books_of_each_file_balance_and_nothing_is_in_quarantine(log):
         assert book.lines == len(text_of([book.file.removeprefix("file:")]).split("\n")) - 1
         assert book.lines == book.used + book.continued + book.foreign + book.quarantined
         assert book.continued > 0
-    assert [row.asDict() for row in quarantine(read).collect()] == []
+    assert [row.asDict() for row in quarantine(read, surveyed).collect()] == []
     assert surveyed.ackers == 2
     assert surveyed.ticks_disabled is (number in BOLD)
 

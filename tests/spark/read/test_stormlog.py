@@ -1,17 +1,22 @@
 """The grammar of a worker's log, line by line; all layouts in one read, since reading is what takes long."""
 
 import gzip
+import re
 
 import pytest
 
 pytest.importorskip("pyspark")
+
+from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.model.event import EventKind
 from ackdoctor.spark.read.inputs import Sort, listed, resolved
 from ackdoctor.spark.read.logbook import Survey, arranged, survey
 from ackdoctor.spark.read.quarantine import books, quarantined
 from ackdoctor.spark.read.stormlog import events, lines, quarantine, told
+from tests.spark.configured import COMPILED, configured
 
+HUGE = 8000  # bytes of a method that the JVM never compiles
 BIG, EDGE = -9223372036854775808, 9223372036854775807
 T = "2026-11-21 20:22:08.403 "
 TWO = T + "o.a.s.e.Executor Thread-44-__acker-executor[1, 1] [INFO] "
@@ -118,7 +123,7 @@ def test_every_line_is_in_the_books(read):
     assert (first.used, first.quarantined) == (len(ACKER) + len(TUPLES), len(WRONG))
     assert (first.foreign, first.continued) == (len(FOREIGN), len(CONTINUED))
     assert books(surveyed).balanced
-    bad = quarantine(table).where(table["file"] == first.file)
+    bad = quarantine(table, surveyed).where(F.col("file") == first.file)
     assert [(row["text"], row["reason"]) for row in bad.orderBy("place").collect()] == list(WRONG.items())
     assert sum(each.rows for each in quarantined(bad)) == len(WRONG)
 
@@ -162,3 +167,13 @@ def test_the_order_of_a_file_holds_over_its_splits(spark, tmp_path):
     finally:
         for name, value in before.items():
             spark.conf.set(name, value)
+
+
+def test_nothing_that_is_done_with_a_line_is_too_long_for_the_jvm_to_compile(spark, tmp_path, capsys):
+    (tmp_path / "worker.log").write_text(next(iter(ACKER)) + "\n")
+    read = lines(spark, [str(tmp_path / "worker.log")])
+    with configured(spark, COMPILED):
+        told(read, arranged(read.inputFiles(), {})).explain("codegen")
+    sizes = [int(size) for size in re.findall(r"maxMethodCodeSize:(\d+)", capsys.readouterr().out)]
+    assert len(sizes) > 1
+    assert max(sizes) < HUGE
