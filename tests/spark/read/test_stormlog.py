@@ -66,6 +66,8 @@ WRONG = {
     BOLT + "Processing received TUPLE: source: a:4, stream: default, id: {1=": "the line is cut off, or no version of Storm writes it so",
     ONE + "Processing received message FOR 2 TUPLE: source: b:5, stream: __ack_ack, id: {}, [9999999999999999999 1]": "a root or value is no 64-bit integer",
     ONE + "Processing received message FOR 2 TUPLE: source: b:5, stream: __ack_ack, id: {}, [12": "a root or value is no 64-bit integer",
+    "9999-12-31 23:59:59.999 b.s.d.executor [INFO] BOLT ack TASK: 7 TIME:  TUPLE: source: b:5, stream: x, id: {1=2}, []": "its stamp is no time",
+    BOLT + "Processing received TUPLE: source: a:4, stream: default, id: {1=2{}, [source: z:9, stream: x, id: {66=99}, y": "the line is cut off, or no version of Storm writes it so",
     BOLT + "SPOUT Failing 9 : TupleInfo[taskId=8,messageId=m,stream=default,values=[one": "a spout's fail without its reason, which stands on another line",
 }  # fmt: skip
 FOREIGN = [
