@@ -53,8 +53,14 @@ class Answer:
     def __init__(self) -> None:
         self.around = Surroundings()
         self.err = self.out = ""
+        self._home = self._held = ""
         self._question = _question()
         self._started = time.time_ns()
+
+    def settle(self, folder: "Path") -> None:
+        """Where it will be kept, told before anything is listed: making the cache's folder changes the one it stands in."""
+        self._home = os.path.dirname(folder)
+        self._held = _held(self._home)
 
     def keep(self, code: int, folder: "Path") -> None:
         """Leaves it in the cache's folder, if it would come out the same again."""
@@ -63,9 +69,11 @@ class Answer:
         if not self._question or not self.around.lasting or len(self.err) + len(self.out) > _LONGEST:
             return
         looks = {**self.around.looks, **_installed()}
+        if self._held:
+            looks.pop(self._home, None)
         times = [time_ns for was in looks.values() if was for time_ns in was[1:3]]
         if all(trusted(time_ns, self._started) for time_ns in times):
-            fields = [self._question, str(code), self.err, self.out, str(len(looks))]
+            fields = [self._question, str(code), self.err, self.out, self._home, self._held, str(len(looks))]
             fields += (text for path, was in looks.items() for text in (path, str(was)))
             put(folder, _FILE, _SEAM.join(fields).encode("utf-8", "surrogatepass"))
 
@@ -90,14 +98,24 @@ def _read(path: str, question: str) -> tuple[int, str, str] | None:
         if os.stat(path).st_uid != os.geteuid():  # who can write it can make us say anything
             return None
         text = read_file(path, _LARGEST).decode("utf-8", "surrogatepass")
-        asked, code, err, out, count, *rest = text.split(_SEAM)
+        asked, code, err, out, home, held, count, *rest = text.split(_SEAM)
         looks = dict(zip(rest[::2], rest[1::2], strict=True))
         if (asked, int(count)) != (question, len(looks)):
             return None
-        holds = all(str(seen(path)) == was for path, was in looks.items())
+        holds = _held(home) == held and all(str(seen(path)) == was for path, was in looks.items())
     except (OSError, ValueError):
         return None
     return (int(code), err, out) if holds else None
+
+
+def _held(folder: str) -> str:
+    """What the folder holds beside the cache, by name and kind; "" where it cannot be listed."""
+    try:
+        with os.scandir(folder) as entries:
+            held = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+    except OSError:
+        return ""
+    return repr(sorted(entry for entry in held if entry[0] != CACHE))
 
 
 def _places() -> list[str]:

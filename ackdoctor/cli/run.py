@@ -46,6 +46,8 @@ def run(request: Request) -> int:
         baseline = read(settings.baseline)
     given = _standard_input(request)
     cache = None if request.no_cache else (settings.directory or root) / CACHE
+    if cache:
+        answer.settle(cache)
     report = _lint(request, settings, root, given, cache, answer.around)
     if not report.files and not report.unreadable:
         nothing = f"no Python or Java file under {', '.join(request.paths or ('.',))}"

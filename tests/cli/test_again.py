@@ -77,7 +77,6 @@ def project(tmp_path: Path) -> Path:
     }
     write(root, files)
     (root / "bolts/link.py").symlink_to("../elsewhere/c.py")
-    (root / ".ackdoctor_cache").mkdir()  # or the first run makes it, and changes what the folder holds
     settle()
     return root
 
@@ -165,6 +164,31 @@ def test_where_something_has_changed_it_is_worked_out_again(project, change):
     again = run(project, *LINT)
     assert not again.repeated
     assert again == run(project, *LINT, "--no-cache")
+
+
+def become_a_folder(root: Path) -> None:
+    (root / "notes").unlink()
+    write(root, {"notes/c.py": BOLT})
+
+
+BESIDE: dict[str, Callable[[Path], object]] = {
+    "a file was added": lambda root: write(root, {"top.py": BOLT}),
+    "a file was removed": lambda root: (root / "main.py").unlink(),
+    "a file was renamed over another": lambda root: (root / "bolts/a.py").rename(root / "main.py"),
+    "a file has become a folder": become_a_folder,
+}
+
+
+@pytest.mark.parametrize("change", BESIDE.values(), ids=BESIDE.keys())
+def test_the_folder_of_the_cache_is_known_by_what_it_holds(project, change):
+    write(project, {"main.py": CLEAN, "notes": ""})
+    settle()
+    run(project, "lint")
+    assert run(project, "lint").repeated
+    change(project)
+    again = run(project, "lint")
+    assert not again.repeated
+    assert again == run(project, "lint", "--no-cache")
 
 
 SETTLED: dict[str, tuple[tuple[str, ...], Callable[[Path], object]]] = {
@@ -289,7 +313,6 @@ def test_an_answer_that_somebody_else_wrote_is_none(project):
 
 
 def test_where_nothing_can_be_kept_nothing_is_repeated(project):
-    (project / ".ackdoctor_cache").rmdir()
     (project / ".ackdoctor_cache").write_text("")
     settle()
     first = run(project, *LINT)
@@ -330,7 +353,7 @@ def test_what_was_written_a_moment_ago_is_not_trusted(project):
     write(project, {"bolts/a.py": CLEAN})
     answer.around.status(str(project / "bolts/a.py"))
     answer.keep(0, project / ".ackdoctor_cache")
-    assert list((project / ".ackdoctor_cache").iterdir()) == []
+    assert not (project / ".ackdoctor_cache").exists()
 
 
 @pytest.mark.parametrize(("length", "kept"), [(1_000_000, True), (1_000_001, False)])
