@@ -137,7 +137,7 @@ class Circumstances:
     def _stop(self) -> str:
         done = [touch for _, touch in self._completions()]
         one_call = len(done) > 1 and done[0].entry == done[-1].entry
-        if not one_call or done[0].site is None:
+        if not one_call or done[0].site in (None, done[-1].site):
             return ""
         return f"return after the first ack (line {done[0].site.line}), or "
 

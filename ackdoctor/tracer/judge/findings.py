@@ -13,7 +13,7 @@ from ackdoctor.model.fingerprint import stamp
 from ackdoctor.model.offence import Offence
 from ackdoctor.model.source import Site
 from ackdoctor.model.verdict import TupleTree
-from ackdoctor.tracer.judge.charges import CHARGES, Charge, Mark
+from ackdoctor.tracer.judge.charges import CHARGES, Charge, Mark, Turn
 from ackdoctor.tracer.judge.circumstances import Circumstances
 from ackdoctor.tracer.judge.entries import Causes, left_by, tree_findings
 from ackdoctor.tracer.judge.keeping import Keeper, stays
@@ -56,7 +56,7 @@ def findings(
 def finding_of(offence: Offence, places: Places) -> Finding | None:
     """The finding of one offence; None for a misuse that is no defect by itself (an escaping exception)."""
     facts = Circumstances.of(offence)
-    charge = CHARGES.get((facts.misuse, facts.turn))
+    charge = CHARGES.get((facts.misuse, _turn(facts, places)))
     if charge is None:
         return None
     words = facts.words
@@ -84,6 +84,15 @@ def finding_of(offence: Offence, places: Places) -> Finding | None:
         cause=f"{message}|{_chain(offence)}",
         help=charge.help.format_map(words),
     )
+
+
+def _turn(facts: Circumstances, places: Places) -> Turn:
+    """The turn, unless it is a round and the source has no loop: then a method was called twice."""
+    last = facts.offence.life[-1].site if facts.offence.life else None
+    turn = facts.turn
+    if turn is Turn.ROUND and last is not None and not places.may_loop(last, facts.offence.handler):
+        return Turn.PLAIN
+    return turn
 
 
 def gathered(found: Iterable[Finding]) -> tuple[Finding, ...]:

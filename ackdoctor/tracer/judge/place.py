@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from ackdoctor.model.offence import CallSite, Suspect
 from ackdoctor.model.source import NOWHERE, Site, Span
+from ackdoctor.tracer.judge.rounds import may_loop
 
 __all__ = ["Places", "parsed"]
 
@@ -48,10 +49,18 @@ class Places:
                 return self.line(suspect.path, node.lineno)
         return self.line(suspect.path, suspect.line)
 
+    def may_loop(self, site: CallSite, handler: str) -> bool:
+        """Whether the call can be made in several rounds while one tuple is handled."""
+        tree = self._tree(site.path)
+        return tree is None or may_loop(tree, site.line, site.function.rpartition(".")[2], handler)
+
+    def _tree(self, path: str) -> ast.Module | None:
+        if path not in self._trees:
+            self._trees[path] = _parse(path)
+        return self._trees[path]
+
     def _class(self, suspect: Suspect) -> ast.ClassDef | None:
-        if suspect.path not in self._trees:
-            self._trees[suspect.path] = _parse(suspect.path)
-        tree = self._trees[suspect.path]
+        tree = self._tree(suspect.path)
         for node in ast.walk(tree) if tree is not None else ():
             if isinstance(node, ast.ClassDef):
                 first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
@@ -80,5 +89,5 @@ def parsed(site: str) -> CallSite | None:
 def _parse(path: str) -> ast.Module | None:
     try:
         return ast.parse("".join(linecache.getlines(path)))
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError):
         return None
