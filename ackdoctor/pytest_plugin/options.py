@@ -224,7 +224,7 @@ def parse(name: str, value: object, where: str) -> object:
 
 def _table(root: Path) -> Mapping[str, object]:
     """`[tool.ackdoctor.pytest]`, looked for where the tests' root is; none of ours is imported if nothing names us."""
-    if not any(b"ackdoctor" in _bytes(root / name) for name in ("ackdoctor.toml", "pyproject.toml")):
+    if not (root / "ackdoctor.toml").is_file() and b"ackdoctor" not in _bytes(root / "pyproject.toml"):
         return {}
     from ackdoctor.config import find_config, load_settings
     from ackdoctor.model.errors import ConfigError

@@ -132,6 +132,11 @@ def test_our_own_table_is_read_as_strictly(pytester, toml, complaint):
     assert result.stderr.lines[0] == f"ERROR: {complaint}"
 
 
+def test_the_table_may_stand_in_a_file_of_our_own(pytester):
+    pytester.path.joinpath("ackdoctor.toml").write_text("[pytest]\nmax-pending = 3\n")
+    assert meant(pytester).max_pending == 3
+
+
 def test_a_broken_settings_file_is_named(pytester):
     pytester.makepyprojecttoml("[tool.ackdoctor]\nselekt = []\n")
     result = pytester.runpytest_inprocess()
