@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.origin import origin
-from ackdoctor.flow.lattice import Batch, Coll, Const, Token, TokenKind, TokenRef, Value
+from ackdoctor.flow.lattice import Batch, Coll, Const, Picked, Token, TokenKind, TokenRef, Value
 from ackdoctor.flow.sighting import Emitted
 from ackdoctor.model.cfg import Build, Expr, Item, Literal, Name
 from ackdoctor.model.dialect import Anchoring, Misuse, VerbKind
@@ -156,7 +156,7 @@ def _anchors(diagnosis: Diagnosis, emit: Emitted) -> _Fault | None:
             return _ids(diagnosis, name, items) or _nested(emit, name)
         case Coll():
             return _nested(emit, name)
-        case None:
+        case None | Picked():
             element = _element(emit, emit.args[name])
             return _one_tuple(name, element) if element else None
         case _:

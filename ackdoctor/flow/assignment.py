@@ -9,8 +9,10 @@ from ackdoctor.flow.lattice import (
     BoundMethod,
     Coll,
     Const,
+    Count,
     Field,
     FunctionRef,
+    Index,
     Row,
     SelfRef,
     State,
@@ -22,7 +24,7 @@ from ackdoctor.flow.lattice import (
 from ackdoctor.flow.trail import Trail
 from ackdoctor.model.cfg import Attr, Bind, Build, Compare, Expr, Global, Item, Name, Star, Unpack
 
-__all__ = ["assign", "same_under", "unpack", "update"]
+__all__ = ["assign", "same_list", "same_under", "unpack", "update"]
 
 
 def assign(context: Context, trail: Trail, state: State, target: Expr | None, value: Value | None) -> State:
@@ -68,6 +70,19 @@ def same_under(trail: Trail, context: Context, after: State, target: Expr, value
         if isinstance(fact, Compare) and fact.left == value:
             facts[Compare(target, fact.op, fact.right)] = truth
     return after.but(facts=facts) if len(facts) > len(after.facts) else after
+
+
+def same_list(after: State, target: Expr, value: Expr) -> State:
+    """`target = good`: what is put into the one list is put into the other."""
+    if not isinstance(target, Name) or not isinstance(value, Name):
+        return after
+    if not isinstance(after.env.get(target.id), Coll):
+        return after
+    first = value
+    for fact in after.facts:
+        if isinstance(fact, Compare) and fact.op == "is" and fact.left == value:
+            first = fact.right if isinstance(fact.right, Name) else first
+    return after.but(facts={**after.facts, Compare(target, "is", first): True})
 
 
 def _copies(op: Bind | Unpack, value: TokenRef) -> bool:
@@ -137,8 +152,9 @@ def _parts(whole: Value | None, count: int) -> list[Value | None]:
     match whole:
         case TokenRef(token=token, part="") if token.kind is TokenKind.STORED:
             return [stored(token.field, f"{token.path}#{index}") for index in range(count)]
-        case Row(token=token, column=column):
-            return [TokenRef(token) if index == column else None for index in range(count)]
+        case Row(token=token, column=column, numbered=numbered):
+            first = Index(token) if numbered else None
+            return [TokenRef(token) if index == column else first for index in range(count)]
         case TokenRef(token=token, part=""):
             return [TokenRef(token, "id"), *[None] * (count - 1)]
         case Field(name=name):
@@ -153,7 +169,7 @@ def update(context: Context, trail: Trail, target: Expr, value: Value | None) ->
     """`target += value`."""
     state = forget(trail.state, target)
     if value is None or not any(tokens_in(value)):
-        if isinstance(target, Name) and isinstance(state.env.get(target.id), Const):
+        if isinstance(target, Name) and isinstance(state.env.get(target.id), (Const, Count, Index)):
             return state.bind(target.id, None)  # nobody counts along
         return state
     match evaluate(context, trail.function, state, target):

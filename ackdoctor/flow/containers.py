@@ -26,7 +26,7 @@ from ackdoctor.flow.lattice import (
     tokens_in,
 )
 from ackdoctor.flow.trail import Trail
-from ackdoctor.model.cfg import Attr, Call, Expr, Name
+from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Name
 from ackdoctor.model.values import dataclass
 
 __all__ = ["Done", "arguments", "method_call"]
@@ -79,8 +79,22 @@ def _add_to_local(context: Context, trail: Trail, call: Call, obj: Expr, items: 
     if not added:
         return trail.state
     if isinstance(obj, Name):
-        return trail.state.bind(obj.id, Coll(items | added))
+        return _add_to_same(trail.state.bind(obj.id, Coll(items | added)), trail.state, obj, added)
     return escape(context, trail, trail.state, added, "a container")
+
+
+def _add_to_same(after: State, before: State, obj: Name, added: frozenset[Value]) -> State:
+    """The same into the list that `obj` is another name of: `(good if ok else bad).append(tup)`."""
+    for fact in before.facts:
+        match fact:
+            case Compare(left=left, op="is", right=Name(id=name)) if left == obj:
+                held = after.env.get(name)
+                if isinstance(held, Coll):
+                    same = after.bind(name, Coll(held.items | added))
+                    return same.but(facts={**same.facts, fact: True})
+            case _:
+                pass
+    return after
 
 
 def _field_method(

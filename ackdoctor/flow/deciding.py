@@ -9,6 +9,7 @@ from ackdoctor.flow.lattice import (
     BoundMethod,
     Coll,
     Const,
+    Count,
     FunctionRef,
     Holding,
     Instance,
@@ -69,6 +70,8 @@ def _decide(context: Context, function: Function, state: State, fact: Expr) -> b
             value = evaluate(context, function, state, left)
             if isinstance(value, Const):
                 return bool(value.value == wanted)
+            if isinstance(value, Count) and wanted == 0 and _truth(value):
+                return False
             return _other_equality(state, left, wanted)
         case Compare(left=left, op="in", right=Build(items=items)):
             return _one_of(context, function, state, left, items)
@@ -91,6 +94,10 @@ def _ordered(order: str, left: Value | None, right: Value | None) -> bool | None
     match left, right:
         case Const(value=int() as one), Const(value=int() as other):
             return one < other if order == "<" else one > other
+        case (Const(value=0), Count() as count) if order == "<":
+            return _truth(count)
+        case (Count() as count, Const(value=0)) if order == ">":
+            return _truth(count)
         case _:
             return None
 
@@ -135,6 +142,8 @@ def _truth(value: Value | None) -> bool | None:
             return True
         case Coll(items=items):
             return True if items else None
+        case Count(of=Batch()):
+            return True
         case _:
             return None
 

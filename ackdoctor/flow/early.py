@@ -13,7 +13,7 @@ element may be the one at hand, one that an earlier round has handled, or one th
 from collections.abc import Iterator, Mapping
 
 from ackdoctor.flow.context import Context
-from ackdoctor.flow.lattice import State, Token, TokenKind, TokenRef, Value
+from ackdoctor.flow.lattice import Index, State, Token, TokenKind, TokenRef, Value
 from ackdoctor.flow.once import once
 from ackdoctor.flow.trail import Trail
 from ackdoctor.flow.typestate import WayOn
@@ -49,7 +49,7 @@ def _nameless(state: State, token: Token) -> State:
     """The state in which no local is that element: the names mean the one at hand."""
 
     def other(value: Value) -> bool:
-        return not (isinstance(value, TokenRef) and value.token == token)
+        return not (isinstance(value, (TokenRef, Index)) and value.token == token)
 
     return state.but(env={name: value for name, value in state.env.items() if other(value)})
 

@@ -7,11 +7,14 @@ from ackdoctor.flow.lattice import (
     BoundMethod,
     Coll,
     Const,
+    Count,
     External,
     Field,
     FunctionRef,
     Handle,
+    Index,
     Instance,
+    Picked,
     Row,
     SelfRef,
     State,
@@ -49,7 +52,10 @@ def evaluate(context: Context, function: Function, state: State, expr: Expr) -> 
         case Attr(obj=obj, name=name):
             return _attribute(context, function, state, expr, obj, name)
         case Item(obj=obj, key=key):
-            return _item(evaluate(context, function, state, obj), key)
+            container = evaluate(context, function, state, obj)
+            if isinstance(container, Batch) and isinstance(key, (Name, Literal)):
+                return _at(container.token, evaluate(context, function, state, key))
+            return _item(container, key)
         case Build(items=items):
             return _collection(context, function, state, items)
         case Star(value=value):
@@ -59,6 +65,9 @@ def evaluate(context: Context, function: Function, state: State, expr: Expr) -> 
         case Compare():
             token = tick_comparison(context, function, state, expr)
             return TickTest(token) if token is not None and expr.op in ("==", "is", "in") else None
+        case Mix(op="len", parts=(whole,)):
+            counted = evaluate(context, function, state, whole)
+            return Count(counted) if isinstance(counted, (Batch, Coll)) else None
         case Mix(op="+", parts=parts):
             return _joined(context, function, state, parts)
         case _:
@@ -182,6 +191,13 @@ def _item(container: Value | None, key: Expr) -> Value | None:
             return next(iter(items)) if len(items) == 1 else None
         case _:
             return None
+
+
+def _at(token: Token, place: Value | None) -> Value | None:
+    """What a batch has at a place."""
+    if place == Index(token):
+        return TokenRef(token)
+    return Picked(token) if isinstance(place, Const) else None
 
 
 def _collection(context: Context, function: Function, state: State, items: tuple[Expr, ...]) -> Coll:

@@ -2,15 +2,25 @@
 
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.expressions import mentions
-from ackdoctor.flow.lattice import Field, Holding, SelfRef, State, Token, TokenKind, Value, tokens_in
+from ackdoctor.flow.lattice import Field, Holding, SelfRef, State, Tick, Token, TokenKind, Value, tokens_in
 from ackdoctor.flow.sighting import Released, Stored
 from ackdoctor.flow.trail import Trail
 from ackdoctor.model.cfg import Expr
 from ackdoctor.model.protocol import State as Stage
 
-__all__ = ["EVERYTHING", "escape", "forget", "release", "store", "within"]
+__all__ = ["EVERYTHING", "escape", "forget", "release", "store", "within", "worse"]
 
 EVERYTHING = "*"  # the name under which all fields are released: the component itself was handed over
+
+WORST = (Stage.OWED, Stage.HELD, Stage.FAILED, Stage.ACKED)
+_UNASKED = (Tick.NO, Tick.MAYBE, Tick.YES)  # of two that are equally undone, the data tuple is worse
+
+
+def worse(one: Holding | None, other: Holding) -> Holding:
+    """The holding that leaves more undone."""
+    if one is None:
+        return other
+    return min(one, other, key=lambda held: (WORST.index(held.stage), _UNASKED.index(held.tick), held.holder))
 
 
 def store(

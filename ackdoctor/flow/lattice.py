@@ -21,14 +21,17 @@ __all__ = [
     "BoundMethod",
     "Coll",
     "Const",
+    "Count",
     "External",
     "Field",
     "FunctionRef",
     "Handle",
     "Holding",
+    "Index",
     "Instance",
     "LoopMemory",
     "Partial",
+    "Picked",
     "Row",
     "SelfRef",
     "State",
@@ -43,7 +46,6 @@ __all__ = [
     "Value",
     "Zipped",
     "tokens_in",
-    "worse",
 ]
 
 
@@ -108,10 +110,14 @@ class Batch:
 
 @dataclass(slots=True, unsafe_hash=True)
 class Zipped:
-    """A batch zipped or enumerated: each round gives a row with the tuple in one column."""
+    """A batch zipped or enumerated: each round gives a row with the tuple in one column.
+
+    Where the rows are `numbered`, the first column is the tuple's index.
+    """
 
     token: Token
     column: int
+    numbered: bool = False
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -120,6 +126,28 @@ class Row:
 
     token: Token
     column: int
+    numbered: bool = False
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Count:
+    """How many tuples a batch or a list has, and the numbers from 0 up to that."""
+
+    of: "Batch | Coll"
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Index:
+    """Where in its batch the tuple is that a round is about."""
+
+    token: Token
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Picked:
+    """The tuple at a place of a batch that is the same in each round: `tups[0]`."""
+
+    token: Token
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -236,6 +264,9 @@ Value: TypeAlias = (
     | Batch
     | Zipped
     | Row
+    | Count
+    | Index
+    | Picked
     | SelfRef
     | SuperRef
     | BoundMethod
@@ -284,17 +315,6 @@ class LoopMemory(NamedTuple):
     rest: Holding | None
     position: int = 0
     among: frozenset[str] = frozenset()
-
-
-WORST = (Stage.OWED, Stage.HELD, Stage.FAILED, Stage.ACKED)
-_UNASKED = (Tick.NO, Tick.MAYBE, Tick.YES)  # of two that are equally undone, the data tuple is worse
-
-
-def worse(one: Holding | None, other: Holding) -> Holding:
-    """The holding that leaves more undone."""
-    if one is None:
-        return other
-    return min(one, other, key=lambda held: (WORST.index(held.stage), _UNASKED.index(held.tick), held.holder))
 
 
 _EMPTY: Mapping[str, Value] = {}

@@ -12,10 +12,12 @@ from typing import NamedTuple, TypeAlias
 
 from ackdoctor.flow.context import normalised, subject, tested_names
 from ackdoctor.flow.expressions import names_in, subexpressions
+from ackdoctor.flow.known import CONTAINER_STORES
 from ackdoctor.flow.lattice import State
 from ackdoctor.flow.once import once
 from ackdoctor.model.cfg import (
     ENTRY,
+    Attr,
     Bind,
     Call,
     Catch,
@@ -181,6 +183,10 @@ def _asked(function: Function, op: Instr) -> Iterator[Place]:
         case Bind(target=Name(id=name), value=value) if name in tested_names(function):
             yield value  # what is known of the value is known of the new name
             yield from _subjects(value)
+        case Call(func=Attr(obj=Name() as obj, name=name)) if name in CONTAINER_STORES:
+            yield obj  # which list it is
+        case Bind(target=Name(), value=Name(id=name) as value) if name.startswith("%"):
+            yield value  # the same
         case Yield():
             yield _YIELDED
         case Mark(word="EXIT"):

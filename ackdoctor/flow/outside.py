@@ -24,6 +24,8 @@ from ackdoctor.flow.lattice import (
     Batch,
     BoundMethod,
     Coll,
+    Const,
+    Count,
     External,
     Field,
     FunctionRef,
@@ -68,17 +70,15 @@ def external(
         return Done(state, External(("identity",)), may_raise=False)
     if name in SEE_THROUGH and values:
         return Done(state, values[0], may_raise=False)
-    if name in ("zip", "enumerate", "izip", "zip_longest"):
-        for column, value in enumerate(values):
-            if isinstance(value, Batch):
-                rows = Zipped(value.token, 1 if name == "enumerate" else column)
-                return Done(state, rows, may_raise=False)
+    rounds = _rounds(name, values)
+    if rounds is not None:
+        return Done(state, rounds, may_raise=False)
     if context.typed and name in DISPLAYS:
         known = (as_held(context, value) for value in values)
         together = frozenset(value for value in known if isinstance(value, _ELEMENTS))
         return Done(state, Coll(together), may_raise=False)
     if name in VIEWS:
-        seen = [value for value in values if isinstance(value, (Batch, Coll, Field, TokenRef))]
+        seen = [value for value in values if isinstance(value, (Batch, Coll, Count, Field, TokenRef))]
         return Done(state, seen[0] if seen else Coll(frozenset()), may_raise=False)
     if name in HARMLESS or name in LOGGING:
         token = next((t for value in values for t in tokens_in(value)), None)
@@ -90,6 +90,20 @@ def external(
     if name.endswith(("Error", "Exception")):
         return Done(state, Thrown(target.names[-1]), may_raise=False)
     return unknown(context, trail, call, given)
+
+
+def _rounds(name: str, values: tuple[Value | None, ...]) -> Zipped | Count | None:
+    """What the standard library makes of a batch to loop over."""
+    match name, values:
+        case "enumerate", (Batch(token=token), *start):
+            return Zipped(token, 1, numbered=not start)
+        case "range" | "xrange", (Count() as count,) | (Const(value=0), Count() as count):
+            return count
+        case "zip" | "izip" | "zip_longest", _:
+            batches = ((column, each) for column, each in enumerate(values) if isinstance(each, Batch))
+            return next((Zipped(batch.token, column) for column, batch in batches), None)
+        case _:
+            return None
 
 
 def _eager(context: Context, function: Function) -> bool:

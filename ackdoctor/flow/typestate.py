@@ -7,20 +7,22 @@ Example.  At `self.pending[key] = tup`, a token that is OWED becomes HELD by "se
 `if tick(tup):` a token whose tick is MAYBE leaves by TRUE as YES and by FALSE as NO.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ackdoctor.flow.assignment import assign, same_under, unpack, update
+from ackdoctor.flow.assignment import assign, same_list, same_under, unpack, update
 from ackdoctor.flow.catching import catches
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.deciding import branch
 from ackdoctor.flow.evaluate import evaluate, stored
-from ackdoctor.flow.holding import forget
+from ackdoctor.flow.holding import forget, worse
 from ackdoctor.flow.lattice import (
     Batch,
     Coll,
     Const,
+    Count,
     Field,
+    Index,
     LoopMemory,
     Row,
     State,
@@ -31,7 +33,6 @@ from ackdoctor.flow.lattice import (
     Value,
     Zipped,
     tokens_in,
-    worse,
 )
 from ackdoctor.flow.trail import Trail
 from ackdoctor.model.cfg import (
@@ -103,7 +104,7 @@ def _after(context: Context, trail: Trail, step: Step) -> State:
     match step.op:
         case Bind(target=target, value=value):
             after = assign(context, trail, state, target, evaluate(context, function, state, value))
-            return same_under(trail, context, after, target, value)
+            return same_list(same_under(trail, context, after, target, value), target, value)
         case Unpack(targets=targets, value=value):
             return unpack(context, trail, targets, value)
         case Update(target=target, value=value):
@@ -185,8 +186,12 @@ def _rounds(
     match iterable:
         case Batch(token=token):
             yield from _batch_rounds(context, trail, op, TokenRef(token), again=again)
-        case Zipped(token=token, column=column):
-            yield from _batch_rounds(context, trail, op, Row(token, column), again=again)
+        case Zipped(token=token, column=column, numbered=numbered):
+            yield from _batch_rounds(context, trail, op, Row(token, column, numbered), again=again)
+        case Count(of=Batch(token=token)):
+            yield from _batch_rounds(context, trail, op, Index(token), again=again)
+        case Count(of=Coll(items=items) as listed) if any(tokens_in(listed)):
+            yield from _listed_rounds(context, trail, op, [None] * len(items))
         case Coll(items=items) if any(tokens_in(iterable)):
             yield from _listed_rounds(context, trail, op, sorted(items, key=repr))
         case Field(name=field):
@@ -211,7 +216,7 @@ def _open_rounds(context: Context, trail: Trail, op: Next, element: TokenRef) ->
 
 
 def _batch_rounds(
-    context: Context, trail: Trail, op: Next, element: TokenRef | Row, *, again: bool
+    context: Context, trail: Trail, op: Next, element: TokenRef | Row | Index, *, again: bool
 ) -> Iterator[tuple[bool, State]]:
     """Over a batch: at least one round; each element starts where the loop found the batch, in no list that the loop fills.
 
@@ -253,7 +258,7 @@ def _emptied(state: State, token: Token, names: frozenset[str]) -> State:
 
 
 def _listed_rounds(
-    context: Context, trail: Trail, op: Next, items: list[Value]
+    context: Context, trail: Trail, op: Next, items: Sequence[Value | None]
 ) -> Iterator[tuple[bool, State]]:
     """Over a list whose tuples are known: each in turn, once."""
     state = trail.state

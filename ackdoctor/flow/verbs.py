@@ -4,12 +4,15 @@ from collections.abc import Iterable, Mapping
 
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.evaluate import evaluate, stored
+from ackdoctor.flow.expressions import mentions
 from ackdoctor.flow.lattice import (
     Batch,
     Coll,
     Const,
     Field,
     Holding,
+    Index,
+    Picked,
     State,
     Tick,
     TickTest,
@@ -123,9 +126,20 @@ def _complete_value(
         case Const():
             _see_completion(context, trail, op, None, Holding(Stage.OWED), None, verb, value)
             return state
+        case Picked() if _in_each_round(state):
+            _see_completion(context, trail, op, None, Holding(Stage.OWED), None, verb, value)
+            return state  # the tuple that the round is about is owed as before
         case _:
             _see_completion(context, trail, op, None, Holding(Stage.OWED), None, verb, value)
             return _perhaps_completed(state, value)
+
+
+def _in_each_round(state: State) -> bool:
+    """Whether a path is in a loop over a batch, and has not asked which round it is."""
+    if all(memory.base is None for memory in state.loops.values()):
+        return False
+    places = [Name(name) for name, value in state.env.items() if isinstance(value, Index)]
+    return not any(mentions(fact, place) for fact in state.facts for place in places)
 
 
 def _taken(context: Context, verb: Verb, value: TokenRef) -> bool:

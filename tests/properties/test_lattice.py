@@ -7,18 +7,8 @@ from hypothesis import strategies as st
 
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.expressions import mentions
-from ackdoctor.flow.lattice import (
-    Const,
-    Holding,
-    SelfRef,
-    State,
-    Tick,
-    Token,
-    TokenKind,
-    TokenRef,
-    Value,
-    worse,
-)
+from ackdoctor.flow.holding import worse
+from ackdoctor.flow.lattice import Const, Holding, SelfRef, State, Tick, Token, TokenKind, TokenRef, Value
 from ackdoctor.flow.sighting import Completed
 from ackdoctor.flow.trail import Trail, backwards
 from ackdoctor.flow.typestate import ways_on
