@@ -26,7 +26,10 @@ CASES = {
     if code not in NOT_RUN
 }
 ZIPPED = "lint takes `zip(tups, answers)` for going through all of the batch; here the answers are fewer"
+FIRST = "lint tells the tuples that are left; what is done again and again to the first one of the batch it does not follow"
 UNFORETOLD = {
+    "ACK101/the-same-place-in-every-round-and-a-range-that-is-one-short-streamparse FirstOnly: ACK104": FIRST,
+    "ACK101/the-same-place-in-every-round-and-a-range-that-is-one-short-streamparse FirstOnly: ACK202": FIRST,
     "ACK101/every-tuple-of-the-batch-is-completed-streamparse RowLoader: ACK101": ZIPPED,
     "ACK106/failed-one-by-one-or-acked-streamparse RowLoader: ACK101": ZIPPED,
     "ACK109/a-batching-bolt-takes-over-the-framework-s-methods-streamparse OrderTotals: ACK101": "lint names the cause: "
