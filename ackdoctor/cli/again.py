@@ -54,7 +54,7 @@ class Answer:
         self.around = Surroundings()
         self.err = self.out = ""
         self._home = self._held = ""
-        self._question = _question()
+        self._question = _question(_places())
         self._started = time.time_ns()
 
     def settle(self, folder: "Path") -> None:
@@ -80,8 +80,11 @@ class Answer:
 
 def _known() -> tuple[int, str, str] | None:
     """Exit code, standard error and standard output, from where we are, what is named, or a folder above."""
-    question = _question()
-    folders = _places() if question else []
+    if "lint" not in sys.argv[1:]:
+        return None
+    places = _places()
+    question = _question(places)
+    folders = list(places) if question else []
     visited = set()
     for folder in folders:
         if folder not in visited:
@@ -119,17 +122,16 @@ def _held(folder: str) -> str:
 
 
 def _places() -> list[str]:
-    """Where we are and what each word of the command would be, if it was a path: all without links."""
-    return [os.path.realpath(word) for word in ("", *sys.argv[1:])]
-
-
-def _question() -> str:
-    """Who asks what and where, of which Python and ackdoctor, and who listens; "" where nothing is kept."""
-    if os.name != "posix":  # times may not tell of every change
-        return ""
+    """Where we are and what each word of the command would be, if it was a path: all without links; none if we are nowhere."""
     try:
-        places = _places()
-    except OSError:  # we are nowhere
+        return [os.path.realpath(word) for word in ("", *sys.argv[1:])]
+    except OSError:
+        return []
+
+
+def _question(places: list[str]) -> str:
+    """Who asks what and where, of which Python and ackdoctor, and who listens; "" where nothing is kept."""
+    if os.name != "posix" or not places:  # elsewhere times may not tell of every change
         return ""
     streams = [stream for stream in (sys.stdout, sys.stderr) if stream]
     listeners = [(getattr(stream, "encoding", ""), stream.isatty()) for stream in streams]

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.model.event import EventKind
-from ackdoctor.spark.rotations import ACKER, after, expiry
+from ackdoctor.spark.rotations import ACKER, MAY_EXPIRE, after, expiry
 from ackdoctor.spark.schema import ENTRIES, ESTIMATED, EXACT, ROOT_KEY
 from ackdoctor.spark.versions import Engine, Version
 
@@ -40,7 +40,6 @@ _ENTRY = {  # the entry while it lives
 _LIFE = {"outcome": "string", **_ENTRY, "end_pos": "bigint", "end_ns": "bigint"}
 _COUNTS = {"n_init": _INIT, "n_ack": _ACK, "n_fail": _FAIL, "n_reset": _RESET}
 _ROW = "source, pos, kind, value, spout_task, time_ns"
-_LONG = "coalesce(span_ns not between 0 and calm_ns, false) or not mixed and coalesce(span_pos not between 0 and calm_pos, false)"  # may be dropped
 
 
 def _type(fields: Mapping[str, str]) -> str:
@@ -63,7 +62,7 @@ def entries(messages: DataFrame, rotations: DataFrame, version: Version) -> Data
     ordered = roots.selectExpr(
         *ROOT_KEY,
         "mixed",
-        f"{_LONG} as long",
+        f"{MAY_EXPIRE} as long",
         "if(mixed, null, element_at(rows, 1).source) as clock",
         "coalesce(ticks, array()) as ticks",
         f"array_sort(transform(rows, row -> {placed})) as rows",

@@ -10,9 +10,11 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 from ackdoctor.model.event import EventKind
 from ackdoctor.spark.versions import Version
 
-__all__ = ["ACKER", "MOST_TICKS", "after", "expiry", "rotations"]
+__all__ = ["ACKER", "MAY_EXPIRE", "MOST_TICKS", "after", "expiry", "rotations"]
 
 ACKER = ("run", "acker", "incarnation")
+# of a root, in SQL: its messages span more than the map may keep an entry; a span below 0 is one that no long holds
+MAY_EXPIRE = "coalesce(span_ns not between 0 and calm_ns, false) or not mixed and coalesce(span_pos not between 0 and calm_pos, false)"
 MOST_TICKS = 200_000  # of a schedule: 69 days of 30 s; a clock that jumps farther rotates no more
 _EVER = (1 << 63) - 1
 _MS = 1_000_000

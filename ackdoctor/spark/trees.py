@@ -76,25 +76,21 @@ def replayed(
     """
     ticks = rotations(messages, version, message_timeout_s)
     kinds = (*_MESSAGES, EventKind.RESET) if version.resets else _MESSAGES
+    taken = _of_kinds(messages, kinds)
     match plan:
         case Plan.REPLAY:
-            return Replay(
-                entries=keep(fold.entries(_of_kinds(messages, kinds), ticks, version)), messages=messages
-            )
+            return Replay(entries=keep(fold.entries(taken, ticks, version)), messages=messages)
         case Plan.WINDOWS:
-            return Replay(
-                entries=_in_order(_of_kinds(messages, kinds), ticks, version, keep), messages=messages
-            )
+            return Replay(entries=_in_order(taken, ticks, version, keep), messages=messages)
         case Plan.PROVE_FIRST:
             ticks = keep(ticks)  # asked for by three tables, and each would read all messages for it
-            proved = keep(plain.plain(plain.sums(_of_kinds(messages, kinds)), ticks, version))
+            proved = keep(plain.plain(plain.sums(taken), ticks, version))
             left = keep(_left_over(messages, proved))
             rest = _of_kinds(left, kinds)
-            told = (
-                keep(fold.entries(rest, ticks, version))
-                if _is_little(proved)
-                else _in_order(rest, ticks, version, keep)
-            )
+            if _is_little(proved):
+                told = keep(fold.entries(rest, ticks, version))
+            else:
+                told = _in_order(rest, ticks, version, keep)
             return Replay(entries=plain.entries(proved).union(told), messages=left)
 
 

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.model.event import EventKind
-from ackdoctor.spark.rotations import ACKER, expiry
+from ackdoctor.spark.rotations import ACKER, MAY_EXPIRE, expiry
 from ackdoctor.spark.schema import ENTRIES, ESTIMATED, EXACT, ROOT_KEY
 from ackdoctor.spark.versions import Engine, Version
 
@@ -31,7 +31,6 @@ _SO_FAR = (
 _BEFORE = (
     f"(partition by {_KEY} order by place, source, pos rows between unbounded preceding and 1 preceding)"
 )
-_LONG = "coalesce(span_ns not between 0 and calm_ns, false) or not mixed and coalesce(span_pos not between 0 and calm_pos, false)"
 
 
 def ordered(messages: DataFrame, rotations: DataFrame, version: Version) -> DataFrame:
@@ -58,7 +57,7 @@ def ordered(messages: DataFrame, rotations: DataFrame, version: Version) -> Data
     cut = ended.selectExpr("*", f"coalesce(max(ends) over {_BEFORE}, false) as after")
     doubted = cut.selectExpr("*", f"{_doubtful(version.engine)} as doubtful")
     calm = F.broadcast(rotations.selectExpr(*ACKER, "calm_pos", "calm_ns"))
-    told = doubted.join(calm, [*ACKER], "left").selectExpr("*", f"doubtful or {_LONG} as doubt")
+    told = doubted.join(calm, [*ACKER], "left").selectExpr("*", f"doubtful or {MAY_EXPIRE} as doubt")
     return told.selectExpr(
         *ROOT_KEY,
         *(

@@ -13,17 +13,11 @@ from typing import NamedTuple
 import pytest
 
 from ackdoctor.cli.again import VARIABLES, Answer
-from tests.engine.project import BOLT, CLEAN, write
+from tests.engine.project import BASE, BOLT, CLEAN, HEIR, write
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="nothing is repeated there")
 
 ROOT = Path(__file__).parents[2]
-BASE = "from streamparse import Bolt\n\n\nclass Base(Bolt):\n    auto_ack = False\n"
-HEIR = (
-    BOLT.replace("from streamparse", "from shared.base")
-    .replace("Bolt\n", "Base\n", 1)
-    .replace("(Bolt)", "(Base)")
-)
 LINT = ("lint", "bolts", "--output-format", "concise")
 
 

@@ -19,8 +19,10 @@ from ackdoctor.engine.survey import Survey
 from ackdoctor.model.finding import Report
 
 __all__ = [
+    "BASE",
     "BOLT",
     "CLEAN",
+    "HEIR",
     "JAVA_BOLT",
     "age",
     "java",
@@ -44,6 +46,10 @@ class CountBolt(Bolt):
         self.ack(tup)
 """  # ACK103 in line 9
 CLEAN = BOLT.replace("        self.ack(tup)\n", "", 1)
+BASE = "from streamparse import Bolt\n\n\nclass Base(Bolt):\n    auto_ack = False\n"  # in shared/base.py
+HEIR = BOLT.replace("from streamparse import Bolt", "from shared.base import Base").replace(
+    "(Bolt)", "(Base)"
+)
 JAVA_BOLT = """\
 package bolts;
 

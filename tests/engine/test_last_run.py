@@ -12,12 +12,20 @@ from ackdoctor.engine.discover import discover
 from ackdoctor.engine.last_run import LastRun
 from ackdoctor.engine.outcome import Whole
 from ackdoctor.engine.store import run_key
-from tests.engine.project import BOLT, CLEAN, JAVA_BOLT, age, lines, linted, printed, refused, write
-
-BASE = "from streamparse import Bolt\n\n\nclass Base(Bolt):\n    auto_ack = False\n"
-HEIR = BOLT.replace("from streamparse import Bolt", "from shared.base import Base").replace(
-    "(Bolt)", "(Base)"
+from tests.engine.project import (
+    BASE,
+    BOLT,
+    CLEAN,
+    HEIR,
+    JAVA_BOLT,
+    age,
+    lines,
+    linted,
+    printed,
+    refused,
+    write,
 )
+
 SILENT = CLEAN + "        self.ack(tup)  # ackdoctor: ignore[ACK103] so be it\n"
 QUIET_BASE = BASE.replace("auto_ack = False", "auto_ack = True ")
 

@@ -67,6 +67,11 @@ def test_a_line_that_the_file_no_longer_has_may_be_one():
     assert may_loop(ast.parse("x = 1\n"), 7, "process", "process")
 
 
+def test_a_long_sum_beside_it_is_read():
+    source = f"def process(tup):\n    total = {' + '.join(['x'] * 1500)}\n    bolt.ack(tup); bolt.ack(tup)\n"
+    assert not may_loop(ast.parse(source), 3, "process", "process")
+
+
 def test_a_helper_that_is_called_twice_is_a_double_ack(tmp_path, places):
     source = (
         "from pystorm import Bolt\n\n\nclass SqlBolt(Bolt):\n    def process(self, tup):\n"

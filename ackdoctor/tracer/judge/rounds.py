@@ -29,7 +29,7 @@ def may_loop(module: ast.Module, line: int, function: str, handler: str) -> bool
 
     True where the file does not say: a function that is handed over, or called from another file.
     """
-    uses = tuple(_uses(module, "", loops=False))
+    uses = tuple(_uses(module))
     here = [use for use in uses if use.called and use.inside == function and line in use.lines]
     if not here or any(use.loops for use in here):
         return True
@@ -46,17 +46,19 @@ def may_loop(module: ast.Module, line: int, function: str, handler: str) -> bool
     return False
 
 
-def _uses(node: ast.AST, inside: str, *, loops: bool) -> Iterator[_Use]:
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        inside = node.name
-    loops = loops or isinstance(node, _LOOPS)
-    called = node.func if isinstance(node, ast.Call) else None
-    named = called or node
-    if isinstance(named, ast.Name | ast.Attribute):
-        name = named.id if isinstance(named, ast.Name) else named.attr
-        lines = (named.lineno, named.end_lineno or named.lineno)
-        yield _Use(name=name, called=called is not None, lines=lines, inside=inside, loops=loops)
-    for child in ast.iter_child_nodes(node):
-        below = ast.iter_child_nodes(child) if child is called else (child,)
-        for part in below:
-            yield from _uses(part, inside, loops=loops)
+def _uses(module: ast.Module) -> Iterator[_Use]:
+    waiting: list[tuple[ast.AST, str, bool]] = [(module, "", False)]  # a long sum nests deeper than calls may
+    while waiting:
+        node, inside, loops = waiting.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            inside = node.name
+        loops = loops or isinstance(node, _LOOPS)
+        called = node.func if isinstance(node, ast.Call) else None
+        named = called or node
+        if isinstance(named, ast.Name | ast.Attribute):
+            name = named.id if isinstance(named, ast.Name) else named.attr
+            lines = (named.lineno, named.end_lineno or named.lineno)
+            yield _Use(name=name, called=called is not None, lines=lines, inside=inside, loops=loops)
+        for child in ast.iter_child_nodes(node):
+            below = ast.iter_child_nodes(child) if child is called else (child,)
+            waiting += ((part, inside, loops) for part in below)
