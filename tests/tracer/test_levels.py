@@ -6,6 +6,7 @@ import threading
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pystorm import Bolt
@@ -95,6 +96,36 @@ def test_a_tuple_in_hand_is_owed_until_the_end():
     assert said(run.settlement.offences) == ["never completed: 1: received; end of the run"]
 
 
+def kept(number, *forgotten):
+    """The windows of a run of so many tuples, a second each, and when those that it forgets came, in seconds."""
+    second = 1_000_000_000
+    clock = [0]
+
+    class Forgets(Bolt):
+        auto_ack = False
+
+        def process(self, tup):
+            clock[0] += second
+            if tup.id not in forgotten:
+                self.ack(tup)
+
+    with traced(Level.COUNTS, now=lambda: clock[0]) as run:
+        drive(Forgets, *(frame(str(one)) for one in range(number)))
+        (book,) = run.ledger.books.values()
+        open_ = {delivery: came // second for delivery, (came, _, _) in book.open.items()}
+    return [(point.started, point.pending) for point in run.settlement.growth], open_
+
+
+def test_the_clock_is_looked_at_now_and_then_while_nothing_stays_open():
+    assert kept(130) == ([(1, 1), (63, 1), (64, 1), (2, 0)], {})
+
+
+def test_the_clock_is_looked_at_for_every_tuple_as_soon_as_one_stays_open():
+    windows, open_ = kept(5, "1", "3")
+    assert windows == [(1, 1), (2, 2), (1, 2), (1, 3), (0, 2)]
+    assert open_ == {"1": 2, "3": 3}  # the first of them since the next one was read
+
+
 def test_an_ack_of_what_was_never_handed_over_is_a_stray():
     with traced(Level.COUNTS) as run:
         drive(Guesses, frame("1"))
@@ -138,6 +169,38 @@ def test_two_threads_ack_the_same_tuple_once_and_once_too_often():
     assert ({one.misuse for one in twice}, sum(one.count for one in twice)) == ({Misuse.TWICE}, number)
     (row,) = run.settlement.tallies
     assert (row.delivered, row.acked, row.pending) == (number, 2 * number, 0)
+
+
+class FailsToo(Bolt):
+    """Acks, and fails what has a value: by itself, or on a thread of that name."""
+
+    auto_ack = False
+
+    def process(self, tup):
+        self.ack(tup)
+        for name in tup.values:
+            if name:
+                in_thread(name, self.fail, tup)
+            else:
+                self.fail(tup)
+
+
+def in_thread(name, work, *args):
+    worker = threading.Thread(target=work, args=args, name=name)
+    worker.start()
+    worker.join()
+
+
+@pytest.mark.parametrize("level", [Level.COUNTS, Level.SITES])
+@pytest.mark.parametrize(("value", "thread"), [("", ""), ("worker", "worker")])
+def test_a_component_is_at_home_in_the_thread_that_runs_it_now(level, value, thread):
+    with traced(level) as run:
+        bolt = made(FailsToo, [*(frame(str(one)) for one in range(99)), frame("99", value)])
+        for _ in range(99):
+            bolt._run()
+        in_thread("moved", bolt._run)
+    (mixed,) = run.settlement.offences
+    assert (mixed.misuse, mixed.delivery, mixed.life[-1].thread) == (Misuse.MIXED, "99", thread)
 
 
 def test_a_handler_may_be_called_with_nothing_at_all():

@@ -1,11 +1,12 @@
 """The wrappers that run for every message and every tuple, as long as nothing about them is unusual.
 
 Each does its part in one function, `Book.received` and `Book.acked` in place, since a call costs as much as the rest
-of it: only what is unusual goes to the listener.  What they look at are variables of their own, which Python finds
-fastest, such as `latest`, the book of the component that spoke last: most often, it speaks again.
+of it: only what is unusual goes to the listener.  Most often the component that spoke last speaks again, so they keep
+its book as `latest`.  At `sites` and `trace` they look at variables of their own, which Python finds fastest; at
+`counts` they need so few of them that one object is better: variables that a function closes over are copied at every call.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import wraps
 from inspect import signature
 from threading import get_ident
@@ -15,7 +16,7 @@ from ackdoctor.model.dialect import Entry
 from ackdoctor.tracer.disk.codec import number_of
 from ackdoctor.tracer.instrument.handlers import Visit, Visits
 from ackdoctor.tracer.instrument.listener import SYSTEM, Listener, exception
-from ackdoctor.tracer.instrument.live import LiveBook
+from ackdoctor.tracer.instrument.live import CALM, LiveBook
 from ackdoctor.tracer.instrument.rows import Presser
 from ackdoctor.tracer.ledger.book import ACK
 from ackdoctor.tracer.ledger.sites import NOWHERE, Way
@@ -35,7 +36,12 @@ class _Nobody:
 
 
 class Hot:
-    """Makes wrappers.  `loose` takes a message that a wrapper could not place, `attach` opens a new component's book."""
+    """Makes wrappers.  `loose` takes a message that a wrapper could not place, `attach` opens a new component's book.
+
+    `reading` is the book of the component that has read a tuple last, `latest` at `counts` of the one that sent last.
+    """
+
+    __slots__ = ("_attach", "books", "latest", "listener", "loose", "reading", "visits")
 
     def __init__(
         self,
@@ -45,38 +51,37 @@ class Hot:
         attach: Callable[[object], LiveBook | None],
         loose: Callable[[object, Any], None],
     ) -> None:
-        self._listener = listener
-        self._visits = visits
-        self._books = books
+        self.listener = listener
+        self.visits = visits
+        self.books = books
         self._attach = attach
-        self._loose = loose
-        self._reading: list[Any] = [_Nobody]  # the book of the component that has read a tuple last
+        self.loose = loose
+        self.latest: Any = _Nobody
+        self.reading: Any = _Nobody
 
     def send(self, original: Function) -> Function:
         """A method that takes a message."""
-        if not self._listener.located:
+        if not self.listener.located:
             return self._counted(original)
-        recorder = self._listener.recorder
+        recorder = self.listener.recorder
         return self._located(original) if recorder is None else self._traced(original, recorder)
 
     def _counted(self, original: Function) -> Function:
         """At level `counts`: an emit is a number, and a completion is looked at."""
-        books, listener, loose = self._books, self._listener, self._loose
-        latest: Any = _Nobody
+        hot = self
 
         @wraps(original)
         def send_message(self: object, message: Any) -> Any:
-            nonlocal latest
             try:
-                book = latest
+                book = hot.latest
                 if book.owner is not self:
-                    book = latest = books[id(self)]
+                    book = hot.latest = hot.books[id(self)]
                 if "anchors" in message:  # a bolt's emit, and nothing else
                     book.emits += 1
                 elif message["command"] != "ack":
-                    listener.sent(book, message["command"], message)
-                elif (delivery := message["id"]) is book.current and book.came is not None:
-                    book.came = None  # nothing has been called since the look: no other thread ran in between
+                    hot.listener.sent(book, message["command"], message)
+                elif (delivery := message["id"]) is book.current and book.owed:
+                    book.owed = False  # no call since the look: no other thread ran in between
                     book.acks += 1
                     book.done[delivery] = book.entry
                 elif (opened := book.laid.pop(delivery, None)) is not None:
@@ -85,21 +90,21 @@ class Hot:
                 else:
                     book.acked(delivery)
             except (LookupError, TypeError):  # a new component, or no command of the protocol's
-                loose(self, message)
+                hot.loose(self, message)
             try:
                 return original(self, message)
             except UNWRITABLE:
-                listener.unwritable(books.get(id(self)), message)
+                hot.listener.unwritable(hot.books.get(id(self)), message)
                 raise
 
         return send_message
 
     def _located(self, original: Function) -> Function:
         """At level `sites`: an emit with one open anchor, from the thread that receives, ends in here."""
-        books, loose = self._books, self._loose
-        sent, unwritable = self._listener.sent, self._listener.unwritable
+        books, loose = self.books, self.loose
+        sent, unwritable = self.listener.sent, self.listener.unwritable
         latest: Any = _Nobody
-        acked, along, acks = self._listener.acked_at, self._listener.ledger.sites.along, Way()
+        acked, along, acks = self.listener.acked_at, self.listener.ledger.sites.along, Way()
 
         @wraps(original)
         def send_message(self: object, message: Any) -> Any:
@@ -136,10 +141,10 @@ class Hot:
 
     def _traced(self, original: Function, recorder: Presser) -> Function:
         """At level `trace`: such an emit is a row as well."""
-        books, loose = self._books, self._loose
-        sent, unwritable = self._listener.sent, self._listener.unwritable
+        books, loose = self.books, self.loose
+        sent, unwritable = self.listener.sent, self.listener.unwritable
         latest: Any = _Nobody
-        acked, along = self._listener.acked_at, self._listener.ledger.sites.along
+        acked, along = self.listener.acked_at, self.listener.ledger.sites.along
         emits, acks = Way(), Way()
 
         @wraps(original)
@@ -176,48 +181,41 @@ class Hot:
 
     def read(self, original: Function) -> Function:
         """A method that returns the next input tuple."""
-        return self._noted(original) if self._listener.located else self._taken(original)
+        return self._noted(original) if self.listener.located else self._taken(original)
 
     def _taken(self, original: Function) -> Function:
-        """At level `counts`: while nothing else is open, a tuple is in hand."""
-        listener, find, reading = self._listener, self._book, self._reading
-        clock, windows = listener.ledger.now, listener.ledger.windows
+        """At level `counts`: while nothing else is open, a tuple is in hand, and nobody asks when or in which thread."""
+        hot = self
 
         @wraps(original)
         def read_tuple(self: object) -> Any:
             tup = original(self)
             try:
-                book = reading[0]
+                book = hot.reading
                 if book.owner is not self:
-                    book = find(self)
+                    book = hot.find(self)
                     if book is None:
                         return tup
-                    reading[0] = book
-                if (book.fresh is not None or tup.stream in SYSTEM) and listener.received_oddly(book, tup):
+                    hot.reading = book
+                if (book.fresh is not None or tup.stream in SYSTEM) and hot.listener.received_oddly(
+                    book, tup
+                ):
                     return tup
                 book.fresh = tup
-                book.thread = get_ident()
-                now, delivery, entry, laid = clock(), tup.id, book.entry + 1, book.laid
-                if not laid and book.came is None and entry & 1023:
-                    book.entry, book.current, book.came = entry, delivery, now
-                elif book.came is None and entry & 1023 and delivery not in laid:
-                    book.entry, book.current = entry, delivery
-                    laid[delivery] = (now, entry, None)
-                    if len(laid) > book.high_water:
-                        book.rise()
+                delivery, entry = tup.id, book.entry + 1
+                if entry < book.due and not book.owed and not book.laid:
+                    book.entry, book.current, book.owed = entry, delivery, True
                 else:
-                    book.received(delivery, now)
-                if now >= windows.due:
-                    listener.ledger.grow(now)
+                    hot.look(book, delivery, entry)
             except Exception as error:  # noqa: BLE001 - ours, and never the author's
-                listener.trouble(error)
+                hot.listener.trouble(error)
             return tup
 
         return read_tuple
 
     def _noted(self, original: Function) -> Function:
         """At the levels above: every tuple is in a dict, and at `trace` a row."""
-        listener, find, reading = self._listener, self._book, self._reading
+        hot, find, listener = self, self.find, self.listener
         clock, windows, grow = listener.ledger.now, listener.ledger.windows, listener.ledger.grow
         recorder, trouble, oddly, write = (
             listener.recorder,
@@ -235,12 +233,12 @@ class Hot:
                 ended()
                 raise
             try:
-                book = reading[0]
+                book = hot.reading
                 if book.owner is not self:
                     book = find(self)
                     if book is None:
                         return tup
-                    reading[0] = book
+                    hot.reading = book
                 stream = tup.stream
                 if (book.fresh is not None or stream in SYSTEM) and oddly(book, tup):
                     return tup
@@ -274,27 +272,43 @@ class Hot:
 
         return read_tuple
 
-    def _book(self, component: object) -> LiveBook | None:
+    def find(self, component: object) -> LiveBook | None:
         """The book of a component; None if it is no component, or all is undone."""
-        return self._books.get(id(component)) or self._attach(component)
+        return self.books.get(id(component)) or self._attach(component)
+
+    def look(self, book: Any, delivery: Hashable, entry: int) -> None:
+        """At level `counts`: a tuple beside others that are open, or the first in a while."""
+        ledger = self.listener.ledger
+        now, laid = ledger.now(), book.laid
+        book.thread = get_ident()
+        if entry < book.due and not book.owed and delivery not in laid:
+            book.entry, book.current = entry, delivery
+            laid[delivery] = (now, entry, None)
+            if len(laid) > book.high_water:
+                book.rise()
+        else:
+            book.due = (entry | CALM) + 1
+            book.received(delivery, now)
+        if now >= ledger.windows.due:
+            ledger.grow(now)
 
     def handler(self, entry: Entry, original: Function, slowly: Function) -> Function:
         """A handler that takes one tuple, which the framework has just handed over, with no mocks in sight."""
-        reading, visits, name = self._reading, self._visits, entry.method
+        hot = self
 
         def handle(self: object, tup: Any) -> Any:
-            book = reading[0]
+            book = hot.reading
             if tup is not book.fresh or book.plain is not self:
                 return slowly(self, tup)
-            book.handler = name
+            book.handler = entry.method
             book.fresh = None
             try:
                 result = original(self, tup)
             except BaseException:
-                visits.broken(book, Visit(entry, (tup.id,)))
+                hot.visits.broken(book, Visit(entry, (tup.id,)))
                 raise
             if result is not None:
-                visits.end(book, Visit(entry, (tup.id,)), result)
+                hot.visits.end(book, Visit(entry, (tup.id,)), result)
                 return result
             book.handler = ""
             return None

@@ -190,8 +190,12 @@ class Installation:
             found = belongs(cls) if self._live else None
             if found is None:
                 return None
-            kind = LiveBook if self._listener.located else CountedBook
-            book = kind(component, *found, cap=self.ledger.cap)
+            cap, now = self.ledger.cap, self.ledger.now
+            book = (
+                LiveBook(component, *found, cap=cap)
+                if self._listener.located
+                else CountedBook(component, *found, cap=cap, now=now)
+            )
             self._share_mocks(book)
             self.ledger.keep(id(component), book)
         except Exception as error:  # noqa: BLE001 - ours, and never the author's

@@ -235,8 +235,27 @@ class Listener:
     def _thread(self, book: LiveBook) -> str:
         """'' for the threads in which the framework runs the component, else the name of this one."""
         me = get_ident()
-        home = me in (book.thread, book.batcher) or not book.thread
-        return "" if home else threading.current_thread().name
+        if me in (book.thread, book.batcher) or not book.thread:
+            return ""
+        if not self.located and self._runs(book):  # the thread of most tuples was not looked at
+            book.thread = me
+            return ""
+        return threading.current_thread().name
+
+    def _runs(self, book: LiveBook) -> bool:
+        """Whether this thread is in the framework's code for the component, other than the verbs that anybody may call."""
+        verbs = {verb.name for verb in (*book.role.verbs, *book.dialect.verbs)}
+        senders = {path.rpartition(".")[2] for path in book.dialect.wire.send} if book.dialect.wire else set()
+        frame: FrameType | None = _getframe(1)
+        while frame is not None:
+            if (
+                frame.f_locals.get("self") is book.component
+                and frame.f_code.co_name not in verbs | senders
+                and self.ledger.sites.is_foreign(frame)
+            ):
+                return True
+            frame = frame.f_back
+        return False
 
     def _mark(self, book: LiveBook, site: int) -> Mark | None:
         thread = self._thread(book)

@@ -1,6 +1,6 @@
 """The book of a component that runs in this process, and what the instrumentation remembers about it."""
 
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from typing import Any
 
 from ackdoctor.model.dialect import Dialect, EntryKind, Role, VerbKind
@@ -10,7 +10,9 @@ from ackdoctor.tracer.ledger.book import Book, Delivery, Owed
 from ackdoctor.tracer.ledger.holding import holders
 from ackdoctor.tracer.ledger.suspects import describe, overrides
 
-__all__ = ["CountedBook", "LiveBook"]
+__all__ = ["CALM", "CountedBook", "LiveBook"]
+
+CALM = 63  # after as many calls at most a counted book looks up again; a bit mask
 
 
 class LiveBook(Book):
@@ -116,14 +118,19 @@ class LiveBook(Book):
 class CountedBook(LiveBook):
     """At level `counts`: most tuples are acked before the next one is read, and need no place among the open ones.
 
-    Such a tuple is in hand: it is `current`, came at `came` in call `entry`, and is owed until `came` is None.  `laid` are
-    the other open ones; who asks for `open` has it laid among them.
+    Such a tuple is in hand: it is `current`, came in call `entry`, and is `owed`.  `laid` are the other open ones; who
+    asks for `open` has it laid among them, and that is when it came, as far as this book knows.  Up to the call `due`
+    nothing else is looked at while nothing stays open: no clock, no thread.
     """
 
-    __slots__ = ("came", "laid")
+    __slots__ = ("_now", "due", "laid", "owed")
 
-    def __init__(self, component: object, dialect: Dialect, role: Role, *, cap: int) -> None:
-        self.came: int | None = None
+    def __init__(
+        self, component: object, dialect: Dialect, role: Role, *, cap: int, now: Callable[[], int]
+    ) -> None:
+        self.due = 0
+        self.owed = False
+        self._now = now
         super().__init__(component, dialect, role, cap=cap)
 
     @property
@@ -138,10 +145,11 @@ class CountedBook(LiveBook):
     def _lay(self) -> dict[Delivery, Owed]:
         """Lays down the tuple in hand; who looks for it at this moment waits for the lock."""
         with self._lock:
+            now = self._now()
             delivery, entry = self.current, self.entry
-            came, self.came = self.came, None  # no call up to here: no other thread runs in between
-            if came is not None:
-                self.laid[delivery] = (came, entry, None)
+            owed, self.owed = self.owed, False  # no call up to here: no other thread runs in between
+            if owed:
+                self.laid[delivery] = (now, entry, None)
         return self.laid
 
     def ticked(self, delivery: Delivery, time_ns: int = 0) -> None:
