@@ -2,7 +2,7 @@
 
 from ackdoctor.flow.context import Context, tested_names
 from ackdoctor.flow.deciding import decided
-from ackdoctor.flow.evaluate import evaluate, stored
+from ackdoctor.flow.evaluate import counted_on, evaluate, stored
 from ackdoctor.flow.expressions import mentions
 from ackdoctor.flow.holding import escape, forget, store, within
 from ackdoctor.flow.lattice import (
@@ -21,6 +21,7 @@ from ackdoctor.flow.lattice import (
     Value,
     tokens_in,
 )
+from ackdoctor.flow.liveness import looked_up
 from ackdoctor.flow.trail import Trail
 from ackdoctor.model.cfg import Attr, Bind, Build, Compare, Expr, Global, Item, Name, Star, Unpack
 
@@ -31,7 +32,7 @@ def assign(context: Context, trail: Trail, state: State, target: Expr | None, va
     """`target = value`."""
     match target:
         case Name(id=name):
-            return _assign_local(trail, state, name, value)
+            return _assign_local(trail, _looked_up(context, trail, state, name), name, value)
         case Attr(obj=obj, name=name):
             return _assign_attribute(context, trail, state, target, obj, name, value)
         case Item(obj=obj, key=key):
@@ -52,6 +53,24 @@ def _assign_local(trail: Trail, state: State, name: str, value: Value | None) ->
         copied = isinstance(trail.step.op, (Bind, Unpack)) and _copies(trail.step.op, value)
         state = state if copied or len(tokens) == len(state.tokens) else state.but(tokens=tokens)
     return state.bind(name, value)
+
+
+def _looked_up(context: Context, trail: Trail, state: State, name: str) -> State:
+    """The local `name` gets another value: what a field holds under it, `self.pending[name]`, is another tuple."""
+    if not any(token.field for token in state.tokens):
+        return state
+    looked = (
+        evaluate(context, trail.function, state, obj) for obj in looked_up(trail.function).get(name, ())
+    )
+    wholes = [
+        stored(value.name).token if isinstance(value, Field) else value.token
+        for value in looked
+        if isinstance(value, (Field, TokenRef))
+    ]
+    kept = {
+        token: held for token, held in state.tokens.items() if not any(within(token, each) for each in wholes)
+    }
+    return state.but(tokens=kept) if len(kept) < len(state.tokens) else state
 
 
 def same_under(trail: Trail, context: Context, after: State, target: Expr, value: Expr) -> State:
@@ -169,8 +188,11 @@ def update(context: Context, trail: Trail, target: Expr, value: Value | None) ->
     """`target += value`."""
     state = forget(trail.state, target)
     if value is None or not any(tokens_in(value)):
-        if isinstance(target, Name) and isinstance(state.env.get(target.id), (Const, Count, Index)):
-            return state.bind(target.id, None)  # nobody counts along
+        if isinstance(target, Name):
+            before = state.env.get(target.id)
+            if isinstance(before, (Const, Count, Index)):
+                state = state.bind(target.id, counted_on(before))
+            return _looked_up(context, trail, state, target.id)
         return state
     match evaluate(context, trail.function, state, target):
         case Field(name=field):

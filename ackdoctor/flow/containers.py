@@ -1,12 +1,14 @@
 """Method calls on containers: local ones, fields, and what lies in fields."""
 
 from ackdoctor.flow.context import Context
-from ackdoctor.flow.evaluate import evaluate, stored
+from ackdoctor.flow.evaluate import evaluate, only, stored
+from ackdoctor.flow.expressions import mentions
 from ackdoctor.flow.holding import escape, forget, release, store
 from ackdoctor.flow.known import (
     CONTAINER_QUIET,
     CONTAINER_READS,
     CONTAINER_STORES,
+    CONTAINER_TAKES,
     CONTAINER_VIEWS,
     LOGGING,
     NO_RAISE,
@@ -15,6 +17,8 @@ from ackdoctor.flow.lattice import (
     Batch,
     BoundMethod,
     Coll,
+    Const,
+    Count,
     Field,
     FunctionRef,
     Partial,
@@ -61,17 +65,43 @@ def method_call(
             return _field_method(context, trail, call, token.field, name, inner=True)
         case TokenRef(token=token, part="") if "tick" in name.lower():
             return Done(state, TickTest(token), may_raise=False)
-        case Coll(items=items) if name in CONTAINER_STORES:
-            return Done(_add_to_local(context, trail, call, func.obj, items), None, may_raise=False)
-        case Coll() if name in CONTAINER_VIEWS:
-            return Done(state, receiver, may_raise=False)
-        case Coll(items=items) if name in CONTAINER_READS:
-            value = next(iter(items)) if len(items) == 1 else None
-            return Done(state, value, may_raise=name not in NO_RAISE)
+        case Coll() as held:
+            return _local_method(context, trail, call, held, func)
         case Batch() if name == "copy":
             return Done(state, receiver, may_raise=False)
         case _:
             return None
+
+
+def _local_method(context: Context, trail: Trail, call: Call, held: Coll, func: Attr) -> Done | None:
+    """A method call on a local collection or an iterator over one; what is taken out is no longer in it."""
+    state, name, items = trail.state, func.name, held.items
+    if name in CONTAINER_STORES:
+        return Done(_add_to_local(context, trail, call, func.obj, items), None, may_raise=False)
+    if name in CONTAINER_VIEWS:
+        return Done(state, held, may_raise=False)
+    if name in CONTAINER_READS:
+        value = only(held, *arguments(context, trail, call))
+        asked = (context.typed and name in CONTAINER_TAKES) or any(
+            mentions(fact, func.obj) for fact in state.facts
+        )
+        quiet = name in NO_RAISE or bool(items) or asked
+        if name in CONTAINER_TAKES and value is not None:
+            state = _emptied(state, func.obj)
+        return Done(state, value, may_raise=not quiet)
+    match name:
+        case "size":
+            return Done(state, Count(held), may_raise=False)
+        case "isEmpty" | "hasNext" if items:
+            return Done(state, Const(name == "hasNext"), may_raise=False)
+        case "clear":
+            return Done(_emptied(state, func.obj), None, may_raise=False)
+        case _:
+            return None
+
+
+def _emptied(state: State, obj: Expr) -> State:
+    return state.bind(obj.id, Coll(frozenset())) if isinstance(obj, Name) else state
 
 
 def _add_to_local(context: Context, trail: Trail, call: Call, obj: Expr, items: frozenset[Value]) -> State:

@@ -90,7 +90,7 @@ def _decide(context: Context, function: Function, state: State, fact: Expr) -> b
 
 
 def _ordered(order: str, left: Value | None, right: Value | None) -> bool | None:
-    """`0 < 3`: a loop that counts from one constant to another runs at least once."""
+    """`0 < 3`: a loop that counts from one constant to another, or through a list, runs at least once."""
     match left, right:
         case Const(value=int() as one), Const(value=int() as other):
             return one < other if order == "<" else one > other
@@ -98,6 +98,8 @@ def _ordered(order: str, left: Value | None, right: Value | None) -> bool | None
             return _truth(count)
         case (Count() as count, Const(value=0)) if order == ">":
             return _truth(count)
+        case (Count(of=whole, less=1), Const(value=0)) if order == "<" and _truth(whole):
+            return False
         case _:
             return None
 
@@ -142,8 +144,8 @@ def _truth(value: Value | None) -> bool | None:
             return True
         case Coll(items=items):
             return True if items else None
-        case Count(of=Batch()):
-            return True
+        case Count(of=whole, less=0):
+            return _truth(whole)
         case _:
             return None
 

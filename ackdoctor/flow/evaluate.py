@@ -29,7 +29,7 @@ from ackdoctor.flow.lattice import (
 from ackdoctor.model.cfg import Attr, Build, Closure, Compare, Expr, Global, Item, Literal, Mix, Name, Star
 from ackdoctor.model.component import Component, Function
 
-__all__ = ["as_held", "evaluate", "stored", "tick_comparison"]
+__all__ = ["as_held", "counted_on", "evaluate", "only", "stored", "tick_comparison"]
 
 TICK_MARKS = ("__tick", "__system", "__heartbeat", -1)
 
@@ -53,9 +53,8 @@ def evaluate(context: Context, function: Function, state: State, expr: Expr) -> 
             return _attribute(context, function, state, expr, obj, name)
         case Item(obj=obj, key=key):
             container = evaluate(context, function, state, obj)
-            if isinstance(container, Batch) and isinstance(key, (Name, Literal)):
-                return _at(container.token, evaluate(context, function, state, key))
-            return _item(container, key)
+            inside = isinstance(container, (Batch, Coll))
+            return _item(container, key, evaluate(context, function, state, key) if inside else None)
         case Build(items=items):
             return _collection(context, function, state, items)
         case Star(value=value):
@@ -68,6 +67,8 @@ def evaluate(context: Context, function: Function, state: State, expr: Expr) -> 
         case Mix(op="len", parts=(whole,)):
             counted = evaluate(context, function, state, whole)
             return Count(counted) if isinstance(counted, (Batch, Coll)) else None
+        case Mix(op="+" | "-" as sign, parts=(first, Literal(value=int() as step))):
+            return counted_on(evaluate(context, function, state, first), sign, step)
         case Mix(op="+", parts=parts):
             return _joined(context, function, state, parts)
         case _:
@@ -105,7 +106,7 @@ def _attribute(
         case Field(name=field):
             return Field(f"{field}.{name}")
         case Coll() as collection:
-            return collection
+            return Count(collection) if context.typed and name == "length" else collection
         case External(names=names):
             return External(tuple(f"{base}.{name}" for base in names))
         case _:
@@ -171,7 +172,7 @@ def _of_instance(context: Context, state: State, instance: Instance, name: str) 
     return _of_instance(context, state, Instance(outer), name) if outer is not None else None
 
 
-def _item(container: Value | None, key: Expr) -> Value | None:
+def _item(container: Value | None, key: Expr, place: Value | None) -> Value | None:
     match container:
         case Field(name=field):
             if isinstance(key, Mix) and key.op == "slice":
@@ -183,14 +184,19 @@ def _item(container: Value | None, key: Expr) -> Value | None:
             return TokenRef(token, "id")
         case Row(token=token, column=column):
             return TokenRef(token) if key == Literal(column) else None
-        case Batch():
-            return container if isinstance(key, Mix) and key.op == "slice" else None
-        case Coll(items=items):
-            if isinstance(key, Mix) and key.op == "slice":
-                return container
-            return next(iter(items)) if len(items) == 1 else None
+        case Batch() | Coll() if isinstance(key, Mix) and key.op == "slice":
+            return container
+        case Batch(token=token):
+            return _at(token, place)
+        case Coll() as listed:
+            return only(listed, place)
         case _:
             return None
+
+
+def only(listed: Coll, *places: Value | None) -> Value | None:
+    """The one value that a local list has, unless it is asked for at another place than before."""
+    return next(iter(listed.items)) if len(listed.items) == 1 and Index() not in places else None
 
 
 def _at(token: Token, place: Value | None) -> Value | None:
@@ -198,6 +204,17 @@ def _at(token: Token, place: Value | None) -> Value | None:
     if place == Index(token):
         return TokenRef(token)
     return Picked(token) if isinstance(place, Const) else None
+
+
+def counted_on(number: Value | None, sign: str = "+", step: int = 1) -> Value | None:
+    """What a number is after so many were added to it or taken away: nobody counts along."""
+    match number:
+        case Count(of=whole, less=0) if sign == "-" and step == 1:
+            return Count(whole, 1)
+        case Const(value=int()) | Count() | Index():
+            return Index()
+        case _:
+            return None
 
 
 def _collection(context: Context, function: Function, state: State, items: tuple[Expr, ...]) -> Coll:

@@ -11,6 +11,7 @@ __all__ = [
     "CONTAINER_QUIET",
     "CONTAINER_READS",
     "CONTAINER_STORES",
+    "CONTAINER_TAKES",
     "CONTAINER_VIEWS",
     "DISPLAYS",
     "EXCEPTIONS",
@@ -73,13 +74,17 @@ CONTAINER_READS = frozenset(
     "takeLast removeFirst removeLast getFirst getLast peekFirst peekLast element next firstElement lastElement "
     "computeIfAbsent getOrDefault getIfPresent pollFirstEntry firstEntry getValue".split()
 )
+CONTAINER_TAKES = frozenset(  # of those, the ones that take away what they give
+    "pop popleft popitem remove dequeue poll take pollFirst pollLast takeFirst takeLast removeFirst removeLast next "
+    "pollFirstEntry".split()
+)
 CONTAINER_QUIET = frozenset(
     "sort reverse index count remove rotate discard clear size isEmpty contains containsKey containsValue hasNext "
     "ensureCapacity trimToSize length".split()
 )
 CONTAINER_VIEWS = frozenset(
     "items values keys copy itervalues iteritems iterkeys entrySet keySet iterator listIterator stream descendingIterator "
-    "asMap subList elements toArray".split()
+    "asMap subList elements toArray parallelStream sorted distinct collect toList".split()
 )
 
 THREADS = frozenset(

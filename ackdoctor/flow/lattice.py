@@ -131,16 +131,17 @@ class Row:
 
 @dataclass(slots=True, unsafe_hash=True)
 class Count:
-    """How many tuples a batch or a list has, and the numbers from 0 up to that."""
+    """How many tuples a batch or a list has, `less` a few, and the numbers from 0 up to that."""
 
     of: "Batch | Coll"
+    less: int = 0
 
 
 @dataclass(slots=True, unsafe_hash=True)
 class Index:
-    """Where in its batch the tuple is that a round is about."""
+    """Where in its batch the tuple is that a round is about; without a token: at another place of a list than before."""
 
-    token: Token
+    token: Token | None = None
 
 
 @dataclass(slots=True, unsafe_hash=True)

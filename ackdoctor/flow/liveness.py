@@ -27,6 +27,7 @@ from ackdoctor.model.cfg import (
     EdgeKind,
     Expr,
     Instr,
+    Item,
     Mark,
     Name,
     Next,
@@ -41,7 +42,7 @@ from ackdoctor.model.cfg import (
 )
 from ackdoctor.model.component import Function
 
-__all__ = ["Needed", "needed"]
+__all__ = ["Needed", "looked_up", "needed"]
 
 Place: TypeAlias = str | Expr
 
@@ -85,6 +86,18 @@ def _meetings(function: Function) -> list[int]:
         for edge in step.edges:
             arrivals[edge.target] += 1
     return [index for index, count in enumerate(arrivals) if count > 1 or index == ENTRY]
+
+
+@once
+def looked_up(function: Function) -> Mapping[str, tuple[Expr, ...]]:
+    """What is looked into at the places that a local gives: `self.pending` in `self.pending[key]`."""
+    found: dict[str, tuple[Expr, ...]] = {}
+    for step in function.cfg.steps:
+        for part in (each for expr in _read(step.op) for each in subexpressions(expr)):
+            if isinstance(part, Item):
+                for name in names_in(part.key):
+                    found[name] = (*found.get(name, ()), part.obj)
+    return found
 
 
 # ---- the analysis ----

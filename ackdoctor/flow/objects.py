@@ -143,6 +143,8 @@ def read(context: Context, trail: Trail, call: Call) -> Read | None:
             return Read(state, None, name in shape.fallible)
         case Handle(kind="tuple" | "window"):
             return Read(state, None, may_raise=True)
+        case Batch(token=token) if name == "next" or (name == "get" and call.args):
+            return Read(state.hold(token, _next(context, token)), TokenRef(token), may_raise=False)
         case Batch(token=token) as batch if name in shape.views:
             return Read(state, batch, may_raise=False)
         case Batch(token=token) if name in shape.past:
@@ -150,8 +152,6 @@ def read(context: Context, trail: Trail, call: Call) -> Read | None:
             return Read(state.hold(gone, Holding(Stage.ACKED, Tick.NO)), Batch(gone), may_raise=False)
         case Batch() as batch if name in _ITERATORS:
             return Read(state, batch, may_raise=False)
-        case Batch(token=token) if name == "next":
-            return Read(state.hold(token, _next(context, token)), TokenRef(token), may_raise=False)
         case _:
             return None
 

@@ -97,8 +97,10 @@ def _rounds(name: str, values: tuple[Value | None, ...]) -> Zipped | Count | Non
     match name, values:
         case "enumerate", (Batch(token=token), *start):
             return Zipped(token, 1, numbered=not start)
-        case "range" | "xrange", (Count() as count,) | (Const(value=0), Count() as count):
+        case "range" | "xrange", (Count(less=0) as count,) | (Const(value=0), Count(less=0) as count):
             return count
+        case "range" | "xrange", (Count(of=whole, less=1), Const(value=-1), Const(value=-1)):
+            return Count(whole)
         case "zip" | "izip" | "zip_longest", _:
             batches = ((column, each) for column, each in enumerate(values) if isinstance(each, Batch))
             return next((Zipped(batch.token, column) for column, batch in batches), None)

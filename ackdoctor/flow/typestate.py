@@ -185,11 +185,11 @@ def _rounds(
     state = trail.state
     match iterable:
         case Batch(token=token):
-            yield from _batch_rounds(context, trail, op, TokenRef(token), again=again)
+            yield from _batch_rounds(context, trail, op, token, TokenRef(token), again=again)
         case Zipped(token=token, column=column, numbered=numbered):
-            yield from _batch_rounds(context, trail, op, Row(token, column, numbered), again=again)
+            yield from _batch_rounds(context, trail, op, token, Row(token, column, numbered), again=again)
         case Count(of=Batch(token=token)):
-            yield from _batch_rounds(context, trail, op, Index(token), again=again)
+            yield from _batch_rounds(context, trail, op, token, Index(token), again=again)
         case Count(of=Coll(items=items) as listed) if any(tokens_in(listed)):
             yield from _listed_rounds(context, trail, op, [None] * len(items))
         case Coll(items=items) if any(tokens_in(iterable)):
@@ -216,13 +216,13 @@ def _open_rounds(context: Context, trail: Trail, op: Next, element: TokenRef) ->
 
 
 def _batch_rounds(
-    context: Context, trail: Trail, op: Next, element: TokenRef | Row | Index, *, again: bool
+    context: Context, trail: Trail, op: Next, token: Token, element: TokenRef | Row | Index, *, again: bool
 ) -> Iterator[tuple[bool, State]]:
     """Over a batch: at least one round; each element starts where the loop found the batch, in no list that the loop fills.
 
     After a loop that fills lists it is the last element that is in them, or not, and what was done with it that counts.
     """
-    state, token = trail.state, element.token
+    state = trail.state
     now = context.holding(state, token)
     if again:
         memory = state.loops[op.loop]
