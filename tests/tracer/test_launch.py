@@ -58,6 +58,7 @@ def fed(tmp_path: Path, *more: object) -> bytes:
         "pass",
         "import os; os._exit(3)",
         "import os, signal; os.kill(os.getpid(), signal.SIGTERM)",
+        "import os, signal; os.kill(os.getpid(), signal.SIGINT)",
         "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
     ],
 )
@@ -179,3 +180,32 @@ def test_what_we_cannot_read_does_not_stop_the_command():
     done = subprocess.run(python("print('out')"), check=False, env=env, capture_output=True)
     assert done.stdout == b"out\n"
     assert b"is not traced: JSONDecodeError: Expecting value: line 1 column 1 (char 0)\n" in done.stderr
+
+
+# ---- Ctrl-C ----
+
+CTRL_C = "import os, signal; os.kill(os.getpid(), signal.SIGINT)"
+
+
+def beside(folder: Path, name: str, text: str) -> dict[str, str]:
+    """An environment in which this module is found before any other."""
+    folder.mkdir()
+    (folder / f"{name}.py").write_text(text)
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)])}
+
+
+def test_a_second_ctrl_c_while_the_trace_is_written_is_not_heard(tmp_path):
+    again = f"import os\nif {VARIABLE!r} in os.environ:\n    {CTRL_C}\nraise ImportError"
+    env = beside(tmp_path / "path", "pyarrow", again)
+    done = ran(tmp_path / "trace", *python(BOLT.replace("END", CTRL_C)), input=fed(tmp_path), env=env)
+    said = done.stderr.decode()
+    assert (done.returncode, said.count("Traceback"), said.splitlines()[-1]) == (130, 1, "KeyboardInterrupt")
+    assert "atexit" not in said
+    assert [row.delivery for row in rows(tmp_path / "trace") if row.kind is K.RECEIVED] == ["77"]
+
+
+def test_a_ctrl_c_before_the_program_has_begun_ends_it_without_a_word(tmp_path):
+    given = beside(tmp_path / "path", "stops", CTRL_C)
+    env = environment(given, tmp_path / "trace", Level.TRACE, "r", observers=["stops"])
+    done = subprocess.run(python("print('begun')"), check=False, env=env, capture_output=True)
+    assert (done.stdout, done.stderr, done.returncode) == (b"", b"", -signal.SIGINT)

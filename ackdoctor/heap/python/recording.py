@@ -1,6 +1,5 @@
 """Snapshots of a process that runs below `ackdoctor trace run --heap`: taken by itself, written beside its trace."""
 
-import atexit
 import os
 import sys
 from functools import partial
@@ -10,6 +9,7 @@ from ackdoctor.heap.python.album import LAST, Album
 from ackdoctor.heap.python.guppy import missing
 from ackdoctor.heap.python.session import components
 from ackdoctor.heap.python.storing import name_of, save
+from ackdoctor.tracer.ending import at_exit
 from ackdoctor.tracer.ledger.ledger import Ledger
 
 __all__ = ["attach"]
@@ -22,7 +22,7 @@ def attach(ledger: Ledger, folder: Path) -> None:
         return
     snapshots = _Snapshots(ledger, folder)
     ledger.growing = snapshots.look
-    atexit.register(snapshots.end)
+    at_exit(snapshots.end)
 
 
 class _Snapshots:

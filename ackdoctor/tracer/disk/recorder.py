@@ -38,6 +38,7 @@ from ackdoctor.tracer.disk.codec import (
 from ackdoctor.tracer.disk.segments import CAPACITY, Stem, home, parts
 from ackdoctor.tracer.disk.storing import rows_of, store
 from ackdoctor.tracer.disk.wal import Segment
+from ackdoctor.tracer.ending import at_exit
 
 __all__ = ["LIMIT", "Recorder"]
 
@@ -97,7 +98,7 @@ class Recorder:
         self._unsaid = 0
         self.stamp(EventKind.DROPPED, 0, 0, 0)  # there is room for this one, whatever comes
         os.register_at_fork(after_in_child=partial(_forked, weakref.ref(self)))
-        atexit.register(self.close)
+        self._ending = at_exit(self.close)
 
     def code(self, text: str) -> int:
         """The small number that stands for a text in `write`; the same for the life of the process."""
@@ -271,7 +272,7 @@ class Recorder:
                 self._use(None)
                 self._finish(last)
             self._closed = True
-        atexit.unregister(self.close)
+        atexit.unregister(self._ending)
 
     def start_anew(self) -> None:
         """In a fork: its own files and its own rows; the parent's mapping must not be written any more."""

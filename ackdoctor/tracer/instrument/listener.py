@@ -15,6 +15,7 @@ from ackdoctor.model.dialect import Kind, Misuse, Verb, VerbKind
 from ackdoctor.model.event import BARE, RELIABLE, TICK, EventKind
 from ackdoctor.model.offence import TouchKind
 from ackdoctor.tracer.disk.codec import number_of
+from ackdoctor.tracer.ending import deaf
 from ackdoctor.tracer.instrument.arguments import passes
 from ackdoctor.tracer.instrument.live import LiveBook
 from ackdoctor.tracer.instrument.misshapen import misuse_of
@@ -86,7 +87,8 @@ class Listener:
         """Nothing more will be read: pystorm leaves by `os._exit` where a thread of its own still runs."""
         try:
             if self.recorder is not None and threading.active_count() > 1:
-                self.recorder.roll()
+                with deaf():
+                    self.recorder.roll()
         except Exception as error:  # noqa: BLE001 - as above
             self.trouble(error)
 

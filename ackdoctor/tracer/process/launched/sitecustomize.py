@@ -9,12 +9,20 @@ if __name__ == "sitecustomize":
     if sys.version_info < (3, 10):
         _why = "ackdoctor needs Python 3.10 or newer"
     elif os.environ.get("ACKDOCTOR_TRACE"):
+        import _signal  # type: ignore[import-not-found]  # a moment sooner than `signal`
+
+        # Nothing of the program has begun: a Ctrl-C ends it without a traceback.
+        _heard = _signal.getsignal(_signal.SIGINT)
+        if _heard is _signal.default_int_handler:
+            _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
         try:
             from ackdoctor.tracer.process.begin import begin
         except ImportError:
             _why = "ackdoctor is not installed for it"
         else:
             _why = begin()
+        if _heard is _signal.default_int_handler:
+            _signal.signal(_signal.SIGINT, _heard)
     if _why:
         sys.stderr.write("ackdoctor: %s (pid %d) is not traced: %s\n" % (sys.executable, os.getpid(), _why))
 
