@@ -1,11 +1,13 @@
 """What is told of roots, deliveries and parts: one flat object each, with who did it as far as the trace says."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
+from ackdoctor.dialects import known
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.event import AUTO, EventKind
 from ackdoctor.spark.live import NEVER_ZERO, OVER_ACKED
@@ -16,6 +18,7 @@ from ackdoctor.spark.schema import ROOT_KEY
 from ackdoctor.spark.tables import Quarantined
 from ackdoctor.tracer.judge.charges import CHARGES, Turn
 from ackdoctor.tracer.judge.labels import name_of
+from ackdoctor.tracer.judge.place import Places, parsed
 
 __all__ = ["REFUSED", "UNREADABLE", "delivery_lines", "part_lines", "root_lines"]
 
@@ -93,10 +96,11 @@ def _culprits(row: Row, sent: Sequence[Row]) -> list[dict[str, Any]]:
 
 def delivery_lines(found: Iterable[Row]) -> list[Line]:
     """Lines of DONE rows."""
+    places = Places()
     return [
         {
             "what": ACKED_TWICE,
-            **_rule(_broken(row["completions"])),
+            **_rule(_broken(row["completions"], places)),
             **{
                 name: row[name]
                 for name in ("run", "worker", "pid", "component", "task", "stream", "delivery", "test")
@@ -112,15 +116,22 @@ def delivery_lines(found: Iterable[Row]) -> list[Line]:
     ]
 
 
-def _broken(done: Sequence[Row]) -> str:
+def _broken(done: Sequence[Row], places: Places) -> str:
     """Which rule two completions of a delivery break: the same as the judge of a run would say, as far as they tell."""
     own = [each for each in done if (each["flags"] or 0) & AUTO]
     failed = any(each["kind"] == _FAILED for each in done)
-    again = len({each["site"] for each in done}) == 1 and done[0]["site"] != ""
+    site = parsed(done[0]["site"]) if len({each["site"] for each in done}) == 1 else None
+    again = site is not None and places.may_loop(site, *_handlers())
     turn = Turn.FRAMEWORK if own else Turn.ROUND if again else Turn.PLAIN
     if any(each["kind"] == _FAILED for each in own):
         turn = Turn.RESCUE
     return CHARGES[Misuse.MIXED if failed else Misuse.TWICE, turn].code
+
+
+@cache
+def _handlers() -> frozenset[str]:
+    """What frameworks call: whose handler a delivery was given to, its completions do not say."""
+    return frozenset(entry.method for dialect in known() for role in dialect.roles for entry in role.entries)
 
 
 def _rule(code: str) -> Line:

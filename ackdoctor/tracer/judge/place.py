@@ -49,10 +49,10 @@ class Places:
                 return self.line(suspect.path, node.lineno)
         return self.line(suspect.path, suspect.line)
 
-    def may_loop(self, site: CallSite, handler: str) -> bool:
+    def may_loop(self, site: CallSite, *handlers: str) -> bool:
         """Whether the call can be made in several rounds while one tuple is handled."""
         tree = self._tree(site.path)
-        return tree is None or may_loop(tree, site.line, site.function.rpartition(".")[2], handler)
+        return tree is None or may_loop(tree, site.line, site.function.rpartition(".")[2], *handlers)
 
     def _tree(self, path: str) -> ast.Module | None:
         if path not in self._trees:

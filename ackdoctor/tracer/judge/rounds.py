@@ -24,8 +24,8 @@ class _Use:
     loops: bool  # a loop stands around it
 
 
-def may_loop(module: ast.Module, line: int, function: str, handler: str) -> bool:
-    """Whether a loop stands around the call in this line, or around one that leads to it from the handler.
+def may_loop(module: ast.Module, line: int, function: str, *handlers: str) -> bool:
+    """Whether a loop stands around the call in this line, or around one that leads to it from one of the handlers.
 
     True where the file does not say: a function that is handed over, or called from another file.
     """
@@ -33,7 +33,7 @@ def may_loop(module: ast.Module, line: int, function: str, handler: str) -> bool
     here = [use for use in uses if use.called and use.inside == function and line in use.lines]
     if not here or any(use.loops for use in here):
         return True
-    waiting, visited = [function], {handler}
+    waiting, visited = [function], set(handlers)
     while waiting:
         name = waiting.pop()
         if name in visited:
