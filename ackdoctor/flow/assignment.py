@@ -13,6 +13,7 @@ from ackdoctor.flow.lattice import (
     Field,
     FunctionRef,
     Index,
+    Instance,
     Row,
     SelfRef,
     State,
@@ -122,7 +123,7 @@ def _assign_attribute(
                 if isinstance(source, Name) and not any(tokens_in(value)):
                     state = state.bind(source.id, Field(name))
             fields = {field: old for field, old in state.fields.items() if field != name}
-            if isinstance(value, (TokenRef, Const, BoundMethod, FunctionRef)):
+            if isinstance(value, (TokenRef, Const, BoundMethod, FunctionRef)) or (value and _may_run(value)):
                 fields[name] = value
             return state.but(fields=fields)
         case Field(name=field) if value is not None:
@@ -133,6 +134,17 @@ def _assign_attribute(
             return state.bind(obj.id, Coll(items | {value}))
         case _:
             return escape(context, trail, state, (value,), "an object") if value is not None else state
+
+
+def _may_run(value: Value) -> bool:
+    """Whether a value is an object that was given what it needs to run: a thread that is started later on."""
+    match value:
+        case Instance(given=given):
+            return bool(given) and "run" in value.cls.methods
+        case Coll(items=items):
+            return any(isinstance(item, FunctionRef) and item.function.name == "run" for item in items)
+        case _:
+            return False
 
 
 def _assign_item(

@@ -27,8 +27,8 @@ from ackdoctor.flow.lattice import (
     Value,
     tokens_in,
 )
-from ackdoctor.flow.objects import Method, constructed, method_of, named, read, verb_on
-from ackdoctor.flow.outside import external, unknown
+from ackdoctor.flow.objects import Method, constructed, method_of, named, read, task, verb_on
+from ackdoctor.flow.outside import external, run_later, unknown
 from ackdoctor.flow.overloads import choose_functions, sort_of, type_text
 from ackdoctor.flow.trail import Trail
 from ackdoctor.flow.verbs import apply_verb, external_verb, own_verb, quiet
@@ -85,6 +85,7 @@ def _typed(context: Context, trail: Trail, call: Call) -> Done | Enter | None:
     if not isinstance(call.func, Attr) or isinstance(call.func.obj, Global):
         made = constructed(context, trail, call, values)
         if made is not None:
+            run_later(context, trail, trail.state, (task(context, made),), "Thread")
             return Done(trail.state, made, may_raise=not isinstance(made, Thrown))
     if isinstance(call.func, Attr) and call.func.name in AT_ONCE:
         return _at_once(context, trail, call, values)

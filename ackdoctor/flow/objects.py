@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ackdoctor.flow.context import Context
-from ackdoctor.flow.declared import class_of, foreign_kind
+from ackdoctor.flow.declared import class_of, enclosing, foreign_kind
 from ackdoctor.flow.evaluate import evaluate
 from ackdoctor.flow.lattice import (
     Batch,
@@ -36,7 +36,7 @@ from ackdoctor.model.component import ClassInfo, Function
 from ackdoctor.model.dialect import Moment, Verb
 from ackdoctor.model.protocol import State as Stage
 
-__all__ = ["Method", "Read", "callbacks", "constructed", "method_of", "named", "read", "verb_on"]
+__all__ = ["Method", "Read", "callbacks", "constructed", "method_of", "named", "read", "task", "verb_on"]
 
 CONSTRUCTOR = "<init>"
 _ITERATORS = ("iterator", "listIterator")
@@ -205,6 +205,16 @@ def _given(context: Context, cls: ClassInfo, values: tuple[Value | None, ...]) -
                 case _:
                     pass
         return
+
+
+def task(context: Context, made: Value) -> Value | None:
+    """What a thread runs of an object of an inner class of the component, which knows all that the component knows."""
+    if not isinstance(made, Instance) or made.given:
+        return None
+    run = next((made.cls.methods[name] for name in ("run", "call") if name in made.cls.methods), None)
+    if run is None or enclosing(context, made.cls) not in context.component.lineage:
+        return None
+    return Partial(FunctionRef(run, bare=True), (made,))
 
 
 def callbacks(value: Value | None) -> Iterator[Value]:

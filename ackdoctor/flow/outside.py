@@ -48,7 +48,7 @@ from ackdoctor.model.cfg import Attr, Call, Name
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import Kind
 
-__all__ = ["external", "unknown"]
+__all__ = ["external", "run_later", "unknown"]
 
 _ELEMENTS = (TokenRef, Coll, Batch, Instance)
 
@@ -135,7 +135,7 @@ def unknown(context: Context, trail: Trail, call: Call, given: tuple[Value | Non
     state = forget(trail.state, call.func.obj) if isinstance(call.func, Attr) else trail.state
     if context.typed and isinstance(call.func, Attr):
         receiver = evaluate(context, trail.function, trail.state, call.func.obj)
-        if isinstance(receiver, Instance):
+        if isinstance(receiver, Instance) or (isinstance(receiver, Coll) and any(_callables((receiver,)))):
             values = (*values, receiver)
     if not (context.typed and _only_asks(name)):
         state = escape(context, trail, state, values, name)
