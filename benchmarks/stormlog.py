@@ -13,11 +13,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
-from ackdoctor.spark.read.logbook import arranged, survey
-from ackdoctor.spark.read.stormlog import events, lines, told
+from ackdoctor.spark.read.quarantine import books
+from ackdoctor.spark.read.stormlog import events, kept, lines
 from ackdoctor.spark.session import session
 
 LOG = Path(__file__).parents[1] / "fixtures" / "logs" / "storm-2.8.3" / "worker.log"
@@ -47,15 +46,12 @@ def main() -> None:
 
 def _ingest(spark: SparkSession, path: str) -> None:
     """What `analyze` does before it looks at a row: the text parsed and kept, its books, and EVENTS read once."""
-    read = lines(spark, [path])
-    logs = arranged(read.inputFiles(), {})
-    kept = told(read, logs).persist(StorageLevel.MEMORY_AND_DISK)
+    told, surveyed = kept(lines(spark, [path]), {})
     try:
-        surveyed = survey(kept, logs)
-        assert all(log.balanced and log.used for log in surveyed.logs)
-        _drained(events(kept, surveyed))
+        assert books(surveyed).balanced
+        _drained(events(told, surveyed))
     finally:
-        kept.unpersist(blocking=True)
+        told.unpersist(blocking=True)
 
 
 def _write(path: Path, wanted: int) -> int:

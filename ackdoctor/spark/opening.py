@@ -1,6 +1,6 @@
 """From inputs to EVENTS, with what could not be used beside them: traces and logs as one table."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 from ackdoctor.spark.collecting import together
 from ackdoctor.spark.read import stormlog
 from ackdoctor.spark.read.inputs import Inputs, Sort
-from ackdoctor.spark.read.logbook import Survey, arranged, survey
+from ackdoctor.spark.read.logbook import Survey
 from ackdoctor.spark.read.quarantine import books, gathered, refusals
 from ackdoctor.spark.read.traces import refused, traces
 from ackdoctor.spark.tables import Books, Quarantined
@@ -54,7 +54,7 @@ def opened(session: SparkSession, inputs: Inputs) -> Iterator[Opened]:
             bad.append(refused(session, files))
     kept: list[DataFrame] = []
     if logs:
-        told, surveyed = _told(session, logs, inputs.begun)
+        told, surveyed = stormlog.kept(stormlog.lines(session, logs), inputs.begun)
         kept.append(told)
         parts.append(stormlog.events(told, surveyed))
         if any(log.quarantined for log in surveyed.logs):
@@ -74,16 +74,6 @@ def opened(session: SparkSession, inputs: Inputs) -> Iterator[Opened]:
     finally:
         for table in kept:
             table.unpersist()
-
-
-def _told(
-    session: SparkSession, logs: Sequence[str], begun: Mapping[str, int | None]
-) -> tuple[DataFrame, Survey]:
-    """The lines of the logs, and their books."""
-    text = stormlog.lines(session, logs)
-    arranged_ = arranged(text.inputFiles(), begun)
-    told = stormlog.told(text, arranged_).persist(StorageLevel.MEMORY_AND_DISK)
-    return told, survey(told, arranged_)
 
 
 def _taken_stock(

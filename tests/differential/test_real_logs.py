@@ -8,8 +8,8 @@ pytest.importorskip("pyspark")
 
 from ackdoctor.spark.messages import messages
 from ackdoctor.spark.read.inputs import Sort, listed
-from ackdoctor.spark.read.logbook import arranged, survey
-from ackdoctor.spark.read.stormlog import events, lines, quarantine, told
+from ackdoctor.spark.read.quarantine import books
+from ackdoctor.spark.read.stormlog import events, kept, lines, quarantine
 from ackdoctor.spark.trees import Plan, entries
 from ackdoctor.spark.versions import version
 from tests.spark.conftest import spark  # noqa: F401 - a fixture
@@ -39,15 +39,12 @@ def ran(request, misuse):
 def test_the_replay_of_a_log_answers_and_keeps_what_the_real_acker_did(ran, layout, spark):  # noqa: F811
     number, folder = ran
     found = listed([str(folder / layout)])
-    text_lines = lines(spark, found.files[Sort.LOG])
-    logs = arranged(text_lines.inputFiles(), found.begun)
-    read = told(text_lines, logs).persist()
-    surveyed = survey(read, logs)
+    read, surveyed = kept(lines(spark, found.files[Sort.LOG]), found.begun)
     rows = events(read, surveyed)
     lives = entries(messages(rows), version(number), plan=Plan.WINDOWS).collect()
     text = text_of(str(path) for path in sorted(folder.glob(layout)))
     assert replayed(lives) == answers(text)
-    assert all(book.balanced for book in surveyed.logs)
+    assert books(surveyed).balanced
     assert quarantine(read, surveyed).count() == 0
 
     answered = rows.where("kind in (20, 21, 23)").orderBy("worker", "seq").collect()

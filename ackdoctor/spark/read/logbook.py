@@ -6,7 +6,7 @@ Two files that tell the same are one log that was copied: only the first is used
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -18,7 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 from ackdoctor.model.errors import UsageError
 from ackdoctor.spark.read.stormline import CONTINUED, FOREIGN, LOADS, QUARANTINED, TIMELESS, USED
 
-__all__ = ["TURN_BITS", "Log", "Start", "Survey", "arranged", "stamped_ns", "survey"]
+__all__ = ["TURN_BITS", "Log", "Passed", "Start", "Survey", "arranged", "stamped_ns", "survey"]
 
 _ARTIFACTS = re.compile(r"/workers-artifacts/([^/]+)/\d+/[^/]+$")
 _WORKER_FILE = re.compile(r"^(?:(?P<run>.+)-)?worker-\d+\.log")
@@ -33,14 +33,13 @@ TURN_BITS, _MOST_TURNS = 53, 1 << 10  # of `seq`: what is above the row in its f
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Log:
-    """One file: lines = used + continued + foreign + quarantined.  `turn` is its place in its worker's rotation, `place` among all."""
+    """One file, and what became of its lines that were not passed over.  `turn` is its place in its worker's rotation, `place` among all."""
 
     file: str
     place: int = -1
     run: str = ""
     worker: str = ""
     turn: int = 0
-    lines: int = 0
     used: int = 0
     continued: int = 0
     foreign: int = 0
@@ -49,10 +48,21 @@ class Log:
     end_ns: int | None = None
     copy_of: str = ""
 
-    @property
-    def balanced(self) -> bool:
-        """Whether nothing was lost on the way."""
-        return self.lines == self.used + self.continued + self.foreign + self.quarantined
+
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
+class Passed:
+    """All lines that were read, and those of them that were seen at once to tell nothing."""
+
+    lines: int = 0
+    foreign: int = 0
+    continued: int = 0
+
+    def __sub__(self, other: "Passed") -> "Passed":
+        return Passed(
+            lines=self.lines - other.lines,
+            foreign=self.foreign - other.foreign,
+            continued=self.continued - other.continued,
+        )
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
@@ -74,6 +84,7 @@ class Survey:
 
     logs: tuple[Log, ...]
     starts: tuple[Start, ...] = ()
+    passed: Passed = field(default_factory=Passed)  # of the logs that are no copies
 
     @property
     def ticks_disabled(self) -> bool:
@@ -171,7 +182,7 @@ def survey(told: DataFrame, logs: Sequence[Log]) -> Survey:
             F.expr("count_if(first) as lines"),
             F.expr("min(time_ns) as begin_ns"),
             F.expr("max(time_ns) as end_ns"),
-            F.expr(f"bit_xor(if(is = {USED}, xxhash64(time_ns, kind, root, value), null)) as content"),
+            F.expr(f"bit_xor(if(is = {USED}, xxhash64(time_ns, kind, task, root, value), null)) as content"),
         )
         .collect()
     )
@@ -188,14 +199,13 @@ def survey(told: DataFrame, logs: Sequence[Log]) -> Survey:
         counts = {_CLASSES[is_]: row["lines"] for is_, row in found[log.file].items()}
         used = found[log.file].get(USED)
         if used is None:
-            filled.append(replace(log, lines=sum(counts.values()), **counts))
+            filled.append(replace(log, **counts))
             continue
         same = (*counts.items(), used["content"], used["begin_ns"], used["end_ns"])
         original = earlier.setdefault(tuple(sorted(map(str, same))), log.file)
         filled.append(
             replace(
                 log,
-                lines=sum(counts.values()),
                 **counts,
                 begin_ns=min(log.begin_ns or used["begin_ns"], used["begin_ns"]),
                 end_ns=used["end_ns"],

@@ -18,10 +18,10 @@ def books(
     logs: list[Log] = [log for log in surveyed.logs if not log.copy_of]
     return Books(
         files=trace_files + len(logs),
-        rows=trace_rows + sum(log.lines for log in logs),
+        rows=trace_rows + surveyed.passed.lines,
         used=trace_rows - trace_quarantined + sum(log.used for log in logs),
-        continued=sum(log.continued for log in logs),
-        foreign=sum(log.foreign for log in logs),
+        continued=surveyed.passed.continued + sum(log.continued for log in logs),
+        foreign=surveyed.passed.foreign + sum(log.foreign for log in logs),
         quarantined=trace_quarantined + sum(log.quarantined for log in logs),
     )
 

@@ -20,14 +20,25 @@ from pyspark.sql import DataFrame
 from ackdoctor.model.event import RELIABLE, EventKind
 from ackdoctor.tracer.disk.workerlog import LEVELS, LOADS, LOG_LINE
 
-__all__ = ["CONTINUED", "FOREIGN", "LOADS", "LOG_LINE", "QUARANTINED", "TIMELESS", "USED", "reason", "told"]
+__all__ = [
+    "CONTINUED",
+    "FOREIGN",
+    "LOADS",
+    "LOG_LINE",
+    "QUARANTINED",
+    "TIMELESS",
+    "USED",
+    "asked",
+    "reason",
+    "told",
+]
 
 USED, CONTINUED, FOREIGN, QUARANTINED = 0, 1, 2, 3  # what became of a line
 
 TIMELESS = r"Timeouts disabled for executor (__acker):\[(-?\d+),? (-?\d+)\]"
 
 # a line that begins with a stamp
-_STAMPED = r"^(?:\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d|\d+ +\[)"
+_STAMP_FIRST = r"^(?:\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d|\d+ +\[)"
 
 # worker.xml since 1.0.3 has the thread, 0.10 to 1.0.2 has none, 0.9 stamps with a T and a zone, or whole seconds only;
 # a LocalCluster's default is milliseconds since its start
@@ -45,7 +56,7 @@ _LONGS = r"(?:\[(-?\d+)(?:,? (-?\d+)(?:,? (-?\d+))?)?\])?"
 _OF_SYSTEM = rf"(__[^,]+), id: \{{[^}}]*\}}, {_LONGS}"
 _OF_USER = r"(?!__)([^,]+), id: \{(?:(-?\d+)=(-?\d+)(, [^}]*)?)?\}, "
 _SPOUT = r"SPOUT (Acking message|Failing) (-?\d+) ?:? ?(.*)$"
-_TELLS = rf"(?s){_PREFIX}(?:{_VERB}{_TASK}{_SOURCE}(?:{_OF_SYSTEM}|{_OF_USER}).*|{_SPOUT})"
+_TELLS = rf"(?s){_PREFIX}(?:{_VERB}{_TASK}{_SOURCE}(?:{_OF_SYSTEM}|{_OF_USER})|{_SPOUT})"
 _FIELDS = {  # the groups of each, of which one has something; but `told` is a verb and the system's stream
     "stamp": (1, 2), "component": (3, 6), "low": (4,), "high": (5,), "thread": (7,), "told": (8, 12, 20),
     "for_task": (9,), "source": (10,), "source_task": (11,), "stream": (16,),
@@ -116,13 +127,23 @@ _FAULTS = (
 )
 
 
-def told(lines: DataFrame) -> DataFrame:
-    """TOLD: a row for every line, more for a tuple with several roots; `first` is the first row of its line.
+def asked(lines: DataFrame) -> DataFrame:
+    """ASKED of LINES: whether a line is `likely` to tell something, and what it `is` if it tells nothing."""
+    begun = lines.selectExpr("file", _ONCE, "text", "substring_index(text, ' ', 2) as begin")
+    likely = f"if({_DATED}, {_matches('text', _HINT)}, {_matches('text', _LOCAL_HINT)}) as likely"
+    return begun.selectExpr(
+        *("file", _ONCE, "text", likely),
+        f"cast(if({_STAMPED}, {FOREIGN}, {CONTINUED}) as tinyint) as is",
+    )
+
+
+def told(asked: DataFrame) -> DataFrame:
+    """TOLD: a row for every likely line of ASKED, more for a tuple with several roots; `first` is the first row of its line.
 
     `is` says what became of the line; only a USED one has the other columns, which are those of EVENTS, and
     `text` stands where somebody must look at it: in quarantine, with the number of its `fault`, or at an executor's start.
     """
-    return _rows(_judged(_understood(_pieces(lines))))
+    return _rows(_judged(_understood(_pieces(asked.where("likely")))))
 
 
 def reason(fault: str) -> str:
@@ -155,15 +176,16 @@ def _bytes(name: str, first: int, count: str) -> str:
 
 
 _ONCE = "row | (spark_partition_id() & 0L) as row"  # said to be random; else Spark moves a condition on what stands beside it below, and works that out for each time the condition names it
-_DATED = f"{_bytes('text', 5, '1')} = X'2D'"  # only a dated line has its hyphen there
+_DATED = f"{_bytes('begin', 5, '1')} = X'2D'"  # only a dated line has its hyphen there
+_TIMED = f"try_cast(cast({_bytes('begin', 1, '19')} as string) as timestamp) is not null"
+_STAMPED = f"text >= '0' and text < ':' and ({_DATED} and {_TIMED} or {_matches('text', _STAMP_FIRST)})"
 
 
-def _pieces(lines: DataFrame) -> DataFrame:
-    """`p` is null where a line tells nothing, and has one piece where it cannot be read."""
+def _pieces(asked: DataFrame) -> DataFrame:
+    """`p` has one piece where a line cannot be read; its last is what comes after all that is looked for."""
     joined = _BETWEEN.join("".join(f"${group}" for group in groups) for groups in _FIELDS.values())
-    pieces = f"split(regexp_replace(text, {_text(_TELLS)}, '{joined}'), '{_BETWEEN}', {len(_FIELDS)})"
-    hint = f"if({_DATED}, {_matches('text', _HINT)}, {_matches('text', _LOCAL_HINT)})"
-    return lines.selectExpr("file", _ONCE, "text", f"if({hint}, {pieces}, null) as p")
+    pieces = f"split(regexp_replace(text, {_text(_TELLS)}, '{joined}{_BETWEEN}'), '{_BETWEEN}', {len(_FIELDS) + 1})"
+    return asked.selectExpr("file", _ONCE, "text", "is", f"{pieces} as p")
 
 
 def _understood(pieces: DataFrame) -> DataFrame:
@@ -174,18 +196,18 @@ def _understood(pieces: DataFrame) -> DataFrame:
             "file",
             _ONCE,
             "text",
-            "p is not null as hinted",
-            f"coalesce(size(p), 0) = {len(_FIELDS)} as shaped",
+            "is",
+            f"size(p) > {len(_FIELDS)} as shaped",
         ),
         *said,
     )
     answer = "source = '__acker' and startswith(told, 'Processing')"
     whole = f"shaped and not ({answer})"
     return apart.selectExpr(
-        *("file", _ONCE, "text", *(name for name in _FIELDS if name != "for_task")),
+        *("file", _ONCE, "text", "is", *(name for name in _FIELDS if name != "for_task")),
         "if(for_task != '', for_task, if(low = high, low, '')) as own",
         f"{whole} as whole",
-        f"hinted and ({whole} or {_matches('text', _TELLING)}) as claims",
+        f"{whole} or {_matches('text', _TELLING)} as claims",
         f"if({whole}, {_kind()}, 0) as kind",
     )
 
@@ -217,7 +239,7 @@ def _judged(understood: DataFrame) -> DataFrame:
         "value": f"if({_among((*_OF_ROOT, *_OF_TUPLE))}, {_whole_number('second', 'bigint')}, null)",
     }
     known = understood.selectExpr(
-        *("file", _ONCE, "text", "whole", "claims", "kind", "first"),
+        *("file", _ONCE, "text", "is", "whole", "claims", "kind", "first"),
         *(f"{column} as {name}" for name, column in columns.items()),
     )
     names = [name for name in known.columns if name != "row"]
@@ -226,14 +248,12 @@ def _judged(understood: DataFrame) -> DataFrame:
 
 def _sorted_out(known: DataFrame) -> DataFrame:
     """What becomes of the line; its text goes no further unless somebody must look at it."""
-    stamp = f"try_cast(cast({_bytes('text', 1, '19')} as string) as timestamp) is not null"
-    stamped = f"text >= '0' and text < ':' and ({_DATED} and {stamp} or {_matches('text', _STAMPED)})"
     looked_at = "fault is not null or claims and not whole"
     columns = {
         "text": f"if({looked_at}, substring(text, 1, {_LONGEST}), null)",
         "kind": "if(fault is null, kind, 0)",
         "is": f"cast(case when fault is not null then {QUARANTINED} when kind != 0 then {USED} "
-        f"when claims or {stamped} then {FOREIGN} else {CONTINUED} end as tinyint)",
+        f"when claims then {FOREIGN} else is end as tinyint)",
     }
     names = [name for name in known.columns if name not in {"whole", "claims", *columns}]
     return known.selectExpr(*names, *(f"{column} as {name}" for name, column in columns.items()))

@@ -1,8 +1,9 @@
 """Worker logs -> EVENTS: what Storm wrote down with `topology.debug`, of 0.9 to 2.x.
 
-    lines(spark, paths) -> LINES;  told(LINES, logs) -> TOLD;  survey(TOLD, logs) -> Survey;  events(TOLD, Survey) -> EVENTS
+    lines(spark, paths) -> LINES;  kept(LINES, begun) -> TOLD, Survey;  events(TOLD, Survey) -> EVENTS
 
-The text is read once: TOLD is made to be kept, and the books, the quarantine and EVENTS are all taken from it.
+The text is read once: TOLD is kept, and the books, the quarantine and EVENTS are all taken from it.  Most lines
+tell nothing: they are counted as they pass by (`observe`), and are not in TOLD.
 
 A delivery is known by its task and its edges, so its id is what the log prints: "root=edge, root=edge".  Rows of
 an acker are in the order in which that acker took its messages, whatever the clocks say.
@@ -13,16 +14,17 @@ COMPLETED, GAVE_UP and TIMED_OUT are what a spout heard, with its own message id
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark import StorageLevel
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.spark.read import stormline
-from ackdoctor.spark.read.logbook import TURN_BITS, Log, Survey
+from ackdoctor.spark.read.logbook import TURN_BITS, Log, Passed, Survey, arranged, survey
 from ackdoctor.spark.schema import EVENTS, QUARANTINE
 
-__all__ = ["events", "lines", "quarantine", "told"]
+__all__ = ["events", "kept", "lines", "quarantine", "told"]
 
 _BOOKS = "of: string, log: int, turn: bigint"
 _ROW_BITS, _BLOCK = (
@@ -41,16 +43,39 @@ def lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
     return text.selectExpr("value as text", "_metadata.file_path as file", f"{place} as row")
 
 
-def told(read: DataFrame, logs: Sequence[Log]) -> DataFrame:
-    """TOLD of LINES (`stormline.told`), with whose file it is, and `seq` for the order of a worker's lines.
+def kept(read: DataFrame, begun: Mapping[str, int | None]) -> tuple[DataFrame, Survey]:
+    """TOLD, persisted, and the books of its logs; `begun` says when which file begins."""
+    logs, observed = arranged(read.inputFiles(), begun), Observation()
+    table = told(stormline.asked(read).observe(observed, *_passed()), logs).persist(
+        StorageLevel.MEMORY_AND_DISK
+    )
+    surveyed = survey(table, logs)
+    surveyed.passed = Passed(**observed.get)
+    if copies := [log.file for log in surveyed.logs if log.copy_of]:
+        again = stormline.asked(read.where(F.col("file").isin(copies))).agg(*_passed()).collect()
+        surveyed.passed -= Passed(**again[0].asDict())
+    return table, surveyed
+
+
+def _passed() -> tuple[Column, ...]:
+    """What `Passed` counts, of ASKED."""
+    counts = {"lines": "count(*)"} | {
+        name: f"count_if(not likely and is = {is_})"
+        for name, is_ in (("foreign", stormline.FOREIGN), ("continued", stormline.CONTINUED))
+    }
+    return tuple(F.expr(count).alias(name) for name, count in counts.items())
+
+
+def told(asked: DataFrame, logs: Sequence[Log]) -> DataFrame:
+    """TOLD of ASKED (`stormline.told`), with whose file it is, and `seq` for the order of a worker's lines.
 
     `log` is the place of the file among `logs`; `file` stands where that is not known.
     """
     rows = [{"of": log.file, "log": place, "turn": log.turn} for place, log in enumerate(logs)]
-    books = read.sparkSession.sql(  # as text: rows of Python would start a Python worker
+    books = asked.sparkSession.sql(  # as text: rows of Python would start a Python worker
         f"select inline(from_json(:logs, 'array<struct<{_BOOKS}>>'))", args={"logs": json.dumps(rows)}
     )
-    placed = stormline.told(read).join(F.broadcast(books), F.col("file") == F.col("of"), "left")
+    placed = stormline.told(asked).join(F.broadcast(books), F.col("file") == F.col("of"), "left")
     kept = [name for name in placed.columns if name not in {"of", "turn", "file", "log", "row"}]
     return placed.selectExpr(
         *kept,

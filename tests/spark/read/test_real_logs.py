@@ -10,8 +10,9 @@ pytest.importorskip("pyspark")
 
 from ackdoctor.spark.messages import messages
 from ackdoctor.spark.read.inputs import listed
-from ackdoctor.spark.read.logbook import Survey, arranged, survey
-from ackdoctor.spark.read.stormlog import events, lines, quarantine, told
+from ackdoctor.spark.read.logbook import Survey
+from ackdoctor.spark.read.quarantine import books
+from ackdoctor.spark.read.stormlog import events, kept, lines, quarantine
 from ackdoctor.spark.trees import Plan, entries
 from ackdoctor.spark.versions import version
 from tests.spark.read.real_logs import answers, heard, replayed, text_of
@@ -29,10 +30,7 @@ def files(number: str) -> list[str]:
 def whole(spark):
     """All logs in one read, since planning it is what takes long."""
     paths = [path for number in VERSIONS for path in files(number)]
-    text = lines(spark, paths)
-    logs = arranged(text.inputFiles(), listed(paths).begun)
-    read = told(text, logs).persist()
-    surveyed = survey(read, logs)
+    read, surveyed = kept(lines(spark, paths), listed(paths).begun)
     rows = events(read, surveyed).persist()
     yield read, surveyed, rows
     read.unpersist()
@@ -94,12 +92,16 @@ def test_who_completed_what_how_often_is_in_the_events(log):
         assert (done[f"{case}/first", at, 4], done[f"{case}/first", at, 5]) == (acked, failed), case
 
 
-def test_the_books_of_each_file_balance_and_nothing_is_in_quarantine(log):
+def test_every_line_of_every_file_is_in_the_books(whole):
+    _, surveyed, _ = whole
+    found = books(surveyed)
+    assert found.rows == sum(text_of(files(number)).count("\n") for number in VERSIONS)
+    assert found.balanced
+    assert found.continued > 0
+
+
+def test_nothing_is_in_quarantine(log):
     number, read, surveyed, _ = log
-    for book in surveyed.logs:
-        assert book.lines == len(text_of([book.file.removeprefix("file:")]).split("\n")) - 1
-        assert book.lines == book.used + book.continued + book.foreign + book.quarantined
-        assert book.continued > 0
     assert [row.asDict() for row in quarantine(read, surveyed).collect()] == []
     assert surveyed.ackers == 2
     assert surveyed.ticks_disabled is (number in BOLD)

@@ -10,12 +10,15 @@ pytest.importorskip("pyspark")
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.model.event import EventKind
+from ackdoctor.spark.read import stormline
 from ackdoctor.spark.read.inputs import Sort, listed, resolved
-from ackdoctor.spark.read.logbook import Survey, arranged, survey
+from ackdoctor.spark.read.logbook import Survey, arranged
 from ackdoctor.spark.read.quarantine import books, quarantined
-from ackdoctor.spark.read.stormlog import events, lines, quarantine, told
+from ackdoctor.spark.read.stormlog import events, kept, lines, quarantine, told
+from ackdoctor.spark.tables import Books
 from tests.spark.configured import COMPILED, configured
 
+ADAPTIVE = {"spark.sql.adaptive.enabled": "true"}
 HUGE = 8000  # bytes of a method that the JVM never compiles
 BIG, EDGE = -9223372036854775808, 9223372036854775807
 T = "2026-11-21 20:22:08.403 "
@@ -82,10 +85,7 @@ CONTINUED = ["java.lang.IllegalStateException: no", "\tat x.Y.z(Y.java:1)", ""]
 
 
 def surveyed_of(spark, inputs):
-    read = lines(spark, inputs.files[Sort.LOG])
-    logs = arranged(read.inputFiles(), inputs.begun)
-    table = told(read, logs).persist()
-    return table, survey(table, logs)
+    return kept(lines(spark, inputs.files[Sort.LOG]), inputs.begun)
 
 
 @pytest.fixture(scope="module")
@@ -123,11 +123,30 @@ def test_every_line_is_in_the_books(read):
     first, copy = sorted(surveyed.logs, key=lambda log: log.copy_of)
     assert copy.copy_of == first.file
     assert (first.used, first.quarantined) == (len(ACKER) + len(TUPLES), len(WRONG))
-    assert (first.foreign, first.continued) == (len(FOREIGN), len(CONTINUED))
+    assert books(surveyed) == Books(
+        files=1,
+        rows=len(ACKER) + len(TUPLES) + len(WRONG) + len(FOREIGN) + len(CONTINUED),
+        used=len(ACKER) + len(TUPLES),
+        quarantined=len(WRONG),
+        foreign=len(FOREIGN),
+        continued=len(CONTINUED),
+    )
     assert books(surveyed).balanced
     bad = quarantine(table, surveyed).where(F.col("file") == first.file)
     assert [(row["text"], row["reason"]) for row in bad.orderBy("place").collect()] == list(WRONG.items())
     assert sum(each.rows for each in quarantined(bad)) == len(WRONG)
+
+
+@pytest.mark.parametrize("text", [[*FOREIGN[:3], *CONTINUED], []])
+def test_a_log_that_tells_nothing_is_in_the_books(spark, tmp_path, text):
+    (tmp_path / "worker.log").write_text("".join(f"{line}\n" for line in text))
+    with configured(
+        spark, ADAPTIVE
+    ):  # Spark then drops an empty table from its plan, and what is counted on the way to it
+        table, surveyed = kept(lines(spark, [str(tmp_path)]), {})
+        assert events(table, surveyed).count() == 0
+    found = books(surveyed)
+    assert (found.rows, found.foreign, found.continued) == (len(text), len(text[:3]), len(text[3:]))
 
 
 def test_an_acker_that_is_started_again_remembers_nothing_and_old_files_come_first(spark, tmp_path):
@@ -162,7 +181,7 @@ def test_the_order_of_a_file_holds_over_its_splits(spark, tmp_path):
     try:
         for name in before:
             spark.conf.set(name, str(1 << 20))
-        table = told(lines(spark, [str(tmp_path / "worker.log")]), ())
+        table = told(stormline.asked(lines(spark, [str(tmp_path / "worker.log")])), ())
         assert table.rdd.getNumPartitions() > 4
         rows = events(table, Survey(logs=())).orderBy("seq").select("root").collect()
         assert [row[0] for row in rows] == list(range(40_000))
@@ -175,7 +194,7 @@ def test_nothing_that_is_done_with_a_line_is_too_long_for_the_jvm_to_compile(spa
     (tmp_path / "worker.log").write_text(next(iter(ACKER)) + "\n")
     read = lines(spark, [str(tmp_path / "worker.log")])
     with configured(spark, COMPILED):
-        told(read, arranged(read.inputFiles(), {})).explain("codegen")
+        told(stormline.asked(read), arranged(read.inputFiles(), {})).explain("codegen")
     sizes = [int(size) for size in re.findall(r"maxMethodCodeSize:(\d+)", capsys.readouterr().out)]
     assert len(sizes) > 1
     assert max(sizes) < HUGE
