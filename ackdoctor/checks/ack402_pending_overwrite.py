@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.buffers import asks_about, kept, left_behind
+from ackdoctor.checks.buffers import asks_about, kept, left_behind, waiting
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.origin import origin
 from ackdoctor.flow.expressions import mentions
@@ -50,11 +50,11 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
     """One finding for each place that overwrites blindly."""
     if diagnosis.component.opaque:
         return
-    never_drained = left_behind(diagnosis)
+    fields = waiting(diagnosis) - left_behind(diagnosis)
     told: set[int] = set()
     for flow, stored in kept(diagnosis):
         field = stored.field
-        if stored.how != "[]" or stored.key is None or field in never_drained or id(stored.step) in told:
+        if stored.how != "[]" or stored.key is None or field not in fields or id(stored.step) in told:
             continue
         if not _from_data(diagnosis, stored) or _looked(diagnosis, stored) or _gives_back(stored):
             continue

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from ackdoctor.checks.chosen import ACKING, chosen
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.flow.declared import maker
 from ackdoctor.flow.expressions import subexpressions
@@ -22,6 +23,7 @@ __all__ = [
     "left_behind",
     "released",
     "sized",
+    "waiting",
 ]
 
 
@@ -48,15 +50,31 @@ def left_behind(diagnosis: Diagnosis) -> frozenset[str]:
     if EVERYTHING in done:
         return frozenset()
     found: set[str] = set()
-    for _, ended in diagnosis.sightings(Ended, EntryKind.DATA, EntryKind.BATCH):
-        holding = ended.state.tokens.get(ended.token) if ended.token is not None else None
-        if ended.raised is not None or holding is None or holding.stage is not Stage.HELD:
-            continue
-        holders = holding.holder.split()
-        fields = {holder.removeprefix("self.").partition(".")[0] for holder in holders}
+    for holders in _waiting(diagnosis):
+        fields = {_field(holder) for holder in holders}
         if all(holder.startswith("self.") for holder in holders) and not fields & done:
             found |= fields
     return frozenset(found)
+
+
+def waiting(diagnosis: Diagnosis) -> frozenset[str]:
+    """The fields that still hold an un-acked tuple when its handler returns, whatever becomes of it."""
+    return frozenset(_field(holder) for holders in _waiting(diagnosis) for holder in holders)
+
+
+def _waiting(diagnosis: Diagnosis) -> Iterator[list[str]]:
+    """What holds a tuple when its handler has returned, where nobody who builds the bolt has chosen that it be so."""
+    by_choice = chosen(diagnosis, ACKING)
+    for _, ended in diagnosis.sightings(Ended, EntryKind.DATA, EntryKind.BATCH):
+        if ended.raised is not None or ended.deferral is not None or ended.token is None:
+            continue
+        holding = ended.state.tokens.get(ended.token)
+        if holding is not None and holding.stage is Stage.HELD and not by_choice(ended.trail):
+            yield holding.holder.split()
+
+
+def _field(holder: str) -> str:
+    return holder.removeprefix("self.").partition(".")[0]
 
 
 def assigned(diagnosis: Diagnosis, function: Function, field: str) -> Iterator[Call]:
