@@ -58,7 +58,9 @@ def _lines(text: str, path: Path) -> Iterator[Iterator[str]]:
 
 
 def _is_there(text: str, path: Path) -> bool:
-    """UsageError for what looks like a file and is none."""
+    """UsageError for what looks like a file and is none, and for no words at all."""
+    if not text.strip():
+        raise UsageError("diagnose: give a log, the words of an error, or - for standard input")
     try:
         path.stat()
     except OSError as error:

@@ -249,3 +249,10 @@ def test_a_log_without_symptoms_is_clean(shell):
 
 def test_a_log_that_is_not_there_is_said(shell):
     assert shell("diagnose", "worker.log") == (2, "", "ackdoctor: worker.log: no such file\n")
+
+
+@pytest.mark.parametrize("text", ["", " "])
+def test_no_words_are_no_folder(shell, text):
+    told = "ackdoctor: diagnose: give a log, the words of an error, or - for standard input\n"
+
+    assert shell("diagnose", text) == (2, "", told)
