@@ -41,7 +41,7 @@ class Hot:
     `reading` is the book of the component that has read a tuple last, `latest` at `counts` of the one that sent last.
     """
 
-    __slots__ = ("_attach", "books", "latest", "listener", "loose", "reading", "visits")
+    __slots__ = ("_attach", "books", "clock", "latest", "listener", "loose", "reading", "visits", "windows")
 
     def __init__(
         self,
@@ -52,6 +52,7 @@ class Hot:
         loose: Callable[[object, Any], None],
     ) -> None:
         self.listener = listener
+        self.clock, self.windows = listener.ledger.now, listener.ledger.windows
         self.visits = visits
         self.books = books
         self._attach = attach
@@ -205,6 +206,14 @@ class Hot:
                 delivery, entry = tup.id, book.entry + 1
                 if entry < book.due and not book.owed and not book.laid:
                     book.entry, book.current, book.owed = entry, delivery, True
+                elif entry < book.due and not book.owed and delivery not in book.laid:
+                    now, laid = hot.clock(), book.laid
+                    book.entry, book.current = entry, delivery
+                    laid[delivery] = (now, entry, None)
+                    if len(laid) > book.high_water:
+                        book.rise()
+                    if now >= hot.windows.due:
+                        hot.listener.ledger.grow(now)
                 else:
                     hot.look(book, delivery, entry)
             except Exception as error:  # noqa: BLE001 - ours, and never the author's
@@ -216,7 +225,7 @@ class Hot:
     def _noted(self, original: Function) -> Function:
         """At the levels above: every tuple is in a dict, and at `trace` a row."""
         hot, find, listener = self, self.find, self.listener
-        clock, windows, grow = listener.ledger.now, listener.ledger.windows, listener.ledger.grow
+        clock, windows, grow = self.clock, self.windows, listener.ledger.grow
         recorder, trouble, oddly, write = (
             listener.recorder,
             listener.trouble,
@@ -277,20 +286,13 @@ class Hot:
         return self.books.get(id(component)) or self._attach(component)
 
     def look(self, book: Any, delivery: Hashable, entry: int) -> None:
-        """At level `counts`: a tuple beside others that are open, or the first in a while."""
-        ledger = self.listener.ledger
-        now, laid = ledger.now(), book.laid
+        """At level `counts`: the first tuple in a while, or after one that stays open."""
+        now = self.clock()
         book.thread = get_ident()
-        if entry < book.due and not book.owed and delivery not in laid:
-            book.entry, book.current = entry, delivery
-            laid[delivery] = (now, entry, None)
-            if len(laid) > book.high_water:
-                book.rise()
-        else:
-            book.due = (entry | CALM) + 1
-            book.received(delivery, now)
-        if now >= ledger.windows.due:
-            ledger.grow(now)
+        book.due = (entry | CALM) + 1
+        book.received(delivery, now)
+        if now >= self.windows.due:
+            self.listener.ledger.grow(now)
 
     def handler(self, entry: Entry, original: Function, slowly: Function) -> Function:
         """A handler that takes one tuple, which the framework has just handed over, with no mocks in sight."""
