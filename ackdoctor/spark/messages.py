@@ -32,7 +32,7 @@ def messages(events: DataFrame, *, ackers: int = 1) -> DataFrame:
         *("root", "kind", "value"),
         f"if(kind = {int(EventKind.INIT)}, task, null) as spout_task",
         *("component", "task", "delivery"),
-        "xxhash64(worker, pid) as source",
+        "xxhash64(worker) ^ pid as source",
         "seq as pos",
         *("time_ns", "site", "file"),
     )
