@@ -23,6 +23,7 @@ __all__ = ["Odd", "breaches"]
 MOST_CHOICES = 14
 DEPTH_FIRST = 250
 BY_CHANCE = 150
+MOST_ROUNDS = 1000  # of all `while` loops of a run: a mutant may be without what ends one
 _REAL = ("collections", "contextlib", "functools", "itertools", "__future__")
 
 
@@ -31,7 +32,16 @@ class Odd(Exception):  # noqa: N818  # the domain's word
 
 
 class _Cut(BaseException):
-    """The script is too short."""
+    """The script is too short, or a loop does not end."""
+
+
+class _Counted(ast.NodeTransformer):
+    """Each round of a `while` loop asks whether there were too many."""
+
+    def visit_While(self, node: ast.While) -> ast.While:
+        self.generic_visit(node)
+        node.body.insert(0, ast.parse("next_round()").body[0])
+        return node
 
 
 class _World:
@@ -44,6 +54,7 @@ class _World:
         self.breaches: list[Breach] = []
         self.tuples: list[_Tuple] = []
         self.handling = False  # before that, everything goes as well as it can
+        self.rounds = 0
 
     def choose(self, options: int) -> int:
         place = len(self.asked)
@@ -57,6 +68,11 @@ class _World:
             answer = self.chance.randrange(options) if self.chance else 0
         self.asked.append((answer, options))
         return answer
+
+    def next_round(self) -> None:
+        self.rounds += 1
+        if self.rounds > MOST_ROUNDS:
+            raise _Cut
 
     def following(self) -> list[int] | None:
         asked = list(self.asked)
@@ -280,7 +296,8 @@ def _play(code: Any, world: _World, dialect: Dialect) -> None:
             return _Framework(world, dialect, name if wanted else root)
         return _Unknown(world)
 
-    space: dict[str, Any] = {"__name__": "bolt", "__builtins__": {**vars(builtins), "__import__": importer}}
+    known = {**vars(builtins), "__import__": importer, "next_round": world.next_round}
+    space: dict[str, Any] = {"__name__": "bolt", "__builtins__": known}
     exec(code, space)  # our own rule pages
     made_from = [each for each in space.values() if isinstance(each, type) and hasattr(each, "_role")]
     if not made_from:
@@ -320,8 +337,8 @@ def _handle(world: _World, made: Any, role: Role) -> None:
 def breaches(source: str, dialect_name: str) -> set[Breach]:
     """Every breach that some run of a source shows; raises `Odd` where the world cannot play it."""
     (dialect,) = (each for each in load({}) if each.name == dialect_name)
-    ast.parse(source)
-    code = compile(source, "page.py", "exec")
+    counted = _Counted().visit(ast.parse(source))
+    code = compile(ast.fix_missing_locations(counted), "page.py", "exec")
     found: set[Breach] = set()
     given: list[int] | None = []
     played = 0
