@@ -28,16 +28,15 @@ def at_exit(work: Callable[[], None]) -> Callable[[], None]:
 def deaf() -> Iterator[None]:
     """Nobody hears a Ctrl-C that would raise in here."""
     before = signal.getsignal(signal.SIGINT)
-    if not callable(before):
-        yield
-        return
+    with suppress(ValueError):  # not in the thread that hears signals
+        if callable(before):
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-    except ValueError:  # not in the thread that hears signals
         yield
-        return
-    yield
-    signal.signal(signal.SIGINT, before)
+    finally:
+        with suppress(ValueError):
+            if callable(before):
+                signal.signal(signal.SIGINT, before)
 
 
 def _interrupted() -> None:
