@@ -17,6 +17,7 @@ The JVM compiles no method of more than 8,000 bytes of code, and all that a row 
 is one method: the elimination is written so that a step has few operations, and nothing in it can be null.
 """
 
+from collections.abc import Iterable
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
@@ -36,24 +37,28 @@ _ROWS = 4  # of a word
 _ROW = (1 << _BITS) - 1
 _LANES = 0x0001_0001_0001_0001
 _SPREAD = 1 | 1 << 15 | 1 << 30 | 1 << 45  # times four bits: bit i lands in lane i
-_TOLD = ("spout_task", "n", "first_pos", "last_pos", "first_ns", "init_ns", "last_ns")  # of a plain root
+_TOLD = ("n", "first_pos", "last_pos", "first_ns", "init_ns", "last_ns")  # of a plain root
+
+_ONE_INIT, _OTHER = 1 << 36, 1 << 42  # of `begun`, above sixteen tasks and above sixteen INITs
 
 _INIT, _ACK = int(EventKind.INIT), int(EventKind.ACK)
 
 
 def sums(messages: DataFrame) -> DataFrame:
-    """One row for each root: what the proof needs, and what the entry of a plain root says."""
+    """One row for each root: what the proof needs, and what the entry of a plain root says.
+
+    A root is known by those columns of ROOT_KEY that the messages have.
+    """
     init = F.col("kind") == _INIT
+    key = _among(ROOT_KEY, messages)
     narrow = messages.select(
-        *ROOT_KEY, "kind", "value", "spout_task", "source", "pos", "time_ns", _bits().alias("bits")
+        *key, "kind", "value", "spout_task", "source", "pos", "time_ns", _bits().alias("bits")
     )
     words = [F.bit_xor(word).alias(name) for name, word in zip(WORDS, gram(F.col("bits")), strict=True)]
-    return narrow.groupBy(*ROOT_KEY).agg(
+    return narrow.groupBy(*key).agg(
         F.count(F.lit(1)).alias("n"),
-        F.count_if(init).alias("n_init"),
-        F.max("kind").alias("last_kind"),
+        F.sum(_begun(init)).alias("begun"),
         F.bit_xor("value").alias("value"),
-        F.max("spout_task").alias("spout_task"),
         F.min("source").alias("source"),
         F.max("source").alias("last_source"),
         F.min("pos").alias("first_pos"),
@@ -70,28 +75,30 @@ def plain(summed: DataFrame, rotations: DataFrame, version: Version) -> DataFram
     """Each root with `is_plain`, which is never null, and what the entry of a plain root says.
 
     It looks at every sum, so that both who ask for the plain roots and who ask for the others read the same
-    columns, and Spark shuffles them once.
+    columns, and Spark shuffles them once.  The rotations come last: what follows a join may be in its loop, of
+    which the JVM would make a copy for each test that stays the same while it turns.
     """
-    n_ack = F.col("n") - F.col("n_init")
-    ticks = F.broadcast(rotations.select(*ACKER, "calm_pos", "calm_ns"))
+    key, acker = _among(ROOT_KEY, summed), _among(ACKER, summed)
     proof = [
-        F.col("n_init") == 1,
-        F.col("last_kind") <= _ACK,
+        F.col("rank") == F.col("n") - 1,
+        (F.col("begun") >= _ONE_INIT) & (F.col("begun") < 2 * _ONE_INIT),
         F.col("value") == 0,
         F.col("source") == F.col("last_source"),
         _span("pos").between(0, F.coalesce("calm_pos", F.lit((1 << 63) - 1))),
         _span("ns").between(0, F.coalesce("calm_ns", F.lit((1 << 63) - 1))),
-        F.col("spout_task").isNotNull(),
         F.col("init_ns").isNotNull(),
     ]
     if version.engine is Engine.HERON:  # an ack before the init is nothing; an init of value 0 waits
-        proof += [F.col("init_pos") == F.col("first_pos"), n_ack > 0]
-    likely = F.coalesce(reduce(Column.__and__, proof), F.lit(False))
-    summed = summed.join(ticks, [*ACKER], "left")
-    ranked = rank(
-        summed.select(*ROOT_KEY, *_TOLD, F.when(likely, n_ack).otherwise(-1).alias("n_ack"), *WORDS)
-    )
-    return ranked.select(*ROOT_KEY, *_TOLD, (F.col("rank") == F.col("n_ack")).alias("is_plain"))
+        proof += [F.col("init_pos") == F.col("first_pos"), F.col("n") > 1]
+    ticks = F.broadcast(rotations.select(*acker, "calm_pos", "calm_ns"))
+    likely = rank(summed).join(ticks, list(acker) or F.lit(True), "left")
+    is_plain = F.coalesce(reduce(Column.__and__, proof), F.lit(False))
+    task = (F.col("begun") - _ONE_INIT).try_cast("int").alias("spout_task")
+    return likely.select(*key, task, *_TOLD, is_plain.alias("is_plain"))
+
+
+def _among(names: Iterable[str], table: DataFrame) -> tuple[str, ...]:
+    return tuple(name for name in names if name in table.columns)
 
 
 def entries(proved: DataFrame) -> DataFrame:
@@ -119,6 +126,17 @@ def entries(proved: DataFrame) -> DataFrame:
         F.col("last_ns").alias("end_ns"),
         F.lit(EXACT).alias("order"),
     )
+
+
+def _begun(init: Column) -> Column:
+    """What adds up to `_ONE_INIT` and the task of its spout if a root had one INIT, and beside it nothing but ACKs.
+
+    Of up to sixteen messages, as a plain root has: if there are more it may add up to anything, and as it is no
+    whole number it does so without an error.
+    """
+    task = F.col("spout_task").cast("double")
+    begun = F.when(task >= 0, task + F.lit(float(_ONE_INIT))).otherwise(float(_OTHER))  # a task that is null is no task
+    return F.when(init, begun).when(F.col("kind") == _ACK, 0.0).otherwise(float(_OTHER))
 
 
 def _span(axis: str) -> Column:

@@ -17,9 +17,10 @@ TINY_BYTES = 2_000_000  # of input; below, planning costs more than all that is 
 SMALL_BYTES = 30_000_000  # of input; below, the JVM's quick compiler alone is faster than both
 
 _QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
-_SPARING = (  # most of what a minute compiles is Spark's planner, which is not worth optimizing: ten times the usual thresholds
-    "-XX:+UseParallelGC -XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000 "
-    "-XX:Tier4CompileThreshold=150000 -XX:Tier4BackEdgeThreshold=400000"
+_SPARING = (  # most of what a minute compiles is Spark's planner, which is not worth optimizing: thirty times the usual thresholds, but for what Spark makes of a plan
+    "-XX:+UseParallelGC -XX:Tier4InvocationThreshold=150000 -XX:Tier4MinInvocationThreshold=20000 "
+    "-XX:Tier4CompileThreshold=500000 -XX:Tier4BackEdgeThreshold=1500000 -XX:CompileCommand=quiet "
+    "-XX:CompileCommand=CompileThresholdScaling,org.apache.spark.sql.catalyst.expressions.GeneratedClass*::*,0.1"
 )
 _SETTINGS = {
     "spark.ui.enabled": "false",

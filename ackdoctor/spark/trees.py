@@ -4,7 +4,7 @@ Most roots are `plain`: a sum proves how they went.  The others are brought toge
 those of which windows cannot tell, or all if they are few, are replayed message by message (`fold`).
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum, unique
 
@@ -84,7 +84,11 @@ def replayed(
             return Replay(entries=_in_order(taken, ticks, version, keep), messages=messages)
         case Plan.PROVE_FIRST:
             ticks = keep(ticks)  # asked for by three tables, and each would read all messages for it
-            proved = keep(plain.plain(plain.sums(taken), ticks, version))
+            same = _constants(messages, ROOT_KEY)
+            sums = plain.sums(taken.drop(*same))
+            proved = keep(plain.plain(sums, ticks, version)).selectExpr(
+                *(f"{value} as {name}" for name, value in same.items()), "*"
+            )
             left = keep(_left_over(messages, proved))
             rest = _of_kinds(left, kinds)
             if _is_little(proved):
@@ -92,6 +96,20 @@ def replayed(
             else:
                 told = _in_order(rest, ticks, version, keep)
             return Replay(entries=plain.entries(proved).union(told), messages=left)
+
+
+def _constants(frame: DataFrame, names: Sequence[str]) -> dict[str, str]:
+    """The columns that Spark knows to be the same in every row, each with its value as SQL.
+
+    Of a join's key it takes them out, but not of a grouping's (Spark 4.0: they get there after it has looked).
+    """
+    plan = frame.select(*names)._jdf.queryExecution().optimizedPlan()  # noqa: SLF001 - nobody else knows
+    if plan.nodeName() != "Project":
+        return {}
+    values = {name: plan.projectList().apply(at).children().headOption() for at, name in enumerate(names)}
+    return {
+        name: value.get().sql() for name, value in values.items() if value.isDefined() and value.get().foldable()
+    }
 
 
 def _of_kinds(messages: DataFrame, kinds: Iterable[EventKind]) -> DataFrame:
