@@ -53,16 +53,21 @@ def entries(messages: DataFrame, rotations: DataFrame, version: Version) -> Data
         .agg(
             F.expr(f"collect_list(struct({_ROW})) as rows"),
             F.expr("min(source) != max(source) as mixed"),
-            F.expr("max(time_ns) - min(time_ns) as span_ns"),
-            F.expr("max(pos) - min(pos) as span_pos"),
+            F.min("pos").alias("first_pos"),
+            F.max("pos").alias("last_pos"),
+            F.min("time_ns").alias("first_ns"),
+            F.max("time_ns").alias("last_ns"),
         )
         .join(F.broadcast(rotations), [*ACKER], "left")
     )
+    # said to be random, so that Spark does not ask for it in the next step, to where it would carry the rulers
+    watched = roots.selectExpr(
+        *ROOT_KEY, "mixed", "rows", "ticks", f"{MAY_EXPIRE} and spark_partition_id() >= 0 as long"
+    )
     placed = f"struct(if(mixed, row.time_ns, row.pos) as place, {', '.join('row.' + name for name in _ROW.split(', '))})"
-    ordered = roots.selectExpr(
+    ordered = watched.selectExpr(
         *ROOT_KEY,
-        "mixed",
-        f"{MAY_EXPIRE} as long",
+        *("mixed", "long"),
         "if(mixed, null, element_at(rows, 1).source) as clock",
         "coalesce(ticks, array()) as ticks",
         f"array_sort(transform(rows, row -> {placed})) as rows",

@@ -24,7 +24,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.model.event import EventKind
-from ackdoctor.spark.rotations import ACKER
+from ackdoctor.spark.rotations import ACKER, AXES, RULERS, may_expire
 from ackdoctor.spark.schema import EXACT, ROOT_KEY
 from ackdoctor.spark.versions import Engine, Version
 
@@ -84,13 +84,12 @@ def plain(summed: DataFrame, rotations: DataFrame, version: Version) -> DataFram
         (F.col("begun") >= _ONE_INIT) & (F.col("begun") < 2 * _ONE_INIT),
         F.col("value") == 0,
         F.col("source") == F.col("last_source"),
-        _span("pos").between(0, F.coalesce("calm_pos", F.lit((1 << 63) - 1))),
-        _span("ns").between(0, F.coalesce("calm_ns", F.lit((1 << 63) - 1))),
+        *(~F.expr(may_expire(axis)) for axis in AXES),
         F.col("init_ns").isNotNull(),
     ]
     if version.engine is Engine.HERON:  # an ack before the init is nothing; an init of value 0 waits
         proof += [F.col("init_pos") == F.col("first_pos"), F.col("n") > 1]
-    ticks = F.broadcast(rotations.select(*acker, "calm_pos", "calm_ns"))
+    ticks = F.broadcast(rotations.select(*acker, *RULERS))
     likely = rank(summed).join(ticks, list(acker) or F.lit(True), "left")
     is_plain = F.coalesce(reduce(Column.__and__, proof), F.lit(False))
     task = (F.col("begun") - _ONE_INIT).try_cast("int").alias("spout_task")
@@ -135,13 +134,10 @@ def _begun(init: Column) -> Column:
     whole number it does so without an error.
     """
     task = F.col("spout_task").cast("double")
-    begun = F.when(task >= 0, task + F.lit(float(_ONE_INIT))).otherwise(float(_OTHER))  # a task that is null is no task
+    begun = F.when(task >= 0, task + F.lit(float(_ONE_INIT))).otherwise(
+        float(_OTHER)
+    )  # a task that is null is no task
     return F.when(init, begun).when(F.col("kind") == _ACK, 0.0).otherwise(float(_OTHER))
-
-
-def _span(axis: str) -> Column:
-    """From a root's first message to its last; below 0 if that is more than a long holds."""
-    return F.col(f"last_{axis}") - F.col(f"first_{axis}")
 
 
 def _bits() -> Column:
@@ -189,11 +185,11 @@ def _step(row: int, others: str, rows: str) -> str:
         if lane
         else f"({WORDS[place]} & {_ROW}L)"
     )
-    below = f"({pivot} - 1L)"
-    bit = f"bit_count(~{pivot} & {below})"
+    low = f"({pivot} & -{pivot})"
+    bit = f"bit_count({low} - 1L)"
     left = [word for at, word in enumerate(WORDS) if _ROWS * (at + 1) > row + 1]  # those with a row below
     added = [
         f"{word} ^ ((shiftrightunsigned({word}, {bit}) & {_LANES}L) * {pivot}) as {word}" for word in left
     ]
-    used = f"used | ({pivot} & ~{below}) as used"
+    used = f"used | {low} as used"
     return f"(select {', '.join([others, used, *added])} from {rows})"  # noqa: S608 - of our own names

@@ -4,38 +4,42 @@ A tick that the acker wrote down stands between messages of the same process by 
 schedule or another process knows stands before the first message that is not older.
 """
 
+from collections.abc import Iterator
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.model.event import EventKind
 from ackdoctor.spark.versions import Version
 
-__all__ = ["ACKER", "MAY_EXPIRE", "MOST_TICKS", "after", "expiry", "rotations"]
+__all__ = [
+    "ACKER",
+    "AXES",
+    "MAY_EXPIRE",
+    "MOST_TICKS",
+    "RULERS",
+    "after",
+    "expiry",
+    "may_expire",
+    "rotations",
+]
 
 ACKER = ("run", "acker", "incarnation")
-# of a root, in SQL: its messages span more than the map may keep an entry; a span below 0 is one that no long holds
-MAY_EXPIRE = "coalesce(span_ns not between 0 and calm_ns, false) or not mixed and coalesce(span_pos not between 0 and calm_pos, false)"
+AXES = ("pos", "ns")  # on which a tick comes after a message: of its own process, or of another
 MOST_TICKS = 200_000  # of a schedule: 69 days of 30 s; a clock that jumps farther rotates no more
-_EVER = (1 << 63) - 1
+_NEVER, _EVER = -(1 << 63), (1 << 63) - 1
+_SPOTS, _MOST_SPOTS = 4096, 1 << 20  # of a ruler
 _MS = 1_000_000
 _TICKS = "array<struct<pos:bigint,ns:bigint,source:bigint>>"
 
 
 def rotations(messages: DataFrame, version: Version, message_timeout_s: int | None) -> DataFrame:
-    """`ticks`: of each its source and pos, null if scheduled, and its time.
-
-    `calm_pos`, `calm_ns`: what is no longer than that never sees as many ticks as there are buckets.
-    """
+    """`ticks`: of each its source and pos, null if scheduled, and its time; and RULERS, which `may_expire` asks."""
     if message_timeout_s is None:
         ticked = _recorded(messages)
     else:
         ticked = _scheduled(messages, version.schedule_ms(message_timeout_s))
-    return ticked.select(
-        *ACKER,
-        "ticks",
-        _calm(version.buckets, "pos").alias("calm_pos"),
-        _calm(version.buckets, "ns").alias("calm_ns"),
-    )
+    return _ruled(ticked, version.buckets)
 
 
 def _recorded(messages: DataFrame) -> DataFrame:
@@ -83,14 +87,53 @@ def _ms() -> Column:
     return F.call_function("div", F.col("time_ns"), F.lit(_MS))
 
 
-def _calm(buckets: int, axis: str) -> Column:
-    """The shortest way from a tick to the one that empties the buckets filled before it."""
-    spans = F.transform(
-        F.sequence(F.lit(1), F.size("ticks") - buckets + 1),
-        lambda at: F.element_at("ticks", at + (buckets - 1))[axis] - F.element_at("ticks", at)[axis],
+def _ruled(ticked: DataFrame, buckets: int) -> DataFrame:
+    """With a ruler on each axis, null where too few ticks are to drop anything.
+
+    From the first tick to the last it has spots of one width, and for each the earliest tick that can drop what was put
+    there: that which completes the buckets from the beginning of the spot.  So where nothing happened for long, and ticks
+    stand close together, what is elsewhere is none the worse.  Where ticks have several sources, a root may see some by
+    `pos` and others by time: then half as many on either axis are enough.
+    """
+    sources = "size(array_distinct(transform(ticks, tick -> tick.source)))"
+    marks = "array_sort(filter(transform(ticks, tick -> tick.{}), mark -> mark is not null)) as {}"
+    marked = ticked.selectExpr(
+        *ACKER,
+        "ticks",
+        f"if({sources} > 1, {(buckets + 1) // 2}, {buckets}) as enough",
+        *(marks.format(axis, axis) for axis in AXES),
     )
-    enough = F.size("ticks") >= buckets
-    return F.coalesce(F.when(enough, F.array_min(spans)), F.lit(_EVER))
+    wide = "coalesce(try_subtract(get({0}, size({0}) - 1), get({0}, 0)) div {1} + 1, {2}) as {0}_width"
+    spots = "least({1}, greatest({2}, 8 * size({0})))"
+    spaced = marked.selectExpr(
+        "*", *(wide.format(axis, spots.format(axis, _MOST_SPOTS, _SPOTS), _EVER) for axis in AXES)
+    )
+    return spaced.selectExpr(*ACKER, "ticks", *(part for axis in AXES for part in _ruler(axis)))
+
+
+def _ruler(axis: str) -> Iterator[str]:
+    """SQL: a mark's turn comes for all spots after that of the mark before it, up to its own; the last spot is all that is after."""
+    spot = f"({axis}[{{}}] - {axis}[0]) div {axis}_width"
+    count = f"int({spot.format('at')} - if(at = 0, -1L, {spot.format('at - 1')}))"
+    drop = f"coalesce(get({axis}, at + enough - 1), {_EVER})"
+    drops = f"flatten(transform(sequence(0, size({axis}) - 1), at -> array_repeat({drop}, {count})))"
+    far = f"array({_NEVER}, {_NEVER})"  # a long does not hold the way from the first mark to the last
+    known = f"if({axis}_width = {_EVER}, {far}, concat({drops}, array({_EVER})))"
+    parts = {"begin": f"{axis}[0]", "width": f"{axis}_width", "drops": known}
+    yield from (f"if(size({axis}) < enough, null, {part}) as {name}_{axis}" for name, part in parts.items())
+
+
+def may_expire(axis: str) -> str:
+    """SQL, never null: whether a root, from `first` to `last` on an axis, may see a tick that drops it."""
+    first, begin, drops = f"first_{axis}", f"begin_{axis}", f"drops_{axis}"
+    way = f"if({first} <= {begin}, 0L, {first} - {begin})"  # below 0 if a long does not hold it: there is no such spot
+    drop = f"get({drops}, int(least({way} div width_{axis}, bigint(size({drops}) - 1))))"
+    return f"not coalesce(last_{axis} < {drop}, {begin} is null)"
+
+
+# of a root, which is `mixed` where several processes saw its messages
+MAY_EXPIRE = f"({may_expire('ns')} or not mixed and {may_expire('pos')})"
+RULERS = tuple(f"{part}_{axis}" for axis in AXES for part in ("begin", "width", "drops"))
 
 
 def expiry(ticks: str, buckets: int, source: str, pos: str, time_ns: str) -> str:

@@ -108,7 +108,9 @@ def _constants(frame: DataFrame, names: Sequence[str]) -> dict[str, str]:
         return {}
     values = {name: plan.projectList().apply(at).children().headOption() for at, name in enumerate(names)}
     return {
-        name: value.get().sql() for name, value in values.items() if value.isDefined() and value.get().foldable()
+        name: value.get().sql()
+        for name, value in values.items()
+        if value.isDefined() and value.get().foldable()
     }
 
 

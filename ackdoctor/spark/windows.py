@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.model.event import EventKind
-from ackdoctor.spark.rotations import ACKER, MAY_EXPIRE, expiry
+from ackdoctor.spark.rotations import ACKER, AXES, MAY_EXPIRE, RULERS, expiry
 from ackdoctor.spark.schema import ENTRIES, ESTIMATED, EXACT, ROOT_KEY
 from ackdoctor.spark.versions import Engine, Version
 
@@ -23,6 +23,7 @@ MOST_FOLDED = 50_000  # messages of a root; all of them are in memory at once wh
 
 _INIT, _ACK = int(EventKind.INIT), int(EventKind.ACK)
 _FAIL, _RESET = int(EventKind.FAIL), int(EventKind.RESET)
+_OF_AXIS = dict(zip(AXES, ("pos", "time_ns"), strict=True))
 _KEY = ", ".join(ROOT_KEY)
 _ROOT = f"(partition by {_KEY})"
 _SO_FAR = (
@@ -42,8 +43,8 @@ def ordered(messages: DataFrame, rotations: DataFrame, version: Version) -> Data
         *(*ROOT_KEY, "kind", "value", "spout_task", "source", "pos", "time_ns"),
         f"min(source) over {_ROOT} != max(source) over {_ROOT} as mixed",
         f"count(1) over {_ROOT} as size",
-        f"max(pos) over {_ROOT} - min(pos) over {_ROOT} as span_pos",
-        f"max(time_ns) over {_ROOT} - min(time_ns) over {_ROOT} as span_ns",
+        *(f"min({of}) over {_ROOT} as first_{axis}" for axis, of in _OF_AXIS.items()),
+        *(f"max({of}) over {_ROOT} as last_{axis}" for axis, of in _OF_AXIS.items()),
     )
     placed = seen.selectExpr("*", "if(mixed, time_ns, pos) as place", "if(mixed, null, source) as clock")
     running = placed.selectExpr(
@@ -56,8 +57,8 @@ def ordered(messages: DataFrame, rotations: DataFrame, version: Version) -> Data
     ended = running.selectExpr("*", f"{_ends(version.engine)} as ends")
     cut = ended.selectExpr("*", f"coalesce(max(ends) over {_BEFORE}, false) as after")
     doubted = cut.selectExpr("*", f"{_doubtful(version.engine)} as doubtful")
-    calm = F.broadcast(rotations.selectExpr(*ACKER, "calm_pos", "calm_ns"))
-    told = doubted.join(calm, [*ACKER], "left").selectExpr("*", f"doubtful or {MAY_EXPIRE} as doubt")
+    rulers = F.broadcast(rotations.select(*ACKER, *RULERS))
+    told = doubted.join(rulers, [*ACKER], "left").selectExpr("*", f"doubtful or {MAY_EXPIRE} as doubt")
     return told.selectExpr(
         *ROOT_KEY,
         *(

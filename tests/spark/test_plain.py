@@ -83,13 +83,30 @@ def test_spark_finds_the_same_rank(spark):
     }
 
 
-@pytest.mark.parametrize(("apart_ns", "is_plain"), [(1 << 40, True), ((1 << 63) + 8, False)])
-def test_a_root_that_took_longer_than_a_long_holds_is_not_plain(spark, apart_ns, is_plain):
-    begin_ns = -(1 << 62)
+FAR = 1 << 62
+
+
+def plain_of(spark, roots, ticks) -> dict[int, bool]:
+    """Which roots are plain that one INIT and one ACK make up, each with its two places; ticks have a place as well."""
     rows = [
-        ("run", 0, 0, 1, kind, 5, task, "bolt", 7, "", 1, at, begin_ns + at * apart_ns, "", "")
-        for at, (kind, task) in enumerate([(10, 3), (11, None)])
+        ("run", 0, 0, root, kind, 5, task, "bolt", 7, "", 1, at, at, "", "")
+        for root, places in enumerate(roots)
+        for at, (kind, task) in zip(places, [(10, 3), (11, None)], strict=True)
     ]
+    rows += [("run", 0, 0, 0, 14, 0, None, "", 0, "", 1, at, at, "", "") for at in ticks]
     sent = spark.createDataFrame(rows, MESSAGES)
-    proved = plain(sums(sent), rotations(sent, version("2.8"), None), version("2.8"))
-    assert [row.is_plain for row in proved.select("is_plain").collect()] == [is_plain]
+    proved = plain(sums(sent.where("kind != 14")), rotations(sent, version("2.8"), None), version("2.8"))
+    return {row.root: row.is_plain for row in proved.select("root", "is_plain").collect()}
+
+
+def test_a_root_that_took_longer_than_a_long_holds_may_have_seen_any_tick(spark):
+    roots = [(-FAR, -FAR + 5), (-FAR, FAR + 8), (FAR, FAR + 8)]
+    assert plain_of(spark, roots, []) == {0: True, 1: True, 2: True}
+    assert plain_of(spark, roots, [0, 10, 20]) == {0: True, 1: False, 2: True}
+    assert plain_of(spark, roots, [-FAR + 1, 10, FAR + 1]) == {0: False, 1: False, 2: False}
+
+
+def test_ticks_while_nothing_was_sent_leave_the_roots_of_busier_times_plain(spark):
+    quiet, busy = [1, 2, 3], range(100_000, 1_000_000, 100_000)
+    roots = [(0, 5), (2, 5), (5_000, 55_000), (95_000, 205_000), (95_000, 305_000)]
+    assert plain_of(spark, roots, [*quiet, *busy]) == {0: False, 1: False, 2: True, 3: True, 4: False}

@@ -60,6 +60,13 @@ def test_messages_are_shuffled_once_by_root(messages, plan, count):
     assert "Python" not in told
 
 
+def test_what_is_the_same_in_every_row_is_in_no_key_of_the_sums(messages):
+    same = messages.selectExpr(*(f"'r' as {name}" if name == "run" else name for name in MESSAGES.names))
+    found = entries(same, version("2.8"), plan=Plan.PROVE_FIRST)
+    assert shuffles(plan_of(found))[0] == "acker, incarnation, root, 1"
+    assert {row.run for row in found.select("run").collect()} == {"r"}
+
+
 def test_of_one_partition_nothing_is_shuffled(messages):
     frame = messages.coalesce(1)
     told = plan_of(verdicts(entries(frame, version("2.8"), plan=Plan.REPLAY), frame))

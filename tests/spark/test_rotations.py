@@ -1,0 +1,97 @@
+"""What may see a tick that drops it: never missed, and rarely said of a root that sees none."""
+
+import random
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from ackdoctor.spark.rotations import ACKER, AXES, RULERS, may_expire, rotations
+from ackdoctor.spark.schema import MESSAGES
+from ackdoctor.spark.versions import version
+
+LEAST, MOST = -(1 << 63), (1 << 63) - 1
+CHANCE = random.Random(7)
+TICKS = {  # places of ticks, by acker; each comes from one source but those of the last
+    1: [],
+    2: [5],
+    3: [1, 2],
+    4: [1, 2, 3],
+    5: [-3, -2, -1, *range(600_000, 12_000_000, 600_000)],
+    6: sorted(CHANCE.randrange(-(10**6), 10**6) for _ in range(60)),
+    7: sorted(CHANCE.randrange(10) for _ in range(60)),
+    8: [LEAST, LEAST + 3, 0, 7, MOST - 1, MOST],
+    9: [LEAST, 0, 1],
+    10: list(range(0, 40_000, 1000)),
+}
+SEVERAL = 10
+
+
+def places(ticks: list[int]) -> list[tuple[int, int]]:
+    """From where to where roots go: about the ticks, and anywhere."""
+    known = [*ticks, LEAST, MOST, 0]
+    near = [at + way for at in CHANCE.choices(known, k=120) for way in (-1000, -1, 0, 1, 500)]
+    near += [CHANCE.randrange(-(10**6), 13 * 10**6) for _ in range(200)]
+    kept = [at for at in near if LEAST <= at <= MOST]
+    short = [(at, at + CHANCE.randrange(2000)) for at in near[-200:]]
+    pairs = [CHANCE.choices(kept, k=2) for _ in range(400)]
+    return [(min(pair), max(pair)) for pair in pairs] + short
+
+
+@pytest.fixture(scope="module", params=["2.8", "0.8.0"])
+def told(request, spark):
+    """Of each acker: its ticks with their sources, and (first, last, may expire by pos, by time) of some roots."""
+    sources = {
+        acker: [at % 2000 if acker == SEVERAL else 1 for at in ticks] for acker, ticks in TICKS.items()
+    }
+    rows = [
+        ("run", acker, 0, 0, 14, 0, None, "", 0, "", source, at, at, "", "")
+        for acker, ticks in TICKS.items()
+        for at, source in zip(ticks, sources[acker], strict=True)
+    ]
+    of = version(request.param)
+    rulers = rotations(spark.createDataFrame(rows, MESSAGES), of, None).select(*ACKER, *RULERS)
+    ways = [("run", acker, 0, *way) for acker, ticks in TICKS.items() for way in places(ticks)]
+    roots = spark.createDataFrame(ways, "run string, acker int, incarnation int, first bigint, last bigint")
+    seen = roots.join(rulers, [*ACKER], "left").selectExpr(
+        "*", *(f"{end} as {end}_{axis}" for end in ("first", "last") for axis in AXES)
+    )
+    found = seen.selectExpr("acker", "first", "last", *(f"{may_expire(axis)} as by_{axis}" for axis in AXES))
+    answers: dict[int, list[tuple[int, int, bool, bool]]] = {acker: [] for acker in TICKS}
+    for row in found.collect():
+        answers[row.acker].append((row["first"], row["last"], row.by_pos, row.by_ns))
+    return of.buckets, sources, answers
+
+
+def test_a_root_that_sees_as_many_ticks_as_there_are_buckets_may_expire(told):
+    buckets, _, answers = told
+    dropped = 0
+    for acker, ticks in TICKS.items():
+        for first, last, by_pos, by_ns in answers[acker]:
+            if sum(first < tick < last for tick in ticks) >= buckets:
+                assert by_pos, (acker, first, last)
+                dropped += 1
+            if sum(first < tick <= last for tick in ticks) >= buckets:
+                assert by_ns, (acker, first, last)
+    assert dropped > 500
+
+
+def test_it_may_see_some_ticks_by_position_and_others_by_time(told):
+    buckets, sources, answers = told
+    ticks = list(zip(TICKS[SEVERAL], sources[SEVERAL], strict=True))
+    for first, last, by_pos, _ in answers[SEVERAL]:
+        for other, until, _, by_ns in answers[SEVERAL]:  # by time it lies elsewhere
+            seen = sum((first < at < last) if source == 0 else (other < at <= until) for at, source in ticks)
+            assert by_pos or by_ns or seen < buckets
+
+
+def test_few_roots_that_see_no_tick_are_doubted(told):
+    buckets, _, answers = told
+    for acker in (1, 2, 5):
+        calm = [
+            by_pos or by_ns
+            for first, last, by_pos, by_ns in answers[acker]
+            if last < MOST and not any(first - 10_000 <= tick <= last for tick in TICKS[acker])
+        ]
+        assert len(calm) > 150
+        assert not any(calm), (acker, buckets)
