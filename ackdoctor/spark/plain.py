@@ -28,7 +28,7 @@ from ackdoctor.spark.rotations import ACKER, AXES, RULERS, may_expire
 from ackdoctor.spark.schema import EXACT, ROOT_KEY
 from ackdoctor.spark.versions import Engine, Version
 
-__all__ = ["WORDS", "gram", "plain", "rank", "sums"]
+__all__ = ["WORDS", "entries", "gram", "plain", "proved", "rank", "sums"]
 
 WORDS = ("gram0", "gram1", "gram2", "gram3")
 _BITS = 15  # of a row; a sixteenth would make the product of a lane and a row overflow
@@ -71,39 +71,46 @@ def sums(messages: DataFrame) -> DataFrame:
     )
 
 
-def plain(summed: DataFrame, rotations: DataFrame, version: Version) -> DataFrame:
-    """Each root with `is_plain`, which is never null, and what the entry of a plain root says.
+def proved(summed: DataFrame, version: Version) -> DataFrame:
+    """Each root with `sure`, never null: whether it is plain unless a tick dropped it; and what the entry of a plain root says.
 
     It looks at every sum, so that both who ask for the plain roots and who ask for the others read the same
-    columns, and Spark shuffles them once.  The rotations come last: what follows a join may be in its loop, of
-    which the JVM would make a copy for each test that stays the same while it turns.
+    columns, and Spark shuffles them once.
     """
-    key, acker = _among(ROOT_KEY, summed), _among(ACKER, summed)
     proof = [
         F.col("rank") == F.col("n") - 1,
         (F.col("begun") >= _ONE_INIT) & (F.col("begun") < 2 * _ONE_INIT),
         F.col("value") == 0,
         F.col("source") == F.col("last_source"),
-        *(~F.expr(may_expire(axis)) for axis in AXES),
         F.col("init_ns").isNotNull(),
     ]
     if version.engine is Engine.HERON:  # an ack before the init is nothing; an init of value 0 waits
         proof += [F.col("init_pos") == F.col("first_pos"), F.col("n") > 1]
-    ticks = F.broadcast(rotations.select(*acker, *RULERS))
-    likely = rank(summed).join(ticks, list(acker) or F.lit(True), "left")
-    is_plain = F.coalesce(reduce(Column.__and__, proof), F.lit(False))
+    sure = F.coalesce(reduce(Column.__and__, proof), F.lit(False)).alias("sure")
     task = (F.col("begun") - _ONE_INIT).try_cast("int").alias("spout_task")
-    return likely.select(*key, task, *_TOLD, is_plain.alias("is_plain"))
+    return rank(summed).select(*_among(ROOT_KEY, summed), task, *_TOLD, sure)
+
+
+def plain(known: DataFrame, rotations: DataFrame) -> DataFrame:
+    """What was `proved`, with `is_plain` instead of `sure`.
+
+    To be asked of a table that is kept: with the proof in one step it is more than the JVM compiles well.
+    """
+    acker = _among(ACKER, known)
+    ticks = F.broadcast(rotations.select(*acker, *RULERS))
+    is_plain = reduce(Column.__and__, [F.col("sure"), *(~F.expr(may_expire(axis)) for axis in AXES)])
+    asked = known.join(ticks, list(acker) or F.lit(True), "left")
+    return asked.select(*_among(ROOT_KEY, known), "spout_task", *_TOLD, is_plain.alias("is_plain"))
 
 
 def _among(names: Iterable[str], table: DataFrame) -> tuple[str, ...]:
     return tuple(name for name in names if name in table.columns)
 
 
-def entries(proved: DataFrame) -> DataFrame:
+def entries(told: DataFrame) -> DataFrame:
     """ENTRIES of the plain roots."""
     nothing = F.lit(0).cast("long")
-    return proved.where("is_plain").select(
+    return told.where("is_plain").select(
         *ROOT_KEY,
         F.lit(1).alias("life"),
         F.lit(True).alias("sole"),

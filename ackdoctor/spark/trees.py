@@ -85,17 +85,17 @@ def replayed(
         case Plan.PROVE_FIRST:
             ticks = keep(ticks)  # asked for by three tables, and each would read all messages for it
             same = _constants(messages, ROOT_KEY)
-            sums = plain.sums(taken.drop(*same))
-            proved = keep(plain.plain(sums, ticks, version)).selectExpr(
-                *(f"{value} as {name}" for name, value in same.items()), "*"
+            known = keep(plain.proved(plain.sums(taken.drop(*same)), version))
+            roots = plain.plain(
+                known.selectExpr(*(f"{value} as {name}" for name, value in same.items()), "*"), ticks
             )
-            left = keep(_left_over(messages, proved))
+            left = keep(_left_over(messages, roots))
             rest = _of_kinds(left, kinds)
-            if _is_little(proved):
+            if _is_little(roots):
                 told = keep(fold.entries(rest, ticks, version))
             else:
                 told = _in_order(rest, ticks, version, keep)
-            return Replay(entries=plain.entries(proved).union(told), messages=left)
+            return Replay(entries=plain.entries(roots).union(told), messages=left)
 
 
 def _constants(frame: DataFrame, names: Sequence[str]) -> dict[str, str]:
@@ -118,16 +118,16 @@ def _of_kinds(messages: DataFrame, kinds: Iterable[EventKind]) -> DataFrame:
     return messages.where(F.col("kind").isin(*map(int, kinds)))
 
 
-def _left_over(messages: DataFrame, proved: DataFrame) -> DataFrame:
+def _left_over(messages: DataFrame, roots: DataFrame) -> DataFrame:
     """The messages of roots that are not plain, and what the spouts dropped of any root."""
-    others = F.broadcast(proved.where("not is_plain").select(*ROOT_KEY, F.lit(True).alias("other")))
+    others = F.broadcast(roots.where("not is_plain").select(*ROOT_KEY, F.lit(True).alias("other")))
     asked = messages.join(others, [*ROOT_KEY], "left")
     return asked.where(f"other or kind = {int(EventKind.TIMED_OUT)}").select(*MESSAGES.names)
 
 
-def _is_little(proved: DataFrame) -> bool:
+def _is_little(roots: DataFrame) -> bool:
     """Whether all that is not plain may be folded."""
-    left = proved.where("not is_plain").selectExpr("coalesce(sum(n), 0) as n", "coalesce(max(n), 0) as most")
+    left = roots.where("not is_plain").selectExpr("coalesce(sum(n), 0) as n", "coalesce(max(n), 0) as most")
     row = left.collect()[0]
     return bool(row["n"] <= _FEW and row["most"] <= windows.MOST_FOLDED)
 

@@ -15,7 +15,7 @@ from ackdoctor.model.message import AckAck, AckInit, AnswerKind, Message
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.spark.plain import plain, rank, sums
+from ackdoctor.spark.plain import plain, proved, rank, sums
 from ackdoctor.spark.rotations import rotations
 from ackdoctor.spark.schema import MESSAGES
 from ackdoctor.spark.versions import version
@@ -95,8 +95,9 @@ def plain_of(spark, roots, ticks) -> dict[int, bool]:
     ]
     rows += [("run", 0, 0, 0, 14, 0, None, "", 0, "", 1, at, at, "", "") for at in ticks]
     sent = spark.createDataFrame(rows, MESSAGES)
-    proved = plain(sums(sent.where("kind != 14")), rotations(sent, version("2.8"), None), version("2.8"))
-    return {row.root: row.is_plain for row in proved.select("root", "is_plain").collect()}
+    known = proved(sums(sent.where("kind != 14")), version("2.8"))
+    told = plain(known, rotations(sent, version("2.8"), None))
+    return {row.root: row.is_plain for row in told.select("root", "is_plain").collect()}
 
 
 def test_a_root_that_took_longer_than_a_long_holds_may_have_seen_any_tick(spark):
