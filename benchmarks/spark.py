@@ -27,6 +27,9 @@ RATE = 20_000  # messages a second
 DEFECTS = 7
 SUMMARY = "count(*) as lives, sum(n) as messages, bit_xor(coalesce(value, 0)) as left_over, sum(cast(outcome = 'acked' as int)) as acked, sum(cast(outcome = 'failed' as int)) as failed, sum(cast(outcome = 'expired' as int)) as expired"
 
+VERDICT_SUMMARY = "count(*) as roots, sum(n) as messages, bit_xor(coalesce(value, 0)) as left_over, sum(surplus) as surplus, sum({size}(culprits)) as culprits, sum(cast(verdict = 'COMPLETE' as int)) as complete, sum(cast(verdict = 'EXPIRED' as int)) as expired, sum(cast(residue = 'EVEN' as int)) as uneven"
+VERDICT_NAMES = ("roots", "messages", "left_over", "surplus", "culprits", "complete", "expired", "uneven")
+
 
 TRACE = """
 copy (
@@ -125,12 +128,12 @@ def ours(folder: Path, heap: str, plan: str, master: str = "local[2]") -> dict[s
     sent = messages(kept(events.coalesce(1)) if master == "local[1]" else events)
     told = replayed(sent, version("2.8"), plan=Plan[plan], keep=kept)
     table = verdicts(told.entries, told.messages, *([kept] if plan == "PROVE_FIRST" else []))
-    looked_at = ", ".join(f"bit_xor(xxhash64({name})) as {name}" for name in table.columns)
-    found = table.groupBy("verdict").count().collect() if master == "local[1]" else None
-    if found is None:
-        row = spark.sql(f"select count(*) as roots, {looked_at} from {{table}}", table=table).first()
-        return {"roots": row["roots"], "check": hash(tuple(row))}
-    return {"roots": sum(row["count"] for row in found)}
+    looked_at = ", ".join(f"bit_xor(xxhash64({name})) as of_{name}" for name in table.columns)
+    if master == "local[1]":
+        return {"roots": sum(row["count"] for row in table.groupBy("verdict").count().collect())}
+    query = f"select {VERDICT_SUMMARY.format(size='size')}, {looked_at} from {{table}}"
+    row = spark.sql(query, table=table).first()
+    return {name: row[name] for name in VERDICT_NAMES} | {"check": hash(tuple(row))}
 
 
 def lives(folder: Path, heap: str, plan: str) -> dict[str, object]:
@@ -171,34 +174,33 @@ def our_start(_: Path, heap: str) -> dict[str, object]:
     return {"count": spark_session(heap, "local[1]").range(1000).count(), "heap": heap}
 
 
-DUCKDB = """
-with m as (select kind, root, value, seq as pos from read_parquet('{files}') where kind between 10 and 13),
-w1 as (select *, bit_xor(case when kind <= 11 then value else 0 end) over w as lft, max(kind = 10) over w as begun, max(kind = 12) over w as given_up,
-  count(*) over (partition by root) as size
-  from m window w as (partition by root order by pos rows unbounded preceding)),
-w2 as (select *, begun and (lft = 0 or given_up) as ends from w1),
-w3 as (select *, coalesce(max(ends) over (partition by root order by pos rows between unbounded preceding and 1 preceding), false) as after from w2),
-l as (select root, after, max(ends and not after) as ended, count(*) as n, bit_xor(case when kind <= 11 then value else 0 end) as value,
-  min(pos) as first_pos, max(case when kind >= 12 then pos end) as again_pos from w3 group by root, after),
-t as (select seq as pos from read_parquet('{files}') where kind = 14),
-e as (select *, case when ended and value = 0 then 'acked' when ended then 'failed'
-  when (select count(*) from t where t.pos > greatest(first_pos, coalesce(again_pos, first_pos))) >= 3 then 'expired' else 'pending' end as outcome from l)
-select {summary} from e
-"""
+def duckdb_lives(folder: Path, heap: str) -> dict[str, object]:
+    """The lives alone, by windows in DuckDB."""
+    return in_duckdb(folder, heap, f"select {SUMMARY} from entries")
 
 
-def duckdb_windows(folder: Path, heap: str) -> dict[str, object]:
-    """The same windows in DuckDB, which knows of no odd root."""
+def duckdb_verdicts(folder: Path, heap: str) -> dict[str, object]:
+    """Verdicts of all roots by windows in DuckDB, each column looked at as `ours` looks at it."""
+    looked_at = 'bit_xor(hash(columns(*))) as "looked_at(\\0)"'
+    return in_duckdb(folder, heap, f"select {VERDICT_SUMMARY.format(size='len')}, {looked_at} from verdicts")
+
+
+def in_duckdb(folder: Path, heap: str, query: str) -> dict[str, object]:
+    """The one row of a query on the tables of verdicts.duckdb.sql; DuckDB knows of no odd root."""
     import duckdb
 
     base = duckdb.connect()
     base.execute(
         f"set threads = 2; set memory_limit = '{heap.upper()}B'; set temp_directory = '{folder / 'spill'}'"
     )
-    relation = base.execute(DUCKDB.format(files=folder / "v1" / "*" / "*" / "*.parquet", summary=SUMMARY))
-    return dict(
-        zip((column[0] for column in relation.description), map(int, relation.fetchone()), strict=True)
-    )
+    tables = (HERE.parent / "verdicts.duckdb.sql").read_text(encoding="utf-8")
+    relation = base.execute(tables.format(files=folder / "v1" / "*" / "*" / "*.parquet") + query)
+    names = [column[0] for column in relation.description]
+    return {
+        name: int(value)
+        for name, value in zip(names, relation.fetchone(), strict=True)
+        if "(" not in name  # a column that is only looked at
+    }
 
 
 JOBS = {
@@ -207,7 +209,8 @@ JOBS = {
     "lives, windows": lambda folder, heap: lives(folder, heap, "WINDOWS"),
     "lives, proof first": lambda folder, heap: lives(folder, heap, "PROVE_FIRST"),
     "bare xor": bare_xor,
-    "duckdb windows": duckdb_windows,
+    "duckdb lives": duckdb_lives,
+    "duckdb verdicts": duckdb_verdicts,
     "start": bare_start,
     "start, our settings": our_start,
     "first result": lambda folder, heap: ours(folder, heap, "REPLAY", "local[1]"),
