@@ -1,12 +1,13 @@
 """Exact verdicts on Spark, against a bare XOR per root and against DuckDB's windows, in one run.
 
-    python benchmarks/spark.py DIRECTORY [--events 1000000 10000000] [--heap 2g] [--duckdb PYTHON] [--hot]
+    python benchmarks/spark.py DIRECTORY [--events 1000000 10000000] [--heap 2g] [--duckdb PYTHON] [--hot] [--idle]
 
 Every measurement is a process of its own; its CPU is that of the whole tree, the JVM too, and its peak
 memory the sum of their high-water marks.  `--duckdb` names an interpreter that has duckdb (nothing of ours
 needs it).  Traces are generated once and kept in DIRECTORY: trees of 3 to 10 tuples, 64-bit ids, a tick every
 30 s, 1 % of the roots with a defect: never acked, acked twice at once or late, acked three times, failed,
-no init, reset late.
+no init, reset late.  `--hot` has one root with a tenth of all messages besides, `--idle` an acker that ticked three
+times before there was anything to do.
 """
 
 import argparse
@@ -43,7 +44,7 @@ copy (
       ms + unnest(case when i = edges then case defect when 1 then [] when 2 then [0, 1] when 3 then [0, 20000] when 4 then [0, 1, 2] else [0] end
         when i = 0 and defect = 6 then [] else [0] end) as ms, root, value from valued
     union all select 14, 30000 * (id + 1), 0, 0 from range({seconds} // 30 + 1) t(id)
-    {hot})
+    {more})
   select 1::tinyint as schema, kind::tinyint as kind, ms * 1000000 as time_ns, row_number() over (order by ms) as seq,
     case when kind = 10 then 'spout' else 'bolt' || value % 5 end as component, (case when kind = 10 then 3 else 4 + value % 8 end)::int as task,
     '' as stream, '' as delivery, root, case when kind in (10, 11) then value else 0 end as value,
@@ -54,7 +55,10 @@ copy (
 HOT = "union all select case when id = 0 then 10 else 11 end, id * {seconds} * 1000 // {count}, 42, (hash(id) >> 1)::bigint from range({count}) t(id)"
 
 
-def generate(folder: Path, events: int, *, hot: bool) -> None:
+IDLE = "union all select 14, -30000 * (id + 1), 0, 0 from range(3) t(id)"
+
+
+def generate(folder: Path, events: int, *, hot: bool, idle: bool) -> None:
     """A trace of about so many messages, in the order in which an acker takes them."""
     import duckdb
 
@@ -64,14 +68,14 @@ def generate(folder: Path, events: int, *, hot: bool) -> None:
     base.execute(f"set threads = 2; set memory_limit = '3GB'; set temp_directory = '{folder / 'spill'}'")
     base.execute("create macro edge(root, i) as (hash(root, i) >> 1)::bigint")
     seconds = events // RATE + 1
-    one = HOT.format(seconds=seconds, count=events // 9) if hot else ""
+    more = [HOT.format(seconds=seconds, count=events // 9)] * hot + [IDLE] * idle
     base.execute(
         TRACE.format(
             defects=DEFECTS,
             rate=RATE,
             roots=events * 2 // 15,
             seconds=seconds,
-            hot=one,
+            more=" ".join(more),
             place=place / "part-1-0.parquet",
         )
     )
@@ -279,6 +283,7 @@ def main() -> None:
     parser.add_argument("--heap", default="2g")
     parser.add_argument("--duckdb", default="")
     parser.add_argument("--hot", action="store_true")
+    parser.add_argument("--idle", action="store_true")
     parser.add_argument("--jobs", nargs="+", default=[name for name in JOBS if name not in STARTS])
     parser.add_argument("--one", default="")
     asked = parser.parse_args()
@@ -286,9 +291,9 @@ def main() -> None:
         one(asked.one, asked.directory, asked.heap)
         return
     for events in asked.events:
-        folder = asked.directory / f"{events}{'-hot' if asked.hot else ''}"
+        folder = asked.directory / f"{events}{'-hot' * asked.hot}{'-idle' * asked.idle}"
         if not (folder / "v1").exists():
-            script = f"import sys; sys.path.insert(0, {str(HERE.parent)!r}); import spark; from pathlib import Path; spark.generate(Path({str(folder)!r}), {events}, hot={asked.hot})"
+            script = f"import sys; sys.path.insert(0, {str(HERE.parent)!r}); import spark; from pathlib import Path; spark.generate(Path({str(folder)!r}), {events}, hot={asked.hot}, idle={asked.idle})"
             subprocess.run([asked.duckdb or sys.executable, "-c", script], check=True)
         for name in asked.jobs:
             python = asked.duckdb if name.startswith("duckdb") else sys.executable
