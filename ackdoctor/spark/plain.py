@@ -39,6 +39,9 @@ _LANES = 0x0001_0001_0001_0001
 _SPREAD = 1 | 1 << 15 | 1 << 30 | 1 << 45  # times four bits: bit i lands in lane i
 _TOLD = ("n", "first_pos", "last_pos", "first_ns", "init_ns", "last_ns")  # of a plain root
 
+_APART = (
+    1 << 20
+)  # more partitions than there are, so that none is moved: it only ends a step, since with what comes next it is more than the JVM compiles well
 _ONE_INIT, _OTHER = 1 << 36, 1 << 42  # of `begun`, above sixteen tasks and above sixteen INITs
 
 _INIT, _ACK = int(EventKind.INIT), int(EventKind.ACK)
@@ -88,14 +91,12 @@ def proved(summed: DataFrame, version: Version) -> DataFrame:
         proof += [F.col("init_pos") == F.col("first_pos"), F.col("n") > 1]
     sure = F.coalesce(reduce(Column.__and__, proof), F.lit(False)).alias("sure")
     task = (F.col("begun") - _ONE_INIT).try_cast("int").alias("spout_task")
-    return rank(summed).select(*_among(ROOT_KEY, summed), task, *_TOLD, sure)
+    told = rank(summed).select(*_among(ROOT_KEY, summed), task, *_TOLD, sure)
+    return told.coalesce(_APART)
 
 
 def plain(known: DataFrame, rotations: DataFrame) -> DataFrame:
-    """What was `proved`, with `is_plain` instead of `sure`.
-
-    To be asked of a table that is kept: with the proof in one step it is more than the JVM compiles well.
-    """
+    """What was `proved`, with `is_plain` instead of `sure`."""
     acker = _among(ACKER, known)
     ticks = F.broadcast(rotations.select(*acker, *RULERS))
     is_plain = reduce(Column.__and__, [F.col("sure"), *(~F.expr(may_expire(axis)) for axis in AXES)])

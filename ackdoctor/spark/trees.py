@@ -85,9 +85,9 @@ def replayed(
         case Plan.PROVE_FIRST:
             ticks = keep(ticks)  # asked for by three tables, and each would read all messages for it
             same = _constants(messages, ROOT_KEY)
-            known = keep(plain.proved(plain.sums(taken.drop(*same)), version))
-            roots = plain.plain(
-                known.selectExpr(*(f"{value} as {name}" for name, value in same.items()), "*"), ticks
+            proved = plain.proved(plain.sums(taken.drop(*same)), version)
+            roots = keep(plain.plain(proved, ticks)).selectExpr(
+                *(f"{value} as {name}" for name, value in same.items()), "*"
             )
             left = keep(_left_over(messages, roots))
             rest = _of_kinds(left, kinds)
