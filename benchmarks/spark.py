@@ -29,7 +29,7 @@ DEFECTS = 7
 SUMMARY = "count(*) as lives, sum(n) as messages, bit_xor(coalesce(value, 0)) as left_over, sum(cast(outcome = 'acked' as int)) as acked, sum(cast(outcome = 'failed' as int)) as failed, sum(cast(outcome = 'expired' as int)) as expired"
 
 VERDICT_SUMMARY = "count(*) as roots, sum(n) as messages, bit_xor(coalesce(value, 0)) as left_over, sum(surplus) as surplus, sum({size}(culprits)) as culprits, sum(cast(verdict = 'COMPLETE' as int)) as complete, sum(cast(verdict = 'EXPIRED' as int)) as expired, sum(cast(residue = 'EVEN' as int)) as uneven"
-VERDICT_NAMES = ("roots", "messages", "left_over", "surplus", "culprits", "complete", "expired", "uneven")
+LOOKED_AT = "of_"  # begins the name of a column that is only looked at
 
 
 TRACE = """
@@ -53,8 +53,6 @@ copy (
 ) to '{place}' (format parquet, compression zstd, row_group_size 500000)
 """
 HOT = "union all select case when id = 0 then 10 else 11 end, id * {seconds} * 1000 // {count}, 42, (hash(id) >> 1)::bigint from range({count}) t(id)"
-
-
 IDLE = "union all select 14, -30000 * (id + 1), 0, 0 from range(3) t(id)"
 
 
@@ -130,14 +128,19 @@ def ours(folder: Path, heap: str, plan: str, master: str = "local[2]") -> dict[s
     spark = spark_session(heap, master)
     events = events_of(spark, folder)
     sent = messages(kept(events.coalesce(1)) if master == "local[1]" else events)
-    told = replayed(sent, version("2.8"), plan=Plan[plan], keep=kept)
-    table = verdicts(told.entries, told.messages, *([kept] if plan == "PROVE_FIRST" else []))
-    looked_at = ", ".join(f"bit_xor(xxhash64({name})) as of_{name}" for name in table.columns)
+    replay = replayed(sent, version("2.8"), plan=Plan[plan], keep=kept)
+    table = verdicts(replay.entries, replay.messages, *([kept] if plan == "PROVE_FIRST" else []))
+    looked_at = ", ".join(f"bit_xor(xxhash64({name})) as {LOOKED_AT}{name}" for name in table.columns)
     if master == "local[1]":
         return {"roots": sum(row["count"] for row in table.groupBy("verdict").count().collect())}
     query = f"select {VERDICT_SUMMARY.format(size='size')}, {looked_at} from {{table}}"
     row = spark.sql(query, table=table).first()
-    return {name: row[name] for name in VERDICT_NAMES} | {"check": hash(tuple(row))}
+    return told(row.asDict()) | {"check": hash(tuple(row))}
+
+
+def told(row: dict[str, object]) -> dict[str, object]:
+    """The figures that a job answers with."""
+    return {name: value for name, value in row.items() if not name.startswith(LOOKED_AT)}
 
 
 def lives(folder: Path, heap: str, plan: str) -> dict[str, object]:
@@ -185,7 +188,7 @@ def duckdb_lives(folder: Path, heap: str) -> dict[str, object]:
 
 def duckdb_verdicts(folder: Path, heap: str) -> dict[str, object]:
     """Verdicts of all roots by windows in DuckDB, each column looked at as `ours` looks at it."""
-    looked_at = 'bit_xor(hash(columns(*))) as "looked_at(\\0)"'
+    looked_at = f'bit_xor(hash(columns(*))) as "{LOOKED_AT}\\0"'
     return in_duckdb(folder, heap, f"select {VERDICT_SUMMARY.format(size='len')}, {looked_at} from verdicts")
 
 
@@ -200,11 +203,7 @@ def in_duckdb(folder: Path, heap: str, query: str) -> dict[str, object]:
     tables = (HERE.parent / "verdicts.duckdb.sql").read_text(encoding="utf-8")
     relation = base.execute(tables.format(files=folder / "v1" / "*" / "*" / "*.parquet") + query)
     names = [column[0] for column in relation.description]
-    return {
-        name: int(value)
-        for name, value in zip(names, relation.fetchone(), strict=True)
-        if "(" not in name  # a column that is only looked at
-    }
+    return told(dict(zip(names, map(int, relation.fetchone()), strict=True)))
 
 
 JOBS = {

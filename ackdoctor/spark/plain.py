@@ -39,10 +39,8 @@ _LANES = 0x0001_0001_0001_0001
 _SPREAD = 1 | 1 << 15 | 1 << 30 | 1 << 45  # times four bits: bit i lands in lane i
 _TOLD = ("n", "first_pos", "last_pos", "first_ns", "init_ns", "last_ns")  # of a plain root
 
-_APART = (
-    1 << 20
-)  # more partitions than there are, so that none is moved: it only ends a step, since with what comes next it is more than the JVM compiles well
-_ONE_INIT, _OTHER = 1 << 36, 1 << 42  # of `begun`, above sixteen tasks and above sixteen INITs
+_APART = 1 << 20  # partitions, more than there are
+_ONE_INIT, _OTHER = 2.0**36, 2.0**42  # of `begun`, above sixteen tasks and above sixteen INITs
 
 _INIT, _ACK = int(EventKind.INIT), int(EventKind.ACK)
 
@@ -78,7 +76,8 @@ def proved(summed: DataFrame, version: Version) -> DataFrame:
     """Each root with `sure`, never null: whether it is plain unless a tick dropped it; and what the entry of a plain root says.
 
     It looks at every sum, so that both who ask for the plain roots and who ask for the others read the same
-    columns, and Spark shuffles them once.
+    columns, and Spark shuffles them once.  To `coalesce` to more partitions than there are moves none, and ends a
+    step: with what comes next it would be more than the JVM compiles well.
     """
     proof = [
         F.col("rank") == F.col("n") - 1,
@@ -142,10 +141,8 @@ def _begun(init: Column) -> Column:
     whole number it does so without an error.
     """
     task = F.col("spout_task").cast("double")
-    begun = F.when(task >= 0, task + F.lit(float(_ONE_INIT))).otherwise(
-        float(_OTHER)
-    )  # a task that is null is no task
-    return F.when(init, begun).when(F.col("kind") == _ACK, 0.0).otherwise(float(_OTHER))
+    begun = F.when(task >= 0, task + _ONE_INIT).otherwise(_OTHER)  # a task that is null is no task
+    return F.when(init, begun).when(F.col("kind") == _ACK, 0.0).otherwise(_OTHER)
 
 
 def _bits() -> Column:

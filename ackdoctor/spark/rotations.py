@@ -49,7 +49,9 @@ def _recorded(messages: DataFrame) -> DataFrame:
         F.expr("min(source) != max(source) as mixed"),
     )
     placed = "transform(found, tick -> struct(if(mixed, tick.ns, tick.pos) as place, tick))"
-    return gathered.selectExpr(*ACKER, f"transform(array_sort({placed}), placed -> placed.tick) as ticks")
+    return gathered.selectExpr(
+        *ACKER, "mixed", f"transform(array_sort({placed}), placed -> placed.tick) as ticks"
+    )
 
 
 def _scheduled(messages: DataFrame, schedule_ms: tuple[int, int] | None) -> DataFrame:
@@ -79,7 +81,7 @@ def _scheduled(messages: DataFrame, schedule_ms: tuple[int, int] | None) -> Data
         F.collect_list(F.struct("acker", "incarnation")).alias("of"),
     )
     return runs.select("run", ticks.alias("ticks"), F.explode("of").alias("of")).select(
-        "run", "of.acker", "of.incarnation", "ticks"
+        "run", "of.acker", "of.incarnation", F.lit(False).alias("mixed"), "ticks"
     )
 
 
@@ -95,20 +97,21 @@ def _ruled(ticked: DataFrame, buckets: int) -> DataFrame:
     stand close together, what is elsewhere is none the worse.  Where ticks have several sources, a root may see some by
     `pos` and others by time: then half as many on either axis are enough.
     """
-    sources = "size(array_distinct(transform(ticks, tick -> tick.source)))"
     marks = "array_sort(filter(transform(ticks, tick -> tick.{}), mark -> mark is not null)) as {}"
     marked = ticked.selectExpr(
         *ACKER,
         "ticks",
-        f"if({sources} > 1, {(buckets + 1) // 2}, {buckets}) as enough",
+        f"if(mixed, {(buckets + 1) // 2}, {buckets}) as enough",
         *(marks.format(axis, axis) for axis in AXES),
     )
-    wide = "coalesce(try_subtract(get({0}, size({0}) - 1), get({0}, 0)) div {1} + 1, {2}) as {0}_width"
-    spots = "least({1}, greatest({2}, 8 * size({0})))"
-    spaced = marked.selectExpr(
-        "*", *(wide.format(axis, spots.format(axis, _MOST_SPOTS, _SPOTS), _EVER) for axis in AXES)
-    )
+    spaced = marked.selectExpr("*", *(f"{_width(axis)} as {axis}_width" for axis in AXES))
     return spaced.selectExpr(*ACKER, "ticks", *(part for axis in AXES for part in _ruler(axis)))
+
+
+def _width(axis: str) -> str:
+    """SQL: of a spot; `_EVER` where a long does not hold the way from the first mark to the last."""
+    way = f"try_subtract(get({axis}, size({axis}) - 1), get({axis}, 0))"
+    return f"coalesce({way} div least({_MOST_SPOTS}, greatest({_SPOTS}, 8 * size({axis}))) + 1, {_EVER})"
 
 
 def _ruler(axis: str) -> Iterator[str]:
@@ -117,7 +120,7 @@ def _ruler(axis: str) -> Iterator[str]:
     count = f"int({spot.format('at')} - if(at = 0, -1L, {spot.format('at - 1')}))"
     drop = f"coalesce(get({axis}, at + enough - 1), {_EVER})"
     drops = f"flatten(transform(sequence(0, size({axis}) - 1), at -> array_repeat({drop}, {count})))"
-    far = f"array({_NEVER}, {_NEVER})"  # a long does not hold the way from the first mark to the last
+    far = f"array({_NEVER}, {_NEVER})"
     known = f"if({axis}_width = {_EVER}, {far}, concat({drops}, array({_EVER})))"
     parts = {"begin": f"{axis}[0]", "width": f"{axis}_width", "drops": known}
     yield from (f"if(size({axis}) < enough, null, {part}) as {name}_{axis}" for name, part in parts.items())
