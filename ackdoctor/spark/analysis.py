@@ -149,9 +149,7 @@ def frames(events: DataFrame, terms: Terms) -> Frames:
         deliveries=keep(deliveries.deliveries(events)),
         messages=taken,
         entries=told.entries,
-        verdicts=verdicts(told.entries, told.messages, keep)
-        if large
-        else keep(verdicts(told.entries, told.messages)),
+        verdicts=verdicts(told, keep) if large else keep(verdicts(told)),
         kept=kept,
     )
 

@@ -2,10 +2,11 @@
 
 The state is the entry, null if there is none, and the lives that are over.  All of it is one expression,
 written as SQL text: as calls from Python it took ten thousand of them.  A lambda of SQL has no local names:
-`_let` gives it one, by mapping an array of one.
+`_let` gives it one.  Spark compiles no lambda, so what is worked out for each message is counted in objects: no struct
+is cast, and none is copied, as `transform` does.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
@@ -26,7 +27,6 @@ _ENTRY = {  # the entry while it lives
     "failed": "boolean",
     "put_pos": "bigint",  # of the message with which it was put last
     "put_ns": "bigint",
-    "n": "bigint",
     "n_init": "bigint",
     "n_ack": "bigint",
     "n_fail": "bigint",
@@ -37,13 +37,16 @@ _ENTRY = {  # the entry while it lives
     "init_ns": "bigint",
     "last_ns": "bigint",
 }
-_LIFE = {"outcome": "string", **_ENTRY, "end_pos": "bigint", "end_ns": "bigint"}
 _COUNTS = {"n_init": _INIT, "n_ack": _ACK, "n_fail": _FAIL, "n_reset": _RESET}
 _ROW = "source, pos, kind, value, spout_task, time_ns"
+_PLACE = "if(mixed, row.time_ns, row.pos)"
 
 
 def _type(fields: Mapping[str, str]) -> str:
     return "struct<" + ",".join(f"{name}:{kind}" for name, kind in fields.items()) + ">"
+
+
+_LIFE = {"outcome": "string", "entry": _type(_ENTRY), "end_pos": "bigint", "end_ns": "bigint"}
 
 
 def entries(messages: DataFrame, rotations: DataFrame, version: Version) -> DataFrame:
@@ -64,22 +67,24 @@ def entries(messages: DataFrame, rotations: DataFrame, version: Version) -> Data
     watched = roots.selectExpr(
         *ROOT_KEY, "mixed", "rows", "ticks", f"{MAY_EXPIRE} and spark_partition_id() >= 0 as long"
     )
-    placed = f"struct(if(mixed, row.time_ns, row.pos) as place, {', '.join('row.' + name for name in _ROW.split(', '))})"
+    by_time = "transform(sort_array(transform(rows, row -> struct(row.time_ns, row))), placed -> placed.row)"
     ordered = watched.selectExpr(
         *ROOT_KEY,
         *("mixed", "long"),
         "if(mixed, null, element_at(rows, 1).source) as clock",
         "coalesce(ticks, array()) as ticks",
-        f"array_sort(transform(rows, row -> {placed})) as rows",
+        f"if(mixed, {by_time}, sort_array(rows)) as rows",
     )
     lives = ordered.selectExpr(*ROOT_KEY, "mixed", f"posexplode({_Fold(version).lives()}) as (at, of)")
-    return lives.selectExpr(
-        *ROOT_KEY,
-        "at + 1 as life",
-        "false as sole",
-        *(f"of.{name}" for name in ENTRIES.names if name in _LIFE),
-        f"if(mixed, '{ESTIMATED}', '{EXACT}') as order",
-    ).select(*ENTRIES.names)
+    told = {
+        "life": "at + 1",
+        "sole": "false",
+        "n": " + ".join(f"of.entry.{name}" for name in _COUNTS),
+        "order": f"if(mixed, '{ESTIMATED}', '{EXACT}')",
+        **{name: f"of.{name}" for name in _LIFE},
+        **{name: f"of.entry.{name}" for name in _ENTRY},
+    }
+    return lives.selectExpr(*(f"{told[name]} as {name}" if name in told else name for name in ENTRIES.names))
 
 
 class _Fold:
@@ -91,7 +96,7 @@ class _Fold:
 
     def lives(self) -> str:
         """All lives of the root whose messages are `rows`, in order."""
-        begin = _state(None, f"cast(array() as array<{_type(_LIFE)}>)")
+        begin = _state(_NONE, f"cast(array() as array<{_type(_LIFE)}>)")
         left = f"if(state.entry is null, state.over, {_joined('state.over', self._left())})"
         return f"aggregate(rows, {begin}, (state, row) -> {self._step()}, state -> {left})"
 
@@ -103,7 +108,9 @@ class _Fold:
         """The state without an entry that has been dropped by now."""
         now = "row.pos", "row.time_ns"
         dead = f"tick is not null and not {after('tick', 'clock', *now)}"
-        expired = _state(None, _joined("state.over", _life("expired", "state.entry", "tick.pos", "tick.ns")))
+        expired = _state(
+            _NONE, _joined("state.over", _life("'expired'", "state.entry", "tick.pos", "tick.ns"))
+        )
         looked = _let("tick", self._tick(), f"if({dead}, {expired}, state)")
         return f"if(long and state.entry is not null, {looked}, state)"
 
@@ -113,8 +120,8 @@ class _Fold:
 
     def _left(self) -> str:
         """What is left after the last message: the ticks that follow may drop it."""
-        expired = _life("expired", "state.entry", "tick.pos", "tick.ns")
-        pending = _life("pending", "state.entry", "null", "null")
+        expired = _life("'expired'", "state.entry", "tick.pos", "tick.ns")
+        pending = _life("'pending'", "state.entry", _NOWHERE, _NOWHERE)
         return _let("tick", self._tick(), f"if(tick is null, {pending}, {expired})")
 
     def _received(self) -> str:
@@ -129,14 +136,16 @@ class _Fold:
     def _made(self) -> str:
         """A new entry before its first message."""
         fields = {
-            "value": "null" if self._engine is Engine.CLOJURE else "0",
+            "value": "cast(null as bigint)" if self._engine is Engine.CLOJURE else "0L",
+            "spout_task": "cast(null as int)",
             "failed": "false",
             "put_pos": "row.pos",
             "put_ns": "row.time_ns",
-            **dict.fromkeys(("n", *_COUNTS), "0"),
-            "first_pos": "row.place",
-            "last_pos": "row.place",
+            **dict.fromkeys(_COUNTS, "0L"),
+            "first_pos": _PLACE,
+            "last_pos": _PLACE,
             "first_ns": "row.time_ns",
+            "init_ns": "cast(null as bigint)",
             "last_ns": "row.time_ns",
         }
         return _struct(_ENTRY, fields)
@@ -157,10 +166,12 @@ class _Fold:
             "failed": f"known.failed or row.kind = {_FAIL}",
             "put_pos": f"if({put}, row.pos, known.put_pos)",
             "put_ns": f"if({put}, row.time_ns, known.put_ns)",
-            "n": "known.n + 1",
-            **{name: f"known.{name} + if(row.kind = {kind}, 1, 0)" for name, kind in _COUNTS.items()},
+            **{
+                name: f"if(row.kind = {kind}, known.{name} + 1L, known.{name})"
+                for name, kind in _COUNTS.items()
+            },
             "first_pos": "known.first_pos",
-            "last_pos": "row.place",
+            "last_pos": _PLACE,
             "first_ns": "least(known.first_ns, row.time_ns)",
             "init_ns": f"if(row.kind = {_INIT}, least(known.init_ns, row.time_ns), known.init_ns)",
             "last_ns": "greatest(known.last_ns, row.time_ns)",
@@ -169,34 +180,37 @@ class _Fold:
 
     def _answered(self) -> str:
         """The checks at the end of `execute`: 0 wins over failed."""
-        zero = "entry.value = 0"
+        zero = "entry.value = 0L"
         if self._engine is Engine.HERON:
             zero += f" and row.kind = {_ACK}"
         outcome = f"if({zero}, 'acked', 'failed')"
-        ended = (
-            f"{_state(None, _joined('alive.over', _life(outcome, 'entry', 'row.place', 'entry.last_ns')))}"
-        )
-        return f"if(entry.n_init > 0 and ({zero} or entry.failed), {ended}, {_state('entry', 'alive.over')})"
+        ended = _state(_NONE, _joined("alive.over", _life(outcome, "entry", _PLACE, "entry.last_ns")))
+        return f"if(entry.n_init > 0L and ({zero} or entry.failed), {ended}, {_state('entry', 'alive.over')})"
+
+
+_NONE = f"cast(null as {_type(_ENTRY)})"
+_NOWHERE = "cast(null as bigint)"
 
 
 def _let(name: str, value: str, body: str) -> str:
-    return f"transform(array({value}), {name} -> {body})[0]"
+    """A fold over nothing: what it begins with gets a name, and nothing is copied."""
+    return f"aggregate(array(), {value}, ({name}, _) -> {name}, {name} -> {body})"
 
 
-def _struct(types: Mapping[str, str], fields: Mapping[str, str]) -> str:
-    return f"cast(struct({', '.join(fields.get(name, 'null') for name in types)}) as {_type(types)})"
+def _struct(types: Iterable[str], fields: Mapping[str, str]) -> str:
+    """Of just these types, since a cast would make each struct twice."""
+    named = (f"'{name}', {fields[name]}" for name in types)
+    return f"named_struct({', '.join(named)})"
 
 
-def _state(entry: str | None, over: str) -> str:
-    return f"struct(cast({entry or 'null'} as {_type(_ENTRY)}) as entry, {over} as over)"
+def _state(entry: str, over: str) -> str:
+    return f"named_struct('entry', {entry}, 'over', {over})"
 
 
 def _joined(over: str, life: str) -> str:
-    return f"concat({over}, array({life}))"
+    return f"array_append({over}, {life})"
 
 
 def _life(outcome: str, entry: str, end_pos: str, end_ns: str) -> str:
-    """`outcome` is SQL if it is no plain word."""
-    said = f"'{outcome}'" if outcome.isalpha() else outcome
-    fields = {name: f"{entry}.{name}" for name in _ENTRY}
-    return _struct(_LIFE, {"outcome": said, **fields, "end_pos": end_pos, "end_ns": end_ns})
+    """`outcome` is SQL."""
+    return _struct(_LIFE, {"outcome": outcome, "entry": entry, "end_pos": end_pos, "end_ns": end_ns})

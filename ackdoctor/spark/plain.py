@@ -39,7 +39,6 @@ _LANES = 0x0001_0001_0001_0001
 _SPREAD = 1 | 1 << 15 | 1 << 30 | 1 << 45  # times four bits: bit i lands in lane i
 _TOLD = ("n", "first_pos", "last_pos", "first_ns", "init_ns", "last_ns")  # of a plain root
 
-_APART = 1 << 20  # partitions, more than there are
 _ONE_INIT, _OTHER = 2.0**36, 2.0**42  # of `begun`, above sixteen tasks and above sixteen INITs
 
 _INIT, _ACK = int(EventKind.INIT), int(EventKind.ACK)
@@ -73,12 +72,7 @@ def sums(messages: DataFrame) -> DataFrame:
 
 
 def proved(summed: DataFrame, version: Version) -> DataFrame:
-    """Each root with `sure`, never null: whether it is plain unless a tick dropped it; and what the entry of a plain root says.
-
-    It looks at every sum, so that both who ask for the plain roots and who ask for the others read the same
-    columns, and Spark shuffles them once.  To `coalesce` to more partitions than there are moves none, and ends a
-    step: with what comes next it would be more than the JVM compiles well.
-    """
+    """Each root with `sure`, never null: whether it is plain unless a tick dropped it; and what the entry of a plain root says."""
     proof = [
         F.col("rank") == F.col("n") - 1,
         (F.col("begun") >= _ONE_INIT) & (F.col("begun") < 2 * _ONE_INIT),
@@ -90,17 +84,17 @@ def proved(summed: DataFrame, version: Version) -> DataFrame:
         proof += [F.col("init_pos") == F.col("first_pos"), F.col("n") > 1]
     sure = F.coalesce(reduce(Column.__and__, proof), F.lit(False)).alias("sure")
     task = (F.col("begun") - _ONE_INIT).try_cast("int").alias("spout_task")
-    told = rank(summed).select(*_among(ROOT_KEY, summed), task, *_TOLD, sure)
-    return told.coalesce(_APART)
+    return rank(summed).select(*_among(ROOT_KEY, summed), task, *_TOLD, sure)
 
 
 def plain(known: DataFrame, rotations: DataFrame) -> DataFrame:
-    """What was `proved`, with `is_plain` instead of `sure`."""
-    acker = _among(ACKER, known)
-    ticks = F.broadcast(rotations.select(*acker, *RULERS))
+    """What was `proved` of all columns of ROOT_KEY, with `is_plain`: whether a root is, in spite of the ticks.
+
+    To be kept in between: with the proof it would be one method, and more than the JVM compiles well.
+    """
+    ticks = F.broadcast(rotations.select(*ACKER, *RULERS))
     is_plain = reduce(Column.__and__, [F.col("sure"), *(~F.expr(may_expire(axis)) for axis in AXES)])
-    asked = known.join(ticks, list(acker) or F.lit(True), "left")
-    return asked.select(*_among(ROOT_KEY, known), "spout_task", *_TOLD, is_plain.alias("is_plain"))
+    return known.join(ticks, [*ACKER], "left").select(*known.columns, is_plain.alias("is_plain"))
 
 
 def _among(names: Iterable[str], table: DataFrame) -> tuple[str, ...]:

@@ -4,9 +4,11 @@ Most roots are `plain`: a sum proves how they went.  The others are brought toge
 those of which windows cannot tell, or all if they are few, are replayed message by message (`fold`).
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum, unique
+from functools import reduce
+from typing import NamedTuple
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
@@ -23,6 +25,8 @@ Keep = Callable[[DataFrame], DataFrame]  # how a table that several others are m
 
 _MESSAGES = (EventKind.INIT, EventKind.ACK, EventKind.FAIL)
 _FEW = 2_000_000  # messages; to fold them takes some three times as long as windows, and these a second or two to plan
+_MANY = 1_000_000  # roots; a table of more is not sent to every task
+_TIMED_OUT, _ROTATED = int(EventKind.TIMED_OUT), int(EventKind.ROTATED)
 
 
 @unique
@@ -40,6 +44,9 @@ class Replay:
 
     entries: DataFrame
     messages: DataFrame
+    few: bool = (
+        True  # roots that are not `sole`, or that a spout dropped: so few that every task may be told of all
+    )
 
 
 def as_it_is(frame: DataFrame) -> DataFrame:
@@ -74,28 +81,68 @@ def replayed(
     read again, so nobody needs to keep it a second time.  Only a proof is computed at once: how many roots
     it leaves over says how to go on.
     """
+    if plan is Plan.PROVE_FIRST:
+        return _proved_first(messages, version, message_timeout_s, keep)
+    taken = _taken(messages, version)
     ticks = rotations(messages, version, message_timeout_s)
-    kinds = (*_MESSAGES, EventKind.RESET) if version.resets else _MESSAGES
-    taken = _of_kinds(messages, kinds)
-    match plan:
-        case Plan.REPLAY:
-            return Replay(entries=keep(fold.entries(taken, ticks, version)), messages=messages)
-        case Plan.WINDOWS:
-            return Replay(entries=_in_order(taken, ticks, version, keep), messages=messages)
-        case Plan.PROVE_FIRST:
-            ticks = keep(ticks)  # asked for by three tables, and each would read all messages for it
-            same = _constants(messages, ROOT_KEY)
-            proved = plain.proved(plain.sums(taken.drop(*same)), version)
-            roots = keep(plain.plain(proved, ticks)).selectExpr(
-                *(f"{value} as {name}" for name, value in same.items()), "*"
-            )
-            left = keep(_left_over(messages, roots))
-            rest = _of_kinds(left, kinds)
-            if _is_little(roots):
-                told = keep(fold.entries(rest, ticks, version))
-            else:
-                told = _in_order(rest, ticks, version, keep)
-            return Replay(entries=plain.entries(roots).union(told), messages=left)
+    if plan is Plan.REPLAY:
+        return Replay(entries=keep(fold.entries(taken, ticks, version)), messages=messages)
+    return Replay(entries=_in_order(taken, ticks, version, keep), messages=messages)
+
+
+def _proved_first(messages: DataFrame, version: Version, message_timeout_s: int | None, keep: Keep) -> Replay:
+    """All messages are summed up, then read for those of the roots that are not plain, and for the ticks.
+
+    A root that a tick may have dropped is known by the ticks only, so for such roots they are read once more.
+    """
+    taken = _taken(messages, version)
+    same = _constants(messages, ROOT_KEY)
+    proved = keep(plain.proved(plain.sums(taken.drop(*same)), version))
+    known = proved.selectExpr(*(f"{value} as {name}" for name, value in same.items()), "*")
+    (doubted,) = _sizes(known.where("not sure"))
+    if doubted.roots > _MANY:
+        return _told_by_windows(messages, version, message_timeout_s, keep)
+    left = keep(_left_over(messages, known.where("not sure")))
+    ticks = keep(rotations(left if message_timeout_s is None else messages, version, message_timeout_s))
+    roots = plain.plain(known, ticks)
+    late, dropped = _sizes(
+        roots.where("sure and not is_plain"), left.where(f"kind = {_TIMED_OUT}").selectExpr("1L as n")
+    )
+    if doubted.roots + late.roots > _MANY:
+        return _told_by_windows(messages, version, message_timeout_s, keep)
+    if late.roots:
+        left = keep(left.union(_left_over(taken, roots.where("sure and not is_plain"))))
+    else:
+        roots = known.selectExpr("*", "sure as is_plain")
+    rest = _taken(left, version)
+    if doubted.messages + late.messages <= _FEW and max(doubted.most, late.most) <= windows.MOST_FOLDED:
+        told = keep(fold.entries(rest, ticks, version))
+    else:
+        told = _in_order(rest, ticks, version, keep)
+    return Replay(entries=plain.entries(roots).union(told), messages=left, few=dropped.roots <= _MANY)
+
+
+def _told_by_windows(
+    messages: DataFrame, version: Version, message_timeout_s: int | None, keep: Keep
+) -> Replay:
+    """Where so many roots are not plain that it is no use to tell them apart."""
+    told = replayed(messages, version, message_timeout_s=message_timeout_s, plan=Plan.WINDOWS, keep=keep)
+    return replace(told, few=False)
+
+
+class _Size(NamedTuple):
+    """How many roots, how many messages they have together, and how many one has at most."""
+
+    roots: int
+    messages: int
+    most: int
+
+
+def _sizes(*tables: DataFrame) -> tuple[_Size, ...]:
+    """Of tables that say in `n` how many messages a root has."""
+    figures = "count(1) as roots", "coalesce(sum(n), 0L) as messages", "coalesce(max(n), 0L) as most"
+    sizes = reduce(DataFrame.union, (table.selectExpr(*figures) for table in tables))
+    return tuple(_Size(*row) for row in sizes.collect())
 
 
 def _constants(frame: DataFrame, names: Sequence[str]) -> dict[str, str]:
@@ -114,22 +161,17 @@ def _constants(frame: DataFrame, names: Sequence[str]) -> dict[str, str]:
     }
 
 
-def _of_kinds(messages: DataFrame, kinds: Iterable[EventKind]) -> DataFrame:
+def _taken(messages: DataFrame, version: Version) -> DataFrame:
+    """What an acker of that version does not ignore."""
+    kinds = (*_MESSAGES, EventKind.RESET) if version.resets else _MESSAGES
     return messages.where(F.col("kind").isin(*map(int, kinds)))
 
 
 def _left_over(messages: DataFrame, roots: DataFrame) -> DataFrame:
-    """The messages of roots that are not plain, and what the spouts dropped of any root."""
-    others = F.broadcast(roots.where("not is_plain").select(*ROOT_KEY, F.lit(True).alias("other")))
+    """The messages of these roots, all ticks, and what the spouts dropped of any root."""
+    others = F.broadcast(roots.select(*ROOT_KEY, F.lit(True).alias("other")))
     asked = messages.join(others, [*ROOT_KEY], "left")
-    return asked.where(f"other or kind = {int(EventKind.TIMED_OUT)}").select(*MESSAGES.names)
-
-
-def _is_little(roots: DataFrame) -> bool:
-    """Whether all that is not plain may be folded."""
-    left = roots.where("not is_plain").selectExpr("coalesce(sum(n), 0) as n", "coalesce(max(n), 0) as most")
-    row = left.collect()[0]
-    return bool(row["n"] <= _FEW and row["most"] <= windows.MOST_FOLDED)
+    return asked.where(f"other or kind in ({_ROTATED}, {_TIMED_OUT})").select(*MESSAGES.names)
 
 
 def _in_order(messages: DataFrame, ticks: DataFrame, version: Version, keep: Keep) -> DataFrame:

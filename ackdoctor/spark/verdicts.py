@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 from ackdoctor.model.event import EventKind
 from ackdoctor.model.verdict import Residue, Verdict
 from ackdoctor.spark.schema import CULPRIT, ESTIMATED, EXACT, ROOT_KEY, VERDICTS
-from ackdoctor.spark.trees import Keep, as_it_is
+from ackdoctor.spark.trees import Keep, Replay, as_it_is
 
 __all__ = ["verdicts"]
 
@@ -21,16 +21,19 @@ _KEPT = "outcome in ('expired', 'pending')"
 _HEARD = "(outcome in ('acked', 'failed') or outcome = 'expired' and n_init > 0)"
 
 
-def verdicts(entries: DataFrame, messages: DataFrame, keep: Keep = as_it_is) -> DataFrame:
+def verdicts(replay: Replay, keep: Keep = as_it_is) -> DataFrame:
     """One row for each root, with the culprits that the messages name (reference acker 3, law L1).
 
     `keep` as of `entries`: of the plain roots, which are most, there is nothing to keep.
     """
+    entries, messages = replay.entries, replay.messages
+    told_to_all = F.broadcast if replay.few else as_it_is
     dropped = messages.where(f"kind = {int(EventKind.TIMED_OUT)}")
-    given_up = F.broadcast(keep(dropped.groupBy("run", "root").agg(F.expr("min(time_ns) as timed_ns"))))
+    given_up = told_to_all(keep(dropped.groupBy("run", "root").agg(F.expr("min(time_ns) as timed_ns"))))
     plain = _plain(entries).join(given_up, ["run", "root"], "left")
     judged = keep(_judged(_gathered(entries).join(given_up, ["run", "root"], "left")))
-    told = judged.join(F.broadcast(_culprits(judged, messages)), _KEY, "left")
+    bad = judged.where(f"residue = '{Residue.EVEN.name}'").select(*ROOT_KEY, "value")
+    told = judged.join(told_to_all(_culprits(told_to_all(bad), messages)), _KEY, "left")
     others = [name for name in VERDICTS.names if name not in ("verdict", "culprits")]
     of_plain = f"if(timed_ns is null, '{Verdict.COMPLETE.name}', '{Verdict.EXPIRED.name}') as verdict"
     blamed = f"coalesce(culprits, {_NO_CULPRITS}) as culprits"
@@ -68,8 +71,8 @@ def _gathered(entries: DataFrame) -> DataFrame:
         "expired": of_last("outcome = 'expired'"),
         "left_ns": of_last("end_ns"),
         "failed_life": "min(if(outcome = 'failed', life, null))",
-        "completed": "max(outcome = 'acked')",
-        "heard": f"min_by(if({_HEARD}, outcome, null), if({_HEARD}, life, null))",
+        "acked_life": "min(if(outcome = 'acked', life, null))",
+        "dropped_life": "min(if(outcome = 'expired' and n_init > 0, life, null))",
         "heard_ns": f"min(if({_HEARD}, end_ns, null))",
         "spout_task": "min_by(if(n_init > 0, spout_task, null), if(n_init > 0, life, null))",
         "lives": "max(life)",
@@ -85,15 +88,16 @@ def _gathered(entries: DataFrame) -> DataFrame:
 
 
 def _judged(roots: DataFrame) -> DataFrame:
+    heard = "least(acked_life, failed_life, dropped_life)"
     gave_up = "coalesce(left_failed or failed_life < left_life, false)"
     verdict = f"""case
         when left_life is not null and tracked then
             if(expired or timed_ns is not null, '{Verdict.EXPIRED.name}', '{Verdict.OPEN.name}')
         when left_life is not null then case
             when timed_ns is not null and (heard_ns is null or timed_ns < heard_ns) then '{Verdict.EXPIRED.name}'
-            when heard = 'acked' then '{Verdict.COMPLETE.name}'
-            when heard = 'failed' then '{Verdict.FAILED.name}'
-            when heard = 'expired' then '{Verdict.EXPIRED.name}'
+            when acked_life = {heard} then '{Verdict.COMPLETE.name}'
+            when failed_life = {heard} then '{Verdict.FAILED.name}'
+            when dropped_life = {heard} then '{Verdict.EXPIRED.name}'
             else '{Verdict.ORPHAN.name}' end
         when failed_life is not null then '{Verdict.FAILED.name}'
         when timed_ns is not null then '{Verdict.EXPIRED.name}'
@@ -108,18 +112,17 @@ def _judged(roots: DataFrame) -> DataFrame:
         verdict,
         residue,
         *("value", "tracked", "spout_task", "lives"),
-        "if(completed, stray, 0L) as surplus",
+        "if(acked_life is null, 0L, stray) as surplus",
         *("n", "first_ns", "init_ns", "last_ns"),
         "coalesce(least(heard_ns, timed_ns), left_ns) as end_ns",
         f"if(estimated, '{ESTIMATED}', '{EXACT}') as order",
     )
 
 
-def _culprits(judged: DataFrame, messages: DataFrame) -> DataFrame:
-    """The tuples whose ack carries the value that is left."""
-    bad = judged.where(f"residue = '{Residue.EVEN.name}'").select(*ROOT_KEY, "value")
+def _culprits(bad: DataFrame, messages: DataFrame) -> DataFrame:
+    """The tuples whose ack carries the `value` that is left of a bad root."""
     acks = messages.where(f"kind = {int(EventKind.ACK)}")
-    guilty = acks.join(F.broadcast(bad), [*ROOT_KEY, "value"])
+    guilty = acks.join(bad, [*ROOT_KEY, "value"])
     tuples = guilty.groupBy(*ROOT_KEY, "delivery", "component", "task", "value").agg(
         F.expr("count(1) as acks"), F.expr("max(site) as site")
     )

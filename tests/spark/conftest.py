@@ -2,14 +2,14 @@
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 HERE = Path(__file__).parent
 
@@ -37,3 +37,17 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
     made = session(master="local[2]", settings=settings)
     yield made
     made.stop()
+
+
+@pytest.fixture
+def keep() -> "Iterator[Callable[[DataFrame], DataFrame]]":
+    """Keeps tables for as long as the test takes."""
+    kept: list[DataFrame] = []
+
+    def persist(frame: "DataFrame") -> "DataFrame":
+        kept.append(frame.persist())
+        return frame
+
+    yield persist
+    for frame in kept:
+        frame.unpersist()

@@ -3,6 +3,7 @@
 import json
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -26,25 +27,11 @@ from ackdoctor.spark.verdicts import verdicts
 from ackdoctor.spark.versions import version
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    pass
 
 ENGINES = ("0.9.0-rc2", "1.1.0", "1.2.4", "2.8.8", "jstorm", "heron")
 TRACES = 24
 WILD = 400
-
-
-@pytest.fixture
-def keep() -> "Iterator[Any]":
-    """Keeps tables for as long as the test takes."""
-    kept: list[DataFrame] = []
-
-    def persist(frame: "DataFrame") -> "DataFrame":
-        kept.append(frame.persist())
-        return frame
-
-    yield persist
-    for frame in kept:
-        frame.unpersist()
 
 
 @pytest.fixture(scope="module")
@@ -216,7 +203,7 @@ def test_the_verdict_on_every_root_is_that_of_the_inquest(name, plan, table, kee
     told_rows = [(*(getattr(event, field) for field in names), None, None, "rows") for event in events]
     sent = keep(messages(table([(int(kind), *rest) for kind, *rest in told_rows], EVENTS), ackers=2))
     replay_ = replayed(sent, version(name), plan=plan, keep=keep)
-    found_rows = verdicts(replay_.entries, replay_.messages).collect()
+    found_rows = verdicts(replay_).collect()
     found = {(row.run, row.acker, row.root): (row.verdict, row.residue, row.value) for row in found_rows}
     assert len(found) == len(found_rows)
     untold = {key: what for key, what in expected.items() if key not in found}
@@ -228,14 +215,21 @@ def test_the_verdict_on_every_root_is_that_of_the_inquest(name, plan, table, kee
     } == {}
 
 
+@pytest.mark.parametrize("many", [0, 640])
+def test_where_most_roots_are_not_plain_no_task_is_told_of_all(many, table, keep, monkeypatch):
+    """Those that the sums leave over are too many; or those that ticks may have dropped."""
+    monkeypatch.setattr(spark_trees, "_MANY", many)
+    test_the_verdict_on_every_root_is_that_of_the_inquest("2.8.8", Plan.PROVE_FIRST, table, keep)
+
+
 def test_what_a_proof_leaves_over_is_all_that_the_verdicts_ask_for(table, keep):
     events = [event for seed in range(TRACES) for event in lived("2.8.8", seed)]
     names = [field for field in EVENTS.names if field in Event._fields]
     told_rows = [(*(getattr(event, field) for field in names), None, None, "rows") for event in events]
     sent = keep(messages(table([(int(kind), *rest) for kind, *rest in told_rows], EVENTS)))
     told = replayed(sent, version("2.8.8"), plan=Plan.PROVE_FIRST, keep=keep)
-    found = sorted(verdicts(told.entries, told.messages).collect())
-    assert found == sorted(verdicts(told.entries, sent).collect())
+    found = sorted(verdicts(told).collect())
+    assert found == sorted(verdicts(replace(told, messages=sent)).collect())
     assert any(row.culprits for row in found)
     assert any(row.verdict == "EXPIRED" and row.residue == "NONE" for row in found)
     assert told.messages.count() < sent.count()
@@ -263,7 +257,7 @@ def test_clocks_that_disagree_do_not_change_what_needs_no_order(table, keep):
 
     def judged(sent: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
         frame = keep(table(sent))
-        found = verdicts(keep(entries(frame, version("2.8.8"), plan=Plan.REPLAY)), frame)
+        found = verdicts(replayed(frame, version("2.8.8"), plan=Plan.REPLAY, keep=keep))
         return sorted(map(tuple, found.select("root", "verdict", "residue", "value", "tracked").collect()))
 
     assert judged(skewed) == judged(straight)

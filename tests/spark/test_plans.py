@@ -14,7 +14,7 @@ pytest.importorskip("pyspark")
 from ackdoctor.spark import plain
 from ackdoctor.spark.rotations import rotations
 from ackdoctor.spark.schema import MESSAGES
-from ackdoctor.spark.trees import Plan, entries
+from ackdoctor.spark.trees import Plan, entries, replayed
 from ackdoctor.spark.verdicts import verdicts
 from ackdoctor.spark.versions import version
 
@@ -27,12 +27,10 @@ def plan_of(frame) -> str:
 
 
 def shuffles(plan: str) -> list[str]:
-    """The keys of each shuffle that was not the second use of another."""
-    lines = [line for line in plan.splitlines() if re.search(r"\bExchange hashpartitioning", line)]
-    lines = [line for line in lines if "Reused" not in line]
-    return [
-        re.sub(r"#\d+L?", "", line.partition("hashpartitioning(")[2].partition("),")[0]) for line in lines
-    ]
+    """The keys of each shuffle, however many read what it wrote."""
+    found = re.finditer(r"\bExchange hashpartitioning\((.*)\), .*\[plan_id=(\d+)\]", plan)
+    keys = {match[2]: re.sub(r"#\d+L?", "", match[1]) for match in found}
+    return list(keys.values())
 
 
 @pytest.fixture
@@ -54,8 +52,8 @@ def messages(spark, tmp_path):
         (Plan.PROVE_FIRST, 2),  # the sums of all, and the few messages that are not plain
     ],
 )
-def test_messages_are_shuffled_once_by_root(messages, plan, count):
-    told = plan_of(entries(messages, version("2.8"), plan=plan))
+def test_messages_are_shuffled_once_by_root(messages, plan, count, keep):
+    told = plan_of(entries(messages, version("2.8"), plan=plan, keep=keep))
     assert [keys for keys in shuffles(told) if keys == ROOT] == [ROOT] * count
     assert "Python" not in told
 
@@ -69,7 +67,7 @@ def test_what_is_the_same_in_every_row_is_in_no_key_of_the_sums(messages):
 
 def test_of_one_partition_nothing_is_shuffled(messages):
     frame = messages.coalesce(1)
-    told = plan_of(verdicts(entries(frame, version("2.8"), plan=Plan.REPLAY), frame))
+    told = plan_of(verdicts(replayed(frame, version("2.8"), plan=Plan.REPLAY)))
     assert shuffles(told) == []
     assert "Python" not in told
 
@@ -83,10 +81,12 @@ def compiled(spark):
 
 @pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize("name", ["2.8", "heron"])
-def test_nothing_that_the_proof_does_with_a_row_is_too_long_for_the_jvm_to_compile(name, messages, capsys):
+def test_nothing_that_the_proof_does_with_a_row_is_too_long_for_the_jvm_to_compile(
+    name, messages, keep, capsys
+):
     known = plain.proved(plain.sums(messages), version(name))
     known.explain("codegen")
-    plain.plain(known, rotations(messages, version(name), None)).explain("codegen")
+    plain.plain(keep(known), rotations(messages, version(name), None)).explain("codegen")
     sizes = [int(size) for size in re.findall(r"maxMethodCodeSize:(\d+)", capsys.readouterr().out)]
     assert len(sizes) > 2
     assert max(sizes) < HUGE
