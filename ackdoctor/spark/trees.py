@@ -99,10 +99,11 @@ def _proved_first(messages: DataFrame, version: Version, message_timeout_s: int 
     same = _constants(messages, ROOT_KEY)
     proved = keep(plain.proved(plain.sums(taken.drop(*same)), version))
     known = proved.selectExpr(*(f"{value} as {name}" for name, value in same.items()), "*")
-    (doubted,) = _sizes(known.where("not sure"))
+    others = keep(known.where("not sure").select(*ROOT_KEY, "n"))
+    (doubted,) = _sizes(others)
     if doubted.roots > _MANY:
         return _told_by_windows(messages, version, message_timeout_s, keep)
-    left = keep(_left_over(messages, known.where("not sure")))
+    left = keep(_left_over(messages, others))
     ticks = keep(rotations(left if message_timeout_s is None else messages, version, message_timeout_s))
     roots = plain.plain(known, ticks)
     late, dropped = _sizes(
