@@ -1,13 +1,13 @@
 """Exact verdicts on Spark, against a bare XOR per root and against DuckDB's windows, in one run.
 
-    python benchmarks/spark.py DIRECTORY [--events 1000000 10000000] [--heap 2g] [--duckdb PYTHON] [--hot] [--idle]
+    python benchmarks/spark.py DIRECTORY [--events 1000000 10000000] [--heap 2g] [--duckdb PYTHON] [--hot] [--idle] [--sick]
 
 Every measurement is a process of its own; its CPU is that of the whole tree, the JVM too, and its peak
 memory the sum of their high-water marks.  `--duckdb` names an interpreter that has duckdb (nothing of ours
 needs it).  Traces are generated once and kept in DIRECTORY: trees of 3 to 10 tuples, 64-bit ids, a tick every
 30 s, 1 % of the roots with a defect: never acked, acked twice at once or late, acked three times, failed,
 no init, reset late.  `--hot` has one root with a tenth of all messages besides, `--idle` an acker that ticked three
-times before there was anything to do.
+times before there was anything to do, `--sick` a bolt that acks twice what it does: 95 % of the roots.
 """
 
 import argparse
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).resolve()
 RATE = 20_000  # messages a second
-DEFECTS = 7
+FEW_DEFECTS = "case when hash(id, 2) % 100 = 0 then 1 + hash(id, 3) % 7 else 0 end"
+TWICE = "case when hash(id, 2) % 100 < 95 then 2 else 0 end"
 SUMMARY = "count(*) as lives, sum(n) as messages, bit_xor(coalesce(value, 0)) as left_over, sum(cast(outcome = 'acked' as int)) as acked, sum(cast(outcome = 'failed' as int)) as failed, sum(cast(outcome = 'expired' as int)) as expired"
 
 VERDICT_SUMMARY = "count(*) as roots, sum(n) as messages, bit_xor(coalesce(value, 0)) as left_over, sum(surplus) as surplus, sum({size}(culprits)) as culprits, sum(cast(verdict = 'COMPLETE' as int)) as complete, sum(cast(verdict = 'EXPIRED' as int)) as expired, sum(cast(residue = 'EVEN' as int)) as uneven"
@@ -35,7 +36,7 @@ LOOKED_AT = "check"  # a sum of all columns, so that each is worked out; of the 
 TRACE = """
 copy (
   with base as (select id, (hash(id, 7) >> 1)::bigint as root, (3 + hash(id, 1) % 8)::bigint as edges,
-      case when hash(id, 2) % 100 = 0 then 1 + hash(id, 3) % {defects} else 0 end as defect, id * 7500 // {rate} as start_ms
+      {defect} as defect, id * 7500 // {rate} as start_ms
     from range({roots}) t(id)),
   chain as (select *, unnest(range(edges + 1)) as i from base),
   valued as (select *, case when i = 0 then edge(root, 1) when i = edges then edge(root, i) else xor(edge(root, i), edge(root, i + 1)) end as value,
@@ -56,7 +57,7 @@ HOT = "union all select case when id = 0 then 10 else 11 end, id * {seconds} * 1
 IDLE = "union all select 14, -30000 * (id + 1), 0, 0 from range(3) t(id)"
 
 
-def generate(folder: Path, events: int, *, hot: bool, idle: bool) -> None:
+def generate(folder: Path, events: int, *, hot: bool, idle: bool, sick: bool) -> None:
     """A trace of about so many messages, in the order in which an acker takes them."""
     import duckdb
 
@@ -69,7 +70,7 @@ def generate(folder: Path, events: int, *, hot: bool, idle: bool) -> None:
     more = [HOT.format(seconds=seconds, count=events // 9)] * hot + [IDLE] * idle
     base.execute(
         TRACE.format(
-            defects=DEFECTS,
+            defect=TWICE if sick else FEW_DEFECTS,
             rate=RATE,
             roots=events * 2 // 15,
             seconds=seconds,
@@ -97,10 +98,12 @@ def events_of(spark: "SparkSession", folder: Path) -> "DataFrame":
     return traces(spark, sorted(map(str, (folder / "v1").rglob("part-*.parquet"))))
 
 
-def kept(frame: "DataFrame") -> "DataFrame":
+def kept(frame: "DataFrame", /, *, few: bool = False) -> "DataFrame":
     """As an analysis keeps what several tables are made of."""
     from pyspark import StorageLevel
 
+    if few:
+        return frame.localCheckpoint(eager=False)
     return frame.persist(StorageLevel.MEMORY_AND_DISK)
 
 
@@ -279,6 +282,7 @@ def main() -> None:
     parser.add_argument("--duckdb", default="")
     parser.add_argument("--hot", action="store_true")
     parser.add_argument("--idle", action="store_true")
+    parser.add_argument("--sick", action="store_true")
     parser.add_argument("--jobs", nargs="+", default=[name for name in JOBS if name not in STARTS])
     parser.add_argument("--one", default="")
     asked = parser.parse_args()
@@ -286,9 +290,9 @@ def main() -> None:
         one(asked.one, asked.directory, asked.heap)
         return
     for events in asked.events:
-        folder = asked.directory / f"{events}{'-hot' * asked.hot}{'-idle' * asked.idle}"
+        folder = asked.directory / f"{events}{'-hot' * asked.hot}{'-idle' * asked.idle}{'-sick' * asked.sick}"
         if not (folder / "v1").exists():
-            script = f"import sys; sys.path.insert(0, {str(HERE.parent)!r}); import spark; from pathlib import Path; spark.generate(Path({str(folder)!r}), {events}, hot={asked.hot}, idle={asked.idle})"
+            script = f"import sys; sys.path.insert(0, {str(HERE.parent)!r}); import spark; from pathlib import Path; spark.generate(Path({str(folder)!r}), {events}, hot={asked.hot}, idle={asked.idle}, sick={asked.sick})"
             subprocess.run([asked.duckdb or sys.executable, "-c", script], check=True)
         for name in asked.jobs:
             python = asked.duckdb if name.startswith("duckdb") else sys.executable

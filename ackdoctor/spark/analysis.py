@@ -132,8 +132,12 @@ def _near(path: str, terms: Terms) -> str:
 def frames(events: DataFrame, terms: Terms) -> Frames:
     """Every table, none of them computed yet but the proof of a large one."""
     kept: list[DataFrame] = []
+    # where no executor dies and takes along what nobody can make again
+    alone = (events.sparkSession.sparkContext.master or "").split("[")[0] == "local"
 
-    def keep(frame: DataFrame) -> DataFrame:
+    def keep(frame: DataFrame, /, *, few: bool = False) -> DataFrame:
+        if few and alone:
+            return frame.localCheckpoint(eager=False)
         kept.append(frame.persist(StorageLevel.MEMORY_AND_DISK))
         return frame
 

@@ -4,11 +4,11 @@ Most roots are `plain`: a sum proves how they went.  The others are brought toge
 those of which windows cannot tell, or all if they are few, are replayed message by message (`fold`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, unique
 from functools import reduce
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
@@ -20,8 +20,6 @@ from ackdoctor.spark.schema import MESSAGES, ROOT_KEY
 from ackdoctor.spark.versions import Version
 
 __all__ = ["Keep", "Plan", "Replay", "as_it_is", "entries", "replayed"]
-
-Keep = Callable[[DataFrame], DataFrame]  # how a table that several others are made of is kept; or not
 
 _MESSAGES = (EventKind.INIT, EventKind.ACK, EventKind.FAIL)
 _FEW = 2_000_000  # messages; to fold them takes some three times as long as windows, and these a second or two to plan
@@ -49,7 +47,14 @@ class Replay:
     )
 
 
-def as_it_is(frame: DataFrame) -> DataFrame:
+class Keep(Protocol):
+    """How a table that several others are made of is kept, or not; of `few` rows, what they were made of may be forgotten."""
+
+    def __call__(self, frame: DataFrame, /, *, few: bool = False) -> DataFrame:
+        """The same rows."""
+
+
+def as_it_is(frame: DataFrame, /, *, few: bool = False) -> DataFrame:  # noqa: ARG001 - a Keep
     """Keeps nothing."""
     return frame
 
@@ -103,8 +108,9 @@ def _proved_first(messages: DataFrame, version: Version, message_timeout_s: int 
     (doubted,) = _sizes(others)
     if doubted.roots > _MANY:
         return _told_by_windows(messages, version, message_timeout_s, keep)
-    left = keep(_left_over(messages, others))
-    ticks = keep(rotations(left if message_timeout_s is None else messages, version, message_timeout_s))
+    left = keep(_left_over(messages, others), few=doubted.messages <= _FEW)
+    by_trace = message_timeout_s is None
+    ticks = keep(rotations(left if by_trace else messages, version, message_timeout_s), few=True)
     roots = plain.plain(known, ticks)
     late, dropped = _sizes(
         roots.where("sure and not is_plain"), left.where(f"kind = {_TIMED_OUT}").selectExpr("1L as n")
@@ -117,7 +123,7 @@ def _proved_first(messages: DataFrame, version: Version, message_timeout_s: int 
         roots = known.selectExpr("*", "sure as is_plain")
     rest = _taken(left, version)
     if doubted.messages + late.messages <= _FEW and max(doubted.most, late.most) <= windows.MOST_FOLDED:
-        told = keep(fold.entries(rest, ticks, version))
+        told = keep(fold.entries(rest, ticks, version), few=True)
     else:
         told = _in_order(rest, ticks, version, keep)
     return Replay(entries=plain.entries(roots).union(told), messages=left, few=dropped.roots <= _MANY)

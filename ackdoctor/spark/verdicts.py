@@ -29,15 +29,16 @@ def verdicts(replay: Replay, keep: Keep = as_it_is) -> DataFrame:
     entries, messages = replay.entries, replay.messages
     told_to_all = F.broadcast if replay.few else as_it_is
     dropped = messages.where(f"kind = {int(EventKind.TIMED_OUT)}")
-    given_up = told_to_all(keep(dropped.groupBy("run", "root").agg(F.expr("min(time_ns) as timed_ns"))))
+    first = dropped.groupBy("run", "root").agg(F.expr("min(time_ns) as timed_ns"))
+    given_up = told_to_all(keep(first, few=replay.few))
     plain = _plain(entries).join(given_up, ["run", "root"], "left")
-    judged = keep(_judged(_gathered(entries).join(given_up, ["run", "root"], "left")))
+    judged = keep(_judged(_gathered(entries).join(given_up, ["run", "root"], "left")), few=replay.few)
     bad = judged.where(f"residue = '{Residue.EVEN.name}'").select(*ROOT_KEY, "value")
     told = judged.join(told_to_all(_culprits(told_to_all(bad), messages)), _KEY, "left")
     others = [name for name in VERDICTS.names if name not in ("verdict", "culprits")]
     of_plain = f"if(timed_ns is null, '{Verdict.COMPLETE.name}', '{Verdict.EXPIRED.name}') as verdict"
     blamed = f"coalesce(culprits, {_NO_CULPRITS}) as culprits"
-    found = keep(told.selectExpr(*others, "verdict", blamed))
+    found = keep(told.selectExpr(*others, "verdict", blamed), few=replay.few)
     well = plain.selectExpr(*others, of_plain, f"{_NO_CULPRITS} as culprits")
     return well.union(found).select(*VERDICTS.names)
 

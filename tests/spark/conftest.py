@@ -40,11 +40,13 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
 
 
 @pytest.fixture
-def keep() -> "Iterator[Callable[[DataFrame], DataFrame]]":
-    """Keeps tables for as long as the test takes."""
+def keep() -> "Iterator[Callable[..., DataFrame]]":
+    """Keeps tables for as long as the test takes, as an analysis does."""
     kept: list[DataFrame] = []
 
-    def persist(frame: "DataFrame") -> "DataFrame":
+    def persist(frame: "DataFrame", /, *, few: bool = False) -> "DataFrame":
+        if few:
+            return frame.localCheckpoint(eager=False)
         kept.append(frame.persist())
         return frame
 
