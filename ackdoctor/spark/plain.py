@@ -88,9 +88,9 @@ def proved(summed: DataFrame, version: Version) -> DataFrame:
 
 
 def plain(known: DataFrame, rotations: DataFrame) -> DataFrame:
-    """What was `proved` of all columns of ROOT_KEY, with `is_plain`: whether a root is, in spite of the ticks.
+    """What was `proved`, with all of ROOT_KEY, and `is_plain`: whether a root is, in spite of the ticks.
 
-    To be kept in between: with the proof it would be one method, and more than the JVM compiles well.
+    What was proved should be kept: in one method with the proof this is more than the JVM compiles well.
     """
     ticks = F.broadcast(rotations.select(*ACKER, *RULERS))
     is_plain = reduce(Column.__and__, [F.col("sure"), *(~F.expr(may_expire(axis)) for axis in AXES)])

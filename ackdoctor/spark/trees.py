@@ -4,7 +4,7 @@ Most roots are `plain`: a sum proves how they went.  The others are brought toge
 those of which windows cannot tell, or all if they are few, are replayed message by message (`fold`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, unique
 from functools import reduce
@@ -42,9 +42,7 @@ class Replay:
 
     entries: DataFrame
     messages: DataFrame
-    few: bool = (
-        True  # roots that are not `sole`, or that a spout dropped: so few that every task may be told of all
-    )
+    few: bool = True  # roots that are not `sole` or that a spout dropped: each task may be told of all
 
 
 class Keep(Protocol):
@@ -107,7 +105,7 @@ def _proved_first(messages: DataFrame, version: Version, message_timeout_s: int 
     others = keep(known.where("not sure").select(*ROOT_KEY, "n"))
     (doubted,) = _sizes(others)
     if doubted.roots > _MANY:
-        return _told_by_windows(messages, version, message_timeout_s, keep)
+        return _told_by_windows(messages, version, message_timeout_s, keep, instead_of=(proved, others))
     left = keep(_left_over(messages, others), few=doubted.messages <= _FEW)
     by_trace = message_timeout_s is None
     ticks = keep(rotations(left if by_trace else messages, version, message_timeout_s), few=True)
@@ -116,7 +114,7 @@ def _proved_first(messages: DataFrame, version: Version, message_timeout_s: int 
         roots.where("sure and not is_plain"), left.where(f"kind = {_TIMED_OUT}").selectExpr("1L as n")
     )
     if doubted.roots + late.roots > _MANY:
-        return _told_by_windows(messages, version, message_timeout_s, keep)
+        return _told_by_windows(messages, version, message_timeout_s, keep, instead_of=(proved, others, left))
     if late.roots:
         left = keep(left.union(_left_over(taken, roots.where("sure and not is_plain"))))
     else:
@@ -130,9 +128,16 @@ def _proved_first(messages: DataFrame, version: Version, message_timeout_s: int 
 
 
 def _told_by_windows(
-    messages: DataFrame, version: Version, message_timeout_s: int | None, keep: Keep
+    messages: DataFrame,
+    version: Version,
+    message_timeout_s: int | None,
+    keep: Keep,
+    *,
+    instead_of: Iterable[DataFrame],
 ) -> Replay:
-    """Where so many roots are not plain that it is no use to tell them apart."""
+    """Where so many roots are not plain that it is no use to tell them apart; what was kept for that is given up."""
+    for table in instead_of:
+        table.unpersist()
     told = replayed(messages, version, message_timeout_s=message_timeout_s, plan=Plan.WINDOWS, keep=keep)
     return replace(told, few=False)
 
