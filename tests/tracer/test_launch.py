@@ -194,6 +194,15 @@ def beside(folder: Path, name: str, text: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)])}
 
 
+@pytest.fixture
+def heard():
+    """What is started in the background of a shell does not hear a Ctrl-C, nor do its children: here they do."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heard")
 def test_a_second_ctrl_c_while_the_trace_is_written_is_not_heard(tmp_path):
     again = f"import os\nif {VARIABLE!r} in os.environ:\n    {CTRL_C}\nraise ImportError"
     env = beside(tmp_path / "path", "pyarrow", again)
@@ -204,6 +213,7 @@ def test_a_second_ctrl_c_while_the_trace_is_written_is_not_heard(tmp_path):
     assert [row.delivery for row in rows(tmp_path / "trace") if row.kind is K.RECEIVED] == ["77"]
 
 
+@pytest.mark.usefixtures("heard")
 def test_a_ctrl_c_before_the_program_has_begun_ends_it_without_a_word(tmp_path):
     given = beside(tmp_path / "path", "stops", CTRL_C)
     env = environment(given, tmp_path / "trace", Level.TRACE, "r", observers=["stops"])
