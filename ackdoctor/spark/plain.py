@@ -24,11 +24,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.model.event import EventKind
-from ackdoctor.spark.rotations import ACKER, AXES, RULERS, may_expire
+from ackdoctor.spark.rotations import ACKER, AXES, may_expire, may_have_expired
 from ackdoctor.spark.schema import EXACT, ROOT_KEY
 from ackdoctor.spark.versions import Engine, Version
 
-__all__ = ["WORDS", "entries", "gram", "plain", "proved", "rank", "sums"]
+__all__ = ["WORDS", "entries", "gram", "late", "proved", "rank", "sums"]
 
 WORDS = ("gram0", "gram1", "gram2", "gram3")
 _BITS = 15  # of a row; a sixteenth would make the product of a lane and a row overflow
@@ -87,14 +87,16 @@ def proved(summed: DataFrame, version: Version) -> DataFrame:
     return rank(summed).select(*_among(ROOT_KEY, summed), task, *_TOLD, sure)
 
 
-def plain(known: DataFrame, rotations: DataFrame) -> DataFrame:
-    """What was `proved`, with all of ROOT_KEY, and `is_plain`: whether a root is, in spite of the ticks.
+def late(known: DataFrame, rotations: DataFrame) -> DataFrame:
+    """Of what was `proved`, with all of ROOT_KEY: the roots that are plain but for the ticks, which may have dropped them.
 
-    What was proved should be kept: in one method with the proof this is more than the JVM compiles well.
+    Rulers say so of few roots, and of these the ticks are counted; with a condition that is said to be random in
+    between, since Spark compiles no count of them, nor what stands in one step with it.  What was proved should be
+    kept: in one method with the proof this is more than the JVM compiles well.
     """
-    ticks = F.broadcast(rotations.select(*ACKER, *RULERS))
-    is_plain = reduce(Column.__and__, [F.col("sure"), *(~F.expr(may_expire(axis)) for axis in AXES)])
-    return known.join(ticks, [*ACKER], "left").select(*known.columns, is_plain.alias("is_plain"))
+    asked = known.where("sure").join(F.broadcast(rotations), [*ACKER], "left")
+    doubted = asked.where(f"({' or '.join(map(may_expire, AXES))}) and spark_partition_id() >= 0")
+    return doubted.where(" or ".join(map(may_have_expired, AXES))).select(*known.columns)
 
 
 def _among(names: Iterable[str], table: DataFrame) -> tuple[str, ...]:
@@ -102,9 +104,9 @@ def _among(names: Iterable[str], table: DataFrame) -> tuple[str, ...]:
 
 
 def entries(told: DataFrame) -> DataFrame:
-    """ENTRIES of the plain roots."""
+    """ENTRIES of plain roots, of which this was `proved`."""
     nothing = F.lit(0).cast("long")
-    return told.where("is_plain").select(
+    return told.select(
         *ROOT_KEY,
         F.lit(1).alias("life"),
         F.lit(True).alias("sole"),

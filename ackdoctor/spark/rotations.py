@@ -21,6 +21,7 @@ __all__ = [
     "after",
     "expiry",
     "may_expire",
+    "may_have_expired",
     "rotations",
 ]
 
@@ -34,7 +35,7 @@ _TICKS = "array<struct<pos:bigint,ns:bigint,source:bigint>>"
 
 
 def rotations(messages: DataFrame, version: Version, message_timeout_s: int | None) -> DataFrame:
-    """`ticks`: of each its source and pos, null if scheduled, and its time; and RULERS, which `may_expire` asks."""
+    """`ticks`: of each its source and pos, null if scheduled, and its time; how many on one axis are `enough` to drop anything; and RULERS, which `may_expire` asks."""
     if message_timeout_s is None:
         ticked = _recorded(messages)
     else:
@@ -105,7 +106,7 @@ def _ruled(ticked: DataFrame, buckets: int) -> DataFrame:
         *(marks.format(axis, axis) for axis in AXES),
     )
     spaced = marked.selectExpr("*", *(f"{_width(axis)} as {axis}_width" for axis in AXES))
-    return spaced.selectExpr(*ACKER, "ticks", *(part for axis in AXES for part in _ruler(axis)))
+    return spaced.selectExpr(*ACKER, "ticks", "enough", *(part for axis in AXES for part in _ruler(axis)))
 
 
 def _width(axis: str) -> str:
@@ -132,6 +133,12 @@ def may_expire(axis: str) -> str:
     way = f"if({first} <= {begin}, 0L, {first} - {begin})"  # below 0 if a long does not hold it: there is no such spot
     drop = f"get({drops}, int(least({way} div width_{axis}, bigint(size({drops}) - 1))))"
     return f"not coalesce(last_{axis} < {drop}, {begin} is null)"
+
+
+def may_have_expired(axis: str) -> str:
+    """SQL: the same, but that it counts the ticks; null where the acker has none."""
+    seen = f"tick.{axis} > first_{axis} and tick.{axis} <= last_{axis}"
+    return f"size(filter(ticks, tick -> {seen})) >= enough"
 
 
 # of a root, which is `mixed` where several processes saw its messages

@@ -109,22 +109,21 @@ def _proved_first(messages: DataFrame, version: Version, message_timeout_s: int 
     left = keep(_left_over(messages, others), few=doubted.messages <= _FEW)
     by_trace = message_timeout_s is None
     ticks = keep(rotations(left if by_trace else messages, version, message_timeout_s), few=True)
-    roots = plain.plain(known, ticks)
-    late, dropped = _sizes(
-        roots.where("sure and not is_plain"), left.where(f"kind = {_TIMED_OUT}").selectExpr("1L as n")
-    )
-    if doubted.roots + late.roots > _MANY:
-        return _told_by_windows(messages, version, message_timeout_s, keep, instead_of=(proved, others, left))
-    if late.roots:
-        left = keep(left.union(_left_over(taken, roots.where("sure and not is_plain"))))
-    else:
-        roots = known.selectExpr("*", "sure as is_plain")
+    late = keep(plain.late(known, ticks))
+    delayed, dropped = _sizes(late, left.where(f"kind = {_TIMED_OUT}").selectExpr("1L as n"))
+    if doubted.roots + delayed.roots > _MANY:
+        instead = proved, others, left, late
+        return _told_by_windows(messages, version, message_timeout_s, keep, instead_of=instead)
+    sure = known.where("sure")
+    if delayed.roots:
+        left = keep(left.union(_left_over(taken, late)))
+        sure = sure.join(F.broadcast(late.select(*ROOT_KEY)), [*ROOT_KEY], "left_anti")
     rest = _taken(left, version)
-    if doubted.messages + late.messages <= _FEW and max(doubted.most, late.most) <= windows.MOST_FOLDED:
+    if doubted.messages + delayed.messages <= _FEW and doubted.most <= windows.MOST_FOLDED:
         told = keep(fold.entries(rest, ticks, version), few=True)
     else:
         told = _in_order(rest, ticks, version, keep)
-    return Replay(entries=plain.entries(roots).union(told), messages=left, few=dropped.roots <= _MANY)
+    return Replay(entries=plain.entries(sure).union(told), messages=left, few=dropped.roots <= _MANY)
 
 
 def _told_by_windows(

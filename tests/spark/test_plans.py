@@ -89,7 +89,7 @@ def test_nothing_that_the_proof_does_with_a_row_is_too_long_for_the_jvm_to_compi
 ):
     known = plain.proved(plain.sums(messages), version(name))
     known.explain("codegen")
-    plain.plain(keep(known), rotations(messages, version(name), None)).explain("codegen")
+    plain.late(keep(known), rotations(messages, version(name), None)).explain("codegen")
     sizes = [int(size) for size in re.findall(r"maxMethodCodeSize:(\d+)", capsys.readouterr().out)]
     assert len(sizes) > 2
     assert max(sizes) < HUGE
