@@ -96,7 +96,7 @@ class _Fold:
 
     def lives(self) -> str:
         """All lives of the root whose messages are `rows`, in order."""
-        begin = _state(_NONE, f"cast(array() as array<{_type(_LIFE)}>)")
+        begin = _state(_NO_ENTRY, f"cast(array() as array<{_type(_LIFE)}>)")
         left = f"if(state.entry is null, state.over, {_joined('state.over', self._left())})"
         return f"aggregate(rows, {begin}, (state, row) -> {self._step()}, state -> {left})"
 
@@ -109,7 +109,7 @@ class _Fold:
         now = "row.pos", "row.time_ns"
         dead = f"tick is not null and not {after('tick', 'clock', *now)}"
         expired = _state(
-            _NONE, _joined("state.over", _life("'expired'", "state.entry", "tick.pos", "tick.ns"))
+            _NO_ENTRY, _joined("state.over", _life("'expired'", "state.entry", "tick.pos", "tick.ns"))
         )
         looked = _let("tick", self._tick(), f"if({dead}, {expired}, state)")
         return f"if(long and state.entry is not null, {looked}, state)"
@@ -121,7 +121,7 @@ class _Fold:
     def _left(self) -> str:
         """What is left after the last message: the ticks that follow may drop it."""
         expired = _life("'expired'", "state.entry", "tick.pos", "tick.ns")
-        pending = _life("'pending'", "state.entry", _NOWHERE, _NOWHERE)
+        pending = _life("'pending'", "state.entry", _NO_LONG, _NO_LONG)
         return _let("tick", self._tick(), f"if(tick is null, {pending}, {expired})")
 
     def _received(self) -> str:
@@ -136,7 +136,7 @@ class _Fold:
     def _made(self) -> str:
         """A new entry before its first message."""
         fields = {
-            "value": "cast(null as bigint)" if self._engine is Engine.CLOJURE else "0L",
+            "value": _NO_LONG if self._engine is Engine.CLOJURE else "0L",
             "spout_task": "cast(null as int)",
             "failed": "false",
             "put_pos": "row.pos",
@@ -145,7 +145,7 @@ class _Fold:
             "first_pos": _PLACE,
             "last_pos": _PLACE,
             "first_ns": "row.time_ns",
-            "init_ns": "cast(null as bigint)",
+            "init_ns": _NO_LONG,
             "last_ns": "row.time_ns",
         }
         return _struct(_ENTRY, fields)
@@ -184,12 +184,12 @@ class _Fold:
         if self._engine is Engine.HERON:
             zero += f" and row.kind = {_ACK}"
         outcome = f"if({zero}, 'acked', 'failed')"
-        ended = _state(_NONE, _joined("alive.over", _life(outcome, "entry", _PLACE, "entry.last_ns")))
+        ended = _state(_NO_ENTRY, _joined("alive.over", _life(outcome, "entry", _PLACE, "entry.last_ns")))
         return f"if(entry.n_init > 0L and ({zero} or entry.failed), {ended}, {_state('entry', 'alive.over')})"
 
 
-_NONE = f"cast(null as {_type(_ENTRY)})"
-_NOWHERE = "cast(null as bigint)"
+_NO_ENTRY = f"cast(null as {_type(_ENTRY)})"
+_NO_LONG = "cast(null as bigint)"
 
 
 def _let(name: str, value: str, body: str) -> str:

@@ -4,7 +4,7 @@ import json
 import random
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -25,9 +25,6 @@ from ackdoctor.spark.schema import EVENTS, MESSAGES
 from ackdoctor.spark.trees import Plan, entries, replayed
 from ackdoctor.spark.verdicts import verdicts
 from ackdoctor.spark.versions import version
-
-if TYPE_CHECKING:
-    pass
 
 ENGINES = ("0.9.0-rc2", "1.1.0", "1.2.4", "2.8.8", "jstorm", "heron")
 TRACES = 24
