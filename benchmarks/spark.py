@@ -98,15 +98,6 @@ def events_of(spark: "SparkSession", folder: Path) -> "DataFrame":
     return traces(spark, sorted(map(str, (folder / "v1").rglob("part-*.parquet"))))
 
 
-def kept(frame: "DataFrame", /, *, few: bool = False) -> "DataFrame":
-    """As an analysis keeps what several tables are made of."""
-    from pyspark import StorageLevel
-
-    if few:
-        return frame.localCheckpoint(eager=False)
-    return frame.persist(StorageLevel.MEMORY_AND_DISK)
-
-
 def analysis(folder: Path) -> dict[str, object]:
     """All that `ackdoctor analyze` does, but for the page."""
     from ackdoctor.spark.analysis import Terms, analyze
@@ -123,6 +114,7 @@ def analysis(folder: Path) -> dict[str, object]:
 
 def ours(folder: Path, heap: str, plan: str, master: str = "local[2]") -> dict[str, object]:
     """Verdicts of all roots, each column looked at; and the lives, in short, for comparison."""
+    from ackdoctor.spark.keeping import Kept
     from ackdoctor.spark.messages import messages
     from ackdoctor.spark.trees import Plan, replayed
     from ackdoctor.spark.verdicts import verdicts
@@ -130,9 +122,10 @@ def ours(folder: Path, heap: str, plan: str, master: str = "local[2]") -> dict[s
 
     spark = spark_session(heap, master)
     events = events_of(spark, folder)
-    sent = messages(kept(events.coalesce(1)) if master == "local[1]" else events)
-    replay = replayed(sent, version("2.8"), plan=Plan[plan], keep=kept)
-    table = verdicts(replay, *([kept] if plan == "PROVE_FIRST" else []))
+    keep = Kept()
+    sent = messages(keep(events.coalesce(1)) if master == "local[1]" else events)
+    replay = replayed(sent, version("2.8"), plan=Plan[plan], keep=keep)
+    table = verdicts(replay, *([keep] if plan == "PROVE_FIRST" else []))
     if master == "local[1]":
         return {"roots": sum(row["count"] for row in table.groupBy("verdict").count().collect())}
     query = (
@@ -144,12 +137,13 @@ def ours(folder: Path, heap: str, plan: str, master: str = "local[2]") -> dict[s
 
 def lives(folder: Path, heap: str, plan: str) -> dict[str, object]:
     """The lives alone, in short."""
+    from ackdoctor.spark.keeping import Kept
     from ackdoctor.spark.messages import messages
     from ackdoctor.spark.trees import Plan, entries
     from ackdoctor.spark.versions import version
 
     spark = spark_session(heap)
-    table = entries(messages(events_of(spark, folder)), version("2.8"), plan=Plan[plan], keep=kept)
+    table = entries(messages(events_of(spark, folder)), version("2.8"), plan=Plan[plan], keep=Kept())
     return spark.sql(f"select {SUMMARY} from {{table}}", table=table).first().asDict()
 
 

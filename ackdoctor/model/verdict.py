@@ -54,7 +54,10 @@ class Culprit:
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class TupleTree:
-    """One root's life, as far as the evidence goes."""
+    """One root's life, as far as the evidence goes.
+
+    It stands for `roots`, itself among them: the others went the same way and are not told one by one.
+    """
 
     root: int
     verdict: Verdict
@@ -62,3 +65,4 @@ class TupleTree:
     residue: Residue = Residue.NONE
     culprits: tuple[Culprit, ...] = ()
     ambiguous: bool = False  # another set of as many culprits explains it as well
+    roots: int = 1

@@ -9,10 +9,10 @@ What comes back to the driver is small: counts, and the first few of everything 
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from urllib.parse import unquote
 
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
@@ -25,6 +25,7 @@ from ackdoctor.spark import collecting, deliveries, growth, roots
 from ackdoctor.spark import shapes as ways
 from ackdoctor.spark.blame import blamed, traced, unexplained
 from ackdoctor.spark.findings import Keeper, forecast, judged, tree, under_way
+from ackdoctor.spark.keeping import Kept
 from ackdoctor.spark.messages import messages
 from ackdoctor.spark.offences import offences
 from ackdoctor.spark.opening import opened
@@ -44,6 +45,7 @@ __all__ = ["MOST_TREES", "Frames", "Terms", "analyze", "examine", "frames", "wri
 
 MOST_TREES = 2_000  # of one verdict and residue, brought to the driver
 _MOST_LIVES = 20
+_MOST_WAYS = 10_000  # that trees went and are counted
 _MOST_DARK = 500  # trees whose value is looked into, because no single tuple explains it
 _MESSAGES = range(int(EventKind.INIT), int(EventKind.ROTATED) + 1)
 
@@ -65,21 +67,13 @@ class Terms:
 
 @dataclass(slots=True, kw_only=True)
 class Frames:
-    """The tables that more than one figure is made of, kept for as long as the analysis takes."""
+    """The tables that more than one figure is made of."""
 
     events: DataFrame
     deliveries: DataFrame
     messages: DataFrame
     entries: DataFrame
     verdicts: DataFrame
-    kept: Sequence[DataFrame] = ()
-
-    def __enter__(self) -> "Frames":  # noqa: PYI034 - Python 3.10 has no Self
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for frame in self.kept:
-            frame.unpersist()
 
 
 def analyze(
@@ -129,37 +123,28 @@ def _near(path: str, terms: Terms) -> str:
     return path.removeprefix(f"{terms.folder.rstrip('/')}/")
 
 
-def frames(events: DataFrame, terms: Terms) -> Frames:
-    """Every table, none of them computed yet but the proof of a large one."""
-    kept: list[DataFrame] = []
-    # where no executor dies and takes along what nobody can make again
-    alone = (events.sparkSession.sparkContext.master or "").split("[")[0] == "local"
-
-    def keep(frame: DataFrame, /, *, few: bool = False) -> DataFrame:
-        if few and alone:
-            return frame.localCheckpoint(eager=False)
-        kept.append(frame.persist(StorageLevel.MEMORY_AND_DISK))
-        return frame
-
-    large = terms.plan is Plan.PROVE_FIRST  # too large to keep more than has to be
-    if terms.plan is Plan.REPLAY:  # one partition needs no exchange, and so no second stage
-        events = keep(events.coalesce(1))
-    taken = messages(events, ackers=terms.ackers)
-    told = replayed(
-        taken, terms.version, message_timeout_s=terms.message_timeout_s, plan=terms.plan, keep=keep
-    )
-    return Frames(
-        events=events,
-        deliveries=keep(deliveries.deliveries(events)),
-        messages=taken,
-        entries=told.entries,
-        verdicts=verdicts(told, keep) if large else keep(verdicts(told)),
-        kept=kept,
-    )
+@contextmanager
+def frames(events: DataFrame, terms: Terms) -> Iterator[Frames]:
+    """Every table, kept for as long as the analysis takes; none is computed yet but the proof of a large one."""
+    with Kept() as keep:
+        large = terms.plan is Plan.PROVE_FIRST  # too large to keep more than has to be
+        if terms.plan is Plan.REPLAY:  # one partition needs no exchange, and so no second stage
+            events = keep(events.coalesce(1))
+        taken = messages(events, ackers=terms.ackers)
+        told = replayed(
+            taken, terms.version, message_timeout_s=terms.message_timeout_s, plan=terms.plan, keep=keep
+        )
+        yield Frames(
+            events=events,
+            deliveries=keep(deliveries.deliveries(events)),
+            messages=taken,
+            entries=told.entries,
+            verdicts=verdicts(told, keep) if large else keep(verdicts(told)),
+        )
 
 
 def examine(session: SparkSession, tables: Frames, terms: Terms, books: Books | None = None) -> Analysis:
-    """Everything there is to say; `tables` are entered by the caller."""
+    """Everything there is to say; `tables` as `frames` has them."""
     counted = deliveries.counts(tables.events).collect()
     begin_ns = min((row["begin_ns"] for row in counted if row["kind"] != EventKind.NAMED), default=0)
     end_ns = max((row["end_ns"] for row in counted), default=0)
@@ -178,7 +163,9 @@ def examine(session: SparkSession, tables: Frames, terms: Terms, books: Books | 
         else ()
     )
     result.notes += tuple(_doubts(terms, counted))
-    trees = _of_roots(tables, result, counted) if any(row["kind"] in _MESSAGES for row in counted) else ()
+    trees = (
+        _of_roots(tables, terms, result, counted) if any(row["kind"] in _MESSAGES for row in counted) else ()
+    )
     keeper = Keeper.of(terms.version)
     result.forecast = forecast(result.tally.growth, keeper, terms.heap)
     result.findings = judged(
@@ -278,16 +265,20 @@ def _of_components(
 # ---- roots ----
 
 
-def _of_roots(tables: Frames, result: Analysis, counted: Sequence[Row]) -> tuple[TupleTree, ...]:
-    """What became of every root; returns the trees that did not end well, the first of each kind."""
+def _of_roots(
+    tables: Frames, terms: Terms, result: Analysis, counted: Sequence[Row]
+) -> tuple[TupleTree, ...]:
+    """What became of every root; returns trees that did not end well, the first of each kind and way, for all that did not."""
     end_ns = int(result.end_ms * 1e6)
+    bad = _bad(tables.verdicts, end_ns, terms.patience_s)
     rows = collecting.together(
         loads=growth.ackers(tables.entries),
         growth=growth.growth(tables.entries, result.window_ms),
         kinds=_kinds(tables.verdicts),
         spouts=_spouts(tables.messages),
         latencies=growth.latencies(tables.entries),
-        bad=_bad(tables.verdicts),
+        bad=_sampled(bad),
+        ways=_ways(bad),
     )
     loads = rows["loads"]
     points, peaks = collecting.points(rows["growth"])
@@ -301,7 +292,11 @@ def _of_roots(tables: Frames, result: Analysis, counted: Sequence[Row]) -> tuple
         )
     spouts = {row["task"]: row["component"] for row in rows["spouts"]}
     result.latencies = collecting.latencies(rows["latencies"], spouts)
-    trees = tuple(tree(row, end_ns) for row in rows["bad"])
+    trees = collecting.standing(
+        (tree(row, end_ns) for row in rows["bad"]),
+        [row["way"] for row in rows["bad"]],
+        {row["way"]: row["roots"] for row in rows["ways"]},
+    )
     dark = [one.root for one in trees if unexplained(one)][:_MOST_DARK]
     if dark:
         trees = blamed(trees, roots.lives(tables.events, dark).collect())
@@ -333,14 +328,35 @@ def _of_roots(tables: Frames, result: Analysis, counted: Sequence[Row]) -> tuple
     return trees
 
 
-def _bad(found: DataFrame) -> DataFrame:
-    """Of VERDICTS those that did not end well, the first of each kind."""
-    place = F.row_number().over(Window.partitionBy("verdict", "residue").orderBy("first_ns", *ROOT_KEY))
+def _bad(found: DataFrame, end_ns: int, patience_s: int) -> DataFrame:
+    """Of VERDICTS those that did not end well, each with `way`: what it has in common with those that it can stand for."""
+    charged = (
+        "array_sort(array_distinct(transform(culprits, one -> struct(one.component, one.acks, one.site))))"
+    )
+    young = f"(verdict = 'OPEN' and ({end_ns}L - first_ns) div 1000000 < {patience_s * 1000})"
     bad = found.where("verdict != 'COMPLETE' or tracked is not null")
+    return bad.selectExpr("*", f"xxhash64(verdict, residue, tracked, {young}, {charged}) as way")
+
+
+def _sampled(bad: DataFrame) -> DataFrame:
+    """Of each verdict and residue so many: the first that went each way, then the second, and so on."""
+    turn = F.row_number().over(Window.partitionBy("verdict", "residue", "way").orderBy("first_ns", *ROOT_KEY))
+    place = F.row_number().over(
+        Window.partitionBy("verdict", "residue").orderBy("turn", "first_ns", *ROOT_KEY)
+    )
     return (
-        bad.select("*", place.alias("place"))
+        bad.select("*", turn.alias("turn"))
+        .where(F.col("turn") <= MOST_TREES)
+        .select("*", place.alias("place"))
         .where(F.col("place") <= MOST_TREES)
         .orderBy("first_ns", *ROOT_KEY)
+    )
+
+
+def _ways(bad: DataFrame) -> DataFrame:
+    """How many roots went which way; of very many ways the most frequent."""
+    return (
+        bad.groupBy("way").agg(F.count("*").alias("roots")).orderBy(F.desc("roots"), "way").limit(_MOST_WAYS)
     )
 
 

@@ -65,7 +65,7 @@ def _blamed(tree: TupleTree, known: Mapping[int, Sequence[Row]]) -> TupleTree:
     assert entry is not None  # it is unexplained
     if reduce(xor, (culprit.value for culprit in guilty), 0) != entry.value:
         return tree
-    return replace(tree, culprits=tuple(guilty))
+    return replace(tree, culprits=tuple(guilty), roots=1)  # of others it is not known
 
 
 def _charged(rows: Sequence[Row]) -> Culprit | None:

@@ -1,5 +1,6 @@
 """Rows that came back to the driver, as the model's nouns and the tables of an Analysis."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
@@ -36,6 +37,7 @@ __all__ = [
     "loads",
     "points",
     "replays",
+    "standing",
     "together",
     "window",
     "with_tally",
@@ -191,6 +193,18 @@ def kinds(rows: Iterable[Row]) -> tuple[TreeCount, ...]:
         for row in rows
     ]
     return tuple(sorted(made, key=lambda one: (-one.roots, one.verdict, one.residue)))
+
+
+def standing(
+    trees: Iterable[TupleTree], ways: Sequence[int], counts: Mapping[int, int]
+) -> tuple[TupleTree, ...]:
+    """The trees, of which the last that went a way stands for all that went it and are not among them."""
+    told = Counter(ways)
+    last = {way: place for place, way in enumerate(ways)}
+    return tuple(
+        replace(tree, roots=max(1, counts.get(way, 0) - told[way] + 1)) if last[way] == place else tree
+        for place, (tree, way) in enumerate(zip(trees, ways, strict=True))
+    )
 
 
 def holders(rows: Iterable[Row]) -> tuple[Holder, ...]:

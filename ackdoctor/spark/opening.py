@@ -5,11 +5,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
 
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.spark.collecting import together
+from ackdoctor.spark.keeping import Kept
 from ackdoctor.spark.read import stormlog
 from ackdoctor.spark.read.inputs import Inputs, Sort
 from ackdoctor.spark.read.logbook import Survey
@@ -48,22 +48,21 @@ def opened(session: SparkSession, inputs: Inputs) -> Iterator[Opened]:
     parts: list[DataFrame] = []
     bad: list[DataFrame] = []
     surveyed = Survey(logs=())
-    for files in (columnar, lines):
-        if files:
-            parts.append(traces(session, files))
-            bad.append(refused(session, files))
-    kept: list[DataFrame] = []
-    if logs:
-        told, surveyed = stormlog.kept(stormlog.lines(session, logs), inputs.begun)
-        kept.append(told)
-        parts.append(stormlog.events(told, surveyed))
-        if any(log.quarantined for log in surveyed.logs):
-            bad.append(stormlog.quarantine(told, surveyed))
-    events = reduce(DataFrame.unionByName, parts)
-    if lines:
-        kept.append(events.persist(StorageLevel.MEMORY_AND_DISK))
-    rows, refused_ = _taken_stock(session, columnar, lines, bad)
-    try:
+    with Kept() as keep:
+        for files in (columnar, lines):
+            if files:
+                parts.append(traces(session, files))
+                bad.append(refused(session, files))
+        if logs:
+            told, surveyed = stormlog.kept(stormlog.lines(session, logs), inputs.begun)
+            keep.tables.append(told)
+            parts.append(stormlog.events(told, surveyed))
+            if any(log.quarantined for log in surveyed.logs):
+                bad.append(stormlog.quarantine(told, surveyed))
+        events = reduce(DataFrame.unionByName, parts)
+        if lines:
+            events = keep(events)
+        rows, refused_ = _taken_stock(session, columnar, lines, bad)
         yield Opened(
             events=events,
             trace_rows=rows,
@@ -71,9 +70,6 @@ def opened(session: SparkSession, inputs: Inputs) -> Iterator[Opened]:
             surveyed=surveyed,
             refused=refused_,
         )
-    finally:
-        for table in kept:
-            table.unpersist()
 
 
 def _taken_stock(

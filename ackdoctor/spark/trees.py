@@ -8,18 +8,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, unique
 from functools import reduce
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.model.event import EventKind
 from ackdoctor.spark import fold, plain, windows
+from ackdoctor.spark.keeping import Keep, as_it_is
 from ackdoctor.spark.rotations import rotations
 from ackdoctor.spark.schema import MESSAGES, ROOT_KEY
 from ackdoctor.spark.versions import Version
 
-__all__ = ["Keep", "Plan", "Replay", "as_it_is", "entries", "replayed"]
+__all__ = ["Plan", "Replay", "entries", "replayed"]
 
 _MESSAGES = (EventKind.INIT, EventKind.ACK, EventKind.FAIL)
 _FEW = 2_000_000  # messages; to fold them takes some three times as long as windows, and these a second or two to plan
@@ -43,18 +44,6 @@ class Replay:
     entries: DataFrame
     messages: DataFrame
     few: bool = True  # roots that are not `sole` or that a spout dropped: each task may be told of all
-
-
-class Keep(Protocol):
-    """How a table that several others are made of is kept, or not; of `few` rows, what they were made of may be forgotten."""
-
-    def __call__(self, frame: DataFrame, /, *, few: bool = False) -> DataFrame:
-        """The same rows."""
-
-
-def as_it_is(frame: DataFrame, /, *, few: bool = False) -> DataFrame:  # noqa: ARG001 - a Keep
-    """Keeps nothing."""
-    return frame
 
 
 def entries(

@@ -20,16 +20,17 @@ WORKER_LAYOUT = "%d{yyyy-MM-dd HH:mm:ss.SSS} %c{1.} %t [%p] %msg%n"
 
 
 @pytest.fixture(scope="session")
-def ask(pytestconfig) -> Ask:
+def ask(pytestconfig, tmp_path_factory) -> Ask:
     """`ask("storm-client", "2.8.3", "AckerDriver", lines)` gives the lines that a driver answers."""
     missing = [tool for tool in ("java", "mvn") if shutil.which(tool) is None]
     if missing:
         pytest.skip(f"needs {' and '.join(missing)} on the path")
+    scratch = tmp_path_factory.mktemp("java")
 
     def answers(artifact: str, version: str, driver: str, lines: list[str]) -> list[str]:
         jars = _jars(pytestconfig, artifact, version)
         ran = subprocess.run(
-            ["java", "-cp", f"{jars}/*", str(JAVA / f"{driver}.java")],
+            ["java", f"-Djava.io.tmpdir={scratch}", "-cp", f"{jars}/*", str(JAVA / f"{driver}.java")],
             input="".join(f"{line}\n" for line in lines),
             capture_output=True,
             text=True,
@@ -65,7 +66,7 @@ def misuse(pytestconfig, tmp_path_factory) -> Topology:
         _ran(["javac", "-nowarn", "-cp", f"{jars}/*", "-d", ".", "MisuseTopology.java"], folder)
         heard = _ran(
             [
-                "java", *OPEN, "-cp", f".:{jars}/*", "-Djdk.net.hosts.file=hosts", "-Dzookeeper.sasl.client=false",
+                "java", *OPEN, "-Djava.io.tmpdir=.", "-cp", f".:{jars}/*", "-Djdk.net.hosts.file=hosts", "-Dzookeeper.sasl.client=false",
                 f"-Dlog4j.configurationFile={JAVA / 'log4j2.xml'}", "-Dlog.dir=.", "-Dlog.size=250KB",
                 f"-Dlog.pattern={layout}", "MisuseTopology",
             ],

@@ -2,14 +2,16 @@
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
+
+    from ackdoctor.spark.keeping import Kept
 
 HERE = Path(__file__).parent
 
@@ -40,16 +42,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
 
 
 @pytest.fixture
-def keep() -> "Iterator[Callable[..., DataFrame]]":
+def keep() -> "Iterator[Kept]":
     """Keeps tables for as long as the test takes, as an analysis does."""
-    kept: list[DataFrame] = []
+    from ackdoctor.spark.keeping import Kept
 
-    def persist(frame: "DataFrame", /, *, few: bool = False) -> "DataFrame":
-        if few:
-            return frame.localCheckpoint(eager=False)
-        kept.append(frame.persist())
-        return frame
-
-    yield persist
-    for frame in kept:
-        frame.unpersist()
+    with Kept() as kept:
+        yield kept

@@ -153,6 +153,37 @@ def test_a_trace_of_components_alone_has_no_roots(spark):
     assert (analysis.roots, analysis.tally.growth, analysis.tally.pending) == (0, (), 3)
 
 
+def acked_twice(component: str, roots: range) -> list[Event]:
+    """Messages of trees whose first tuple a component acks twice, and whose second nobody else touches."""
+    rows = []
+    for root in roots:
+        edge, next_ = root << 8, root << 16
+        ack = Event(EventKind.ACK, root + 1, component=component, value=edge ^ next_)
+        told = [
+            Event(EventKind.INIT, root, component="spout", value=edge),
+            ack,
+            ack,
+            Event(EventKind.ACK, root + 2, component="last", value=next_),
+        ]
+        rows += [row._replace(root=root, seq=root * 4 + at, run="a", pid=1) for at, row in enumerate(told)]
+    return rows
+
+
+@pytest.mark.parametrize(("most", "untold"), [(2_000, 0), (4, 26)])
+def test_who_acks_twice_is_told_with_all_roots_however_many_another_did_before(
+    most, untold, spark, monkeypatch
+):
+    monkeypatch.setattr("ackdoctor.spark.analysis.MOST_TREES", most)
+    rows = acked_twice("often", range(1, 26)) + acked_twice("seldom", range(26, 31))
+    terms = replace(TERMS, patience_s=0)
+    with frames(events(spark, rows), terms) as tables:
+        few = examine(spark, tables, terms)
+    told = {finding.component: finding.evidence.seen for finding in few.findings if finding.code == "ACK601"}
+    assert told == {"often": 25, "seldom": 5}
+    assert sum(tree.roots for tree in few.tally.trees) == 30
+    assert len(few.tally.trees) == 30 - untold
+
+
 def life(
     root: int, *, first: int, end: int | None, init: int | None = None, acker: int = 1
 ) -> tuple[object, ...]:

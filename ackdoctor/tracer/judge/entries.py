@@ -173,6 +173,7 @@ def _finding(
             delivery=tree.culprits[0].delivery if tree.culprits else "",
             root=tree.root,
             left=(left_by(tree), *map(_named, tree.culprits)),
+            seen=tree.roots,
         ),
         cause=cause,
         help=help,

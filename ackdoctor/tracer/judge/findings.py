@@ -159,8 +159,8 @@ def _with_left(finding: Finding, caused: Sequence[TupleTree], profile: Keeper | 
         return finding
     witness = _tree(finding)
     lines = [left_by(tree) for tree in caused[:_MOST_LEFT]]
-    if len(caused) > _MOST_LEFT:
-        lines.append(f"acker: {len(caused) - _MOST_LEFT:,} more roots like these")
+    if beyond := sum(tree.roots for tree in caused) - len(lines):
+        lines.append(f"acker: {beyond:,} more {'root' if beyond == 1 else 'roots'} like these")
     if any(tree.entry is not None for tree in caused):
         lines.append(f"acker: such an entry {stays(profile)}")
     root = witness.root if witness.root is not None else caused[0].root
