@@ -34,7 +34,7 @@ def messages(events: DataFrame, *, ackers: int = 1) -> DataFrame:
         *("component", "task", "delivery"),
         "xxhash64(worker) ^ pid as source",
         "seq as pos",
-        *("time_ns", "site", "file"),
+        *("time_ns", "site"),
     )
     return taken.select(*MESSAGES.names)
 

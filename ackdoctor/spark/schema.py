@@ -64,7 +64,6 @@ EVENTS = _table(
     pid=_INT,
     acker=_INT,  # the acker's task, where the reader knows it; a trace of ours does not
     incarnation=_INT,  # how often that acker had been started before
-    file=_TEXT,
 )
 
 # One row for each message to an acker, ticks included (kind ROTATED); and for each root that a spout's own
@@ -84,7 +83,6 @@ MESSAGES = _table(
     pos=_LONG,
     time_ns=_LONG,
     site=_TEXT,
-    file=_TEXT,
 )
 
 # One row for each life of an entry of an acker's pending map.

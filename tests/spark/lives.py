@@ -194,4 +194,4 @@ def rows(run: str, sent: list[Sent]) -> Iterator[tuple[Any, ...]]:
         kind = KINDS.get(type(message), EventKind.ROTATED)
         value = message.value if isinstance(message, AckInit | AckAck) else 0
         task = message.task if isinstance(message, AckInit) else None
-        yield (run, 0, 0, root, int(kind), value, task, "bolt", 7, "", 1, pos, at_ms * 1_000_000, "", "")
+        yield (run, 0, 0, root, int(kind), value, task, "bolt", 7, "", 1, pos, at_ms * 1_000_000, "")

@@ -18,7 +18,7 @@ def events(spark: SparkSession, rows: Iterable[Event]) -> DataFrame:
     """EVENTS of a trace, in which nobody says which acker it was."""
     names = [name for name in EVENTS.names if name in Event._fields]
     known = [tuple(getattr(row, name) for name in names) for row in rows]
-    plain = [(int(kind), *rest, None, None, "rows") for kind, *rest in known]
+    plain = [(int(kind), *rest, None, None) for kind, *rest in known]
     return spark.createDataFrame(plain, EVENTS)
 
 

@@ -197,7 +197,7 @@ def test_the_verdict_on_every_root_is_that_of_the_inquest(name, plan, table, kee
                 told = (tree.verdict.name, tree.residue.name, tree.entry.value if tree.entry else None)
                 expected[f"run{seed}", acker, tree.root] = told
     names = [field for field in EVENTS.names if field in Event._fields]
-    told_rows = [(*(getattr(event, field) for field in names), None, None, "rows") for event in events]
+    told_rows = [(*(getattr(event, field) for field in names), None, None) for event in events]
     sent = keep(messages(table([(int(kind), *rest) for kind, *rest in told_rows], EVENTS), ackers=2))
     replay_ = replayed(sent, version(name), plan=plan, keep=keep)
     found_rows = verdicts(replay_).collect()
@@ -222,7 +222,7 @@ def test_where_most_roots_are_not_plain_no_task_is_told_of_all(many, table, keep
 def test_what_a_proof_leaves_over_is_all_that_the_verdicts_ask_for(table, keep):
     events = [event for seed in range(TRACES) for event in lived("2.8.8", seed)]
     names = [field for field in EVENTS.names if field in Event._fields]
-    told_rows = [(*(getattr(event, field) for field in names), None, None, "rows") for event in events]
+    told_rows = [(*(getattr(event, field) for field in names), None, None) for event in events]
     sent = keep(messages(table([(int(kind), *rest) for kind, *rest in told_rows], EVENTS)))
     told = replayed(sent, version("2.8.8"), plan=Plan.PROVE_FIRST, keep=keep)
     found = sorted(verdicts(told).collect())
@@ -249,8 +249,8 @@ def test_clocks_that_disagree_do_not_change_what_needs_no_order(table, keep):
             source, time_ms = dice.randrange(8), root * 50 + at * 3
             task = 3 if kind is EventKind.INIT else None
             known = ("run", 0, 0, root, int(kind), value, task, "bolt", 7, "")
-            straight.append((*known, 1, len(straight), time_ms * 10**6, "", ""))
-            skewed.append((*known, source, len(straight), int((time_ms + ahead_ms[source]) * 10**6), "", ""))
+            straight.append((*known, 1, len(straight), time_ms * 10**6, ""))
+            skewed.append((*known, source, len(straight), int((time_ms + ahead_ms[source]) * 10**6), ""))
 
     def judged(sent: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
         frame = keep(table(sent))

@@ -73,7 +73,7 @@ def test_spark_finds_the_same_rank(spark):
     trees += [[*tree, *tree[:2]] for tree in trees]
     trees += [[ids.next_long() & 7 for _ in range(5)], [-1, 1 << 63 - 1, -(1 << 63)]]
     rows = [
-        ("run", 0, 0, root, 11, value, None, "bolt", 7, "", 1, at, at, "", "")
+        ("run", 0, 0, root, 11, value, None, "bolt", 7, "", 1, at, at, "")
         for root, tree in enumerate(trees)
         for at, value in enumerate([0, *tree])
     ]
@@ -89,11 +89,11 @@ FAR = 1 << 62
 def plain_of(spark, roots, ticks) -> dict[int, bool]:
     """Which roots are plain that one INIT and one ACK make up, each with its two places; ticks have a place as well."""
     rows = [
-        ("run", 0, 0, root, kind, 5, task, "bolt", 7, "", 1, at, at, "", "")
+        ("run", 0, 0, root, kind, 5, task, "bolt", 7, "", 1, at, at, "")
         for root, places in enumerate(roots)
         for at, (kind, task) in zip(places, [(10, 3), (11, None)], strict=True)
     ]
-    rows += [("run", 0, 0, 0, 14, 0, None, "", 0, "", 1, at, at, "", "") for at in ticks]
+    rows += [("run", 0, 0, 0, 14, 0, None, "", 0, "", 1, at, at, "") for at in ticks]
     sent = spark.createDataFrame(rows, MESSAGES)
     known = proved(sums(sent.where("kind != 14")), version("2.8"))
     dropped = {

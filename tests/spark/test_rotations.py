@@ -45,7 +45,7 @@ def told(request, spark):
         acker: [at % 2000 if acker == SEVERAL else 1 for at in ticks] for acker, ticks in TICKS.items()
     }
     rows = [
-        ("run", acker, 0, 0, 14, 0, None, "", 0, "", source, at, at, "", "")
+        ("run", acker, 0, 0, 14, 0, None, "", 0, "", source, at, at, "")
         for acker, ticks in TICKS.items()
         for at, source in zip(ticks, sources[acker], strict=True)
     ]

@@ -113,7 +113,7 @@ def rows(run: str, trace: list[Row]) -> list[tuple[Any, ...]]:
             run,
             *(row.acker, row.incarnation, row.root, int(row.kind), row.value),
             row.task if row.kind is EventKind.INIT else None,
-            *("bolt", 7, "", row.source, row.pos, row.at_ms * 1_000_000, "", ""),
+            *("bolt", 7, "", row.source, row.pos, row.at_ms * 1_000_000, ""),
         )
         for row in trace
     ]

@@ -94,7 +94,6 @@ def events(read: DataFrame, surveyed: Survey) -> DataFrame:
         "component": surveyed.component("component", "task"),
         "run": surveyed.said("run", "''"),
         "worker": surveyed.said("worker", "file"),
-        "file": surveyed.said("file", "file"),
         "pid": "0",
         "incarnation": surveyed.incarnation(),
         **dict.fromkeys(("site", "test", "note"), "''"),

@@ -15,7 +15,8 @@ from ackdoctor.spark.schema import EVENTS, QUARANTINE
 
 __all__ = ["refused", "traces"]
 
-_BY_PLACE = {"run", "worker", "acker", "incarnation", "file"}
+_FOLDERS = ("run", "worker")
+_BY_PLACE = {*_FOLDERS, "acker", "incarnation"}
 _ROW = StructType([field for field in EVENTS.fields if field.name not in _BY_PLACE])
 _CORRUPT = "_corrupt"
 _TORN = StructType([*_ROW.fields, StructField(_CORRUPT, StringType())])
@@ -27,14 +28,15 @@ _SECOND_OBJECT = r"\}\s*\{\s*\"schema\""  # Spark reads the first of two objects
 
 def traces(session: SparkSession, files: Sequence[str]) -> DataFrame:
     """EVENTS of the parts; all of them Parquet or all JSON lines."""
-    return _read(session, files).where(_usable()).select(*EVENTS.names)
+    by_file = any(_same(name, files) is None for name in _FOLDERS)
+    return _read(session, files, by_file=by_file).where(_usable(by_file=by_file)).select(*EVENTS.names)
 
 
 def refused(session: SparkSession, files: Sequence[str]) -> DataFrame:
     """QUARANTINE of the parts: rows that nobody can use."""
     return (
-        _read(session, files)
-        .where(~_usable())
+        _read(session, files, by_file=True)
+        .where(~_usable(by_file=True))
         .select(
             "file",
             F.lit(None).cast("bigint").alias("place"),
@@ -53,41 +55,52 @@ def refused(session: SparkSession, files: Sequence[str]) -> DataFrame:
     )
 
 
-def _usable() -> Column:
-    """Asks for the path, which always is there: if nothing did, Spark would read all that it knows of a file."""
+def _usable(*, by_file: bool) -> Column:
+    """Asks for the path where there is one: if nothing did, Spark would read all that it knows of a file."""
     kinds = ", ".join(map(str, _KINDS))
     known = f"coalesce(kind in ({kinds}) and time_ns is not null and torn is null, false)"
-    return F.expr(f"{known} and file != ''")
+    return F.expr(f"{known} and file != ''" if by_file else known)
 
 
-def _read(session: SparkSession, files: Sequence[str]) -> DataFrame:
-    """Every row with its file, its `text` where it has one, and `torn` where that is no single row."""
+def _read(session: SparkSession, files: Sequence[str], *, by_file: bool) -> DataFrame:
+    """Every row with its `text` where it has one, `torn` where that is no single row, and its `file` if wanted.
+
+    Spark makes an object for each row that is asked for its file.
+    """
+    file = [F.col("_metadata.file_path").alias("file")] * by_file
     if files[0].endswith(".parquet"):
-        rows = session.read.schema(_ROW).parquet(*files).select("*", _file(), *_nothing("text", "torn"))
+        rows = session.read.schema(_ROW).parquet(*files).select("*", *file, *_nothing("text", "torn"))
     else:
         parse = F.from_json("text", _TORN, {"columnNameOfCorruptRecord": _CORRUPT})
-        lines = session.read.text(list(files)).select(F.col("value").alias("text"), _file())
-        rows = lines.where(F.trim("text") != "").select(parse.alias("row"), "text", "file")
+        lines = session.read.text(list(files)).select(F.col("value").alias("text"), *file)
+        rows = lines.where(F.trim("text") != "").withColumn("row", parse)
         twice = F.when(F.col("text").rlike(_SECOND_OBJECT), F.col("text"))
-        rows = rows.select("row.*", "file", "text", F.coalesce(f"row.{_CORRUPT}", twice).alias("torn"))
+        torn = F.coalesce(f"row.{_CORRUPT}", twice).alias("torn")
+        rows = rows.select("row.*", *lines.columns, torn)
     return rows.selectExpr(
         *(_said(field) for field in _ROW.fields),
-        *(_folder(name, files) for name in ("run", "worker")),
+        *(_folder(name, files) for name in _FOLDERS),
         *("cast(null as int) as acker", "cast(null as int) as incarnation"),
-        *("file", "text", "torn"),
+        *["file"] * by_file,
+        *("text", "torn"),
     )
 
 
-def _folder(name: str, files: Sequence[str]) -> str:
-    """What the nearest folder `name=...` says, '' without one.
+def _same(name: str, files: Sequence[str]) -> str | None:
+    """What the nearest folder `name=...` of each file says, '' without one; None unless all say the same, in plain letters.
 
-    Where all files say the same it is a constant: Spark then groups and joins without it.  A path is escaped
-    in a row and not here, so that this goes for plain names only.
+    A path is escaped in a row and not here.
     """
     said = {
         file.rpartition(f"/{name}=")[2].partition("/")[0] if f"/{name}=" in file else "" for file in files
     }
-    if len(said) == 1 and _PLAIN.fullmatch(only := said.pop()):
+    only = said.pop() if len(said) == 1 else None
+    return only if only is not None and _PLAIN.fullmatch(only) else None
+
+
+def _folder(name: str, files: Sequence[str]) -> str:
+    """The column; a constant where all files say the same: Spark then groups and joins without it."""
+    if (only := _same(name, files)) is not None:
         return f"'{only}' as {name}"
     after = f"substring_index(file, '/{name}=', -1)"  # no pattern, as every row asks
     return f"if(contains(file, '/{name}='), substring_index({after}, '/', 1), '') as {name}"
@@ -100,10 +113,6 @@ def _said(field: StructField) -> str:
     kind = field.dataType.simpleString()
     nothing = "''" if kind == "string" else f"cast(0 as {kind})"
     return f"coalesce({field.name}, {nothing}) as {field.name}"
-
-
-def _file() -> Column:
-    return F.col("_metadata.file_path").alias("file")
 
 
 def _nothing(*names: str) -> list[Column]:

@@ -46,7 +46,7 @@ def log(request, whole):
         starts=tuple(start for start in surveyed.starts if folder in start.file),
     )
     here = read["log"].isin([log.place for log in own.logs])
-    return request.param, read.where(here), own, rows.where(rows["file"].contains(folder))
+    return request.param, read.where(here), own, rows.where(rows["worker"].contains(folder))
 
 
 def test_the_replay_answers_as_the_real_acker_did_and_keeps_what_it_kept(log):
