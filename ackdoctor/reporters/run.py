@@ -180,7 +180,7 @@ def _entries(about: About, context: Context) -> str:
     left = len(ordered) - _MOST_ENTRIES
     rest = f"  and {left:,} more kinds\n" if left > 0 else ""
     kept = sum(map(len, groups.values()))
-    title = f"{kept:,} entries in the acker's map" if kept > 1 else "1 entry in the acker's map"
+    title = f"{kept:,} entries that no ack took out" if kept > 1 else "1 entry that no ack took out"
     return f"{title}, {about.tally.high_water:,} at most at once\n{drawn(rows, about.width, context)}{rest}"
 
 

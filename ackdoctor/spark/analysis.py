@@ -331,7 +331,7 @@ def _of_roots(
 def _bad(found: DataFrame, end_ns: int, patience_s: int) -> DataFrame:
     """Of VERDICTS those that did not end well, each with `way`: what it has in common with those that it can stand for."""
     charged = (
-        "array_sort(array_distinct(transform(culprits, one -> struct(one.component, one.acks, one.site))))"
+        "array_sort(array_distinct(transform(culprits, one -> struct(one.component, one.acks, one.sites))))"
     )
     young = f"(verdict = 'OPEN' and ({end_ns}L - first_ns) div 1000000 < {patience_s * 1000})"
     bad = found.where("verdict != 'COMPLETE' or tracked is not null")
@@ -365,7 +365,7 @@ def _kinds(found: DataFrame) -> DataFrame:
         found.groupBy("verdict", "residue")
         .agg(
             F.count("*").alias("roots"),
-            F.count("tracked").alias("left"),
+            F.count_if("kept").alias("left"),
             F.count_if((F.col("n") > MOST_FOLDED) & (F.col("order") == ESTIMATED)).alias("vast"),
         )
         .select("verdict", "residue", "roots", "left", "vast")

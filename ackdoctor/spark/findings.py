@@ -20,7 +20,6 @@ from ackdoctor.tracer.judge.place import Places
 
 __all__ = ["Keeper", "forecast", "judged", "tree", "under_way"]
 
-_MOST_SITES = 16
 _FEWEST_POINTS = 3
 _STRAIGHT = 0.9  # R2 below which a line foretells nothing
 
@@ -107,5 +106,5 @@ def _culprit(row: Row) -> Culprit:
         task=row["task"],
         value=row["value"],
         acks=row["acks"],
-        sites=(row["site"],) * min(row["acks"], _MOST_SITES) if row["site"] else (),
+        sites=tuple(row["sites"]),
     )

@@ -1,7 +1,8 @@
 """How the pending map grew: every life of an entry is one more at its begin and one less at its end.
 
-Lives are counted into fine windows first, so that the running sum goes over a few thousand rows for
-each acker, not over all entries; a window's high-water mark is exact to a tenth of the window.
+Lives are counted into fine windows first, so that the running sum goes over some hundred thousand rows at most
+for each acker, not over all entries; of what came and went within a thousandth of a window, at least a
+millisecond, its high-water mark knows nothing.
 """
 
 from pyspark.sql import Column, DataFrame, Window
@@ -9,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 __all__ = ["ackers", "growth", "latencies"]
 
-_FINE = 10  # fine windows in a window
+_FINE = 1000  # fine windows in a window
 _QUANTILES = (0.5, 0.9, 0.99, 1.0)
 _ACCURACY = 1000
 _CHANGED = ("pending", "orphans", "started")

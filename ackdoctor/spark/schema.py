@@ -112,7 +112,14 @@ ENTRIES = _table(
     order=_TEXT,  # EXACT or ESTIMATED
 )
 
-CULPRIT = _table(delivery=_TEXT, component=_TEXT, task=_INT, value=_LONG, acks=_LONG, site=_TEXT)
+CULPRIT = _table(
+    delivery=_TEXT,
+    component=_TEXT,
+    task=_INT,
+    value=_LONG,
+    acks=_LONG,
+    sites=ArrayType(_TEXT),  # of its first acks, in their order; empty where the trace has none
+)
 
 # One row for each root.
 VERDICTS = _table(
@@ -124,6 +131,7 @@ VERDICTS = _table(
     residue=_TEXT,  # name of a model.verdict.Residue
     value=_LONG,  # of the entry that is left or expired; null if there is none, or it has no value
     tracked=_FLAG,  # whether that entry knows its spout; null if there is none
+    kept=_FLAG,  # whether it still is in the map at the end
     spout_task=_INT,  # of the first INIT
     lives=_INT,
     surplus=_LONG,  # ACK messages after the first completion

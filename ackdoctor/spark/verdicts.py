@@ -17,6 +17,7 @@ from ackdoctor.spark.trees import Replay
 __all__ = ["verdicts"]
 
 _KEY = list(ROOT_KEY)
+_MOST_SITES = 16
 _NO_CULPRITS = f"cast(array() as {VERDICTS['culprits'].dataType.simpleString()})"
 _KEPT = "outcome in ('expired', 'pending')"
 _HEARD = "(outcome in ('acked', 'failed') or outcome = 'expired' and n_init > 0)"
@@ -50,7 +51,7 @@ def _plain(entries: DataFrame) -> DataFrame:
         *ROOT_KEY,
         f"'{Residue.NONE.name}' as residue",
         "cast(null as bigint) as value",
-        "cast(null as boolean) as tracked",
+        *("cast(null as boolean) as tracked", "false as kept"),
         "spout_task",
         "1 as lives",
         "0L as surplus",
@@ -113,7 +114,9 @@ def _judged(roots: DataFrame) -> DataFrame:
         *ROOT_KEY,
         verdict,
         residue,
-        *("value", "tracked", "spout_task", "lives"),
+        *("value", "tracked"),
+        "left_life is not null and not expired as kept",
+        *("spout_task", "lives"),
         "if(acked_life is null, 0L, stray) as surplus",
         *("n", "first_ns", "init_ns", "last_ns"),
         "coalesce(least(heard_ns, timed_ns), left_ns) as end_ns",
@@ -125,8 +128,9 @@ def _culprits(bad: DataFrame, messages: DataFrame) -> DataFrame:
     """The tuples whose ack carries the `value` that is left of a bad root."""
     acks = messages.where(f"kind = {int(EventKind.ACK)}")
     guilty = acks.join(bad, [*ROOT_KEY, "value"])
+    sites = "array_sort(collect_list(if(site = '', null, struct(time_ns, pos, site)))).site"
     tuples = guilty.groupBy(*ROOT_KEY, "delivery", "component", "task", "value").agg(
-        F.expr("count(1) as acks"), F.expr("max(site) as site")
+        F.expr("count(1) as acks"), F.expr(f"slice({sites}, 1, {_MOST_SITES}) as sites")
     )
     told = f"array_sort(collect_list(struct({', '.join(CULPRIT.names)}))) as culprits"
     return tuples.groupBy(*ROOT_KEY).agg(F.expr(told))

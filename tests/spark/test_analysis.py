@@ -184,6 +184,35 @@ def test_who_acks_twice_is_told_with_all_roots_however_many_another_did_before(
     assert len(few.tally.trees) == 30 - untold
 
 
+def test_a_tuple_that_two_lines_ack_is_one_finding(spark):
+    sites = ("split.py:9 Split.execute", "split.py:12 Split.execute")
+    rows = acked_twice("split", range(1, 7))
+    for at, row in enumerate(rows):
+        if row.component == "split":
+            rows[at] = row._replace(site=sites[at % 4 - 1], delivery=str(row.root))
+    acks = [row for row in rows if row.component == "split"]
+    rows += [row._replace(kind=EventKind.RECEIVED, seq=-row.seq, value=0, site="") for row in acks[::2]]
+    rows += [row._replace(kind=EventKind.ACKED, seq=100 + row.seq, value=0) for row in acks]
+    terms = replace(TERMS, patience_s=0)
+    with frames(events(spark, rows), terms) as tables:
+        found = examine(spark, tables, terms)
+        told_sites = {tuple(one["sites"]) for row in tables.verdicts.collect() for one in row["culprits"]}
+    assert told_sites == {sites}
+    told = [(one.code, one.site.span.line, one.evidence.seen) for one in found.findings]
+    assert told == [("ACK103", 12, 6)]
+
+
+def test_what_a_rotation_dropped_is_no_longer_kept(spark):
+    tick = Event(EventKind.ROTATED, 0, run="a", pid=1)
+    early, late_ = acked_twice("often", range(1, 4)), acked_twice("often", range(10, 12))
+    rows = [*early, *(tick._replace(time_ns=5 + at, seq=20 + at) for at in range(3)), *late_]
+    terms = replace(TERMS, version=version("2.8.8"), patience_s=0)
+    with frames(events(spark, rows), terms) as tables:
+        found = examine(spark, tables, terms)
+    assert (found.roots, found.tally.pending) == (5, 2)
+    assert sum(kind.left for kind in found.trees) == 2
+
+
 def life(
     root: int, *, first: int, end: int | None, init: int | None = None, acker: int = 1
 ) -> tuple[object, ...]:
@@ -206,6 +235,14 @@ def test_a_map_grows_by_its_lives(spark):
     rows = [life(1, first=1, end=5, init=1), life(2, first=2, end=None, init=2), life(3, first=12, end=None)]
     found = growth(spark.createDataFrame(rows, ENTRIES), 10_000).collect()
     assert [tuple(row) for row in found] == [("a", 1, 10_000, 1, 0, 2, 2), ("a", 1, 20_000, 2, 1, 2, 0)]
+
+
+def test_a_map_that_is_full_for_some_milliseconds_was_full(spark):
+    end = ENTRIES.names.index("end_ns")
+    lives = [life(root, first=1, end=1, init=1) for root in range(50)]
+    rows = [(*row[:end], 1_060_000_000, *row[end + 1 :]) for row in lives]
+    (found,) = growth(spark.createDataFrame(rows, ENTRIES), 10_000).collect()
+    assert (found["pending"], found["high_water"]) == (0, 50)
 
 
 def test_a_message_that_comes_again_is_a_replay(spark):

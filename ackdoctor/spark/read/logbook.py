@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from functools import cached_property
+from itertools import pairwise
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
@@ -22,7 +23,7 @@ __all__ = ["TURN_BITS", "Log", "Passed", "Start", "Survey", "arranged", "stamped
 
 _ARTIFACTS = re.compile(r"/workers-artifacts/([^/]+)/\d+/[^/]+$")
 _WORKER_FILE = re.compile(r"^(?:(?P<run>.+)-)?worker-\d+\.log")
-_ROTATED = re.compile(r"(?:\.\d+)?(?:\.gz)?$")  # worker.log.3.gz
+_ROTATED = re.compile(r"(?:\.(\d+))?(?:\.gz)?$")  # worker.log.3.gz
 _STAMP = re.compile(
     r"(?P<day>\d{4}-\d\d-\d\d)[ T](?P<time>\d\d:\d\d:\d\d)(?:\.(?P<part>\d+))?\S* |(?P<ms>\d+) +\["
 )
@@ -154,10 +155,7 @@ class Survey:
 
 
 def arranged(files: Iterable[str], begun: Mapping[str, int | None]) -> tuple[Log, ...]:
-    """The logs in the order of their workers and of their rotation, by when each begins.
-
-    `files` as Spark names them; `begun` by path or by that name: log4j numbers the oldest file 1, logback the newest.
-    """
+    """The logs in the order of their workers and of their rotation; `files` as Spark names them, `begun` by path or by that name."""
     by_worker: dict[str, list[Log]] = defaultdict(list)
     for file in sorted(re.sub(r"^file:/+", "file:/", name) for name in files):
         run, worker = _whose(file)  # `_metadata.file_path` has one slash, `inputFiles` three
@@ -169,9 +167,28 @@ def arranged(files: Iterable[str], begun: Mapping[str, int | None]) -> tuple[Log
             raise UsageError(
                 f"{rotated[0].worker}: {len(rotated)} files of one worker; at most {_MOST_TURNS}"
             )
-        rotated.sort(key=lambda log: (log.begin_ns or 0, log.file))
-        found += (replace(log, turn=turn) for turn, log in enumerate(rotated))
+        found += (replace(log, turn=turn) for turn, log in enumerate(_in_turn(rotated)))
     return tuple(replace(log, place=place) for place, log in enumerate(found))
+
+
+def _in_turn(rotated: Iterable[Log]) -> list[Log]:
+    """The files of one worker, the oldest first: by their numbers, and last the one that is written to.
+
+    log4j numbers the oldest file 1, logback the newest: when most of them begin says which.  A clock that is put
+    back in between changes the order of few.
+    """
+    numbered = sorted((_number(log.file), log.begin_ns or 0, log.file, log) for log in rotated)
+    files = [log for number, *_, log in numbered if number]
+    steps = [(a.begin_ns or 0) - (b.begin_ns or 0) for a, b in pairwise(files)]
+    if sum(step > 0 for step in steps) > sum(step < 0 for step in steps):
+        files.reverse()
+    return files + [log for number, *_, log in numbered if not number]
+
+
+def _number(file: str) -> int:
+    """Of a rotated file; 0 of the one that is written to."""
+    found = _ROTATED.search(file)
+    return int(found[1] or 0) if found else 0
 
 
 def survey(told: DataFrame, logs: Sequence[Log]) -> Survey:

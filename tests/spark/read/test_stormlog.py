@@ -198,3 +198,20 @@ def test_nothing_that_is_done_with_a_line_is_too_long_for_the_jvm_to_compile(spa
     sizes = [int(size) for size in re.findall(r"maxMethodCodeSize:(\d+)", capsys.readouterr().out)]
     assert len(sizes) > 1
     assert max(sizes) < HUGE
+
+
+@pytest.mark.parametrize(
+    ("begins", "order"),
+    [
+        ({"": 90, ".1": 10, ".2.gz": 50}, [".1", ".2.gz", ""]),  # log4j
+        ({"": 90, ".1": 50, ".2": 10}, [".2", ".1", ""]),  # logback
+        ({"": 40, ".1": 90}, [".1", ""]),  # the clock was put back
+        ({"": 95, ".1": 10, ".2": 90, ".3": 40, ".4": 60}, [".1", ".2", ".3", ".4", ""]),
+        ({"": None, ".1": None, ".10": None, ".9": None}, [".1", ".9", ".10", ""]),
+    ],
+)
+def test_the_files_of_a_worker_are_in_the_order_of_their_rotation(begins, order):
+    name = "file:/logs/worker.log"
+    found = arranged([f"{name}{end}" for end in begins], {f"{name}{end}": at for end, at in begins.items()})
+    assert [log.file.removeprefix(name) for log in found] == order
+    assert [(log.turn, log.place) for log in found] == [(at, at) for at in range(len(order))]
