@@ -66,3 +66,4 @@ class TupleTree:
     culprits: tuple[Culprit, ...] = ()
     ambiguous: bool = False  # another set of as many culprits explains it as well
     roots: int = 1
+    run: str = ""  # of the trace, where that is known

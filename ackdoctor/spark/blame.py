@@ -29,7 +29,7 @@ def unexplained(tree: TupleTree) -> bool:
 
 def blamed(trees: Iterable[TupleTree], lives: Iterable[Row]) -> tuple[TupleTree, ...]:
     """The trees; those in LIVES with the tuples that together explain what is left."""
-    known = {row["root"]: row["rows"] for row in lives}
+    known = {(row["run"], row["root"]): row["rows"] for row in lives}
     return tuple(_blamed(tree, known) for tree in trees)
 
 
@@ -52,11 +52,11 @@ def _named(culprit: Culprit, twice: Mapping[str, str]) -> Culprit:
     return replace(culprit, delivery=twice.get(culprit.component, "")) if silent else culprit
 
 
-def _blamed(tree: TupleTree, known: Mapping[int, Sequence[Row]]) -> TupleTree:
-    if tree.root not in known or not unexplained(tree):
+def _blamed(tree: TupleTree, known: Mapping[tuple[str, int], Sequence[Row]]) -> TupleTree:
+    if (tree.run, tree.root) not in known or not unexplained(tree):
         return tree
     tuples: dict[tuple[str, int, str], list[Row]] = {}
-    for row in known[tree.root]:
+    for row in known[tree.run, tree.root]:
         if row["kind"] in {EventKind.LINKED, EventKind.ACK}:
             name = row["delivery"] or f"value {row['value']}"
             tuples.setdefault((row["component"], row["task"], name), []).append(row)

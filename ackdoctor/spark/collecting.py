@@ -243,15 +243,11 @@ def exemplary(trees: Collection[TupleTree], most: int) -> tuple[TupleTree, ...]:
 
 def lives(chosen: Iterable[TupleTree], rows: Iterable[Row]) -> tuple[Life, ...]:
     """The trees with what happened to them."""
-    told = {row["root"]: row for row in rows}
+    told = {(row["run"], row["root"]): row for row in rows}
+    known = [(tree, told[tree.run, tree.root]) for tree in chosen if (tree.run, tree.root) in told]
     return tuple(
-        Life(
-            tree=tree,
-            rows=tuple(map(_life_row, told[tree.root]["rows"])),
-            more=told[tree.root]["count"] - len(told[tree.root]["rows"]),
-        )
-        for tree in chosen
-        if tree.root in told
+        Life(tree=tree, rows=tuple(map(_life_row, row["rows"])), more=row["count"] - len(row["rows"]))
+        for tree, row in known
     )
 
 

@@ -57,6 +57,7 @@ def tree(row: Row, end_ns: int) -> TupleTree:
         residue=residue,
         culprits=tuple(map(_culprit, row["culprits"] or ())),
         ambiguous=False,
+        run=row["run"],
     )
 
 

@@ -1,6 +1,6 @@
 """What roots went through: who held those that ended badly, when they timed out, what came again, one root's life."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
@@ -70,12 +70,12 @@ def replays(events: DataFrame, spouts: Sequence[str]) -> DataFrame:
     )
 
 
-def lives(events: DataFrame, roots: Sequence[int]) -> DataFrame:
-    """Every row of some roots, in order, at most so many of each: LIVES."""
-    row = "struct(time_ns, run, worker, pid, seq, kind, component, task, delivery, value, site)"
+def lives(events: DataFrame, roots: Collection[int]) -> DataFrame:
+    """Every row of some roots of all runs, in order, at most so many of each: LIVES."""
+    row = "struct(time_ns, worker, pid, seq, kind, component, task, delivery, value, site)"
     return (
         events.where(f"root in ({', '.join(f'{root}L' for root in roots)})")
-        .groupBy("root")
+        .groupBy("run", "root")
         .agg(F.expr(f"array_sort(collect_list({row})) as rows"))
-        .selectExpr("root", "size(rows) as count", f"slice(rows, 1, {MOST_ROWS}) as rows")
+        .selectExpr("run", "root", "size(rows) as count", f"slice(rows, 1, {MOST_ROWS}) as rows")
     )

@@ -70,7 +70,7 @@ def test_the_curve_is_a_finding_as_well(analysis, told):
 def test_the_roots_are_those_of_the_model(analysis, told):
     assert sorted(analysis.tally.trees, key=lambda tree: tree.root) == sorted(
         (
-            replace(tree, entry=replace(tree.entry, age_ms=mine.entry.age_ms, bucket=0))
+            replace(tree, entry=replace(tree.entry, age_ms=mine.entry.age_ms, bucket=0), run=mine.run)
             for tree in told.tally.trees
             for mine in analysis.tally.trees
             if mine.root == tree.root
@@ -235,6 +235,25 @@ def test_a_map_grows_by_its_lives(spark):
     rows = [life(1, first=1, end=5, init=1), life(2, first=2, end=None, init=2), life(3, first=12, end=None)]
     found = growth(spark.createDataFrame(rows, ENTRIES), 10_000).collect()
     assert [tuple(row) for row in found] == [("a", 1, 10_000, 1, 0, 2, 2), ("a", 1, 20_000, 2, 1, 2, 0)]
+
+
+def test_a_root_of_one_run_is_none_of_another(spark):
+    rows = [
+        Event(kind, 0, seq=seq, component=component, delivery=delivery, root=1, value=5, run=run, pid=1)
+        for run, held in (("a", "sql"), ("b", "mail"))
+        for seq, (kind, component, delivery) in enumerate(
+            [(EventKind.INIT, "spout", ""), (EventKind.LINKED, held, "d")]
+        )
+    ]
+    terms = replace(TERMS, patience_s=0)
+    with frames(events(spark, rows), terms) as tables:
+        found = examine(spark, tables, terms)
+    assert {tree.run: [one.component for one in tree.culprits] for tree in found.tally.trees} == {
+        "a": ["sql"],
+        "b": ["mail"],
+    }
+    told = {life.tree.run: [row.component for row in life.rows] for life in found.lives}
+    assert told == {"a": ["spout", "sql"], "b": ["spout", "mail"]}
 
 
 def test_a_map_that_is_full_for_some_milliseconds_was_full(spark):
