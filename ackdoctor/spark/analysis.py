@@ -45,6 +45,7 @@ __all__ = ["MOST_TREES", "Frames", "Terms", "analyze", "examine", "frames", "wri
 
 MOST_TREES = 2_000  # of one verdict and residue, brought to the driver
 _MOST_LIVES = 20
+_BAD = "(verdict != 'COMPLETE' or tracked is not null)"  # of VERDICTS: roots that did not end well
 _MOST_WAYS = 10_000  # that trees went and are counted
 _MOST_DARK = 500  # trees whose value is looked into, because no single tuple explains it
 _MESSAGES = range(int(EventKind.INIT), int(EventKind.ROTATED) + 1)
@@ -320,7 +321,7 @@ def _of_roots(
     if chosen:
         lived = roots.lives(tables.events, [one.root for one in chosen]).collect()
         result.lives = collecting.lives(chosen, lived)
-    untold = sum(kind.roots for kind in result.trees if kind.verdict != "complete" or kind.left) - len(trees)
+    untold = sum(row["bad"] for row in rows["kinds"]) - len(trees)
     if untold > 0:
         result.notes += (
             f"{untold:,} more roots that did not end well are counted, and not told one by one: --output-dir writes each (verdicts)",
@@ -334,7 +335,7 @@ def _bad(found: DataFrame, end_ns: int, patience_s: int) -> DataFrame:
         "array_sort(array_distinct(transform(culprits, one -> struct(one.component, one.acks, one.sites))))"
     )
     young = f"(verdict = 'OPEN' and ({end_ns}L - first_ns) div 1000000 < {patience_s * 1000})"
-    bad = found.where("verdict != 'COMPLETE' or tracked is not null")
+    bad = found.where(_BAD)
     return bad.selectExpr("*", f"xxhash64(verdict, residue, tracked, {young}, {charged}) as way")
 
 
@@ -366,9 +367,10 @@ def _kinds(found: DataFrame) -> DataFrame:
         .agg(
             F.count("*").alias("roots"),
             F.count_if("kept").alias("left"),
+            F.count_if(F.expr(_BAD)).alias("bad"),
             F.count_if((F.col("n") > MOST_FOLDED) & (F.col("order") == ESTIMATED)).alias("vast"),
         )
-        .select("verdict", "residue", "roots", "left", "vast")
+        .select("verdict", "residue", "roots", "left", "bad", "vast")
     )
 
 
