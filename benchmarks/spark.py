@@ -93,9 +93,10 @@ def spark_session(heap: str, master: str = "local[2]") -> "SparkSession":
 
 def events_of(spark: "SparkSession", folder: Path) -> "DataFrame":
     """EVENTS of the trace."""
+    from ackdoctor.spark.read.inputs import Sort
     from ackdoctor.spark.read.traces import traces
 
-    return traces(spark, sorted(map(str, (folder / "v1").rglob("part-*.parquet"))))
+    return traces(spark, Sort.PARQUET, sorted(map(str, (folder / "v1").rglob("part-*.parquet"))))
 
 
 def analysis(folder: Path) -> dict[str, object]:

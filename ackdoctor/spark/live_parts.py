@@ -37,23 +37,23 @@ class Parts:
 
     def events(self, session: SparkSession) -> DataFrame | None:
         """EVENTS; None if there is nothing to read."""
-        tables = [traces(session, files) for files in self.files.values() if files]
+        tables = [traces(session, sort, files) for sort, files in self.files.items() if files]
         return reduce(DataFrame.unionByName, tables) if tables else None
 
     def refused(self, session: SparkSession) -> tuple[Quarantined, ...]:
         """Rows that are none."""
-        tables = [refused(session, files) for files in self.files.values() if files]
+        tables = [refused(session, sort, files) for sort, files in self.files.items() if files]
         return quarantined(reduce(DataFrame.unionByName, tables)) if tables else ()
 
     def sift(self, session: SparkSession) -> None:
         """Looks into each part by itself, and puts those aside that Spark cannot read to their end."""
         for sort, files in self.files.items():
-            self.files[sort] = [file for file in files if self._whole(session, file)]
+            self.files[sort] = [file for file in files if self._whole(session, sort, file)]
 
-    def _whole(self, session: SparkSession, file: str) -> bool:
+    def _whole(self, session: SparkSession, sort: Sort, file: str) -> bool:
         try:
             with told():
-                traces(session, [file]).write.format("noop").mode("overwrite").save()
+                traces(session, sort, [file]).write.format("noop").mode("overwrite").save()
         except UsageError as error:
             self.faults[file] = str(error)
             return False

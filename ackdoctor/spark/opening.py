@@ -49,10 +49,10 @@ def opened(session: SparkSession, inputs: Inputs) -> Iterator[Opened]:
     bad: list[DataFrame] = []
     surveyed = Survey(logs=())
     with Kept() as keep:
-        for files in (columnar, lines):
-            if files:
-                parts.append(traces(session, files))
-                bad.append(refused(session, files))
+        for sort in (Sort.PARQUET, Sort.JSON_LINES):
+            if files := inputs.files[sort]:
+                parts.append(traces(session, sort, files))
+                bad.append(refused(session, sort, files))
         if logs:
             told, surveyed = stormlog.kept(stormlog.lines(session, logs), inputs.begun)
             keep.tables.append(told)

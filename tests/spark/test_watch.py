@@ -205,7 +205,7 @@ def test_a_trace_told_in_batches_is_the_trace_that_analyze_reads_whole(spark, wa
         if row.kind is EventKind.TIMED_OUT:
             timed.setdefault((row.run, row.root), []).append(row.time_ns)
     frontier = {run: state.frontier_ns for run, state in watch.watch.clock.runs.items()}
-    read = traces(spark, listed([watch.folder]).files[Sort.JSON_LINES]).persist()
+    read = traces(spark, Sort.JSON_LINES, listed([watch.folder]).files[Sort.JSON_LINES]).persist()
     lives = entries(messages(read), version(name), message_timeout_s=timeout_s, plan=Plan.WINDOWS)
     whole = expected(lives, deliveries(read), timed, frontier)
     read.unpersist()

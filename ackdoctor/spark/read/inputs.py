@@ -296,6 +296,8 @@ def _remote_sort(spark: SparkSession, path: str, size: int) -> tuple[Sort, int |
         ]
     except PySparkException as error:
         raise _FaultError(_first_line(error)) from error
+    if rows and rows[0].startswith(_MAGIC.decode()):
+        return Sort.PARQUET, None
     return _text("\n".join(rows).encode()), next(filter(None, map(stamped_ns, rows)), None)
 
 

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 from pyspark.sql.types import StringType, StructField, StructType
 
 from ackdoctor.model.event import EventKind
+from ackdoctor.spark.read.inputs import Sort
 from ackdoctor.spark.schema import EVENTS, QUARANTINE
 
 __all__ = ["refused", "traces"]
@@ -26,16 +27,16 @@ _PLAIN = re.compile(r"[A-Za-z0-9_.-]*")
 _SECOND_OBJECT = r"\}\s*\{\s*\"schema\""  # Spark reads the first of two objects on a line, and says nothing
 
 
-def traces(session: SparkSession, files: Sequence[str]) -> DataFrame:
-    """EVENTS of the parts; all of them Parquet or all JSON lines."""
+def traces(session: SparkSession, sort: Sort, files: Sequence[str]) -> DataFrame:
+    """EVENTS of the parts; all of them are Parquet, or all JSON lines, whatever they are called."""
     by_file = any(_same(name, files) is None for name in _FOLDERS)
-    return _read(session, files, by_file=by_file).where(_usable(by_file=by_file)).select(*EVENTS.names)
+    return _read(session, sort, files, by_file=by_file).where(_usable(by_file=by_file)).select(*EVENTS.names)
 
 
-def refused(session: SparkSession, files: Sequence[str]) -> DataFrame:
+def refused(session: SparkSession, sort: Sort, files: Sequence[str]) -> DataFrame:
     """QUARANTINE of the parts: rows that nobody can use."""
     return (
-        _read(session, files, by_file=True)
+        _read(session, sort, files, by_file=True)
         .where(~_usable(by_file=True))
         .select(
             "file",
@@ -62,13 +63,13 @@ def _usable(*, by_file: bool) -> Column:
     return F.expr(f"{known} and file != ''" if by_file else known)
 
 
-def _read(session: SparkSession, files: Sequence[str], *, by_file: bool) -> DataFrame:
+def _read(session: SparkSession, sort: Sort, files: Sequence[str], *, by_file: bool) -> DataFrame:
     """Every row with its `text` where it has one, `torn` where that is no single row, and its `file` if wanted.
 
     Spark makes an object for each row that is asked for its file.
     """
     file = [F.col("_metadata.file_path").alias("file")] * by_file
-    if files[0].endswith(".parquet"):
+    if sort is Sort.PARQUET:
         rows = session.read.schema(_ROW).parquet(*files).select("*", *file, *_nothing("text", "torn"))
     else:
         parse = F.from_json("text", _TORN, {"columnNameOfCorruptRecord": _CORRUPT})

@@ -1,11 +1,15 @@
 """Which run and worker a row is of, whether all files say the same or not."""
 
 import json
+import shutil
+from pathlib import Path
 
 import pytest
 
 pytest.importorskip("pyspark")
 
+from ackdoctor.spark.opening import opened
+from ackdoctor.spark.read.inputs import Sort, listed
 from ackdoctor.spark.read.traces import traces
 
 
@@ -23,7 +27,7 @@ def part(tmp_path):
 
 
 def named(spark, *files):
-    return sorted(map(tuple, traces(spark, files).select("run", "worker").collect()))
+    return sorted(map(tuple, traces(spark, Sort.JSON_LINES, files).select("run", "worker").collect()))
 
 
 def test_files_of_one_run_or_of_several_name_it_alike(spark, part):
@@ -41,3 +45,26 @@ def test_the_nearest_folder_names_the_run(spark, part):
 
 def test_a_name_that_is_escaped_in_a_path_stays_so(spark, part):
     assert named(spark, part("v1/run=a b/worker=w")) == [("a%20b", "w")]
+
+
+def columnar(spark, place: Path, rows: str = "select cast(10 as tinyint) as kind, 1L as time_ns") -> Path:
+    """Writes one Parquet file under this name."""
+    whole = place.with_name("_whole")
+    spark.sql(rows).coalesce(1).write.mode("overwrite").parquet(str(whole))
+    shutil.copy(next(whole.glob("part-*.parquet")), place)
+    shutil.rmtree(whole)
+    return place
+
+
+def books(spark, inputs):
+    with opened(spark, inputs) as source:
+        return source.books()
+
+
+def test_parquet_is_read_as_such_under_any_name(spark, tmp_path):
+    inputs = listed([columnar(spark, tmp_path / name) for name in ("000000_0", "part-1-0.parquet")])
+    told = books(spark, inputs)
+    assert (told.files, told.rows, told.used, told.quarantined) == (1, 1, 1, 0)  # the other is a copy
+    inputs.files[Sort.PARQUET].append(str(columnar(spark, tmp_path / "trace.pq")))
+    told = books(spark, inputs)
+    assert (told.files, told.rows, told.used, told.quarantined) == (2, 2, 2, 0)
