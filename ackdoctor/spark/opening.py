@@ -13,6 +13,7 @@ from ackdoctor.spark.keeping import Kept
 from ackdoctor.spark.read import stormlog
 from ackdoctor.spark.read.inputs import Inputs, Sort
 from ackdoctor.spark.read.logbook import Survey
+from ackdoctor.spark.read.paths import literally
 from ackdoctor.spark.read.quarantine import books, gathered, refusals
 from ackdoctor.spark.read.traces import refused, traces
 from ackdoctor.spark.tables import Books, Quarantined
@@ -78,10 +79,10 @@ def _taken_stock(
     """Rows of traces as the files have them, before anybody has looked into one; and what nobody can use."""
     tables = {"refused": refusals(reduce(DataFrame.unionByName, bad))} if bad else {}
     if columnar:  # any schema will do, since none is asked for
-        whole = session.read.schema("kind tinyint").parquet(*columnar)
+        whole = session.read.schema("kind tinyint").parquet(*literally(columnar))
         tables["columnar"] = whole.agg(F.count("*").alias("rows"))
     if lines:
-        text = session.read.text(list(lines)).where(F.trim("value") != "")
+        text = session.read.text(literally(lines)).where(F.trim("value") != "")
         tables["lines"] = text.agg(F.count("*").alias("rows"))
     found = together(**tables) if tables else {}
     rows = sum(row["rows"] for name in ("columnar", "lines") for row in found.get(name, ()))

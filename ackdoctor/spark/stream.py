@@ -33,6 +33,7 @@ from ackdoctor.spark.live_journal import Journal, Line
 from ackdoctor.spark.live_lines import delivery_lines, part_lines, root_lines
 from ackdoctor.spark.live_parts import Parts, arrived, empty
 from ackdoctor.spark.messages import messages
+from ackdoctor.spark.read.paths import literal
 from ackdoctor.spark.schema import EVENTS, MESSAGES
 from ackdoctor.spark.trouble import told
 
@@ -96,7 +97,7 @@ class Watch:
             .option("pathGlobFilter", "part-*.{parquet,jsonl}")
             .option("maxFilesPerTrigger", str(self.parts_at_once))
             .option("maxFileAge", "3650d")  # what a dead process left is recovered late
-            .load(str(self.folder))
+            .load(literal(str(self.folder)))
             .select("path")
         )
         writer = paths.writeStream.foreachBatch(self._noted).option(
@@ -211,7 +212,7 @@ class Watch:
         lines = root_lines(rows, judged.where("what is not null").collect())
         here = str(place / _OF_ROOTS)
         live.kept(rows, judged).write.mode("overwrite").parquet(here)
-        self._note(self.session.read.schema(CARRIED).parquet(here), clock)
+        self._note(self.session.read.schema(CARRIED).parquet(literal(here)), clock)
         needed = F.create_map(
             *(F.lit(part) for name, run in clock.runs.items() for part in (name, run.needed_ns))
         )
@@ -266,7 +267,7 @@ class Watch:
         place = self._state / name
         if not self.journal.state or not place.is_dir():
             return None
-        return self.session.read.schema(schema).parquet(str(place))
+        return self.session.read.schema(schema).parquet(literal(str(place)))
 
     def _or_empty(self, table: DataFrame | None, schema: StructType) -> DataFrame:
         return self.session.createDataFrame([], schema) if table is None else table

@@ -323,6 +323,15 @@ def test_what_cannot_be_read_is_told_once_and_the_rest_is_read(watched):
     assert watch.watch.journal.totals == {"parts": 2, "told": 1, "refused": 4, "again": 1, "gone": 0}
 
 
+def test_folders_whose_names_are_patterns_are_read_as_they_are(spark, tmp_path):
+    for name in ("a1", "a[1]{x,y}*?\\"):
+        (tmp_path / name).mkdir()
+    watch = Watched(spark, tmp_path / name, LiveTerms())
+    assert watch(*TWICE[:2]) == []
+    assert [line["what"] for line in watch(TWICE[2])] == ["over-acked"]
+    assert watch.watch.clock.rows == 3
+
+
 # ---- killed ----
 
 ROOT = Path(__file__).parent.parent.parent

@@ -22,6 +22,7 @@ from ackdoctor.model.errors import UsageError
 from ackdoctor.model.event import SCHEMA
 from ackdoctor.model.finding import Unreadable
 from ackdoctor.spark.read.logbook import stamped_ns
+from ackdoctor.spark.read.paths import literal
 from ackdoctor.spark.read.stormline import LOG_LINE
 from ackdoctor.tracer.disk.workerlog import open_log
 
@@ -292,7 +293,7 @@ def _remote_sort(spark: SparkSession, path: str, size: int) -> tuple[Sort, int |
         return Sort.PARQUET, None
     try:
         rows: Sequence[str] = [
-            row[0] for row in spark.read.text(path).select(F.col("value")).head(_HEAD_LINES)
+            row[0] for row in spark.read.text(literal(path)).select(F.col("value")).head(_HEAD_LINES)
         ]
     except PySparkException as error:
         raise _FaultError(_first_line(error)) from error

@@ -22,6 +22,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.spark.read import stormline
 from ackdoctor.spark.read.logbook import TURN_BITS, Log, Passed, Survey, arranged, survey
+from ackdoctor.spark.read.paths import literally
 from ackdoctor.spark.schema import EVENTS, QUARANTINE
 
 __all__ = ["events", "kept", "lines", "quarantine", "told"]
@@ -39,7 +40,7 @@ def lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
         f"shiftleft(shiftright(_metadata.file_block_start, {_BLOCK}), {_ROW_BITS}) "
         f"+ (monotonically_increasing_id() & {(1 << _ROW_BITS) - 1}L)"
     )
-    text = spark.read.text(list(paths))
+    text = spark.read.text(literally(paths))
     return text.selectExpr("value as text", "_metadata.file_path as file", f"{place} as row")
 
 

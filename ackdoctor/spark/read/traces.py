@@ -12,6 +12,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from ackdoctor.model.event import EventKind
 from ackdoctor.spark.read.inputs import Sort
+from ackdoctor.spark.read.paths import literally
 from ackdoctor.spark.schema import EVENTS, QUARANTINE
 
 __all__ = ["refused", "traces"]
@@ -70,10 +71,12 @@ def _read(session: SparkSession, sort: Sort, files: Sequence[str], *, by_file: b
     """
     file = [F.col("_metadata.file_path").alias("file")] * by_file
     if sort is Sort.PARQUET:
-        rows = session.read.schema(_ROW).parquet(*files).select("*", *file, *_nothing("text", "torn"))
+        rows = (
+            session.read.schema(_ROW).parquet(*literally(files)).select("*", *file, *_nothing("text", "torn"))
+        )
     else:
         parse = F.from_json("text", _TORN, {"columnNameOfCorruptRecord": _CORRUPT})
-        lines = session.read.text(list(files)).select(F.col("value").alias("text"), *file)
+        lines = session.read.text(literally(files)).select(F.col("value").alias("text"), *file)
         rows = lines.where(F.trim("text") != "").withColumn("row", parse)
         twice = F.when(F.col("text").rlike(_SECOND_OBJECT), F.col("text"))
         torn = F.coalesce(f"row.{_CORRUPT}", twice).alias("torn")

@@ -68,3 +68,31 @@ def test_parquet_is_read_as_such_under_any_name(spark, tmp_path):
     inputs.files[Sort.PARQUET].append(str(columnar(spark, tmp_path / "trace.pq")))
     told = books(spark, inputs)
     assert (told.files, told.rows, told.used, told.quarantined) == (2, 2, 2, 0)
+
+
+def test_a_name_that_is_a_pattern_is_that_of_one_file(spark, tmp_path):
+    names = [
+        "1",
+        "a[1]",
+        "a{x,y}",
+        "a*b",
+        "a?b",
+        "a\\b",
+        "a\\",
+        "a,b",
+        "a%20b",
+    ] * 4  # more than Spark lists itself
+    for number, name in enumerate(names):
+        row = {"schema": 1, "kind": 10, "time_ns": 1, "root": number}
+        (tmp_path / f"{name}{number}.jsonl").write_text(json.dumps(row) + "\n")
+    columnar(spark, tmp_path / "b[1].parquet")
+    columnar(spark, tmp_path / "b1.parquet", "select cast(10 as tinyint) as kind, 2L as time_ns")
+    (tmp_path / "worker[1].log").write_text("2026-11-21 20:22:08.403 x y [INFO] Emitting\n")
+    inputs = listed([tmp_path])
+    lines, table = inputs.files[Sort.JSON_LINES], inputs.files[Sort.PARQUET]
+    roots = traces(spark, Sort.JSON_LINES, lines).select("root").collect()
+    assert sorted(row["root"] for row in roots) == list(range(len(names)))
+    times = traces(spark, Sort.PARQUET, table).select("time_ns").collect()
+    assert sorted(row["time_ns"] for row in times) == [1, 2]
+    told = books(spark, inputs)
+    assert (told.rows, told.quarantined) == (len(roots) + 3, 0)
