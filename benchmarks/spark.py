@@ -93,7 +93,7 @@ def spark_session(heap: str, master: str = "local[2]") -> "SparkSession":
 
 def events_of(spark: "SparkSession", folder: Path) -> "DataFrame":
     """EVENTS of the trace."""
-    from ackdoctor.spark.read.inputs import Sort
+    from ackdoctor.spark.read.sorts import Sort
     from ackdoctor.spark.read.traces import traces
 
     return traces(spark, Sort.PARQUET, sorted(map(str, (folder / "v1").rglob("part-*.parquet"))))

@@ -8,8 +8,9 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from ackdoctor.model.errors import UsageError
-from ackdoctor.spark.read.inputs import Inputs, Sort, listed
+from ackdoctor.spark.read.inputs import Inputs, listed
 from ackdoctor.spark.read.quarantine import quarantined
+from ackdoctor.spark.read.sorts import Sort
 from ackdoctor.spark.read.traces import refused, traces
 from ackdoctor.spark.tables import Quarantined
 from ackdoctor.spark.trouble import told

@@ -11,10 +11,11 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 from ackdoctor.spark.collecting import together
 from ackdoctor.spark.keeping import Kept
 from ackdoctor.spark.read import stormlog
-from ackdoctor.spark.read.inputs import Inputs, Sort
+from ackdoctor.spark.read.inputs import Inputs
 from ackdoctor.spark.read.logbook import Survey
 from ackdoctor.spark.read.paths import literally
 from ackdoctor.spark.read.quarantine import books, gathered, refusals
+from ackdoctor.spark.read.sorts import Sort
 from ackdoctor.spark.read.traces import refused, traces
 from ackdoctor.spark.tables import Books, Quarantined
 

@@ -7,8 +7,9 @@ import pytest
 pytest.importorskip("pyspark")
 
 from ackdoctor.spark.messages import messages
-from ackdoctor.spark.read.inputs import Sort, listed
+from ackdoctor.spark.read.inputs import listed
 from ackdoctor.spark.read.quarantine import books
+from ackdoctor.spark.read.sorts import Sort
 from ackdoctor.spark.read.stormlog import events, kept, lines, quarantine
 from ackdoctor.spark.trees import Plan, entries
 from ackdoctor.spark.versions import version

@@ -28,7 +28,8 @@ from ackdoctor.spark.live import LiveTerms
 from ackdoctor.spark.live_journal import Journal
 from ackdoctor.spark.live_lines import delivery_lines
 from ackdoctor.spark.messages import messages
-from ackdoctor.spark.read.inputs import Sort, listed
+from ackdoctor.spark.read.inputs import listed
+from ackdoctor.spark.read.sorts import Sort
 from ackdoctor.spark.read.traces import traces
 from ackdoctor.spark.schema import EVENTS
 from ackdoctor.spark.stream import Watch

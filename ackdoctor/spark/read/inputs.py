@@ -4,13 +4,9 @@ Local paths are looked at without Spark, since how much there is to read decides
 (`hdfs://...`, `s3a://...`) is listed by Spark itself, which does not see hidden files.
 """
 
-import gzip
 import hashlib
-import re
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from enum import Enum, unique
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -19,37 +15,21 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.model.errors import UsageError
-from ackdoctor.model.event import SCHEMA
 from ackdoctor.model.finding import Unreadable
 from ackdoctor.spark.read.logbook import stamped_ns
 from ackdoctor.spark.read.paths import literal
-from ackdoctor.spark.read.stormline import LOG_LINE
+from ackdoctor.spark.read.sorts import FaultError, ForeignError, Sort, need_version_of, sort_of, sort_of_lines
 from ackdoctor.tracer.disk.workerlog import open_log
 
-__all__ = ["Inputs", "Sort", "listed", "resolved"]
+__all__ = ["Inputs", "listed", "resolved"]
 
-_HEAD = 1 << 16  # bytes that tell what a file is
-_HEAD_LINES = 200
+_HEAD_LINES = 200  # of a file that Spark reads
 _GLOB = frozenset("*?[")
-_MAGIC = b"PAR1"
-_GZIP = b"\x1f\x8b"
-_FOOTER = re.compile(rb"ackdoctor\.schema\x18.(\d+)", re.DOTALL)  # a Thrift pair of strings
-_JSON_SCHEMA = re.compile(r'^\{.*"schema": ?(\d+)')
-_VERSIONED = re.compile(r"/v(\d+)/run=")
-_LOG_LINE = re.compile(LOG_LINE)
+_MAGIC = "PAR1"
 _SILENT = ("_meta.json", "_SUCCESS", "_spark_metadata", "_delta_log")
 _LIVE = (
     "holds rows of a process that is running, or was killed: `ackdoctor trace recover {}` makes them readable"
 )
-
-
-@unique
-class Sort(Enum):
-    """What a file holds."""
-
-    PARQUET = "a trace as Parquet"
-    JSON_LINES = "a trace as JSON lines"
-    LOG = "a worker's log"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -134,11 +114,11 @@ def _add(path: Path, inputs: Inputs, twice: "_Copies") -> None:
         return
     try:
         size = path.stat().st_size
-        sort = _sort(path, size)
+        sort = sort_of(path, size)
         original = twice.of(path, size) if sort is not Sort.LOG else None
-    except _ForeignError as foreign:
+    except ForeignError as foreign:
         (inputs.fault if str(path) in inputs.named else inputs.pass_over)(str(path), str(foreign))
-    except _FaultError as fault:
+    except FaultError as fault:
         inputs.fault(str(path), str(fault))
     except OSError as error:
         inputs.fault(str(path), error.strerror or str(error))
@@ -165,65 +145,6 @@ def _hidden(path: Path, inputs: Inputs) -> None:
             inputs.fault(str(path), _LIVE.format(path.parent))
     elif not path.name.startswith(".codes-") and path.name not in _SILENT and path.suffix != ".crc":
         inputs.pass_over(str(path), "hidden: Spark reads no name that begins with a dot or an underscore")
-
-
-class _FaultError(Exception):
-    """Why a file cannot be read."""
-
-
-class _ForeignError(_FaultError):
-    """A text that is none of ours: a fault where it was named, passed over where it lies in a folder."""
-
-
-def _sort(path: Path, size: int) -> Sort:
-    """What a file holds; a fault if that is nothing for us."""
-    if size == 0:
-        raise _FaultError("the file is empty")
-    if (newer := _VERSIONED.search(path.as_posix())) and int(newer[1]) > SCHEMA:
-        raise _FaultError(f"schema {newer[1]}; this version of ackdoctor reads up to {SCHEMA}")
-    with path.open("rb") as opened:
-        head = opened.read(_HEAD)
-        opened.seek(max(0, size - _HEAD))
-        end = opened.read()
-    if head.startswith(_MAGIC) or path.suffix == ".parquet":
-        return _parquet(head, end)
-    return _text(_unzipped(path, head) if head.startswith(_GZIP) else head)
-
-
-def _parquet(head: bytes, end: bytes) -> Sort:
-    if not head.startswith(_MAGIC):
-        raise _FaultError("is called Parquet and is none")
-    if not end.endswith(_MAGIC):
-        raise _FaultError("cut off: it has no Parquet footer")
-    if (schema := _FOOTER.search(end)) and int(schema[1]) > SCHEMA:
-        raise _FaultError(f"schema {int(schema[1])}; this version of ackdoctor reads up to {SCHEMA}")
-    return Sort.PARQUET
-
-
-def _unzipped(path: Path, head: bytes) -> bytes:
-    """The first bytes of a zipped file.  All of it is tried, since Spark gives up in the middle of a cut one."""
-    begun = zlib.decompressobj(wbits=31).decompress(head, _HEAD)
-    try:
-        with gzip.open(path) as opened:
-            while opened.read(1 << 22):
-                pass
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise _FaultError(f"cut off or damaged: {error}") from error
-    return begun
-
-
-def _text(head: bytes) -> Sort:
-    """JSON lines of ours, or a log: some line has one of Storm's stamps."""
-    lines = head.decode(errors="replace").splitlines()[:_HEAD_LINES]
-    if lines and lines[0].startswith("{"):
-        if (schema := _JSON_SCHEMA.match(lines[0])) is None:
-            raise _FaultError("JSON, but no row of a trace: it names no schema")
-        if int(schema[1]) > SCHEMA:
-            raise _FaultError(f"schema {schema[1]}; this version of ackdoctor reads up to {SCHEMA}")
-        return Sort.JSON_LINES
-    if any(_LOG_LINE.match(line) for line in lines):
-        return Sort.LOG
-    raise _ForeignError("neither a trace nor a worker's log: no line begins as Storm's do")
 
 
 class _Copies:
@@ -279,16 +200,15 @@ def _add_remote(spark: SparkSession, path: str, size: int, inputs: Inputs) -> No
         sort, inputs.begun[path] = _remote_sort(spark, path, size)
         inputs.files[sort].append(path)
         inputs.size += size
-    except _FaultError as fault:
+    except FaultError as fault:
         inputs.fault(path, str(fault))
 
 
 def _remote_sort(spark: SparkSession, path: str, size: int) -> tuple[Sort, int | None]:
     """What the file holds, and when it begins."""
     if size == 0:
-        raise _FaultError("the file is empty")
-    if (newer := _VERSIONED.search(path)) and int(newer[1]) > SCHEMA:
-        raise _FaultError(f"schema {newer[1]}; this version of ackdoctor reads up to {SCHEMA}")
+        raise FaultError("the file is empty")
+    need_version_of(path)
     if path.endswith(".parquet"):
         return Sort.PARQUET, None
     try:
@@ -296,10 +216,10 @@ def _remote_sort(spark: SparkSession, path: str, size: int) -> tuple[Sort, int |
             row[0] for row in spark.read.text(literal(path)).select(F.col("value")).head(_HEAD_LINES)
         ]
     except PySparkException as error:
-        raise _FaultError(_first_line(error)) from error
-    if rows and rows[0].startswith(_MAGIC.decode()):
+        raise FaultError(_first_line(error)) from error
+    if rows and rows[0].startswith(_MAGIC):
         return Sort.PARQUET, None
-    return _text("\n".join(rows).encode()), next(filter(None, map(stamped_ns, rows)), None)
+    return sort_of_lines(rows, path.rpartition("/")[2]), next(filter(None, map(stamped_ns, rows)), None)
 
 
 def _first_line(error: Exception) -> str:

@@ -11,8 +11,8 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 from pyspark.sql.types import StringType, StructField, StructType
 
 from ackdoctor.model.event import EventKind
-from ackdoctor.spark.read.inputs import Sort
 from ackdoctor.spark.read.paths import literally
+from ackdoctor.spark.read.sorts import Sort
 from ackdoctor.spark.schema import EVENTS, QUARANTINE
 
 __all__ = ["refused", "traces"]

@@ -10,10 +10,12 @@ import pytest
 pytest.importorskip("pyspark")
 
 from ackdoctor.model.errors import UsageError
-from ackdoctor.spark.read.inputs import Sort, listed
+from ackdoctor.spark.read.inputs import listed
+from ackdoctor.spark.read.sorts import Sort
 
 ROOT = Path(__file__).parents[3]
 LOG = "2026-11-21 20:22:08.403 o.a.s.d.executor Thread-3-x-executor[3 3] [INFO] Emitting: x default [1]\n"
+ROW = '{"schema": 1, "kind": 10, "time_ns": 1}\n'
 
 
 def reasons(inputs):
@@ -55,6 +57,70 @@ def test_a_file_that_cannot_be_read_is_told_with_its_reason(tmp_path):
         "*.none": "nothing matches",
     }
     assert inputs.files[Sort.LOG] == [str(tmp_path / "worker.log")]
+
+
+def test_what_is_zipped_and_what_spark_takes_for_zipped_must_agree(tmp_path):
+    zipped = gzip.compress(LOG.encode())
+    (tmp_path / "worker.log.gz.1").write_bytes(zipped)
+    (tmp_path / "worker.log.2").write_bytes(zipped)
+    (tmp_path / "part-1-0.jsonl.gz").write_text(ROW)
+    (tmp_path / "photos.tgz").write_bytes(gzip.compress(b"\x89PNG"))
+    (tmp_path / "worker.log.3.gz").write_bytes(zipped)
+    (tmp_path / "worker.log").write_text(LOG)
+    inputs = listed([tmp_path])
+    assert [Path(file).name for file in inputs.files[Sort.LOG]] == ["worker.log", "worker.log.3.gz"]
+    assert reasons(inputs) == {
+        "part-1-0.jsonl.gz": "its name ends in .gz and it is not zipped, which Spark would take it for: rename it",
+        "worker.log.2": "zipped, and its name does not end in .gz, by which Spark would know it: rename it",
+        "worker.log.gz.1": "zipped, and its name does not end in .gz, by which Spark would know it: rename it",
+    }
+
+
+def test_a_zipped_file_that_is_damaged_anywhere_is_told(tmp_path):
+    whole = gzip.compress((LOG * 5000).encode())
+    places = (3, 12, 30, len(whole) // 2, len(whole) - 6)
+    for place in places:
+        damaged = bytearray(whole)
+        damaged[place : place + 2] = bytes(byte ^ 0xFF for byte in damaged[place : place + 2])
+        (tmp_path / f"worker.log.{place}.gz").write_bytes(damaged)
+    (tmp_path / "worker.log").write_text(LOG)
+    inputs = listed([tmp_path])
+    assert [Path(file).name for file in inputs.files[Sort.LOG]] == ["worker.log"]
+    assert len(inputs.unreadable) == len(places)
+    assert all(told.reason.startswith("cut off or damaged: ") for told in inputs.unreadable)
+
+
+def test_a_colon_in_a_name_is_beyond_hadoop(tmp_path):
+    (tmp_path / "2026-11-21T10:00:00.log").write_text(LOG)
+    (tmp_path / "notes: more.txt").write_text("prose\n")
+    (tmp_path / "at 10:00").mkdir()
+    (tmp_path / "at 10:00" / "worker.log").write_text(LOG)
+    inputs = listed([tmp_path])
+    assert inputs.files[Sort.LOG] == [str(tmp_path / "at 10:00" / "worker.log")]
+    assert reasons(inputs) == {
+        "2026-11-21T10:00:00.log": "a colon in its name, and Hadoop, which reads for Spark, takes what is before it for a scheme"
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "sort"),
+    [
+        ("t.jsonl", ROW[9:] + ROW, Sort.JSON_LINES),
+        ("t.jsonl", "\n \n" * 300 + ROW, Sort.JSON_LINES),
+        ("t.jsonl", "\ufeff" + ROW, Sort.JSON_LINES),
+        ("t.jsonl", '{"schema"\n' + ROW, Sort.JSON_LINES),
+        ("part-1-0.jsonl", ROW[9:] * 9, Sort.JSON_LINES),
+        ("part-1-0.jsonl", "x" * 100_000 + "\n" + ROW, Sort.JSON_LINES),
+        ("worker.log.1", "\tat java.lang.Thread.run\n" * 5_000 + LOG, Sort.LOG),
+        ("wc-1-2-worker-6700.log", "\tat java.lang.Thread.run\n" * 5_000 + LOG, Sort.LOG),
+        ("worker.log", "\ufeff" + LOG, Sort.LOG),
+        ("worker.log", LOG + ROW, Sort.LOG),
+    ],
+)
+def test_the_first_line_alone_does_not_tell_what_a_text_is(tmp_path, name, text, sort):
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    inputs = listed([tmp_path])
+    assert inputs.files[sort] == [str(tmp_path / name)]
 
 
 def test_the_rows_of_a_live_process_are_not_forgotten(tmp_path):

@@ -11,9 +11,10 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.model.event import EventKind
 from ackdoctor.spark.read import stormline
-from ackdoctor.spark.read.inputs import Sort, listed, resolved
+from ackdoctor.spark.read.inputs import listed, resolved
 from ackdoctor.spark.read.logbook import Survey, arranged
 from ackdoctor.spark.read.quarantine import books, quarantined
+from ackdoctor.spark.read.sorts import Sort
 from ackdoctor.spark.read.stormlog import events, kept, lines, quarantine, told
 from ackdoctor.spark.tables import Books
 from tests.spark.configured import COMPILED, configured

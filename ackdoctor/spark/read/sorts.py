@@ -1,0 +1,136 @@
+"""What a local file holds, told by its first and last bytes; and why it cannot be read, where that is so."""
+
+import gzip
+import re
+import zlib
+from collections.abc import Iterable
+from enum import Enum, unique
+from itertools import islice
+from pathlib import Path
+
+from ackdoctor.model.event import SCHEMA
+from ackdoctor.spark.read.stormline import LOG_LINE
+from ackdoctor.tracer.disk.workerlog import open_log
+
+__all__ = ["FaultError", "ForeignError", "Sort", "need_version_of", "sort_of", "sort_of_lines"]
+
+_HEAD = 1 << 16  # bytes that tell what a file is
+_HEAD_LINES = 200
+_TRACE_LINES = 100_000  # of a log that begins with stack traces, before its first line with a stamp
+_MAGIC = b"PAR1"
+_GZIP = b"\x1f\x8b"
+_ZIPPED = ".gz"
+_FOOTER = re.compile(rb"ackdoctor\.schema\x18.(\d+)", re.DOTALL)  # a Thrift pair of strings
+_JSON_SCHEMA = re.compile(r'^\{.*"schema": ?(\d+)')
+_VERSIONED = re.compile(r"/v(\d+)/run=")
+_LOG_LINE = re.compile(LOG_LINE)
+_PART_NAME = re.compile(r"part-.*\.jsonl(?:\.gz)?")
+_LOG_NAME = re.compile(r"(?:.+-)?worker(?:-\d+)?\.log")
+
+
+class FaultError(Exception):
+    """Why a file cannot be read."""
+
+
+class ForeignError(FaultError):
+    """A text that is none of ours: a fault where it was named, passed over where it lies in a folder."""
+
+
+@unique
+class Sort(Enum):
+    """What a file holds."""
+
+    PARQUET = "a trace as Parquet"
+    JSON_LINES = "a trace as JSON lines"
+    LOG = "a worker's log"
+
+
+def need_version_of(path: str) -> None:
+    """A fault where the folder's schema is newer than ours."""
+    _need(_VERSIONED.search(path))
+
+
+def _need(said: re.Match[str] | re.Match[bytes] | None) -> None:
+    if said is not None and int(said[1]) > SCHEMA:
+        raise FaultError(f"schema {int(said[1])}; this version of ackdoctor reads up to {SCHEMA}")
+
+
+def sort_of(path: Path, size: int) -> Sort:
+    """What the file holds; a fault if that is nothing for us."""
+    if size == 0:
+        raise FaultError("the file is empty")
+    need_version_of(path.as_posix())
+    with path.open("rb") as opened:
+        head = opened.read(_HEAD)
+        opened.seek(max(0, size - _HEAD))
+        end = opened.read()
+    columnar = head.startswith(_MAGIC) or path.suffix == ".parquet"
+    sort = _parquet(head, end) if columnar else _text(path, head)
+    if ":" in path.name:
+        raise FaultError(
+            "a colon in its name, and Hadoop, which reads for Spark, takes what is before it for a scheme"
+        )
+    return sort
+
+
+def _parquet(head: bytes, end: bytes) -> Sort:
+    if not head.startswith(_MAGIC):
+        raise FaultError("is called Parquet and is none")
+    if not end.endswith(_MAGIC):
+        raise FaultError("cut off: it has no Parquet footer")
+    _need(_FOOTER.search(end))
+    return Sort.PARQUET
+
+
+def _text(path: Path, head: bytes) -> Sort:
+    zipped = head.startswith(_GZIP)
+    if zipped:
+        head = _unzipped(path, head)
+    try:
+        sort = sort_of_lines(head.decode("utf-8-sig", errors="replace").splitlines(), path.name)
+    except ForeignError:
+        if not (_LOG_NAME.match(path.name) and _has_log_line(path)):
+            raise
+        sort = Sort.LOG
+    if zipped is not path.name.endswith(_ZIPPED):
+        raise FaultError(_MISNAMED[zipped])
+    return sort
+
+
+_MISNAMED = {
+    True: "zipped, and its name does not end in .gz, by which Spark would know it: rename it",
+    False: "its name ends in .gz and it is not zipped, which Spark would take it for: rename it",
+}
+
+
+def _unzipped(path: Path, head: bytes) -> bytes:
+    """The first bytes of a zipped file.  All of it is tried, since Spark gives up in the middle of a cut one."""
+    try:
+        begun = zlib.decompressobj(wbits=31).decompress(head, _HEAD)
+        with gzip.open(path) as opened:
+            while opened.read(1 << 22):
+                pass
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise FaultError(f"cut off or damaged: {error}") from error
+    return begun
+
+
+def _has_log_line(path: Path) -> bool:
+    with open_log(path) as lines:
+        return any(map(_LOG_LINE.match, islice(lines, _TRACE_LINES)))
+
+
+def sort_of_lines(lines: Iterable[str], name: str) -> Sort:
+    """JSON lines of ours, or a log: the first line tells that is a row, or has one of Storm's stamps."""
+    said = list(islice(filter(str.strip, lines), _HEAD_LINES))
+    for line in said:
+        if row := _JSON_SCHEMA.match(line):
+            _need(row)
+            return Sort.JSON_LINES
+        if _LOG_LINE.match(line):
+            return Sort.LOG
+    if said and said[0].startswith("{"):
+        raise FaultError("JSON, but no row of a trace: it names no schema")
+    if _PART_NAME.fullmatch(name):
+        return Sort.JSON_LINES
+    raise ForeignError("neither a trace nor a worker's log: no line begins as Storm's do")
