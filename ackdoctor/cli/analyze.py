@@ -50,7 +50,7 @@ def analyze(
     """Say what traces and logs show: which trees never completed and why, who acked twice or never, how the map grew.
 
     Needs Spark (the extra ackdoctor[spark]) and Java 17. Exit code: 0 nothing found; 1 findings; 2 the work could
-    not be done, or an input could not be read.
+    not be done, an input could not be read, or no row tells of acking.
     """
     from ackdoctor.cli.examining import Request, run
 

@@ -105,14 +105,13 @@ def run(request: Request) -> int:
         hidden=chosen.hidden,
         notes=chosen.notes,
     )
-    for fault in report.unreadable:
-        chatter(f"{fault.path}: {fault.reason}", prefix="")
+    _complain(report, analysis)
     with until_reader_leaves(), destination(request.output_file) as stream:
         _show(request.output_format, report, analysis, stream, here)
     if not request.quiet:
         for place in analysis.written:
             chatter(f"wrote {place}")
-    if report.unreadable or not analysis.books.balanced:
+    if report.unreadable or analysis.books.useless or not analysis.books.balanced:
         return 2
     return 1 if any(map(fails.__contains__, report.findings)) else 0
 
@@ -200,6 +199,16 @@ def _progress(request: Request) -> Iterator[None]:
 
 
 # ---- what is shown ----
+
+
+def _complain(report: Report, analysis: "Analysis") -> None:
+    """Files that could not be read, and that none told anything: never silent, whatever the format."""
+    from ackdoctor.reporters.analysis import verdict
+
+    for fault in report.unreadable:
+        chatter(f"{fault.path}: {fault.reason}", prefix="")
+    if analysis.books.useless:
+        chatter(verdict(report, analysis))
 
 
 def _show(form: str, report: Report, analysis: "Analysis", stream: TextIO, here: Path) -> None:

@@ -14,7 +14,7 @@ from ackdoctor.reporters.figures import drawn, span, sparkline, table
 from ackdoctor.reporters.footer import counted
 from ackdoctor.reporters.run import About
 from ackdoctor.reporters.run import verdict as verdict_of_run
-from ackdoctor.spark.tables import Analysis
+from ackdoctor.spark.tables import Analysis, Books
 
 __all__ = ["about", "asides", "books", "document", "forecast", "named", "screen", "verdict"]
 
@@ -23,6 +23,7 @@ _MOST_NOTES = 5
 _WIDE = 96  # columns that a table with times takes
 _FEWEST_POINTS = 3
 _LONGEST_WORD = len("warning")
+_NEEDS_DEBUG = "a worker writes what acking needs only with topology.debug=true"
 _STYLES = {"BROKEN": "error", "INCOMPLETE": "warning", "EMPTY": "warning"}
 
 
@@ -52,9 +53,25 @@ def document(report: Report, analysis: Analysis, stream: TextIO) -> None:
 
 
 def verdict(report: Report, analysis: Analysis) -> str:
-    """The first line, in the words of `trace report`."""
-    run = About(tally=analysis.tally, acker=analysis.acker, rows=analysis.books.rows, roots=analysis.roots)
+    """The first line, in the words of `trace report`; where no row tells of acking, why."""
+    kept = analysis.books
+    if kept.useless and not report.findings:
+        return _useless(kept)
+    run = About(
+        tally=analysis.tally,
+        acker=analysis.acker,
+        rows=kept.rows,
+        roots=analysis.roots,
+        quarantined=kept.quarantined,
+    )
     return verdict_of_run(report, run)
+
+
+def _useless(kept: Books) -> str:
+    none = f"of {counted(kept.rows, 'row')} none tells of acking"
+    if kept.quarantined:
+        return f"INCOMPLETE: {none}: {kept.quarantined:,} in quarantine"
+    return f"EMPTY: {none}: {_NEEDS_DEBUG}"
 
 
 def about(report: Report, analysis: Analysis) -> Iterator[str]:

@@ -28,7 +28,7 @@ _NARROW = 72  # columns below which a table drops what can be missed
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class About:
-    """What the screen needs besides the report: the counts, the acker's version, the size of the trace."""
+    """What the screen needs besides the report: the counts, the acker's version, the size of the trace, rows that nobody can use."""
 
     tally: RunTally
     acker: str
@@ -36,6 +36,7 @@ class About:
     roots: int = 0
     seconds: float = 0.0
     width: int = 100
+    quarantined: int = 0
 
 
 def run(report: Report, stream: TextIO, context: Context, about: About) -> None:
@@ -111,6 +112,8 @@ def verdict(report: Report, about: About) -> str:
         return "INCOMPLETE: no row could be read" if report.unreadable else "EMPTY: the trace has no rows"
     if report.unreadable or tally.dropped:
         return f"INCOMPLETE: nothing is wrong in what could be read ({_volume(about)})"
+    if about.quarantined:
+        return f"INCOMPLETE: nothing is wrong in what could be used ({_volume(about)})"
     return f"OK: {_volume(about)}, nothing is wrong"
 
 

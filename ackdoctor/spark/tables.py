@@ -175,6 +175,11 @@ class Books:
         """Whether nothing was lost on the way."""
         return self.rows == self.used + self.continued + self.foreign + self.quarantined
 
+    @property
+    def useless(self) -> bool:
+        """Whether there are rows, and none that tells of acking."""
+        return self.rows > 0 and not self.used
+
 
 @dataclass(slots=True, kw_only=True)
 class Analysis:

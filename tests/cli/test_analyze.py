@@ -13,6 +13,8 @@ import pytest
 from ackdoctor.cli import examining
 from ackdoctor.cli.examining import Request
 from ackdoctor.model.errors import UsageError
+from ackdoctor.model.tally import RunTally
+from ackdoctor.spark.tables import Analysis, Books
 from tests.cli.running import Outcome, Shell
 from tests.spark.conftest import spark  # noqa: F401 - a fixture
 
@@ -114,6 +116,36 @@ def test_sizes_and_times_have_units():
     )
     with pytest.raises(UsageError, match="like 768m"):
         Request(inputs=("a",), heap="0m")
+
+
+@pytest.mark.parametrize(
+    ("books", "code", "said"),
+    [
+        (
+            Books(files=1, rows=9, used=0, foreign=9),
+            2,
+            "EMPTY: of 9 rows none tells of acking: a worker writes",
+        ),
+        (
+            Books(files=1, rows=9, used=0, quarantined=9),
+            2,
+            "INCOMPLETE: of 9 rows none tells of acking: 9 in",
+        ),
+        (
+            Books(files=1, rows=9, used=8, quarantined=1),
+            0,
+            "INCOMPLETE: nothing is wrong in what could be used",
+        ),
+        (Books(files=1, rows=9, used=8, foreign=1), 0, "OK: 9 rows, nothing is wrong"),
+    ],
+    ids=["no debug", "quarantine", "partly", "used"],
+)
+def test_where_no_row_tells_of_acking_it_is_not_ok(shell, monkeypatch, books, code, said):
+    found = Analysis(acker="storm-2.8", books=books, tally=RunTally())
+    monkeypatch.setattr(examining, "_analysis", lambda _request: found)
+    outcome = shell("analyze", TRACE, "--fail-on", "never", "-q", "--isolated")
+    assert (outcome.code, outcome.out.startswith(said)) == (code, True)
+    assert outcome.err == (f"ackdoctor: {outcome.out.partition(chr(10))[0]}\n" if code else "")
 
 
 @pytest.mark.java

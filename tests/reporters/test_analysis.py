@@ -13,7 +13,7 @@ from ackdoctor.model.finding import Confidence, Finding, Report, Severity, TreeW
 from ackdoctor.model.source import Site, Span
 from ackdoctor.model.tally import GrowthPoint, RunTally
 from ackdoctor.model.verdict import Culprit, PendingEntry, Residue, TupleTree, Verdict
-from ackdoctor.reporters.analysis import books, forecast, screen
+from ackdoctor.reporters.analysis import books, forecast, screen, verdict
 from ackdoctor.reporters.context import Context, Sources
 from ackdoctor.reporters.html import page
 from ackdoctor.spark.tables import (
@@ -185,6 +185,34 @@ def test_books_that_do_not_balance_are_said_aloud():
     assert books(ANALYSIS) == "1,000 rows of 2 files: 980 used, 15 continuations, 5 quarantined"
     lost = replace(ANALYSIS, books=Books(files=1, rows=10, used=9))
     assert books(lost) == "10 rows of 1 file: 9 used, 0 quarantined; THE BOOKS DO NOT BALANCE"
+
+
+@pytest.mark.parametrize(
+    ("kept", "line"),
+    [
+        (
+            Books(files=1, rows=79, used=0, continued=44, foreign=35),
+            "EMPTY: of 79 rows none tells of acking: a worker writes what acking needs only with topology.debug=true",
+        ),
+        (
+            Books(files=1, rows=9, used=0, foreign=7, quarantined=2),
+            "INCOMPLETE: of 9 rows none tells of acking: 2 in quarantine",
+        ),
+        (
+            Books(files=1, rows=9, used=8, quarantined=1),
+            "INCOMPLETE: nothing is wrong in what could be used (120 roots)",
+        ),
+        (Books(files=1, rows=9, used=8, foreign=1), "OK: 120 roots, nothing is wrong"),
+    ],
+    ids=["no debug", "quarantine", "partly", "used"],
+)
+def test_what_was_not_used_is_not_ok(kept, line):
+    quiet = replace(ANALYSIS, findings=(), books=kept)
+    assert verdict(Report(), quiet) == line
+    stream = StringIO()
+    page(Report(), quiet, stream)
+    word, _, rest = line.partition(": ")
+    assert f'<div class="verdict {word}"><strong>{word}</strong><p>{rest}</p>' in stream.getvalue()
 
 
 def test_a_curve_without_a_price_has_a_slope():
