@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from ackdoctor.cli.analyze import FORMS
-from ackdoctor.cli.given import known_word, measured_bytes, measured_ms, spark_settings
+from ackdoctor.cli.given import inside, known_word, measured_bytes, measured_ms, spark_settings
 from ackdoctor.cli.manual import names, pages
 from ackdoctor.cli.shown import settings_for, shown
 from ackdoctor.cli.streams import (
@@ -66,7 +66,17 @@ class Request:
             raise UsageError("--output-format parquet needs --output-dir DIR")
         if self.output_format == "parquet" and self.output_file is not None:
             raise UsageError("tables are written to --output-dir, not to --output-file")
+        if self.output_dir is not None:
+            self._check_tables(self.output_dir)
         _ = self.settings, self.heap_bytes, self.window_ms  # complains about what cannot be read
+
+    def _check_tables(self, directory: str) -> None:
+        if not directory.strip():
+            raise UsageError("--output-dir names no folder")
+        if (folder := inside(directory, self.inputs)) is not None:
+            raise UsageError(
+                f"--output-dir {directory} lies in {folder}, which is read: the tables would be read as traces"
+            )
 
     @property
     def settings(self) -> Mapping[str, str]:

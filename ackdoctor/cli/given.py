@@ -1,12 +1,15 @@
 """What was given to an option, understood, or refused by a UsageError that names the option."""
 
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from ackdoctor.config import nearest
 from ackdoctor.model.errors import UsageError
 
-__all__ = ["known_word", "measured_bytes", "measured_ms", "spark_settings"]
+__all__ = ["inside", "known_word", "local", "measured_bytes", "measured_ms", "spark_settings"]
 
 _SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _TIMES = {"ms": 1, "": 1000, "s": 1000, "m": 60_000, "h": 3_600_000}
@@ -18,6 +21,14 @@ def known_word(option: str, given: str, words: Iterable[str]) -> str:
     if given not in known:
         raise UsageError(f"{option} must be one of {', '.join(known)}, not {given!r}{nearest(given, known)}")
     return given
+
+
+def local(given: str) -> Path | None:
+    """The path, unless it is an address that only Spark reads."""
+    scheme = urlsplit(given).scheme
+    if scheme and scheme != "file" and "://" in given:
+        return None
+    return Path(unquote(urlsplit(given).path) if scheme == "file" else given)
 
 
 def measured_bytes(option: str, given: str) -> int:
@@ -37,6 +48,18 @@ def spark_settings(conf: Sequence[str]) -> Mapping[str, str]:
         if not name or not is_:
             raise UsageError(f"--conf must be KEY=VALUE, not {name!r}")
     return {name: value for name, _, value in pairs}
+
+
+def inside(place: str, folders: Iterable[str]) -> str | None:
+    """The first of the folders that the place lies in, or is; of addresses nobody knows."""
+    there = local(place)
+    for folder in folders:
+        around = local(folder)
+        if there is None or around is None or not around.is_dir():
+            continue
+        if Path(os.path.realpath(there)).is_relative_to(os.path.realpath(around)):
+            return folder
+    return None
 
 
 def _measured(option: str, given: str, form: str, units: Mapping[str, int], example: str) -> int:

@@ -29,6 +29,7 @@ from ackdoctor.spark.keeping import Kept
 from ackdoctor.spark.messages import messages
 from ackdoctor.spark.offences import offences
 from ackdoctor.spark.opening import opened
+from ackdoctor.spark.output import TABLES, need_place, place
 from ackdoctor.spark.read.inputs import Inputs, resolved
 from ackdoctor.spark.schema import ESTIMATED, ROOT_KEY
 from ackdoctor.spark.session import SMALL_BYTES, TINY_BYTES
@@ -86,6 +87,8 @@ def analyze(
     """
     inputs = resolved(session, inputs)
     inputs.need_some()
+    if output_dir is not None:
+        need_place(session, inputs, output_dir)
     with opened(session, inputs) as source:
         ackers = max(1, source.surveyed.ackers)
         with frames(source.events, replace(terms, ackers=ackers, plan=_plan(inputs.size))) as tables:
@@ -183,19 +186,18 @@ def examine(session: SparkSession, tables: Frames, terms: Terms, books: Books | 
 
 def written(tables: Frames, analysis: Analysis, directory: str) -> tuple[str, ...]:
     """The full tables as Parquet below a folder, or any URI that Spark can write; returns their places."""
-    full = {
-        "verdicts": tables.verdicts,
-        "entries": tables.entries,
-        "deliveries": tables.deliveries,
-        "completions": deliveries.completions(tables.deliveries),
-        "growth": growth.growth(tables.entries, analysis.window_ms),
-        "ackers": growth.ackers(tables.entries),
-    }
-    places = []
-    for name, table in full.items():
-        places.append(f"{directory.rstrip('/')}/{name}")
-        table.write.mode("overwrite").parquet(places[-1])
-    return tuple(places)
+    full = (
+        tables.verdicts,
+        tables.entries,
+        tables.deliveries,
+        deliveries.completions(tables.deliveries),
+        growth.growth(tables.entries, analysis.window_ms),
+        growth.ackers(tables.entries),
+    )
+    places = tuple(place(directory, name) for name in TABLES)
+    for there, table in zip(places, full, strict=True):
+        table.write.mode("overwrite").parquet(there)
+    return places
 
 
 def _doubts(terms: Terms, counted: Iterable[Row]) -> Iterator[str]:

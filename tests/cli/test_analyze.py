@@ -50,6 +50,11 @@ def shell(monkeypatch, capsys) -> Shell:
             "--output-format must be one of full, json, json-lines, sarif, parquet, html, not 'htm'; did you mean `html`?",
         ),
         (["--output-format", "parquet"], "--output-format parquet needs --output-dir DIR"),
+        (["--output-dir", ""], "--output-dir names no folder"),
+        (
+            ["--output-dir", f"{TRACE}/out"],
+            f"--output-dir {TRACE}/out lies in {TRACE}, which is read: the tables would be read as traces",
+        ),
         (["--fail-on", "eror"], "--fail-on: neither a severity nor a rule: 'eror'; did you mean `error`?"),
         (["--acker-version", "1.1"], "acker version '1.1' stands for several"),
     ],
@@ -183,6 +188,26 @@ class TestOnSpark:
         assert outcome.code == 0
         assert "  192 rows of 1 file: 190 used, 2 quarantined, over" in outcome.out
         assert "a kind of row that this version does not know" in outcome.out
+
+    def test_tables_overwrite_neither_an_input_nor_what_is_foreign(self, shell, tmp_path):
+        trace, notes = (
+            tmp_path / "one" / "deliveries" / "part.jsonl",
+            tmp_path / "two" / "growth" / "notes.txt",
+        )
+        for file in (trace, notes):
+            file.parent.mkdir(parents=True)
+            shutil.copy(PART, file)
+        for given, folder, what in (
+            (str(trace), "one", f"deliveries would overwrite an input: {trace}"),
+            (PART, "two", "growth would overwrite what is no table of ours: notes.txt"),
+        ):
+            outcome = shell("analyze", given, "--output-dir", f"{tmp_path}/{folder}", "-q", "--isolated")
+            said = f"ackdoctor: --output-dir: the table {tmp_path}/{folder}/{what}\n"
+            assert outcome == Outcome(2, "", said)
+        assert sorted(each.name for each in tmp_path.rglob("*") if each.is_file()) == [
+            notes.name,
+            trace.name,
+        ]
 
     def test_whatever_is_wrong_with_the_inputs_the_books_balance_and_the_rest_is_judged(
         self, shell, tmp_path

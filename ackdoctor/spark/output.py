@@ -1,0 +1,71 @@
+"""Where the full tables go.  A place is looked at before anything is analysed: nothing is overwritten but such tables."""
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from ackdoctor.model.errors import UsageError
+from ackdoctor.spark.read.inputs import Inputs
+
+__all__ = ["TABLES", "need_place", "place"]
+
+TABLES = ("verdicts", "entries", "deliveries", "completions", "growth", "ackers")
+_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_PART = rf"part-\d{{5,}}-{_UUID}\S*\.parquet"  # a part of a trace has no such number, and no UUID
+_WRITTEN = re.compile(rf"_temporary|_SUCCESS|\._SUCCESS\.crc|{_PART}|\.{_PART}\.crc")
+
+
+def place(directory: str, table: str) -> str:
+    """The folder of one table."""
+    return f"{directory.rstrip('/')}/{table}"
+
+
+def need_place(session: SparkSession, inputs: Inputs, directory: str) -> None:
+    """UsageError where a table would overwrite an input, or anything that Spark did not write."""
+    read = tuple(chain.from_iterable(inputs.files.values()))
+    for table in TABLES:
+        folder = _Folder.of(session, place(directory, table))
+        for name in read:
+            if f"{name}/".startswith(f"{folder.whole}/"):
+                raise UsageError(f"--output-dir: the table {folder.said} would overwrite an input: {name}")
+        for name in folder.foreign():
+            raise UsageError(
+                f"--output-dir: the table {folder.said} would overwrite what is no table of ours: {name}"
+            )
+
+
+@dataclass(slots=True, kw_only=True)
+class _Folder:
+    """A place of Hadoop's: as said, and as the inputs are named."""
+
+    said: str
+    whole: str
+    system: Any
+    path: Any
+
+    @classmethod
+    def of(cls, session: SparkSession, said: str) -> "_Folder":
+        jvm: Any = session._jvm  # noqa: SLF001 - Spark has no other door to Hadoop
+        path = jvm.org.apache.hadoop.fs.Path(said)
+        system = path.getFileSystem(session.sparkContext._jsc.hadoopConfiguration())  # noqa: SLF001 - as above
+        whole = system.makeQualified(path)
+        local = whole.toUri().getScheme() == "file"
+        name = os.path.realpath(whole.toUri().getPath()) if local else str(whole.toString())
+        return cls(said=said, whole=name, system=system, path=path)
+
+    def foreign(self) -> Iterator[str]:
+        """What Spark did not write: the file that stands there instead of a folder, or files in it."""
+        if not self.system.exists(self.path):
+            return
+        if not self.system.getFileStatus(self.path).isDirectory():
+            yield "a file"
+            return
+        for status in self.system.listStatus(self.path):
+            name = str(status.getPath().getName())
+            if not _WRITTEN.fullmatch(name):
+                yield name

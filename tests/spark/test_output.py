@@ -1,0 +1,47 @@
+"""Where the full tables may be written: beside what is read, and over nothing but earlier tables."""
+
+import re
+
+import pytest
+
+from ackdoctor.model.errors import UsageError
+from ackdoctor.spark.output import need_place
+from ackdoctor.spark.read.inputs import Inputs, Sort
+
+
+def reading(*names) -> Inputs:
+    inputs = Inputs()
+    inputs.files[Sort.PARQUET].extend(map(str, names))
+    return inputs
+
+
+def test_earlier_tables_are_written_again(spark, tmp_path):
+    need_place(spark, reading(tmp_path / "in" / "part-1-000000000000.parquet"), str(tmp_path))
+    spark.range(3).repartition(2).write.parquet(str(tmp_path / "growth"))
+    spark.range(1).write.option("compression", "gzip").parquet(str(tmp_path / "verdicts"))
+    (tmp_path / "ackers" / "_temporary").mkdir(parents=True)  # a run was killed
+    need_place(spark, reading(tmp_path / "in" / "part-1-000000000000.parquet"), f"file://{tmp_path}/")
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "part-1-000000000000.parquet", "run=lab", ".notes", "_notes"])
+def test_what_is_no_table_is_not_overwritten(spark, tmp_path, name):
+    folder = tmp_path / "growth"
+    spark.range(1).write.parquet(str(folder))
+    (folder / name).touch()
+    said = f"--output-dir: the table {folder} would overwrite what is no table of ours: {name}"
+    with pytest.raises(UsageError, match=re.escape(said)):
+        need_place(spark, reading(), str(tmp_path))
+    folder.rename(tmp_path / "elsewhere")
+    folder.touch()
+    with pytest.raises(UsageError, match="no table of ours: a file"):
+        need_place(spark, reading(), str(tmp_path))
+
+
+@pytest.mark.parametrize("below", ["", "/part-1-000000000000.parquet", "/run=lab/part-1-000000000000.jsonl"])
+def test_an_input_is_not_overwritten_whatever_the_folder_is_called(spark, tmp_path, below):
+    (tmp_path / "link").symlink_to(tmp_path)
+    name = f"{tmp_path}/deliveries{below}"
+    for directory in (tmp_path, tmp_path / "link", tmp_path.as_uri()):
+        said = f"--output-dir: the table {directory}/deliveries would overwrite an input: {name}"
+        with pytest.raises(UsageError, match=re.escape(said)):
+            need_place(spark, reading(f"{tmp_path}/deliveries-1", name), str(directory))
