@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -17,6 +18,8 @@ from ackdoctor.cli.streams import (
     chatter,
     destination,
     glyphs_for,
+    need_unread,
+    need_writable,
     palette_for,
     until_reader_leaves,
     width_for,
@@ -103,6 +106,7 @@ def run(request: Request) -> int:
     gc.enable()  # unlike lint, this may run for hours
     settings = settings_for(isolated=request.isolated, min_severity=request.min_severity)
     fails = _fails(request.fail_on)
+    need_writable(request.output_file)
     analysis = _analysis(request)
     here = Path.cwd()
     chosen = shown(analysis.findings, settings, here)
@@ -189,6 +193,8 @@ def _analysis(request: Request) -> "Analysis":
     terms = _terms(request)
     inputs = listed(request.inputs)
     inputs.need_some()  # before a JVM is started for nothing
+    read = (*chain(*inputs.files.values()), *(fault.path for fault in inputs.unreadable))
+    need_unread(request.output_file, read)
     with _progress(request), hushed() as said, told(said):
         spark = session(master=request.master, input_bytes=inputs.size, settings=request.settings)
         return analyze(inputs, session=spark, terms=terms, output_dir=request.output_dir)

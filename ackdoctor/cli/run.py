@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING
 from ackdoctor.cli.again import CACHE, Answer
 from ackdoctor.cli.progress import Progress
 from ackdoctor.cli.request import STDIN, Request, check_frameworks, check_selectors, settings_of
-from ackdoctor.cli.streams import chatter, destination, glyphs_for, palette_for, until_reader_leaves
+from ackdoctor.cli.streams import (
+    chatter,
+    destination,
+    glyphs_for,
+    need_unread,
+    need_writable,
+    palette_for,
+    until_reader_leaves,
+)
 from ackdoctor.config import Settings
 from ackdoctor.engine.analyze import lint
 from ackdoctor.engine.surroundings import Surroundings
@@ -32,6 +40,7 @@ _FOR_PEOPLE = {"full", "concise"}
 
 def run(request: Request) -> int:
     """Everything a lint run does; the result is the exit code."""
+    need_writable(request.output_file)
     answer = Answer()
     settings = settings_of(request, answer.around)
     root = Path.cwd()
@@ -52,6 +61,8 @@ def run(request: Request) -> int:
     if not report.files and not report.unreadable:
         nothing = f"no Python or Java file under {', '.join(request.paths or ('.',))}"
         raise UsageError("; ".join((nothing, *report.notes)))
+    looked_at = (*report.files, *(unread.path for unread in report.unreadable))
+    need_unread(request.output_file, (root / path for path in looked_at))
     shown = triage(report, settings, baseline, root=root, names=names, around=answer.around)
     answer.err += _complain(shown)
     if request.write_baseline and settings.baseline is not None:

@@ -1,9 +1,10 @@
 """What the terminal, or whatever stands at the other end, can show."""
 
+import errno
 import io
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
@@ -16,6 +17,8 @@ __all__ = [
     "chatter",
     "destination",
     "glyphs_for",
+    "need_unread",
+    "need_writable",
     "palette_for",
     "tolerant",
     "until_reader_leaves",
@@ -79,6 +82,34 @@ def until_reader_leaves() -> Iterator[None]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):
             raise UsageError(f"standard output cannot be written: {error.strerror}") from error
+
+
+def need_writable(file: Path | None) -> None:
+    """UsageError, before any work is done, where `destination` could not write the file."""
+    if file is None:
+        return
+    folder = file.parent
+    try:
+        obstacles = {
+            errno.EISDIR: file.is_dir(),
+            errno.ENOENT: not folder.exists(),
+            errno.ENOTDIR: not folder.is_dir(),
+            errno.EACCES: not os.access(file if file.exists() else folder, os.W_OK),
+        }
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be written: {error.strerror}") from error
+    for number, stands in obstacles.items():
+        if stands:
+            raise UsageError(f"{file}: cannot be written: {os.strerror(number)}")
+
+
+def need_unread(file: Path | None, read: Iterable[str | Path]) -> None:
+    """UsageError where `destination` would overwrite one of the files that are read."""
+    if file is None:
+        return
+    there = os.path.realpath(file)
+    if there in map(os.path.realpath, read):
+        raise UsageError(f"{file}: is read, and --output-file would overwrite it")
 
 
 @contextmanager

@@ -78,6 +78,22 @@ def test_what_is_not_there_needs_no_java(shell):
     assert outcome == Outcome(2, "", "ackdoctor: nothing to read: nowhere: no such file or folder\n")
 
 
+def test_a_report_overwrites_no_input_and_needs_a_folder(shell, tmp_path):
+    trace, link = tmp_path / "part.jsonl", tmp_path / "link.jsonl"
+    shutil.copy(PART, trace)
+    link.symlink_to(trace)
+    for place, reason in {
+        trace: "is read, and --output-file would overwrite it",
+        link: "is read, and --output-file would overwrite it",
+        tmp_path: "cannot be written: Is a directory",
+        tmp_path / "none" / "x": "cannot be written: No such file or directory",
+        trace / "x": "cannot be written: Not a directory",
+    }.items():
+        outcome = shell("analyze", str(tmp_path), "-o", str(place), "--isolated")
+        assert outcome == Outcome(2, "", f"ackdoctor: {place}: {reason}\n")
+    assert trace.read_bytes() == Path(PART).read_bytes()
+
+
 def test_where_nothing_can_be_read_the_first_reason_is_said_and_no_java_is_started(shell, tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "bad").mkdir()

@@ -235,6 +235,14 @@ def test_a_report_that_cannot_be_written_exits_2(shell):
     )
 
 
+def test_a_report_overwrites_no_file_that_is_read(shell):
+    Path("bolt.py").write_text(BOLT)
+    for paths in ([], ["bolt.py"]):
+        outcome = shell("lint", "--output-file", "bolt.py", *paths)
+        assert outcome == (2, "", "ackdoctor: bolt.py: is read, and --output-file would overwrite it\n")
+    assert Path("bolt.py").read_text() == BOLT
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
 def test_a_report_that_finds_the_disk_full_exits_2(shell):
     Path("bolt.py").write_text(BOLT)
