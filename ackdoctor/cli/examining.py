@@ -153,7 +153,10 @@ def _fails(said: str | None) -> _Fails:
     by_name = {name: code for code, name in known.items()}
     floor: Severity | None = None
     rules: set[str] = set()
-    for word in filter(None, map(str.strip, said.split(","))):
+    given = tuple(filter(None, map(str.strip, said.split(","))))
+    if not given:  # as an empty variable makes it
+        raise UsageError(f"--fail-on names neither {', '.join(levels)}, {_NEVER} nor a rule")
+    for word in given:
         if word in levels:
             floor = levels[word] if floor is None else min(floor, levels[word])
         elif word in by_name:

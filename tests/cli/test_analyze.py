@@ -56,6 +56,8 @@ def shell(monkeypatch, capsys) -> Shell:
             f"--output-dir {TRACE}/out lies in {TRACE}, which is read: the tables would be read as traces",
         ),
         (["--fail-on", "eror"], "--fail-on: neither a severity nor a rule: 'eror'; did you mean `error`?"),
+        (["--fail-on", ""], "--fail-on names neither info, warning, error, never nor a rule"),
+        (["--fail-on", " ,"], "--fail-on names neither info, warning, error, never nor a rule"),
         (["--acker-version", "1.1"], "acker version '1.1' stands for several"),
     ],
 )
