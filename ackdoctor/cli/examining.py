@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from ackdoctor.cli.analyze import FORMS
-from ackdoctor.cli.given import inside, known_word, measured_bytes, measured_ms, spark_settings
+from ackdoctor.cli.given import inside, known_word, measured_bytes, measured_ms, named, spark_settings
 from ackdoctor.cli.manual import names, pages
 from ackdoctor.cli.shown import settings_for, shown
 from ackdoctor.cli.streams import (
@@ -62,6 +62,8 @@ class Request:
 
     def __post_init__(self) -> None:
         """UsageError for a word that is none, and for tables that have no place."""
+        for name in self.inputs:
+            named("INPUT", name)
         known_word("--output-format", self.output_format, FORMS)
         if self.min_severity is not None:
             known_word("--min-severity", self.min_severity, [severity.word for severity in Severity])

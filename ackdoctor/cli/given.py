@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 from ackdoctor.config import nearest
 from ackdoctor.model.errors import UsageError
 
-__all__ = ["inside", "known_word", "local", "measured_bytes", "measured_ms", "spark_settings"]
+__all__ = ["inside", "known_word", "local", "measured_bytes", "measured_ms", "named", "spark_settings"]
 
 _SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _TIMES = {"ms": 1, "": 1000, "s": 1000, "m": 60_000, "h": 3_600_000}
@@ -20,6 +20,13 @@ def known_word(option: str, given: str, words: Iterable[str]) -> str:
     known = tuple(words)
     if given not in known:
         raise UsageError(f"{option} must be one of {', '.join(known)}, not {given!r}{nearest(given, known)}")
+    return given
+
+
+def named(what: str, given: str) -> str:
+    """The text itself, unless it is empty: as a path that would be the current folder."""
+    if not given:
+        raise UsageError(f"{what} is empty; the current folder is `.`")
     return given
 
 

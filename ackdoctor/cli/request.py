@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ackdoctor.cli.given import known_word
+from ackdoctor.cli.given import known_word, named
 from ackdoctor.config import FORMATS, Settings, find_config, load_settings, nearest, place
 from ackdoctor.engine.surroundings import Surroundings
 from ackdoctor.model.errors import ConfigError, UsageError
@@ -46,6 +46,8 @@ class Request:
 
     def __post_init__(self) -> None:
         """UsageError for arguments that exclude each other."""
+        for path in self.paths:
+            named("PATHS", path)
         if self.config is not None and self.isolated:
             raise UsageError("--config and --isolated exclude each other")
         if self.quiet and self.verbose:

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from ackdoctor.cli.given import named
 from ackdoctor.cli.options import AckerVersion, MessageTimeout, SparkConf, SparkMaster
 
 __all__ = ["FORMS", "watch"]
@@ -13,7 +14,7 @@ FORMS = ("full", "json-lines")
 
 
 def watch(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where traces are written to.")],
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="Where traces are written to.")],
     *,
     acker_version: AckerVersion = None,
     message_timeout: MessageTimeout = None,
@@ -53,7 +54,7 @@ def watch(
     from ackdoctor.cli.watching import Request, run
 
     request = Request(
-        folder=folder,
+        folder=Path(named("DIR", folder)),
         acker_version=acker_version,
         message_timeout_s=message_timeout,
         checkpoint=checkpoint,

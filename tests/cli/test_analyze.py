@@ -50,6 +50,7 @@ def shell(monkeypatch, capsys) -> Shell:
             "--output-format must be one of full, json, json-lines, sarif, parquet, html, not 'htm'; did you mean `html`?",
         ),
         (["--output-format", "parquet"], "--output-format parquet needs --output-dir DIR"),
+        ([""], "INPUT is empty; the current folder is `.`"),
         (["--output-dir", ""], "--output-dir names no folder"),
         (
             ["--output-dir", f"{TRACE}/out"],

@@ -235,6 +235,11 @@ def test_a_report_that_cannot_be_written_exits_2(shell):
     )
 
 
+def test_an_empty_path_is_not_the_current_folder(shell):
+    Path("bolt.py").write_text(BOLT)
+    assert shell("lint", "") == (2, "", "ackdoctor: PATHS is empty; the current folder is `.`\n")
+
+
 def test_a_report_overwrites_no_file_that_is_read(shell):
     Path("bolt.py").write_text(BOLT)
     for paths in ([], ["bolt.py"]):

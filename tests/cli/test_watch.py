@@ -29,6 +29,7 @@ def shell(monkeypatch, capsys, tmp_path) -> Shell:
     ("arguments", "said"),
     [
         (["nowhere"], "nowhere: no such folder"),
+        ([""], "DIR is empty; the current folder is `.`"),
         (["trace", "--conf", "spark.x"], "--conf must be KEY=VALUE, not 'spark.x'"),
         (
             ["trace", "--output-format", "fulll"],
