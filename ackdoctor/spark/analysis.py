@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from urllib.parse import unquote
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
@@ -31,6 +33,7 @@ from ackdoctor.spark.offences import offences
 from ackdoctor.spark.opening import opened
 from ackdoctor.spark.output import TABLES, need_place, place
 from ackdoctor.spark.read.inputs import Inputs, resolved
+from ackdoctor.spark.read.sound import sifted
 from ackdoctor.spark.schema import ESTIMATED, ROOT_KEY
 from ackdoctor.spark.session import SMALL_BYTES, TINY_BYTES
 from ackdoctor.spark.shapes import bare, shapes
@@ -83,12 +86,23 @@ def analyze(
 ) -> Analysis:
     """Everything that the inputs have to say; UsageError where nothing can be read.
 
-    With `output_dir` the full tables are written below it as Parquet.
+    With `output_dir` the full tables are written below it as Parquet.  Where Spark fails at a file it is put aside,
+    and all is done again with the others.
     """
     inputs = resolved(session, inputs)
     inputs.need_some()
     if output_dir is not None:
         need_place(session, inputs, output_dir)
+    try:
+        return _analyzed(inputs, session, terms, output_dir)
+    except (Py4JJavaError, PySparkException):
+        if not sifted(session, inputs):
+            raise
+    inputs.need_some()
+    return _analyzed(inputs, session, terms, output_dir)
+
+
+def _analyzed(inputs: Inputs, session: SparkSession, terms: Terms, output_dir: str | None) -> Analysis:
     with opened(session, inputs) as source:
         ackers = max(1, source.surveyed.ackers)
         with frames(source.events, replace(terms, ackers=ackers, plan=_plan(inputs.size))) as tables:

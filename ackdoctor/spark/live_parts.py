@@ -7,13 +7,12 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-from ackdoctor.model.errors import UsageError
 from ackdoctor.spark.read.inputs import Inputs, listed
 from ackdoctor.spark.read.quarantine import quarantined
 from ackdoctor.spark.read.sorts import Sort
+from ackdoctor.spark.read.sound import flaw
 from ackdoctor.spark.read.traces import refused, traces
 from ackdoctor.spark.tables import Quarantined
-from ackdoctor.spark.trouble import told
 from ackdoctor.tracer.disk.segments import SUFFIXES, Stem, partition
 
 __all__ = ["Parts", "arrived", "empty", "waiting"]
@@ -49,16 +48,9 @@ class Parts:
     def sift(self, session: SparkSession) -> None:
         """Looks into each part by itself, and puts those aside that Spark cannot read to their end."""
         for sort, files in self.files.items():
-            self.files[sort] = [file for file in files if self._whole(session, sort, file)]
-
-    def _whole(self, session: SparkSession, sort: Sort, file: str) -> bool:
-        try:
-            with told():
-                traces(session, sort, [file]).write.format("noop").mode("overwrite").save()
-        except UsageError as error:
-            self.faults[file] = str(error)
-            return False
-        return True
+            flaws = {file: flaw(session, sort, file) for file in files}
+            self.files[sort] = [file for file in files if not flaws[file]]
+            self.faults |= {file: reason for file, reason in flaws.items() if reason}
 
 
 def arrived(paths: Iterable[str], seen: dict[str, list[str]]) -> Parts:

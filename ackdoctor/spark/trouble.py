@@ -67,7 +67,7 @@ def _innermost(cause: Any) -> str:
             break
         text = str(cause.toString())
         said = _first_line(text) or said
-        file = next(iter(_FILE.findall(text)), file)
+        file = next(iter(_FILE.findall(text)), file).rstrip(".:")
         cause = cause.getCause()
     return said if not file or file in said else f"{file}: {said}"
 

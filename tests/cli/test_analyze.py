@@ -285,6 +285,6 @@ class TestOnSpark:
         broken.write_bytes(b"PAR1" + b"\x00" * 200 + b"\x10\x00\x00\x00PAR1")
         outcome = shell("analyze", str(broken), "-q")
         assert (outcome.code, outcome.out) == (2, "")
-        assert outcome.err.startswith("ackdoctor: Spark: ")
-        assert broken.name in outcome.err
+        assert outcome.err.startswith(f"ackdoctor: nothing to read: {broken}: Spark: ")
+        assert outcome.err.count(broken.name) == 1
         assert outcome.err.count("\n") == 1

@@ -20,7 +20,7 @@ from ackdoctor.spark.growth import growth
 from ackdoctor.spark.read.inputs import listed
 from ackdoctor.spark.read.quarantine import quarantined
 from ackdoctor.spark.roots import replays
-from ackdoctor.spark.schema import ENTRIES, QUARANTINE
+from ackdoctor.spark.schema import ENTRIES, EVENTS, QUARANTINE
 from ackdoctor.spark.tables import Analysis, Books, Comb, Holder, Latency, Replays, TreeCount
 from ackdoctor.spark.trees import Plan
 from ackdoctor.spark.versions import version
@@ -143,6 +143,19 @@ def test_a_row_that_has_no_place_is_shown_all_the_same(spark):
         ("a.log", 2, "z first"),
         ("part-1", 1, "2 7 sql"),
     ]
+
+
+def test_a_part_that_is_damaged_within_is_named_and_the_others_are_judged(spark, tmp_path, analysis):
+    rows = spark.read.schema(EVENTS).json(str(STATEMENTS / "v1"))
+    rows.drop("run", "worker", "acker", "incarnation").coalesce(1).write.parquet(str(tmp_path / "run=a"))
+    (part,) = (tmp_path / "run=a").glob("*.parquet")
+    data = part.read_bytes()
+    (tmp_path / "run=b").mkdir()
+    (tmp_path / "run=b" / "part.parquet").write_bytes(data[:100] + b"\xff" * 60 + data[160:])
+    found = analyze(listed([str(tmp_path)]), session=spark, terms=replace(TERMS, folder=str(tmp_path)))
+    assert [each.path for each in found.unreadable] == ["run=b/part.parquet"]
+    assert "Spark" in found.unreadable[0].reason
+    assert (found.roots, found.books) == (analysis.roots, analysis.books)
 
 
 def test_a_trace_of_components_alone_has_no_roots(spark):

@@ -6,7 +6,8 @@ import pytest
 
 from ackdoctor.model.errors import UsageError
 from ackdoctor.spark.output import need_place
-from ackdoctor.spark.read.inputs import Inputs, Sort
+from ackdoctor.spark.read.inputs import Inputs
+from ackdoctor.spark.read.sorts import Sort
 
 
 def reading(*names) -> Inputs:
