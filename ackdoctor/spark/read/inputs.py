@@ -5,7 +5,7 @@ Local paths are looked at without Spark, since how much there is to read decides
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -19,12 +19,12 @@ from ackdoctor.model.finding import Unreadable
 from ackdoctor.spark.read.logbook import stamped_ns
 from ackdoctor.spark.read.paths import literal
 from ackdoctor.spark.read.sorts import FaultError, ForeignError, Sort, need_version_of, sort_of, sort_of_lines
+from ackdoctor.spark.read.walking import Walk
 from ackdoctor.tracer.disk.workerlog import open_log
 
 __all__ = ["Inputs", "listed", "resolved"]
 
 _HEAD_LINES = 200  # of a file that Spark reads
-_GLOB = frozenset("*?[")
 _MAGIC = "PAR1"
 _SILENT = ("_meta.json", "_SUCCESS", "_spark_metadata", "_delta_log")
 _LIVE = (
@@ -69,7 +69,7 @@ class Inputs:
 def listed(paths: Iterable[str | Path]) -> Inputs:
     """Looks at files, folders and globs; nothing is read but the head and the end of each file."""
     inputs = Inputs()
-    seen: dict[Path, None] = {}
+    walk, seen = Walk(fault=inputs.fault), dict[Path, Path]()
     for path in map(str, paths):
         scheme = urlsplit(path).scheme
         if scheme and scheme != "file" and "://" in path:
@@ -77,34 +77,18 @@ def listed(paths: Iterable[str | Path]) -> Inputs:
             continue
         local = Path(unquote(urlsplit(path).path) if scheme == "file" else path)
         if local.is_file():
-            inputs.named.add(str(local.resolve()))
-        for each in _expanded(local, inputs):
-            seen.setdefault(each.resolve(), None)
+            inputs.named.add(str(_whole(local)))
+        for each in walk.files(local):
+            seen.setdefault(each.resolve(), _whole(each))
     twice = _Copies()
-    for each in seen:
+    for each in seen.values():
         _add(each, inputs, twice)
     return inputs
 
 
-def _expanded(path: Path, inputs: Inputs) -> Iterator[Path]:
-    if path.is_dir():
-        files = sorted(each for each in path.rglob("*") if each.is_file())
-        if not files:
-            inputs.fault(str(path), "the folder is empty")
-        yield from files
-    elif path.is_file():
-        yield path
-    elif _GLOB.isdisjoint(str(path)):
-        inputs.fault(
-            str(path), "no such file or folder" if not path.exists() else "neither a file nor a folder"
-        )
-    else:
-        anchor = Path(path.anchor) if path.anchor else Path()
-        found = sorted(anchor.glob(str(path.relative_to(anchor))))
-        if not found:
-            inputs.fault(str(path), "nothing matches")
-        for each in found:
-            yield from _expanded(each, inputs)
+def _whole(path: Path) -> Path:
+    """The path from the root.  Links stay: a folder's name may say whose trace it holds."""
+    return path.resolve() if ".." in path.parts else path.absolute()
 
 
 def _add(path: Path, inputs: Inputs, twice: "_Copies") -> None:

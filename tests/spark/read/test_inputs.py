@@ -1,5 +1,6 @@
 """What inputs are, without Spark."""
 
+import errno
 import gzip
 import json
 import shutil
@@ -57,6 +58,44 @@ def test_a_file_that_cannot_be_read_is_told_with_its_reason(tmp_path):
         "*.none": "nothing matches",
     }
     assert inputs.files[Sort.LOG] == [str(tmp_path / "worker.log")]
+
+
+def test_a_folder_that_may_not_be_listed_is_told(tmp_path, monkeypatch):
+    for name in ("open", "secret"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "worker.log").write_text(LOG)
+    original = Path.iterdir
+
+    def iterdir(path):
+        if path.name == "secret":
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return original(path)
+
+    monkeypatch.setattr(Path, "iterdir", iterdir)
+    inputs = listed([tmp_path])
+    assert inputs.files[Sort.LOG] == [str(tmp_path / "open" / "worker.log")]
+    assert reasons(inputs) == {"secret": "this folder cannot be listed: Permission denied"}
+    assert reasons(listed([tmp_path / "secret"])) == reasons(inputs)
+
+
+def test_linked_folders_are_followed_once_and_keep_their_names(tmp_path):
+    for number, name in enumerate(("a", "b")):
+        (tmp_path / "disk" / name).mkdir(parents=True)
+        row = ROW.replace("1}", f"{number}}}")
+        (tmp_path / "disk" / name / "part-1-0.jsonl").write_text(row)
+        place = tmp_path / "trace" / "v1" / f"run={name}"
+        place.mkdir(parents=True)
+        (place / "worker=w").symlink_to(tmp_path / "disk" / name)
+    (tmp_path / "trace" / "v1" / "run=a" / "round").symlink_to(tmp_path / "trace")
+    (tmp_path / "trace" / "gone.log").symlink_to(tmp_path / "nowhere")
+    inputs = listed([tmp_path / "trace", tmp_path / "trace" / "gone.log"])
+    assert inputs.files[Sort.JSON_LINES] == [
+        str(tmp_path / "trace" / "v1" / f"run={name}" / "worker=w" / "part-1-0.jsonl") for name in ("a", "b")
+    ]
+    assert [(Path(told.path).name, told.reason) for told in inputs.unreadable] == [
+        ("gone.log", "a symbolic link to nothing")
+    ]
+    assert listed([tmp_path / "disk", tmp_path / "trace" / ".." / "trace"]).count() == 2
 
 
 def test_what_is_zipped_and_what_spark_takes_for_zipped_must_agree(tmp_path):
