@@ -4,8 +4,7 @@ Local paths are looked at without Spark, since how much there is to read decides
 (`hdfs://...`, `s3a://...`) is listed by Spark itself, which does not see hidden files.
 """
 
-import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -16,6 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.model.errors import UsageError
 from ackdoctor.model.finding import Unreadable
+from ackdoctor.spark.read.copies import Found, copies
 from ackdoctor.spark.read.logbook import stamped_ns
 from ackdoctor.spark.read.paths import literal
 from ackdoctor.spark.read.sorts import FaultError, ForeignError, Sort, need_version_of, sort_of, sort_of_lines
@@ -67,7 +67,7 @@ class Inputs:
 
 
 def listed(paths: Iterable[str | Path]) -> Inputs:
-    """Looks at files, folders and globs; nothing is read but the head and the end of each file."""
+    """Looks at files, folders and globs; of most nothing is read but the head and the end."""
     inputs = Inputs()
     walk, seen = Walk(fault=inputs.fault), dict[Path, Path]()
     for path in map(str, paths):
@@ -80,9 +80,13 @@ def listed(paths: Iterable[str | Path]) -> Inputs:
             inputs.named.add(str(_whole(local)))
         for each in walk.files(local):
             seen.setdefault(each.resolve(), _whole(each))
-    twice = _Copies()
-    for each in seen.values():
-        _add(each, inputs, twice)
+    found = [file for path in seen.values() for file in _readable(path, inputs)]
+    again = copies(found)
+    for file in found:
+        if file.path in again:
+            inputs.pass_over(str(file.path), again[file.path])
+        else:
+            _add(file, inputs)
     return inputs
 
 
@@ -91,29 +95,29 @@ def _whole(path: Path) -> Path:
     return path.resolve() if ".." in path.parts else path.absolute()
 
 
-def _add(path: Path, inputs: Inputs, twice: "_Copies") -> None:
+def _readable(path: Path, inputs: Inputs) -> Iterator[Found]:
+    """The file, if it can be read."""
     name = path.name
     if name.startswith((".", "_")) or any(part.startswith((".", "_")) for part in path.parent.parts[-1:]):
         _hidden(path, inputs)
         return
     try:
         size = path.stat().st_size
-        sort = sort_of(path, size)
-        original = twice.of(path, size) if sort is not Sort.LOG else None
+        yield Found(path=path, size=size, sort=sort_of(path, size))
     except ForeignError as foreign:
         (inputs.fault if str(path) in inputs.named else inputs.pass_over)(str(path), str(foreign))
     except FaultError as fault:
         inputs.fault(str(path), str(fault))
     except OSError as error:
         inputs.fault(str(path), error.strerror or str(error))
-    else:
-        if original is not None:
-            inputs.pass_over(str(path), f"holds the same as {original}")
-            return
-        inputs.files[sort].append(str(path))
-        inputs.size += size
-        if sort is Sort.LOG:
-            inputs.begun[str(path)] = _begun(path)
+
+
+def _add(file: Found, inputs: Inputs) -> None:
+    path = str(file.path)
+    inputs.files[file.sort].append(path)
+    inputs.size += file.size
+    if file.sort is Sort.LOG:
+        inputs.begun[path] = _begun(file.path)
 
 
 def _begun(path: Path) -> int | None:
@@ -129,32 +133,6 @@ def _hidden(path: Path, inputs: Inputs) -> None:
             inputs.fault(str(path), _LIVE.format(path.parent))
     elif not path.name.startswith(".codes-") and path.name not in _SILENT and path.suffix != ".crc":
         inputs.pass_over(str(path), "hidden: Spark reads no name that begins with a dot or an underscore")
-
-
-class _Copies:
-    """Which files hold the same bytes; only files of the same size are read for that."""
-
-    def __init__(self) -> None:
-        self._by_size: dict[int, list[Path]] = {}
-        self._digests: dict[Path, bytes] = {}
-
-    def of(self, path: Path, size: int) -> Path | None:
-        """The earlier file with the same content."""
-        earlier = self._by_size.setdefault(size, [])
-        for each in earlier:
-            if self._digest(each) == self._digest(path):
-                return each
-        earlier.append(path)
-        return None
-
-    def _digest(self, path: Path) -> bytes:
-        if path not in self._digests:
-            with path.open("rb") as opened:
-                digest = hashlib.blake2b()
-                while block := opened.read(1 << 20):
-                    digest.update(block)
-            self._digests[path] = digest.digest()
-        return self._digests[path]
 
 
 def resolved(spark: SparkSession, inputs: Inputs) -> Inputs:

@@ -189,6 +189,49 @@ def test_a_part_that_comes_twice_is_read_once(tmp_path):
     assert [told.reason for told in inputs.passed_over] == [f"holds the same as {tmp_path / 'a' / part.name}"]
 
 
+def test_of_a_part_in_several_forms_the_best_that_is_whole_is_read(tmp_path):
+    columnar = b"PAR1" + bytes(8) + b"PAR1"
+    forms = {".jsonl": ROW.encode(), ".jsonl.gz": gzip.compress(ROW.encode()), ".parquet": columnar}
+    for name in ("part-1-0", "part-1-000000000000", "part-2-0", "part-12-0"):
+        for suffix, data in forms.items():
+            (tmp_path / name).mkdir(exist_ok=True)
+            (tmp_path / name / f"{name}{suffix}").write_bytes(data + name.encode() * (suffix == ".jsonl"))
+    (tmp_path / "part-2-0" / "part-2-0.parquet").write_bytes(columnar[:-1])
+    (tmp_path / "part-12-0" / "part-12-0.parquet").unlink()
+    for place in (tmp_path / "part-1-0", tmp_path / "part-1-000000000000"):
+        inputs = listed([place])
+        assert (inputs.count(), inputs.size) == (1, len(columnar))
+        kept = str(place / f"{place.name}.parquet")
+        assert inputs.files[Sort.PARQUET] == [kept]
+        assert {told.reason for told in inputs.passed_over} == {f"the same part as {kept}"}
+    for place in (tmp_path / "part-2-0", tmp_path / "part-12-0"):
+        inputs = listed([place])
+        assert inputs.files[Sort.JSON_LINES] == [str(place / f"{place.name}.jsonl")]
+        assert [Path(told.path).name for told in inputs.passed_over] == [f"{place.name}.jsonl.gz"]
+
+
+def test_a_log_that_goes_on_in_a_longer_one_is_passed_over(tmp_path):
+    lines = [LOG.replace("[1]", f"[{number}]") for number in range(50_000)]
+    logs = {
+        "11am": lines,
+        "10am": lines[:30_000],
+        "9am": lines[:7],
+        "other": [*lines[:30_000], LOG],
+        "12am": lines,
+    }
+    for name, part in logs.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "worker.log").write_text("".join(part))
+    (tmp_path / "9am" / "worker.log").write_text("".join(lines[:7])[:-9])
+    inputs = listed([tmp_path])
+    assert [Path(file).parent.name for file in inputs.files[Sort.LOG]] == ["11am", "12am", "other"]
+    whole = f"only the beginning of {tmp_path / '11am' / 'worker.log'}"
+    assert [(Path(told.path).parent.name, told.reason) for told in inputs.passed_over] == [
+        ("10am", whole),
+        ("9am", whole),
+    ]
+
+
 def test_hidden_files_are_told_and_a_folder_without_any_is_an_error(tmp_path):
     (tmp_path / "_old.log").write_text(LOG)
     inputs = listed([tmp_path])
