@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from ackdoctor.cli.given import named
 from ackdoctor.cli.options import AckerVersion, Isolated, MessageTimeout, MinSeverity
 from ackdoctor.config import FORMATS
 
@@ -22,8 +23,15 @@ Command = Annotated[list[str], typer.Argument(metavar="-- COMMAND...", help="Wha
 Folder = Annotated[
     Path, typer.Option("--trace", metavar="DIR", help="Where the trace is written; made if need be.")
 ]
+
+
+def _trace(given: str) -> Path:
+    return Path(named("TRACE", given))
+
+
 Traces = Annotated[
-    list[Path], typer.Argument(metavar="TRACE...", help="Folders of traces, parts of them, or patterns.")
+    list[Path],
+    typer.Argument(parser=_trace, metavar="TRACE...", help="Folders of traces, parts of them, or patterns."),
 ]
 _HERE = Path("ackdoctor-trace")
 

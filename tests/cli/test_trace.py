@@ -153,6 +153,12 @@ def test_a_narrow_terminal_drops_columns_and_an_old_one_draws_with_ascii(shell, 
     assert all(len(line) <= 60 for line in wide[wide.index(head) :])
 
 
+@pytest.mark.parametrize("command", ["report", "cat"])
+def test_an_empty_trace_is_not_the_current_folder(command, shell):
+    outcome = shell("trace", command, "")
+    assert outcome == (2, "", "ackdoctor: TRACE is empty; the current folder is `.`\n")
+
+
 def test_what_stands_in_no_code_stands_at_the_trace_and_each_component_for_itself(shell):
     part = stored(HEALTHY)
     rows = "".join(
