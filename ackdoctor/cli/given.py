@@ -4,15 +4,41 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from ackdoctor.config import nearest
 from ackdoctor.model.errors import UsageError
 
-__all__ = ["inside", "known_word", "local", "measured_bytes", "measured_ms", "named", "spark_settings"]
+__all__ = ["inside", "known_word", "measured_bytes", "measured_ms", "named", "spark_settings"]
 
-_SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
-_TIMES = {"ms": 1, "": 1000, "s": 1000, "m": 60_000, "h": 3_600_000}
+
+class _Measure(NamedTuple):
+    """How an amount is written; `most` is what Spark can still reckon with, in nanoseconds where it is a time."""
+
+    form: str
+    units: Mapping[str, int]
+    example: str
+    most: str
+
+    def amount(self, given: str) -> int:
+        """In the smallest unit; 0 for what is not written so."""
+        parts = re.fullmatch(self.form, given)
+        return 0 if parts is None else int(parts[1]) * self.units[parts[2]]
+
+
+_SIZE = _Measure(
+    form=r"(\d{1,99})([kmgt]?)b?",
+    units={"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40},
+    example="768m or 4g",
+    most="1024t",
+)
+_TIME = _Measure(
+    form=r"(\d{1,99})(ms|s|m|h|)",
+    units={"ms": 1, "": 1000, "s": 1000, "m": 60_000, "h": 3_600_000},
+    example="500ms, 10s or 5m",
+    most="876000h",
+)
 
 
 def known_word(option: str, given: str, words: Iterable[str]) -> str:
@@ -30,22 +56,14 @@ def named(what: str, given: str) -> str:
     return given
 
 
-def local(given: str) -> Path | None:
-    """The path, unless it is an address that only Spark reads."""
-    scheme = urlsplit(given).scheme
-    if scheme and scheme != "file" and "://" in given:
-        return None
-    return Path(unquote(urlsplit(given).path) if scheme == "file" else given)
-
-
 def measured_bytes(option: str, given: str) -> int:
     """`768m` or `4g`, as JVMs take them, in bytes."""
-    return _measured(option, given, r"(\d+)([kmgt]?)b?", _SIZES, "768m or 4g")
+    return _measured(option, given, _SIZE)
 
 
 def measured_ms(option: str, given: str) -> int:
     """`500ms`, `10s` or `5m` in milliseconds."""
-    return _measured(option, given, r"(\d+)(ms|s|m|h|)", _TIMES, "500ms, 10s or 5m")
+    return _measured(option, given, _TIME)
 
 
 def spark_settings(conf: Sequence[str]) -> Mapping[str, str]:
@@ -59,9 +77,9 @@ def spark_settings(conf: Sequence[str]) -> Mapping[str, str]:
 
 def inside(place: str, folders: Iterable[str]) -> str | None:
     """The first of the folders that the place lies in, or is; of addresses nobody knows."""
-    there = local(place)
+    there = _local(place)
     for folder in folders:
-        around = local(folder)
+        around = _local(folder)
         if there is None or around is None or not around.is_dir():
             continue
         if Path(os.path.realpath(there)).is_relative_to(os.path.realpath(around)):
@@ -69,8 +87,18 @@ def inside(place: str, folders: Iterable[str]) -> str | None:
     return None
 
 
-def _measured(option: str, given: str, form: str, units: Mapping[str, int], example: str) -> int:
-    parts = re.fullmatch(form, given.strip().lower())
-    if parts is None or not int(parts[1]):
-        raise UsageError(f"{option} must be like {example}, not {given!r}")
-    return int(parts[1]) * units[parts[2]]
+def _local(given: str) -> Path | None:
+    """The path, unless it is an address that only Spark reads."""
+    scheme = urlsplit(given).scheme
+    if scheme and scheme != "file" and "://" in given:
+        return None
+    return Path(unquote(urlsplit(given).path) if scheme == "file" else given)
+
+
+def _measured(option: str, given: str, measure: _Measure) -> int:
+    amount = measure.amount(given.strip().lower())
+    if not amount:
+        raise UsageError(f"{option} must be like {measure.example}, not {given!r}")
+    if amount > measure.amount(measure.most):
+        raise UsageError(f"{option} must be at most {measure.most}, not {given!r}")
+    return amount

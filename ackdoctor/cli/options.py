@@ -4,7 +4,17 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-__all__ = ["AckerVersion", "Isolated", "MessageTimeout", "MinSeverity", "SparkConf", "SparkMaster"]
+__all__ = [
+    "LONGEST_S",
+    "AckerVersion",
+    "Isolated",
+    "MessageTimeout",
+    "MinSeverity",
+    "SparkConf",
+    "SparkMaster",
+]
+
+LONGEST_S = (1 << 31) - 1  # Storm has no longer timeout
 
 AckerVersion: TypeAlias = Annotated[
     str | None,
@@ -12,7 +22,12 @@ AckerVersion: TypeAlias = Annotated[
 ]
 MessageTimeout: TypeAlias = Annotated[
     int | None,
-    typer.Option(min=1, metavar="SECONDS", help="Rotate the acker's map as with this message timeout."),
+    typer.Option(
+        min=1,
+        max=LONGEST_S,
+        metavar="SECONDS",
+        help="Rotate the acker's map as with this message timeout.",
+    ),
 ]
 MinSeverity: TypeAlias = Annotated[
     str | None, typer.Option(metavar="info|warning|error", help="Hide what is less bad. Default: warning.")

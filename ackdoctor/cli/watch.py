@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from ackdoctor.cli.given import named
-from ackdoctor.cli.options import AckerVersion, MessageTimeout, SparkConf, SparkMaster
+from ackdoctor.cli.options import LONGEST_S, AckerVersion, MessageTimeout, SparkConf, SparkMaster
 
 __all__ = ["FORMS", "watch"]
 
@@ -35,7 +35,10 @@ def watch(
     remember: Annotated[
         int,
         typer.Option(
-            min=1, metavar="SECONDS", help="How long to remember what is over, by the trace's clock."
+            min=1,
+            max=LONGEST_S,
+            metavar="SECONDS",
+            help="How long to remember what is over, by the trace's clock.",
         ),
     ] = 300,
     parts_at_once: Annotated[

@@ -44,6 +44,8 @@ def shell(monkeypatch, capsys) -> Shell:
     [
         (["--heap", "many"], "--heap must be like 768m or 4g, not 'many'"),
         (["--window", "0s"], "--window must be like 500ms, 10s or 5m, not '0s'"),
+        (["--window", "876001h"], "--window must be at most 876000h, not '876001h'"),
+        (["--heap", "1025t"], "--heap must be at most 1024t, not '1025t'"),
         (["--conf", "spark.x"], "--conf must be KEY=VALUE, not 'spark.x'"),
         (
             ["--output-format", "htm"],
@@ -67,6 +69,12 @@ def test_what_cannot_be_meant_is_said_before_spark_starts(shell, arguments, said
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err.startswith(f"ackdoctor: {said}")
     assert outcome.err.count("\n") == 1
+
+
+def test_no_timeout_is_longer_than_storms(shell):
+    outcome = shell("analyze", TRACE, "--message-timeout", "2147483648")
+    assert outcome.code == 2
+    assert "2147483648 is not in the range 1<=x<=2147483647" in outcome.err
 
 
 def test_without_spark_one_line_says_how_to_get_it(shell, monkeypatch):
