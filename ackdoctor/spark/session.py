@@ -1,9 +1,11 @@
 """The Spark session that an analysis runs in."""
 
 import os
+import re
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -62,9 +64,28 @@ def session(
     builder = SparkSession.builder.appName("ackdoctor").master(master)
     for name, value in chosen.items():
         builder = builder.config(name, value)
-    made = builder.getOrCreate()
+    with _names_as_here():
+        made = builder.getOrCreate()
     made.sparkContext.setLogLevel("ERROR")
     return made
+
+
+@contextmanager
+def _names_as_here() -> Iterator[None]:
+    """A JVM that is launched in here reads names of files as this process does, to which the locale C is UTF-8."""
+    name = next(filter(None, map(os.environ.get, ("LC_ALL", "LC_CTYPE", "LANG"))), "")
+    if sys.getfilesystemencoding() != "utf-8" or re.search("(?i)utf-?8", name):
+        yield
+        return
+    before = os.environ.get("LC_ALL")
+    os.environ["LC_ALL"] = "C.UTF-8"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["LC_ALL"]
+        else:
+            os.environ["LC_ALL"] = before
 
 
 def _sized(master: str, input_bytes: int) -> dict[str, str]:

@@ -1,0 +1,32 @@
+"""In what surroundings a JVM is launched."""
+
+import os
+
+import pytest
+
+from ackdoctor.spark.session import _names_as_here
+
+NAMES = ("LC_ALL", "LC_CTYPE", "LANG")
+
+
+@pytest.mark.parametrize(
+    ("said", "encoding", "launched"),
+    [
+        ({"LC_ALL": "C"}, "utf-8", "C.UTF-8"),
+        ({"LC_ALL": "", "LANG": "POSIX"}, "utf-8", "C.UTF-8"),
+        ({}, "utf-8", "C.UTF-8"),
+        ({"LANG": "de_DE.utf8"}, "utf-8", None),
+        ({"LC_ALL": "C", "LC_CTYPE": "C.UTF-8"}, "utf-8", "C.UTF-8"),
+        ({"LC_ALL": "de_DE.ISO-8859-1"}, "iso8859-1", "de_DE.ISO-8859-1"),
+    ],
+)
+def test_a_jvm_reads_names_as_python_does(monkeypatch, said, encoding, launched):
+    for name in NAMES:
+        monkeypatch.delenv(name, raising=False)
+    for name, value in said.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("sys.getfilesystemencoding", lambda: encoding)
+    with _names_as_here():
+        inside = os.environ.get("LC_ALL")
+    after = {name: os.environ[name] for name in NAMES if name in os.environ}
+    assert (inside, after) == (launched, said)
