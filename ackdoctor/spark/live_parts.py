@@ -15,9 +15,12 @@ from ackdoctor.spark.read.traces import refused, traces
 from ackdoctor.spark.tables import Quarantined
 from ackdoctor.tracer.disk.segments import SUFFIXES, Stem, partition
 
-__all__ = ["Parts", "arrived", "empty", "waiting"]
+__all__ = ["PATTERN", "Parts", "arrived", "empty", "waiting"]
+
+PATTERN = "part-*.{parquet,jsonl,jsonl.gz}"  # of names
 
 _SORTS = (Sort.PARQUET, Sort.JSON_LINES)
+_ZIPPED = ".gz"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -70,7 +73,7 @@ def _new(paths: Iterable[str], parts: Parts) -> Iterator[str]:
             parts.gone += 1
             continue
         try:
-            stem = str(Stem.of(path))
+            stem = _stem(path)
         except ValueError:
             parts.faults[name] = "is no part of a trace: its name has no process and row"
             continue
@@ -82,6 +85,15 @@ def _new(paths: Iterable[str], parts: Parts) -> Iterator[str]:
         yield name
 
 
+def _stem(path: Path) -> str:
+    """Process and first row, zipped or not; ValueError if the name is that of no part."""
+    return str(Stem.of(_unzipped(path)))
+
+
+def _unzipped(path: Path) -> Path:
+    return path.with_name(path.name.removesuffix(_ZIPPED))
+
+
 def _faults(inputs: Inputs) -> Iterator[tuple[str, str]]:
     for fault in inputs.unreadable:
         yield fault.path, fault.reason
@@ -91,8 +103,13 @@ def _faults(inputs: Inputs) -> Iterator[tuple[str, str]]:
 
 def empty(folder: Path, seen: Mapping[str, Sequence[str]]) -> list[str]:
     """Parts without a byte, of which Spark says nothing."""
-    found = [path for suffix in SUFFIXES for path in folder.rglob(f"part-*{suffix}") if not _size(path)]
-    return [str(path) for path in found if path.stem.removeprefix("part-") not in seen.get(_writer(path), ())]
+    suffixes = (*SUFFIXES, f".jsonl{_ZIPPED}")
+    found = [path for suffix in suffixes for path in folder.rglob(f"part-*{suffix}") if not _size(path)]
+    return [
+        str(path)
+        for path in found
+        if _unzipped(path).stem.removeprefix("part-") not in seen.get(_writer(path), ())
+    ]
 
 
 def _writer(path: Path) -> str:

@@ -31,7 +31,7 @@ from ackdoctor.spark.live_clock import Clock, read_so_far
 from ackdoctor.spark.live_deliveries import DONE
 from ackdoctor.spark.live_journal import Journal, Line
 from ackdoctor.spark.live_lines import delivery_lines, part_lines, root_lines
-from ackdoctor.spark.live_parts import Parts, arrived, empty
+from ackdoctor.spark.live_parts import PATTERN, Parts, arrived, empty
 from ackdoctor.spark.messages import messages
 from ackdoctor.spark.read.paths import literal
 from ackdoctor.spark.schema import EVENTS, MESSAGES
@@ -94,7 +94,7 @@ class Watch:
             self.session.readStream.format("binaryFile")
             .schema(_PARTS)
             .option("recursiveFileLookup", "true")
-            .option("pathGlobFilter", "part-*.{parquet,jsonl}")
+            .option("pathGlobFilter", PATTERN)
             .option("maxFilesPerTrigger", str(self.parts_at_once))
             .option("maxFileAge", "3650d")  # what a dead process left is recovered late
             .load(literal(str(self.folder)))

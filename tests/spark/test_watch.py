@@ -1,5 +1,6 @@
 """`ackdoctor watch`: what is told of a growing trace is what `analyze` makes of the whole, each once, when it is certain."""
 
+import gzip
 import json
 import os
 import random
@@ -305,6 +306,9 @@ def test_what_cannot_be_read_is_told_once_and_the_rest_is_read(watched):
     damaged.write_bytes(b"PAR1" + bytes(200) + b"\x10\x00\x00\x00PAR1")
     (place / "part-3-000000000000.parquet").write_bytes(b"PAR1" + bytes(200))
     (place / "part-4-000000000000.jsonl").touch()
+    (place / "part-6-000000000000.jsonl.gz").write_text("{}\n")
+    zipped = gzip.compress(part.read_bytes())
+    (place / f"{part.name}.gz").write_bytes(zipped)
     (place / ".wal-5-000000000000").write_bytes(b"rows of a process that lives")
     copy = home(watch.folder / "copy", "r/1", "w")
     copy.mkdir(parents=True)
@@ -316,12 +320,16 @@ def test_what_cannot_be_read_is_told_once_and_the_rest_is_read(watched):
     assert {name: line["reason"] for name, line in told.items()} == {
         "part-3-000000000000.parquet": "cut off: it has no Parquet footer",
         "part-4-000000000000.jsonl": "the file is empty",
+        "part-6-000000000000.jsonl.gz": "JSON, but no row of a trace: it names no schema",
     }
-    again = watch(TWICE[2])
+    late = write(TWICE[2:], watch.folder)
+    late.with_name(f"{late.name}.gz").write_bytes(gzip.compress(late.read_bytes()))
+    late.unlink()
+    again = watch()
     assert [(line["what"], line["root"], line["by"][0]["component"]) for line in again] == [
         ("over-acked", 7, "count")
     ]
-    assert watch.watch.journal.totals == {"parts": 2, "told": 1, "refused": 4, "again": 1, "gone": 0}
+    assert watch.watch.journal.totals == {"parts": 2, "told": 1, "refused": 5, "again": 2, "gone": 0}
 
 
 def test_folders_whose_names_are_patterns_are_read_as_they_are(spark, tmp_path):
