@@ -233,7 +233,7 @@ def _complain(report: Report, analysis: "Analysis") -> None:
 
 
 def _show(form: str, report: Report, analysis: "Analysis", stream: TextIO, here: Path) -> None:
-    from ackdoctor.reporters.analysis import document, screen
+    from ackdoctor.reporters.analysis import document, screen, verdict
     from ackdoctor.reporters.html import page
 
     people = form == "full"
@@ -253,5 +253,6 @@ def _show(form: str, report: Report, analysis: "Analysis", stream: TextIO, here:
         case "parquet":
             stream.writelines(f"{place}\n" for place in analysis.written)
         case _:
-            whole = replace(report, notes=(*report.notes, *analysis.notes))
+            said = (verdict(report, analysis),) if analysis.books.useless else ()
+            whole = replace(report, notes=(*said, *report.notes, *analysis.notes))
             reporter(form)(whole, stream, context)

@@ -178,6 +178,8 @@ def test_where_no_row_tells_of_acking_it_is_not_ok(shell, monkeypatch, books, co
     outcome = shell("analyze", TRACE, "--fail-on", "never", "-q", "--isolated")
     assert (outcome.code, outcome.out.startswith(said)) == (code, True)
     assert outcome.err == (f"ackdoctor: {outcome.out.partition(chr(10))[0]}\n" if code else "")
+    sarif = shell("analyze", TRACE, "--output-format", "sarif", "--isolated")
+    assert (said in sarif.out) is (code == 2)
 
 
 @pytest.mark.java
