@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, Row, SparkSession, Window
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.model.event import EventKind
@@ -23,7 +23,7 @@ from ackdoctor.model.offence import Offence
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.model.tally import RunTally
 from ackdoctor.model.verdict import TupleTree
-from ackdoctor.spark import collecting, deliveries, growth, roots
+from ackdoctor.spark import collecting, deliveries, growth, roots, samples
 from ackdoctor.spark import shapes as ways
 from ackdoctor.spark.blame import blamed, traced, unexplained
 from ackdoctor.spark.findings import Keeper, forecast, judged, tree, under_way
@@ -34,7 +34,6 @@ from ackdoctor.spark.opening import opened
 from ackdoctor.spark.output import TABLES, need_place, place
 from ackdoctor.spark.read.inputs import Inputs, resolved
 from ackdoctor.spark.read.sound import sifted
-from ackdoctor.spark.schema import ESTIMATED, ROOT_KEY
 from ackdoctor.spark.session import SMALL_BYTES, TINY_BYTES
 from ackdoctor.spark.shapes import bare, shapes
 from ackdoctor.spark.tables import Analysis, Books
@@ -45,12 +44,9 @@ from ackdoctor.spark.windows import MOST_FOLDED
 from ackdoctor.tracer.judge.growth import WORKER_HEAP
 from ackdoctor.tracer.judge.place import Places
 
-__all__ = ["MOST_TREES", "Frames", "Terms", "analyze", "examine", "frames", "written"]
+__all__ = ["Frames", "Terms", "analyze", "examine", "frames", "written"]
 
-MOST_TREES = 2_000  # of one verdict and residue, brought to the driver
 _MOST_LIVES = 20
-_BAD = "(verdict != 'COMPLETE' or tracked is not null)"  # of VERDICTS: roots that did not end well
-_MOST_WAYS = 10_000  # that trees went and are counted
 _MOST_DARK = 500  # trees whose value is looked into, because no single tuple explains it
 _MESSAGES = range(int(EventKind.INIT), int(EventKind.ROTATED) + 1)
 
@@ -287,36 +283,25 @@ def _of_roots(
 ) -> tuple[TupleTree, ...]:
     """What became of every root; returns trees that did not end well, the first of each kind and way, for all that did not."""
     end_ns = int(result.end_ms * 1e6)
-    bad = _bad(tables.verdicts, end_ns, terms.patience_s)
+    bad = samples.bad(tables.verdicts, end_ns, terms.patience_s)
     rows = collecting.together(
         loads=growth.ackers(tables.entries),
         growth=growth.growth(tables.entries, result.window_ms),
-        kinds=_kinds(tables.verdicts),
+        kinds=samples.kinds(tables.verdicts),
         spouts=_spouts(tables.messages),
         latencies=growth.latencies(tables.entries),
-        bad=_sampled(bad),
-        ways=_ways(bad),
+        bad=samples.sampled(bad),
+        ways=samples.ways(bad),
     )
     loads = rows["loads"]
     points, peaks = collecting.points(rows["growth"])
     result.roots = sum(row["roots"] for row in loads)
     result.ackers = collecting.loads(loads, peaks)
     result.trees = collecting.kinds(rows["kinds"])
-    if vast := sum(row["vast"] for row in rows["kinds"]):
-        result.notes += (
-            f"{vast:,} roots have more than {MOST_FOLDED:,} messages each and are not replayed one by one: what is said of "
-            "them is estimated; --output-dir writes each (verdicts)",
-        )
     spouts = {row["task"]: row["component"] for row in rows["spouts"]}
     result.latencies = collecting.latencies(rows["latencies"], spouts)
-    trees = collecting.standing(
-        (tree(row, end_ns) for row in rows["bad"]),
-        [row["way"] for row in rows["bad"]],
-        {row["way"]: row["roots"] for row in rows["ways"]},
-    )
-    dark = [one.root for one in trees if unexplained(one)][:_MOST_DARK]
-    if dark:
-        trees = blamed(trees, roots.lives(tables.events, dark).collect())
+    trees = _told(tables, rows["bad"], rows["ways"], end_ns)
+    result.notes += tuple(_untold(rows["kinds"], len(trees)))
     result.tally = collecting.with_tally(
         result.tally,
         growth=points,
@@ -337,57 +322,32 @@ def _of_roots(
     if chosen:
         lived = roots.lives(tables.events, [one.root for one in chosen]).collect()
         result.lives = collecting.lives(chosen, lived)
-    untold = sum(row["bad"] for row in rows["kinds"]) - len(trees)
-    if untold > 0:
-        result.notes += (
-            f"{untold:,} more roots that did not end well are counted, and not told one by one: --output-dir writes each (verdicts)",
-        )
     return trees
 
 
-def _bad(found: DataFrame, end_ns: int, patience_s: int) -> DataFrame:
-    """Of VERDICTS those that did not end well, each with `way`: what it has in common with those that it can stand for."""
-    charged = (
-        "array_sort(array_distinct(transform(culprits, one -> struct(one.component, one.acks, one.sites))))"
+def _told(tables: Frames, sampled: Sequence[Row], ways: Sequence[Row], end_ns: int) -> tuple[TupleTree, ...]:
+    """The trees that are told one by one, with those to blame."""
+    trees = collecting.standing(
+        (tree(row, end_ns) for row in sampled),
+        [row["way"] for row in sampled],
+        {row["way"]: row["roots"] for row in ways},
     )
-    young = f"(verdict = 'OPEN' and ({end_ns}L - first_ns) div 1000000 < {patience_s * 1000})"
-    bad = found.where(_BAD)
-    return bad.selectExpr("*", f"xxhash64(verdict, residue, tracked, {young}, {charged}) as way")
+    dark = [one.root for one in trees if unexplained(one)][:_MOST_DARK]
+    return blamed(trees, roots.lives(tables.events, dark).collect()) if dark else trees
 
 
-def _sampled(bad: DataFrame) -> DataFrame:
-    """Of each verdict and residue so many: the first that went each way, then the second, and so on."""
-    turn = F.row_number().over(Window.partitionBy("verdict", "residue", "way").orderBy("first_ns", *ROOT_KEY))
-    place = F.row_number().over(
-        Window.partitionBy("verdict", "residue").orderBy("turn", "first_ns", *ROOT_KEY)
-    )
-    return (
-        bad.select("*", turn.alias("turn"))
-        .where(F.col("turn") <= MOST_TREES)
-        .select("*", place.alias("place"))
-        .where(F.col("place") <= MOST_TREES)
-        .orderBy("first_ns", *ROOT_KEY)
-    )
-
-
-def _ways(bad: DataFrame) -> DataFrame:
-    """How many roots went which way; of very many ways the most frequent."""
-    return (
-        bad.groupBy("way").agg(F.count("*").alias("roots")).orderBy(F.desc("roots"), "way").limit(_MOST_WAYS)
-    )
-
-
-def _kinds(found: DataFrame) -> DataFrame:
-    return (
-        found.groupBy("verdict", "residue")
-        .agg(
-            F.count("*").alias("roots"),
-            F.count_if("kept").alias("left"),
-            F.count_if(F.expr(_BAD)).alias("bad"),
-            F.count_if((F.col("n") > MOST_FOLDED) & (F.col("order") == ESTIMATED)).alias("vast"),
+def _untold(kinds: Sequence[Row], told: int) -> Iterator[str]:
+    """What is counted, or estimated, and not told one by one."""
+    if vast := sum(row["vast"] for row in kinds):
+        yield (
+            f"{vast:,} roots have more than {MOST_FOLDED:,} messages each and are not replayed one by one: what is said of "
+            "them is estimated; --output-dir writes each (verdicts)"
         )
-        .select("verdict", "residue", "roots", "left", "bad", "vast")
-    )
+    if (more := sum(row["bad"] for row in kinds) - told) > 0:
+        yield (
+            f"{more:,} more roots that did not end well are counted, and not told one by one: --output-dir writes each "
+            "(verdicts)"
+        )
 
 
 def _spouts(taken: DataFrame) -> DataFrame:

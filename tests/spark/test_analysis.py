@@ -121,7 +121,7 @@ def test_full_tables_come_as_parquet(spark, analysis):
 
 def test_what_is_not_told_one_by_one_is_counted_and_it_is_said_where_it_is(spark, monkeypatch):
     monkeypatch.setattr("ackdoctor.spark.shapes.MOST_SHAPES", 1)
-    monkeypatch.setattr("ackdoctor.spark.analysis.MOST_TREES", 1)
+    monkeypatch.setattr("ackdoctor.spark.samples.MOST_TREES", 1)
     few = analyze(listed([str(STATEMENTS / "v1")]), session=spark, terms=TERMS)
     bad = sum(kind.roots for kind in few.trees if kind.verdict != "complete" or kind.left)
     assert few.notes == (
@@ -186,7 +186,7 @@ def acked_twice(component: str, roots: range) -> list[Event]:
 def test_who_acks_twice_is_told_with_all_roots_however_many_another_did_before(
     most, untold, spark, monkeypatch
 ):
-    monkeypatch.setattr("ackdoctor.spark.analysis.MOST_TREES", most)
+    monkeypatch.setattr("ackdoctor.spark.samples.MOST_TREES", most)
     rows = acked_twice("often", range(1, 26)) + acked_twice("seldom", range(26, 31))
     terms = replace(TERMS, patience_s=0)
     with frames(events(spark, rows), terms) as tables:

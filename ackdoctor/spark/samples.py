@@ -1,0 +1,62 @@
+"""VERDICTS -> the roots that did not end well, as many as are told one by one; and how many more there are like each.
+
+Trees go the same way if the same components acked as often, at the same lines, with the same end.
+"""
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
+
+from ackdoctor.spark.schema import ESTIMATED, ROOT_KEY
+from ackdoctor.spark.windows import MOST_FOLDED
+
+__all__ = ["MOST_TREES", "bad", "kinds", "sampled", "ways"]
+
+MOST_TREES = 2_000  # of one verdict and residue, brought to the driver
+_MOST_WAYS = 10_000  # that are counted
+_BAD = "(verdict != 'COMPLETE' or tracked is not null)"
+
+
+def bad(found: DataFrame, end_ns: int, patience_s: int) -> DataFrame:
+    """Those that did not end well, each with its `way`; `end_ns` is when the evidence ends, `patience_s` what an open root has."""
+    charged = (
+        "array_sort(array_distinct(transform(culprits, one -> struct(one.component, one.acks, one.sites))))"
+    )
+    young = f"(verdict = 'OPEN' and ({end_ns}L - first_ns) div 1000000 < {patience_s * 1000})"
+    return found.where(_BAD).selectExpr(
+        "*", f"xxhash64(verdict, residue, tracked, {young}, {charged}) as way"
+    )
+
+
+def sampled(bad: DataFrame) -> DataFrame:
+    """Of each verdict and residue so many: the first that went each way, then the second, and so on."""
+    turn = F.row_number().over(Window.partitionBy("verdict", "residue", "way").orderBy("first_ns", *ROOT_KEY))
+    place = F.row_number().over(
+        Window.partitionBy("verdict", "residue").orderBy("turn", "first_ns", *ROOT_KEY)
+    )
+    return (
+        bad.select("*", turn.alias("turn"))
+        .where(F.col("turn") <= MOST_TREES)
+        .select("*", place.alias("place"))
+        .where(F.col("place") <= MOST_TREES)
+        .orderBy("first_ns", *ROOT_KEY)
+    )
+
+
+def ways(bad: DataFrame) -> DataFrame:
+    """How many roots went which way; of very many ways the most frequent."""
+    counted = bad.groupBy("way").agg(F.count("*").alias("roots"))
+    return counted.orderBy(F.desc("roots"), "way").limit(_MOST_WAYS)
+
+
+def kinds(found: DataFrame) -> DataFrame:
+    """How many roots ended how; `left` of them are in the map to the end, `vast` ones are estimated."""
+    return (
+        found.groupBy("verdict", "residue")
+        .agg(
+            F.count("*").alias("roots"),
+            F.count_if("kept").alias("left"),
+            F.count_if(F.expr(_BAD)).alias("bad"),
+            F.count_if((F.col("n") > MOST_FOLDED) & (F.col("order") == ESTIMATED)).alias("vast"),
+        )
+        .select("verdict", "residue", "roots", "left", "bad", "vast")
+    )
