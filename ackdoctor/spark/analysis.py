@@ -7,6 +7,7 @@
 What comes back to the driver is small: counts, and the first few of everything that went wrong.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -47,6 +48,7 @@ from ackdoctor.tracer.judge.place import Places
 __all__ = ["Frames", "Terms", "analyze", "examine", "frames", "written"]
 
 _MOST_LIVES = 20
+_SCHEME = re.compile("^file:/+")
 _MOST_DARK = 500  # trees whose value is looked into, because no single tuple explains it
 _MESSAGES = range(int(EventKind.INIT), int(EventKind.ROTATED) + 1)
 
@@ -106,8 +108,7 @@ def _analyzed(inputs: Inputs, session: SparkSession, terms: Terms, output_dir: s
             if output_dir is not None:
                 result.written = written(tables, result, output_dir)
         result.quarantine = tuple(
-            replace(row, file=_near(unquote(row.file.removeprefix("file://")), terms))
-            for row in source.refused
+            replace(row, file=_near(unquote(_SCHEME.sub("/", row.file)), terms)) for row in source.refused
         )
     result.unreadable = tuple(replace(each, path=_near(each.path, terms)) for each in inputs.unreadable)
     result.files = tuple(_near(name, terms) for names in inputs.files.values() for name in names)
