@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from ackdoctor.spark.read.inputs import Inputs, listed
 from ackdoctor.spark.read.quarantine import quarantined
 from ackdoctor.spark.read.sorts import Sort
-from ackdoctor.spark.read.sound import flaw
+from ackdoctor.spark.read.sound import flaws
 from ackdoctor.spark.read.traces import refused, traces
 from ackdoctor.spark.tables import Quarantined
 from ackdoctor.tracer.disk.segments import SUFFIXES, Stem, partition
@@ -49,11 +49,11 @@ class Parts:
         return quarantined(reduce(DataFrame.unionByName, tables)) if tables else ()
 
     def sift(self, session: SparkSession) -> None:
-        """Looks into each part by itself, and puts those aside that Spark cannot read to their end."""
+        """Puts those aside that Spark cannot read to their end."""
         for sort, files in self.files.items():
-            flaws = {file: flaw(session, sort, file) for file in files}
-            self.files[sort] = [file for file in files if not flaws[file]]
-            self.faults |= {file: reason for file, reason in flaws.items() if reason}
+            found = flaws(session, sort, files)
+            self.files[sort] = [file for file in files if file not in found]
+            self.faults |= found
 
 
 def arrived(paths: Iterable[str], seen: dict[str, list[str]]) -> Parts:

@@ -1,5 +1,7 @@
 """Which file it is that Spark cannot read to its end."""
 
+from collections.abc import Sequence
+
 from py4j.protocol import Py4JNetworkError
 from pyspark.sql import DataFrame, SparkSession
 
@@ -10,32 +12,44 @@ from ackdoctor.spark.read.sorts import Sort
 from ackdoctor.spark.read.traces import traces
 from ackdoctor.spark.trouble import told
 
-__all__ = ["flaw", "sifted"]
+__all__ = ["flaws", "sifted"]
 
 
 def sifted(session: SparkSession, inputs: Inputs) -> bool:
-    """Reads each file by itself, and puts aside those that cannot be read; whether there were any."""
+    """Puts aside the files that cannot be read; whether there were any."""
     before = inputs.count()
     for sort, files in inputs.files.items():
-        flaws = {file: flaw(session, sort, file) for file in files}
-        inputs.files[sort] = [file for file in files if not flaws[file]]
-        for file, reason in flaws.items():
-            if reason:
-                inputs.fault(file, reason)
+        found = flaws(session, sort, files)
+        inputs.files[sort] = [file for file in files if file not in found]
+        for file, reason in found.items():
+            inputs.fault(file, reason)
     return inputs.count() < before
 
 
-def flaw(session: SparkSession, sort: Sort, file: str) -> str:
-    """Why Spark cannot read a file to its end; '' if it can.  UsageError if there no longer is a Spark."""
+def flaws(session: SparkSession, sort: Sort, files: Sequence[str]) -> dict[str, str]:
+    """The files that Spark cannot read to their end, and why.  UsageError if there no longer is a Spark.
+
+    All are read at once, and where that fails each half.
+    """
+    reason = _flaw(session, sort, files) if files else ""
+    if not reason:
+        return {}
+    if len(files) == 1:
+        return {files[0]: reason.replace(f"file://{files[0]}: ", "")}
+    half = len(files) // 2
+    return flaws(session, sort, files[:half]) | flaws(session, sort, files[half:])
+
+
+def _flaw(session: SparkSession, sort: Sort, files: Sequence[str]) -> str:
     try:
         with told():
-            _rows(session, sort, file).write.format("noop").mode("overwrite").save()
+            _rows(session, sort, files).write.format("noop").mode("overwrite").save()
     except UsageError as error:
         if isinstance(error.__cause__, Py4JNetworkError):
             raise
-        return str(error).replace(f"file://{file}: ", "")
+        return str(error)
     return ""
 
 
-def _rows(session: SparkSession, sort: Sort, file: str) -> DataFrame:
-    return stormlog.lines(session, [file]) if sort is Sort.LOG else traces(session, sort, [file])
+def _rows(session: SparkSession, sort: Sort, files: Sequence[str]) -> DataFrame:
+    return stormlog.lines(session, files) if sort is Sort.LOG else traces(session, sort, files)
