@@ -17,17 +17,16 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import DataFrame
 
 from ackdoctor.acker.versions import profile
-from ackdoctor.model.event import AUTO, Event, EventKind
+from ackdoctor.model.event import Event, EventKind
 from ackdoctor.model.message import AckAck, AckInit, Tick
 from ackdoctor.spark import live, live_deliveries
 from ackdoctor.spark.analysis import Terms, analyze
 from ackdoctor.spark.deliveries import deliveries
 from ackdoctor.spark.live import LiveTerms
 from ackdoctor.spark.live_journal import Journal
-from ackdoctor.spark.live_lines import delivery_lines
 from ackdoctor.spark.messages import messages
 from ackdoctor.spark.read.inputs import listed
 from ackdoctor.spark.read.sorts import Sort
@@ -237,49 +236,6 @@ def test_what_is_told_of_a_run_are_the_findings_of_analyze(spark, watched):
     assert {line["root"] for line in lines if line["what"] == "never-zero"} == {
         root for root, verdict in by_verdict.items() if verdict == "expired"
     }
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "rule"),
-    [
-        ((EventKind.ACKED, "b.py:3 f", 0), (EventKind.ACKED, "b.py:5 f", 0), ("ACK103", "double-ack")),
-        ((EventKind.ACKED, "b.py:3 f", 0), (EventKind.ACKED, "b.py:3 f", 0), ("ACK104", "ack-in-loop")),
-        ((EventKind.ACKED, "b.py:3 f", 0), (EventKind.ACKED, "", AUTO), ("ACK105", "ack-with-auto-ack")),
-        ((EventKind.ACKED, "b.py:3 f", 0), (EventKind.FAILED, "b.py:5 f", 0), ("ACK106", "ack-and-fail")),
-        ((EventKind.ACKED, "b.py:3 f", 0), (EventKind.FAILED, "", AUTO), ("ACK106", "ack-and-fail")),
-        ((EventKind.ACKED, "", 0), (EventKind.ACKED, "", None), ("ACK103", "double-ack")),
-    ],
-)
-def test_two_completions_break_the_rule_that_a_run_would_be_charged_with(first, second, rule):
-    assert told_of(first, second) == rule
-
-
-def told_of(*completions):
-    """The rule of a delivery that was completed so."""
-    done = [
-        Row(seq=seq, kind=int(kind), time_ns=seq, site=site, flags=flags)
-        for seq, (kind, site, flags) in enumerate(completions)
-    ]
-    book = dict.fromkeys(("run", "worker", "component", "stream", "delivery", "test"), "x")
-    (line,) = delivery_lines([Row(**book, pid=1, task=4, roots=[], completions=done)])
-    return line["code"], line["name"]
-
-
-@pytest.mark.parametrize(
-    ("process", "rule"),
-    [
-        ("self._finish(tup); self._finish(tup)", ("ACK103", "double-ack")),
-        ("[self._finish(tup) for word in tup.values]", ("ACK104", "ack-in-loop")),
-    ],
-    ids=["called twice", "called in a loop"],
-)
-def test_a_line_that_acks_twice_is_a_loop_only_where_its_file_may_have_one(tmp_path, process, rule):
-    bolt = tmp_path / "bolts.py"
-    bolt.write_text(
-        f"class B(Bolt):\n    def process(self, tup):\n        {process}\n\n"
-        "    def _finish(self, tup):\n        self.ack(tup)\n"
-    )
-    assert told_of(*2 * [(EventKind.ACKED, f"{bolt}:6 B._finish", 0)]) == rule
 
 
 # ---- what cannot be read ----
