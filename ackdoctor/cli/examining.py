@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from ackdoctor.cli.analyze import FORMS
-from ackdoctor.cli.given import inside, known_word, measured_bytes, measured_ms, named, spark_settings
+from ackdoctor.cli.given import known_word, measured_bytes, measured_ms, named, spark_settings
 from ackdoctor.cli.manual import names, pages
 from ackdoctor.cli.shown import settings_for, shown
 from ackdoctor.cli.streams import (
@@ -29,6 +29,7 @@ from ackdoctor.model.errors import UsageError
 from ackdoctor.model.finding import Finding, Report, Severity
 from ackdoctor.reporters import Context, reporter
 from ackdoctor.reporters.context import PLAIN, Sources
+from ackdoctor.spark.read.paths import inside
 
 if TYPE_CHECKING:
     from ackdoctor.spark.analysis import Terms

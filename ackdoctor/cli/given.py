@@ -1,16 +1,13 @@
 """What was given to an option, understood, or refused by a UsageError that names the option."""
 
-import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import unquote, urlsplit
 
 from ackdoctor.config import nearest
 from ackdoctor.model.errors import UsageError
 
-__all__ = ["inside", "known_word", "measured_bytes", "measured_ms", "named", "spark_settings"]
+__all__ = ["known_word", "measured_bytes", "measured_ms", "named", "spark_settings"]
 
 
 class _Measure(NamedTuple):
@@ -73,26 +70,6 @@ def spark_settings(conf: Sequence[str]) -> Mapping[str, str]:
         if not name or not is_:
             raise UsageError(f"--conf must be KEY=VALUE, not {name!r}")
     return {name: value for name, _, value in pairs}
-
-
-def inside(place: str, folders: Iterable[str]) -> str | None:
-    """The first of the folders that the place lies in, or is; of addresses nobody knows."""
-    there = _local(place)
-    for folder in folders:
-        around = _local(folder)
-        if there is None or around is None or not around.is_dir():
-            continue
-        if Path(os.path.realpath(there)).is_relative_to(os.path.realpath(around)):
-            return folder
-    return None
-
-
-def _local(given: str) -> Path | None:
-    """The path, unless it is an address that only Spark reads."""
-    scheme = urlsplit(given).scheme
-    if scheme and scheme != "file" and "://" in given:
-        return None
-    return Path(unquote(urlsplit(given).path) if scheme == "file" else given)
 
 
 def _measured(option: str, given: str, measure: _Measure) -> int:

@@ -94,8 +94,11 @@ def analyze(
     try:
         return _analyzed(inputs, session, terms, output_dir)
     except (Py4JJavaError, PySparkException):
-        if not sifted(session, inputs):
+        flawed = sifted(session, inputs.files)
+        if not flawed:
             raise
+        for file, reason in flawed.items():
+            inputs.fault(file, reason)
     inputs.need_some()
     return _analyzed(inputs, session, terms, output_dir)
 

@@ -8,9 +8,10 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from ackdoctor.spark.read.inputs import Inputs, listed
+from ackdoctor.spark.read.paths import ZIPPED, unzipped
 from ackdoctor.spark.read.quarantine import quarantined
 from ackdoctor.spark.read.sorts import Sort
-from ackdoctor.spark.read.sound import flaws
+from ackdoctor.spark.read.sound import sifted
 from ackdoctor.spark.read.traces import refused, traces
 from ackdoctor.spark.tables import Quarantined
 from ackdoctor.tracer.disk.segments import SUFFIXES, Stem, partition
@@ -20,7 +21,6 @@ __all__ = ["PATTERN", "Parts", "arrived", "empty", "waiting"]
 PATTERN = "part-*.{parquet,jsonl,jsonl.gz}"  # of names
 
 _SORTS = (Sort.PARQUET, Sort.JSON_LINES)
-_ZIPPED = ".gz"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -50,10 +50,7 @@ class Parts:
 
     def sift(self, session: SparkSession) -> None:
         """Puts those aside that Spark cannot read to their end."""
-        for sort, files in self.files.items():
-            found = flaws(session, sort, files)
-            self.files[sort] = [file for file in files if file not in found]
-            self.faults |= found
+        self.faults |= sifted(session, self.files)
 
 
 def arrived(paths: Iterable[str], seen: dict[str, list[str]]) -> Parts:
@@ -87,11 +84,7 @@ def _new(paths: Iterable[str], parts: Parts) -> Iterator[str]:
 
 def _stem(path: Path) -> str:
     """Process and first row, zipped or not; ValueError if the name is that of no part."""
-    return str(Stem.of(_unzipped(path)))
-
-
-def _unzipped(path: Path) -> Path:
-    return path.with_name(path.name.removesuffix(_ZIPPED))
+    return str(Stem.of(unzipped(path)))
 
 
 def _faults(inputs: Inputs) -> Iterator[tuple[str, str]]:
@@ -103,12 +96,12 @@ def _faults(inputs: Inputs) -> Iterator[tuple[str, str]]:
 
 def empty(folder: Path, seen: Mapping[str, Sequence[str]]) -> list[str]:
     """Parts without a byte, of which Spark says nothing."""
-    suffixes = (*SUFFIXES, f".jsonl{_ZIPPED}")
+    suffixes = (*SUFFIXES, f".jsonl{ZIPPED}")
     found = [path for suffix in suffixes for path in folder.rglob(f"part-*{suffix}") if not _size(path)]
     return [
         str(path)
         for path in found
-        if _unzipped(path).stem.removeprefix("part-") not in seen.get(_writer(path), ())
+        if unzipped(path).stem.removeprefix("part-") not in seen.get(_writer(path), ())
     ]
 
 

@@ -19,7 +19,7 @@ __all__ = ["verdicts"]
 _KEY = list(ROOT_KEY)
 _MOST_SITES = 16
 _NO_CULPRITS = f"cast(array() as {VERDICTS['culprits'].dataType.simpleString()})"
-_KEPT = "outcome in ('expired', 'pending')"
+_LEFT = "outcome in ('expired', 'pending')"
 _HEARD = "(outcome in ('acked', 'failed') or outcome = 'expired' and n_init > 0)"
 
 
@@ -61,10 +61,10 @@ def _plain(entries: DataFrame) -> DataFrame:
 
 def _gathered(entries: DataFrame) -> DataFrame:
     """The lives of each other root, as one row."""
-    last = f"if({_KEPT}, life, null)"
+    last = f"if({_LEFT}, life, null)"
 
     def of_last(value: str) -> str:
-        return f"max_by(if({_KEPT}, {value}, null), {last})"
+        return f"max_by(if({_LEFT}, {value}, null), {last})"
 
     figures = {
         "left_life": f"max({last})",

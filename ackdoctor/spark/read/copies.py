@@ -1,18 +1,18 @@
 """Which files tell only what another one tells: the same part in another form, the same bytes, or the beginning of a log."""
 
 import hashlib
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from ackdoctor.spark.read.paths import ZIPPED, unzipped
 from ackdoctor.spark.read.sorts import Sort
+from ackdoctor.tracer.disk.segments import Stem
 
 __all__ = ["Found", "copies"]
 
-_PART = re.compile(r"part-(\d+)-(\d+)(\.parquet|\.jsonl|\.jsonl\.gz)")
 _BEST_FIRST = (".parquet", ".jsonl", ".jsonl.gz")
 _HEAD = 1 << 12  # bytes that two logs are first compared by
 _BLOCK = 1 << 20
@@ -54,14 +54,18 @@ def copies(found: Iterable[Found]) -> dict[Path, str]:
 
 def _in_another_form(found: Sequence[Found]) -> Iterator[tuple[Found, str]]:
     """Parts whose names differ in their ends only, but for the best of each."""
-    forms: defaultdict[tuple[Path, int, int], list[tuple[int, Found]]] = defaultdict(list)
+    forms: defaultdict[tuple[Path, Stem], list[Found]] = defaultdict(list)
     for each in found:
-        if each.sort is not Sort.LOG and (name := _PART.fullmatch(each.path.name)):
-            form = _BEST_FIRST.index(name[3])
-            forms[each.path.parent, int(name[1]), int(name[2])].append((form, each))
+        if each.sort is not Sort.LOG and _form(each) in _BEST_FIRST:
+            with suppress(ValueError):  # it is called otherwise than a part
+                forms[each.path.parent, Stem.of(unzipped(each.path))].append(each)
     for alike in forms.values():
-        (_, best), *others = sorted(alike, key=lambda one: one[0])
-        yield from ((other, f"the same part as {best.path}") for _, other in others)
+        best, *others = sorted(alike, key=lambda part: _BEST_FIRST.index(_form(part)))
+        yield from ((other, f"the same part as {best.path}") for other in others)
+
+
+def _form(part: Found) -> str:
+    return "".join(part.path.suffixes)
 
 
 def _same_bytes(found: Sequence[Found]) -> Iterator[tuple[Found, str]]:
@@ -89,7 +93,7 @@ def _digest(file: Found) -> bytes:
 def _begun(found: Sequence[Found]) -> Iterator[tuple[Found, str]]:
     """Logs, not zipped, that go on in a longer one, as a copy does that was made earlier."""
     longer: defaultdict[bytes, list[tuple[Found, bytes]]] = defaultdict(list)  # by their first line
-    logs = (each for each in found if each.sort is Sort.LOG and each.path.suffix != ".gz")
+    logs = (each for each in found if each.sort is Sort.LOG and each.path.suffix != ZIPPED)
     for each in sorted(logs, key=lambda log: -log.size):
         with suppress(OSError):
             head = each.head()

@@ -7,7 +7,6 @@ Local paths are looked at without Spark, since how much there is to read decides
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
@@ -17,15 +16,22 @@ from ackdoctor.model.errors import UsageError
 from ackdoctor.model.finding import Unreadable
 from ackdoctor.spark.read.copies import Found, copies
 from ackdoctor.spark.read.logbook import stamped_ns
-from ackdoctor.spark.read.paths import literal
-from ackdoctor.spark.read.sorts import FaultError, ForeignError, Sort, need_version_of, sort_of, sort_of_lines
+from ackdoctor.spark.read.paths import literal, local
+from ackdoctor.spark.read.sorts import (
+    HEAD_LINES,
+    MAGIC,
+    FaultError,
+    ForeignError,
+    Sort,
+    need_version_of,
+    sort_of,
+    sort_of_lines,
+)
 from ackdoctor.spark.read.walking import Walk
 from ackdoctor.tracer.disk.workerlog import open_log
 
 __all__ = ["Inputs", "listed", "resolved"]
 
-_HEAD_LINES = 200  # of a file that Spark reads
-_MAGIC = "PAR1"
 _SILENT = ("_meta.json", "_SUCCESS", "_spark_metadata", "_delta_log")
 _LIVE = (
     "holds rows of a process that is running, or was killed: `ackdoctor trace recover {}` makes them readable"
@@ -71,14 +77,13 @@ def listed(paths: Iterable[str | Path]) -> Inputs:
     inputs = Inputs()
     walk, seen = Walk(fault=inputs.fault), dict[Path, Path]()
     for path in map(str, paths):
-        scheme = urlsplit(path).scheme
-        if scheme and scheme != "file" and "://" in path:
+        here = local(path)
+        if here is None:
             inputs.remote.append(path)
             continue
-        local = Path(unquote(urlsplit(path).path) if scheme == "file" else path)
-        if local.is_file():
-            inputs.named.add(str(_whole(local)))
-        for each in walk.files(local):
+        if here.is_file():
+            inputs.named.add(str(_whole(here)))
+        for each in walk.files(here):
             seen.setdefault(each.resolve(), _whole(each))
     found = [file for path in seen.values() for file in _readable(path, inputs)]
     again = copies(found)
@@ -175,11 +180,11 @@ def _remote_sort(spark: SparkSession, path: str, size: int) -> tuple[Sort, int |
         return Sort.PARQUET, None
     try:
         rows: Sequence[str] = [
-            row[0] for row in spark.read.text(literal(path)).select(F.col("value")).head(_HEAD_LINES)
+            row[0] for row in spark.read.text(literal(path)).select(F.col("value")).head(HEAD_LINES)
         ]
     except PySparkException as error:
         raise FaultError(_first_line(error)) from error
-    if rows and rows[0].startswith(_MAGIC):
+    if rows and rows[0].startswith(MAGIC.decode()):
         return Sort.PARQUET, None
     return sort_of_lines(rows, path.rpartition("/")[2]), next(filter(None, map(stamped_ns, rows)), None)
 

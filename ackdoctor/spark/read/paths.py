@@ -1,9 +1,14 @@
-"""How Spark is told which file is meant: it takes each path for a pattern."""
+"""Which file is meant: of what a user says, and how Spark is told, which takes each path for a pattern."""
 
+import os
 import re
 from collections.abc import Iterable
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
-__all__ = ["literal", "literally"]
+__all__ = ["ZIPPED", "inside", "literal", "literally", "local", "unzipped"]
+
+ZIPPED = ".gz"
 
 _SPECIAL = re.compile(r"[][*?{}\\]")
 
@@ -19,3 +24,28 @@ def literal(path: str) -> str:
 def literally(paths: Iterable[str]) -> list[str]:
     """The same of many."""
     return list(map(literal, paths))
+
+
+def inside(place: str, folders: Iterable[str]) -> str | None:
+    """The first of the folders that the place lies in, or is; of addresses nobody knows."""
+    there = local(place)
+    for folder in folders:
+        around = local(folder)
+        if there is None or around is None or not around.is_dir():
+            continue
+        if Path(os.path.realpath(there)).is_relative_to(os.path.realpath(around)):
+            return folder
+    return None
+
+
+def local(given: str) -> Path | None:
+    """The path, unless it is an address that only Spark reads."""
+    scheme = urlsplit(given).scheme
+    if scheme and scheme != "file" and "://" in given:
+        return None
+    return Path(unquote(urlsplit(given).path) if scheme == "file" else given)
+
+
+def unzipped(path: Path) -> Path:
+    """The path under which the file would stand unzipped."""
+    return path.with_name(path.name.removesuffix(ZIPPED))

@@ -9,17 +9,26 @@ from itertools import islice
 from pathlib import Path
 
 from ackdoctor.model.event import SCHEMA
+from ackdoctor.spark.read.paths import ZIPPED
 from ackdoctor.spark.read.stormline import LOG_LINE
 from ackdoctor.tracer.disk.workerlog import open_log
 
-__all__ = ["FaultError", "ForeignError", "Sort", "need_version_of", "sort_of", "sort_of_lines"]
+__all__ = [
+    "HEAD_LINES",
+    "MAGIC",
+    "FaultError",
+    "ForeignError",
+    "Sort",
+    "need_version_of",
+    "sort_of",
+    "sort_of_lines",
+]
 
 _HEAD = 1 << 16  # bytes that tell what a file is
-_HEAD_LINES = 200
+HEAD_LINES = 200  # of a text, not blank
 _TRACE_LINES = 100_000  # of a log that begins with stack traces, before its first line with a stamp
-_MAGIC = b"PAR1"
+MAGIC = b"PAR1"
 _GZIP = b"\x1f\x8b"
-_ZIPPED = ".gz"
 _FOOTER = re.compile(rb"ackdoctor\.schema\x18.(\d+)", re.DOTALL)  # a Thrift pair of strings
 _JSON_SCHEMA = re.compile(r'^\{.*"schema": ?(\d+)')
 _VERSIONED = re.compile(r"/v(\d+)/run=")
@@ -64,7 +73,7 @@ def sort_of(path: Path, size: int) -> Sort:
         head = opened.read(_HEAD)
         opened.seek(max(0, size - _HEAD))
         end = opened.read()
-    columnar = head.startswith(_MAGIC) or path.suffix == ".parquet"
+    columnar = head.startswith(MAGIC) or path.suffix == ".parquet"
     sort = _parquet(head, end) if columnar else _text(path, head)
     if ":" in path.name:
         raise FaultError(
@@ -74,9 +83,9 @@ def sort_of(path: Path, size: int) -> Sort:
 
 
 def _parquet(head: bytes, end: bytes) -> Sort:
-    if not head.startswith(_MAGIC):
+    if not head.startswith(MAGIC):
         raise FaultError("is called Parquet and is none")
-    if not end.endswith(_MAGIC):
+    if not end.endswith(MAGIC):
         raise FaultError("cut off: it has no Parquet footer")
     _need(_FOOTER.search(end))
     return Sort.PARQUET
@@ -92,7 +101,7 @@ def _text(path: Path, head: bytes) -> Sort:
         if not (_LOG_NAME.match(path.name) and _has_log_line(path)):
             raise
         sort = Sort.LOG
-    if zipped is not path.name.endswith(_ZIPPED):
+    if zipped is not path.name.endswith(ZIPPED):
         raise FaultError(_MISNAMED[zipped])
     return sort
 
@@ -122,7 +131,7 @@ def _has_log_line(path: Path) -> bool:
 
 def sort_of_lines(lines: Iterable[str], name: str) -> Sort:
     """JSON lines of ours, or a log: the first line tells that is a row, or has one of Storm's stamps."""
-    said = list(islice(filter(str.strip, lines), _HEAD_LINES))
+    said = list(islice(filter(str.strip, lines), HEAD_LINES))
     for line in said:
         if row := _JSON_SCHEMA.match(line):
             _need(row)
