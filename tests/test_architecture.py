@@ -49,7 +49,7 @@ def test_names_say_something():
 
 
 @pytest.mark.parametrize("module", [m for m in MODULES if not m.endswith("__main__.py")])
-def test_what_a_module_exports_exists_and_is_sorted(module):
+def test_what_a_module_exports_exists_and_is_named_once(module):
     name = module.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
     loaded = import_module(name)
     exported = getattr(loaded, "__all__", [])
