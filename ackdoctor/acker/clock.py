@@ -1,9 +1,8 @@
-"""Time, injected: the lab's own, or the wall's."""
+"""Time, injected, so that a test or a replay says how late it is."""
 
-import time
 from typing import Protocol
 
-__all__ = ["Clock", "VirtualClock", "WallClock"]
+__all__ = ["Clock", "VirtualClock"]
 
 
 class Clock(Protocol):
@@ -30,13 +29,3 @@ class VirtualClock:
         if seconds < 0:
             raise ValueError(f"time does not go back: {seconds} s")
         self._now_ms += round(seconds * 1000)
-
-
-class WallClock:
-    """The system's clock."""
-
-    __slots__ = ()
-
-    def now_ms(self) -> int:
-        """Milliseconds since the epoch."""
-        return time.time_ns() // 1_000_000

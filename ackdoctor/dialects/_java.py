@@ -15,7 +15,6 @@ __all__ = [
     "BASIC",
     "BASIC_BOLT",
     "BOLT",
-    "BOLT_OBJECTS",
     "COLLECTOR",
     "SHAPE",
     "SPOUT",
@@ -30,7 +29,6 @@ __all__ = [
 ]
 
 COLLECTOR, BASIC, SPOUT_COLLECTOR = "OutputCollector", "BasicOutputCollector", "SpoutOutputCollector"
-BOLT_OBJECTS = (COLLECTOR, BASIC)
 
 _KINDS = "Value String Integer Long Boolean Short Byte Double Float Binary".split()
 _READS = {

@@ -138,7 +138,6 @@ def spout() -> Discipline:
     """A spout; its collector belongs to the thread that calls nextTuple."""
     return Discipline(
         serializer="kryo",
-        exit_on_exception=ON,
         auto_fail=OFF,
         prices={
             Misuse.ESCAPES: (Price.KILL,),

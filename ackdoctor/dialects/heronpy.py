@@ -242,9 +242,7 @@ DIALECTS = (
         until=(0, 20),
         words=(b"heron",),
         roles=(_BOLT, _SLIDING, _TUMBLING, _SPOUT),
-        shape=TupleShape(
-            indexed=True, ticks=(("component", "__system"), ("stream", "__tick"), ("id", "__tick"))
-        ),
+        shape=TupleShape(ticks=(("component", "__system"), ("stream", "__tick"), ("id", "__tick"))),
         wire=_WIRE,
     ),
 )

@@ -181,9 +181,7 @@ DIALECTS = (
             Verb(name="is_tick", kind=VerbKind.TICK_TEST, on="pyleus.storm"),
             Verb(name="is_heartbeat", kind=VerbKind.OTHER, on="pyleus.storm"),
         ),
-        shape=TupleShape(
-            component="comp", indexed=True, ticks=(("comp", "__system"), ("stream", "__tick"), ("task", -1))
-        ),
+        shape=TupleShape(component="comp", ticks=(("comp", "__system"), ("stream", "__tick"), ("task", -1))),
         tick_settings=("tick_freq_secs", "topology.tick.tuple.freq.secs"),
         wire=Wire(
             form=WireForm.COMMAND,

@@ -17,16 +17,13 @@ from ackdoctor.model.dialect import (
     Role,
     Switch,
     TickDuty,
-    TupleShape,
     Verb,
     VerbKind,
     Wire,
     WireForm,
 )
 
-__all__ = ["ACK", "BATCHING", "BOLT", "DIALECTS", "FAIL", "RELIABLE", "SHAPE", "SPOUT", "TICKLESS", "WIRE"]
-
-SHAPE = TupleShape(indexed=True)
+__all__ = ["ACK", "BATCHING", "BOLT", "DIALECTS", "FAIL", "RELIABLE", "SPOUT", "TICKLESS", "WIRE"]
 
 # bolt.py:89, 183-214, 315-350, 380-402, 481; component.py:319; serializers/serializer.py:28-38
 WIRE = Wire(
@@ -76,7 +73,6 @@ _DISCIPLINE = Discipline(
     auto_anchor=Switch(default=True, attribute="auto_anchor"),
     anchoring=Anchoring.CURRENT,
     tick=TickDuty.AUTO,
-    exit_on_exception=Switch(default=True, attribute="exit_on_exception"),
     thread_safe=True,
     stdout_is_pipe=True,
     accepts_id=True,
@@ -91,7 +87,6 @@ _BATCH_DISCIPLINE = Discipline(
     auto_anchor=_DISCIPLINE.auto_anchor,
     anchoring=Anchoring.CURRENT,
     tick=TickDuty.FRAMEWORK,
-    exit_on_exception=_DISCIPLINE.exit_on_exception,
     thread_safe=True,
     stdout_is_pipe=True,
     accepts_id=True,
@@ -105,7 +100,6 @@ _BATCH_DISCIPLINE = Discipline(
     },
 )
 _SPOUT_DISCIPLINE = Discipline(
-    exit_on_exception=_DISCIPLINE.exit_on_exception,
     thread_safe=True,
     stdout_is_pipe=True,
     payload_types=("list", "tuple"),
@@ -122,7 +116,6 @@ _SPOUT_DISCIPLINE = Discipline(
     },
 )
 _RELIABLE_DISCIPLINE = Discipline(
-    exit_on_exception=_DISCIPLINE.exit_on_exception,
     thread_safe=True,
     stdout_is_pipe=True,
     replays=True,
@@ -269,7 +262,6 @@ DIALECTS = (
         until=(3,),
         words=(b"pystorm",),
         roles=(BOLT, BATCHING, TICKLESS, SPOUT, RELIABLE),
-        shape=SHAPE,
         wire=WIRE,
     ),
 )

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 
 from ackdoctor.dialects._shellbolt import BOLT_NOTES, BOLT_PRICES, SPOUT_NOTES, SPOUT_PRICES
 from ackdoctor.model.dialect import (
-    OFF,
     ON,
     Anchoring,
     Dialect,
@@ -72,8 +71,6 @@ _BASIC_DISCIPLINE = Discipline(
     anchoring=Anchoring.FORCED,
     tick=TickDuty.AUTO,
     ticks_in_data=True,
-    survives_exception=True,
-    exit_on_exception=OFF,
     stdout_is_pipe=True,
     serializer="simplejson",
     prices={

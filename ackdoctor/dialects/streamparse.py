@@ -82,7 +82,6 @@ DIALECTS = (
             _role(pystorm.SPOUT, spout_paths("Spout"), [SPOUT_EMIT_MANY]),
             _role(pystorm.RELIABLE, spout_paths("ReliableSpout")),
         ),
-        shape=pystorm.SHAPE,
         wire=_WIRE,
     ),
 )

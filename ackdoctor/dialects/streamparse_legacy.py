@@ -27,7 +27,6 @@ from ackdoctor.model.dialect import (
     Price,
     Role,
     TickDuty,
-    TupleShape,
     Verb,
     VerbKind,
 )
@@ -35,7 +34,6 @@ from ackdoctor.model.dialect import (
 __all__ = ["DIALECTS"]
 
 _WORDS = (b"streamparse",)
-_SHAPE = TupleShape()
 _INIT = Entry(method="initialize", kind=EntryKind.INIT, subject=None)
 _PROCESS = Entry(method="process", kind=EntryKind.DATA)
 _BATCH = Entry(method="process_batch", kind=EntryKind.BATCH, subject=1, off_thread=True)
@@ -45,10 +43,9 @@ _LIST_ONLY = "emit raises TypeError: all tuples must be lists"
 
 
 def _older(discipline: Discipline) -> Discipline:
-    """Before pystorm: standard output redirected, JSON errors raised, no way round the exit."""
+    """Before pystorm: standard output redirected, JSON errors raised."""
     return replace(
         discipline,
-        exit_on_exception=ON,
         stdout_is_pipe=False,
         prices={**discipline.prices, Misuse.PAYLOAD_OPAQUE: (Price.ERROR,)},
         notes={**discipline.notes, Misuse.PAYLOAD_OPAQUE: _OPAQUE},
@@ -247,9 +244,7 @@ _ZERO = (
 )
 
 
-def _dialect(
-    name: str, version: str, since: tuple[int, ...], roles: tuple[Role, ...], shape: TupleShape
-) -> Dialect:
+def _dialect(name: str, version: str, since: tuple[int, ...], roles: tuple[Role, ...]) -> Dialect:
     return Dialect(
         name=name,
         language="python",
@@ -258,12 +253,11 @@ def _dialect(
         replaces="streamparse",
         words=_WORDS,
         roles=tuple(replace(role, config_attribute=None) for role in roles),
-        shape=shape,
     )
 
 
 DIALECTS = (
-    _dialect("streamparse_2", "2.x", (2,), _TWO, pystorm.SHAPE),
-    _dialect("streamparse_legacy", "1.x", (1,), _ONE, _SHAPE),
-    _dialect("streamparse_0", "0.0.x", (0,), _ZERO, _SHAPE),
+    _dialect("streamparse_2", "2.x", (2,), _TWO),
+    _dialect("streamparse_legacy", "1.x", (1,), _ONE),
+    _dialect("streamparse_0", "0.0.x", (0,), _ZERO),
 )

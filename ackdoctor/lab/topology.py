@@ -25,7 +25,6 @@ __all__ = [
     "SYSTEM_TASK",
     "TICK_STREAM",
     "BoltSpec",
-    "Factory",
     "InvalidTopologyError",
     "Outputs",
     "Settings",
@@ -41,7 +40,6 @@ DEFAULT_STREAM = "default"
 SYSTEM_STREAM = "__system"
 TICK_STREAM = "__tick"
 
-Factory: TypeAlias = Callable[[], Bolt] | Callable[[], Spout]
 Outputs: TypeAlias = Sequence[str] | Mapping[str, Sequence[str]]
 
 

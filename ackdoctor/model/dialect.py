@@ -164,7 +164,7 @@ OFF = Switch(default=False)
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class TupleShape:
-    """What a handler's tuple calls its attributes, in the order of its positions if it is `indexed`.
+    """What a handler's tuple calls its attributes.
 
     `ticks` are the attribute values that only a tick tuple has.
     """
@@ -174,7 +174,6 @@ class TupleShape:
     stream: str = "stream"
     task: str = "task"
     values: str = "values"
-    indexed: bool = False  # a namedtuple: `tup[0]` is its id, and it passes for a list of five values
     getters: Mapping[str, str] = field(default_factory=dict)  # its methods, and what each of them reads
     fallible: frozenset[str] = frozenset()  # the getters that raise where the tuple is not as expected
     views: tuple[str, ...] = ()  # methods of a window that give its tuples
@@ -188,11 +187,7 @@ PLAIN = TupleShape()
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Discipline:
-    """What the framework does by itself, and what it does not forgive.
-
-    A misuse without a price costs nothing there.  `survives_exception` is what happens when nobody
-    turns the `exit_on_exception` switch.
-    """
+    """What the framework does by itself, and what it does not forgive; a misuse without a price costs nothing there."""
 
     auto_ack: Switch = OFF
     auto_fail: Switch = OFF
@@ -200,8 +195,6 @@ class Discipline:
     anchoring: Anchoring = Anchoring.NONE
     tick: TickDuty = TickDuty.OPTIONAL
     ticks_in_data: bool = False  # ticks arrive through the DATA entry
-    survives_exception: bool = False  # the component goes on after an escaping exception
-    exit_on_exception: Switch = ON
     completion: Moment = Moment.RETURN  # when auto_ack acks
     advisory: bool = False  # completions count only in a reliability mode that is not the default
     replays: bool = False  # spout: failed tuples are emitted again by the framework

@@ -152,7 +152,6 @@ OPTIONS: Mapping[str, Spec] = MappingProxyType(
         ),
     }
 )  # fmt: skip
-_PATHS = ("trace_dir", "baseline")
 
 
 def add_options(parser: pytest.Parser) -> None:

@@ -49,8 +49,3 @@ def test_a_bolt_can_ack_and_fail_and_a_spout_can_emit(dialect: Dialect, role: Ro
     kinds = {verb.kind for verb in (*role.verbs, *dialect.verbs)}
     wanted = {VerbKind.EMIT} if role.kind is Kind.SPOUT else {VerbKind.ACK, VerbKind.FAIL, VerbKind.EMIT}
     assert wanted <= kinds
-
-
-@pytest.mark.parametrize(("dialect", "role"), ROLES)
-def test_what_survives_an_exception_agrees_with_the_switch(dialect: Dialect, role: Role) -> None:
-    assert role.discipline.survives_exception != role.discipline.exit_on_exception.default
