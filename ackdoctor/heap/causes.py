@@ -1,6 +1,6 @@
-"""What each kind of entry means, and its likely causes in order: the laws of reference acker 3 and rows of its truth table.
+"""What each kind of entry means, and its likely causes in order.
 
-Of every cause stand the rules whose pages tell more; the commands that come next follow from them.
+A cause names the law that it follows from (L1 and L1b: the page of ACK601; L4: ACK602) and the rules whose pages tell more.
 """
 
 from collections.abc import Mapping
@@ -14,10 +14,10 @@ __all__ = ["CAUSES", "LABELS", "Cause", "Meaning"]
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Cause:
-    """One explanation, the law or row that it rests on, and the rules that tell more."""
+    """One explanation, the law that it follows from, if any, and the rules that tell more."""
 
     text: str
-    law: str
+    law: str = ""
     rules: tuple[str, ...] = ()
 
 
@@ -61,7 +61,6 @@ CAUSES: Mapping[Kind, Meaning] = MappingProxyType(
                 ),
                 Cause(
                     text="an emit was anchored to a tuple that had been acked",
-                    law="row 14b",
                     rules=("ACK202",),
                 ),
             ),
@@ -77,7 +76,6 @@ CAUSES: Mapping[Kind, Meaning] = MappingProxyType(
                 _LATE,
                 Cause(
                     text="an emit was anchored to a tuple that had been acked, and the child acks",
-                    law="row 14",
                     rules=("ACK202",),
                 ),
             ),
@@ -90,7 +88,7 @@ CAUSES: Mapping[Kind, Meaning] = MappingProxyType(
                     law="L1b",
                     rules=("ACK103", "ACK104"),
                 ),
-                Cause(text="a timeout was reset after the tree had ended (2.x)", law="row 20"),
+                Cause(text="a timeout was reset after the tree had ended (2.x)"),
             ),
         ),
         Kind.FAILED: Meaning(
@@ -99,14 +97,13 @@ CAUSES: Mapping[Kind, Meaning] = MappingProxyType(
                 Cause(text="several tuples of one tree failed: correct programs leave it, too", law="L4"),
                 Cause(
                     text="a tuple was failed after its ack, or failed twice",
-                    law="rows 9, 12",
                     rules=("ACK106",),
                 ),
             ),
         ),
         Kind.NIL: Meaning(
             says="no spout waits for it, and it never had a value",
-            causes=(Cause(text="a timeout was reset after the tree had ended", law="row 20"),),
+            causes=(Cause(text="a timeout was reset after the tree had ended"),),
         ),
         Kind.OTHER: Meaning(
             says="its value is none that an acker stores, or the dump has lost it", causes=()

@@ -201,8 +201,9 @@ def _kinds(dump: HeapDump, context: Context, width: int) -> str:
 
 
 def _cause(cause: Cause) -> str:
-    rules = f", {' '.join(cause.rules)}" if cause.rules else ""
-    return f"{cause.text} ({cause.law}{rules})"
+    law = f"law {cause.law}" if cause.law else ""
+    beside = ", ".join(filter(None, (law, " ".join(cause.rules))))
+    return f"{cause.text} ({beside})" if beside else cause.text
 
 
 def _one(entry: PendingEntry) -> str:

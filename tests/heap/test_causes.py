@@ -1,0 +1,22 @@
+"""What a heap report says of an entry, and where a reader finds the rest of it."""
+
+from ackdoctor.heap.causes import CAUSES
+from ackdoctor.heap.symptoms import SYMPTOMS
+from ackdoctor.rulebook import load_rules
+
+PAGES = load_rules()
+CAUSES_OF_ALL = [
+    *(cause for meaning in CAUSES.values() for cause in meaning.causes),
+    *(cause for symptom in SYMPTOMS for cause in symptom.causes),
+]
+
+
+def test_every_law_that_is_named_is_said_on_a_page():
+    laws = {cause.law for cause in CAUSES_OF_ALL if cause.law}
+    assert laws == {"L1", "L1b", "L4"}
+    prose = "\n".join(page.text for page in PAGES.values())
+    assert [law for law in sorted(laws) if f"(law {law})" not in prose] == []
+
+
+def test_every_rule_that_is_named_has_a_page():
+    assert {code for cause in CAUSES_OF_ALL for code in cause.rules} <= set(PAGES)
