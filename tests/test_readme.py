@@ -208,6 +208,7 @@ def test_the_hook_is_the_command():
     hook = (ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8")
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     assert "entry: ackdoctor lint" in hook
+    assert "types_or: [python, java]" in hook
     assert '[project.scripts]\nackdoctor = "ackdoctor.cli:command"\n' in project
 
 
