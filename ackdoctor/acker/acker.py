@@ -204,7 +204,7 @@ class AckEmit(AckAck):
 
 
 class StreamManagerError(RuntimeError):
-    """An emit made a value zero, which trips a CHECK: the process is gone (reference acker 2.7, [R])."""
+    """An emit made a value zero, which trips a CHECK: the process is gone (reference acker 2.7)."""
 
 
 class HeronStreamManager:

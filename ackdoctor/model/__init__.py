@@ -1,1 +1,1 @@
-"""The nouns: frozen dataclasses and enums, standard library only."""
+"""The nouns: dataclasses that nobody changes (DESIGN D31), and enums; standard library only."""

@@ -1,1 +1,1 @@
-"""Watches components at work: wraps the verbs of a dialect, keeps the ledger, writes the trace."""
+"""Watches components at work: wraps the functions that a framework's messages pass, keeps the ledger, writes and judges the trace."""

@@ -1,4 +1,4 @@
-"""What seed 003 measured on a cluster (reference acker 8), at a hundredth of its size.
+"""What was measured on a cluster (reference acker 8), at a hundredth of its size.
 
 Numbers go from a source through a bolt to a sink.  Duplicates are numbers that the sink saw twice.
 Trident's "exactly once" rows are outside the model.
