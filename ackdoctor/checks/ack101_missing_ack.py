@@ -24,7 +24,7 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
         missing = [
             s
             for s in flow.sightings
-            if isinstance(s, Ended) and s.breach is not None and s.token is not None and not _is_tick(s)
+            if isinstance(s, Ended) and s.breach is not None and s.token is not None and not s.is_tick
         ]
         if not missing or flow.function.docstring_only:
             continue
@@ -79,12 +79,6 @@ def _by_id(diagnosis: Diagnosis, flow: Flow) -> str:
             case _:
                 pass
     return ""
-
-
-def _is_tick(ended: Ended) -> bool:
-    if ended.token is None or ended.token not in ended.state.tokens:
-        return False
-    return ended.state.tokens[ended.token].tick is Tick.YES
 
 
 def _never(flow: Flow, token: Token) -> bool:

@@ -95,16 +95,16 @@ def _in_owned_method(diagnosis: Diagnosis) -> Iterator[Finding]:
 def _forgotten(diagnosis: Diagnosis, flow: Flow) -> Iterator[Finding]:
     if flow.entry is None or flow.entry.kind not in (EntryKind.TICK, EntryKind.DATA) or flow.wrapped:
         return
-    left = [s for s in flow.sightings if isinstance(s, Ended) and s.breach is not None and _is_tick(s)]
+    left = [s for s in flow.sightings if isinstance(s, Ended) and s.breach is not None and s.is_tick]
     if not left or flow.function.docstring_only:
         return
     token = left[0].token
-    assert token is not None  # _is_tick looked
+    assert token is not None  # is_tick looked
     done = [s for s in flow.sightings if isinstance(s, Completed) and s.token == token and s.op in _BY_HAND]
     finished = [
         s
         for s in flow.sightings
-        if isinstance(s, Ended) and s.breach is None and s.raised is None and _is_tick(s)
+        if isinstance(s, Ended) and s.breach is None and s.raised is None and s.is_tick
     ]
     if flow.entry.kind is EntryKind.DATA and not any(s for s in flow.sightings if isinstance(s, Completed)):
         return  # nothing is completed at all: missing-ack says so
@@ -126,12 +126,6 @@ def _forgotten(diagnosis: Diagnosis, flow: Flow) -> Iterator[Finding]:
             flow=flow,
             help=f"ack {token.words}: with acks by hand, ticks are yours to ack too",
         )
-
-
-def _is_tick(ended: Ended) -> bool:
-    if ended.token is None or ended.token not in ended.state.tokens:
-        return False
-    return ended.state.tokens[ended.token].tick is Tick.YES
 
 
 def _nobody_takes_them(diagnosis: Diagnosis) -> Iterator[Finding]:

@@ -131,7 +131,7 @@ def _run_for_each(diagnosis: Diagnosis, closure: Function, field: str) -> frozen
     """The parameters of a nested function that is run with the field's rows, by a loop or by a method of the field."""
     for function, _, call in diagnosis.calls():
         match call.func:
-            case Attr(obj=obj) if _is(diagnosis, function, obj, field):
+            case Attr(obj=obj) if diagnosis.field(function, obj) == field:
                 run = [arg.value for arg in call.args]
             case Closure() as run_here if any(
                 mentions_any(arg.value, _rows(diagnosis, function, field)) for arg in call.args
@@ -152,7 +152,7 @@ def _given(diagnosis: Diagnosis, function: Function, field: str) -> bool:
         isinstance(step.op, Call)
         and diagnosis.own_method(function, step.op.func) is not None
         and any(
-            mentions_any(arg.value, rows) or _is(diagnosis, function, arg.value, field)
+            mentions_any(arg.value, rows) or diagnosis.field(function, arg.value) == field
             for arg in step.op.args
         )
         for step in function.cfg.steps
@@ -163,11 +163,7 @@ def _carries(diagnosis: Diagnosis, function: Function, payload: Expr, field: str
     if mentions_any(payload, _rows(diagnosis, function, field)):
         return True
     parts = payload.items if isinstance(payload, Build) else (payload,)
-    return any(_is(diagnosis, function, part, field) for part in parts)
-
-
-def _is(diagnosis: Diagnosis, function: Function, expr: Expr, field: str) -> bool:
-    return isinstance(expr, (Attr, Item)) and diagnosis.field(function, expr) == field
+    return any(diagnosis.field(function, part) == field for part in parts)
 
 
 def _rows(diagnosis: Diagnosis, function: Function, field: str) -> frozenset[str]:
@@ -175,19 +171,21 @@ def _rows(diagnosis: Diagnosis, function: Function, field: str) -> frozenset[str
     names: set[str] = set()
     for step in function.cfg.steps:
         match step.op:
-            case Bind(target=Name(id=name), value=value) if _is(diagnosis, function, value, field):
+            case Bind(target=Name(id=name), value=value) if diagnosis.field(function, value) == field:
                 names.add(name)
             case Unpack(targets=targets, value=Build(items=items)):
                 for target, item in zip(targets, items, strict=False):
-                    if isinstance(target, Name) and _is(diagnosis, function, item, field):
+                    if isinstance(target, Name) and diagnosis.field(function, item) == field:
                         names.add(target.id)
-            case Next(target=Name(id=name), iterable=iterable) if _is(diagnosis, function, iterable, field):
+            case Next(target=Name(id=name), iterable=iterable) if (
+                diagnosis.field(function, iterable) == field
+            ):
                 names.add(name)
             case Call(result=result, func=Attr(obj=obj, name=verb)) if verb in _EMPTIES:
-                if _is(diagnosis, function, obj, field):
+                if diagnosis.field(function, obj) == field:
                     names.add(result.id)
             case Call(result=result, func=Global(id=view), args=args) if view in VIEWS and args:
-                if _is(diagnosis, function, args[0].value, field):
+                if diagnosis.field(function, args[0].value) == field:
                     names.add(result.id)
             case _:
                 pass

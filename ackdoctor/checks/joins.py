@@ -88,14 +88,14 @@ def _leaves_otherwise(diagnosis: Diagnosis, handler: Function, field: str) -> bo
     for function in diagnosis.functions():
         for step in function.cfg.steps:
             match step.op:
-                case Drop(target=target) if function is not handler and _is(
-                    diagnosis, function, target, field
+                case Drop(target=target) if (
+                    function is not handler and diagnosis.field(function, target) == field
                 ):
                     return True
                 case Bind(target=Attr() as target) if function.name not in _START:
-                    if _is(diagnosis, function, target, field):
+                    if diagnosis.field(function, target) == field:
                         return True
-                case Call(func=Attr(obj=obj, name=name)) if _is(diagnosis, function, obj, field):
+                case Call(func=Attr(obj=obj, name=name)) if diagnosis.field(function, obj) == field:
                     if name in _TRIMS or (name == "pop" and function is not handler):
                         return True
                 case _:
@@ -111,10 +111,6 @@ def _gives_away(diagnosis: Diagnosis, function: Function, call: Call, field: str
     if own is None or isinstance(call.func, Attr):
         return False
     return any(arg.value == Attr(own, field) for arg in call.args)
-
-
-def _is(diagnosis: Diagnosis, function: Function, expr: Expr, field: str) -> bool:
-    return isinstance(expr, (Attr, Item)) and diagnosis.field(function, expr) == field
 
 
 def _when_complete(diagnosis: Diagnosis, handler: Function, field: str, deletion: int) -> bool:
@@ -137,10 +133,12 @@ def _entry_names(diagnosis: Diagnosis, handler: Function, field: str) -> frozens
     names: set[str] = set()
     for step in handler.cfg.steps:
         match step.op:
-            case Bind(target=Name(id=name), value=Item() as value) if _is(diagnosis, handler, value, field):
+            case Bind(target=Name(id=name), value=Item() as value) if (
+                diagnosis.field(handler, value) == field
+            ):
                 names.add(name)
             case Call(result=result, func=Attr(obj=obj, name="setdefault" | "get")):
-                if _is(diagnosis, handler, obj, field):
+                if diagnosis.field(handler, obj) == field:
                     names.add(result.id)
             case _:
                 pass

@@ -129,6 +129,12 @@ class Ended(_At):
     token: Token | None
     breach: Breach | None
 
+    @property
+    def is_tick(self) -> bool:
+        """Whether the token is known to be a tick tuple."""
+        held = None if self.token is None else self.state.tokens.get(self.token)
+        return held is not None and held.tick is Tick.YES
+
 
 Sighting: TypeAlias = Completed | Emitted | Stored | Released | Handed | Ended
 

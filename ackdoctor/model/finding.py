@@ -121,6 +121,11 @@ class Finding:
     help: str = ""  # what to do, one line
     home: str = ""  # the file of the component, where that is not the file of `site`
 
+    @property
+    def seen(self) -> int:
+        """How many deliveries of a run have shown it; 1 where a path or a heap does."""
+        return self.evidence.seen if isinstance(self.evidence, TreeWitness) else 1
+
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Unreadable:

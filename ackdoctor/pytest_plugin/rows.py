@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 
-from ackdoctor.model.finding import Finding, TreeWitness
+from ackdoctor.model.finding import Finding
 from ackdoctor.model.tally import ComponentTally
 
 __all__ = ["COUNTS", "PROPERTY", "Row", "counted", "read_row", "totals"]
@@ -70,5 +70,5 @@ def counted(findings: Iterable[Finding]) -> dict[str, int]:
     """How many tuples each rule speaks of."""
     codes: Counter[str] = Counter()
     for finding in findings:
-        codes[finding.code] += finding.evidence.seen if isinstance(finding.evidence, TreeWitness) else 1
+        codes[finding.code] += finding.seen
     return dict(sorted(codes.items()))

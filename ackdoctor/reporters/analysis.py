@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import TextIO
 
-from ackdoctor.model.finding import Finding, Report, TreeWitness
+from ackdoctor.model.finding import Finding, Report
 from ackdoctor.model.source import NOWHERE
 from ackdoctor.model.verdict import TupleTree
 from ackdoctor.reporters.as_json import content
@@ -130,8 +130,8 @@ def _culprits(findings: Sequence[Finding], context: Context) -> str:
         return ""
     paint = context.palette.paint
     lines = [counted(len(findings), "finding")]
-    for finding in sorted(findings, key=lambda one: (-one.severity, -_seen(one)))[:_MOST]:
-        often = f"  {_seen(finding):,} times" if _seen(finding) > 1 else ""
+    for finding in sorted(findings, key=lambda one: (-one.severity, -one.seen))[:_MOST]:
+        often = f"  {finding.seen:,} times" if finding.seen > 1 else ""
         severity = paint(finding.severity.word, finding.severity.word.ljust(_LONGEST_WORD))
         what = f"{paint('code', finding.code)} {finding.name}"
         lines.append(f"  {severity} {what}  {paint('path', printable(_place(finding)))}{often}")
@@ -145,10 +145,6 @@ def _place(finding: Finding) -> str:
     who = ".".join(filter(None, (finding.component, finding.handler)))
     site = finding.site
     return f"{site.path}:{site.span.line} {who}" if site.span != NOWHERE else who
-
-
-def _seen(finding: Finding) -> int:
-    return finding.evidence.seen if isinstance(finding.evidence, TreeWitness) else 1
 
 
 def _growth(analysis: Analysis, context: Context) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TextIO
 
 from ackdoctor import __version__
-from ackdoctor.model.finding import Finding, PathWitness, Report, TreeWitness
+from ackdoctor.model.finding import Finding, PathWitness, Report
 from ackdoctor.model.source import NOWHERE
 from ackdoctor.reporters.analysis import about, asides, books, forecast, named, verdict
 from ackdoctor.reporters.figures import span
@@ -83,7 +83,7 @@ def _tiles(analysis: Analysis) -> Iterator[tuple[str, str]]:
 
 
 def _findings(findings: Sequence[Finding]) -> str:
-    ordered = sorted(findings, key=lambda finding: (-finding.severity, -_seen(finding)))
+    ordered = sorted(findings, key=lambda finding: (-finding.severity, -finding.seen))
     cards = [_finding(finding) for finding in ordered[:_MOST_FINDINGS]]
     shown, folded = "".join(cards[:_OPEN_FINDINGS]), "".join(cards[_OPEN_FINDINGS:])
     if not folded:
@@ -104,7 +104,7 @@ def _finding(finding: Finding) -> str:
     items = "".join(
         f"<li>{escape(line)}</li>" for line in (*left, *([f"help: {finding.help}"] if finding.help else []))
     )
-    seen = _seen(finding)
+    seen = finding.seen
     often = f'<span class="soft">seen {seen:,} times</span>' if seen > 1 else ""
     return (
         f'<article class="card finding {finding.severity.word}"><header>'
@@ -113,10 +113,6 @@ def _finding(finding: Finding) -> str:
         f'<span class="soft">{escape(who)}</span>{often}</header>'
         f"<p>{escape(finding.message)}</p><ul>{items}</ul></article>\n"
     )
-
-
-def _seen(finding: Finding) -> int:
-    return finding.evidence.seen if isinstance(finding.evidence, TreeWitness) else 1
 
 
 def _growth(analysis: Analysis) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import TextIO
 
-from ackdoctor.model.finding import Finding, Report, TreeWitness
+from ackdoctor.model.finding import Finding, Report
 from ackdoctor.model.source import NOWHERE
 from ackdoctor.model.tally import ComponentTally, RunTally
 from ackdoctor.model.verdict import TupleTree
@@ -104,7 +104,7 @@ def verdict(report: Report, about: About) -> str:
     """`BROKEN: ...`, `INCOMPLETE: ...`, `EMPTY: ...` or `OK: ...`, in one sentence."""
     tally = about.tally
     if report.findings:
-        worst = max(report.findings, key=lambda finding: (finding.severity, _seen(finding)))
+        worst = max(report.findings, key=lambda finding: (finding.severity, finding.seen))
         others = len(report.findings) - 1
         more = f", and {counted(others, 'more finding')}" if others else ""
         return f"BROKEN: {_gist(worst)}{more}"
@@ -121,14 +121,10 @@ def _gist(finding: Finding) -> str:
     """The worst finding in half a sentence: who, what, how often."""
     who = f"{printable(finding.component)}: " if finding.component else ""
     what = finding.message.partition(": ")[0] if finding.code < "ACK6" else finding.message
-    seen = _seen(finding)
+    seen = finding.seen
     often = f", {seen:,} times" if seen > 1 else ""
     place = f", {finding.site.path}:{finding.site.span.line}" if finding.site.span != NOWHERE else ""
     return f"{who}{printable(f'{what}{place}')} ({finding.code}{often})"
-
-
-def _seen(finding: Finding) -> int:
-    return finding.evidence.seen if isinstance(finding.evidence, TreeWitness) else 1
 
 
 def _volume(about: About) -> str:
