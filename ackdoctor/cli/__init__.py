@@ -1,4 +1,9 @@
-"""The command line: arguments in, exit code out.  0 clean, 1 findings, 2 could not do its work."""
+"""The command line: arguments in, exit code out.  0 clean, 1 findings, 2 could not do its work.
+
+The module that is called like a command declares its arguments.  What the command does stands beside it: of `lint` in
+`run`, of `trace` in `recording`, of `analyze` in `examining`, of `watch` in `watching`, of `heap` in `autopsy`, of `diagnose`
+in `consulting`.
+"""
 
 import errno
 import gc
