@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import typer
+from typer.core import TyperGroup
 
 from ackdoctor import dialects
 from ackdoctor.cli.app import app
@@ -126,6 +127,26 @@ def test_every_option_of_lint_is_there():
     options = {option for parameter in command.params for option in parameter.opts if option.startswith("-")}
     named = {word.split()[0] for word in written(section("Command line"), "option")}
     assert named == options
+
+
+WHERE = {
+    "trace": "Trace a run",
+    "analyze": "Analyse a cluster's traces and logs",
+    "watch": "Watch a running cluster",
+    "heap": "Investigate a heap",
+    "diagnose": "Investigate a heap",
+}
+
+
+@pytest.mark.parametrize("name", WHERE)
+def test_every_option_of_the_other_commands_is_in_their_section(name):
+    group = typer.main.get_group(app)
+    command = group.get_command(typer.Context(group), name)
+    leaves = [*command.commands.values()] if isinstance(command, TyperGroup) else [command]
+    options = {word for leaf in leaves for parameter in leaf.params for word in parameter.opts}
+    text = section(WHERE[name])
+    missing = [word for word in sorted(options) if word.startswith("--") and f"`{word}" not in text]
+    assert missing == []
 
 
 def test_every_format_is_there():
