@@ -1,11 +1,14 @@
-"""Messages to an acker as lines of text, as rows of a trace: `init 66 1`, `ack 66 1 by sql`, `timeout 66`."""
+"""Messages to an acker as lines of text, as rows of a trace: `init 66 1`, `ack 66 1 by sql`, `timeout 66`; and whom rows accuse."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
+from ackdoctor.acker.residue import blame, suspicions
 from ackdoctor.model.event import Event, EventKind
+from ackdoctor.model.tally import RunTally
 
-__all__ = ["events_of"]
+__all__ = ["events_of", "with_culprits"]
 
 _KINDS = {
     "init": EventKind.INIT,
@@ -39,3 +42,10 @@ def events_of(lines: Sequence[str]) -> list[Event]:
             )
         )
     return events
+
+
+def with_culprits(tally: RunTally, events: Iterable[Event]) -> RunTally:
+    """The tally with the culprits of its trees, from a second reading of the trace."""
+    wanted = {tree.root: tree for tree in tally.trees}
+    seen = suspicions(events, wanted)
+    return replace(tally, trees=tuple(blame(tree, seen[tree.root]) for tree in tally.trees))

@@ -5,10 +5,9 @@ and TIMED_OUT count, all others are passed over.  Columns make rows with `zip`.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import TypeAlias
 
-from ackdoctor.acker.residue import blame, residue, suspicions
+from ackdoctor.acker.residue import residue
 from ackdoctor.acker.roots import MOST_ROOTS, RootLedger, Row
 from ackdoctor.acker.versions import Engine, Profile, Schedule
 from ackdoctor.model.event import Event, EventKind
@@ -16,7 +15,7 @@ from ackdoctor.model.message import AnswerKind
 from ackdoctor.model.tally import GrowthPoint, RunTally
 from ackdoctor.model.verdict import PendingEntry, TupleTree, Verdict
 
-__all__ = ["MOST_TREES", "Row", "Rows", "replay", "rows", "with_culprits"]
+__all__ = ["MOST_TREES", "Row", "Rows", "replay", "rows"]
 
 MOST_TREES = 10_000
 
@@ -159,10 +158,3 @@ def _schedule(profile: Profile, timeout_s: int) -> Schedule | None:
     if profile.engine is Engine.JSTORM:
         return Schedule(timeout_s * 500, timeout_s * 500)
     return profile.acker_schedule(timeout_s)
-
-
-def with_culprits(tally: RunTally, events: Iterable[Event]) -> RunTally:
-    """The tally with the culprits of its trees, from a second reading of the trace."""
-    wanted = {tree.root: tree for tree in tally.trees}
-    seen = suspicions(events, wanted)
-    return replace(tally, trees=tuple(blame(tree, seen[tree.root]) for tree in tally.trees))

@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 from ackdoctor.acker.clock import VirtualClock
-from ackdoctor.acker.replay import replay, rows, with_culprits
+from ackdoctor.acker.replay import replay, rows
 from ackdoctor.acker.versions import profile
 from ackdoctor.lab.cluster import Cluster
 from ackdoctor.lab.component import BasicBolt, Bolt
@@ -17,6 +17,7 @@ from ackdoctor.tracer.disk.reading import read
 from ackdoctor.tracer.disk.recorder import Recorder
 from ackdoctor.tracer.judge.inquest import inquest
 from ackdoctor.tracer.traced_acker import TracedAcker
+from tests.acker_rows import with_culprits
 from tests.lab.components import STORMS, Ack, AckEveryOther, Branch, Do
 
 each_storm = pytest.mark.parametrize("storm", STORMS)
