@@ -10,9 +10,9 @@ from ackdoctor.flow.lattice import Tick, Token, TokenKind
 from ackdoctor.flow.once import once
 from ackdoctor.flow.sighting import Completed, Ended, Flow
 from ackdoctor.flow.trail import Trail, backwards
-from ackdoctor.flow.witness import completions, line_of
+from ackdoctor.flow.witness import completions, line_of, thrown_at
 from ackdoctor.flow.wording import callee, last_name
-from ackdoctor.model.cfg import Attr, Build, Call, Closure, Expr, Name, Way
+from ackdoctor.model.cfg import Attr, Build, Call, Closure, Expr, Name, Throw, Way
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Confidence, Finding, Severity
@@ -188,7 +188,13 @@ def _in_finally(diagnosis: Diagnosis, ended: Ended) -> Trail | None:
     last = next(completions(ended.trail, token), None)
     if last is None or ended.state.tokens[token].stage is not Stage.ACKED:
         return None
-    return last if last.step.way is Way.RAISE else None
+    return last if last.step.way is Way.RAISE and not _from_a_handler(ended.trail) else None
+
+
+def _from_a_handler(end: Trail) -> bool:
+    """Whether all that leaves is what a handler might raise by itself: the work's own exception was caught."""
+    thrown = thrown_at(end)
+    return thrown is not None and thrown.state.caught is not None and not isinstance(thrown.step.op, Throw)
 
 
 def _while_raising(diagnosis: Diagnosis, flow: Flow, ended: Ended, done: Trail) -> Finding:
