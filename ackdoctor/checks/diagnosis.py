@@ -217,7 +217,7 @@ class Diagnosis:
         function, span = at
         site = Site(function.path, span)
         if trail is not None:
-            evidence = witness(trail, token, last)
+            evidence = witness(trail, token, last, at)
         else:
             evidence = PathWitness(steps=(PathStep(site=site, note=last),))
         limited = flow is not None and (flow.limited or flow.wrapped)

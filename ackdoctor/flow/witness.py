@@ -41,12 +41,21 @@ __all__ = [
 LONGEST = 40  # steps shown of one path; the first and the last ones are kept
 
 
-def witness(end: Trail, token: Token | None, last: str) -> PathWitness:
-    """The path to `end`; `last` says what happens there.  Helpers that left the tuple as it was are not told."""
+def witness(
+    end: Trail, token: Token | None, last: str, at: tuple[Function, Span] | None = None
+) -> PathWitness:
+    """The path to `end`; `last` says what happens there.
+
+    Helpers that left the tuple as it was are not told, unless the finding stands `at` a place in one of them.
+    """
+    inside = at if at is not None and all(at[0] is not visit.function for visit in end.around()) else None
 
     def quiet(visit: Trail) -> bool:
         return (
-            visit.via is not EdgeKind.RAISE and visit.before is not None and _same(visit.before, visit, token)
+            visit.via is not EdgeKind.RAISE
+            and visit.before is not None
+            and _same(visit.before, visit, token)
+            and not (inside is not None and visit.inner is not None and _passes(visit.inner, *inside))
         )
 
     closing = list(islice(_told(turns_back(end, quiet), end, token, last), LONGEST + 1))
@@ -68,6 +77,13 @@ def _told(path: Iterator[Station], end: Trail, token: Token | None, last: str) -
             if final and not last.startswith("returns"):
                 state = ""  # what happens to the tuple here is what the note says
             yield PathStep(site=_site(station.visit), note=note, state=state, depth=min(station.depth, 6))
+
+
+def _passes(inner: Trail, function: Function, span: Span) -> bool:
+    return any(
+        station.visit.function is function and station.visit.step.span == span
+        for station in turns_back(inner)
+    )
 
 
 def _same(visit: Trail, after: Trail, token: Token | None) -> bool:
@@ -248,8 +264,17 @@ def leaving_step(end: Trail, completing: frozenset[int]) -> tuple[Function, Span
 def _mattered(function: Function, visit: Trail, after: Trail) -> bool:
     """Whether the other way out of a fork reaches a call that the way taken does not."""
     taken = _calls_from(function, after.index)
-    others = {edge.target for edge in visit.step.edges if edge.target != after.index}
+    fork = _raised_from(visit) if isinstance(visit.step.op, Catch) else visit
+    others = {edge.target for edge in fork.step.edges if edge.target != after.index}
     return any(_calls_from(function, other) - taken for other in others)
+
+
+def _raised_from(caught: Trail) -> Trail:
+    """The visit whose exception came to a handler: what it would have gone on with is the other way."""
+    visit = caught
+    while visit.before is not None and visit.via is not EdgeKind.RAISE:
+        visit = visit.before
+    return visit.before or caught
 
 
 def _calls_from(function: Function, start: int) -> frozenset[int]:

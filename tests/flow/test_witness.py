@@ -59,6 +59,19 @@ def process(self, tup):
             self.ack(tup)
 """
 
+INSIDE = """
+def give_up(self, tup):
+    if ready():
+        self.fail(tup)
+
+def process(self, tup):
+    try:
+        work(tup.values)
+        self.ack(tup)
+    except ValueError:
+        self.give_up(tup)
+"""
+
 CASES = {
     "early-return": (EARLY_RETURN, "ACK101"),
     "helper": (HELPER, "ACK103"),
@@ -66,6 +79,7 @@ CASES = {
     "loop": (LOOP, "ACK104"),
     "late-emit": (LATE, "ACK202"),
     "match": (MATCH, "ACK101"),
+    "inside": (INSIDE, "ACK101"),
 }
 
 
