@@ -266,7 +266,7 @@ class Program:
             role = asked_role(self, ahead, known.role)
             discipline = role.discipline
             yield Component(
-                name=cls.name,
+                name=_called(cls),
                 cls=cls,
                 lineage=order,
                 dialect=known.dialect,
@@ -301,6 +301,12 @@ class Program:
                     case Bind(target=Attr(obj=Global() as obj, name=name), value=value) if name == attribute:
                         if cls in self.resolve(unit, obj):
                             yield value
+
+
+def _called(cls: ClassInfo) -> str:
+    """What a reader calls a component: one without a name of its own after its base."""
+    base = last_name(cls.bases[0]) if cls.name.startswith("$") and cls.bases else ""
+    return f"an anonymous {base}" if base else cls.name
 
 
 def _set_on_self(order: tuple[ClassInfo, ...], attribute: str) -> Iterator[Expr]:

@@ -63,6 +63,19 @@ def test_a_path_through_java_is_shown_beside_its_lines(shell):
     ]
 
 
+def test_an_anonymous_bolt_is_called_after_its_base(shell):
+    Path("Tests.java").write_text(
+        "import org.apache.storm.topology.base.BaseRichBolt;\nimport org.apache.storm.tuple.Tuple;\n"
+        "class Tests { Object made = new BaseRichBolt() { public void execute(Tuple tuple) { run(); } }; }\n"
+    )
+
+    outcome = shell("lint", "Tests.java", "--output-format", "json-lines")
+    finding = json.loads(outcome.out)
+
+    assert finding["component"] == "an anonymous BaseRichBolt"
+    assert finding["message"].startswith("no path through an anonymous BaseRichBolt.execute acks or fails")
+
+
 def test_what_is_not_read_stands_in_json_and_sarif(shell):
     assert json.loads(shell("lint", "--output-format", "json").out)["notes"] == [NOTE]
     (run,) = json.loads(shell("lint", "--output-format", "sarif").out)["runs"]
