@@ -93,7 +93,7 @@ def _swallows(diagnosis: Diagnosis, flow: Flow, caught: Station) -> bool:
     if not all(_idle(diagnosis, function, steps[i]) for i in handler_only(function, index)):
         return False
     derived = derived_names(function, given_names(flow, function))
-    return any(_works(diagnosis, function, steps[i], derived) for i in raising_into(function, index))
+    return any(_works(diagnosis, flow, function, steps[i], derived) for i in raising_into(function, index))
 
 
 def _idle(diagnosis: Diagnosis, function: Function, step: Step) -> bool:
@@ -116,7 +116,7 @@ def _answers(step: Step) -> bool:
     return isinstance(step.op, Return) and step.op.value is not None
 
 
-def _works(diagnosis: Diagnosis, function: Function, step: Step, derived: frozenset[str]) -> bool:
+def _works(diagnosis: Diagnosis, flow: Flow, function: Function, step: Step, derived: frozenset[str]) -> bool:
     """Whether a step of the try does the tuple's real work."""
     if not isinstance(step.op, Call):
         return False
@@ -127,7 +127,7 @@ def _works(diagnosis: Diagnosis, function: Function, step: Step, derived: frozen
         return False
     if diagnosis.held_by_component(function, call.func):
         return True
-    helper = diagnosis.own_method(function, call.func)
+    helper = diagnosis.own_method(function, call.func) or _decorated(diagnosis, flow, function, call)
     if helper is None:
         return False
     return any(
@@ -138,3 +138,10 @@ def _works(diagnosis: Diagnosis, function: Function, step: Step, derived: frozen
         )
         for inner in helper.cfg.steps
     )
+
+
+def _decorated(diagnosis: Diagnosis, flow: Flow, function: Function, call: Call) -> Function | None:
+    """The handler, where this calls what the decorator around it was given."""
+    around = function is not flow.function and diagnosis.own_name(function) is None
+    given = isinstance(call.func, Name) and call.func.id in function.captures
+    return flow.function if around and given and flow.function.decorators else None

@@ -59,10 +59,10 @@ def _help(diagnosis: Diagnosis, done: Completed) -> str:
 def _acked(diagnosis: Diagnosis) -> Mapping[tuple[int, Token, int], Trail]:
     """The paths on which the framework acks what was completed, by handler, tuple and the completing step."""
     paths: dict[tuple[int, Token, int], Trail] = {}
-    for _, end in diagnosis.sightings(Completed, EntryKind.DATA, EntryKind.BATCH):
+    for flow, end in diagnosis.sightings(Completed, EntryKind.DATA, EntryKind.BATCH):
         if end.op is Op.AUTO_ACK and end.token is not None and end.breach is not None:
             for visit in completions(end.trail, end.token):
-                paths.setdefault((id(end.function), end.token, id(visit.step)), end.trail)
+                paths.setdefault((id(flow.function), end.token, id(visit.step)), end.trail)
     return paths
 
 
