@@ -172,7 +172,6 @@ _ASKING = (
     "convert",
     "format",
     "read",
-    "from",
     "validate",
 )
 
