@@ -29,6 +29,7 @@ _TOKEN = re.compile(
 )
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _HEADS = frozenset("if for while do switch try catch finally synchronized else case default".split())
+_ONWARDS = frozenset(("else", "catch", "finally"))  # what goes on behind the brace that ends a block
 _ABOVE = frozenset(("package", "import"))
 _ANNOTATION = "SuppressWarnings"
 
@@ -37,8 +38,8 @@ _ANNOTATION = "SuppressWarnings"
 class Comment:
     """One line of a comment; `first` to `last` are the lines of the statement (or header) it speaks of.
 
-    That is the one it stands in or behind, or, alone on its line, the next.  `at_top` says that nothing
-    but the package and imports stand before it.
+    That is the one it stands in or behind, or, alone on its line, the next, `else` behind a closing brace included.
+    `at_top` says that nothing but the package and imports stand before it.
     """
 
     line: int
@@ -97,6 +98,7 @@ class _Scan:
         self._line: list[_Statement] = []  # what has code on the line of the last token
         self._code = 0  # that line
         self._waiting: list[Comment] = []  # for the next statement
+        self._left: list[Comment] = []  # the last in their block, for what goes on behind its brace
         self._top = True
         self._suppresses = -1  # depth at which the strings of a @SuppressWarnings stand
         self.comments: list[Comment] = []
@@ -153,10 +155,11 @@ class _Scan:
             self._close(line)
             return
         if now is None:
-            now = self._now = _Statement(first=line, comments=self._waiting)
-            for comment in self._waiting:
+            onwards = self._left if value in _ONWARDS and self._code == line else []
+            now = self._now = _Statement(first=line, comments=onwards + self._waiting)
+            for comment in now.comments:
                 comment.first = line
-            self._waiting = []
+            self._left, self._waiting = [], []
             if value not in _ABOVE:
                 self._top = False
         if self._code != line:
@@ -214,9 +217,7 @@ class _Scan:
             self._end(self._now)
         for annotation in self._bodies.pop():
             annotation.last = line
-        for comment in self._waiting:  # nothing follows them in their block
-            comment.first = 0
-        self._waiting = []
+        self._left, self._waiting = self._waiting, []
         if self._code != line:
             self._line = []
         self._code = line
