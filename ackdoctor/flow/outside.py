@@ -51,6 +51,7 @@ from ackdoctor.model.dialect import Kind
 __all__ = ["external", "run_later", "unknown"]
 
 _ELEMENTS = (TokenRef, Coll, Batch, Instance)
+_CODE = (BoundMethod, FunctionRef, Partial)
 
 
 def external(
@@ -188,13 +189,7 @@ def run_later(
     awaited = runner in LATER or (context.typed and runner in CALLBACKS)
     for target in _callables(values):
         deferral = Deferral(runner, trail.function, trail.step, threaded, threaded or awaited)
-        args = tuple(
-            item
-            for value in values
-            if value is not target
-            for item in (sorted(value.items, key=repr) if isinstance(value, Coll) else (value,))
-            if item is not None
-        )
+        args = tuple(_passed_on(context, target, values))
         context.see(
             Handed(function=trail.function, step=trail.step, trail=trail, deferral=deferral),
             repr(target),
@@ -203,6 +198,17 @@ def run_later(
         emits_later = context.component.role.kind is Kind.SPOUT  # a callback needs no tuple to emit one
         if emits_later or threaded or awaited or any(map(_carries, (target, *args))):
             context.later.append(Later(target, args, state, deferral, trail))
+
+
+def _passed_on(context: Context, target: Value, values: tuple[Value | None, ...]) -> Iterator[Value]:
+    """What a callable that was handed over may be called with: what came with it, but where types are declared no other code."""
+    own = target.args if isinstance(target, Partial) else ()
+    for value in values:
+        if value is None or value is target:
+            continue
+        for item in sorted(value.items, key=repr) if isinstance(value, Coll) else (value,):
+            if not (context.typed and (isinstance(item, _CODE) or item in own)):
+                yield item
 
 
 def _carries(value: Value | None) -> bool:
