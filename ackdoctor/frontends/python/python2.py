@@ -257,13 +257,14 @@ def _raise(statement: Sequence[Token]) -> list[_Edit]:
 
 def _except(statement: Sequence[Token]) -> list[_Edit]:
     """A handler that unpacks the exception keeps only the first name."""
-    commas = _top_level(statement, ",")
-    if not commas or any(token.text == "as" for token in statement):
+    words = [place for place, token in enumerate(statement) if token.text == "as"]
+    marks = words or _top_level(statement, ",")
+    if not marks:
         return []
-    comma, target = statement[commas[0]], statement[commas[0] + 1 :]
+    mark, target = statement[marks[0]], statement[marks[0] + 1 :]
     names = [token.text for token in target if token.kind == "name"]
-    if not names:
+    if not names or (words and len(target) == 1):
         return []
     if len(target) == 1:
-        return [_Edit(comma.start, comma.end, " as ")]
-    return [_Edit(comma.start, target[-1].end, f" as {names[0]}")]
+        return [_Edit(mark.start, mark.end, " as ")]
+    return [_Edit(mark.start, target[-1].end, f"{'' if words else ' '}as {names[0]}")]

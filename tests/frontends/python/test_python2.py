@@ -89,6 +89,7 @@ def test_what_only_python_2_has_tells_a_file_that_parses_as_both(text):
         ("except (E, F), e :", "except (E, F) as  e :"),
         ("except E, (code, text):", "except E as code:"),
         ("except E, self.error:", "except E as self:"),
+        ("except E as (code, text):", "except E as code:"),
         ("a <> b", "a != b"),
         ("`a` + `b`", "repr(a) + repr(b)"),
         ("0777 + 0 + 00 + 10L + 0xFFl", "0o777 + 0 + 00 + 10 + 0xFF"),
