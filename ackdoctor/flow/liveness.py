@@ -42,7 +42,7 @@ from ackdoctor.model.cfg import (
 )
 from ackdoctor.model.component import Function
 
-__all__ = ["Needed", "looked_up", "needed"]
+__all__ = ["Needed", "looked_up", "needed", "read"]
 
 Place: TypeAlias = str | Expr
 
@@ -93,7 +93,7 @@ def looked_up(function: Function) -> Mapping[str, tuple[Expr, ...]]:
     """What is looked into at the places that a local gives: `self.pending` in `self.pending[key]`."""
     found: dict[str, tuple[Expr, ...]] = {}
     for step in function.cfg.steps:
-        for part in (each for expr in _read(step.op) for each in subexpressions(expr)):
+        for part in (each for expr in read(step.op) for each in subexpressions(expr)):
             if isinstance(part, Item):
                 for name in names_in(part.key):
                     found[name] = (*found.get(name, ()), part.obj)
@@ -188,7 +188,7 @@ def _local(target: Expr | None) -> Iterator[str]:
 
 def _asked(function: Function, op: Instr) -> Iterator[Place]:
     """The places that an instruction reads."""
-    for expr in _read(op):
+    for expr in read(op):
         yield from _names(expr, function)
     match op:
         case Test(condition=condition):
@@ -208,7 +208,7 @@ def _asked(function: Function, op: Instr) -> Iterator[Place]:
             pass
 
 
-def _read(op: Instr) -> tuple[Expr, ...]:
+def read(op: Instr) -> tuple[Expr, ...]:
     """The expressions that an instruction evaluates; a local that is only assigned is none."""
     match op:
         case Call(func=func, args=args):

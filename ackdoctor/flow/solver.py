@@ -19,6 +19,7 @@ from ackdoctor.flow.early import each_element
 from ackdoctor.flow.inert import about_locals
 from ackdoctor.flow.lattice import Coll, State, Value
 from ackdoctor.flow.liveness import Needed, needed
+from ackdoctor.flow.told import only_told
 from ackdoctor.flow.trail import Trail
 from ackdoctor.flow.typestate import WayOn, ways_on
 from ackdoctor.model.cfg import ENTRY, EXIT, RAISED, Call, EdgeKind
@@ -157,16 +158,20 @@ class Solver:
                     WayOn(kind, target, assign(self.context, trail, done.state, op.result, done.value)),
                     None,
                 )
-            elif done.may_raise and self._worth_raising(target, trail.state):
+            elif done.may_raise and self._worth_raising(trail, target):
                 raised = trail.state if trail.state.raising is not None else trail.state.but(raising="")
                 yield WayOn(kind, target, raised), None
 
-    def _worth_raising(self, target: int, state: State) -> bool:
-        """An exception that escapes the handler itself matters only once something was completed."""
-        if target != RAISED or self._depth > 1:
+    def _worth_raising(self, trail: Trail, target: int) -> bool:
+        """An exception that escapes the handler itself matters only once something was completed; one in a log line, until then."""
+        inside = target != RAISED or self._depth > 1
+        told = trail.index in only_told(trail.function)
+        if inside and not told:
             return True
-        earlier = (memory.rest for memory in state.loops.values() if memory.rest is not None)
-        return any(held.stage in (Stage.ACKED, Stage.FAILED) for held in (*state.tokens.values(), *earlier))
+        earlier = (memory.rest for memory in trail.state.loops.values() if memory.rest is not None)
+        held = (*trail.state.tokens.values(), *earlier)
+        completed = any(holding.stage in (Stage.ACKED, Stage.FAILED) for holding in held)
+        return inside and not completed if told else completed
 
     def _through(self, trail: Trail, op: Call, enter: Enter) -> Iterator[tuple[WayOn, Trail | None]]:
         before = trail.state
