@@ -1,10 +1,14 @@
-"""In what surroundings a JVM is launched."""
+"""In what surroundings a JVM is launched, and what it is told."""
 
 import os
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
 
 import pytest
 
-from ackdoctor.spark.session import _names_as_here
+from ackdoctor.spark.session import _QUICK, _SPARING, _names_as_here
 
 NAMES = ("LC_ALL", "LC_CTYPE", "LANG")
 
@@ -30,3 +34,15 @@ def test_a_jvm_reads_names_as_python_does(monkeypatch, said, encoding, launched)
         inside = os.environ.get("LC_ALL")
     after = {name: os.environ[name] for name in NAMES if name in os.environ}
     assert (inside, after) == (launched, said)
+
+
+@pytest.mark.skipif(not (shutil.which("java") or os.environ.get("JAVA_HOME")), reason="there is no Java")
+@pytest.mark.parametrize(("options", "said"), [(_QUICK, ""), (_SPARING, "1 compiler directives added")])
+def test_a_jvm_takes_its_options_and_says_nothing_where_reports_go(options, said):
+    home = os.environ.get("JAVA_HOME")
+    java = Path(home, "bin", "java") if home else shutil.which("java")
+    done = subprocess.run(
+        [java, *shlex.split(options), "--list-modules"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr.strip()) == (0, said)
+    assert all("@" in line for line in done.stdout.splitlines()), done.stdout
