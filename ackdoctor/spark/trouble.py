@@ -28,6 +28,9 @@ _HINTS = {
     "Address already in use": "no free port on this machine",
     "Could not reserve enough space": "not enough memory for the driver: --conf spark.driver.memory=1g",
 }
+_MEANINGS = {
+    "Cannot call methods on a stopped SparkContext": "the master does not answer, or has ended the application: see --master",
+}
 
 
 @contextmanager
@@ -35,15 +38,19 @@ def hushed() -> Iterator[IO[bytes]]:
     """A JVM that is started in here writes its chatter into the file that this yields, as long as it lives."""
     for name in _LOUD:
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
-    sys.stderr.flush()
+    streams = {1: sys.stdout, 2: sys.stderr}
+    for stream in streams.values():
+        stream.flush()
     with tempfile.TemporaryFile() as chatter:
-        loud = os.dup(2)
-        os.dup2(chatter.fileno(), 2)
+        loud = {number: os.dup(number) for number in streams}
+        for number in streams:
+            os.dup2(chatter.fileno(), number)
         try:
             yield chatter
         finally:
-            os.dup2(loud, 2)
-            os.close(loud)
+            for number, kept in loud.items():
+                os.dup2(kept, number)
+                os.close(kept)
 
 
 @contextmanager
@@ -69,6 +76,7 @@ def _innermost(cause: Any) -> str:
         said = _first_line(text) or said
         file = next(iter(_FILE.findall(text)), file).rstrip(".:")
         cause = cause.getCause()
+    said = next((meaning for words, meaning in _MEANINGS.items() if words in said), said)
     return said if not file or file in said else f"{file}: {said}"
 
 
