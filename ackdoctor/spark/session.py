@@ -3,11 +3,14 @@
 import os
 import re
 import shutil
+import signal
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from ackdoctor.model.errors import ConfigError
@@ -64,13 +67,34 @@ def session(
     _need_java()
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     chosen = {**_SETTINGS, **_sized(master, input_bytes), **(settings or {})}
-    builder = SparkSession.builder.appName("ackdoctor").master(master)
-    for name, value in chosen.items():
-        builder = builder.config(name, value)
-    with _names_as_here():
-        made = builder.getOrCreate()
-    made.sparkContext.setLogLevel("ERROR")
+    conf = SparkConf().setAppName("ackdoctor").setMaster(master).setAll(list(chosen.items()))
+    with _names_as_here(), _to_its_end():
+        context = SparkContext.getOrCreate(conf)
+    made = SparkSession.builder.config(conf=conf).getOrCreate()
+    context.setLogLevel("ERROR")
+    for name, value in (settings or {}).items():  # else the first file that is read would be to blame
+        if made.conf.isModifiable(name):
+            made.conf.set(name, value)
     return made
+
+
+@contextmanager
+def _to_its_end() -> Iterator[None]:
+    """Ctrl-C waits for the JVM that is launched in here: one that loses its parent before it could say its port never ends.
+
+    Afterwards it means what it did before.  Spark's own handler asks the JVM to cancel its jobs, in the middle of an answer.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    heard: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _frame: heard.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if heard:
+            signal.raise_signal(signal.SIGINT)
 
 
 @contextmanager

@@ -4,9 +4,11 @@ import gzip
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from time import sleep
 
 import pytest
 
@@ -136,6 +138,43 @@ def test_without_java_one_line_says_what_to_install(environment):
     assert (done.returncode, done.stdout) == (2, "")
     assert "install one (Debian: apt install openjdk-17-jre-headless" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.java
+@pytest.mark.slow
+@pytest.mark.skipif(not (shutil.which("java") or os.environ.get("JAVA_HOME")), reason="there is no Java")
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (
+            ["--conf", "spark.driver.memory=1k"],
+            "Spark: the JVM did not start: Error occurred during initialization of VM",
+        ),
+        (
+            ["--conf", "spark.sql.shuffle.partitions=many"],
+            "Spark: spark.sql.shuffle.partitions should be int, but was many",
+        ),
+    ],
+)
+def test_a_setting_that_cannot_be_is_to_blame_and_no_input(settings, said):
+    pytest.importorskip("pyspark")
+    command = [sys.executable, "-m", "ackdoctor", "analyze", TRACE, *settings]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"ackdoctor: {said}\n")
+
+
+@pytest.mark.java
+@pytest.mark.slow
+@pytest.mark.skipif(not (shutil.which("java") or os.environ.get("JAVA_HOME")), reason="there is no Java")
+@pytest.mark.parametrize("seconds", [1, 3])
+def test_ctrl_c_ends_it_as_the_shell_expects(seconds):
+    pytest.importorskip("pyspark")
+    command = [sys.executable, "-m", "ackdoctor", "analyze", TRACE]
+    with subprocess.Popen(command, cwd=ROOT, stdout=-1, stderr=-1, text=True) as process:
+        sleep(seconds)
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=60)
+    assert (process.returncode, *said) == (130, "", "")
 
 
 def test_sizes_and_times_have_units():

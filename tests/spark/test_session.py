@@ -3,12 +3,13 @@
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from ackdoctor.spark.session import _QUICK, _SPARING, _names_as_here
+from ackdoctor.spark.session import _QUICK, _SPARING, _names_as_here, _to_its_end
 
 NAMES = ("LC_ALL", "LC_CTYPE", "LANG")
 
@@ -46,3 +47,19 @@ def test_a_jvm_takes_its_options_and_says_nothing_where_reports_go(options, said
     )
     assert (done.returncode, done.stderr.strip()) == (0, said)
     assert all("@" in line for line in done.stdout.splitlines()), done.stdout
+
+
+def launched_in_spite_of_ctrl_c(steps):
+    with _to_its_end():
+        signal.raise_signal(signal.SIGINT)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # as Spark sets one of its own
+        steps.append("launched")
+
+
+def test_ctrl_c_waits_for_the_jvm_and_means_then_what_it_did_before():
+    before = signal.getsignal(signal.SIGINT)
+    steps: list[str] = []
+    with pytest.raises(KeyboardInterrupt):
+        launched_in_spite_of_ctrl_c(steps)
+    assert steps == ["launched"]
+    assert signal.getsignal(signal.SIGINT) is before
