@@ -19,6 +19,7 @@ from ackdoctor.spark.tables import Analysis, Books
 __all__ = ["about", "asides", "books", "document", "forecast", "named", "screen", "verdict"]
 
 _MOST = 10
+_MOST_ROWS = 50  # of components, and of spouts
 _MOST_NOTES = 5
 _WIDE = 96  # columns that a table with times takes
 _FEWEST_POINTS = 3
@@ -173,7 +174,7 @@ def _components(analysis: Analysis, context: Context, width: int) -> str:
     ]
     kept = [head for head in heads if width >= _WIDE or head not in {"p50", "p99"}]
     rows = table(context, *kept, numbers=range(2, len(kept)))
-    for row in analysis.completions:
+    for row in analysis.completions[:_MOST_ROWS]:
         counts = (row.delivered, row.never, row.once, row.more, row.acked, row.failed)
         done = row.delivered > row.never
         cells = {
@@ -185,7 +186,8 @@ def _components(analysis: Analysis, context: Context, width: int) -> str:
             "oldest open": _ms(row.oldest_ms) if row.never else "",
         }
         rows.add_row(*(cells[head] for head in kept))
-    return f"completions per delivery\n{drawn(rows, width, context)}"
+    beyond = _beyond(len(analysis.completions), _MOST_ROWS)
+    return f"completions per delivery\n{drawn(rows, width, context)}{beyond}"
 
 
 def _roots(analysis: Analysis, context: Context, width: int) -> str:
@@ -218,10 +220,11 @@ def _latency(analysis: Analysis, context: Context, width: int) -> str:
     if not analysis.latencies:
         return ""
     rows = table(context, "spout", "roots", "p50", "p90", "p99", "slowest", numbers=range(1, 6))
-    for row in analysis.latencies:
+    for row in analysis.latencies[:_MOST_ROWS]:
         times = (_ms(ms) for ms in (row.p50_ms, row.p90_ms, row.p99_ms, row.max_ms))
         rows.add_row(printable(row.spout), f"{row.roots:,}", *times)
-    return f"complete latency\n{drawn(rows, width, context)}"
+    beyond = _beyond(len(analysis.latencies), _MOST_ROWS)
+    return f"complete latency\n{drawn(rows, width, context)}{beyond}"
 
 
 def _ackers(analysis: Analysis, context: Context, width: int) -> str:
@@ -235,7 +238,8 @@ def _ackers(analysis: Analysis, context: Context, width: int) -> str:
         rows.add_row(
             name, f"{row.roots:,}", share, f"{row.messages:,}", f"{row.high_water:,}", f"{row.pending:,}"
         )
-    return f"{len(analysis.ackers):,} ackers\n{drawn(rows, width, context)}"
+    beyond = _beyond(len(analysis.ackers), _MOST)
+    return f"{len(analysis.ackers):,} ackers\n{drawn(rows, width, context)}{beyond}"
 
 
 def _asides(analysis: Analysis) -> str:
@@ -247,6 +251,8 @@ def asides(analysis: Analysis) -> Iterator[str]:
     for holder in analysis.holders[:_MOST]:
         who = printable(f"{holder.component} ({holder.stream})" if holder.stream else holder.component)
         yield f"last holder: {who} received and never completed tuples of {_roots_of(holder.roots)} that did not end well"
+    if (more := len(analysis.holders) - _MOST) > 0:
+        yield f"and {more:,} more such holders; --output-format json has all"
     for comb in analysis.combs:
         yield f"timeouts in bursts: {_roots_of(comb.roots)} in {comb.bursts} bursts, multiples of {comb.period_s} s apart"
     for replay in analysis.replays:
@@ -266,9 +272,13 @@ def _quarantine(analysis: Analysis, context: Context, width: int) -> str:
     rows = table(context, "rows", "reason", "file", numbers=[0])
     for row in analysis.quarantine[:_MOST]:
         rows.add_row(f"{row.rows:,}", printable(row.reason), printable(row.file))
-    more = len(analysis.quarantine) - _MOST
-    said = f"  and {more:,} more; --output-format json has all\n" if more > 0 else ""
-    return f"quarantine\n{drawn(rows, width, context)}{said}"
+    return f"quarantine\n{drawn(rows, width, context)}{_beyond(len(analysis.quarantine), _MOST)}"
+
+
+def _beyond(count: int, most: int) -> str:
+    """What a table leaves out is counted."""
+    more = count - most
+    return f"  and {more:,} more; --output-format json has all\n" if more > 0 else ""
 
 
 def _ms(ms: float) -> str:

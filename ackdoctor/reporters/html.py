@@ -4,7 +4,6 @@ Everything that came out of an input is escaped; shapes are inline SVG and plain
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from html import escape
 from pathlib import Path
 from typing import TextIO
 
@@ -13,7 +12,8 @@ from ackdoctor.model.finding import Finding, PathWitness, Report
 from ackdoctor.model.source import NOWHERE
 from ackdoctor.reporters.analysis import about, asides, books, forecast, named, verdict
 from ackdoctor.reporters.figures import span
-from ackdoctor.reporters.html_charts import bars, curve, dots, timeline
+from ackdoctor.reporters.footer import counted
+from ackdoctor.reporters.html_charts import bars, curve, dots, escaped, timeline
 from ackdoctor.spark.tables import Analysis
 
 __all__ = ["page"]
@@ -21,6 +21,7 @@ __all__ = ["page"]
 _MOST_FINDINGS = 50
 _OPEN_FINDINGS = 5  # the curve should be seen without much scrolling
 _MOST_LEFT = 6
+_MOST_ROWS = 100  # of components, and of latencies
 _FEWEST_POINTS = 3
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 
@@ -46,24 +47,24 @@ def page(report: Report, analysis: Analysis, stream: TextIO) -> None:
         '<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(verdict(report, analysis).partition(':')[0])}: ackdoctor analyze</title>\n"
+        f"<title>{escaped(verdict(report, analysis).partition(':')[0])}: ackdoctor analyze</title>\n"
         f"<style>\n{style}</style>\n</head>\n<body>\n{''.join(sections)}"
-        f"<footer>ackdoctor {escape(__version__)}</footer>\n<script>\n{script}</script>\n</body>\n</html>\n"
+        f"<footer>ackdoctor {escaped(__version__)}</footer>\n<script>\n{script}</script>\n</body>\n</html>\n"
     )
 
 
 def _section(title: str, body: str) -> str:
-    return f"<section>\n<h2>{escape(title)}</h2>\n{body}</section>\n" if body else ""
+    return f"<section>\n<h2>{escaped(title)}</h2>\n{body}</section>\n" if body else ""
 
 
 def _head(report: Report, analysis: Analysis) -> str:
     word, _, rest = verdict(report, analysis).partition(": ")
-    lines = "".join(f"<p>{escape(line)}</p>" for line in about(report, analysis))
+    lines = "".join(f"<p>{escaped(line)}</p>" for line in about(report, analysis))
     tiles = "".join(
         f'<div class="tile"><b>{value}</b><span>{label}</span></div>' for value, label in _tiles(analysis)
     )
     return (
-        f'<h1>ackdoctor analyze</h1>\n<div class="verdict {word}"><strong>{word}</strong><p>{escape(rest)}</p></div>\n'
+        f'<h1>ackdoctor analyze</h1>\n<div class="verdict {word}"><strong>{word}</strong><p>{escaped(rest)}</p></div>\n'
         f'<div class="about">{lines}</div>\n<div class="tiles">{tiles}</div>\n'
     )
 
@@ -102,16 +103,16 @@ def _finding(finding: Finding) -> str:
     place = f"{site.path}:{site.span.line}" if site.span != NOWHERE else site.path
     left = () if isinstance(finding.evidence, PathWitness) else finding.evidence.left[:_MOST_LEFT]
     items = "".join(
-        f"<li>{escape(line)}</li>" for line in (*left, *([f"help: {finding.help}"] if finding.help else []))
+        f"<li>{escaped(line)}</li>" for line in (*left, *([f"help: {finding.help}"] if finding.help else []))
     )
     seen = finding.seen
     often = f'<span class="soft">seen {seen:,} times</span>' if seen > 1 else ""
     return (
         f'<article class="card finding {finding.severity.word}"><header>'
         f'<span class="chip {finding.severity.word}">{finding.severity.word}</span>'
-        f"<b>{escape(finding.code)} {escape(finding.name)}</b><code>{escape(place)}</code>"
-        f'<span class="soft">{escape(who)}</span>{often}</header>'
-        f"<p>{escape(finding.message)}</p><ul>{items}</ul></article>\n"
+        f"<b>{escaped(finding.code)} {escaped(finding.name)}</b><code>{escaped(place)}</code>"
+        f'<span class="soft">{escaped(who)}</span>{often}</header>'
+        f"<p>{escaped(finding.message)}</p><ul>{items}</ul></article>\n"
     )
 
 
@@ -120,12 +121,12 @@ def _growth(analysis: Analysis) -> str:
     if len(points) < _FEWEST_POINTS:
         return ""
     said = forecast(analysis)
-    note = f'<p class="soft">{escape(said)}</p>' if said else ""
+    note = f'<p class="soft">{escaped(said)}</p>' if said else ""
     return f'<div class="card">{curve(points, analysis.forecast)}{note}</div>\n'
 
 
 def _completions(analysis: Analysis) -> str:
-    rows = analysis.completions
+    rows = analysis.completions[:_MOST_ROWS]
     if not rows:
         return ""
     shown = [
@@ -146,31 +147,42 @@ def _completions(analysis: Analysis) -> str:
         )
         for row in rows
     )
-    return f'<div class="card">{chart}</div>\n<div class="card">{_table(heads, cells, numbers=range(2, 9))}</div>\n'
+    return f'<div class="card">{chart}</div>\n<div class="card">{_table(heads, cells, numbers=range(2, 9))}{_beyond(len(analysis.completions))}</div>\n'
 
 
 def _latency(analysis: Analysis) -> str:
     rows = [
-        (f"{row.spout}, complete", (row.p50_ms, row.p90_ms, row.p99_ms, row.max_ms), f"{row.roots:,} roots")
+        (
+            f"{row.spout}, complete",
+            (row.p50_ms, row.p90_ms, row.p99_ms, row.max_ms),
+            counted(row.roots, "root"),
+        )
         for row in analysis.latencies
     ]
     rows += [
         (
             f"{_who(row.component, row.stream)}, process",
             (row.p50_ms, row.p90_ms, row.p99_ms, row.max_ms),
-            f"{row.delivered - row.never:,} tuples",
+            counted(row.delivered - row.never, "tuple"),
         )
         for row in analysis.completions
         if row.delivered > row.never
     ]
     if not rows:
         return ""
+    beyond = _beyond(len(rows))
+    rows = rows[:_MOST_ROWS]
     heads = ("what", "of", "p50", "p90", "p99", "slowest")
     cells = ((name, of, *(span(ms / 1000) for ms in times)) for name, times, of in rows)
     chart = (
         f'<div class="card">{dots(rows)}</div>\n' if any(ms for _, times, _ in rows for ms in times) else ""
     )
-    return f'{chart}<div class="card">{_table(heads, cells, numbers=range(1, 6))}</div>\n'
+    return f'{chart}<div class="card">{_table(heads, cells, numbers=range(1, 6))}{beyond}</div>\n'
+
+
+def _beyond(count: int) -> str:
+    more = count - _MOST_ROWS
+    return f'<p class="soft">and {more:,} more; --output-format json has all</p>\n' if more > 0 else ""
 
 
 def _trees(analysis: Analysis) -> str:
@@ -178,7 +190,7 @@ def _trees(analysis: Analysis) -> str:
         (f"{row.roots:,}", row.verdict, f"{row.left:,}", row.residue if row.left else "")
         for row in analysis.trees
     )
-    lines = "".join(f"<p>{escape(line)}</p>" for line in asides(analysis))
+    lines = "".join(f"<p>{escaped(line)}</p>" for line in asides(analysis))
     heads = ("roots", "ended", "entries still kept", "what is left tells")
     tables = f'<div class="card">{_table(heads, cells, numbers=(0, 2))}</div>\n' if analysis.trees else ""
     return tables + (f'<div class="card">{lines}</div>\n' if lines else "")
@@ -195,8 +207,8 @@ def _roots(analysis: Analysis) -> str:
         age = span(entry.age_ms / 1000) if entry is not None else ""
         rows.append(
             f'<tr data-life="life-{number}"><td><button class="mono" type="button" aria-controls="life-{number}">'
-            f"{tree.root}</button></td><td>{escape(tree.verdict.value)}</td><td>{kept}</td>"
-            f'<td class="mono">{value}</td><td class="n">{age}</td><td>{escape(named(tree))}</td></tr>\n'
+            f"{tree.root}</button></td><td>{escaped(tree.verdict.value)}</td><td>{kept}</td>"
+            f'<td class="mono">{value}</td><td class="n">{age}</td><td>{escaped(named(tree))}</td></tr>\n'
         )
         hidden = " hidden" if number else ""
         lives.append(f'<div class="card life" id="life-{number}"{hidden}>{timeline(life)}</div>\n')
@@ -227,9 +239,9 @@ def _ackers(analysis: Analysis) -> str:
 
 
 def _inputs(report: Report, analysis: Analysis) -> str:
-    lines = f"<p>{escape(books(analysis))}</p>"
+    lines = f"<p>{escaped(books(analysis))}</p>"
     lines += "".join(
-        f"<p><code>{escape(fault.path)}</code>: {escape(fault.reason)}</p>" for fault in report.unreadable
+        f"<p><code>{escaped(fault.path)}</code>: {escaped(fault.reason)}</p>" for fault in report.unreadable
     )
     cells = ((f"{row.rows:,}", row.file, row.reason, row.sample) for row in analysis.quarantine)
     kept = (
@@ -245,9 +257,9 @@ def _who(component: str, stream: str) -> str:
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: Iterable[int] = ()) -> str:
     right = set(numbers)
     mark = [' class="n"' if n in right else "" for n in range(len(heads))]
-    head = "".join(f"<th{mark[n]}>{escape(text)}</th>" for n, text in enumerate(heads))
+    head = "".join(f"<th{mark[n]}>{escaped(text)}</th>" for n, text in enumerate(heads))
     body = "".join(
-        "<tr>" + "".join(f"<td{mark[n]}>{escape(cell)}</td>" for n, cell in enumerate(row)) + "</tr>\n"
+        "<tr>" + "".join(f"<td{mark[n]}>{escaped(cell)}</td>" for n, cell in enumerate(row)) + "</tr>\n"
         for row in rows
     )
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>\n'

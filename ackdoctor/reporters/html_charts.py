@@ -6,10 +6,11 @@ from itertools import pairwise
 from math import log10
 
 from ackdoctor.model.tally import GrowthPoint
+from ackdoctor.reporters.context import printable
 from ackdoctor.reporters.figures import span
 from ackdoctor.spark.tables import Forecast, Life, LifeRow
 
-__all__ = ["bars", "curve", "dots", "timeline"]
+__all__ = ["bars", "curve", "dots", "escaped", "timeline"]
 
 _WIDE, _HIGH = 1000, 100  # of the curve's box
 _LABELS = 6  # on a time axis
@@ -33,6 +34,11 @@ _LEGEND = (
     ("k-heard", "spout hears ack"),
     ("k-lost", "spout hears fail, or times out"),
 )
+
+
+def escaped(text: str) -> str:
+    """What an input says, as text of a page: a name must neither be markup nor turn the direction of reading."""
+    return escape(printable(text))
 
 
 def curve(points: Sequence[GrowthPoint], trend: Forecast | None) -> str:
@@ -106,17 +112,17 @@ def _count(number: float) -> str:
 
 def bars(rows: Sequence[tuple[str, tuple[int, ...], str]], parts: Sequence[tuple[str, str]]) -> str:
     """Stacked bars, each as long as the whole: shares of a name's deliveries."""
-    legend = "".join(f'<span><i class="{css}"></i>{escape(label)}</span>' for css, label in parts)
+    legend = "".join(f'<span><i class="{css}"></i>{escaped(label)}</span>' for css, label in parts)
     lines = []
     for name, sizes, said in rows:
         total = sum(sizes) or 1
         boxes = "".join(
-            f'<i class="{css}" style="width:{size / total:.2%}" title="{escape(label)}: {size:,}"></i>'
+            f'<i class="{css}" style="width:{size / total:.2%}" title="{escaped(label)}: {size:,}"></i>'
             for size, (css, label) in zip(sizes, parts, strict=True)
             if size
         )
         lines.append(
-            f'<span class="name">{escape(name)}</span><div class="bar">{boxes}</div><span class="soft">{said}</span>'
+            f'<span class="name">{escaped(name)}</span><div class="bar">{boxes}</div><span class="soft">{said}</span>'
         )
     return f'<div class="legend">{legend}</div><div class="bars">{"".join(lines)}</div>'
 
@@ -134,7 +140,7 @@ def dots(rows: Sequence[tuple[str, tuple[float, ...], str]]) -> str:
             for ms, (css, _) in reversed(list(zip(times, names, strict=True)))
         )
         lines.append(
-            f'<span class="name">{escape(name)}</span><div class="dots">{boxes}</div><span class="soft">{escape(said)}</span>'
+            f'<span class="name">{escaped(name)}</span><div class="dots">{boxes}</div><span class="soft">{escaped(said)}</span>'
         )
     ends = "".join(f"<span>{span(10 ** (low + (high - low) * n / 3) / 1000)}</span>" for n in range(4))
     return f'<div class="legend">{legend}</div><div class="bars">{"".join(lines)}<div class="axis">{ends}</div></div>'
@@ -152,7 +158,7 @@ def timeline(life: Life) -> str:
     rows = life.rows
     lanes = list(dict.fromkeys((row.component, row.task) for row in rows))
     drawn = "".join(
-        f'<span class="who">{escape(component)}[{task}]</span><div class="lane">{_marks(rows, component, task)}</div>'
+        f'<span class="who">{escaped(component)}[{task}]</span><div class="lane">{_marks(rows, component, task)}</div>'
         for component, task in lanes
     )
     legend = "".join(f'<span><i class="{css}"></i>{label}</span>' for css, label in _LEGEND)
@@ -174,7 +180,7 @@ def _marks(rows: Sequence[LifeRow], component: str, task: int) -> str:
         if row.what == "ack":
             seen.add(row.delivery)
         css = _KINDS.get(row.what, "k-link") + again
-        said = escape(f"{row.what}{', again' if again else ''} {_after(row, rows)} {row.site}".strip())
+        said = escaped(f"{row.what}{', again' if again else ''} {_after(row, rows)} {row.site}".strip())
         marks.append(f'<i class="{css}" style="left:{_place(number, rows):.2%}" title="{said}"></i>')
     return "".join(marks)
 
@@ -213,8 +219,8 @@ def _rows(rows: Sequence[LifeRow]) -> str:
             sum_ = 0
         value = str(row.value) if row.value else ""
         cells.append(
-            f"<tr><td>{_after(row, rows)}</td><td>{escape(row.what)}</td><td>{escape(row.component)}[{row.task}]</td>"
-            f'<td>{escape(row.delivery)}</td><td class="mono">{value}</td><td class="mono">{held}</td>'
-            f"<td><code>{escape(row.site)}</code></td></tr>\n"
+            f"<tr><td>{_after(row, rows)}</td><td>{escaped(row.what)}</td><td>{escaped(row.component)}[{row.task}]</td>"
+            f'<td>{escaped(row.delivery)}</td><td class="mono">{value}</td><td class="mono">{held}</td>'
+            f"<td><code>{escaped(row.site)}</code></td></tr>\n"
         )
     return f'<div class="scroll"><table><thead><tr>{heads}</tr></thead>\n<tbody>{"".join(cells)}</tbody></table></div>'

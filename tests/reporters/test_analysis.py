@@ -249,6 +249,26 @@ def test_of_very_many_findings_a_page_shows_some_folds_some_and_counts_the_rest(
     assert "and 99,999 more findings" in shown
 
 
+def test_of_very_many_components_the_worst_are_shown_and_the_rest_is_counted():
+    rows = tuple(replace(ANALYSIS.completions[0], component=f"bolt-{number}") for number in range(3_000))
+    many = replace(ANALYSIS, completions=rows, holders=ANALYSIS.holders * 12)
+    told, shown = StringIO(), StringIO()
+    page(REPORT, many, told)
+    screen(REPORT, many, shown, Context(sources=Sources(root=Path())), 100)
+    assert told.getvalue().count("bolt-99<") == 2  # bar, table
+    assert "bolt-100" not in told.getvalue()
+    assert "and 2,900 more; --output-format json has all" in told.getvalue()
+    assert "  and 2,950 more; --output-format json has all" in shown.getvalue().splitlines()
+    assert f"and {len(many.holders) - 10} more such holders; --output-format json has all" in shown.getvalue()
+
+
+def test_a_name_cannot_turn_the_direction_of_the_page():
+    stream = StringIO()
+    page(replace(REPORT, findings=(replace(FINDING, component="sq\u202el\x1b[1m"),)), ANALYSIS, stream)
+    assert "sq\N{REPLACEMENT CHARACTER}l\N{REPLACEMENT CHARACTER}[1m.execute" in stream.getvalue()
+    assert not {"\u202e", "\x1b"} & set(stream.getvalue())
+
+
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
@@ -257,14 +277,38 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 @pytest.mark.parametrize("width", [1280, 420])
 def test_a_browser_shows_the_page_without_a_sideways_scroll(text, tmp_path, width):
     probe = (
-        "<script>document.querySelectorAll('tr[data-life]')[1].click();"
+        "document.querySelectorAll('tr[data-life]')[1].click();"
         "document.title = [document.documentElement.scrollWidth <= innerWidth,"
         "document.getElementById('life-0').hidden, document.getElementById('life-1').hidden,"
-        "document.querySelector('svg').getBoundingClientRect().width > 200].join(' ');</script></body>"
+        "document.querySelector('svg').getBoundingClientRect().width > 200].join(' ')"
     )
-    file = tmp_path / "page.html"
-    file.write_text(text.replace("</body>", probe), encoding="utf-8")
+    assert _title(text, probe, tmp_path, width) == "true true false true"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no browser")
+@pytest.mark.parametrize("width", [1280, 420])
+def test_a_name_without_end_leaves_room_for_the_rest(tmp_path, width):
+    name = "AName" * 60
+    finding = replace(FINDING, component=name, message=f"{name} acks twice")
+    rows = tuple(replace(row, component=name) for row in ANALYSIS.completions)
+    long = replace(ANALYSIS, completions=rows, holders=(replace(ANALYSIS.holders[0], component=name),))
+    stream = StringIO()
+    page(Report(findings=(finding,)), long, stream)
+    probe = (
+        "const inside = Array.from(document.querySelectorAll('.card:not(.scroll) *')).filter(e => !e.closest('.scroll'));"
+        "document.title = [inside.every(e => e.getBoundingClientRect().right <= innerWidth),"
+        "document.querySelector('.bar').getBoundingClientRect().width > 200,"
+        "document.querySelector('.dots').getBoundingClientRect().width > 200].join(' ')"
+    )
+    assert _title(stream.getvalue(), probe, tmp_path, width) == "true true true"
+
+
+def _title(text: str, probe: str, folder: Path, width: int) -> str:
+    """What a browser makes of the page's title when the probe has run."""
+    file = folder / "page.html"
+    file.write_text(text.replace("</body>", f"<script>{probe};</script></body>"), encoding="utf-8")
     options = ["--headless", "--no-sandbox", "--disable-gpu", f"--window-size={width},2000", "--dump-dom"]
-    command = [str(CHROMIUM), *options, f"--user-data-dir={tmp_path / 'profile'}", file.as_uri()]
+    command = [str(CHROMIUM), *options, f"--user-data-dir={folder / 'profile'}", file.as_uri()]
     done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=120, check=True)
-    assert re.findall(r"<title>(.*?)</title>", done.stdout)[0] == "true true false true"
+    return str(re.findall(r"<title>(.*?)</title>", done.stdout)[0])
