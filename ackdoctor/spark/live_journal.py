@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ackdoctor.model.errors import UsageError
+from ackdoctor.tracer.disk.checkpoint import LOCK, TERMS
 
 __all__ = ["Journal", "Line", "held", "same_terms"]
 
@@ -91,7 +92,7 @@ def held(folder: Path) -> Iterator[None]:
     """The checkpoint's folder, for one process at a time; UsageError if another has it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        lock = (folder / "lock").open("w")
+        lock = (folder / LOCK).open("w")
     except OSError as error:
         raise UsageError(f"{folder}: no place for a checkpoint: {error.strerror}") from error
     with lock:
@@ -104,7 +105,7 @@ def held(folder: Path) -> Iterator[None]:
 
 def same_terms(folder: Path, terms: Mapping[str, str]) -> None:
     """UsageError if the checkpoint was begun on other terms, or has lost what Spark knows of it."""
-    place = folder / "terms.json"
+    place = folder / TERMS
     if not place.exists():
         _replace(place, dict(terms))
         return

@@ -14,6 +14,7 @@ from ackdoctor.spark.read.sorts import Sort
 from ackdoctor.spark.read.sound import sifted
 from ackdoctor.spark.read.traces import refused, traces
 from ackdoctor.spark.tables import Quarantined
+from ackdoctor.tracer.disk.checkpoint import is_checkpoint
 from ackdoctor.tracer.disk.segments import SUFFIXES, Stem, partition
 
 __all__ = ["PATTERN", "Parts", "arrived", "empty", "waiting"]
@@ -66,6 +67,8 @@ def arrived(paths: Iterable[str], seen: dict[str, list[str]]) -> Parts:
 def _new(paths: Iterable[str], parts: Parts) -> Iterator[str]:
     for name in paths:
         path = Path(name)
+        if any(map(is_checkpoint, path.parents)):  # of a watch of a folder in here
+            continue
         if not path.exists():
             parts.gone += 1
             continue

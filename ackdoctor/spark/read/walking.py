@@ -5,10 +5,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ackdoctor.tracer.disk.checkpoint import is_checkpoint
+
 __all__ = ["Walk"]
 
 _GLOB = frozenset("*?[")
 _BROKEN = "a symbolic link to nothing"
+_CHECKPOINT = "what `ackdoctor watch` has noted, and no trace"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -34,6 +37,9 @@ class Walk:
             yield from self._matching(path)
 
     def _folder(self, path: Path) -> Iterator[Path]:
+        if is_checkpoint(path):
+            self._told(path, _CHECKPOINT)
+            return
         self._entered.clear()
         faults, empty = self._faults, True
         for each in self._below(path):
@@ -69,7 +75,8 @@ class Walk:
             self._told(path, _BROKEN if path.is_symlink() else error.strerror or str(error))
             return
         if stat.S_ISDIR(mode):
-            yield from self._below(path)
+            if not is_checkpoint(path):
+                yield from self._below(path)
         elif stat.S_ISREG(mode):
             yield path
 

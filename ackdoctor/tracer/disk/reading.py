@@ -12,6 +12,7 @@ from pathlib import Path
 from ackdoctor.model.event import Event
 from ackdoctor.model.finding import Unreadable
 from ackdoctor.tracer.disk import jsonlines
+from ackdoctor.tracer.disk.checkpoint import is_checkpoint
 from ackdoctor.tracer.disk.codec import FaultError
 from ackdoctor.tracer.disk.segments import SUFFIXES, Stem, partition, parts, wals
 from ackdoctor.tracer.disk.storing import columnar
@@ -100,7 +101,9 @@ class Reading:
     def _folder(self, folder: Path) -> None:
         """Segments are listed before parts, so one that becomes a part meanwhile is not missed."""
         before = len(self.sources)
-        folders = [folder, *sorted(path for path in folder.rglob("*") if path.is_dir())]
+        below = sorted(path for path in folder.rglob("*") if path.is_dir())
+        noted = set(filter(is_checkpoint, below))  # of a watch: no traces
+        folders = [folder, *(path for path in below if noted.isdisjoint((path, *path.parents)))]
         for place in folders:
             try:
                 live = dict(wals(place))

@@ -241,6 +241,19 @@ def test_hidden_files_are_told_and_a_folder_without_any_is_an_error(tmp_path):
         listed([tmp_path]).need_some()
 
 
+def test_what_a_watch_has_noted_beside_its_traces_is_no_input(tmp_path):
+    noted = tmp_path / "v1.watch"
+    (noted / "spark").mkdir(parents=True)
+    (tmp_path / "worker.log").write_text(LOG)
+    (noted / "lock").touch()
+    for name in ("terms.json", "told.jsonl", "spark/metadata"):
+        (noted / name).write_text('{"id": 1}\n')
+    inputs = listed([tmp_path])
+    assert inputs.files[Sort.LOG] == [str(tmp_path / "worker.log")]
+    assert (inputs.unreadable, inputs.passed_over) == ([], [])
+    assert reasons(listed([noted])) == {"v1.watch": "what `ackdoctor watch` has noted, and no trace"}
+
+
 def test_a_uri_is_left_for_spark_and_that_of_a_local_file_is_a_path(tmp_path):
     (tmp_path / "worker.log").write_text(LOG)
     inputs = listed(["hdfs://namenode/logs", f"file://{tmp_path}/worker.log"])

@@ -221,6 +221,17 @@ def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
     assert reading.unreadable == [told(part, "reading Parquet needs pyarrow: install ackdoctor[trace]")]
 
 
+def test_what_a_watch_has_noted_beside_a_trace_is_none(tmp_path):
+    parts(tmp_path, 1)
+    noted = tmp_path / "v1.watch" / "state" / "0-1" / "roots"
+    noted.mkdir(parents=True)
+    (noted / "part-00000-a.snappy.parquet").touch()
+    for name in ("lock", "terms.json", "told.jsonl"):
+        (tmp_path / "v1.watch" / name).touch()
+    reading = read([tmp_path])
+    assert (len(list(reading.events())), reading.unreadable) == (100, [])
+
+
 def test_a_part_is_the_lines_of_its_rows(tmp_path):
     (part,) = parts(tmp_path, 1, json_lines=True)
     bare = [row._replace(run="", worker="") for row in rows(part)]

@@ -1,0 +1,15 @@
+"""The folder in which `ackdoctor watch` keeps what it has read and told.
+
+It lies beside the traces that were watched, and some of its files are called like parts; none holds a row of a trace.
+"""
+
+from pathlib import Path
+
+__all__ = ["LOCK", "TERMS", "is_checkpoint"]
+
+LOCK, TERMS = "lock", "terms.json"
+
+
+def is_checkpoint(folder: Path) -> bool:
+    """Whether a watch has begun this folder."""
+    return (folder / TERMS).is_file() and (folder / LOCK).is_file()
