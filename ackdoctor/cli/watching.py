@@ -237,7 +237,7 @@ def _told(line: Line) -> str:
         case "unreadable":
             return f"{line['file']}: {line['reason']}"
         case _:
-            return f"{line['file']}: {line['rows']} rows left out: {line['reason']}"
+            return f"{line['file']}: {counted(line['rows'], 'row')} left out: {line['reason']}"
 
 
 def _by(line: Line) -> str:

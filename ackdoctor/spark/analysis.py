@@ -7,12 +7,10 @@
 What comes back to the driver is small: counts, and the first few of everything that went wrong.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from urllib.parse import unquote
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -34,6 +32,7 @@ from ackdoctor.spark.offences import offences
 from ackdoctor.spark.opening import opened
 from ackdoctor.spark.output import TABLES, need_place, place
 from ackdoctor.spark.read.inputs import Inputs, resolved
+from ackdoctor.spark.read.paths import unescaped
 from ackdoctor.spark.read.sound import sifted
 from ackdoctor.spark.session import SMALL_BYTES, TINY_BYTES
 from ackdoctor.spark.shapes import bare, shapes
@@ -48,7 +47,6 @@ from ackdoctor.tracer.judge.place import Places
 __all__ = ["Frames", "Terms", "analyze", "examine", "frames", "written"]
 
 _MOST_LIVES = 20
-_SCHEME = re.compile("^file:/+")
 _MOST_DARK = 500  # trees whose value is looked into, because no single tuple explains it
 _MESSAGES = range(int(EventKind.INIT), int(EventKind.ROTATED) + 1)
 
@@ -111,7 +109,7 @@ def _analyzed(inputs: Inputs, session: SparkSession, terms: Terms, output_dir: s
             if output_dir is not None:
                 result.written = written(tables, result, output_dir)
         result.quarantine = tuple(
-            replace(row, file=_near(unquote(_SCHEME.sub("/", row.file)), terms)) for row in source.refused
+            replace(row, file=_near(unescaped(row.file), terms)) for row in source.refused
         )
     result.unreadable = tuple(replace(each, path=_near(each.path, terms)) for each in inputs.unreadable)
     result.files = tuple(_near(name, terms) for names in inputs.files.values() for name in names)

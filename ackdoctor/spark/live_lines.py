@@ -14,6 +14,7 @@ from ackdoctor.spark.live import NEVER_ZERO, OVER_ACKED
 from ackdoctor.spark.live_deliveries import ACKED_TWICE
 from ackdoctor.spark.live_journal import Line
 from ackdoctor.spark.live_parts import Parts
+from ackdoctor.spark.read.paths import unescaped
 from ackdoctor.spark.schema import ROOT_KEY
 from ackdoctor.spark.tables import Quarantined
 from ackdoctor.tracer.judge.charges import CHARGES, Turn
@@ -143,7 +144,13 @@ def part_lines(parts: Parts, bad: Iterable[Quarantined]) -> list[Line]:
     return [
         *({"what": UNREADABLE, "file": file, "reason": reason} for file, reason in parts.faults.items()),
         *(
-            {"what": REFUSED, "file": row.file, "reason": row.reason, "rows": row.rows, "sample": row.sample}
+            {
+                "what": REFUSED,
+                "file": unescaped(row.file),
+                "reason": row.reason,
+                "rows": row.rows,
+                "sample": row.sample,
+            }
             for row in bad
         ),
     ]

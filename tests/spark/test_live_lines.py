@@ -1,4 +1,4 @@
-"""By which rule `ackdoctor watch` tells of a delivery that was completed twice."""
+"""What `ackdoctor watch` tells of a batch: the rule of a delivery that was completed twice, and files left out."""
 
 import pytest
 
@@ -7,7 +7,9 @@ pytest.importorskip("pyspark")
 from pyspark.sql import Row
 
 from ackdoctor.model.event import AUTO, EventKind
-from ackdoctor.spark.live_lines import delivery_lines
+from ackdoctor.spark.live_lines import delivery_lines, part_lines
+from ackdoctor.spark.live_parts import Parts
+from ackdoctor.spark.tables import Quarantined
 
 
 @pytest.mark.parametrize(
@@ -51,3 +53,9 @@ def test_a_line_that_acks_twice_is_a_loop_only_where_its_file_may_have_one(tmp_p
         "    def _finish(self, tup):\n        self.ack(tup)\n"
     )
     assert told_of(*2 * [(EventKind.ACKED, f"{bolt}:6 B._finish", 0)]) == rule
+
+
+def test_a_file_is_called_alike_whether_all_of_it_is_left_out_or_a_row():
+    parts = Parts(faults={"/a b/part-1.jsonl": "cut off"})
+    bad = [Quarantined(file="file:///a%20b/part-2.jsonl", reason="no JSON", rows=1, sample="{")]
+    assert [line["file"] for line in part_lines(parts, bad)] == ["/a b/part-1.jsonl", "/a b/part-2.jsonl"]

@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-__all__ = ["ZIPPED", "inside", "literal", "literally", "local", "unzipped"]
+__all__ = ["ZIPPED", "inside", "literal", "literally", "local", "unescaped", "unzipped"]
 
 ZIPPED = ".gz"
 
+_LOCAL = re.compile("^file:/+")
 _SPECIAL = re.compile(r"[][*?{}\\]")
 
 
@@ -44,6 +45,11 @@ def local(given: str) -> Path | None:
     if scheme and scheme != "file" and "://" in given:
         return None
     return Path(unquote(urlsplit(given).path) if scheme == "file" else given)
+
+
+def unescaped(uri: str) -> str:
+    """The path, or the address, of a file that Spark names beside its rows."""
+    return unquote(_LOCAL.sub("/", uri))
 
 
 def unzipped(path: Path) -> Path:
