@@ -35,7 +35,7 @@ def _cause(text: str, *rules: str, law: str = "") -> Cause:
 SYMPTOMS: tuple[Symptom, ...] = (
     Symptom(
         name="acked twice",
-        pattern=r"Acked a non-existent or already acked/failed id: ?(?P<id>\S*)",
+        pattern=r"Acked (?:\(or Failed\) )?a non-existent or already acked/failed id(?:: ?(?P<id>\S*))?",
         says="a component acked a tuple that ShellBolt no longer knows; the bolt dies and the worker exits",
         causes=(
             _cause("an explicit ack or fail in a bolt that acks by itself (auto_ack, BasicBolt)", "ACK105"),
@@ -51,7 +51,7 @@ SYMPTOMS: tuple[Symptom, ...] = (
     ),
     Symptom(
         name="failed twice",
-        pattern=r"Failed a non-existent or already acked/failed id: ?(?P<id>\S*)",
+        pattern=r"Failed a non-existent or already acked/failed id(?:: ?(?P<id>\S*))?",
         says="a component failed a tuple that ShellBolt no longer knows; the bolt dies and the worker exits",
         causes=(
             _cause("an exception after the ack, and the framework fails the tuple (auto_fail)", "ACK106"),

@@ -49,6 +49,9 @@ def test_a_python_traceback_is_the_cause():
     ("text", "name"),
     [
         ("Failed a non-existent or already acked/failed id: 7", "failed twice"),
+        ("Failed a non-existent or already acked/failed id", "failed twice"),
+        ("Acked a non-existent or already acked/failed id", "acked twice"),
+        ("Acked (or Failed) a non-existent or already acked/failed id", "acked twice"),
         ("java.lang.RuntimeException: Anchored onto 7 after ack/fail", "anchored too late"),
         ("java.lang.RuntimeException: subprocess heartbeat timeout", "heartbeat timeout"),
         ("org.apache.storm.multilang.NoOutputException: Pipe to subprocess seems to be broken!", "the component's pipe is broken"),
