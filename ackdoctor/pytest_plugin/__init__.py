@@ -39,12 +39,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     traced = [(item, wanted) for item in items if (wanted := _wanted(item, session)) is not None]
     if not traced:
         return
-    from ackdoctor.pytest_plugin.hooks import ASKED, Hooks
+    from ackdoctor.pytest_plugin.hooks import ASKED, Hooks, Refusal
 
     for item, wanted in traced:
         item.stash[ASKED] = wanted
-    if not config.pluginmanager.hasplugin(_HOOKS):
+    if config.pluginmanager.hasplugin(_HOOKS):
+        return
+    try:
         config.pluginmanager.register(Hooks(config, session), _HOOKS)
+    except pytest.UsageError as error:
+        if not hasattr(config, "workerinput"):
+            raise
+        config.pluginmanager.register(Refusal(str(error)))  # xdist would show a worker's error as its own
 
 
 @pytest.fixture(name=marks.NAME)

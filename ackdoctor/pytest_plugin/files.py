@@ -1,6 +1,7 @@
 """The traces of tests on disk: of those that fail, or of all."""
 
-from os import getpid
+import errno
+import os
 from pathlib import Path
 from uuid import uuid4
 
@@ -14,12 +15,17 @@ __all__ = ["Files"]
 
 
 class Files:
-    """One recorder for this process; a test's rows carry its node id, and a part ends where a test does."""
+    """One recorder for this process; a test's rows carry its node id, and a part ends where a test does.
+
+    UsageError for a folder that takes no file: the recorder would only count what it cannot write.
+    """
 
     def __init__(self, config: pytest.Config, options: Options) -> None:
         worker = getattr(config, "workerinput", {})  # under xdist
+        directory = options.trace_dir or config.rootpath
+        _need_writable(directory)
         self.recorder = Recorder(
-            options.trace_dir or config.rootpath,
+            directory,
             run=worker.get("testrunuid") or uuid4().hex,
             worker=worker.get("workerid", "main"),
         )
@@ -47,8 +53,17 @@ class Files:
             return  # parts may span tests
         self.recorder.roll()
         folder = self.recorder.folder
-        mine = {path for stem, path in parts(folder) if stem.pid == getpid()} if folder.is_dir() else set()
+        mine = {path for stem, path in parts(folder) if stem.pid == os.getpid()} if folder.is_dir() else set()
         if keep:
             self._kept |= mine
         for path in mine - self._kept:
             path.unlink(missing_ok=True)
+
+
+def _need_writable(directory: Path) -> None:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise pytest.UsageError(f"{directory}: no traces can be written there: {error.strerror}") from None
+    if not os.access(directory, os.W_OK | os.X_OK):
+        raise pytest.UsageError(f"{directory}: no traces can be written there: {os.strerror(errno.EACCES)}")

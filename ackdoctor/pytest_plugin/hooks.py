@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ackdoctor.pytest_plugin.fixture import Fixture
     from ackdoctor.pytest_plugin.heap import TestHeap
 
-__all__ = ["ASKED", "Hooks"]
+__all__ = ["ASKED", "Hooks", "Refusal"]
 
 ASKED = pytest.StashKey[Options | str]()  # what a test is traced with, or why that cannot be meant
 _FIXTURE = pytest.StashKey["Fixture"]()
@@ -224,6 +224,19 @@ class Hooks:
         from ackdoctor.engine.baseline import entries_of
 
         return entries_of(sentence.counted, options.baseline, root=self.judge.folder)
+
+
+class Refusal:
+    """Registered in place of the hooks where these cannot work: each test that should be traced says why."""
+
+    def __init__(self, why: str) -> None:
+        self._why = why
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """Fails the test before anything of it is made."""
+        if ASKED in item.stash:
+            pytest.fail(f"ackdoctor: {self._why}", pytrace=False)
 
 
 def _files(config: pytest.Config, session: Options) -> "Files | None":

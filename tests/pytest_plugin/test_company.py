@@ -4,6 +4,8 @@ import json
 from typing import Any
 from xml.etree import ElementTree as ET
 
+import pytest
+
 from ackdoctor.tracer.instrument.install import install
 from ackdoctor.tracer.ledger.ledger import Ledger
 from tests.pytest_plugin.inner import letters, section, write
@@ -50,6 +52,22 @@ def test_rows_and_findings_come_back_from_workers(pytester):
     assert reported["test_healthy"]["components"]["Healthy"]["acked"] == 1
     (run,) = (pytester.path / "t" / "v1").iterdir()
     assert {worker.name.partition("=")[2] for worker in run.iterdir()} <= {"gw0", "gw1"}
+
+
+@pytest.mark.parametrize(
+    ("option", "reason"),
+    [
+        ("--ackdoctor-trace-dir=test_bolts.py", "no traces can be written there: File exists"),
+        ("--ackdoctor-baseline=no.json", "there is no such baseline; --ackdoctor-write-baseline makes it"),
+    ],
+)
+def test_what_the_hooks_cannot_work_with_is_said_by_each_test_of_a_worker(pytester, option, reason):
+    write(pytester, TWO)
+    result = pytester.runpytest_subprocess("-n1", "--ackdoctor", option)
+    result.assert_outcomes(errors=3)
+    said = [line for line in result.outlines if line.startswith("ackdoctor: ")]
+    assert {line.endswith(reason) for line in said} == {True}
+    assert len(said) == 3
 
 
 def test_a_mark_is_enough_under_xdist(pytester):

@@ -2,6 +2,8 @@
 
 from collections import Counter
 
+import pytest
+
 from ackdoctor.model.event import EventKind
 from ackdoctor.tracer.disk.reading import read
 from tests.pytest_plugin.inner import write
@@ -45,6 +47,14 @@ def test_the_traces_of_all_traced_tests_are_kept_when_asked_for(pytester):
     pytester.runpytest_inprocess("--ackdoctor-trace-dir=traces", "--ackdoctor-trace-keep=all")
     tests = [test.rpartition("_")[2] for test in kept(pytester) if test]
     assert tests == ["healthy", "twice", "failure", "skips"]
+
+
+def test_a_place_that_takes_no_traces_ends_the_run(pytester):
+    write(pytester, SOURCE)
+    (pytester.path / "taken").write_text("")
+    result = pytester.runpytest_inprocess("--ackdoctor-trace-dir=taken")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert result.errlines[0].endswith("taken: no traces can be written there: File exists")
 
 
 def test_a_mark_asks_for_the_trace_of_one_test(pytester):
