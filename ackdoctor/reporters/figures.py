@@ -8,12 +8,14 @@ from ackdoctor.reporters.context import PLAIN, UNICODE, Context
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Column, Table
 
 __all__ = ["drawn", "span", "sparkline", "table"]
 
 _BARS, _ASCII_BARS = "▁▂▃▄▅▆▇█", "_.-:=+*#"
 _SPARKS = 48  # columns of the sparkline
+_BETWEEN = 3  # columns between two columns of a table
+_NAME = 12  # columns that a text gets at least, if it has a word so long
 
 
 def span(seconds: float) -> str:
@@ -47,7 +49,7 @@ def _squeezed(points: Sequence[GrowthPoint]) -> list[int]:
 
 
 def table(context: Context, *heads: str, numbers: Iterable[int] = (), whole: Iterable[int] = ()) -> "Table":
-    """A table with those heads; `numbers` stand right, `whole` columns are never folded."""
+    """A table with those heads; `numbers` stand right, and they and `whole` columns are never folded."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -64,17 +66,42 @@ def table(context: Context, *heads: str, numbers: Iterable[int] = (), whole: Ite
             Text(head),
             justify="right" if number in right else "left",
             overflow="fold",
-            no_wrap=number in uncut,
+            no_wrap=number in right | uncut,
         )
     return made
 
 
 def drawn(rows: "Table", width: int, context: Context) -> str:
-    """The table as lines, two columns from the left."""
-    console = _console(width, context)
+    """The table as lines, two columns from the left; wider than `width` where it would have to break a figure."""
+    from rich.text import Text
+
+    if _least(rows) > width - 2:
+        for column in rows.columns:
+            if column.justify == "right":
+                column.header = Text(str(column.header).replace(" ", "\n"))
+    console = _console(max(width, _least(rows) + 2), context)
     with console.capture() as captured:
         console.print(rows, soft_wrap=False)
     return "".join(f"  {line.rstrip()}\n" for line in captured.get().splitlines())
+
+
+def _least(rows: "Table") -> int:
+    """Columns of the table if texts are folded as far as they may be."""
+    widths = [
+        max(map(_longest_line, _cells(column)))
+        if column.no_wrap
+        else min(_NAME, max(len(word) for cell in _cells(column) for word in (*cell.split(), "")))
+        for column in rows.columns
+    ]
+    return sum(widths) + _BETWEEN * (len(widths) - 1)
+
+
+def _cells(column: "Column") -> list[str]:
+    return [str(column.header), *map(str, column.cells)]
+
+
+def _longest_line(cell: str) -> int:
+    return max(map(len, cell.split("\n")))
 
 
 def _console(width: int, context: Context) -> "Console":

@@ -237,6 +237,17 @@ def test_the_screen_says_the_worst_first():
     assert "replays: orders emitted 2 message ids 5 times in all; order-7 came 3 times" in lines
 
 
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_a_figure_is_whole_on_a_screen_of_any_width(width):
+    row = replace(ANALYSIS.completions[0], component="A" * 50, delivered=12_345_678, once=12_345_600)
+    stream = StringIO()
+    screen(
+        REPORT, replace(ANALYSIS, completions=(row,)), stream, Context(sources=Sources(root=Path())), width
+    )
+    words = stream.getvalue().split()
+    assert {"A" * 12, "12,345,678", "12,345,600", "oldest", "open"} <= set(words)
+
+
 def test_of_very_many_findings_a_page_shows_some_folds_some_and_counts_the_rest():
     many = tuple(replace(FINDING, message=f"nr {number}") for number in range(100_000))
     stream = StringIO()
