@@ -315,7 +315,7 @@ def _of_roots(
         else max(peaks.values(), default=0),
     )
     if _has(counted, EventKind.LINKED):
-        late = tables.verdicts.where("verdict in ('EXPIRED', 'OPEN')").select("root")
+        late = tables.verdicts.where("verdict in ('EXPIRED', 'OPEN')")
         never = tables.deliveries.where("acked + failed = 0 and not tick")
         result.holders = collecting.holders(roots.holders(tables.events, late, never).collect())
     if _has(counted, EventKind.TIMED_OUT):

@@ -18,12 +18,14 @@ _SECOND = 1_000_000_000
 
 def holders(events: DataFrame, roots: DataFrame, never: DataFrame) -> DataFrame:
     """Who received a tuple of those roots and never completed it: HOLDERS.  `never` are DELIVERIES."""
-    linked = events.where(F.col("kind") == _LINKED).join(roots.select("root"), "root", "left_semi")
+    linked = events.where(F.col("kind") == _LINKED).join(
+        roots.select("run", "root"), ["run", "root"], "left_semi"
+    )
     return (
         linked.select(*DELIVERY, "root")
         .join(never.select(*DELIVERY, "stream"), [*DELIVERY])
         .groupBy("component", "stream")
-        .agg(F.countDistinct("root").alias("roots"))
+        .agg(F.countDistinct("run", "root").alias("roots"))
         .select("component", "stream", "roots")
         .orderBy(F.col("roots").desc(), "component", "stream")
     )

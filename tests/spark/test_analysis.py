@@ -19,7 +19,7 @@ from ackdoctor.spark.findings import Keeper
 from ackdoctor.spark.growth import growth
 from ackdoctor.spark.read.inputs import listed
 from ackdoctor.spark.read.quarantine import quarantined
-from ackdoctor.spark.roots import replays
+from ackdoctor.spark.roots import holders, replays
 from ackdoctor.spark.schema import ENTRIES, EVENTS, QUARANTINE
 from ackdoctor.spark.tables import Analysis, Books, Comb, Holder, Latency, Replays, TreeCount
 from ackdoctor.spark.trees import Plan
@@ -267,6 +267,13 @@ def test_a_root_of_one_run_is_none_of_another(spark):
     }
     told = {life.tree.run: [row.component for row in life.rows] for life in found.lives}
     assert told == {"a": ["spout", "sql"], "b": ["spout", "mail"]}
+
+
+def test_of_roots_that_two_runs_call_alike_each_has_its_holder(spark):
+    linked = Event(EventKind.LINKED, 0, component="sql", delivery="d", root=1, value=5, pid=1)
+    rows = events(spark, [linked._replace(run=run) for run in ("a", "b", "c")])
+    late = spark.createDataFrame([("a", 1), ("b", 1)], "run string, root bigint")
+    assert [tuple(row) for row in holders(rows, late, rows).collect()] == [("sql", "", 2)]
 
 
 def test_a_map_that_is_full_for_some_milliseconds_was_full(spark):
