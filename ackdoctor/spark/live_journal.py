@@ -105,8 +105,8 @@ def held(folder: Path) -> Iterator[None]:
 
 def same_terms(folder: Path, terms: Mapping[str, str]) -> None:
     """UsageError if the checkpoint was begun on other terms, or has lost what Spark knows of it."""
-    place = folder / TERMS
-    if not place.exists():
+    place, told, read = folder / TERMS, (folder / "told.jsonl").exists(), (folder / "spark").is_dir()
+    if not place.exists() or not (told or read):  # Spark never came up
         _replace(place, dict(terms))
         return
     before = json.loads(place.read_text())
@@ -116,7 +116,7 @@ def same_terms(folder: Path, terms: Mapping[str, str]) -> None:
                 f"{folder} was begun with {name} {before.get(name) or 'unsaid'}, and now it is {value or 'unsaid'}: "
                 "name another --checkpoint, or remove this one"
             )
-    if (folder / "told.jsonl").exists() and not (folder / "spark").is_dir():
+    if told and not read:
         raise UsageError(f"{folder} has lost what was read: remove it to begin anew")
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from ackdoctor.cli import watching
 from ackdoctor.cli.watching import sentences
+from ackdoctor.model.errors import UsageError
 from tests.cli.running import Outcome, Shell
 
 ROOT = Path(__file__).parent.parent.parent
@@ -65,7 +66,7 @@ def test_a_checkpoint_among_the_traces_is_refused(shell, tmp_path):
 def test_a_checkpoint_keeps_to_its_terms(shell, tmp_path):
     pytest.importorskip("pyspark")
     place = tmp_path / "trace.watch"
-    place.mkdir()
+    (place / "spark").mkdir(parents=True)
     terms = {"DIR": str(tmp_path / "trace"), "--acker-version": "storm-1.1.0", "--message-timeout": "10"}
     (place / "terms.json").write_text(json.dumps(terms), encoding="utf-8")
     outcome = shell("watch", "trace", "--acker-version", "1.1.0")
@@ -75,6 +76,20 @@ def test_a_checkpoint_keeps_to_its_terms(shell, tmp_path):
         f"ackdoctor: {place} was begun with --message-timeout 10, and now it is unsaid: name another --checkpoint, "
         "or remove this one\n",
     )
+
+
+def test_where_spark_never_came_up_no_terms_are_kept(tmp_path):
+    pytest.importorskip("pyspark")
+    from ackdoctor.spark.live_journal import same_terms
+
+    for version in ("storm-1.1.0", "storm-2.8"):
+        same_terms(tmp_path, {"--acker-version": version})
+    assert json.loads((tmp_path / "terms.json").read_text(encoding="utf-8")) == {
+        "--acker-version": "storm-2.8"
+    }
+    (tmp_path / "spark").mkdir()
+    with pytest.raises(UsageError, match=r"was begun with --acker-version storm-2\.8"):
+        same_terms(tmp_path, {"--acker-version": "storm-1.1.0"})
 
 
 def test_what_has_one_cause_is_one_line():
