@@ -29,7 +29,8 @@ _HINTS = {
     "Could not reserve enough space": "not enough memory for the driver: --conf spark.driver.memory=1g",
 }
 _MEANINGS = {
-    "Cannot call methods on a stopped SparkContext": "the master does not answer, or has ended the application: see --master",
+    r"Cannot call methods on a stopped SparkContext.*": "the master does not answer, or has ended the application: see --master",
+    r"column: \[(.+)\], physicalType: (\w+), logicalType: (\w+)": r"its column \1 holds \2, and that of a trace \3",
 }
 
 
@@ -76,7 +77,8 @@ def _innermost(cause: Any) -> str:
         said = _first_line(text) or said
         file = next(iter(_FILE.findall(text)), file).rstrip(".:")
         cause = cause.getCause()
-    said = next((meaning for words, meaning in _MEANINGS.items() if words in said), said)
+    for words, meaning in _MEANINGS.items():
+        said = re.sub(words, meaning, said)
     return said if not file or file in said else f"{file}: {said}"
 
 
