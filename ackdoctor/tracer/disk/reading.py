@@ -21,6 +21,10 @@ from ackdoctor.tracer.disk.wal import load
 __all__ = ["Reading", "read"]
 
 _GLOB = frozenset("*?[")
+_FOREIGN, _ZIPPED = (
+    "no part of a trace",
+    "a zipped part: unzip it, or let `ackdoctor analyze` read it as it is",
+)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -115,7 +119,7 @@ class Reading:
             for stem, path in (live | done).items():
                 self._source(stem.pid, stem.first, path)
             for path in strange:
-                self._fault(path, "no part of a trace")
+                self._fault(path, _foreign(path))
         if len(self.sources) == before and not self.unreadable:
             self._fault(folder, "no trace in this folder")
 
@@ -126,7 +130,7 @@ class Reading:
             if path.suffix in SUFFIXES:  # somebody gave it another name
                 self._source(0, 0, path)
             else:
-                self._fault(path, "no part of a trace")
+                self._fault(path, _foreign(path))
         else:
             self._source(stem.pid, stem.first, path)
 
@@ -145,6 +149,10 @@ def read(paths: Iterable[Path | str]) -> Reading:
 def _expand(pattern: Path) -> list[Path]:
     fixed = Path(pattern.anchor) if pattern.anchor else Path()
     return sorted(fixed.glob(str(pattern.relative_to(fixed))))
+
+
+def _foreign(path: Path) -> str:
+    return _ZIPPED if path.name.endswith(f"{jsonlines.SUFFIX}.gz") else _FOREIGN
 
 
 def _strange(path: Path) -> bool:

@@ -232,6 +232,13 @@ def test_what_a_watch_has_noted_beside_a_trace_is_none(tmp_path):
     assert (len(list(reading.events())), reading.unreadable) == (100, [])
 
 
+def test_a_part_that_somebody_has_zipped_is_left_to_who_can_read_it(tmp_path):
+    zipped = tmp_path / "part-1-000000000000.jsonl.gz"
+    zipped.touch()
+    reason = "a zipped part: unzip it, or let `ackdoctor analyze` read it as it is"
+    assert read([zipped]).unreadable == read([tmp_path]).unreadable == [told(zipped, reason)]
+
+
 def test_a_part_is_the_lines_of_its_rows(tmp_path):
     (part,) = parts(tmp_path, 1, json_lines=True)
     bare = [row._replace(run="", worker="") for row in rows(part)]
