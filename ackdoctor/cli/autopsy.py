@@ -15,7 +15,15 @@ from ackdoctor.cli.given import known_word, measured_bytes
 from ackdoctor.cli.heap import FORMS
 from ackdoctor.cli.manual import pages
 from ackdoctor.cli.shown import settings_for, shown
-from ackdoctor.cli.streams import chatter, glyphs_for, palette_for, tolerant, until_reader_leaves, width_for
+from ackdoctor.cli.streams import (
+    chatter,
+    glyphs_for,
+    palette_for,
+    standard_input,
+    tolerant,
+    until_reader_leaves,
+    width_for,
+)
 from ackdoctor.heap import growth, judge
 from ackdoctor.heap.dump import HeapDump, read_dump
 from ackdoctor.heap.jvm.histogram import Histogram, parse, timed
@@ -187,7 +195,9 @@ def _read(request: HistRequest, unreadable: list[Unreadable]) -> tuple[bool, Seq
     for file in request.files:
         try:
             text = (
-                sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8", errors="replace")
+                standard_input().read()
+                if str(file) == "-"
+                else file.read_text(encoding="utf-8", errors="replace")
             )
             changed = 0 if str(file) == "-" else int(file.stat().st_mtime * 1000)
         except OSError as error:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ackdoctor.cli.given import known_word
 from ackdoctor.cli.manual import names
-from ackdoctor.cli.streams import chatter, palette_for, tolerant, until_reader_leaves
+from ackdoctor.cli.streams import chatter, palette_for, standard_input, tolerant, until_reader_leaves
 from ackdoctor.heap.diagnosis import Diagnosis, diagnose
 from ackdoctor.model.errors import UsageError
 from ackdoctor.reporters.diagnosis import document, screen
@@ -48,7 +48,7 @@ def _code(found: Diagnosis) -> int:
 def _lines(text: str, path: Path) -> Iterator[Iterator[str]]:
     """Of standard input, of the file if there is one, else of the text itself."""
     if text == "-":
-        yield iter(sys.stdin)
+        yield iter(standard_input())
         return
     if not _is_there(text, path):
         yield iter(text.splitlines())

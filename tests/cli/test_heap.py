@@ -1,8 +1,10 @@
 """`ackdoctor heap` and `ackdoctor diagnose`: what goes in, what comes out, and the exit code."""
 
 import gzip
+import io
 import json
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -232,6 +234,22 @@ def test_a_pasted_error_is_diagnosed(shell):
         "anchored too late  line 1",
         "  an emit names an anchor that has been acked or failed; the bolt dies and the worker exits",
     ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (["diagnose", "-"], 1, "acked twice  line 2"),
+        (["heap", "hist", "-", "--output-format", "concise"], 2, "-: no class histogram: no line like"),
+    ],
+)
+def test_what_comes_through_a_pipe_may_be_no_utf_8(shell, monkeypatch, arguments, code, told):
+    said = b"f\xfcr\nAcked a non-existent or already acked/failed id: 3\n"
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(said), encoding="ascii"))
+    outcome = shell(*arguments)
+    assert outcome.code == code
+    assert told in outcome.out + outcome.err
+    assert "internal error" not in outcome.err
 
 
 def test_a_rolled_log_is_diagnosed(shell):
