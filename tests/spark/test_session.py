@@ -41,7 +41,7 @@ def test_a_jvm_reads_names_as_python_does(monkeypatch, said, encoding, launched)
 @pytest.mark.parametrize(("options", "said"), [(_QUICK, ""), (_SPARING, "1 compiler directives added")])
 def test_a_jvm_takes_its_options(options, said):
     home = os.environ.get("JAVA_HOME")
-    java = Path(home, "bin", "java") if home else shutil.which("java")
+    java = str(Path(home, "bin", "java")) if home else "java"
     command = [java, *shlex.split(options), "-version"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout.strip()) == (0, said), done.stderr
