@@ -29,6 +29,7 @@ HEAD_LINES = 200  # of a text, not blank
 _TRACE_LINES = 100_000  # of a log that begins with stack traces, before its first line with a stamp
 MAGIC = b"PAR1"
 _GZIP = b"\x1f\x8b"
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # as PowerShell writes what a command prints
 _FOOTER = re.compile(rb"ackdoctor\.schema\x18.(\d+)", re.DOTALL)  # a Thrift pair of strings
 _JSON_SCHEMA = re.compile(r'^\{.*"schema": ?(\d+)')
 _VERSIONED = re.compile(r"/v(\d+)/run=")
@@ -95,12 +96,16 @@ def _text(path: Path, head: bytes) -> Sort:
     zipped = head.startswith(_GZIP)
     if zipped:
         head = _unzipped(path, head)
+    wide = head.startswith(_UTF_16)
+    text = head.decode("utf-16" if wide else "utf-8-sig", errors="replace")
     try:
-        sort = sort_of_lines(head.decode("utf-8-sig", errors="replace").splitlines(), path.name)
+        sort = sort_of_lines(text.splitlines(), path.name)
     except ForeignError:
         if not (_LOG_NAME.match(path.name) and _has_log_line(path)):
             raise
         sort = Sort.LOG
+    if wide:
+        raise FaultError("UTF-16, and Spark reads UTF-8 only: write it again as UTF-8")
     if zipped is not path.name.endswith(ZIPPED):
         raise FaultError(_MISNAMED[zipped])
     return sort

@@ -115,6 +115,14 @@ def test_what_is_zipped_and_what_spark_takes_for_zipped_must_agree(tmp_path):
     }
 
 
+def test_a_log_as_powershell_writes_it_is_told_and_what_is_none_is_passed_over(tmp_path):
+    (tmp_path / "worker.log").write_text(LOG, encoding="utf-16")
+    (tmp_path / "part-1-0.jsonl").write_bytes(b"\xfe\xff" + ROW.encode("utf-16-be"))
+    (tmp_path / "notes.txt").write_text("nothing of ours\n", encoding="utf-16")
+    told = "UTF-16, and Spark reads UTF-8 only: write it again as UTF-8"
+    assert reasons(listed([tmp_path])) == {"part-1-0.jsonl": told, "worker.log": told}
+
+
 def test_a_zipped_file_that_is_damaged_anywhere_is_told(tmp_path):
     whole = gzip.compress((LOG * 5000).encode())
     places = (3, 12, 30, len(whole) // 2, len(whole) - 6)
