@@ -1,7 +1,7 @@
 """Plain roots: those of which a sum, taken in any order, proves that they came, completed and were gone.
 
 A root is plain if it had one INIT, no FAIL and no RESET, all values XOR to zero, the values of its ACKs are
-linearly independent over GF(2), and it was shorter than a rotation takes to forget.  Then the acker
+linearly independent over GF(2), and no tick came that could drop it before its last message.  Then the acker
 completed it with its last message and keeps nothing:
 
     An acker completes a root at the first prefix with its INIT that XORs to zero.  The messages after that
