@@ -6,6 +6,7 @@ from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.shape import derived_names, given_names, handler_only, mentions_any, raising_into
 from ackdoctor.flow.known import HARMLESS, LOGGING
 from ackdoctor.flow.sighting import Ended, Flow
+from ackdoctor.flow.told import only_told
 from ackdoctor.flow.trail import Station, turns_back
 from ackdoctor.flow.wording import last_name
 from ackdoctor.model.cfg import Bind, Call, Catch, EdgeKind, Name, Return, Step, Throw, Unpack
@@ -90,20 +91,21 @@ def _swallows(diagnosis: Diagnosis, flow: Flow, caught: Station) -> bool:
     steps = function.cfg.steps
     if function is not flow.function and any(_answers(steps[i]) for i in handler_only(function, index)):
         return False  # a helper that answers its caller: the caller decides
-    if not all(_idle(diagnosis, function, steps[i]) for i in handler_only(function, index)):
+    if not all(_idle(diagnosis, function, i) for i in handler_only(function, index)):
         return False
     derived = derived_names(function, given_names(flow, function))
     return any(_works(diagnosis, flow, function, steps[i], derived) for i in raising_into(function, index))
 
 
-def _idle(diagnosis: Diagnosis, function: Function, step: Step) -> bool:
+def _idle(diagnosis: Diagnosis, function: Function, index: int) -> bool:
     """Whether a step of the handler does nothing about the failure."""
-    match step.op:
+    match function.cfg.steps[index].op:
         case Throw():
             return False
         case Call() as call:
             kind = diagnosis.verb_kind(function, call)
-            return kind in _NO_HELP or last_name(call.func) in LOGGING | HARMLESS
+            asked = not call.args and index in only_told(function)
+            return asked or kind in _NO_HELP or last_name(call.func) in LOGGING | HARMLESS
         case Bind(target=target):
             return isinstance(target, Name) and target.id.startswith("%")
         case Unpack():
