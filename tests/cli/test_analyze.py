@@ -169,7 +169,9 @@ def test_a_setting_that_cannot_be_is_to_blame_and_no_input(settings, said):
 @pytest.mark.parametrize("seconds", [1, 3])
 def test_ctrl_c_ends_it_as_the_shell_expects(seconds):
     pytest.importorskip("pyspark")
-    command = [sys.executable, "-m", "ackdoctor", "analyze", TRACE]
+    # what a shell starts in the background ignores Ctrl-C, and so does what that starts
+    listening = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+    command = [sys.executable, "-c", listening, "-m", "ackdoctor", "analyze", TRACE]
     with subprocess.Popen(command, cwd=ROOT, stdout=-1, stderr=-1, text=True) as process:
         sleep(seconds)
         process.send_signal(signal.SIGINT)

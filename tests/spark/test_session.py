@@ -56,9 +56,12 @@ def launched_in_spite_of_ctrl_c(steps):
 
 
 def test_ctrl_c_waits_for_the_jvm_and_means_then_what_it_did_before():
-    before = signal.getsignal(signal.SIGINT)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     steps: list[str] = []
-    with pytest.raises(KeyboardInterrupt):
-        launched_in_spite_of_ctrl_c(steps)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            launched_in_spite_of_ctrl_c(steps)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert steps == ["launched"]
-    assert signal.getsignal(signal.SIGINT) is before
