@@ -21,10 +21,11 @@ TINY_BYTES = 2_000_000  # of input; below, planning costs more than all that is 
 
 SMALL_BYTES = 30_000_000  # of input; below, the JVM's quick compiler alone is faster than both
 
-_QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
+_ROOM = "-XX:MetaspaceSize=192m"  # for Spark's classes, or the whole heap is collected five times until they are in
+_QUICK = f"{_ROOM} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
 _PLANNING = Path(__file__).with_name("planning.json")
 _SPARING = (  # most of what a minute compiles makes plans, which is not worth optimizing: it is left to the quick compiler; for all else thirty times the usual thresholds hold, but for what Spark makes of a plan
-    f'-XX:+UnlockDiagnosticVMOptions "-XX:CompilerDirectivesFile={_PLANNING}" -XX:+UseParallelGC '
+    f'{_ROOM} -XX:+UnlockDiagnosticVMOptions "-XX:CompilerDirectivesFile={_PLANNING}" -XX:+UseParallelGC '
     "-XX:Tier4InvocationThreshold=150000 -XX:Tier4MinInvocationThreshold=20000 "
     "-XX:Tier4CompileThreshold=500000 -XX:Tier4BackEdgeThreshold=1500000 -XX:CompileCommand=quiet "
     "-XX:CompileCommand=CompileThresholdScaling,org.apache.spark.sql.catalyst.expressions.GeneratedClass*::*,0.1"
