@@ -1,5 +1,6 @@
 """When a command gets its last answer again, and all that keeps it from doing so.  Each run is a process of its own."""
 
+import compileall
 import os
 import re
 import shutil
@@ -12,6 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
+import ackdoctor
 from ackdoctor.cli.again import VARIABLES, Answer
 from tests.engine.project import BASE, BOLT, CLEAN, HEIR, write
 
@@ -54,6 +56,12 @@ def environment(variables: Mapping[str, str]) -> dict[str, str]:
 def settle() -> None:
     """Waits until what was written is old enough to be trusted."""
     time.sleep(0.15)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _compiled() -> None:
+    """A package that some other test is the first to import gets a `__pycache__`, and its folder a new time."""
+    compileall.compile_dir(Path(ackdoctor.__file__).parent, quiet=2)
 
 
 @pytest.fixture
