@@ -1,86 +1,20 @@
 """When a command gets its last answer again, and all that keeps it from doing so.  Each run is a process of its own."""
 
-import compileall
 import os
 import re
 import shutil
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-import ackdoctor
-from ackdoctor.cli.again import VARIABLES, Answer
-from tests.engine.project import BASE, BOLT, CLEAN, HEIR, write
+from ackdoctor.cli.again import VARIABLES
+from tests.cli.asking import LINT, run, settle
+from tests.engine.project import BASE, BOLT, CLEAN, write
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="nothing is repeated there")
 
 ROOT = Path(__file__).parents[2]
-LINT = ("lint", "bolts", "--output-format", "concise")
-
-
-class Ran(NamedTuple):
-    """What a command left behind, and whether it was answered before typer was imported."""
-
-    code: int
-    out: str
-    err: str
-    repeated: bool
-
-
-def run(where: Path, *arguments: str, stdin: bytes = b"", **variables: str) -> Ran:
-    """The command in a process of its own, which tells what it imports."""
-    done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", "ackdoctor", *arguments],
-        cwd=where,
-        input=stdin,
-        env=environment(variables),
-        capture_output=True,
-        check=False,
-    )
-    lines = done.stderr.decode().splitlines(keepends=True)
-    err = "".join(line for line in lines if not line.startswith("import time:"))
-    imported = any(line.endswith(" typer\n") for line in lines)
-    return Ran(done.returncode, done.stdout.decode(), err, not imported)
-
-
-def environment(variables: Mapping[str, str]) -> dict[str, str]:
-    plain = {name: value for name, value in os.environ.items() if name not in VARIABLES}
-    return {**plain, **variables}
-
-
-def settle() -> None:
-    """Waits until what was written is old enough to be trusted."""
-    time.sleep(0.15)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _compiled() -> None:
-    """A package that some other test is the first to import gets a `__pycache__`, and its folder a new time."""
-    compileall.compile_dir(Path(ackdoctor.__file__).parent, quiet=2)
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    """Bolts that are linted, and beside them what decides about them too."""
-    root = tmp_path / "project"
-    files = {
-        "bolts/a.py": BOLT,
-        "bolts/b.py": CLEAN,
-        "bolts/deep/plain.py": "x = 1\n",
-        "bolts/heir.py": HEIR,
-        "bolts/broken.py": "from streamparse import Bolt\nx = (\n",
-        "shared/base.py": BASE,
-        "elsewhere/c.py": CLEAN,
-    }
-    write(root, files)
-    (root / "bolts/link.py").symlink_to("../elsewhere/c.py")
-    settle()
-    return root
 
 
 def test_the_same_command_gets_the_same_answer(project):
@@ -291,49 +225,6 @@ def test_what_does_more_than_to_answer_is_never_repeated(project, arguments, std
     assert not run(project, "lint", *arguments, stdin=stdin).repeated
 
 
-@pytest.mark.parametrize("size", [0, 1, 100, -1])
-def test_a_torn_answer_is_none(project, size):
-    first = run(project, *LINT)
-    kept = project / ".ackdoctor_cache/answer"
-    kept.write_bytes(kept.read_bytes()[:size])
-    assert run(project, *LINT) == first
-    assert run(project, *LINT) == first._replace(repeated=True)
-
-
-@pytest.mark.parametrize("content", [b"", b"\0\0\0\0", b"\0\0\0\x000", b"\0" * 1000, b"\xff" * 100])
-def test_what_is_no_answer_at_all_is_none(project, content):
-    first = run(project, *LINT)
-    (project / ".ackdoctor_cache/answer").write_bytes(content)
-    assert run(project, *LINT) == first
-
-
-@pytest.mark.skipif(os.name == "posix" and os.geteuid() != 0, reason="only root can give a file away")
-def test_an_answer_that_somebody_else_wrote_is_none(project):
-    first = run(project, *LINT)
-    os.chown(project / ".ackdoctor_cache/answer", 1, -1)
-    assert run(project, *LINT) == first
-
-
-def test_where_nothing_can_be_kept_nothing_is_repeated(project):
-    (project / ".ackdoctor_cache").write_text("")
-    settle()
-    first = run(project, *LINT)
-    assert (first.code, first.repeated) == (1, False)
-    assert run(project, *LINT) == first
-
-
-def test_two_runs_at_once_leave_one_whole_answer(project):
-    argv = [sys.executable, "-m", "ackdoctor", *LINT]
-    pipe = subprocess.PIPE
-    both = [
-        subprocess.Popen(argv, cwd=project, env=environment({}), stdout=pipe, stderr=pipe) for _ in range(2)
-    ]
-    said = {process.communicate() for process in both}
-    again = run(project, *LINT)
-    assert again.repeated
-    assert said == {(again.out.encode(), again.err.encode())}
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["cli/streams.py", "rules/ACK103-double-ack.md", "new.py"])
 def test_another_ackdoctor_works_it_out_again(project, tmp_path, name):
@@ -347,46 +238,6 @@ def test_another_ackdoctor_works_it_out_again(project, tmp_path, name):
     with (site / name).open("a") as file:
         file.write("\n")
     assert not run(project, *LINT, PYTHONPATH=installed, PYTHONDONTWRITEBYTECODE="1").repeated
-
-
-def test_what_was_written_a_moment_ago_is_not_trusted(project):
-    """It may be written again without a new time."""
-    answer = Answer()
-    write(project, {"bolts/a.py": CLEAN})
-    answer.around.status(str(project / "bolts/a.py"))
-    answer.keep(0, project / ".ackdoctor_cache")
-    assert not (project / ".ackdoctor_cache").exists()
-
-
-@pytest.mark.parametrize(("length", "kept"), [(1_000_000, True), (1_000_001, False)])
-def test_a_long_answer_is_not_kept(project, length, kept):
-    answer = Answer()
-    answer.out = "x" * length
-    answer.keep(0, project / ".ackdoctor_cache")
-    assert (project / ".ackdoctor_cache/answer").exists() == kept
-
-
-def test_nobody_listening_to_a_repeated_answer_is_no_error(project):
-    first = run(project, *LINT)
-    command = f"{{ {sys.executable} -m ackdoctor {' '.join(LINT)}; echo $? >&2; }} | :"
-    done = subprocess.run(
-        ["sh", "-c", command], cwd=project, env=environment({}), capture_output=True, check=True
-    )
-    assert done.stderr.decode() == f"{first.err}{first.code}\n"
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full disk at hand")
-def test_a_full_disk_is_told_as_ever(project):
-    run(project, *LINT)
-    argv = [sys.executable, "-m", "ackdoctor", *LINT]
-    with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(
-            argv, cwd=project, env=environment({}), stdout=full, stderr=subprocess.PIPE, check=False
-        )
-    assert done.returncode == 2
-    assert done.stderr.decode().endswith(
-        "ackdoctor: standard output cannot be written: No space left on device\n"
-    )
 
 
 def test_every_variable_that_lint_reads_is_part_of_the_question():
