@@ -12,7 +12,7 @@ from ackdoctor.reporters.as_json import content
 from ackdoctor.reporters.context import Context, printable
 from ackdoctor.reporters.figures import drawn, span, sparkline, table
 from ackdoctor.reporters.footer import counted
-from ackdoctor.reporters.run import About
+from ackdoctor.reporters.run import About, worst_first
 from ackdoctor.reporters.run import verdict as verdict_of_run
 from ackdoctor.spark.tables import Analysis, Books
 
@@ -131,7 +131,7 @@ def _culprits(findings: Sequence[Finding], context: Context) -> str:
         return ""
     paint = context.palette.paint
     lines = [counted(len(findings), "finding")]
-    for finding in sorted(findings, key=lambda one: (-one.severity, -one.seen))[:_MOST]:
+    for finding in worst_first(findings)[:_MOST]:
         often = f"  {finding.seen:,} times" if finding.seen > 1 else ""
         severity = paint(finding.severity.word, finding.severity.word.ljust(_LONGEST_WORD))
         what = f"{paint('code', finding.code)} {finding.name}"

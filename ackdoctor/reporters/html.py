@@ -14,6 +14,7 @@ from ackdoctor.reporters.analysis import about, asides, books, forecast, named, 
 from ackdoctor.reporters.figures import span
 from ackdoctor.reporters.footer import counted
 from ackdoctor.reporters.html_charts import bars, curve, dots, escaped, timeline
+from ackdoctor.reporters.run import worst_first
 from ackdoctor.spark.tables import Analysis
 
 __all__ = ["page"]
@@ -84,8 +85,7 @@ def _tiles(analysis: Analysis) -> Iterator[tuple[str, str]]:
 
 
 def _findings(findings: Sequence[Finding]) -> str:
-    ordered = sorted(findings, key=lambda finding: (-finding.severity, -finding.seen))
-    cards = [_finding(finding) for finding in ordered[:_MOST_FINDINGS]]
+    cards = [_finding(finding) for finding in worst_first(findings)[:_MOST_FINDINGS]]
     shown, folded = "".join(cards[:_OPEN_FINDINGS]), "".join(cards[_OPEN_FINDINGS:])
     if not folded:
         return shown

@@ -19,7 +19,7 @@ from ackdoctor.reporters.figures import drawn, span, sparkline, table
 from ackdoctor.reporters.footer import counted
 from ackdoctor.reporters.terminal import full
 
-__all__ = ["About", "document", "run", "verdict"]
+__all__ = ["About", "document", "run", "verdict", "worst_first"]
 
 _MOST_ENTRIES = 10
 _MOST_NOTES = 5
@@ -104,7 +104,7 @@ def verdict(report: Report, about: About) -> str:
     """`BROKEN: ...`, `INCOMPLETE: ...`, `EMPTY: ...` or `OK: ...`, in one sentence."""
     tally = about.tally
     if report.findings:
-        worst = max(report.findings, key=lambda finding: (finding.severity, finding.seen))
+        worst = worst_first(report.findings)[0]
         others = len(report.findings) - 1
         more = f", and {counted(others, 'more finding')}" if others else ""
         return f"BROKEN: {_gist(worst)}{more}"
@@ -115,6 +115,11 @@ def verdict(report: Report, about: About) -> str:
     if about.quarantined:
         return f"INCOMPLETE: nothing is wrong in what could be used ({_volume(about)})"
     return f"OK: {_volume(about)}, nothing is wrong"
+
+
+def worst_first(findings: Iterable[Finding]) -> list[Finding]:
+    """By severity, and then by how often it was seen."""
+    return sorted(findings, key=lambda finding: (-finding.severity, -finding.seen))
 
 
 def _gist(finding: Finding) -> str:
