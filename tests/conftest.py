@@ -1,6 +1,7 @@
-"""Golden files: plain text that a test compares with, rewritten by `pytest --golden`."""
+"""Golden files, rewritten by `pytest --golden`; what no test may leave behind."""
 
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -25,3 +26,12 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
         assert text == path.read_text(encoding="utf-8")
 
     return compare
+
+
+@pytest.fixture(autouse=True)
+def _collecting() -> Iterator[None]:
+    """No test leaves the collector off: the JVM that later tests share keeps whatever Python never lets go."""
+    yield
+    was_on = gc.isenabled()
+    gc.enable()
+    assert was_on, "the garbage collector was left switched off"

@@ -21,6 +21,7 @@ _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}  # of a stream; 
 
 def command() -> None:
     """The `ackdoctor` command, in a process of its own, which it ends."""
+    gc.disable()  # a run is short and its objects live to the end: collecting would only cost
     try:
         repeat()
         main()
@@ -30,7 +31,6 @@ def command() -> None:
 
 def main() -> None:
     """The `ackdoctor` command, which ends with SystemExit; whatever goes wrong is one line on standard error, never a traceback."""
-    gc.disable()  # a run is short and its objects live to the end: collecting would only cost
     _open_what_is_closed()
     try:
         from ackdoctor.cli.app import app
