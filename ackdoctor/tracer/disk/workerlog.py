@@ -8,6 +8,7 @@ an ACK without a delivery.  Everything is anchored from the left, since a user's
 import gzip
 import re
 import zlib
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ LOG_LINE = rf"^(?:\d{{4}}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[^ ]* [^ ]+ .*\[(?:{LEVELS}
 LOADS = r"Loading executor (?:tasks )?(.+):\[(-?\d+),? (-?\d+)\]"
 _HEAD_LINES = 200
 _GZIP = b"\x1f\x8b"
+_UTF_16 = {BOM_UTF16_LE, BOM_UTF16_BE}
 
 _LINE = re.compile(
     r"(?:\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d\S* \S+ (.*?) ?\[INFO\] |\d+ +\[(.*?)\] INFO +\S+ - )(.*)"
@@ -67,12 +69,14 @@ def is_log(path: Path) -> bool:
 
 
 def open_log(path: Path) -> TextIO:
-    """The text of a log, zipped or not; what is no UTF-8 in it is replaced."""
+    """The text of a log, zipped or not, in UTF-8, or in UTF-16 if it begins with its mark; what is neither is replaced."""
     with path.open("rb") as raw:
         zipped = raw.read(len(_GZIP)) == _GZIP
+    with gzip.open(path) if zipped else path.open("rb") as begun:
+        encoding = "utf-16" if begun.read(2) in _UTF_16 else "utf-8"
     if zipped:
-        return gzip.open(path, "rt", encoding="utf-8", errors="replace")
-    return path.open(encoding="utf-8", errors="replace")
+        return gzip.open(path, "rt", encoding=encoding, errors="replace")
+    return path.open(encoding=encoding, errors="replace")
 
 
 @dataclass(slots=True)

@@ -1,5 +1,6 @@
 """The plain reader of worker logs, on logs of real ackers."""
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from ackdoctor.acker.residue import suspicions
 from ackdoctor.model.event import EventKind
 from ackdoctor.spark.read.stormline import LOG_LINE as SPARKS
-from ackdoctor.tracer.disk.workerlog import LOG_LINE, WorkerLogs, is_log
+from ackdoctor.tracer.disk.workerlog import LOG_LINE, WorkerLogs, is_log, open_log
 
 LOGS = Path(__file__).parents[3] / "fixtures" / "logs"
 ROOTS = {  # leaf twice, inner twice, leaf never, healthy; all of the second wave
@@ -53,6 +54,17 @@ def test_values_that_look_like_lines_of_a_log_tell_nothing(tmp_path):
         "default, id: {66=99}, [x]]\n"
     )
     assert list(WorkerLogs([log], {66}).events()) == []
+
+
+@pytest.mark.parametrize("zipped", [False, True])
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])
+def test_a_log_that_powershell_wrote_is_read(tmp_path, encoding, zipped):
+    said = "\ufeff" * (encoding == "utf-16-be") + "für\nzwei\n"
+    data = said.encode(encoding)
+    log = tmp_path / "worker.log"
+    log.write_bytes(gzip.compress(data) if zipped else data)
+    with open_log(log) as lines:
+        assert list(lines) == ["für\n", "zwei\n"]
 
 
 def test_a_cut_archive_is_read_as_far_as_it_goes(tmp_path):
