@@ -193,7 +193,7 @@ def _terms(request: Request) -> "Terms":
 def _analysis(request: Request) -> "Analysis":
     from ackdoctor.spark.analysis import analyze
     from ackdoctor.spark.read.inputs import listed
-    from ackdoctor.spark.session import session
+    from ackdoctor.spark.session import SMALL_BYTES, session
     from ackdoctor.spark.trouble import hushed, told
 
     terms = _terms(request)
@@ -201,8 +201,11 @@ def _analysis(request: Request) -> "Analysis":
     inputs.need_some()  # before a JVM is started for nothing
     read = (*chain(*inputs.files.values()), *(fault.path for fault in inputs.unreadable))
     need_unread(request.output_file, read)
+    size = (
+        max(inputs.size, SMALL_BYTES) if inputs.remote else inputs.size
+    )  # what lies at an address may be much
     with _progress(request), hushed() as said, told(said):
-        spark = session(master=request.master, input_bytes=inputs.size, settings=request.settings)
+        spark = session(master=request.master, input_bytes=size, settings=request.settings)
         return analyze(inputs, session=spark, terms=terms, output_dir=request.output_dir)
 
 

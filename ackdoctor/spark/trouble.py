@@ -30,6 +30,8 @@ _HINTS = {
 }
 _MEANINGS = {
     r"Cannot call methods on a stopped SparkContext.*": "the master does not answer, or has ended the application: see --master",
+    r"\S*UnknownHostException: (\S+).*": r"no such host: \1",
+    r".*Class org\.apache\.hadoop\.fs\.\S+ not found": "Spark comes without what reads this: for s3a --conf spark.jars.packages=org.apache.hadoop:hadoop-aws:VERSION",
     r"column: \[(.+)\], physicalType: (\w+), logicalType: (\w+)": r"its column \1 holds \2, and that of a trace \3",
 }
 
@@ -77,8 +79,6 @@ def _innermost(cause: Any) -> str:
         said = _first_line(text) or said
         file = next(iter(_FILE.findall(text)), file).rstrip(".:")
         cause = cause.getCause()
-    for words, meaning in _MEANINGS.items():
-        said = re.sub(words, meaning, said)
     return said if not file or file in said else f"{file}: {said}"
 
 
@@ -96,4 +96,7 @@ def _reason(error: Exception, chatter: IO[bytes] | None) -> str:
 
 
 def _first_line(text: str) -> str:
-    return _CLASS.sub("", text.strip().partition("\n")[0])
+    line = text.strip().partition("\n")[0]
+    for words, meaning in _MEANINGS.items():
+        line = re.sub(words, meaning, line)
+    return _CLASS.sub("", line)

@@ -189,6 +189,28 @@ def _wait_for_a_child_of(pid: int) -> None:
         sleep(0.02)
 
 
+@pytest.mark.parametrize(("given", "least"), [(TRACE, 0), ("hdfs://namenode/trace", 30_000_000)])
+def test_spark_is_started_for_much_where_nobody_knows_how_much_there_is(shell, monkeypatch, given, least):
+    pytest.importorskip("pyspark")
+    asked = []
+
+    def started(**how):
+        asked.append(how["input_bytes"])
+        raise UsageError("enough")
+
+    monkeypatch.setattr("ackdoctor.spark.session.session", started)
+    assert shell("analyze", given).err == "ackdoctor: enough\n"
+    assert [size >= 30_000_000 for size in asked] == [bool(least)]
+
+
+def test_tables_below_an_address_that_is_read_are_refused(shell):
+    outcome = shell("analyze", "hdfs://namenode/trace/", "--output-dir", "hdfs://namenode/trace/out")
+    assert outcome.err == (
+        "ackdoctor: --output-dir hdfs://namenode/trace/out lies in hdfs://namenode/trace/, which is read: "
+        "the tables would be read as traces\n"
+    )
+
+
 def test_sizes_and_times_have_units():
     request = Request(inputs=("a",), heap="4g", window="5m", conf=("spark.driver.memory=2g",))
     assert (request.heap_bytes, request.window_ms) == (4 << 30, 300_000)
@@ -256,6 +278,22 @@ class TestOnSpark:
             "quarantined": 0,
         }
         assert document["analysis"]["lives"][0]["culprits"][0]["component"] == "audit"
+
+    def test_at_an_address_it_is_the_same(self, shell, spark):  # noqa: F811 - the fixture
+        hadoop = spark.sparkContext._jsc.hadoopConfiguration()
+        hadoop.set("fs.viewfs.mounttable.same.link./fixtures", (ROOT / "fixtures").as_uri())
+        terms = ("--acker-version", "1.1.0", "--output-format", "json", "--isolated", "-q")
+        here = shell("analyze", TRACE, "fixtures/logs/storm-1.1.0", *terms)
+        given = (f"viewfs://same/{TRACE}", "viewfs://same/fixtures/logs/storm-1.1.0")
+        there = shell("analyze", *given, *terms)
+        assert (here.code, here.err) == (there.code, there.err) == (1, "")
+        near, far = json.loads(here.out), json.loads(there.out)
+        assert far["analysis"].pop("notes") == [
+            note.replace("fixtures/logs", "viewfs://same/fixtures/logs")
+            for note in near["analysis"].pop("notes")
+        ]
+        assert far["analysis"] == near["analysis"]
+        assert [each["message"] for each in far["findings"]] == [each["message"] for each in near["findings"]]
 
     def test_a_damaged_line_is_counted_and_the_rest_is_read(self, shell, tmp_path, monkeypatch):
         monkeypatch.setenv("COLUMNS", "300")

@@ -11,7 +11,9 @@ from ackdoctor.spark.read.paths import ZIPPED, unzipped
 from ackdoctor.spark.read.sorts import Sort
 from ackdoctor.tracer.disk.segments import Stem
 
-__all__ = ["Found", "copies"]
+__all__ = ["Found", "copies", "forms"]
+
+Place = tuple[str, str]  # the folder, and the name in it
 
 _BEST_FIRST = (".parquet", ".jsonl", ".jsonl.gz")
 _HEAD = 1 << 12  # bytes that two logs are first compared by
@@ -53,19 +55,24 @@ def copies(found: Iterable[Found]) -> dict[Path, str]:
 
 
 def _in_another_form(found: Sequence[Found]) -> Iterator[tuple[Found, str]]:
-    """Parts whose names differ in their ends only, but for the best of each."""
-    forms: defaultdict[tuple[Path, Stem], list[Found]] = defaultdict(list)
-    for each in found:
-        if each.sort is not Sort.LOG and _form(each) in _BEST_FIRST:
+    parts = {(str(each.path.parent), each.path.name): each for each in found if each.sort is not Sort.LOG}
+    yield from ((parts[other], f"the same part as {parts[best].path}") for other, best in forms(parts))
+
+
+def forms(parts: Iterable[Place]) -> Iterator[tuple[Place, Place]]:
+    """Each part of a trace beside which the same part stands in a better form, with the best."""
+    alike: defaultdict[tuple[str, Stem], list[Place]] = defaultdict(list)
+    for folder, name in parts:
+        if _form(name) in _BEST_FIRST:
             with suppress(ValueError):  # it is called otherwise than a part
-                forms[each.path.parent, Stem.of(unzipped(each.path))].append(each)
-    for alike in forms.values():
-        best, *others = sorted(alike, key=lambda part: _BEST_FIRST.index(_form(part)))
-        yield from ((other, f"the same part as {best.path}") for other in others)
+                alike[folder, Stem.of(unzipped(Path(name)))].append((folder, name))
+    for places in alike.values():
+        best, *others = sorted(places, key=lambda place: _BEST_FIRST.index(_form(place[1])))
+        yield from ((other, best) for other in others)
 
 
-def _form(part: Found) -> str:
-    return "".join(part.path.suffixes)
+def _form(name: str) -> str:
+    return "".join(Path(name).suffixes)
 
 
 def _same_bytes(found: Sequence[Found]) -> Iterator[tuple[Found, str]]:

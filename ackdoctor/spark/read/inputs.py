@@ -1,40 +1,33 @@
 """What the inputs are: files of a trace, worker logs, or neither; nothing is left out without a word.
 
-Local paths are looked at without Spark, since how much there is to read decides how Spark is started.  A URI
-(`hdfs://...`, `s3a://...`) is listed by Spark itself, which does not see hidden files.
+Local paths are looked at without Spark, since how much there is to read decides how Spark is started.  What lies at an
+address (`hdfs://...`, `s3a://...`) is found by its Hadoop (`remote`).
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.model.errors import UsageError
 from ackdoctor.model.finding import Unreadable
-from ackdoctor.spark.read.copies import Found, copies
+from ackdoctor.spark.read.copies import Found, copies, forms
 from ackdoctor.spark.read.logbook import stamped_ns
-from ackdoctor.spark.read.paths import literal, local
-from ackdoctor.spark.read.sorts import (
-    HEAD_LINES,
-    MAGIC,
-    FaultError,
-    ForeignError,
-    Sort,
-    need_version_of,
-    sort_of,
-    sort_of_lines,
-)
+from ackdoctor.spark.read.paths import local
+from ackdoctor.spark.read.remote import Remote, remote
+from ackdoctor.spark.read.sorts import FaultError, ForeignError, Sort, sort_of
+from ackdoctor.spark.read.unseen import HIDDEN, Unseen, is_unseen, unseen
 from ackdoctor.spark.read.walking import Walk
 from ackdoctor.tracer.disk.workerlog import open_log
 
 __all__ = ["Inputs", "listed", "resolved"]
 
-_SILENT = ("_meta.json", "_SUCCESS", "_spark_metadata", "_delta_log")
 _LIVE = (
     "holds rows of a process that is running, or was killed: `ackdoctor trace recover {}` makes them readable"
+)
+_LIVE_THERE = (
+    "holds rows of a process that was killed: `ackdoctor trace recover` of a local copy makes them readable"
 )
 
 
@@ -43,7 +36,7 @@ class Inputs:
     """The files to read, by sort, as paths or URIs; and those that nobody can read, or that were passed over."""
 
     files: dict[Sort, list[str]] = field(default_factory=lambda: {sort: [] for sort in Sort})
-    remote: list[str] = field(default_factory=list)  # for Spark to list: `resolved`
+    remote: list[str] = field(default_factory=list)  # addresses, for Hadoop to list: `resolved`
     unreadable: list[Unreadable] = field(default_factory=list)
     passed_over: list[Unreadable] = field(default_factory=list)  # hidden files, and copies
     named: set[str] = field(default_factory=set)  # files that the user named, not a folder of theirs
@@ -102,8 +95,7 @@ def _whole(path: Path) -> Path:
 
 def _readable(path: Path, inputs: Inputs) -> Iterator[Found]:
     """The file, if it can be read."""
-    name = path.name
-    if name.startswith((".", "_")) or any(part.startswith((".", "_")) for part in path.parent.parts[-1:]):
+    if is_unseen(path.name, path.parent.name):
         _hidden(path, inputs)
         return
     try:
@@ -132,62 +124,46 @@ def _begun(path: Path) -> int | None:
 
 
 def _hidden(path: Path, inputs: Inputs) -> None:
-    """A live segment is rows that somebody misses; a note beside a trace is not."""
-    if path.name.startswith(".wal-"):
-        if path.stat().st_size and not any(path.parent.glob(f"part-{path.name.removeprefix('.wal-')}.*")):
-            inputs.fault(str(path), _LIVE.format(path.parent))
-    elif not path.name.startswith(".codes-") and path.name not in _SILENT and path.suffix != ".crc":
-        inputs.pass_over(str(path), "hidden: Spark reads no name that begins with a dot or an underscore")
+    what = unseen(path.name, path.stat().st_size, (each.name for each in path.parent.iterdir()))
+    if what is Unseen.ROWS:
+        inputs.fault(str(path), _LIVE.format(path.parent))
+    elif what is Unseen.OTHER:
+        inputs.pass_over(str(path), HIDDEN)
 
 
 def resolved(spark: SparkSession, inputs: Inputs) -> Inputs:
-    """The same inputs with Spark's own listing of the URIs among them."""
-    for uri in inputs.remote:
-        try:
-            found = (
-                spark.read.format("binaryFile")
-                .option("recursiveFileLookup", "true")
-                .load(uri)
-                .select("path", "length")
-                .collect()
-            )
-        except (AnalysisException, PySparkException) as error:
-            inputs.fault(uri, _first_line(error))
+    """The same inputs with the files of the addresses among them."""
+    files: dict[str, Remote] = {}
+    for address in inputs.remote:
+        for file in remote(spark, address, inputs.fault):
+            files.setdefault(file.path, file)
+    said = {path: it for path, file in files.items() if (it := _said(file, inputs)) is not None}
+    parts = [(path.removesuffix(files[path].name), files[path].name) for path in said]
+    again = {"".join(other): "".join(best) for other, best in forms(parts)}
+    for path, (sort, begun) in said.items():
+        if path in again:
+            inputs.pass_over(path, f"the same part as {again[path]}")
             continue
-        if not found:
-            inputs.fault(uri, "no file there that Spark reads")
-        for row in sorted(found, key=lambda row: str(row["path"])):
-            _add_remote(spark, row["path"], row["length"], inputs)
+        inputs.files[sort].append(path)
+        inputs.begun[path] = begun
+        inputs.size += files[path].size
     inputs.remote.clear()
     return inputs
 
 
-def _add_remote(spark: SparkSession, path: str, size: int, inputs: Inputs) -> None:
+def _said(file: Remote, inputs: Inputs) -> tuple[Sort, int | None] | None:
+    """What the file holds and when it begins, if it can be read."""
+    if is_unseen(file.name, file.folder):
+        what = unseen(file.name, file.size, file.beside)
+        if what is Unseen.ROWS:
+            inputs.fault(file.path, _LIVE_THERE)
+        elif what is Unseen.OTHER:
+            inputs.pass_over(file.path, HIDDEN)
+        return None
     try:
-        sort, inputs.begun[path] = _remote_sort(spark, path, size)
-        inputs.files[sort].append(path)
-        inputs.size += size
+        return file.sort()
+    except ForeignError as foreign:
+        (inputs.fault if file.named else inputs.pass_over)(file.path, str(foreign))
     except FaultError as fault:
-        inputs.fault(path, str(fault))
-
-
-def _remote_sort(spark: SparkSession, path: str, size: int) -> tuple[Sort, int | None]:
-    """What the file holds, and when it begins."""
-    if size == 0:
-        raise FaultError("the file is empty")
-    need_version_of(path)
-    if path.endswith(".parquet"):
-        return Sort.PARQUET, None
-    try:
-        rows: Sequence[str] = [
-            row[0] for row in spark.read.text(literal(path)).select(F.col("value")).head(HEAD_LINES)
-        ]
-    except PySparkException as error:
-        raise FaultError(_first_line(error)) from error
-    if rows and rows[0].startswith(MAGIC.decode()):
-        return Sort.PARQUET, None
-    return sort_of_lines(rows, path.rpartition("/")[2]), next(filter(None, map(stamped_ns, rows)), None)
-
-
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).splitlines()), type(error).__name__)
+        inputs.fault(file.path, str(fault))
+    return None

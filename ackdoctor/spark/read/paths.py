@@ -28,10 +28,12 @@ def literally(paths: Iterable[str]) -> list[str]:
 
 
 def inside(place: str, folders: Iterable[str]) -> str | None:
-    """The first of the folders that the place lies in, or is; of addresses nobody knows."""
+    """The first of the folders that the place lies in, or is; of addresses as far as they are written alike."""
     there = local(place)
     for folder in folders:
         around = local(folder)
+        if there is None and around is None and f"{place}/".startswith(f"{folder.rstrip('/')}/"):
+            return folder
         if there is None or around is None or not around.is_dir():
             continue
         if Path(os.path.realpath(there)).is_relative_to(os.path.realpath(around)):

@@ -1,9 +1,9 @@
-"""What a local file holds, told by its first and last bytes; and why it cannot be read, where that is so."""
+"""What a file holds, told by its first and last bytes; and why it cannot be read, where that is so."""
 
 import gzip
 import re
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import Enum, unique
 from itertools import islice
 from pathlib import Path
@@ -14,7 +14,7 @@ from ackdoctor.spark.read.stormline import LOG_LINE
 from ackdoctor.tracer.disk.workerlog import open_log
 
 __all__ = [
-    "HEAD_LINES",
+    "GZIP",
     "MAGIC",
     "FaultError",
     "ForeignError",
@@ -22,13 +22,15 @@ __all__ = [
     "need_version_of",
     "sort_of",
     "sort_of_lines",
+    "sort_of_name",
+    "sort_of_text",
 ]
 
 _HEAD = 1 << 16  # bytes that tell what a file is
-HEAD_LINES = 200  # of a text, not blank
+_HEAD_LINES = 200  # of a text, not blank
 _TRACE_LINES = 100_000  # of a log that begins with stack traces, before its first line with a stamp
 MAGIC = b"PAR1"
-_GZIP = b"\x1f\x8b"
+GZIP = b"\x1f\x8b"
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # as PowerShell writes what a command prints
 _FOOTER = re.compile(rb"ackdoctor\.schema\x18.(\d+)", re.DOTALL)  # a Thrift pair of strings
 _JSON_SCHEMA = re.compile(r'^\{.*"schema": ?(\d+)')
@@ -93,22 +95,34 @@ def _parquet(head: bytes, end: bytes) -> Sort:
 
 
 def _text(path: Path, head: bytes) -> Sort:
-    zipped = head.startswith(_GZIP)
+    zipped = head.startswith(GZIP)
     if zipped:
         head = _unzipped(path, head)
+    return sort_of_text(path.name, head, zipped=zipped, stamped_later=lambda: _has_log_line(path))
+
+
+def sort_of_text(name: str, head: bytes, *, zipped: bool, stamped_later: Callable[[], bool]) -> Sort:
+    """What a text of this name holds, of which this is the beginning, unzipped."""
     wide = head.startswith(_UTF_16)
     text = head.decode("utf-16" if wide else "utf-8-sig", errors="replace")
     try:
-        sort = sort_of_lines(text.splitlines(), path.name)
+        sort = sort_of_lines(text.splitlines(), name)
     except ForeignError:
-        if not (_LOG_NAME.match(path.name) and _has_log_line(path)):
+        if not (_LOG_NAME.match(name) and stamped_later()):
             raise
         sort = Sort.LOG
     if wide:
         raise FaultError("UTF-16, and Spark reads UTF-8 only: write it again as UTF-8")
-    if zipped is not path.name.endswith(ZIPPED):
+    if zipped is not name.endswith(ZIPPED):
         raise FaultError(_MISNAMED[zipped])
     return sort
+
+
+def sort_of_name(name: str) -> Sort | None:
+    """What a file holds that is called like a part of a trace."""
+    if name.endswith(".parquet"):
+        return Sort.PARQUET
+    return Sort.JSON_LINES if _PART_NAME.fullmatch(name) else None
 
 
 _MISNAMED = {
@@ -136,7 +150,7 @@ def _has_log_line(path: Path) -> bool:
 
 def sort_of_lines(lines: Iterable[str], name: str) -> Sort:
     """JSON lines of ours, or a log: the first line tells that is a row, or has one of Storm's stamps."""
-    said = list(islice(filter(str.strip, lines), HEAD_LINES))
+    said = list(islice(filter(str.strip, lines), _HEAD_LINES))
     for line in said:
         if row := _JSON_SCHEMA.match(line):
             _need(row)

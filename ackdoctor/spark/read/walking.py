@@ -7,11 +7,11 @@ from pathlib import Path
 
 from ackdoctor.tracer.disk.checkpoint import is_checkpoint
 
-__all__ = ["Walk"]
+__all__ = ["CHECKPOINT", "Walk"]
 
 _GLOB = frozenset("*?[")
 _BROKEN = "a symbolic link to nothing"
-_CHECKPOINT = "what `ackdoctor watch` has noted, and no trace"
+CHECKPOINT = "what `ackdoctor watch` has noted, and no trace"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class Walk:
 
     def _folder(self, path: Path) -> Iterator[Path]:
         if is_checkpoint(path):
-            self._told(path, _CHECKPOINT)
+            self._told(path, CHECKPOINT)
             return
         self._entered.clear()
         faults, empty = self._faults, True

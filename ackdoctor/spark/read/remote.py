@@ -1,0 +1,157 @@
+"""Files that only Hadoop reads (`hdfs://...`, `s3a://...`): which there are, and what they hold.
+
+They are found as local ones are (`walking`), those that Spark does not see included.  A look into one takes a moment
+each, so what is called like a part of a trace is taken for one; what else there is tells by its first bytes.
+"""
+
+import re
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from ackdoctor.model.errors import UsageError
+from ackdoctor.spark.read.logbook import stamped_ns
+from ackdoctor.spark.read.sorts import (
+    GZIP,
+    MAGIC,
+    FaultError,
+    Sort,
+    need_version_of,
+    sort_of_name,
+    sort_of_text,
+)
+from ackdoctor.spark.read.walking import CHECKPOINT
+from ackdoctor.spark.trouble import told
+from ackdoctor.tracer.disk.checkpoint import LOCK, TERMS
+
+__all__ = ["Remote", "remote"]
+
+_HEAD, _LONG_HEAD = 1 << 16, 1 << 22  # bytes; the second of a log that begins with stack traces
+_GLOB = re.compile(r"[][*?{}]")
+
+
+@dataclass(slots=True, kw_only=True)
+class Remote:
+    """A file or folder: its whole address, the names of its folder and of all `beside` it, and whether the user named it."""
+
+    path: str
+    name: str
+    folder: str
+    size: int
+    beside: Sequence[str]
+    named: bool
+    _system: Any
+    _path: Any
+
+    def sort(self) -> tuple[Sort, int | None]:
+        """What the file holds, and when it begins if it is a log; a FaultError if that is nothing for us."""
+        if self.size == 0:
+            raise FaultError("the file is empty")
+        need_version_of(self.path)
+        if (called := sort_of_name(self.name)) is not None:
+            return called, None
+        head = self._head(_HEAD)
+        if head.startswith(MAGIC):
+            return Sort.PARQUET, None
+        sort = sort_of_text(
+            self.name, _unzipped(head), zipped=head.startswith(GZIP), stamped_later=self._stamped_later
+        )
+        return sort, _begun(_unzipped(head)) if sort is Sort.LOG else None
+
+    def _stamped_later(self) -> bool:
+        return _begun(_unzipped(self._head(_LONG_HEAD))) is not None
+
+    def _head(self, count: int) -> bytes:
+        try:
+            with told():
+                stream = self._system.open(self._path)
+                try:
+                    return bytes(stream.readNBytes(count))
+                finally:
+                    stream.close()
+        except UsageError as error:
+            raise FaultError(_reason(error)) from error
+
+
+def remote(session: SparkSession, address: str, fault: Callable[[str, str], None]) -> Iterator[Remote]:
+    """All files of an address, which may be a pattern of Hadoop's; `fault` gets what cannot be looked at, and why."""
+    try:
+        with told():
+            yield from _found(session, address, fault)
+    except UsageError as error:
+        fault(address, _reason(error).removeprefix(f"{address}: "))
+
+
+def _found(session: SparkSession, address: str, fault: Callable[[str, str], None]) -> Iterator[Remote]:
+    jvm: Any = session._jvm  # noqa: SLF001 - Spark has no other door to Hadoop
+    path = jvm.org.apache.hadoop.fs.Path(address)
+    system = path.getFileSystem(session.sparkContext._jsc.hadoopConfiguration())  # noqa: SLF001 - as above
+    there = bool(system.exists(path))
+    tops = [system.getFileStatus(path)] if there else list(system.globStatus(path) or ())
+    if not tops:
+        fault(address, "nothing matches" if _GLOB.search(address) else "no such file or folder")
+    for top in tops:
+        if not top.isDirectory():
+            yield _remote(system, top, (), named=there)
+        elif _is_checkpoint(inside := list(system.listStatus(top.getPath()))):
+            fault(str(top.getPath().toString()), CHECKPOINT)
+        elif not inside:
+            fault(str(top.getPath().toString()), "the folder is empty")
+        else:
+            yield from _below(system, inside, fault)
+
+
+def _below(system: Any, inside: Sequence[Any], fault: Callable[[str, str], None]) -> Iterator[Remote]:
+    names = [str(each.getPath().getName()) for each in inside]
+    for _, each in sorted(zip(names, inside, strict=True), key=lambda pair: pair[0]):
+        if not each.isDirectory():
+            yield _remote(system, each, names, named=False)
+            continue
+        try:
+            with told():
+                deeper = list(system.listStatus(each.getPath()))
+        except UsageError as error:
+            fault(str(each.getPath().toString()), f"this folder cannot be listed: {_reason(error)}")
+            continue
+        if not _is_checkpoint(deeper):
+            yield from _below(system, deeper, fault)
+
+
+def _remote(system: Any, status: Any, beside: Sequence[str], *, named: bool) -> Remote:
+    path = status.getPath()
+    return Remote(
+        path=str(path.toString()),
+        name=str(path.getName()),
+        folder=str(path.getParent().getName()),
+        size=int(status.getLen()),
+        beside=beside,
+        named=named,
+        _system=system,
+        _path=path,
+    )
+
+
+def _is_checkpoint(inside: Sequence[Any]) -> bool:
+    return {LOCK, TERMS} <= {str(each.getPath().getName()) for each in inside}
+
+
+def _unzipped(head: bytes) -> bytes:
+    if not head.startswith(GZIP):
+        return head
+    try:
+        return zlib.decompressobj(wbits=31).decompress(head, _LONG_HEAD)
+    except zlib.error as error:
+        raise FaultError(f"cut off or damaged: {error}") from error
+
+
+def _begun(head: bytes) -> int | None:
+    """When a log begins of which this is the beginning, if a stamp stands there."""
+    lines = head.decode("utf-8-sig", errors="replace").splitlines()
+    return next(filter(None, map(stamped_ns, lines)), None)
+
+
+def _reason(error: UsageError) -> str:
+    return str(error).removeprefix("Spark: ")
