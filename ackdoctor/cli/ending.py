@@ -15,7 +15,7 @@ def leave(end: Finished) -> None:
 
     Where a stream will not be flushed, or somebody traces or profiles the run, the interpreter ends as usual.
     """
-    if sys.gettrace() is not None or sys.getprofile() is not None:
+    if _watched():
         raise end
     try:
         for stream in (sys.stdout, sys.stderr):
@@ -23,3 +23,11 @@ def leave(end: Finished) -> None:
     except (OSError, ValueError, AttributeError):
         raise end from None
     os._exit(end.code if isinstance(end.code, int) else 0)
+
+
+def _watched() -> bool:
+    """Whether somebody traces, measures or profiles this run: since 3.12 cProfile and coverage do it by `sys.monitoring`."""
+    if sys.gettrace() is not None or sys.getprofile() is not None:
+        return True
+    monitoring = getattr(sys, "monitoring", None)
+    return monitoring is not None and any(map(monitoring.get_tool, range(6)))

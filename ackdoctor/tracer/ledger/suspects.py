@@ -1,6 +1,8 @@
 """Which framework and which of its roles a live component belongs to, and what its switches say now."""
 
 import inspect
+import linecache
+import re
 from contextlib import suppress
 from functools import cache
 
@@ -69,10 +71,18 @@ def describe(component: object, dialect: Dialect, role: Role) -> Suspect:
 @cache
 def _defined(cls: type) -> tuple[str, int]:
     path = ""
-    with suppress(OSError, TypeError, SyntaxError):  # no file; a built-in; a file that has changed since
+    with suppress(OSError, TypeError):  # no file; a built-in
         path = inspect.getsourcefile(cls) or ""
-        return path, inspect.getsourcelines(cls)[1]
+        with suppress(SyntaxError):
+            return path, inspect.getsourcelines(cls)[1]
+        return path, _begun(path, cls.__name__)
     return path, 0
+
+
+def _begun(path: str, name: str) -> int:
+    """Where the class begins in a file that does not parse: it is Python 2, or has changed since."""
+    begins = re.compile(rf"\s*class\s+{re.escape(name)}\b")
+    return next((at for at, line in enumerate(linecache.getlines(path), 1) if begins.match(line)), 0)
 
 
 @cache
