@@ -29,7 +29,10 @@ def _rests(frame: FrameType | None) -> bool:
     match frame.f_globals.get("__name__"), frame.f_code.co_name:
         case "threading", "wait":  # a Condition's: of a queue, an event, a timer
             return "waiter" in mine and mine["waiter"] in mine["self"]._waiters
-        case "concurrent.futures.thread", "_worker":  # since 3.13 work in hand may be in no queue and no variable
+        case (
+            "concurrent.futures.thread",
+            "_worker",
+        ):  # since 3.13 work in hand may be in no queue and no variable
             executor = mine["executor_reference"]()
             idle = executor is None or executor._idle_semaphore._value >= len(executor._threads)
             return idle and mine["work_queue"].empty() and mine.get("work_item") is None
