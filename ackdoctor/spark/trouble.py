@@ -30,6 +30,7 @@ _HINTS = {
 }
 _MEANINGS = {
     r"Cannot call methods on a stopped SparkContext.*": "the master does not answer, or has ended the application: see --master",
+    r".*getSubject is not supported.*": "the java it found is too new for this version of Spark: set JAVA_HOME to Java 17 or 21",
     r"\S*UnknownHostException: (\S+).*": r"no such host: \1",
     r".*Class org\.apache\.hadoop\.fs\.\S+ not found": "Spark comes without what reads this: for s3a --conf spark.jars.packages=org.apache.hadoop:hadoop-aws:VERSION",
     r"column: \[(.+)\], physicalType: (\w+), logicalType: (\w+)": r"its column \1 holds \2, and that of a trace \3",

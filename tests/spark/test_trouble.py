@@ -48,6 +48,11 @@ class Thrown:
             "column: [kind], physicalType: INT64, logicalType: tinyint",
             "its column kind holds INT64, and that of a trace tinyint",
         ),
+        (
+            "java.lang.UnsupportedOperationException: getSubject is not supported",
+            "the java it found is too new for this version of Spark: set JAVA_HOME to Java 17 or 21",
+        ),
+        ("java.net.UnknownHostException: namenode", "no such host: namenode"),
         ("java.io.EOFException: Reached the end of stream", "Reached the end of stream"),
     ],
 )
