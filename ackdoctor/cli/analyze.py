@@ -49,7 +49,7 @@ def analyze(
 ) -> None:
     """Say what traces and logs show: which trees never completed and why, who acked twice or never, how the map grew.
 
-    Needs Spark (the extra ackdoctor[spark]) and Java 17. Exit code: 0 nothing found; 1 findings; 2 the work could
+    Needs Spark (the extra ackdoctor[spark]) and Java 17 or 21. Exit code: 0 nothing found; 1 findings; 2 the work could
     not be done, an input could not be read, or no row tells of acking.
     """
     from ackdoctor.cli.examining import Request, run

@@ -50,7 +50,7 @@ _INTERPRETED = {  # no class is compiled, and no plan made again, for a handful 
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 _NO_JAVA = (
-    "Spark needs Java 17 or later, and there is none: install one (Debian: apt install openjdk-17-jre-headless; "
+    "Spark needs Java 17 or 21, and there is none: install one (Debian: apt install openjdk-17-jre-headless; "
     "macOS: brew install openjdk@17), or set JAVA_HOME to one"
 )
 

@@ -23,8 +23,8 @@ _CLASS = re.compile(r"^(?:[a-z_][\w$]*\.)+([A-Z]\w+): ")
 _FILE = re.compile(r"(?:file|hdfs|s3a?|gs|abfss?):/+[^\s,;'\"]+")
 _JAVA = "the JVM did not start"
 _HINTS = {
-    "UnsupportedClassVersionError": "Spark needs Java 17 or later, and the java it found is older: set JAVA_HOME to a newer one",
-    "FindException": "the java it found lacks modules that Spark needs: install a complete Java 17 or later",
+    "UnsupportedClassVersionError": "Spark needs Java 17 or 21, and the java it found is older: set JAVA_HOME to one of these",
+    "FindException": "the java it found lacks modules that Spark needs: install a complete Java 17 or 21",
     "Address already in use": "no free port on this machine",
     "Could not reserve enough space": "not enough memory for the driver: --conf spark.driver.memory=1g",
 }
