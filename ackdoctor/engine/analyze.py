@@ -8,7 +8,7 @@ of what was cached.
 
 import gc
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
@@ -20,7 +20,7 @@ from ackdoctor.engine.outcome import Task, Whole
 from ackdoctor.engine.reading import read_file
 from ackdoctor.engine.select import select
 from ackdoctor.engine.surroundings import Seen, Surroundings
-from ackdoctor.model.finding import Report, Unreadable
+from ackdoctor.model.finding import Finding, Report, Unreadable
 
 if TYPE_CHECKING:
     from ackdoctor.engine.pool import Progress
@@ -57,16 +57,18 @@ def lint(
     around.lasting &= result.outcome.lasting and not found.unreadable
     unreadable = _unique([*found.unreadable, *given.refused, *result.outcome.unreadable])
     unread = {item.path for item in unreadable if not item.partial}
-    asked = sorted(file.shown for file in files.values())
+    asked = {file.shown for file in files.values()}
     marked = [path for path in result.marked if path in files and files[path].shown not in unread]
     partial = {item.path for item in unreadable if item.partial}
-    sources = _read(marked, files, given)
-    around.lasting &= len(sources) == len(marked)
-    choice = select(result.outcome.findings, sources, frozenset(asked), settings, top, partial=partial)
+    places = {files[path].shown: path for path in marked}
+    places |= _beside(result.outcome.findings, asked, top)
+    sources = _read(places, given)
+    around.lasting &= len(sources) == len(places)
+    choice = select(result.outcome.findings, sources, asked, settings, top, partial=partial)
     return Report(
         findings=choice.findings,
         unreadable=unreadable,
-        files=tuple(asked),
+        files=tuple(sorted(asked)),
         components=result.outcome.components,
         suppressed=choice.suppressed,
         notes=(*choice.notes, *result.notes),
@@ -117,13 +119,21 @@ class _Given(NamedTuple):
         return cls((Candidate(path, where, 0, len(data), named=True),), {path: data})
 
 
-def _read(paths: Iterable[str], files: Mapping[str, Candidate], given: _Given) -> Mapping[str, bytes]:
+def _beside(findings: Iterable[Finding], asked: Collection[str], root: str) -> Mapping[str, str]:
+    """The files that were not asked for in which findings of components that were stand, by shown path."""
+    return {
+        finding.site.path: os.path.normpath(os.path.join(root, finding.site.path))
+        for finding in findings
+        if finding.home in asked and finding.site.path not in asked
+    }
+
+
+def _read(places: Mapping[str, str], given: _Given) -> Mapping[str, bytes]:
     """The contents of these files, by shown path."""
     found: dict[str, bytes] = {}
-    for path in paths:
+    for where, path in places.items():
         with suppress(OSError):  # it went away since it was looked at
-            data = given.overlay[path] if path in given.overlay else read_file(path, LIMIT)
-            found[files[path].shown] = data
+            found[where] = given.overlay[path] if path in given.overlay else read_file(path, LIMIT)
     return found
 
 

@@ -37,9 +37,13 @@ def select(
     """The choice among all findings of a run, sorted by path, line, column and code.
 
     `sources` are the files that were read and may hold comments of ours, by shown path; of those in `partial`
-    some piece could not be read.
+    some piece could not be read.  In a file that was not asked for comments silence, and are not judged.
     """
-    candidates = _once(f for f in findings if f.site.path in asked or f.home in asked)
+
+    def belongs(finding: Finding) -> bool:
+        return finding.site.path in asked or finding.home in asked
+
+    candidates = _once(filter(belongs, findings))
     if not candidates and not sources:
         return Choice((), 0, ())
     from ackdoctor.engine.suppress import apply  # a clean run needs neither this nor the rulebook
@@ -53,7 +57,7 @@ def select(
     kept, suppressed = apply(selected, sources, names, active=active, partial=partial)
     places = _Places(settings, root)
     return Choice(
-        tuple(sorted((f for f in kept if not places.ignores(f)), key=_order)),
+        tuple(sorted((f for f in kept if belongs(f) and not places.ignores(f)), key=_order)),
         suppressed,
         tuple(str(error) for error in errors),
     )

@@ -55,6 +55,16 @@ def test_a_bolt_is_told_of_a_fault_that_it_inherits_from_a_file_not_asked_for(tm
     assert lines(linted(tmp_path, "other.py")) == []
 
 
+def test_a_comment_in_a_base_speaks_for_the_bolt_that_is_asked_for(tmp_path):
+    child = "from base import CountBolt\n\n\nclass Child(CountBolt):\n    pass\n"
+    silenced = BOLT[:-1] + "  # ackdoctor: ignore[ACK103] the broker counts\n"
+    idle = "x = 1  # ackdoctor: ignore[ACK101] nothing here\n"
+    write(tmp_path, {"base.py": silenced + idle, "child.py": child})
+    report = linted(tmp_path, "child.py")
+    assert (lines(report), report.suppressed) == ([], 1)
+    assert lines(linted(tmp_path, "base.py")) == ["base.py:10 ACK901"]
+
+
 def test_a_fault_that_many_inherit_is_said_once(tmp_path):
     child = "from base import CountBolt\n\n\nclass Child{0}(CountBolt):\n    pass\n"
     write(tmp_path, {"base.py": BOLT, **{f"c{n}.py": child.format(n) for n in range(3)}})
