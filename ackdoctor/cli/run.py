@@ -23,14 +23,15 @@ from ackdoctor.cli.streams import (
 from ackdoctor.config import Settings
 from ackdoctor.engine.analyze import lint
 from ackdoctor.engine.surroundings import Surroundings
-from ackdoctor.engine.triage import triage
+from ackdoctor.engine.triage import against, triage
 from ackdoctor.model.errors import UsageError
-from ackdoctor.model.finding import Report
+from ackdoctor.model.finding import Finding, Report
 from ackdoctor.reporters import Context, reporter
 from ackdoctor.reporters.context import PLAIN, Sources
 from ackdoctor.reporters.footer import counted
 
 if TYPE_CHECKING:
+    from ackdoctor.engine.baseline import Entry
     from ackdoctor.reporters.context import Page
 
 __all__ = ["exit_code", "run"]
@@ -66,8 +67,12 @@ def run(request: Request) -> int:
     shown = triage(report, settings, baseline, root=root, names=names, around=answer.around)
     answer.err += _complain(shown)
     if request.write_baseline and settings.baseline is not None:
-        present = triage(report, settings, None, root=root, names=names, around=answer.around)
-        _accept(settings.baseline, present=present, change=shown, root=root)
+        known: Sequence[Finding] = ()
+        unseen: Sequence[Entry] = ()
+        if baseline is not None:
+            compared = against(report, settings, baseline, root=root, names=names, around=answer.around)
+            known, unseen = compared.known, compared.unseen
+        _accept(settings.baseline, (*known, *shown.findings), unseen, change=shown, root=root)
         shown = replace(shown, findings=())
     else:
         if not request.quiet:
@@ -131,14 +136,15 @@ def _lint(
             progress.clear()
 
 
-def _accept(file: Path, *, present: Report, change: Report, root: Path) -> None:
-    """Write all present findings into the baseline, and say what that changes."""
+def _accept(
+    file: Path, findings: Sequence[Finding], unseen: "Sequence[Entry]", *, change: Report, root: Path
+) -> None:
+    """Write the findings into the baseline, beside the entries that nobody looked for, and say what that changes."""
     from ackdoctor.engine.baseline import write
 
-    write(file, present.findings, root=root)
-    counts = (
-        f"{len(present.findings)} accepted, {len(change.findings)} of them new, {len(change.fixed)} fixed"
-    )
+    write(file, findings, root=root, unseen=unseen)
+    amount = len(findings) + len(unseen)
+    counts = f"{amount} accepted, {len(change.findings)} of them new, {len(change.fixed)} fixed"
     chatter(f"{file.name}: {counts}")
 
 

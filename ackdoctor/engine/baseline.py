@@ -40,11 +40,12 @@ class Baseline:
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Comparison:
-    """Findings not in the baseline, findings that are, and entries that no longer occur."""
+    """Findings not in the baseline, findings that are, entries that no longer occur, and those nobody looked for."""
 
     new: tuple[Finding, ...]
     known: tuple[Finding, ...]
     fixed: tuple[Entry, ...]
+    unseen: tuple[Entry, ...]
 
 
 def compare(
@@ -68,10 +69,12 @@ def compare(
             if found is not None:
                 known.add(number)
                 candidates.remove(found)
+    left = sorted(entry for rest in waiting.values() for entry in rest)
     return Comparison(
         new=tuple(finding for number, finding in enumerate(findings) if number not in known),
         known=tuple(finding for number, finding in enumerate(findings) if number in known),
-        fixed=tuple(sorted(entry for rest in waiting.values() for entry in rest if looked_at(entry))),
+        fixed=tuple(entry for entry in left if looked_at(entry)),
+        unseen=tuple(entry for entry in left if not looked_at(entry)),
     )
 
 
@@ -121,9 +124,9 @@ def _entry(path: Path, number: int, raw: object) -> Entry:
     return Entry(*map(str, values))
 
 
-def write(path: Path, findings: Iterable[Finding], *, root: Path) -> None:
-    """The findings as the entries of a baseline file."""
-    save(path, entries_of(findings, path, root=root))
+def write(path: Path, findings: Iterable[Finding], *, root: Path, unseen: Iterable[Entry] = ()) -> None:
+    """The findings as the entries of a baseline file, beside those that were there and that nobody looked for."""
+    save(path, [*entries_of(findings, path, root=root), *unseen])
 
 
 def entries_of(findings: Iterable[Finding], path: Path, *, root: Path) -> list[Entry]:

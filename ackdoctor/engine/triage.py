@@ -12,9 +12,9 @@ from ackdoctor.model.finding import Report
 from ackdoctor.model.fingerprint import stamp
 
 if TYPE_CHECKING:
-    from ackdoctor.engine.baseline import Baseline, Entry
+    from ackdoctor.engine.baseline import Baseline, Comparison, Entry
 
-__all__ = ["triage"]
+__all__ = ["against", "triage"]
 
 
 def triage(
@@ -31,19 +31,10 @@ def triage(
     `root` is where the report's paths start, `names` maps rule codes to names; `around` is asked for files that
     the baseline names and nobody looked at.
     """
-    findings = stamp(report.findings)
-    if baseline is not None:
-        from ackdoctor.engine.baseline import compare  # most runs have none
-
-        seen = {_absolute(root / path) for path in report.files}
-        unread = {_absolute(root / unreadable.path) for unreadable in report.unreadable}
-
-        def looked_at(entry: "Entry") -> bool:
-            place = _absolute(baseline.file.absolute().parent / entry.path)
-            ran = settings.selects(entry.code, names.get(entry.code, entry.code))
-            return ran and place not in unread and (place in seen or around.status(place) is None)
-
-        comparison = compare(baseline, findings, root=root, looked_at=looked_at)
+    if baseline is None:
+        findings = stamp(report.findings)
+    else:
+        comparison = against(report, settings, baseline, root=root, names=names, around=around)
         findings = comparison.new
         report = replace(
             report, baselined=len(comparison.known), fixed=tuple(str(entry) for entry in comparison.fixed)
@@ -54,6 +45,29 @@ def triage(
         if finding.severity >= settings.min_severity and finding.confidence >= settings.min_confidence
     )
     return replace(report, findings=shown, hidden=report.hidden + len(findings) - len(shown))
+
+
+def against(
+    report: Report,
+    settings: Settings,
+    baseline: "Baseline",
+    *,
+    root: Path,
+    names: Mapping[str, str],
+    around: Surroundings,
+) -> "Comparison":
+    """The report's findings beside the baseline; the arguments are those of `triage`."""
+    from ackdoctor.engine.baseline import compare  # most runs have none
+
+    seen = {_absolute(root / path) for path in report.files}
+    unread = {_absolute(root / unreadable.path) for unreadable in report.unreadable}
+
+    def looked_at(entry: "Entry") -> bool:
+        place = _absolute(baseline.file.absolute().parent / entry.path)
+        ran = settings.selects(entry.code, names.get(entry.code, entry.code))
+        return ran and place not in unread and (place in seen or around.status(place) is None)
+
+    return compare(baseline, stamp(report.findings), root=root, looked_at=looked_at)
 
 
 def _absolute(path: Path) -> str:

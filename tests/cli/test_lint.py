@@ -315,6 +315,22 @@ def test_a_baseline_takes_known_findings_away_and_tells_what_is_fixed(shell):
     assert outcome.err == "ackdoctor: known.json: 0 accepted, 0 of them new, 1 fixed\n"
 
 
+@pytest.mark.parametrize("arguments", ["a.py", "--select=ACK103", "--min-severity=error", "."])
+def test_a_baseline_keeps_what_the_run_that_writes_it_does_not_look_for(shell, arguments):
+    mild = "\n\nclass Loose(Bolt):\n    auto_anchor = False\n\n    def process(self, tup):\n        self.emit([1])\n"
+    for name in ("a.py", "b.py"):
+        Path(name).write_text(BOLT + mild)
+    assert shell("lint", "--baseline", "known.json", "--write-baseline").err.endswith(
+        "4 accepted, 4 of them new, 0 fixed\n"
+    )
+    known = Path("known.json").read_text()
+    if arguments == ".":
+        Path("b.py").write_text(BOLT + "def (\n")
+    outcome = shell("lint", "--baseline", "known.json", "--write-baseline", arguments)
+    assert outcome.err.endswith("ackdoctor: known.json: 4 accepted, 0 of them new, 0 fixed\n")
+    assert Path("known.json").read_text() == known
+
+
 def test_a_comment_silences_and_an_idle_one_is_told(shell):
     source = BOLT.replace(
         "            return\n", "            return  # ackdoctor: ignore[ACK101] dropped on purpose\n"
