@@ -247,7 +247,15 @@ class Diagnosis:
             cause=f"{function.qualname}|{message}|{'/'.join(step.note for step in evidence.steps[-6:])}",
             help=help,
             home=self.component.cls.path if self.component.cls.path != site.path else "",
+            heritage=self._heritage(function),
         )
+
+    def _heritage(self, function: Function) -> str:
+        """The base class that a function comes from; nothing where it is the component's own."""
+        for cls in self.component.lineage:
+            if cls.path == function.path and function.qualname.startswith(f"{cls.qualname}."):
+                return cls.qualname if cls is not self.component.cls else ""
+        return ""
 
 
 def methods_of(cls: ClassInfo) -> Iterator[Function]:

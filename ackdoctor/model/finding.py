@@ -120,6 +120,7 @@ class Finding:
     fingerprint: str = ""
     help: str = ""  # what to do, one line
     home: str = ""  # the file of the component, where that is not the file of `site`
+    heritage: str = ""  # the base class whose code it is, where the component inherits it
 
     @property
     def seen(self) -> int:

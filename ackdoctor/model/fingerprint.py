@@ -10,8 +10,8 @@ __all__ = ["fingerprint", "stamp"]
 
 
 def fingerprint(finding: Finding) -> str:
-    """The digest of what is wrong and where, free of line numbers and paths."""
-    parts = (finding.code, finding.component, finding.handler, finding.cause)
+    """The digest of what is wrong and where, free of line numbers and paths, and of the heir that shows it."""
+    parts = (finding.code, finding.heritage or finding.component, finding.handler, finding.cause)
     from hashlib import blake2b  # a clean run does not pay for it
 
     return blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()

@@ -7,6 +7,7 @@ import pytest
 from ackdoctor.config import Settings
 from ackdoctor.engine import analyze, pool
 from ackdoctor.model.errors import ConfigError
+from ackdoctor.model.fingerprint import stamp
 from tests.engine.project import BOLT, CLEAN, JAVA_BOLT, lines, linted, printed, write
 
 FAILS = BOLT.replace("        self.ack(tup)\n", "        self.fail(tup)\n", 1)  # ACK106 in line 9
@@ -71,6 +72,16 @@ def test_a_fault_that_many_inherit_is_said_once(tmp_path):
     report = linted(tmp_path)
     assert lines(report) == ["base.py:9 ACK103"]
     assert report.components == 4
+
+
+def test_an_inherited_fault_has_one_fingerprint_whichever_heirs_there_are(tmp_path):
+    child = "from base import CountBolt\n\n\nclass {0}(CountBolt):\n    pass\n"
+    write(tmp_path, {"base.py": BOLT, "c.py": child.format("Child"), "b.py": child.format("Brother")})
+    ways = [("base.py",), ("c.py",), ("b.py",), (".",)]
+    stamped = [stamp(linted(tmp_path, *paths).findings) for paths in ways]
+    assert {tuple(finding.fingerprint for finding in found) for found in stamped} == {
+        (stamped[0][0].fingerprint,)
+    }
 
 
 def test_standard_input_is_linted_as_if_it_stood_there(tmp_path):
