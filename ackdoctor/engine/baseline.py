@@ -6,6 +6,7 @@ stands several times it is counted, first in its own file, then in others, so th
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -51,7 +52,7 @@ class Comparison:
 def compare(
     baseline: Baseline, findings: Sequence[Finding], *, root: Path, looked_at: Callable[[Entry], bool]
 ) -> Comparison:
-    """Stamped findings against the baseline.  An entry that this run did not look at is not called fixed.
+    """Stamped findings against the baseline.  An entry that this run did not look at is neither moved nor fixed.
 
     `root` is where the paths of the findings start.
     """
@@ -60,12 +61,13 @@ def compare(
         waiting.setdefault(_plain(entry.fingerprint), []).append(entry)
     paths = [_path(finding, root, baseline.file) for finding in findings]
     known: set[int] = set()
-    for fits in (str.__eq__, _anywhere):  # first in its own file
+    for moved in (False, True):  # first in its own file
         for number, finding in enumerate(findings):
             if number in known:
                 continue
             candidates = waiting.get(_plain(finding.fingerprint), [])
-            found = next((entry for entry in candidates if fits(entry.path, paths[number])), None)
+            fits = looked_at if moved else partial(_stands_in, paths[number])
+            found = next(filter(fits, candidates), None)
             if found is not None:
                 known.add(number)
                 candidates.remove(found)
@@ -78,8 +80,8 @@ def compare(
     )
 
 
-def _anywhere(_entry: str, _finding: str) -> bool:
-    return True
+def _stands_in(path: str, entry: Entry) -> bool:
+    return entry.path == path
 
 
 def _path(finding: Finding, root: Path, file: Path) -> str:

@@ -71,6 +71,15 @@ def test_the_new_one_is_the_one_in_another_file(tmp_path):
     assert split(baseline, tmp_path, finding(1, "a.py"), finding(3, "z.py")) == ([1], [])
 
 
+def test_a_copy_is_new_where_the_run_does_not_look_at_the_file_it_was_copied_from(tmp_path):
+    baseline = accepted(tmp_path, finding(3))
+    (tmp_path / "bolt.py").touch()
+    copied = Report(findings=(finding(3, "copy.py"),), files=("copy.py",))
+    assert sifted(copied, baseline, tmp_path).findings == stamp(copied.findings)
+    (tmp_path / "bolt.py").unlink()
+    assert sifted(copied, baseline, tmp_path).findings == ()
+
+
 def test_an_entry_that_no_longer_occurs_is_fixed(tmp_path):
     baseline = accepted(tmp_path, finding(3), finding(5))
     assert split(baseline, tmp_path, finding(3)) == ([], ["bolt.py: ACK101 CountBolt.process"])
