@@ -1,6 +1,7 @@
 """What an author tells us in a source file: one shape, whatever the language writes it in."""
 
 import re
+from collections.abc import Iterator
 
 from ackdoctor.model.values import dataclass
 
@@ -40,27 +41,28 @@ class Style:
 
     def read(
         self, text: str, *, line: int, column: int, at_top: bool, first: int, last: int
-    ) -> Directive | None:
-        """The directive in a comment that starts there."""
-        found = re.search(rf"(?:{self.mark})\s*{_DIRECTIVE}", text)
-        if found is None:
-            return None
-        word = found["word"]
-        names = tuple(name.strip() for name in (found["rules"] or "").split(",") if name.strip())
-        return Directive(
-            line=line,
-            column=column + found.start(),
-            end_column=column + len(text),
-            word=word,
-            names=names,
-            reason=found["reason"].strip(" \t-:"),
-            written=f"{word}[{', '.join(names)}]" if names else f"ackdoctor: {word}",
-            at_top=at_top,
-            top=self.top,
-            example=self.example,
-            first=first,
-            last=last,
-        )
+    ) -> Iterator[Directive]:
+        """The directives in a comment that starts there; a reason ends at the next comment mark."""
+        for found in re.finditer(_DIRECTIVE.format(mark=self.mark), text):
+            word = found["word"]
+            names = tuple(name.strip() for name in (found["rules"] or "").split(",") if name.strip())
+            yield Directive(
+                line=line,
+                column=column + found.start(),
+                end_column=column + found.end(),
+                word=word,
+                names=names,
+                reason=found["reason"].strip(" \t-:"),
+                written=f"{word}[{', '.join(names)}]" if names else f"ackdoctor: {word}",
+                at_top=at_top,
+                top=self.top,
+                example=self.example,
+                first=first,
+                last=last,
+            )
 
 
-_DIRECTIVE = r"ackdoctor:\s*(?P<word>[\w-]*)\s*(?:\[(?P<rules>[^\]]*)\])?(?P<reason>.*)"
+_DIRECTIVE = (
+    r"(?:{mark})\s*ackdoctor:\s*(?P<word>[\w-]*)(?:\s*\[(?P<rules>[^\]]*)\])?"
+    r"(?P<reason>.*?)(?=\s+(?:{mark})(?:\s|ackdoctor:)|\s*$)"
+)

@@ -114,6 +114,21 @@ def test_a_comment_without_a_reason_works_and_is_a_finding():
     assert said(outcome) == ["1:16 warning `ignore[ACK103]` gives no reason"]
 
 
+@pytest.mark.parametrize("beside", ["  # noqa: E702", " # type: ignore"])
+def test_what_another_tool_is_told_is_no_reason(beside):
+    outcome = judged(f"self.ack(tup)  # ackdoctor: ignore[ACK103]{beside}\n", finding(1))
+    assert said(outcome) == ["1:16 warning `ignore[ACK103]` gives no reason"]
+    outcome = judged(f"self.ack(tup)  # ackdoctor: ignore[ACK103] C# asks, see #12{beside}\n", finding(1))
+    assert said(outcome) == []
+
+
+def test_each_rule_may_have_its_own_reason_on_one_line():
+    source = "self.ack(tup)  # ackdoctor: ignore[ACK103] counted  # ackdoctor: ignore[ACK101] drained\n"
+    outcome = judged(source, finding(1))
+    assert outcome.suppressed == 1
+    assert said(outcome) == ["1:53 warning `ignore[ACK101]` silences nothing"]
+
+
 def test_the_idle_half_of_a_comment_is_named():
     outcome = judged("self.ack(tup)  # ackdoctor: ignore[ACK101, ACK103] why\n", finding(1))
     assert said(outcome) == ["1:16 warning `ignore[ACK101, ACK103]` silences nothing for ACK101"]

@@ -58,15 +58,13 @@ def directives(data: bytes) -> Sequence[Directive]:
         directive
         for comment in comments
         if _OURS in comment.text
-        and (
-            directive := _STYLE.read(
-                comment.text,
-                line=comment.line,
-                column=comment.column,
-                at_top=comment.at_top,
-                first=comment.first,
-                last=comment.last,
-            )
+        for directive in _STYLE.read(
+            comment.text,
+            line=comment.line,
+            column=comment.column,
+            at_top=comment.at_top,
+            first=comment.first,
+            last=comment.last,
         )
     ]
     for annotation in annotations:

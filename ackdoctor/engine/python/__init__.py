@@ -62,8 +62,10 @@ def directives(data: bytes) -> Sequence[Directive]:
     from ackdoctor.engine.python.comments import comments_of  # most runs need no lexer
     from ackdoctor.engine.text import decode
 
-    found = (
-        _STYLE.read(
+    return [
+        directive
+        for comment in comments_of(decode(data))
+        for directive in _STYLE.read(
             comment.text,
             line=comment.line,
             column=comment.column,
@@ -71,9 +73,7 @@ def directives(data: bytes) -> Sequence[Directive]:
             first=comment.first,
             last=comment.last,
         )
-        for comment in comments_of(decode(data))
-    )
-    return [directive for directive in found if directive is not None]
+    ]
 
 
 def lower(shown: str, module: str, data: bytes, *, is_package: bool) -> Lowered:

@@ -32,6 +32,14 @@ def test_a_comment_or_an_annotation_silences_its_statement(source):
     assert judged(source, line) == Outcome((), 1)
 
 
+def test_what_another_tool_is_told_is_no_reason():
+    outcome = judged("collector.ack(t); // ackdoctor: ignore[ACK103] // NOPMD\n", 1)
+    assert said(outcome) == ["1:19 warning `ignore[ACK103]` gives no reason"]
+    assert (
+        said(judged("collector.ack(t); // ackdoctor: ignore[ACK103] see https://a.b/c // NOPMD\n", 1)) == []
+    )
+
+
 def test_an_annotation_leaves_other_methods_alone():
     source = '@SuppressWarnings("ackdoctor:ACK103 why")\nvoid f() {\n}\nvoid g() {\n}\n'
     assert judged(source, 2, 4) == Outcome((finding(4, path=PATH),), 1)
