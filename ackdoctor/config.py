@@ -28,6 +28,7 @@ _EXCLUDE = (
 )  # fmt: skip
 _PREFIX = re.compile(r"[A-Z]+[0-9]*")
 _DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
+_CHOICE = re.compile(r"\[[!^]?\]?[^\]/]*\]")
 _VERSION = re.compile(r"[0-9]+(\.[0-9]+)*")
 
 Parsed: TypeAlias = object  # what a parser makes of a TOML value: the type of its field
@@ -111,9 +112,23 @@ def matches_glob(path: str, glob: str) -> bool:
 def _compiled(glob: str) -> re.Pattern[str]:
     anchored = "/" in glob.rstrip("/")
     words = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    parts = re.split(r"(\*\*/|\*\*|\*|\?)", glob.strip("/"))
-    body = "".join(words.get(part) or re.escape(part) for part in parts)
+    parts = re.split(rf"(\*\*/|\*\*|\*|\?|{_CHOICE.pattern})", glob.strip("/"))
+    body = "".join(words.get(part) or _literal(part) for part in parts)
     return re.compile(("" if anchored else "(?:.*/)?") + body + "(?:/.*)?", re.DOTALL)
+
+
+def _literal(part: str) -> str:
+    """A piece of a glob without stars; `[a-z]`, `[!a-z]` and `[^a-z]` stand for one character."""
+    if not _CHOICE.fullmatch(part):
+        return re.escape(part)
+    negated = part[1] in "!^"
+    inner = part[1 + negated : -1]
+    for special in "\\[]^&|~":
+        inner = inner.replace(special, f"\\{special}")
+    try:
+        return re.compile(f"(?!/)[{'^' * negated}{inner}]").pattern
+    except re.error:  # `[z-a]`
+        return re.escape(part)
 
 
 def find_config(start: Path, told: Callable[[str], object] = str) -> Path | None:

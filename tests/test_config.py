@@ -181,6 +181,14 @@ def test_a_rule_that_is_off_by_default_runs_when_it_is_selected():
         ("src/a.py", "src/?.py", True),
         ("src/x/a.py", "src/?.py", False),
         ("src+/a.py", "src+/a.py", True),
+        ("src/v2/a.py", "src/v[0-9]/**", True),
+        ("src/vx/a.py", "src/v[0-9]/**", False),
+        ("src/vx/a.py", "src/v[!0-9]/**", True),
+        ("src/v[/a.py", "src/v[[]/**", True),
+        ("src/v^]/a.py", "src/v[]^][]]/**", True),
+        ("src/v/a.py", "src[!a]v/**", False),
+        ("src/[/a.py", "src/[/a.py", True),
+        ("src/[z-a]/a.py", "src/[z-a]/a.py", True),
     ],
 )
 def test_a_glob_fits_as_gitignore_would_say(path, glob, fits):
