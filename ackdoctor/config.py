@@ -165,7 +165,7 @@ def load_settings(path: Path) -> Settings:
     directory = path.absolute().parent
     values: dict[str, Any] = {}  # each parser gives what its field holds
     for key, value in table.items():
-        where = f"{path}{_line_of(key, content.decode())}"
+        where = f"{path}{_line_of(key, content.decode('utf-8-sig'))}"
         if key not in _KEYS:
             raise ConfigError(f"{where}: unknown key `{key}`{nearest(key, _KEYS)}")
         try:
@@ -197,7 +197,7 @@ def _parse(path: Path, content: bytes) -> dict[str, object]:
     else:
         import tomli as tomllib
     try:
-        table: dict[str, object] = tomllib.loads(content.decode())
+        table: dict[str, object] = tomllib.loads(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: not UTF-8: {error.reason} at byte {error.start}") from None
     except tomllib.TOMLDecodeError as error:

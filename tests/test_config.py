@@ -132,6 +132,12 @@ def test_toml_that_does_not_parse_names_the_file(tmp_path):
         load_settings(path)
 
 
+def test_a_byte_order_mark_is_no_part_of_the_settings(tmp_path):
+    assert load_settings(written(tmp_path, '\ufeffselect = ["ACK1"]\n')).select == ("ACK1",)
+    with pytest.raises(ConfigError, match=r"ackdoctor\.toml:1: unknown key `selct`"):
+        load_settings(written(tmp_path, '\ufeffselct = ["ACK1"]\n'))
+
+
 def test_a_table_of_ours_that_is_no_table_is_named(tmp_path):
     path = written(tmp_path, "[tool]\nackdoctor = 1\n", "pyproject.toml")
     with pytest.raises(ConfigError, match=r"pyproject\.toml: `tool\.ackdoctor` must be a table$"):

@@ -102,7 +102,7 @@ def read(path: Path) -> Baseline:
     import json  # only a run with a baseline needs it
 
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise BaselineError(f"{path}: there is no such baseline; --write-baseline makes it") from None
     except OSError as error:

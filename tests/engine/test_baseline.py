@@ -110,6 +110,13 @@ def test_an_empty_baseline_can_be_written_and_read(tmp_path):
     assert accepted(tmp_path).entries == ()
 
 
+def test_an_editor_may_have_put_a_byte_order_mark_and_other_line_ends(tmp_path):
+    baseline = accepted(tmp_path, finding(3))
+    text = baseline.file.read_text(encoding="utf-8")
+    baseline.file.write_text(text, encoding="utf-8-sig", newline="\r\n")
+    assert read(baseline.file) == baseline
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
