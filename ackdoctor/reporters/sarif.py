@@ -5,7 +5,9 @@ findings first, and a notification says so.
 """
 
 import json
+import os.path
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TextIO, TypeAlias
 from urllib.parse import quote
 
@@ -66,7 +68,7 @@ def sarif(report: Report, stream: TextIO, context: Context) -> None:
                     {
                         "executionSuccessful": True,
                         "toolExecutionNotifications": [
-                            *map(_unreadable, report.unreadable),
+                            *(_unreadable(unread, context.sources.root) for unread in report.unreadable),
                             *_cut(cut),
                             *map(_note, report.notes),
                         ],
@@ -129,7 +131,7 @@ def _result(
     if finding.code in numbers:
         result["ruleIndex"] = numbers[finding.code]
     if finding.evidence.steps:
-        result["codeFlows"] = [{"threadFlows": [{"locations": _flow(finding.evidence.steps)}]}]
+        result["codeFlows"] = [{"threadFlows": [{"locations": _flow(finding.evidence.steps, sources.root)}]}]
     return result
 
 
@@ -162,17 +164,17 @@ def _primary(finding: Finding, sources: Sources) -> Json:
     if span.end_line > span.line:
         end = max(span.column + 1, len(sources.line(finding.site.path, span.line)) + 1)
         span = span._replace(end_line=span.line, end_column=end)
-    place = _place(Site(finding.site.path, span))
+    place = _place(Site(finding.site.path, span), sources.root)
     symbol = ".".join(filter(None, (finding.component, finding.handler)))
     if symbol:
         place["logicalLocations"] = [{"fullyQualifiedName": symbol, "kind": "function"}]
     return place
 
 
-def _flow(steps: Iterable[PathStep]) -> list[Json]:
+def _flow(steps: Iterable[PathStep], root: Path) -> list[Json]:
     flow = []
     for order, step in enumerate(list(steps)[:_MOST_STEPS], start=1):
-        location = _place(step.site)
+        location = _place(step.site, root)
         location["message"] = {"text": _short(step.note)}
         entry: Json = {"location": location, "executionOrder": order, "nestingLevel": step.depth}
         if step.state:
@@ -181,7 +183,7 @@ def _flow(steps: Iterable[PathStep]) -> list[Json]:
     return flow
 
 
-def _place(site: Site) -> Json:
+def _place(site: Site, root: Path) -> Json:
     span = site.span
     region = {
         "startLine": span.line,
@@ -189,17 +191,19 @@ def _place(site: Site) -> Json:
         "endLine": span.end_line,
         "endColumn": span.end_column,
     }
-    return {"physicalLocation": {"artifactLocation": _artifact(site.path), "region": region}}
+    return {"physicalLocation": {"artifactLocation": _artifact(site.path, root), "region": region}}
 
 
-def _artifact(path: str) -> Json:
-    """Relative to where we were started, or a file address for a path that is not."""
+def _artifact(path: str, root: Path) -> Json:
+    """Relative to where we were started, or a file address for a path that does not lie below: it may hold no `..`."""
+    if path.startswith("../"):
+        path = os.path.realpath(root / path)
     address = quote(path.encode("utf-8", "surrogateescape"))
     return {"uri": f"file://{address}"} if path.startswith("/") else {"uri": address, "uriBaseId": _ROOT}
 
 
-def _unreadable(unreadable: Unreadable) -> Json:
-    physical: Json = {"artifactLocation": _artifact(unreadable.path)}
+def _unreadable(unreadable: Unreadable, root: Path) -> Json:
+    physical: Json = {"artifactLocation": _artifact(unreadable.path, root)}
     if unreadable.line:
         physical["region"] = {"startLine": unreadable.line, "startColumn": max(1, unreadable.column)}
     return {

@@ -2,8 +2,10 @@
 
 import io
 import json
+import os
 from dataclasses import replace
 from typing import Any
+from urllib.parse import quote
 
 import jsonschema
 import pytest
@@ -169,7 +171,7 @@ def test_the_primary_region_stays_on_one_line():
     [
         ("a b/ü.py", {"uri": "a%20b/%C3%BC.py", "uriBaseId": "%SRCROOT%"}),
         ("\udcff.py", {"uri": "%FF.py", "uriBaseId": "%SRCROOT%"}),
-        ("../x.py", {"uri": "../x.py", "uriBaseId": "%SRCROOT%"}),
+        ("../ü.py", {"uri": f"file://{quote(os.path.realpath('ü.py'))}"}),
         ("/opt/x.py", {"uri": "file:///opt/x.py"}),
     ],
 )
