@@ -113,7 +113,7 @@ def _body(text: str) -> str:
         if text.startswith("**/", at) and (at == 0 or text[at - 1] == "/"):
             out.append("(?:.*/)?")
             at += 3
-        elif text.startswith("**", at) and at > 0 and text[at - 1] == "/" and at + 2 == len(text):
+        elif text.startswith("**", at) and (at == 0 or text[at - 1] == "/") and at + 2 == len(text):
             out.append(".+")
             at += 2
         else:

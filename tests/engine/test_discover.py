@@ -150,8 +150,9 @@ PLACES = [
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is the judge here")
-def test_patterns_mean_what_git_says_they_mean(tmp_path):
-    write(tmp_path, {".gitignore": PATTERNS})
+@pytest.mark.parametrize("text", [PATTERNS, "/**\n!/*/\n!/one/*\n", "**\n!sub\n"])
+def test_patterns_mean_what_git_says_they_mean(tmp_path, text):
+    write(tmp_path, {".gitignore": text})
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
     asked = subprocess.run(
         ["git", "-C", tmp_path, "check-ignore", "--no-index", "-z", "--stdin"],
@@ -159,7 +160,7 @@ def test_patterns_mean_what_git_says_they_mean(tmp_path):
         capture_output=True,
         check=False,
     )
-    patterns = Patterns(PATTERNS.splitlines())
+    patterns = Patterns(text.splitlines())
 
     def left_out(place: str) -> bool:
         parts = place.split("/")
