@@ -107,26 +107,26 @@ def _read(
     word, written = directive.word, directive.written
     advice = f"write {directive.example}"
 
-    def complain(message: str, cause: str, severity: Severity = Severity.ERROR) -> None:
-        complaints.append(_complaint(site, message, cause, severity, advice))
+    def complain(message: str, severity: Severity = Severity.ERROR) -> None:
+        complaints.append(_complaint(site, message, severity, advice))
 
     if word not in {"ignore", "ignore-file"}:
-        complain(f"`ackdoctor: {word}` means nothing, so it silences nothing", word)
+        complain(f"`ackdoctor: {word}` means nothing, so it silences nothing")
         return
     if not directive.names:
-        complain(f"`{written}` names no rule, so it silences nothing", word)
+        complain(f"`{written}` names no rule, so it silences nothing")
         return
     code_of = {**{code: code for code in rules}, **{name: code for code, name in rules.items()}}
     for name in directive.names:
         if name not in code_of:
             starts = any(code.startswith(name) for code in rules)
             hint = "; a comment names whole codes" if starts else nearest(name, code_of)
-            complain(f"`{written}`: there is no rule `{name}`{hint}", written)
+            complain(f"`{written}`: there is no rule `{name}`{hint}")
     if not directive.reason:
-        complain(f"`{written}` gives no reason", written, Severity.WARNING)
+        complain(f"`{written}` gives no reason", Severity.WARNING)
     if word == "ignore-file" and not directive.at_top:
         where = f"it belongs above the first {directive.top} of the file"
-        complain(f"`{written}` silences nothing here: {where}", written)
+        complain(f"`{written}` silences nothing here: {where}")
         return
     first, last = (1, 1 << 60) if word == "ignore-file" else (directive.first, directive.last)
     codes = tuple(dict.fromkeys(code_of[name] for name in directive.names if name in code_of))
@@ -154,11 +154,11 @@ def _unused(
         if idle:
             which = "" if len(idle) == len(ignore.codes) else f" for {', '.join(idle)}"
             message = f"`{ignore.written}` silences nothing{which}"
-            complaints.append(_complaint(ignore.site, message, ignore.written, Severity.WARNING, "remove it"))
+            complaints.append(_complaint(ignore.site, message, Severity.WARNING, "remove it"))
     return complaints
 
 
-def _complaint(site: Site, message: str, cause: str, severity: Severity, advice: str) -> Finding:
+def _complaint(site: Site, message: str, severity: Severity, advice: str) -> Finding:
     return Finding(
         code=UNUSED_IGNORE,
         name="unused-ignore",
@@ -170,6 +170,6 @@ def _complaint(site: Site, message: str, cause: str, severity: Severity, advice:
         handler="",
         dialect="",
         evidence=PathWitness(steps=()),
-        cause=cause,
+        cause=message,
         help=advice,
     )

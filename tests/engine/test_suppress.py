@@ -4,6 +4,7 @@ import pytest
 
 from ackdoctor.engine.suppress import Outcome, apply
 from ackdoctor.model.finding import Confidence, Finding, PathWitness, Severity
+from ackdoctor.model.fingerprint import stamp
 from ackdoctor.model.source import Site, Span
 
 RULES = {"ACK101": "missing-ack", "ACK103": "double-ack", "ACK901": "unused-ignore"}
@@ -147,6 +148,15 @@ def test_nothing_is_said_where_unused_ignore_did_not_run():
 def test_a_comment_may_silence_what_would_be_said_about_it():
     source = "x = 1  # ackdoctor: ignore[ACK103, ACK901] needed on Storm 0.9 only\n"
     assert judged(source) == Outcome((), 1)
+
+
+def test_each_trouble_with_a_comment_is_a_finding_of_its_own():
+    comments = ("ignore[ACK103]", "ignore[ACK103] why", "ignore[ACK13]", "ignroe[ACK103] why", "ignore")
+    used = [
+        stamp(judged(f"x  # ackdoctor: {comment}\n", *found).kept)[-1].fingerprint
+        for comment, found in [(comments[0], [finding(1)]), *((comment, []) for comment in comments[1:])]
+    ]
+    assert len(set(used)) == len(comments)
 
 
 def test_complaints_come_by_file_and_line():
