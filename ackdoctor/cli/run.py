@@ -64,13 +64,13 @@ def run(request: Request) -> int:
         raise UsageError("; ".join((nothing, *report.notes)))
     looked_at = (*report.files, *(unread.path for unread in report.unreadable))
     need_unread(request.output_file, (root / path for path in looked_at))
-    shown = triage(report, settings, baseline, root=root, names=names, around=answer.around)
+    shown = triage(report, settings, baseline, root=root, around=answer.around)
     answer.err += _complain(shown)
     if request.write_baseline and settings.baseline is not None:
         known: Sequence[Finding] = ()
         unseen: Sequence[Entry] = ()
         if baseline is not None:
-            compared = against(report, settings, baseline, root=root, names=names, around=answer.around)
+            compared = against(report, settings, baseline, root=root, around=answer.around)
             known, unseen = compared.known, compared.unseen
         _accept(settings.baseline, (*known, *shown.findings), unseen, change=shown, root=root)
         shown = replace(shown, findings=())
@@ -97,7 +97,7 @@ def exit_code(report: Report, settings: Settings, *, named: Collection[str], roo
 
 def _rulebook(settings: Settings) -> tuple[Mapping[str, str], Sequence[str]]:
     """The rules' names by code and what is wrong with the other pages, where somebody needs it: it is not free."""
-    if not settings.selectors() and settings.baseline is None:
+    if not settings.selectors():
         return {}, ()
     from ackdoctor.cli.manual import broken, names
 

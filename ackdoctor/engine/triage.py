@@ -1,7 +1,6 @@
 """What of a report is shown: fingerprints, then the baseline, then the thresholds."""
 
 import os.path
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,18 +22,17 @@ def triage(
     baseline: "Baseline | None",
     *,
     root: Path,
-    names: Mapping[str, str],
     around: Surroundings,
 ) -> Report:
     """The report with its findings stamped and sifted; every one left out is counted.
 
-    `root` is where the report's paths start, `names` maps rule codes to names; `around` is asked for files that
-    the baseline names and nobody looked at.
+    `root` is where the report's paths start; `around` is asked for files that the baseline names and nobody
+    looked at.
     """
     if baseline is None:
         findings = stamp(report.findings)
     else:
-        comparison = against(report, settings, baseline, root=root, names=names, around=around)
+        comparison = against(report, settings, baseline, root=root, around=around)
         findings = comparison.new
         report = replace(
             report, baselined=len(comparison.known), fixed=tuple(str(entry) for entry in comparison.fixed)
@@ -53,19 +51,21 @@ def against(
     baseline: "Baseline",
     *,
     root: Path,
-    names: Mapping[str, str],
     around: Surroundings,
 ) -> "Comparison":
     """The report's findings beside the baseline; the arguments are those of `triage`."""
     from ackdoctor.engine.baseline import compare  # most runs have none
+    from ackdoctor.rulebook import survey
 
+    rules, _ = survey()
+    ran = {code for code, rule in rules.items() if settings.selects(code, rule.name, default=rule.default)}
     seen = {_absolute(root / path) for path in report.files}
     unread = {_absolute(root / unreadable.path) for unreadable in report.unreadable}
 
     def looked_at(entry: "Entry") -> bool:
         place = _absolute(baseline.file.absolute().parent / entry.path)
-        ran = settings.selects(entry.code, names.get(entry.code, entry.code))
-        return ran and place not in unread and (place in seen or around.status(place) is None)
+        asked = entry.code in ran or entry.code not in rules
+        return asked and place not in unread and (place in seen or around.status(place) is None)
 
     return compare(baseline, stamp(report.findings), root=root, looked_at=looked_at)
 

@@ -14,7 +14,7 @@ from ackdoctor.model.finding import Confidence, Finding, PathWitness, Report, Se
 from ackdoctor.model.fingerprint import stamp
 from ackdoctor.model.source import Site, Span
 
-NAMES = {"ACK101": "missing-ack", "ACK103": "double-ack"}
+NAMES = {"ACK101": "missing-ack", "ACK103": "double-ack", "ACK206": "stdout-in-multilang"}
 
 
 def finding(line: int = 1, path: str = "bolt.py", handler: str = "process", code: str = "ACK101") -> Finding:
@@ -154,7 +154,7 @@ def test_a_baseline_that_cannot_be_written_is_named(tmp_path):
 
 
 def sifted(report: Report, baseline: Baseline | None, root: Path, settings: Settings | None = None) -> Report:
-    return triage(report, settings or Settings(), baseline, root=root, names=NAMES, around=Surroundings())
+    return triage(report, settings or Settings(), baseline, root=root, around=Surroundings())
 
 
 def test_findings_below_a_threshold_are_counted_as_hidden(tmp_path):
@@ -190,6 +190,12 @@ def test_an_entry_that_this_run_could_not_see_is_not_called_fixed(tmp_path):
     assert sifted(Report(files=("bolt.py",), unreadable=(unread,)), baseline, tmp_path).fixed == ()
     ignored = Settings(ignore=("missing-ack",))
     assert sifted(Report(files=("bolt.py",)), baseline, tmp_path, ignored).fixed == ()
+    off = accepted(tmp_path, finding(3, code="ACK206"))
+    assert sifted(Report(files=("bolt.py",)), off, tmp_path).fixed == ()
+    selected = Settings(extend_select=("ACK206",))
+    assert sifted(Report(files=("bolt.py",)), off, tmp_path, selected).fixed == (
+        "bolt.py: ACK206 CountBolt.process",
+    )
 
 
 def test_an_entry_reads_as_a_person_would_say_it():
