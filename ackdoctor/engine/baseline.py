@@ -114,9 +114,8 @@ def read(path: Path) -> Baseline:
     entries = document.get("findings")
     if not isinstance(entries, list):
         raise BaselineError(f"{path}: not a baseline: `findings` must be a list")
-    return Baseline(
-        file=path, entries=tuple(_entry(path, number, raw) for number, raw in enumerate(entries, start=1))
-    )
+    found = (_entry(path, number, raw) for number, raw in enumerate(entries, start=1))
+    return Baseline(file=path, entries=tuple(dict.fromkeys(found)))  # a merge may have doubled one
 
 
 def _entry(path: Path, number: int, raw: object) -> Entry:

@@ -1,5 +1,6 @@
 """Findings a team has accepted: new, known, fixed."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -108,6 +109,14 @@ def test_the_file_has_one_sorted_entry_a_line(tmp_path):
 
 def test_an_empty_baseline_can_be_written_and_read(tmp_path):
     assert accepted(tmp_path).entries == ()
+
+
+def test_an_entry_that_a_merge_has_doubled_counts_once(tmp_path):
+    baseline = accepted(tmp_path, finding(3), finding(4))
+    document = json.loads(baseline.file.read_text(encoding="utf-8"))
+    document["findings"] *= 2
+    baseline.file.write_text(json.dumps(document), encoding="utf-8")
+    assert split(read(baseline.file), tmp_path, finding(3), finding(4)) == ([], [])
 
 
 def test_an_editor_may_have_put_a_byte_order_mark_and_other_line_ends(tmp_path):
