@@ -5,6 +5,7 @@ import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from io import StringIO
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,8 +63,9 @@ def run(request: Request) -> int:
     if not report.files and not report.unreadable:
         nothing = f"no Python or Java file under {', '.join(request.paths or ('.',))}"
         raise UsageError("; ".join((nothing, *report.notes)))
-    looked_at = (*report.files, *(unread.path for unread in report.unreadable))
-    need_unread(request.output_file, (root / path for path in looked_at))
+    listed = (root / path for path in (*report.files, *(unread.path for unread in report.unreadable)))
+    beside = (path for path, seen in answer.around.looks.items() if seen)
+    need_unread(request.output_file, chain(listed, beside))
     shown = triage(report, settings, baseline, root=root, around=answer.around)
     answer.err += _complain(shown)
     if request.write_baseline and settings.baseline is not None:

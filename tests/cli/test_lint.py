@@ -12,6 +12,7 @@ import pytest
 from ackdoctor.cli import manual
 from ackdoctor.rulebook import load_metadata
 from tests.cli.running import BOLT, CLEAN
+from tests.engine.project import write
 
 
 def codes(text: str) -> list[str]:
@@ -246,6 +247,24 @@ def test_a_report_overwrites_no_file_that_is_read(shell):
         outcome = shell("lint", "--output-file", "bolt.py", *paths)
         assert outcome == (2, "", "ackdoctor: bolt.py: is read, and --output-file would overwrite it\n")
     assert Path("bolt.py").read_text() == BOLT
+
+
+@pytest.mark.parametrize("name", ["known.json", "ackdoctor.toml", "shared/base.py"])
+def test_a_report_overwrites_nothing_that_is_read_beside_the_files(shell, name):
+    base = "from streamparse import Bolt\n\n\nclass Base(Bolt):\n    auto_ack = False\n"
+    write(
+        Path(),
+        {
+            "shared/base.py": base,
+            "bolt.py": BOLT.replace("from streamparse import Bolt", "from shared.base import Base as Bolt"),
+            "known.json": '{"version": 1, "findings": []}',
+            "ackdoctor.toml": 'baseline = "known.json"\n',
+        },
+    )
+    was = Path(name).read_text()
+    outcome = shell("lint", "--output-file", name, "bolt.py")
+    assert outcome == (2, "", f"ackdoctor: {name}: is read, and --output-file would overwrite it\n")
+    assert Path(name).read_text() == was
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
