@@ -43,6 +43,8 @@ class Hooks:
         self.judge = Judge.of(config, session)
         self.watch = Watch(_files(config, session))
         self._shown: set[int] = set()
+        self._phases: list[pytest.TestReport] = []  # of the test that runs
+        self._subfailed = False  # whether a subtest of it has failed
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> object:
@@ -70,7 +72,8 @@ class Hooks:
         if isinstance(asked, str):
             pytest.fail(asked, pytrace=False)
         if asked is not None:
-            item.stash[_REPORTS] = []
+            item.stash[_REPORTS] = self._phases = []
+            self._subfailed = False
             self._shown.clear()
             try:
                 self.watch.begin(item.nodeid, asked.level)
@@ -96,8 +99,13 @@ class Hooks:
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Reports that somebody has seen cannot be turned any more."""
-        self._shown.add(id(report))
+        """Reports that somebody has seen cannot be turned any more; that of a subtest is no phase of its test."""
+        if not hasattr(report, "context"):
+            self._shown.add(id(report))
+            return
+        if self._phases:
+            self._phases.pop()  # what the SubtestReport was made of
+        self._subfailed = self._subfailed or report.failed
 
     def pytest_unconfigure(self) -> None:
         """Leaves nothing behind but traces."""
@@ -155,7 +163,7 @@ class Hooks:
 
     def _judge(self, item: pytest.Item, reports: list[pytest.TestReport], options: Options) -> Row | None:
         """The verdict on a test; None for one that was skipped."""
-        failed = any(report.failed for report in reports)
+        failed = self._subfailed or any(report.failed for report in reports)
         if not failed:
             self.watch.wait(options.complete_within)
         heap = item.stash.get(_HEAP, None)

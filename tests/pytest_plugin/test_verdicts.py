@@ -144,6 +144,36 @@ def test_unittest_classes_are_traced(run):
     assert letters(result) == ".A"
 
 
+def test_a_test_with_subtests_fails_as_any_other(run):
+    result = run("""
+        import unittest
+        class TestBolts(unittest.TestCase):
+            def test_twice(self):
+                for number in range(2):
+                    with self.subTest(number=number):
+                        drive(Twice)
+        def test_skips_one(subtests):
+            drive(Twice)
+            with subtests.test("later"):
+                pytest.skip("later")
+        def test_own_failure(subtests):
+            with subtests.test("fails"):
+                drive(Twice)
+                assert False
+        def test_healthy(subtests):
+            with subtests.test("passes"):
+                drive(Healthy)
+    """)
+    assert section(result)[-1] == "3 of 4 tests broke the protocol: ACK103 x3 · ackdoctor explain ACK103"
+    for name in ("TestBolts.test_twice", "test_skips_one", "test_own_failure"):
+        assert "  error ACK103 double-ack  " in finding(result, name)[0]
+    assert [line.split(".py::")[1] for line in shorts(result) if line.startswith("ACK ")] == [
+        "TestBolts::test_twice",
+        "test_skips_one",
+        "test_own_failure",
+    ]
+
+
 def test_the_line_tells_the_first_finding_and_the_section_all(run):
     result = run("""
         def test_two():
