@@ -43,6 +43,7 @@ WIRE = Wire(
     ),
     drops=("pystorm.serializers.serializer.log.exception",),
     buffers=("_batches", "_current_tups"),
+    hands=("_current_tups",),
 )
 
 _PRICES = {

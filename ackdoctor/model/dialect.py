@@ -302,6 +302,7 @@ class Wire:
     fails: tuple[str, ...] = ()
     drops: tuple[str, ...] = ()  # what is called with a message that the serializer cannot write, and drops
     buffers: tuple[str, ...] = ()  # fields in which the framework itself keeps tuples
+    hands: tuple[str, ...] = ()  # those of them that mean nothing once the handler has returned
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

@@ -136,6 +136,21 @@ def test_a_batch_given_to_process_batch():
     ]
 
 
+def test_what_a_batch_forgets_is_owed_although_the_framework_still_has_it_in_hand():
+    class Forgetful(BatchingBolt):
+        auto_ack = False
+
+        def process_batch(self, key, tups):
+            self.ack(tups[0])
+
+    with traced() as run:
+        bolt = made(Forgetful)
+        for number in range(2):
+            bolt.process(tup(str(number)))
+        bolt.process_batches()
+    assert said(run.settlement.offences) == ["never completed: 1: received; end of the run"]
+
+
 def test_overrides_that_call_super_are_told_once():
     with traced() as run:
         drive(Polite, frame("1"), frame("2"))

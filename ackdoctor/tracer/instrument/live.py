@@ -69,7 +69,8 @@ class LiveBook(Book):
 
     def held(self, deliveries: Collection[Hashable]) -> Mapping[Hashable, str]:
         """The component's field that still holds each."""
-        return holders(self.component, deliveries)
+        wire = self.dialect.wire
+        return holders(self.component, deliveries, wire.hands if wire and not self.handler else ())
 
     def waits(self) -> bool:
         """Whether a spout does something when it is told of its tuples."""

@@ -14,12 +14,14 @@ _FRAMEWORK = frozenset({"delegate"})  # heronpy's: it remembers all that went th
 _CONTAINERS = (list, tuple, set, frozenset, deque)
 
 
-def holders(component: object, wanted: Collection[Hashable]) -> dict[Hashable, str]:
-    """For each delivery in `wanted` that a field holds, as tuple or as id, the field: "pending"."""
+def holders(
+    component: object, wanted: Collection[Hashable], besides: Collection[str] = ()
+) -> dict[Hashable, str]:
+    """For each delivery in `wanted` that a field holds, as tuple or as id, the field: "pending"; not one of `besides`."""
     found: dict[Hashable, str] = {}
     budget = NODES
     for field, value in list(getattr(component, "__dict__", {}).items()):
-        if field in _TOLD or field in _FRAMEWORK:
+        if field in _TOLD or field in _FRAMEWORK or field in besides:
             continue
         seen: set[int] = {id(component)}
         edge: list[tuple[Any, int]] = [(value, 0)]
