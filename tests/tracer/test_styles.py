@@ -1,7 +1,8 @@
 """The four ways in which bolts are tested (reference runtime 3c), and what must not change by being watched."""
 
 import sys
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 from unittest import mock
 
 import pytest
@@ -158,6 +159,51 @@ def test_overrides_that_call_super_are_told_once():
     (tally,) = run.settlement.tallies
     assert (tally.delivered, tally.acked) == (3, 3)
     assert run.settlement.offences == ()
+
+
+class Standing(NamedTuple):
+    """A tuple of a test's own, with the attributes of the framework's."""
+
+    id: str
+    stream: str
+    values: list[str]
+
+
+@pytest.mark.parametrize("level", [Level.COUNTS, Level.SITES, Level.TRACE])
+@pytest.mark.parametrize(
+    "stand_in",
+    [
+        Standing("7", "default", ["a"]),
+        SimpleNamespace(id="7", stream="default", values=["a"]),
+        mock.Mock(values=["a"]),
+    ],
+    ids=["namedtuple", "namespace", "mock"],
+)
+def test_what_stands_in_for_a_tuple_is_known_by_its_id(stand_in, level, tmp_path):
+    class Completes(Bolt):
+        auto_ack = False
+
+        def process(self, tup):
+            self.emit([tup.stream], anchors=[tup])
+            (self.fail if self.fails else self.ack)(tup)
+
+    ledger = Ledger(level)
+    recorder = Recorder(tmp_path, run="r", worker="w")
+    installed = install(ledger, recorder)
+    try:
+        for fails in (False, True):
+            bolt = made(Completes)
+            bolt.fails = fails
+            bolt.process(stand_in)
+    finally:
+        installed.undo()
+        recorder.close()
+    settlement = ledger.settle()
+    assert (settlement.offences, settlement.notes) == ((), ())
+    assert [(row.acked, row.failed) for row in settlement.tallies] == [(1, 1)]
+    if level is Level.TRACE:
+        rows = [row for row in read([tmp_path]).events() if row.kind is not EventKind.NAMED]
+        assert len({row.delivery for row in rows}) == 1
 
 
 # ---- mocks ----

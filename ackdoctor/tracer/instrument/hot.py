@@ -15,7 +15,7 @@ from typing import Any
 from ackdoctor.model.dialect import Entry
 from ackdoctor.tracer.disk.codec import number_of
 from ackdoctor.tracer.instrument.handlers import Visit, Visits
-from ackdoctor.tracer.instrument.listener import SYSTEM, Listener, exception
+from ackdoctor.tracer.instrument.listener import SYSTEM, Listener, exception, id_of
 from ackdoctor.tracer.instrument.live import CALM, LiveBook
 from ackdoctor.tracer.instrument.rows import Presser
 from ackdoctor.tracer.ledger.book import ACK
@@ -89,7 +89,7 @@ class Hot:
                     book.acks += 1
                     book.done[delivery] = (opened, ACK, NOWHERE, book.entry, None)
                 else:
-                    book.acked(delivery)
+                    book.acked(id_of(delivery))
             except (LookupError, TypeError):  # a new component, or no command of the protocol's
                 hot.loose(self, message)
             try:
