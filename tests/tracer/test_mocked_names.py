@@ -77,6 +77,16 @@ def test_a_list_in_the_place_of_ack_hides_it(bolts, monkeypatch):
     assert run.settlement.offences == ()
 
 
+def test_a_list_in_the_place_of_the_wire_hides_it(bolts):
+    sent: list[Any] = []
+    wire = mock.patch.object(bolts.storm, "sendMsgToParent", sent.append)
+    with traced() as run, mock.patch.object(bolts.storm, "emit"), wire:
+        bolts.Qualified().process(tup("one"))
+    assert sent == [{"command": "ack", "id": "7"}]
+    assert run.settlement.unobserved == ("Qualified: sendMsgToParent is replaced",)
+    assert run.settlement.offences == ()
+
+
 def test_a_replaced_emit_hides_no_missing_ack(bolts, monkeypatch):
     with traced() as run:
         monkeypatch.setattr(bolts, "emit", lambda values, anchors: None)

@@ -243,15 +243,30 @@ def test_a_mocked_wire_is_unobserved():
     assert run.settlement.offences == ()
 
 
-def test_a_replaced_ack_is_unobserved(monkeypatch):
+@pytest.mark.parametrize("owner", [Component, Manual, None], ids=["framework", "class", "instance"])
+@pytest.mark.parametrize("name", ["send_message", "ack"])
+def test_what_stands_in_the_place_of_the_wire_or_of_ack_hides_it(owner, name):
+    if (owner, name) == (Component, "ack"):
+        owner = Bolt
     seen: list[Any] = []
     with traced() as run:
         bolt = made(Manual)
-        monkeypatch.setattr(bolt, "ack", seen.append)
-        bolt.process(tup())
-    assert seen == [tup()]
-    assert run.settlement.unobserved == ("Manual: ack is replaced",)
+        given = (lambda self, what: seen.append(what)) if owner else seen.append
+        with mock.patch.object(owner or bolt, name, given):
+            bolt.process(tup())
+    assert seen == [tup() if name == "ack" else {"command": "ack", "id": "7"}]
+    assert run.settlement.unobserved == (f"Manual: {name} is replaced",)
     assert run.settlement.offences == ()
+
+
+def test_a_wire_that_its_author_overrides_hides_no_missing_ack():
+    class Logs(Forgets):
+        def send_message(self, message):
+            super().send_message(message)
+
+    with traced() as run:
+        made(Logs).process(tup())
+    assert said(run.settlement.offences) == ["never completed: 7: received; end of the run"]
 
 
 def test_an_ack_of_another_component_is_a_replaced_one():

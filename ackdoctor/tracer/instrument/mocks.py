@@ -10,6 +10,7 @@ from types import FunctionType
 from typing import Any, NamedTuple
 
 from ackdoctor.model.dialect import Dialect, Role, Verb, VerbKind
+from ackdoctor.tracer.instrument.patches import is_ours
 
 __all__ = ["Call", "Mocked", "look"]
 
@@ -105,20 +106,29 @@ def _is_replaced(component: object, verb: Verb, found: Any) -> bool:
     """A method that no class of the component defines, a function that the framework's module does not."""
     if verb.on != "self":
         return not (getattr(found, "__module__", None) or "").endswith(verb.on)  # None: a built-in's
+    return _is_foreign_method(component, verb.name, found)
+
+
+def _is_foreign_method(component: object, name: str, found: Any) -> bool:
+    """Whether what a component calls under a name was written in none of its classes."""
     own = getattr(found, "__self__", None) is component
-    if own and getattr(found, "__func__", None) is getattr(type(component), verb.name, None):
-        return False  # without a look into `__dict__`, which makes every field of it slower from then on
-    if verb.name in getattr(component, "__dict__", {}):
+    inherited = own and getattr(found, "__func__", None) is getattr(type(component), name, None)
+    if not inherited and name in getattr(
+        component, "__dict__", {}
+    ):  # a look into it makes every field slower
         return True
     owner = getattr(found, "__qualname__", "").rpartition(".")[0]
-    return owner not in {base.__qualname__ for base in type(component).__mro__}
+    return all(base.__qualname__ != owner for base in type(component).__mro__)
 
 
 def _send(component: object, dialect: Dialect) -> str:
-    for path in dialect.wire.send if dialect.wire else ():
-        owner, _, name = path.rpartition(".")
-        module = _module(component, owner)
-        found = getattr(component, name, None) if module is None else vars(module).get(name)
-        if hasattr(found, "call_args_list") and len(dialect.wire.send if dialect.wire else ()) == 1:
-            return f"{name} is mocked"
-    return ""
+    send = dialect.wire.send if dialect.wire else ()
+    if len(send) != 1:
+        return ""
+    owner, _, name = send[0].rpartition(".")
+    module = _module(component, owner)
+    found = getattr(component, name, None) if module is None else vars(module).get(name)
+    if hasattr(found, "call_args_list"):
+        return f"{name} is mocked"
+    replaced = _is_foreign_method(component, name, found) if module is None else not is_ours(found)
+    return f"{name} is replaced" if replaced else ""
