@@ -233,6 +233,7 @@ DIALECTS = (
             receive=("petrel.storm.readTuple",),
             modules=("petrel",),
             completes=("petrel.storm.BasicBolt.run",),
+            benches=("petrel.mock",),
         ),
     ),
 )

@@ -1,5 +1,6 @@
 """Every dialect's components are traced as they are, by the data of its wire."""
 
+import io
 import sys
 import threading
 from importlib import import_module
@@ -130,6 +131,38 @@ def test_petrel():
     assert offences(Manual, "a") == []
     assert offences(Manual, "twice") == [
         "completed twice: 1: received; acked at `storm.ackId(tup.id)`; acked at `storm.ackId(tup.id)`"
+    ]
+
+
+def test_petrels_own_mock_completes_nothing(monkeypatch):
+    emitter: Any = framework("petrel.emitter")
+    storm: Any = framework("petrel.storm")
+    monkeypatch.setitem(sys.modules, "storm", storm)  # as its mock imports it
+
+    class Basic(emitter.BasicBolt):
+        by_hand = False
+
+        def __init__(self):
+            super().__init__("basic.py")
+
+        def process(self, tup):
+            storm.emit(tup.values)
+            if self.by_hand:
+                storm.ack(tup)
+
+    class ByHand(Basic):
+        by_hand = True
+
+    mock: Any = framework("petrel.mock")
+    monkeypatch.setattr(storm, "old_stdout", io.StringIO())
+    with traced() as run:
+        mock.run_simple_topology(None, [mock.MockSpout(["line"], [["a"], ["b"]]), Basic()], mock.LIST)
+    assert said(run.settlement.offences) == []
+    assert [(tally.delivered, tally.acked) for tally in run.settlement.tallies if tally.delivered] == [(2, 2)]
+    with traced() as run:
+        mock.run_simple_topology(None, [mock.MockSpout(["line"], [["a"]]), ByHand()], mock.LIST)
+    assert said(run.settlement.offences) == [
+        "completed twice: : received; acked at `storm.ack(tup)`; acked by BasicBolt.run"
     ]
 
 

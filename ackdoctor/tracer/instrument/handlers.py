@@ -57,7 +57,7 @@ class Visits:
             fresh, book.fresh = book.fresh, None
             if len(tups) == 1 and fresh is not None and deliveries[0] == fresh.id:
                 return Visit(entry, deliveries, (), outer)
-            driven = self._ledger.sites.is_foreign(_caller(_getframe(2)))
+            driven = self._is_driven(book, _caller(_getframe(2)))
             self._admit(book, entry, tups)
             return Visit(entry, deliveries, () if driven else deliveries, outer)
         except Exception as error:  # noqa: BLE001 - ours, and never the author's
@@ -115,6 +115,12 @@ class Visits:
                 self._listener.ticked(book, tup)
             elif entry.kind is EntryKind.DATA or tup.id not in book.open:
                 self._listener.handed(book, tup)
+
+    def _is_driven(self, book: LiveBook, caller: FrameType) -> bool:
+        """Whether the framework has called the handler, and will do what comes after it."""
+        wire = book.dialect.wire
+        on_bench = wire is not None and caller.f_globals.get("__name__") in wire.benches
+        return not on_bench and self._ledger.sites.is_foreign(caller)
 
     def _never_ran(self, book: LiveBook, visit: Visit) -> None:
         function: Any = getattr(type(book.component), visit.entry.method, None)
