@@ -6,6 +6,7 @@ import threading
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -153,14 +154,14 @@ def test_petrels_own_mock_completes_nothing(monkeypatch):
     class ByHand(Basic):
         by_hand = True
 
-    mock: Any = framework("petrel.mock")
+    bench: Any = framework("petrel.mock")
     monkeypatch.setattr(storm, "old_stdout", io.StringIO())
     with traced() as run:
-        mock.run_simple_topology(None, [mock.MockSpout(["line"], [["a"], ["b"]]), Basic()], mock.LIST)
+        bench.run_simple_topology(None, [bench.MockSpout(["line"], [["a"], ["b"]]), Basic()], bench.LIST)
     assert said(run.settlement.offences) == []
     assert [(tally.delivered, tally.acked) for tally in run.settlement.tallies if tally.delivered] == [(2, 2)]
     with traced() as run:
-        mock.run_simple_topology(None, [mock.MockSpout(["line"], [["a"]]), ByHand()], mock.LIST)
+        bench.run_simple_topology(None, [bench.MockSpout(["line"], [["a"]]), ByHand()], bench.LIST)
     assert said(run.settlement.offences) == [
         "completed twice: : received; acked at `storm.ack(tup)`; acked by BasicBolt.run"
     ]
@@ -219,6 +220,19 @@ def test_heronpy():
         'anchors is no list of tuples: 1: received; emitted at `self.emit(["x"], anchors=tup)`'
     ]
     assert offences(Manual, "twice") == [TWICE.format("self.ack(tup)")]
+
+
+def test_a_mock_in_the_place_of_herons_tuple_is_known_by_its_id():
+    api: Any = framework("heronpy.api.bolt.bolt")
+
+    class Manual(api.Bolt):
+        def process(self, tup):
+            self.emit(["x"], anchors=[tup])
+            self.ack(tup)
+
+    with traced() as run:
+        Manual(delegate=mock.Mock()).process(mock.Mock(values=["a"]))
+    assert (run.settlement.offences, run.settlement.notes) == ((), ())
 
 
 def test_heron_windows_complete_their_own():

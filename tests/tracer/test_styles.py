@@ -1,5 +1,6 @@
 """The four ways in which bolts are tested (reference runtime 3c), and what must not change by being watched."""
 
+import io
 import sys
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -204,6 +205,20 @@ def test_what_stands_in_for_a_tuple_is_known_by_its_id(stand_in, level, tmp_path
     if level is Level.TRACE:
         rows = [row for row in read([tmp_path]).events() if row.kind is not EventKind.NAMED]
         assert len({row.delivery for row in rows}) == 1
+
+
+@pytest.mark.parametrize(
+    "stream", [mock.Mock(), mock.MagicMock(), io.StringIO()], ids=["mock", "magic", "text"]
+)
+def test_a_stream_that_takes_nothing_is_no_payload_that_cannot_be_written(stream):
+    class Opaque(Bolt):
+        def process(self, tup):
+            self.emit([object()])
+
+    for component, expected in ((Auto, 0), (Opaque, 1)):
+        with traced() as run:
+            component(input_stream=io.BytesIO(), output_stream=stream).process(tup())
+        assert len(run.settlement.offences) == expected
 
 
 # ---- mocks ----

@@ -89,7 +89,7 @@ class Hot:
                     book.acks += 1
                     book.done[delivery] = (opened, ACK, NOWHERE, book.entry, None)
                 else:
-                    book.acked(id_of(delivery))
+                    book.acked(id_of(delivery, book))
             except (LookupError, TypeError):  # a new component, or no command of the protocol's
                 hot.loose(self, message)
             try:

@@ -7,6 +7,7 @@ told once as a note of the ledger.  `received` and `sent` are the hot ones.
 import sys
 import threading
 from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
+from json import dumps
 from threading import get_ident
 from types import FrameType
 from typing import Any
@@ -134,7 +135,7 @@ class Listener:
         """An ack by a wrapper that knows the site."""
         try:
             if delivery.__class__ is not str:
-                delivery = id_of(delivery)
+                delivery = id_of(delivery, book)
             if get_ident() == book.thread and (exception() is None or not self.located):
                 mark = None
             else:
@@ -156,7 +157,7 @@ class Listener:
         """A fail; the author is at least `depth` frames up."""
         site = self._here(depth) if self.located else NOWHERE
         mark = self._mark(book, site)
-        delivery = id_of(delivery)
+        delivery = id_of(delivery, book)
         book.failed(delivery, site, mark)
         if self._rows is not None:
             self._rows.write(book, _FAILED, delivery, site, 0, None, mark.thread if mark else "")
@@ -187,12 +188,13 @@ class Listener:
             bare = asked and self._is_bare(book, site)
         mark = Mark(thread=thread, bare=bare, time_ns=self._now()) if thread or bare else None
         misuse = misuse_of(anchors, book)
-        book.emitted(() if misuse else _ids(anchors), self.shown(site), mark)
+        ids = [id_of(anchor, book) for anchor in anchors]
+        book.emitted(() if misuse else ids, self.shown(site), mark)
         if misuse is not None:
             book.offended(misuse, TouchKind.EMITTED, book.current, self.shown(site), mark)
         if self._rows is not None:
             flags = (RELIABLE if anchors else 0) | (BARE if bare else 0)
-            self._rows.emitted(book, [id_of(anchor) for anchor in anchors], site, flags, stream, thread)
+            self._rows.emitted(book, ids, site, flags, stream, thread)
 
     def spouted(self, book: LiveBook, message_id: Hashable, stream: Any, depth: int = 1) -> None:
         """A spout emits."""
@@ -205,7 +207,7 @@ class Listener:
     def unwritable(self, book: LiveBook | None, message: Any) -> None:
         """The serializer could not write a message; it raises, or tells nobody but its log."""
         try:
-            if book is not None and _is_emit(message) and not _stands_in(message):
+            if book is not None and _is_emit(message) and not (_stands_in(message) or _is_writable(message)):
                 site = self._here(1) if self.located else NOWHERE
                 book.offended(Misuse.PAYLOAD_OPAQUE, TouchKind.EMITTED, book.current, site)
         except Exception as error:  # noqa: BLE001 - as above
@@ -310,14 +312,29 @@ def _all_in(anchors: Sequence[Hashable], known: Container[Hashable]) -> bool:
     return True
 
 
-def id_of(delivery: Any) -> Hashable:
+def id_of(delivery: Hashable, book: LiveBook) -> Hashable:
     """What a component is handed a tuple under; frameworks send a test's own stand-in for a tuple whole."""
-    known = getattr(delivery, "id", delivery)
-    return known if isinstance(known, Hashable) else str(known)
+    if delivery.__class__ in (str, int) or _all_in((delivery,), book):
+        return delivery
+    known: Hashable = getattr(delivery, "id", delivery)
+    try:
+        hash(known)
+    except TypeError:
+        return str(known)
+    return known
 
 
 def _is_emit(message: Any) -> bool:
     return isinstance(message, dict) and message.get("command") == "emit"
+
+
+def _is_writable(message: Mapping[str, Any]) -> bool:
+    """Whether the stream is to blame, such as a StringIO or a mock: any serializer could write the message."""
+    try:
+        dumps(message)
+    except (TypeError, ValueError):
+        return False
+    return not isinstance(exception(), OverflowError)  # msgpack's, of a number
 
 
 def _stands_in(message: Mapping[str, Any]) -> bool:
@@ -326,12 +343,6 @@ def _stands_in(message: Mapping[str, Any]) -> bool:
     return any(hasattr(anchor, "id") for anchor in message.get("anchors") or ()) or any(
         hasattr(value, "mock_calls") for value in (values if isinstance(values, (list, tuple)) else ())
     )
-
-
-def _ids(anchors: Sequence[Hashable]) -> list[Hashable]:
-    """What can be an id at all."""
-    ids = map(id_of, anchors)
-    return [anchor for anchor in ids if not isinstance(anchor, (list, dict, set, tuple))]
 
 
 def _emit_verb(book: LiveBook, name: str) -> Verb | None:
