@@ -40,6 +40,7 @@ class Watch:
             self._installation = install(self.ledger, self._files.recorder if self._files else None)
         else:
             self.ledger.settle()
+            self._installation.mend()
         self.ledger.test = test
         if self._files is not None:
             self._files.begin(test)

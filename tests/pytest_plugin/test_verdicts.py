@@ -27,6 +27,50 @@ def shorts(result) -> list[str]:
     return [line.partition(" - ")[0] for line in lines[start + 1 : -1]]
 
 
+PATCHED = """
+    from unittest import mock
+
+    @pytest.fixture(scope="class")
+    def patched():
+        with {patch}: yield
+
+    @pytest.mark.usefixtures("patched")
+    class TestPatched:
+        def test_one(self): drive(Keeps).flush()
+        {mark}
+        def test_two(self): drive(Keeps).flush()
+        def test_three(self): drive(Keeps).flush()
+
+    def test_flushes(): drive(Keeps).flush()
+    {mark}
+    def test_twice(): drive(Twice)
+    def test_forgets(): drive(Forgets)
+"""
+
+
+@pytest.mark.parametrize(
+    "mark", ["", '@pytest.mark.ackdoctor(level="counts")'], ids=["one level", "two levels"]
+)
+@pytest.mark.parametrize(
+    "patch",
+    [
+        'mock.patch("pystorm.component.Component.send_message")',
+        'mock.patch("pystorm.component.Component.send_message", lambda self, message: None)',
+        'mock.patch.object(Keeps, "process", autospec=True)',
+    ],
+)
+def test_a_patch_of_a_wider_scope_leaves_the_tests_after_it_traced(patch, mark, run, pytester):
+    pytester.makeconftest("""
+        def pytest_unconfigure():
+            from pystorm.component import Component
+            assert not hasattr(Component.send_message, "__ackdoctor__")
+    """)
+    result = run(PATCHED.format(patch=patch, mark=mark))
+    result.assert_outcomes(passed=4, failed=2)
+    assert letters(result) == "....AA"
+    assert shorts(result) == ["ACK test_bolts.py::test_twice", "ACK test_bolts.py::test_forgets"]
+
+
 # ---- passing and failing ----
 
 

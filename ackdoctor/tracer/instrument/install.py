@@ -16,7 +16,7 @@ from ackdoctor.tracer.instrument.arrivals import Arrivals
 from ackdoctor.tracer.instrument.handlers import Visits
 from ackdoctor.tracer.instrument.listener import Listener
 from ackdoctor.tracer.instrument.live import CountedBook, LiveBook
-from ackdoctor.tracer.instrument.patches import Patches, Target, is_ours, ours, resolve
+from ackdoctor.tracer.instrument.patches import Patches, Target, is_mock, is_ours, ours, resolve
 from ackdoctor.tracer.instrument.rows import Presser, Rows
 from ackdoctor.tracer.instrument.seats import Seats
 from ackdoctor.tracer.instrument.wiring import Wiring
@@ -71,6 +71,11 @@ class Installation:
         for dialect in self._dialects:
             for module in self._modules(dialect):
                 self._wrap(dialect, module)
+
+    def mend(self) -> None:
+        """Wraps what a test's patch has put back since: what it had found there, or had stood in the place of."""
+        if self._live and not self._patches.is_whole():
+            self._wrap_all()
 
     def undo(self) -> None:
         """Takes all wrappers off, the last one first.  A second call does nothing."""
@@ -135,7 +140,10 @@ class Installation:
         return resolve(path) if path.startswith(f"{module.__name__}.") else None
 
     def _put(self, target: Target | None, make: Any) -> None:
-        if target is None or hasattr(target.raw, "call_args_list"):  # a mock: it will be said where it is met
+        if target is None:
+            return
+        if is_mock(target.raw):  # it will be said where it is met
+            self._patches.leave(target)
             return
         if is_ours(target.raw):
             if not self._patches.has(target.raw):
@@ -180,7 +188,9 @@ class Installation:
             return
         for method, entry in _entries(cls).items():
             raw = vars(cls).get(method)
-            if isinstance(raw, FunctionType) and not is_ours(raw):
+            if is_mock(raw):
+                self._patches.leave(Target(cls, method, raw))
+            elif isinstance(raw, FunctionType) and not is_ours(raw):
                 self._patches.put(Target(cls, method, raw), self._wiring.handler(entry, raw))
 
     def _attach(self, component: object) -> LiveBook | None:

@@ -10,7 +10,7 @@ from types import FunctionType
 from typing import Any, NamedTuple
 
 from ackdoctor.model.dialect import Dialect, Role, Verb, VerbKind
-from ackdoctor.tracer.instrument.patches import is_ours
+from ackdoctor.tracer.instrument.patches import is_mock, is_ours
 
 __all__ = ["Call", "Mocked", "look"]
 
@@ -60,7 +60,7 @@ def look(component: object, dialect: Dialect, role: Role, mocked: Mocked) -> str
         if verb.kind not in _READ or verb.on == "tuple":
             continue
         for found in _found(component, verb):
-            if hasattr(found, "call_args_list"):
+            if is_mock(found):
                 mocked.add(verb, found)
             elif verb.kind is not VerbKind.EMIT and _is_replaced(component, verb, found):
                 hidden = f"{verb.name} is replaced"
@@ -80,10 +80,10 @@ def _found(component: object, verb: Verb) -> Iterator[Any]:
     for name in dict.fromkeys(base.__module__ for base in type(component).__mro__):
         names = vars(sys.modules[name]) if name in sys.modules else {}
         found = names.get(verb.name)
-        if hasattr(found, "call_args_list") or _is_made_by_a_test(found):
+        if is_mock(found) or _is_made_by_a_test(found):
             yield found
         whole = names.get(verb.on.rpartition(".")[2])
-        if hasattr(whole, "call_args_list") and hasattr(whole, verb.name):  # all of the framework's module
+        if is_mock(whole) and hasattr(whole, verb.name):  # all of the framework's module
             yield getattr(whole, verb.name)
 
 
@@ -128,7 +128,7 @@ def _send(component: object, dialect: Dialect) -> str:
     owner, _, name = send[0].rpartition(".")
     module = _module(component, owner)
     found = getattr(component, name, None) if module is None else vars(module).get(name)
-    if hasattr(found, "call_args_list"):
+    if is_mock(found):
         return f"{name} is mocked"
     replaced = _is_foreign_method(component, name, found) if module is None else not is_ours(found)
     return f"{name} is replaced" if replaced else ""

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any, NamedTuple
 
-__all__ = ["Patches", "Target", "is_ours", "ours", "resolve"]
+__all__ = ["Patches", "Target", "is_mock", "is_ours", "ours", "resolve"]
 
 _MARK = "__ackdoctor__"
 
@@ -49,20 +49,42 @@ def is_ours(raw: object) -> bool:
     return function is not None and getattr(function, _MARK, None) is function
 
 
+def is_mock(raw: object) -> bool:
+    """Whether a test has put a mock here, which is left as it is."""
+    return hasattr(raw, "call_args_list")
+
+
 class Patches:
     """What was replaced, in order.
 
     An attribute that somebody else has replaced meanwhile is left alone by `undo`: theirs is the last word.
+    A wrapper that they put back later is an ordinary function from then on, which passes everything on.
     """
 
     def __init__(self) -> None:
         self._done: list[tuple[Any, str, Any, Any, bool]] = []
+        self._mocks: dict[tuple[int, str], Target] = {}
 
     def put(self, target: Target, wrapper: Any) -> None:
         """Puts `wrapper` where the target was."""
         own = target.name in vars(target.owner)
         setattr(target.owner, target.name, wrapper)
         self._done.append((target.owner, target.name, wrapper, target.raw, own))
+
+    def leave(self, target: Target) -> None:
+        """Notes a mock: what it stands for may come back."""
+        self._mocks[id(target.owner), target.name] = target
+
+    def is_whole(self) -> bool:
+        """Whether every wrapper, or a mock, is where it was put, and no mock that was left has gone."""
+        for owner, name, wrapper, _, _ in self._done:
+            if vars(owner).get(name) is not wrapper and self._is_free(owner, name):
+                return False
+        return not any(self._is_free(owner, name) for owner, name, _ in self._mocks.values())
+
+    def _is_free(self, owner: Any, name: str) -> bool:
+        now = vars(owner).get(name)
+        return not is_mock(now) and not self.has(now)
 
     def has(self, wrapper: Any) -> bool:
         """Whether a wrapper is one of these."""
@@ -73,6 +95,7 @@ class Patches:
         while self._done:
             owner, name, wrapper, raw, own = self._done.pop()
             if vars(owner).get(name) is not wrapper:
+                vars(getattr(wrapper, "__func__", wrapper)).pop(_MARK, None)
                 continue
             if own:
                 setattr(owner, name, raw)
