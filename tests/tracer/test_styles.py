@@ -10,10 +10,12 @@ import pytest
 from pystorm import BatchingBolt, Bolt
 from pystorm.component import Component, Tuple
 
+from ackdoctor.acker.versions import profile
 from ackdoctor.model.event import AUTO, BARE, EventKind
 from ackdoctor.tracer.disk.reading import read
 from ackdoctor.tracer.disk.recorder import Recorder
 from ackdoctor.tracer.instrument.install import install
+from ackdoctor.tracer.judge.inquest import inquest
 from ackdoctor.tracer.ledger.ledger import Ledger
 from ackdoctor.tracer.levels import Level
 from tests.tracer.driven import drive, frame, made, said, traced
@@ -90,6 +92,33 @@ def test_the_trace_has_what_the_framework_would_have_done(tmp_path):
     assert [(row.kind, row.delivery, row.flags) for row in read([tmp_path]).events()] == [
         (EventKind.NAMED, "", 0), (EventKind.RECEIVED, "7", 0), (EventKind.EMITTED, "", BARE), (EventKind.ACKED, "7", AUTO),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "call", [lambda bolt: bolt.process(tup()), lambda bolt: bolt._run()], ids=["direct", "run"]
+)
+@pytest.mark.parametrize(("error", "auto_fail"), [(ValueError, False), (SystemExit, True)])
+def test_the_trace_knows_what_a_handler_had_in_hand_when_it_raised(error, auto_fail, call, tmp_path):
+    class Breaks(Bolt):
+        auto_ack = False
+
+        def process(self, tup):
+            raise error
+
+    Breaks.auto_fail = auto_fail
+    recorder = Recorder(tmp_path, run="styles")
+    ledger = Ledger(Level.TRACE)
+    installation = install(ledger, recorder)
+    try:
+        with pytest.raises(error):
+            call(made(Breaks, [frame("7")]))
+    finally:
+        installation.undo()
+        recorder.close()
+    again = inquest(read([tmp_path]).events, profile("storm-2.8.8"))
+    assert (ledger.settle().offences, again.findings) == ((), ())
+    ended = f".Breaks[0] ended: exception: {error.__name__}, tuples under way: 1"
+    assert all(note.endswith(ended) for note in again.notes)
 
 
 def test_by_keyword_it_is_the_same():

@@ -82,10 +82,13 @@ class Visits:
         """After a handler has raised: the framework fails what it was given, or the component dies with it."""
         try:
             book.read_mocks()
-            if visit.direct and self._on(book, book.role.discipline.auto_fail):
+            fails = self._on(book, book.role.discipline.auto_fail)
+            if visit.direct and fails:
                 site = self._played(book, book.dialect.wire.fails if book.dialect.wire else ())
                 for delivery in visit.direct:
                     self._listener.played_fail(book, delivery, site)
+            if any(delivery in book.open for delivery in visit.deliveries):
+                self._listener.broke(book, rescued=fails)
             for delivery in visit.deliveries:
                 book.excuse(delivery)
             book.handler = visit.outer

@@ -109,6 +109,12 @@ class Rows:
         for anchor in anchors[1:]:
             self.write(book, _ANCHORED, anchor, site, flags, None, thread)
 
+    def died(self, book: LiveBook, note: str) -> None:
+        """A row for the end of a component."""
+        self.recorder.write(
+            EventKind.DIED, *(book.row or self._name(book)), 0, "", note=self.recorder.code(note)
+        )
+
     def _stamp(self, book: LiveBook, kind: int, site: int, flags: int, stream: Any, thread: str) -> int:
         component, task = book.row or self._name(book)
         place, framework = self._places.get(site) or self._place(site)
