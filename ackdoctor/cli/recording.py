@@ -1,6 +1,8 @@
 """What `ackdoctor trace` does: from traces to a screen and an exit code."""
 
+import errno
 import gc
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -82,6 +84,15 @@ def run_with_heaps(command: Sequence[str], directory: Path, level: str) -> int:
     return code
 
 
+def _need_folder(directory: Path, *, written: bool) -> None:
+    """UsageError where no folder is or, if anything will be `written`, none can be made or filled."""
+    there = next(place for place in (directory, *directory.absolute().parents) if os.path.exists(place))  # noqa: PTH110 - no error where it may not look
+    if not there.is_dir():
+        raise UsageError(f"--trace: {there} is no folder")
+    if written and not os.access(there, os.W_OK | os.X_OK):
+        raise UsageError(f"--trace: {directory}: no traces can be written there: {os.strerror(errno.EACCES)}")
+
+
 def run_command(
     command: Sequence[str], directory: Path, level: str, *, name: str = "", observers: Sequence[str] = ()
 ) -> int:
@@ -90,8 +101,7 @@ def run_command(
         wanted = Level.named(level)
     except ValueError as error:
         raise UsageError(f"--level: {error}") from None
-    if directory.exists() and not directory.is_dir():
-        raise UsageError(f"--trace: {directory} is no folder")
+    _need_folder(directory, written=wanted is Level.TRACE or bool(observers))
     gc.enable()  # unlike our other commands, this one may run for days
     name = name or name_of_run()
     code = run(command, directory, wanted, name=name, observers=observers)

@@ -1,6 +1,7 @@
 """`ackdoctor trace`, and `explain ROOT --trace`: what goes in, what comes out, and the exit code."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -314,6 +315,29 @@ def test_a_trace_that_would_be_a_file_runs_nothing(shell):
         "ackdoctor: --trace: taken is no folder\n",
     )
     assert not Path("ran").exists()
+
+
+def test_a_trace_below_a_file_runs_nothing(shell):
+    Path("taken").touch()
+    assert shell("trace", "run", "--trace", "taken/trace", "--", "touch", "ran") == (
+        2,
+        "",
+        f"ackdoctor: --trace: {Path('taken').absolute()} is no folder\n",
+    )
+    assert not Path("ran").exists()
+
+
+def test_a_place_that_takes_no_trace_runs_nothing_unless_none_is_wanted(shell, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda place, _: Path(place) != Path.cwd())  # root may do anything
+    run = ("trace", "run", "--trace", "new/trace")
+    assert shell(*run, "--", "touch", "ran") == (
+        2,
+        "",
+        "ackdoctor: --trace: new/trace: no traces can be written there: Permission denied\n",
+    )
+    assert not Path("ran").exists()
+    assert shell(*run, "--level", "sites", "--", "touch", "ran")[0] == 0
+    assert Path("ran").exists()
 
 
 def test_a_level_that_nobody_knows_exits_2(shell):
