@@ -31,16 +31,22 @@ class Files:
         )
         self._all = options.trace_keep == "all"
         self._kept: set[Path] = set()
+        self._dropped = 0
 
     def begin(self, test: str) -> None:
         """Rows from here on are this test's."""
         self._part(keep=False)
         self.recorder.test = self.recorder.code(test)
+        self._dropped = self.recorder.dropped
 
-    def end(self, *, failed: bool) -> None:
-        """Rows from here on are no test's; those of a test that passed go unless all are kept."""
+    def end(self, *, failed: bool) -> tuple[str, ...]:
+        """Rows from here on are no test's; those of a test that passed go unless all are kept.  Says what is missing."""
         self._part(keep=failed)
         self.recorder.test = 0
+        missing = self.recorder.dropped - self._dropped
+        if not missing or not (failed or self._all):
+            return ()
+        return (f"its trace lacks {missing} {'row' if missing == 1 else 'rows'}, which could not be written",)
 
     def close(self) -> None:
         """Nothing is left in memory."""

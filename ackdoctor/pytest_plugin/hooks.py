@@ -179,7 +179,7 @@ class Hooks:
         if heap is not None:
             sentence = self.judge.weighed(sentence, held, trees=evidence[1], pending=pending, options=options)
             remarks = (*remarks, heap.remark())
-        self.watch.judged(failed=failed or bool(sentence.counted))
+        remarks = (*remarks, *self.watch.judged(failed=failed or bool(sentence.counted)))
         verdict = self._turn(reports, sentence, options) if sentence.counted else ""
         if heap is not None:
             outcome.attach(self._main(reports), heap.text(), "ackdoctor heap")

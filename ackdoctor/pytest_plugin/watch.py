@@ -68,10 +68,9 @@ class Watch:
         self.ledger.test = ""
         return settlement
 
-    def judged(self, *, failed: bool) -> None:
-        """Keeps the trace of the test, or not."""
-        if self._files is not None:
-            self._files.end(failed=failed)
+    def judged(self, *, failed: bool) -> tuple[str, ...]:
+        """Keeps the trace of the test, or not; what to say of it."""
+        return self._files.end(failed=failed) if self._files is not None else ()
 
     def close(self) -> None:
         """The frameworks are as they were, and the traces are on disk."""

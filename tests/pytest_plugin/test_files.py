@@ -1,12 +1,13 @@
 """Traces of tests on disk."""
 
+import os
 from collections import Counter
 
 import pytest
 
 from ackdoctor.model.event import EventKind
 from ackdoctor.tracer.disk.reading import read
-from tests.pytest_plugin.inner import write
+from tests.pytest_plugin.inner import section, write
 
 pytest_plugins = ["pytester"]
 
@@ -55,6 +56,19 @@ def test_a_place_that_takes_no_traces_ends_the_run(pytester):
     result = pytester.runpytest_inprocess("--ackdoctor-trace-dir=taken")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert result.errlines[0].endswith("taken: no traces can be written there: File exists")
+
+
+def test_rows_for_which_there_is_no_room_are_told_with_the_test_that_lacks_them(pytester, monkeypatch):
+    write(pytester, SOURCE)
+
+    def no_room(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", no_room)
+    result = pytester.runpytest_inprocess("--ackdoctor-trace-dir=traces")
+    lacks = "its trace lacks 4 rows, which could not be written"
+    told = [line for line in section(result) if lacks in line]
+    assert [line.split()[0].split("::")[1] for line in told] == ["test_own_failure", "test_twice"]
 
 
 def test_a_mark_asks_for_the_trace_of_one_test(pytester):
