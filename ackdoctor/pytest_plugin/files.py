@@ -9,7 +9,9 @@ import pytest
 
 from ackdoctor.pytest_plugin.options import Options
 from ackdoctor.tracer.disk.recorder import Recorder
-from ackdoctor.tracer.disk.segments import parts
+from ackdoctor.tracer.disk.recover import recover
+from ackdoctor.tracer.disk.segments import Stem, parts, wals
+from ackdoctor.tracer.disk.wal import possess
 
 __all__ = ["Files"]
 
@@ -52,6 +54,8 @@ class Files:
         """Nothing is left in memory."""
         self._part(keep=False)
         self.recorder.close()
+        if self.recorder.folder.is_dir():
+            recover(self.recorder.folder)
 
     def _part(self, *, keep: bool) -> None:
         """Ends a stretch of rows, which stay or go."""
@@ -61,9 +65,20 @@ class Files:
         folder = self.recorder.folder
         mine = {path for stem, path in parts(folder) if stem.pid == os.getpid()} if folder.is_dir() else set()
         if keep:
-            self._kept |= mine
+            self._kept |= mine | {path for _, path in wals(folder)}
         for path in mine - self._kept:
             path.unlink(missing_ok=True)
+        for stem, path in wals(folder):
+            if path not in self._kept:
+                _forget(folder, stem, path)
+
+
+def _forget(folder: Path, stem: Stem, wal: Path) -> None:
+    """Removes what a child of ours has written that is dead: multiprocessing's leave by `os._exit`."""
+    with possess(wal) as dead:
+        if dead:
+            wal.unlink(missing_ok=True)
+            stem.codes(folder).unlink(missing_ok=True)
 
 
 def _need_writable(directory: Path) -> None:

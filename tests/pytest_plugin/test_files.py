@@ -58,6 +58,32 @@ def test_a_place_that_takes_no_traces_ends_the_run(pytester):
     assert result.errlines[0].endswith("taken: no traces can be written there: File exists")
 
 
+def test_the_traces_of_children_that_a_test_forked_are_kept_as_its_own(pytester):
+    write(
+        pytester,
+        """
+        import os
+        def fork():
+            if (child := os.fork()) == 0:
+                drive(Keeps)
+                os._exit(0)
+            os.waitpid(child, 0)
+        def test_healthy(): fork()
+        def test_twice():
+            fork()
+            drive(Twice)
+        def test_healthy_again(): fork()
+        """,
+    )
+    pytester.runpytest_inprocess("--ackdoctor-trace-dir=traces")
+    assert {test.rpartition("::")[2]: sorted(names) for test, names in kept(pytester).items()} == {
+        "test_twice": ["ACKED", "ACKED", "DIED", "RECEIVED", "RECEIVED"]
+    }
+    left = [path.name for path in pytester.path.glob("traces/v1/*/*/*")]
+    assert len(left) == 3
+    assert {name.partition("-")[0] for name in left} == {"_meta.json", "part"}
+
+
 def test_rows_for_which_there_is_no_room_are_told_with_the_test_that_lacks_them(pytester, monkeypatch):
     write(pytester, SOURCE)
 
