@@ -12,7 +12,7 @@ import ackdoctor.pytest_plugin.hooks
 import ackdoctor.reporters.terminal
 import ackdoctor.tracer.judge.findings  # noqa: F401
 
-__all__ = ["BOLTS", "finding", "letters", "section", "write"]
+__all__ = ["BOLTS", "finding", "letters", "section", "shorts", "write"]
 
 BOLTS = '''\
 """Bolts, sick and healthy, and the harness that pystorm's own tests use."""
@@ -109,3 +109,10 @@ def finding(result: pytest.RunResult, test: str) -> list[str]:
     start = next(n for n in range(start, len(lines)) if lines[n].strip("- ") == "ackdoctor")
     end = next(n for n in range(start + 1, len(lines)) if lines[n][:3] in {"===", "___", "---"})
     return lines[start + 1 : end]
+
+
+def shorts(result) -> list[str]:
+    """The lines of the short test summary, without what the width of the terminal cuts."""
+    lines = result.outlines
+    start = next(n for n, line in enumerate(lines) if line.strip("= ") == "short test summary info")
+    return [line.partition(" - ")[0] for line in lines[start + 1 : -1]]

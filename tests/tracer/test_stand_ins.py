@@ -1,0 +1,168 @@
+"""What tests put in the place of a tuple, a stream, the wire or a method: it is read, or said to hide what happens."""
+
+import io
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+from unittest import mock
+
+import pytest
+from pystorm import Bolt
+from pystorm.component import Component
+
+from ackdoctor.model.event import EventKind
+from ackdoctor.tracer.disk.reading import read
+from ackdoctor.tracer.disk.recorder import Recorder
+from ackdoctor.tracer.instrument.install import install
+from ackdoctor.tracer.ledger.ledger import Ledger
+from ackdoctor.tracer.levels import Level
+from tests.tracer.driven import drive, frame, made, said, traced
+from tests.tracer.styles import Auto, Forgets, Manual, tup
+
+
+class Standing(NamedTuple):
+    """A tuple of a test's own, with the attributes of the framework's."""
+
+    id: str
+    stream: str
+    values: list[str]
+
+
+@pytest.mark.parametrize("level", [Level.COUNTS, Level.SITES, Level.TRACE])
+@pytest.mark.parametrize(
+    "stand_in",
+    [
+        Standing("7", "default", ["a"]),
+        SimpleNamespace(id="7", stream="default", values=["a"]),
+        mock.Mock(values=["a"]),
+    ],
+    ids=["namedtuple", "namespace", "mock"],
+)
+def test_what_stands_in_for_a_tuple_is_known_by_its_id(stand_in, level, tmp_path):
+    class Completes(Bolt):
+        auto_ack = False
+
+        def process(self, tup):
+            self.emit([tup.stream], anchors=[tup])
+            (self.fail if self.fails else self.ack)(tup)
+
+    ledger = Ledger(level)
+    recorder = Recorder(tmp_path, run="r", worker="w")
+    installed = install(ledger, recorder)
+    try:
+        for fails in (False, True):
+            bolt = made(Completes)
+            bolt.fails = fails
+            bolt.process(stand_in)
+    finally:
+        installed.undo()
+        recorder.close()
+    settlement = ledger.settle()
+    assert (settlement.offences, settlement.notes) == ((), ())
+    assert [(row.acked, row.failed) for row in settlement.tallies] == [(1, 1)]
+    if level is Level.TRACE:
+        rows = [row for row in read([tmp_path]).events() if row.kind is not EventKind.NAMED]
+        assert len({row.delivery for row in rows}) == 1
+
+
+@pytest.mark.parametrize(
+    "stream", [mock.Mock(), mock.MagicMock(), io.StringIO()], ids=["mock", "magic", "text"]
+)
+def test_a_stream_that_takes_nothing_is_no_payload_that_cannot_be_written(stream):
+    class Opaque(Bolt):
+        def process(self, tup):
+            self.emit([object()])
+
+    for component, expected in ((Auto, 0), (Opaque, 1)):
+        with traced() as run:
+            component(input_stream=io.BytesIO(), output_stream=stream).process(tup())
+        assert len(run.settlement.offences) == expected
+
+
+# ---- mocks ----
+
+
+@pytest.mark.parametrize("how", ["class", "autospec", "instance"])
+def test_a_mocked_ack_is_read(how):
+    with traced() as run:
+        bolt = made(Manual)
+        if how == "instance":
+            bolt.ack = mock.Mock()
+            bolt.process(tup("7", "twice"))
+        else:
+            with mock.patch.object(Manual, "ack", autospec=how == "autospec") as ack:
+                bolt.process(tup("7", "twice"))
+                assert ack.call_count == 2
+    assert said(run.settlement.offences) == ["completed twice: 7: received; acked; acked"]
+
+
+def test_a_mocked_ack_hides_no_auto_ack():
+    with traced() as run, mock.patch.object(Auto, "ack", autospec=True):
+        drive(Auto, frame("1"), frame("2"))
+    assert run.settlement.offences == ()
+    assert [tally.acked for tally in run.settlement.tallies] == [2]
+
+
+def test_a_mocked_emit_is_counted():
+    with traced() as run, mock.patch.object(Auto, "emit"):
+        drive(Auto, frame("1"))
+    assert [tally.emitted for tally in run.settlement.tallies] == [1]
+
+
+def test_a_mocked_wire_is_unobserved():
+    with traced() as run, mock.patch.object(Bolt, "send_message", autospec=True):
+        drive(Manual, frame("1"))
+    assert run.settlement.unobserved == ("Manual: send_message is mocked",)
+    assert run.settlement.offences == ()
+
+
+@pytest.mark.parametrize("owner", [Component, Manual, None], ids=["framework", "class", "instance"])
+@pytest.mark.parametrize("name", ["send_message", "ack"])
+def test_what_stands_in_the_place_of_the_wire_or_of_ack_hides_it(owner, name):
+    if (owner, name) == (Component, "ack"):
+        owner = Bolt
+    seen: list[Any] = []
+    with traced() as run:
+        bolt = made(Manual)
+        given = (lambda self, what: seen.append(what)) if owner else seen.append
+        with mock.patch.object(owner or bolt, name, given):
+            bolt.process(tup())
+    assert seen == [tup() if name == "ack" else {"command": "ack", "id": "7"}]
+    assert run.settlement.unobserved == (f"Manual: {name} is replaced",)
+    assert run.settlement.offences == ()
+
+
+def test_a_wire_that_its_author_overrides_hides_no_missing_ack():
+    class Logs(Forgets):
+        def send_message(self, message):
+            super().send_message(message)
+
+    with traced() as run:
+        made(Logs).process(tup())
+    assert said(run.settlement.offences) == ["never completed: 7: received; end of the run"]
+
+
+def test_an_ack_of_another_component_is_a_replaced_one():
+    with traced() as run:
+        bolt = made(Manual)
+        bolt.ack = made(Manual).ack
+        bolt.process(tup())
+    assert run.settlement.unobserved == ("Manual: ack is replaced",)
+
+
+def test_a_mocked_read_tuple_is_not_closed_twice():
+    with traced() as run, mock.patch.object(Bolt, "read_tuple", return_value=tup()):
+        made(Auto)._run()
+    assert run.settlement.offences == ()
+    assert [(tally.delivered, tally.acked) for tally in run.settlement.tallies] == [(1, 1)]
+
+
+def test_a_mocked_process_is_nobodys_fault():
+    with traced() as run, mock.patch.object(Manual, "process"):
+        drive(Manual, frame("1"), frame("2"))
+    assert run.settlement.offences == ()
+
+
+def test_a_tuple_read_by_hand_is_nobodys_fault():
+    with traced() as run:
+        made(Forgets, [frame("1")]).read_tuple()
+    assert run.settlement.offences == ()
