@@ -61,7 +61,7 @@ def test_what_a_module_exports_exists_and_is_named_once(module):
 def test_what_a_module_imports_is_installed_with_ackdoctor(module):
     wanted = [line for line in requires("ackdoctor") or () if 'extra == "dev"' not in line]
     names = {re.split(r"[^\w-]", line)[0].replace("-", "_") for line in wanted}
-    names |= {"ackdoctor", "tomli", "guppy"}  # tomli before Python 3.11, guppy from guppy3
+    names |= {"ackdoctor", "tomli", "tomllib", "guppy"}  # either of the toml; guppy3
     names |= {"py4j", "pytest", "_pytest"}  # with pyspark; pytest loads our plugin
     imported = {name.partition(".")[0] for name in _imports(ROOT / module)}
     assert imported <= names | sys.stdlib_module_names
