@@ -35,7 +35,7 @@ _GLOB = re.compile(r"[][*?{}]")
 
 @dataclass(slots=True, kw_only=True)
 class Remote:
-    """A file or folder: its whole address, the names of its folder and of all `beside` it, and whether the user named it."""
+    """A file: its whole address, the names of its folder and of all `beside` it, and whether the user named it."""
 
     path: str
     name: str
