@@ -295,3 +295,9 @@ def test_with_a_message_timeout_the_map_rotates_as_the_version_would_have():
     gone = held(events_of(lines), timeout_s=2)
     assert 66 in {tree.root for tree in kept.tally.trees}
     assert kept.tally.pending - gone.tally.pending == 1
+
+
+def test_a_run_begins_with_what_happens_and_not_with_the_names_of_components():
+    happened = trace(BY_HAND, row(EventKind.RECEIVED), row(EventKind.ACKED))
+    assert held(happened).seconds == 1.0
+    assert held(happened[:1]).seconds == 0.0

@@ -26,7 +26,7 @@ from ackdoctor.tracer.judge.playback import Playback
 
 __all__ = ["Inquest", "inquest"]
 
-_INIT = EventKind.INIT
+_INIT, _NAMED = EventKind.INIT, EventKind.NAMED
 _FIRST, _LAST = int(EventKind.INIT), int(EventKind.DIED)  # between them: messages to an acker and its answers
 
 
@@ -98,18 +98,18 @@ class _FirstReading:
 
     @property
     def seconds(self) -> float:
-        """From the first row to the last."""
+        """From the first row that tells of a tuple to the last row."""
         return (self._end_ns - self._begin_ns) / 1e9
 
     def listen(self, events: Iterable[Event]) -> Iterator[Event]:
         """The same rows; those of an acker go on to its model."""
         feed, begun = self.playback.feed, self._begun
-        count, event = 0, None
+        count, event, begin = 0, None, None
         for event in events:
-            if not count:
-                self._begin_ns = event.time_ns
             count += 1
             kind = event.kind
+            if begin is None and kind is not _NAMED:
+                begin = event.time_ns
             if not _FIRST <= kind < _LAST:
                 feed(event)
                 continue
@@ -119,7 +119,8 @@ class _FirstReading:
             yield event
         self.count = count
         self.roots = sum(begun.values())
-        self._end_ns = event.time_ns if event is not None else 0
+        if event is not None and begin is not None:
+            self._begin_ns, self._end_ns = begin, event.time_ns
 
     def loaded(self, growth: Iterable[GrowthPoint]) -> Iterator[GrowthPoint]:
         """The acker's points with the roots begun in each window, to the second."""
