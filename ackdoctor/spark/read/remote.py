@@ -98,10 +98,13 @@ def _found(session: SparkSession, address: str, fault: Callable[[str, str], None
             yield _remote(system, top, (), named=there)
         elif _is_checkpoint(inside := list(system.listStatus(top.getPath()))):
             fault(str(top.getPath().toString()), CHECKPOINT)
-        elif not inside:
-            fault(str(top.getPath().toString()), "the folder is empty")
         else:
-            yield from _below(system, inside, fault)
+            empty = True
+            for file in _below(system, inside, fault):
+                empty = False
+                yield file
+            if empty:
+                fault(str(top.getPath().toString()), "the folder is empty")
 
 
 def _below(system: Any, inside: Sequence[Any], fault: Callable[[str, str], None]) -> Iterator[Remote]:

@@ -138,7 +138,7 @@ def test_what_a_watch_has_noted_is_no_input(spark, mounted):
     ],
 )
 def test_an_address_that_leads_nowhere_is_told_and_the_others_are_read(spark, mounted, address, reason):
-    (mounted / "hollow").mkdir()
+    (mounted / "hollow" / "within").mkdir(parents=True)
     (mounted / "worker.log").write_text(LOG)
     inputs = found(spark, address, f"{AT}/worker.log")
     assert [(fault.path, fault.reason) for fault in inputs.unreadable] == [(address, reason)]
