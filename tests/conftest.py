@@ -1,4 +1,4 @@
-"""Golden files, rewritten by `pytest --golden`; what no test may leave behind."""
+"""Golden files, rewritten by `pytest --golden`; how long a test may take, and what it may not leave behind."""
 
 import gc
 from collections.abc import Callable, Iterator
@@ -11,6 +11,12 @@ GOLDEN = Path(__file__).parent / "golden"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--golden", action="store_true", help="rewrite the golden files instead of comparing")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("minutes"):
+            item.add_marker(pytest.mark.timeout(3600))
 
 
 @pytest.fixture
