@@ -1,9 +1,13 @@
 """What an author tells us in a source file: one shape, whatever the language writes it in."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from ackdoctor.model.values import dataclass
+
+if TYPE_CHECKING:
+    from ackdoctor.engine.comment import Comment
 
 __all__ = ["Directive", "Style"]
 
@@ -39,27 +43,27 @@ class Style:
     top: str
     example: str
 
-    def read(
-        self, text: str, *, line: int, column: int, at_top: bool, first: int, last: int
-    ) -> Iterator[Directive]:
-        """The directives in a comment that starts there; a reason ends at the next comment mark."""
-        for found in re.finditer(_DIRECTIVE.format(mark=self.mark), text):
-            word = found["word"]
-            names = tuple(name.strip() for name in (found["rules"] or "").split(",") if name.strip())
-            yield Directive(
-                line=line,
-                column=column + found.start(),
-                end_column=column + found.end(),
-                word=word,
-                names=names,
-                reason=found["reason"].strip(" \t-:"),
-                written=f"{word}[{', '.join(names)}]" if names else f"ackdoctor: {word}",
-                at_top=at_top,
-                top=self.top,
-                example=self.example,
-                first=first,
-                last=last,
-            )
+    def read(self, comments: "Iterable[Comment]") -> Iterator[Directive]:
+        """The directives in these comments; a reason ends at the next comment mark."""
+        pattern = re.compile(_DIRECTIVE.format(mark=self.mark))
+        for comment in comments:
+            for found in pattern.finditer(comment.text):
+                word = found["word"]
+                names = tuple(name.strip() for name in (found["rules"] or "").split(",") if name.strip())
+                yield Directive(
+                    line=comment.line,
+                    column=comment.column + found.start(),
+                    end_column=comment.column + found.end(),
+                    word=word,
+                    names=names,
+                    reason=found["reason"].strip(" \t-:"),
+                    written=f"{word}[{', '.join(names)}]" if names else f"ackdoctor: {word}",
+                    at_top=comment.at_top,
+                    top=self.top,
+                    example=self.example,
+                    first=comment.first,
+                    last=comment.last,
+                )
 
 
 _DIRECTIVE = (

@@ -54,19 +54,7 @@ def directives(data: bytes) -> Sequence[Directive]:
     from ackdoctor.engine.text import decode
 
     comments, annotations = comments_of(decode(data))
-    found = [
-        directive
-        for comment in comments
-        if _OURS in comment.text
-        for directive in _STYLE.read(
-            comment.text,
-            line=comment.line,
-            column=comment.column,
-            at_top=comment.at_top,
-            first=comment.first,
-            last=comment.last,
-        )
-    ]
+    found = list(_STYLE.read(comment for comment in comments if _OURS in comment.text))
     for annotation in annotations:
         rule, _, reason = annotation.text.removeprefix(_OURS).strip().partition(" ")
         if annotation.text.startswith(_OURS):

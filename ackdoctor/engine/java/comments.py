@@ -3,6 +3,9 @@
 A statement ends at `;`, and at the `{` that opens its block, so that what has a block is spoken of by its
 header.  Braces inside an expression (a lambda's body, an anonymous class, an array) belong to the
 statement around them, and the statements in them are their own.
+
+A comment speaks of the statement it stands in or behind, or, alone on its line, of the next, `else` behind a closing
+brace included.  At the top nothing but the package and imports stand before it.
 """
 
 import re
@@ -11,9 +14,10 @@ from collections.abc import Iterator
 from dataclasses import field
 from itertools import takewhile
 
+from ackdoctor.engine.comment import Comment
 from ackdoctor.model.values import dataclass
 
-__all__ = ["Annotation", "Comment", "comments_of"]
+__all__ = ["Annotation", "comments_of"]
 
 _TOKEN = re.compile(
     r'''
@@ -32,22 +36,6 @@ _HEADS = frozenset("if for while do switch try catch finally synchronized else c
 _ONWARDS = frozenset(("else", "catch", "finally"))  # what goes on behind the brace that ends a block
 _ABOVE = frozenset(("package", "import"))
 _ANNOTATION = "SuppressWarnings"
-
-
-@dataclass(slots=True, kw_only=True)
-class Comment:
-    """One line of a comment; `first` to `last` are the lines of the statement (or header) it speaks of.
-
-    That is the one it stands in or behind, or, alone on its line, the next, `else` behind a closing brace included.
-    `at_top` says that nothing but the package and imports stand before it.
-    """
-
-    line: int
-    column: int
-    text: str
-    at_top: bool
-    first: int = 0
-    last: int = 0
 
 
 @dataclass(slots=True, kw_only=True)

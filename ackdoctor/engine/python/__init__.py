@@ -62,18 +62,7 @@ def directives(data: bytes) -> Sequence[Directive]:
     from ackdoctor.engine.python.comments import comments_of  # most runs need no lexer
     from ackdoctor.engine.text import decode
 
-    return [
-        directive
-        for comment in comments_of(decode(data))
-        for directive in _STYLE.read(
-            comment.text,
-            line=comment.line,
-            column=comment.column,
-            at_top=comment.at_top,
-            first=comment.first,
-            last=comment.last,
-        )
-    ]
+    return list(_STYLE.read(comments_of(decode(data))))
 
 
 def lower(shown: str, module: str, data: bytes, *, is_package: bool) -> Lowered:

@@ -2,14 +2,18 @@
 
 One lexer of strings, comments, brackets and line ends serves every version of the language, Python 2
 included; the standard tokenizer refuses the other version's sources, and differs between releases.
+
+A comment speaks of the logical line it stands in, or, alone between two, of the next one with the decorators before it.
+At the top nothing but a docstring stands before it.
 """
 
 import re
 from collections.abc import Iterator
 
+from ackdoctor.engine.comment import Comment
 from ackdoctor.model.values import dataclass
 
-__all__ = ["Comment", "comments_of"]
+__all__ = ["comments_of"]
 
 _TOKEN = re.compile(
     r'''
@@ -28,22 +32,6 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _LINE_END = re.compile(r"\r\n|\r|\n")
-
-
-@dataclass(slots=True, kw_only=True)
-class Comment:
-    """One comment; `first` to `last` are the lines of the statement (or header) it speaks of.
-
-    That is the logical line it stands in, or, alone between two, the next one with the decorators before it.
-    `at_top` says that no code stands before it but a docstring.
-    """
-
-    line: int
-    column: int
-    text: str
-    at_top: bool
-    first: int = 0
-    last: int = 0
 
 
 def comments_of(text: str) -> list[Comment]:
