@@ -66,14 +66,13 @@ def run(request: Request) -> int:
     listed = (root / path for path in (*report.files, *(unread.path for unread in report.unreadable)))
     beside = (path for path, seen in answer.around.looks.items() if seen)
     need_unread(request.output_file, chain(listed, beside))
-    shown = triage(report, settings, baseline, root=root, around=answer.around)
+    compared = (
+        None if baseline is None else against(report, settings, baseline, root=root, around=answer.around)
+    )
+    shown = triage(report, settings, compared)
     answer.err += _complain(shown)
     if request.write_baseline and settings.baseline is not None:
-        known: Sequence[Finding] = ()
-        unseen: Sequence[Entry] = ()
-        if baseline is not None:
-            compared = against(report, settings, baseline, root=root, around=answer.around)
-            known, unseen = compared.known, compared.unseen
+        known, unseen = ((), ()) if compared is None else (compared.known, compared.unseen)
         _accept(settings.baseline, (*known, *shown.findings), unseen, change=shown, root=root)
         shown = replace(shown, findings=())
     else:

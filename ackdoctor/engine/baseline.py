@@ -71,12 +71,14 @@ def compare(
             if found is not None:
                 known.add(number)
                 candidates.remove(found)
-    left = sorted(entry for rest in waiting.values() for entry in rest)
+    left = [
+        (entry, looked_at(entry)) for entry in sorted(entry for rest in waiting.values() for entry in rest)
+    ]
     return Comparison(
         new=tuple(finding for number, finding in enumerate(findings) if number not in known),
         known=tuple(finding for number, finding in enumerate(findings) if number in known),
-        fixed=tuple(entry for entry in left if looked_at(entry)),
-        unseen=tuple(entry for entry in left if not looked_at(entry)),
+        fixed=tuple(entry for entry, looked in left if looked),
+        unseen=tuple(entry for entry, looked in left if not looked),
     )
 
 

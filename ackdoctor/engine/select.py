@@ -8,13 +8,16 @@ The rulebook is read only when there is something to judge: a finding, or a comm
 
 import os
 from collections.abc import Collection, Iterable, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ackdoctor.config import Settings
 from ackdoctor.model.finding import Finding, HeapWitness, TreeWitness
 from ackdoctor.model.values import dataclass
 
-__all__ = ["Choice", "select"]
+if TYPE_CHECKING:
+    from ackdoctor.rulebook import Rule
+
+__all__ = ["Choice", "running", "select"]
 
 
 class Choice(NamedTuple):
@@ -50,7 +53,7 @@ def select(
     from ackdoctor.rulebook import survey
 
     rules, errors = survey()
-    active = {code for code, rule in rules.items() if settings.selects(code, rule.name, default=rule.default)}
+    active = running(rules, settings)
     unpaged = {f.code for f in candidates if f.code not in rules and settings.selects(f.code, f.name)}
     selected = [finding for finding in candidates if finding.code in active | unpaged]
     names = {code: rule.name for code, rule in rules.items()}
@@ -61,6 +64,11 @@ def select(
         suppressed,
         tuple(str(error) for error in errors),
     )
+
+
+def running(rules: Mapping[str, "Rule"], settings: Settings) -> set[str]:
+    """The codes of the rules that run."""
+    return {code for code, rule in rules.items() if settings.selects(code, rule.name, default=rule.default)}
 
 
 def _once(findings: Iterable[Finding]) -> list[Finding]:

@@ -16,23 +16,11 @@ if TYPE_CHECKING:
 __all__ = ["against", "triage"]
 
 
-def triage(
-    report: Report,
-    settings: Settings,
-    baseline: "Baseline | None",
-    *,
-    root: Path,
-    around: Surroundings,
-) -> Report:
-    """The report with its findings stamped and sifted; every one left out is counted.
-
-    `root` is where the report's paths start; `around` is asked for files that the baseline names and nobody
-    looked at.
-    """
-    if baseline is None:
+def triage(report: Report, settings: Settings, comparison: "Comparison | None") -> Report:
+    """The report with its findings stamped and sifted, those of the baseline (`against`) too; every one left out is counted."""
+    if comparison is None:
         findings = stamp(report.findings)
     else:
-        comparison = against(report, settings, baseline, root=root, around=around)
         findings = comparison.new
         report = replace(
             report, baselined=len(comparison.known), fixed=tuple(str(entry) for entry in comparison.fixed)
@@ -53,12 +41,17 @@ def against(
     root: Path,
     around: Surroundings,
 ) -> "Comparison":
-    """The report's findings beside the baseline; the arguments are those of `triage`."""
+    """The report's findings, stamped, beside the baseline.
+
+    `root` is where the report's paths start; `around` is asked for files that the baseline names and nobody
+    looked at.
+    """
     from ackdoctor.engine.baseline import compare  # most runs have none
+    from ackdoctor.engine.select import running
     from ackdoctor.rulebook import survey
 
     rules, _ = survey()
-    ran = {code for code, rule in rules.items() if settings.selects(code, rule.name, default=rule.default)}
+    ran = running(rules, settings)
     seen = {_absolute(root / path) for path in report.files}
     unread = {_absolute(root / unreadable.path) for unreadable in report.unreadable}
 

@@ -9,7 +9,7 @@ import pytest
 from ackdoctor.config import Settings
 from ackdoctor.engine.baseline import Baseline, Entry, compare, read, write
 from ackdoctor.engine.surroundings import Surroundings
-from ackdoctor.engine.triage import triage
+from ackdoctor.engine.triage import against, triage
 from ackdoctor.model.errors import BaselineError
 from ackdoctor.model.finding import Confidence, Finding, PathWitness, Report, Severity, Unreadable
 from ackdoctor.model.fingerprint import stamp
@@ -163,7 +163,9 @@ def test_a_baseline_that_cannot_be_written_is_named(tmp_path):
 
 
 def sifted(report: Report, baseline: Baseline | None, root: Path, settings: Settings | None = None) -> Report:
-    return triage(report, settings or Settings(), baseline, root=root, around=Surroundings())
+    settings = settings or Settings()
+    compared = against(report, settings, baseline, root=root, around=Surroundings()) if baseline else None
+    return triage(report, settings, compared)
 
 
 def test_findings_below_a_threshold_are_counted_as_hidden(tmp_path):
