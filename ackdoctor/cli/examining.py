@@ -201,9 +201,8 @@ def _analysis(request: Request) -> "Analysis":
     inputs.need_some()  # before a JVM is started for nothing
     read = (*chain(*inputs.files.values()), *(fault.path for fault in inputs.unreadable))
     need_unread(request.output_file, read)
-    size = (
-        max(inputs.size, SMALL_BYTES) if inputs.remote else inputs.size
-    )  # what lies at an address may be much
+    # what lies at an address may be much
+    size = max(inputs.size, SMALL_BYTES) if inputs.remote else inputs.size
     with _progress(request), hushed() as said, told(said):
         spark = session(master=request.master, input_bytes=size, settings=request.settings)
         return analyze(inputs, session=spark, terms=terms, output_dir=request.output_dir)

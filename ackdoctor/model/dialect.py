@@ -302,10 +302,8 @@ class Wire:
     fails: tuple[str, ...] = ()
     drops: tuple[str, ...] = ()  # what is called with a message that the serializer cannot write, and drops
     buffers: tuple[str, ...] = ()  # fields in which the framework itself keeps tuples
-    benches: tuple[
-        str, ...
-    ] = ()  # of `modules`, those that tests drive components with: they complete nothing
-    hands: tuple[str, ...] = ()  # those of them that mean nothing once the handler has returned
+    hands: tuple[str, ...] = ()  # those of `buffers` that mean nothing once the handler has returned
+    benches: tuple[str, ...] = ()  # modules that tests drive components with, which complete nothing
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

@@ -64,11 +64,12 @@ class Files:
         self.recorder.roll()
         folder = self.recorder.folder
         mine = {path for stem, path in parts(folder) if stem.pid == os.getpid()} if folder.is_dir() else set()
+        live = list(wals(folder))
         if keep:
-            self._kept |= mine | {path for _, path in wals(folder)}
+            self._kept |= mine | {path for _, path in live}
         for path in mine - self._kept:
             path.unlink(missing_ok=True)
-        for stem, path in wals(folder):
+        for stem, path in live:
             if path not in self._kept:
                 _forget(folder, stem, path)
 
