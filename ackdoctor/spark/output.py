@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from ackdoctor.model.errors import UsageError
 from ackdoctor.spark.read.inputs import Inputs
+from ackdoctor.spark.read.remote import file_system
 
 __all__ = ["TABLES", "need_place", "place"]
 
@@ -50,9 +51,7 @@ class _Folder:
 
     @classmethod
     def of(cls, session: SparkSession, said: str) -> "_Folder":
-        jvm: Any = session._jvm  # noqa: SLF001 - Spark has no other door to Hadoop
-        path = jvm.org.apache.hadoop.fs.Path(said)
-        system = path.getFileSystem(session.sparkContext._jsc.hadoopConfiguration())  # noqa: SLF001 - as above
+        system, path = file_system(session, said)
         whole = system.makeQualified(path)
         local = whole.toUri().getScheme() == "file"
         name = os.path.realpath(whole.toUri().getPath()) if local else str(whole.toString())

@@ -58,16 +58,16 @@ def hushed() -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def told(chatter: IO[bytes] | None = None) -> Iterator[None]:
-    """Raises what Spark raises in here as a UsageError of one line."""
+def told(chatter: IO[bytes] | None = None, *, whose: str = "Spark: ") -> Iterator[None]:
+    """Raises what Spark raises in here as a UsageError of one line, which begins with `whose` trouble it is."""
     try:
         yield
     except Py4JJavaError as error:
-        raise UsageError(f"Spark: {_innermost(error.java_exception)}") from error
+        raise UsageError(f"{whose}{_innermost(error.java_exception)}") from error
     except CapturedException as error:
-        raise UsageError(f"Spark: {_innermost(error._origin) or _first_line(str(error))}") from error  # noqa: SLF001 - it has no other name
+        raise UsageError(f"{whose}{_innermost(error._origin) or _first_line(str(error))}") from error  # noqa: SLF001 - it has no other name
     except (PySparkException, Py4JError) as error:
-        raise UsageError(f"Spark: {_reason(error, chatter)}") from error
+        raise UsageError(f"{whose}{_reason(error, chatter)}") from error
 
 
 def _innermost(cause: Any) -> str:

@@ -5,6 +5,7 @@ address (`hdfs://...`, `s3a://...`) is found by its Hadoop (`remote`).
 """
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from pyspark.sql import SparkSession
 from ackdoctor.model.errors import UsageError
 from ackdoctor.model.finding import Unreadable
 from ackdoctor.spark.read.copies import Found, copies, forms
-from ackdoctor.spark.read.logbook import stamped_ns
+from ackdoctor.spark.read.logbook import begun_ns
 from ackdoctor.spark.read.paths import local
 from ackdoctor.spark.read.remote import Remote, remote
 from ackdoctor.spark.read.sorts import FaultError, ForeignError, Sort, sort_of
@@ -96,17 +97,25 @@ def _whole(path: Path) -> Path:
 def _readable(path: Path, inputs: Inputs) -> Iterator[Found]:
     """The file, if it can be read."""
     if is_unseen(path.name, path.parent.name):
-        _hidden(path, inputs)
+        what = unseen(path.name, path.stat().st_size, (each.name for each in path.parent.iterdir()))
+        _hidden(str(path), what, _LIVE.format(path.parent), inputs)
         return
-    try:
+    with _telling(str(path), inputs, named=str(path) in inputs.named):
         size = path.stat().st_size
         yield Found(path=path, size=size, sort=sort_of(path, size))
+
+
+@contextmanager
+def _telling(path: str, inputs: Inputs, *, named: bool) -> Iterator[None]:
+    """Why a file that is looked at in here is not read, where that is so; foreign ones are a fault if `named`."""
+    try:
+        yield
     except ForeignError as foreign:
-        (inputs.fault if str(path) in inputs.named else inputs.pass_over)(str(path), str(foreign))
+        (inputs.fault if named else inputs.pass_over)(path, str(foreign))
     except FaultError as fault:
-        inputs.fault(str(path), str(fault))
+        inputs.fault(path, str(fault))
     except OSError as error:
-        inputs.fault(str(path), error.strerror or str(error))
+        inputs.fault(path, error.strerror or str(error))
 
 
 def _add(file: Found, inputs: Inputs) -> None:
@@ -114,21 +123,16 @@ def _add(file: Found, inputs: Inputs) -> None:
     inputs.files[file.sort].append(path)
     inputs.size += file.size
     if file.sort is Sort.LOG:
-        inputs.begun[path] = _begun(file.path)
+        with open_log(file.path) as lines:
+            inputs.begun[path] = begun_ns(lines)
 
 
-def _begun(path: Path) -> int | None:
-    """When a log begins; rotated in the middle of a stack trace, its first lines may have no stamp."""
-    with open_log(path) as lines:
-        return next(filter(None, map(stamped_ns, lines)), None)
-
-
-def _hidden(path: Path, inputs: Inputs) -> None:
-    what = unseen(path.name, path.stat().st_size, (each.name for each in path.parent.iterdir()))
+def _hidden(path: str, what: Unseen, live: str, inputs: Inputs) -> None:
+    """A file that Spark does not see: `live` is what is wrong where rows are missed."""
     if what is Unseen.ROWS:
-        inputs.fault(str(path), _LIVE.format(path.parent))
+        inputs.fault(path, live)
     elif what is Unseen.OTHER:
-        inputs.pass_over(str(path), HIDDEN)
+        inputs.pass_over(path, HIDDEN)
 
 
 def resolved(spark: SparkSession, inputs: Inputs) -> Inputs:
@@ -137,7 +141,13 @@ def resolved(spark: SparkSession, inputs: Inputs) -> Inputs:
     for address in inputs.remote:
         for file in remote(spark, address, inputs.fault):
             files.setdefault(file.path, file)
-    said = {path: it for path, file in files.items() if (it := _said(file, inputs)) is not None}
+    said: dict[str, tuple[Sort, int | None]] = {}
+    for path, file in files.items():
+        if is_unseen(file.name, file.folder):
+            _hidden(path, unseen(file.name, file.size, file.beside), _LIVE_THERE, inputs)
+            continue
+        with _telling(path, inputs, named=file.named):
+            said[path] = file.sort()
     parts = [(path.removesuffix(files[path].name), files[path].name) for path in said]
     again = {"".join(other): "".join(best) for other, best in forms(parts)}
     for path, (sort, begun) in said.items():
@@ -149,21 +159,3 @@ def resolved(spark: SparkSession, inputs: Inputs) -> Inputs:
         inputs.size += files[path].size
     inputs.remote.clear()
     return inputs
-
-
-def _said(file: Remote, inputs: Inputs) -> tuple[Sort, int | None] | None:
-    """What the file holds and when it begins, if it can be read."""
-    if is_unseen(file.name, file.folder):
-        what = unseen(file.name, file.size, file.beside)
-        if what is Unseen.ROWS:
-            inputs.fault(file.path, _LIVE_THERE)
-        elif what is Unseen.OTHER:
-            inputs.pass_over(file.path, HIDDEN)
-        return None
-    try:
-        return file.sort()
-    except ForeignError as foreign:
-        (inputs.fault if file.named else inputs.pass_over)(file.path, str(foreign))
-    except FaultError as fault:
-        inputs.fault(file.path, str(fault))
-    return None

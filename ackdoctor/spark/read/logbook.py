@@ -19,7 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 from ackdoctor.model.errors import UsageError
 from ackdoctor.spark.read.stormline import CONTINUED, FOREIGN, LOADS, QUARANTINED, TIMELESS, USED
 
-__all__ = ["TURN_BITS", "Log", "Passed", "Start", "Survey", "arranged", "stamped_ns", "survey"]
+__all__ = ["TURN_BITS", "Log", "Passed", "Start", "Survey", "arranged", "begun_ns", "survey"]
 
 _ARTIFACTS = re.compile(r"/workers-artifacts/([^/]+)/\d+/[^/]+$")
 _WORKER_FILE = re.compile(r"^(?:(?P<run>.+)-)?worker-\d+\.log")
@@ -241,7 +241,7 @@ def _starts(rows: Iterable[Row], files: Mapping[int, str]) -> Iterator[Start]:
                 yield Start(
                     file=row["file"] or files[row["log"]],
                     seq=row["seq"],
-                    time_ns=stamped_ns(row["text"]) or 0,
+                    time_ns=_stamped_ns(row["text"]) or 0,
                     component=told[1],
                     low=int(told[2]),
                     high=int(told[3]),
@@ -249,7 +249,7 @@ def _starts(rows: Iterable[Row], files: Mapping[int, str]) -> Iterator[Start]:
                 )
 
 
-def stamped_ns(line: str) -> int | None:
+def _stamped_ns(line: str) -> int | None:
     """When a line of a log was written, taken as UTC; None if it has no stamp."""
     if (stamp := _STAMP.match(line)) is None:
         return None
@@ -260,6 +260,11 @@ def stamped_ns(line: str) -> int | None:
     except ValueError:
         return None
     return int(at.timestamp()) * 1_000_000_000 + int((stamp["part"] or "0").ljust(3, "0")[:3]) * 1_000_000
+
+
+def begun_ns(lines: Iterable[str]) -> int | None:
+    """When a log of these lines begins; rotated in the middle of a stack trace, its first may have no stamp."""
+    return next(filter(None, map(_stamped_ns, lines)), None)
 
 
 def _names(file: str) -> tuple[str, ...]:

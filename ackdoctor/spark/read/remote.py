@@ -5,7 +5,6 @@ each, so what is called like a part of a trace is taken for one; what else there
 """
 
 import re
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,23 +12,25 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from ackdoctor.model.errors import UsageError
-from ackdoctor.spark.read.logbook import stamped_ns
+from ackdoctor.spark.read.logbook import begun_ns
 from ackdoctor.spark.read.sorts import (
-    GZIP,
+    HEAD,
     MAGIC,
     FaultError,
     Sort,
     need_version_of,
     sort_of_name,
     sort_of_text,
+    unzipped,
 )
 from ackdoctor.spark.read.walking import CHECKPOINT
 from ackdoctor.spark.trouble import told
 from ackdoctor.tracer.disk.checkpoint import LOCK, TERMS
+from ackdoctor.tracer.disk.workerlog import GZIP
 
-__all__ = ["Remote", "remote"]
+__all__ = ["Remote", "file_system", "remote"]
 
-_HEAD, _LONG_HEAD = 1 << 16, 1 << 22  # bytes; the second of a log that begins with stack traces
+_LONG_HEAD = 1 << 22  # bytes of a log that begins with stack traces
 _GLOB = re.compile(r"[][*?{}]")
 
 
@@ -53,42 +54,46 @@ class Remote:
         need_version_of(self.path)
         if (called := sort_of_name(self.name)) is not None:
             return called, None
-        head = self._head(_HEAD)
+        head = self._head(HEAD)
         if head.startswith(MAGIC):
             return Sort.PARQUET, None
-        sort = sort_of_text(
-            self.name, _unzipped(head), zipped=head.startswith(GZIP), stamped_later=self._stamped_later
-        )
-        return sort, _begun(_unzipped(head)) if sort is Sort.LOG else None
+        text = _unzipped(head)
+        sort = sort_of_text(self.name, text, zipped=head.startswith(GZIP), stamped_later=self._stamped_later)
+        return sort, _begun(text) if sort is Sort.LOG else None
 
     def _stamped_later(self) -> bool:
         return _begun(_unzipped(self._head(_LONG_HEAD))) is not None
 
     def _head(self, count: int) -> bytes:
         try:
-            with told():
+            with told(whose=""):
                 stream = self._system.open(self._path)
                 try:
                     return bytes(stream.readNBytes(count))
                 finally:
                     stream.close()
         except UsageError as error:
-            raise FaultError(_reason(error)) from error
+            raise FaultError(str(error)) from error
 
 
 def remote(session: SparkSession, address: str, fault: Callable[[str, str], None]) -> Iterator[Remote]:
     """All files of an address, which may be a pattern of Hadoop's; `fault` gets what cannot be looked at, and why."""
     try:
-        with told():
+        with told(whose=""):
             yield from _found(session, address, fault)
     except UsageError as error:
-        fault(address, _reason(error).removeprefix(f"{address}: "))
+        fault(address, str(error).removeprefix(f"{address}: "))
+
+
+def file_system(session: SparkSession, address: str) -> tuple[Any, Any]:
+    """Hadoop's file system for an address or a path, and its Path."""
+    jvm: Any = session._jvm  # noqa: SLF001 - Spark has no other door to Hadoop
+    path = jvm.org.apache.hadoop.fs.Path(address)
+    return path.getFileSystem(session.sparkContext._jsc.hadoopConfiguration()), path  # noqa: SLF001 - as above
 
 
 def _found(session: SparkSession, address: str, fault: Callable[[str, str], None]) -> Iterator[Remote]:
-    jvm: Any = session._jvm  # noqa: SLF001 - Spark has no other door to Hadoop
-    path = jvm.org.apache.hadoop.fs.Path(address)
-    system = path.getFileSystem(session.sparkContext._jsc.hadoopConfiguration())  # noqa: SLF001 - as above
+    system, path = file_system(session, address)
     there = bool(system.exists(path))
     tops = [system.getFileStatus(path)] if there else list(system.globStatus(path) or ())
     if not tops:
@@ -114,10 +119,10 @@ def _below(system: Any, inside: Sequence[Any], fault: Callable[[str, str], None]
             yield _remote(system, each, names, named=False)
             continue
         try:
-            with told():
+            with told(whose=""):
                 deeper = list(system.listStatus(each.getPath()))
         except UsageError as error:
-            fault(str(each.getPath().toString()), f"this folder cannot be listed: {_reason(error)}")
+            fault(str(each.getPath().toString()), f"this folder cannot be listed: {error}")
             continue
         if not _is_checkpoint(deeper):
             yield from _below(system, deeper, fault)
@@ -142,19 +147,8 @@ def _is_checkpoint(inside: Sequence[Any]) -> bool:
 
 
 def _unzipped(head: bytes) -> bytes:
-    if not head.startswith(GZIP):
-        return head
-    try:
-        return zlib.decompressobj(wbits=31).decompress(head, _LONG_HEAD)
-    except zlib.error as error:
-        raise FaultError(f"cut off or damaged: {error}") from error
+    return unzipped(head, _LONG_HEAD) if head.startswith(GZIP) else head
 
 
 def _begun(head: bytes) -> int | None:
-    """When a log begins of which this is the beginning, if a stamp stands there."""
-    lines = head.decode("utf-8-sig", errors="replace").splitlines()
-    return next(filter(None, map(stamped_ns, lines)), None)
-
-
-def _reason(error: UsageError) -> str:
-    return str(error).removeprefix("Spark: ")
+    return begun_ns(head.decode("utf-8-sig", errors="replace").splitlines())

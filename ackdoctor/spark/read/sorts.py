@@ -11,10 +11,10 @@ from pathlib import Path
 from ackdoctor.model.event import SCHEMA
 from ackdoctor.spark.read.paths import ZIPPED
 from ackdoctor.spark.read.stormline import LOG_LINE
-from ackdoctor.tracer.disk.workerlog import open_log
+from ackdoctor.tracer.disk.workerlog import GZIP, UTF_16, open_log
 
 __all__ = [
-    "GZIP",
+    "HEAD",
     "MAGIC",
     "FaultError",
     "ForeignError",
@@ -24,14 +24,13 @@ __all__ = [
     "sort_of_lines",
     "sort_of_name",
     "sort_of_text",
+    "unzipped",
 ]
 
-_HEAD = 1 << 16  # bytes that tell what a file is
+HEAD = 1 << 16  # bytes that tell what a file is
 _HEAD_LINES = 200  # of a text, not blank
 _TRACE_LINES = 100_000  # of a log that begins with stack traces, before its first line with a stamp
 MAGIC = b"PAR1"
-GZIP = b"\x1f\x8b"
-_UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # as PowerShell writes what a command prints
 _FOOTER = re.compile(rb"ackdoctor\.schema\x18.(\d+)", re.DOTALL)  # a Thrift pair of strings
 _JSON_SCHEMA = re.compile(r'^\{.*"schema": ?(\d+)')
 _VERSIONED = re.compile(r"/v(\d+)/run=")
@@ -73,8 +72,8 @@ def sort_of(path: Path, size: int) -> Sort:
         raise FaultError("the file is empty")
     need_version_of(path.as_posix())
     with path.open("rb") as opened:
-        head = opened.read(_HEAD)
-        opened.seek(max(0, size - _HEAD))
+        head = opened.read(HEAD)
+        opened.seek(max(0, size - HEAD))
         end = opened.read()
     columnar = head.startswith(MAGIC) or path.suffix == ".parquet"
     sort = _parquet(head, end) if columnar else _text(path, head)
@@ -103,7 +102,7 @@ def _text(path: Path, head: bytes) -> Sort:
 
 def sort_of_text(name: str, head: bytes, *, zipped: bool, stamped_later: Callable[[], bool]) -> Sort:
     """What a text of this name holds, of which this is the beginning, unzipped."""
-    wide = head.startswith(_UTF_16)
+    wide = head.startswith(UTF_16)
     text = head.decode("utf-16" if wide else "utf-8-sig", errors="replace")
     try:
         sort = sort_of_lines(text.splitlines(), name)
@@ -133,14 +132,22 @@ _MISNAMED = {
 
 def _unzipped(path: Path, head: bytes) -> bytes:
     """The first bytes of a zipped file.  All of it is tried, since Spark gives up in the middle of a cut one."""
+    begun = unzipped(head, HEAD)
     try:
-        begun = zlib.decompressobj(wbits=31).decompress(head, _HEAD)
         with gzip.open(path) as opened:
             while opened.read(1 << 22):
                 pass
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise FaultError(f"cut off or damaged: {error}") from error
     return begun
+
+
+def unzipped(head: bytes, most: int) -> bytes:
+    """The beginning of what a zipped file holds, of which this is the beginning."""
+    try:
+        return zlib.decompressobj(wbits=31).decompress(head, most)
+    except zlib.error as error:
+        raise FaultError(f"cut off or damaged: {error}") from error
 
 
 def _has_log_line(path: Path) -> bool:

@@ -18,7 +18,7 @@ from typing import TextIO
 from ackdoctor.model.event import Event, EventKind
 from ackdoctor.model.finding import Unreadable
 
-__all__ = ["LEVELS", "LOADS", "LOG_LINE", "WorkerLogs", "is_log", "open_log"]
+__all__ = ["GZIP", "LEVELS", "LOADS", "LOG_LINE", "UTF_16", "WorkerLogs", "is_log", "open_log"]
 
 LEVELS = "TRACE|DEBUG|INFO|WARN|ERROR|FATAL"
 # a line that shows that the file is a log of Storm's
@@ -26,8 +26,8 @@ LOG_LINE = rf"^(?:\d{{4}}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[^ ]* [^ ]+ .*\[(?:{LEVELS}
 # an executor that is started: its component, its first and its last task
 LOADS = r"Loading executor (?:tasks )?(.+):\[(-?\d+),? (-?\d+)\]"
 _HEAD_LINES = 200
-_GZIP = b"\x1f\x8b"
-_UTF_16 = {BOM_UTF16_LE, BOM_UTF16_BE}
+GZIP = b"\x1f\x8b"
+UTF_16 = (BOM_UTF16_LE, BOM_UTF16_BE)  # as PowerShell writes what a command prints
 
 _LINE = re.compile(
     r"(?:\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d\S* \S+ (.*?) ?\[INFO\] |\d+ +\[(.*?)\] INFO +\S+ - )(.*)"
@@ -71,9 +71,9 @@ def is_log(path: Path) -> bool:
 def open_log(path: Path) -> TextIO:
     """The text of a log, zipped or not, in UTF-8, or in UTF-16 if it begins with its mark; what is neither is replaced."""
     with path.open("rb") as raw:
-        zipped = raw.read(len(_GZIP)) == _GZIP
+        zipped = raw.read(len(GZIP)) == GZIP
     with gzip.open(path) if zipped else path.open("rb") as begun:
-        encoding = "utf-16" if begun.read(2) in _UTF_16 else "utf-8"
+        encoding = "utf-16" if begun.read(2) in UTF_16 else "utf-8"
     if zipped:
         return gzip.open(path, "rt", encoding=encoding, errors="replace")
     return path.open(encoding=encoding, errors="replace")
