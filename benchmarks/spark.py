@@ -1,6 +1,6 @@
-"""Exact verdicts on Spark, against a bare XOR per root and against DuckDB's windows, in one run.
+"""Exact verdicts on Spark, against a bare XOR per root and against DuckDB's windows; a log's lines, against Spark's text scan: in one run.
 
-    python benchmarks/spark.py DIRECTORY [--events 1000000 10000000] [--heap 2g] [--duckdb PYTHON] [--hot] [--idle] [--sick]
+    python benchmarks/spark.py DIRECTORY [--events 1000000 10000000] [--lines 1000000] [--heap 2g] [--duckdb PYTHON] [--hot] [--idle] [--sick]
 
 Every measurement is a process of its own; its CPU is that of the whole tree, the JVM too, and its peak
 memory the sum of their high-water marks.  `--duckdb` names an interpreter that has duckdb (nothing of ours
@@ -30,6 +30,7 @@ TWICE = "case when hash(id, 2) % 100 < 95 then 2 else 0 end"
 SUMMARY = "count(*) as lives, sum(n) as messages, bit_xor(coalesce(value, 0)) as left_over, sum(cast(outcome = 'acked' as int)) as acked, sum(cast(outcome = 'failed' as int)) as failed, sum(cast(outcome = 'expired' as int)) as expired"
 
 VERDICT_SUMMARY = "count(*) as roots, sum(n) as messages, bit_xor(coalesce(value, 0)) as left_over, sum(surplus) as surplus, sum({size}(culprits)) as culprits, sum(cast(verdict = 'COMPLETE' as int)) as complete, sum(cast(verdict = 'EXPIRED' as int)) as expired, sum(cast(residue = 'EVEN' as int)) as uneven"
+LOG = "worker.log"
 LOOKED_AT = "check"  # a sum of all columns, so that each is worked out; of the same engine it is the same
 
 
@@ -175,6 +176,18 @@ def our_start(_: Path, heap: str) -> dict[str, object]:
     return {"count": spark_session(heap, "local[1]").range(1000).count(), "heap": heap}
 
 
+def text_scan(folder: Path, heap: str) -> dict[str, object]:
+    """The least that could be asked of a log: its lines, counted."""
+    return {"lines": spark_session(heap).read.text(str(folder / LOG)).count()}
+
+
+def log_ingested(folder: Path, heap: str) -> dict[str, object]:
+    """Its lines, taken to pieces: their books balance, and each event is looked at once."""
+    from stormlog import ingested
+
+    return {"lines": ingested(spark_session(heap), str(folder / LOG))}
+
+
 def duckdb_lives(folder: Path, heap: str) -> dict[str, object]:
     """The lives alone, by windows in DuckDB."""
     return in_duckdb(folder, heap, f"select {SUMMARY} from entries")
@@ -212,10 +225,13 @@ JOBS = {
     "start, our settings": our_start,
     "first result": lambda folder, heap: ours(folder, heap, "REPLAY", "local[1]"),
     "whole analysis": lambda folder, _: analysis(folder),
+    "text scan": text_scan,
+    "log ingested": log_ingested,
 }
 
 
 STARTS = ("start", "start, our settings", "first result", "whole analysis")  # of the smallest trace
+LOGS = ("text scan", "log ingested")  # of a log
 
 
 def one(name: str, folder: Path, heap: str) -> None:
@@ -273,12 +289,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("directory", type=Path)
     parser.add_argument("--events", type=int, nargs="+", default=[1_000_000, 10_000_000])
+    parser.add_argument("--lines", type=int, nargs="*", default=[])
     parser.add_argument("--heap", default="2g")
     parser.add_argument("--duckdb", default="")
     parser.add_argument("--hot", action="store_true")
     parser.add_argument("--idle", action="store_true")
     parser.add_argument("--sick", action="store_true")
-    parser.add_argument("--jobs", nargs="+", default=[name for name in JOBS if name not in STARTS])
+    parser.add_argument("--jobs", nargs="+", default=[name for name in JOBS if name not in (*STARTS, *LOGS)])
     parser.add_argument("--one", default="")
     asked = parser.parse_args()
     if asked.one:
@@ -293,6 +310,15 @@ def main() -> None:
             python = asked.duckdb if name.startswith("duckdb") else sys.executable
             if python:
                 print(events, json.dumps(measured(python, name, folder, asked.heap)), flush=True)
+    for wanted in asked.lines:
+        folder = asked.directory / f"log-{wanted}"
+        if not (folder / LOG).exists():
+            from stormlog import written
+
+            folder.mkdir(parents=True)
+            written(folder / LOG, wanted)
+        for name in LOGS:
+            print(wanted, json.dumps(measured(sys.executable, name, folder, asked.heap)), flush=True)
 
 
 if __name__ == "__main__":

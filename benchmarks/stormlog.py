@@ -2,7 +2,8 @@
 
     python benchmarks/stormlog.py [LINES]
 
-The log repeats that of a real 2.8.3 worker (fixtures/logs) with other root ids.  CPU seconds of the whole JVM, warm.
+The log repeats that of a real 2.8.3 worker (fixtures/logs) with other root ids.  CPU seconds of the whole JVM, warm;
+spark.py has both as processes of their own, as it has all else.
 """
 
 import re
@@ -29,12 +30,12 @@ def main() -> None:
     wanted = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "worker.log"
-        count = _write(path, wanted)
+        count = written(path, wanted)
         spark = session(master="local[2]", input_bytes=path.stat().st_size)
         pid = _jvm(spark)
         rows = {
             "text scan + count": lambda: spark.read.text(str(path)).count(),
-            "ingest": lambda: _ingest(spark, str(path)),
+            "ingest": lambda: ingested(spark, str(path)),
         }
         cost = _cpu(pid, rows)
         base = cost["text scan + count"]
@@ -44,17 +45,20 @@ def main() -> None:
         print("reach 6 x, moonshot 3 x")
 
 
-def _ingest(spark: SparkSession, path: str) -> None:
-    """What `analyze` does before it looks at a row: the text parsed and kept, its books, and EVENTS read once."""
+def ingested(spark: SparkSession, path: str) -> int:
+    """What `analyze` does before it looks at a row: the text parsed and kept, its books, and EVENTS read once.  How many lines."""
     told, surveyed = kept(lines(spark, [path]), {})
     try:
-        assert books(surveyed).balanced
+        ledger = books(surveyed)
+        assert ledger.balanced
         _drained(events(told, surveyed))
     finally:
         told.unpersist(blocking=True)
+    return ledger.rows
 
 
-def _write(path: Path, wanted: int) -> int:
+def written(path: Path, wanted: int) -> int:
+    """Writes a log of about so many lines, and tells how many."""
     text = LOG.read_text(encoding="utf-8")
     again = wanted // text.count("\n") + 1
     with path.open("w", encoding="utf-8") as out:
