@@ -63,7 +63,7 @@ def replays(events: DataFrame, spouts: Sequence[str]) -> DataFrame:
                     "count(1) as ids",
                     "sum(emits) as emits",
                     "max(emits) as most",
-                    "max_by(delivery, emits) as worst",
+                    "max_by(delivery, struct(emits, delivery)) as worst",
                 ),
             )
         )
