@@ -1,10 +1,11 @@
-"""Real Storm from its published artefacts, resolved by Maven when the tests run and kept in pytest's cache."""
+"""Real Storm, and a real HDFS, from their published artefacts, resolved by Maven when the tests run and kept in pytest's cache."""
 
 import shutil
 import socket
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,36 @@ def misuse(pytestconfig, tmp_path_factory) -> Topology:
     return run
 
 
+@pytest.fixture(scope="session")
+def hdfs(pytestconfig, tmp_path_factory) -> Iterator[Callable[..., str]]:
+    """`hdfs(folder, ...)`: the address of a new file system that has those folders in /data."""
+    missing = [tool for tool in ("java", "mvn") if shutil.which(tool) is None]
+    if missing:
+        pytest.skip(f"needs {' and '.join(missing)} on the path")
+    with ExitStack() as running:
+
+        def started(*folders: Path) -> str:
+            jars = _jars(pytestconfig, "hadoop-minicluster", "3.4.1", whose="hdfs")
+            base = tmp_path_factory.mktemp("hdfs")
+            command = ["java", f"-Djava.io.tmpdir={base}", "-cp", f"{jars}/*", str(JAVA / "HdfsDriver.java")]
+            said = running.enter_context((base / "said.txt").open("w+", encoding="utf-8"))
+            server = running.enter_context(
+                subprocess.Popen(
+                    [*command, str(base), *map(str, folders)],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=said,
+                    text=True,
+                )
+            )  # that ends when its input does
+            address = server.stdout.readline().strip() if server.stdout else ""
+            said.seek(0)
+            assert address, said.read()[-2000:]
+            return address
+
+        yield started
+
+
 def _ran(command: list[str], folder: Path) -> str:
     ran = subprocess.run(
         command, cwd=folder, capture_output=True, text=True, encoding="utf-8", check=False, timeout=300
@@ -86,17 +117,17 @@ def _ran(command: list[str], folder: Path) -> str:
     return ran.stdout
 
 
-def _jars(config: pytest.Config, artifact: str, version: str) -> Path:
-    """The folder with an artefact and all it needs."""
-    home = config.cache.mkdir("storm")
+def _jars(config: pytest.Config, artifact: str, version: str, *, whose: str = "storm") -> Path:
+    """The folder with an artefact and all it needs; `whose` names the POM that asks for it."""
+    home = config.cache.mkdir(whose)
     folder = home / f"{artifact}-{version}"
     if folder.is_dir():
         return folder
     arriving = Path(tempfile.mkdtemp(dir=home)) / folder.name
     ran = subprocess.run(
         [
-            "mvn", "-q", "-B", "-f", str(JAVA / "pom.xml"),
-            f"-Dstorm.artifact={artifact}", f"-Dstorm.version={version}",
+            "mvn", "-q", "-B", "-f", str(JAVA / f"{whose}.xml"),
+            f"-Dasked.artifact={artifact}", f"-Dasked.version={version}",
             "dependency:copy-dependencies", f"-DoutputDirectory={arriving}",
         ],
         capture_output=True,

@@ -1,0 +1,78 @@
+"""`ackdoctor analyze` on a real HDFS: it says what it says of the same files here, and its tables lie there."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from tests.cli.running import Shell
+from tests.spark.conftest import spark  # noqa: F401 - a fixture
+
+ROOT = Path(__file__).parent.parent.parent
+LOGS = ROOT / "fixtures" / "logs" / "storm-2.8.3"
+ODD = "a b [x] {y} 100% ü"
+
+pytestmark = [
+    pytest.mark.java,
+    pytest.mark.minutes,
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # py4j's sockets
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory) -> Path:
+    """Logs, parts of a trace, and what nobody can read."""
+    folder: Path = tmp_path_factory.mktemp("here") / "data"
+    shutil.copytree(LOGS, folder / ODD)
+    shutil.copytree(ROOT / "fixtures" / "traces" / "statements" / "v1", folder / "v1")
+    (folder / "worker.log.3.gz").write_bytes(b"\x1f\x8bjunk")
+    (folder / "cut.parquet").write_bytes(b"PAR1")
+    (folder / "v1" / "run=lab" / "worker=main" / ".wal-7-0").write_bytes(b"rows")
+    (folder / "README").write_text("words\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def there(hdfs, here) -> str:
+    """The same folder, at its address."""
+    return f"{hdfs(*here.iterdir())}/data"
+
+
+@pytest.fixture
+def shell(monkeypatch, capsys) -> Shell:
+    return Shell(monkeypatch, capsys)
+
+
+def said(shell: Shell, base: str, below: str, *options: str) -> tuple[int, dict[str, Any]]:
+    """The exit code and the report, as if all lay in the root, in an order that does not ask where."""
+    done = shell("analyze", base + below, "--output-format", "json", *options)
+    report = json.loads(done.out.replace(base, ""))
+    report["findings"].sort(key=lambda finding: finding["fingerprint"])
+    return done.code, report
+
+
+@pytest.mark.parametrize("below", ["", "/a b *", "/v1/run=*"])
+def test_it_says_there_what_it_says_here(shell, spark, here, there, below):  # noqa: F811
+    code, answer = said(shell, there, below)
+    expected_code, expected = said(shell, str(here), below)
+    assert code == expected_code
+    faults = {fault["path"] for fault in answer.pop("unreadable")}
+    assert faults == {fault["path"] for fault in expected.pop("unreadable")}
+    assert answer == expected
+    assert answer["findings"]
+
+
+def test_the_tables_lie_there_and_nothing_else_is_overwritten(shell, spark, there):  # noqa: F811
+    tables = f"{there.removesuffix('/data')}/tables"
+    for _ in range(2):
+        _, report = said(shell, there, "/v1", "--output-dir", tables)
+        assert spark.read.parquet(f"{tables}/verdicts").count() == report["analysis"]["roots"] > 0
+    spark.createDataFrame([(1,)], ["one"]).write.csv(f"{tables}-of-others/verdicts")
+    refused = shell("analyze", f"{there}/v1", "--output-dir", f"{tables}-of-others")
+    assert refused.code == 2
+    assert "would overwrite what is no table of ours" in refused.err
