@@ -107,7 +107,7 @@ def test_a_report_overwrites_no_input_and_needs_a_folder(shell, tmp_path):
     assert trace.read_bytes() == Path(PART).read_bytes()
 
 
-def test_where_nothing_can_be_read_the_first_reason_is_said_and_no_java_is_started(shell, tmp_path):
+def test_where_nothing_can_be_read_the_reasons_are_said_and_no_java_is_started(shell, tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "bad").mkdir()
     (tmp_path / "bad" / "cut.parquet").write_bytes(b"PAR1 and so on")
@@ -116,7 +116,7 @@ def test_where_nothing_can_be_read_the_first_reason_is_said_and_no_java_is_start
     monkey.write_text("once upon a time\n")
     said = {
         "empty": f"{tmp_path}/empty: the folder is empty",
-        "bad": f"{tmp_path}/bad/cut.parquet: cut off: it has no Parquet footer (and 1 more)",
+        "bad": f"{tmp_path}/bad/cut.parquet: cut off: it has no Parquet footer; {tmp_path}/bad/nothing.log: the file is empty",
         "prose.txt": f"{monkey}: neither a trace nor a worker's log: no line begins as Storm's do",
         "*.gz": f"{tmp_path}/*.gz: nothing matches",
     }

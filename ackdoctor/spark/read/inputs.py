@@ -24,6 +24,7 @@ from ackdoctor.tracer.disk.workerlog import open_log
 
 __all__ = ["Inputs", "listed", "resolved"]
 
+_TOLD = 3  # faults, in one line
 _LIVE = (
     "holds rows of a process that is running, or was killed: `ackdoctor trace recover {}` makes them readable"
 )
@@ -52,10 +53,9 @@ class Inputs:
         """UsageError if there is nothing that could be read."""
         if self.count() or self.remote:
             return
-        first = next(iter((*self.unreadable, *self.passed_over)), None)
-        why = f"{first.path}: {first.reason}" if first else "no input was named"
-        more = len(self.unreadable) + len(self.passed_over) - 1
-        raise UsageError(f"nothing to read: {why}" + (f" (and {more} more)" if more > 0 else ""))
+        faults = [f"{each.path}: {each.reason}" for each in (*self.unreadable, *self.passed_over)]
+        told, more = faults[:_TOLD] or ["no input was named"], len(faults) - _TOLD
+        raise UsageError(f"nothing to read: {'; '.join(told)}" + (f" (and {more} more)" if more > 0 else ""))
 
     def fault(self, path: str, reason: str) -> None:
         """A file that cannot be read."""

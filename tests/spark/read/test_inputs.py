@@ -249,6 +249,15 @@ def test_hidden_files_are_told_and_a_folder_without_any_is_an_error(tmp_path):
         listed([tmp_path]).need_some()
 
 
+def test_where_nothing_can_be_read_the_first_three_reasons_are_told(tmp_path):
+    names = [str(tmp_path / name) for name in "abcde"]
+    gone = "{}: no such file or folder"
+    for named, more in ((names[:3], ""), (names, r" \(and 2 more\)")):
+        said = "; ".join(map(gone.format, names[:3]))
+        with pytest.raises(UsageError, match=f"^nothing to read: {said}{more}$"):
+            listed(named).need_some()
+
+
 def test_what_a_watch_has_noted_beside_its_traces_is_no_input(tmp_path):
     noted = tmp_path / "v1.watch"
     (noted / "spark").mkdir(parents=True)
