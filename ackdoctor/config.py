@@ -225,11 +225,12 @@ def place(source: Path | None, value: str) -> str:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """A hint for a misspelt word, or nothing where no known word is near."""
+    """A hint for a misspelt word, whatever its case, or nothing where no known word is near."""
     from difflib import get_close_matches  # only on the way to an error
 
-    close = get_close_matches(word, list(known), n=1)
-    return f"; did you mean `{close[0]}`?" if close else ""
+    folded = {each.casefold(): each for each in known}
+    close = get_close_matches(word.casefold(), folded, n=1)
+    return f"; did you mean `{folded[close[0]]}`?" if close else ""
 
 
 # ---- one parser per kind of value; ValueError says what it must be ----

@@ -95,6 +95,10 @@ def test_python_2_sources_have_comments_too():
             "ackdoctor: ignore[ACK13] why",
             "error `ignore[ACK13]`: there is no rule `ACK13`; did you mean `ACK103`?",
         ),
+        (
+            "ackdoctor: ignore[ack103] why",
+            "error `ignore[ack103]`: there is no rule `ack103`; did you mean `ACK103`?",
+        ),
         ("ackdoctor: ignore[ACK101] why", "warning `ignore[ACK101]` silences nothing"),
         ("ackdoctor: ignore[ACK101]", "warning `ignore[ACK101]` silences nothing"),
         (
