@@ -1,4 +1,4 @@
-"""The ackers: what becomes of each message (reference acker 2.4, 2.6, 2.7).
+"""The ackers: what becomes of each message.
 
 `StormAcker` is acker.clj and Acker.java, line by line; the profile says which.  Each message finds or makes
 the root's entry and changes it; then, once the spout's task is known, value 0 is an ACK, else a failed
@@ -204,7 +204,7 @@ class AckEmit(AckAck):
 
 
 class StreamManagerError(RuntimeError):
-    """An emit made a value zero, which trips a CHECK: the process is gone (reference acker 2.7)."""
+    """An emit made a value zero, which trips a CHECK: the process is gone."""
 
 
 class HeronStreamManager:

@@ -1,4 +1,4 @@
-"""What a bolt executor does with emit, ack, fail and resetTimeout (reference acker 2.3, 2.6, 2.7).
+"""What a bolt executor does with emit, ack, fail and resetTimeout.
 
 A collector draws edge ids and says which messages go to the acker; who the targets are and how the
 messages get there is the executor's affair.  Nothing here remembers that a tuple was already acked.

@@ -1,4 +1,4 @@
-"""Where root and edge ids come from, and which acker task a root belongs to (reference acker 2.1).
+"""Where root and edge ids come from, and which acker task a root belongs to.
 
 All ids are Java longs.  Storm draws them from one java.util.Random per executor; a test that must not
 meet a coincidence draws powers of two, which are independent under XOR (1, 2 and 3 are not: 1 ^ 2 == 3).

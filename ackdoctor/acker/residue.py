@@ -1,4 +1,4 @@
-"""What a value that is left over tells: the parity class, and the culprits (reference acker 3, laws L1, L3, L4).
+"""What a value that is left over tells: the parity class, and the culprits.
 
 Law L1: the value left in an entry is the XOR, over all tuples acked an even number of times, of the value
 that their ack carries.  Never acked and acked twice leave the same value:

@@ -1,4 +1,4 @@
-"""Storm's RotatingMap: a list of dicts that forgets its oldest (reference acker 2.5, RotatingMap.java).
+"""Storm's RotatingMap: a list of dicts that forgets its oldest (RotatingMap.java).
 
 A key lives from B - 1 to B rotations after it was put last, with B buckets.
 """

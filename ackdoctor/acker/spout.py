@@ -1,4 +1,4 @@
-"""What a spout executor does: its pending map is the only source of timeouts (reference acker 2.2, 1).
+"""What a spout executor does: its pending map is the only source of timeouts.
 
 emission = executor.emit(task, "message 1", targets=2)
 sends two tuples with emission.message_ids first, then emission.init to the acker

@@ -1,4 +1,4 @@
-"""What each version of Storm and its relatives does differently: reference acker 1 as data.
+"""What each version of Storm and its relatives does differently, as data.
 
 `profile("storm-1.1.0")`, `profile("2.8.3")`, `profile("jstorm-2.4.0")`, `profile("heron")`; a series stands
 for its releases where they all behave alike: `profile("1.2")`, but not "1.1", which changed with 1.1.2.
@@ -46,7 +46,7 @@ class Schedule(NamedTuple):
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Profile:
-    """How one version acks.  `row` is its row of reference acker 1, in words."""
+    """How one version acks; `row` says it in words."""
 
     name: str
     row: str

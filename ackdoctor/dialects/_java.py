@@ -3,7 +3,7 @@
 Read: apache/storm storm-client/src/jvm/org/apache/storm/task/OutputCollector.java, spout/SpoutOutputCollector.java,
 topology/BasicOutputCollector.java, topology/BasicBoltExecutor.java, topology/WindowedBoltExecutor.java,
 topology/StatefulBoltExecutor.java, tuple/{ITuple,Tuple}.java, windowing/Window.java, utils/TupleUtils.java,
-Constants.java @ v2.8.8 (reference dialects 1.2, 2.1 to 2.3, 3.3).
+Constants.java @ v2.8.8.
 """
 
 from collections.abc import Mapping

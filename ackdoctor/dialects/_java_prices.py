@@ -1,7 +1,7 @@
 """What a mistake costs in a Java topology, where no bridge dies of it: the acker's arithmetic goes wrong.
 
 `kept` says how long the acker keeps an entry that nothing can complete ("for two to three timeouts").
-Source: reference acker 3 and 4 (laws and truth table), dialects 3.3 and 4.
+Read: Acker.java and BoltOutputCollectorImpl.java @ v2.8.8; what they make of each mistake is `tests/acker/truth_table.py`.
 """
 
 from collections.abc import Mapping

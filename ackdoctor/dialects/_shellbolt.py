@@ -2,7 +2,7 @@
 
 Shared by every dialect that speaks multilang over a pipe.  Read: apache/storm
 storm-client/src/jvm/org/apache/storm/task/ShellBolt.java:176-262 and spout/ShellSpout.java:196-219
-@ v2.8.8; the same in 0.9.7, 0.10.2, 1.0.0 and 1.2.4 (reference dialects 3.2, 4).
+@ v2.8.8; the same in 0.9.7, 0.10.2, 1.0.0 and 1.2.4.
 """
 
 from collections.abc import Mapping

@@ -4,7 +4,7 @@ Storm's acker of 0.9 and 0.10 never rotates its map, so that an entry which noth
 worker restarts; its collector belongs to the thread that calls execute (docs/Concepts.md and Troubleshooting.md
 @ v0.9.7, v0.10.2).  JStorm 2 rotates three buckets every half timeout while messages come, drops a fail for an
 unknown root, and forgets child edges that are older than about a timeout (alibaba/jstorm BoltCollector.java,
-Acker.java @ 0e22855; reference acker 2.6).
+Acker.java @ 0e22855).
 """
 
 from dataclasses import replace

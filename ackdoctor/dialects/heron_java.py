@@ -1,7 +1,7 @@
 """Heron's own Java interface: com.twitter.heron up to 0.17, org.apache.heron from 0.18 on.
 
 Acks and fails count only in ATLEAST_ONCE, which is not the default.  No acker: the stream manager does the XOR and
-forgets a root that is complete, so there are no orphans (reference acker 2.7, dialects 4 and 6).
+forgets a root that is complete, so there are no orphans.
 Read: apache/incubator-heron heron/api/src/java/org/apache/heron/api/{bolt,spout,tuple,windowing}/*.java @ 1c5779d.
 Heron's copies of Storm's packages are known as Storm's.
 """

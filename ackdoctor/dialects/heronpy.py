@@ -2,8 +2,8 @@
 
 Read: apache/incubator-heron heronpy/api/bolt/base_bolt.py, bolt.py, window_bolt.py,
 api/spout/base_spout.py, heron/instance/src/python/basics/bolt_instance.py, utils/tuple.py @ 1c5779d;
-heron/pyheron/src/python @ 0.14.9; heron/api/src/python @ 0.15.0 (reference dialects 1.1, 2.1 to 2.3,
-4, 5).  Completions reach the stream manager only in ATLEAST_ONCE, which is not the default.
+heron/pyheron/src/python @ 0.14.9; heron/api/src/python @ 0.15.0.
+Completions reach the stream manager only in ATLEAST_ONCE, which is not the default.
 """
 
 from dataclasses import replace

@@ -1,7 +1,7 @@
 """Petrel 1.0.3: storm.py's functions behind classes that declare their own fields.
 
-Read: AirSage/Petrel petrel/petrel/storm.py, petrel/petrel/emitter.py @ c4be9b7 (reference dialects 1.1,
-2.1 to 2.3, 4, 5).  Standard output is redirected to a logger.
+Read: AirSage/Petrel petrel/petrel/storm.py, petrel/petrel/emitter.py @ c4be9b7.
+Standard output is redirected to a logger.
 """
 
 from collections.abc import Mapping

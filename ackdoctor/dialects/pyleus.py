@@ -1,7 +1,7 @@
 """pyleus 0.3.0, and 0.1 and 0.2 by the same names.
 
 Read: Yelp/pyleus pyleus/storm/__init__.py, bolt.py, spout.py, component.py, pyleus/json_fields_bolt.py
-@ v0.3.0; pyleus/storm.py @ v0.1.10 (reference dialects 1.1, 2.1 to 2.3, 4, 5).  The docstring of
+@ v0.3.0; pyleus/storm.py @ v0.1.10.  The docstring of
 SimpleBolt says that it fails tuples; its code never does.
 """
 

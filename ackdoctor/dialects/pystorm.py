@@ -1,7 +1,7 @@
 """pystorm 1.0 and later: the multilang library under streamparse 3.
 
-Read: pystorm/pystorm pystorm/bolt.py, spout.py, component.py, serializers/serializer.py @ v3.1.4
-(reference dialects 1.1, 2.1 to 2.3, 4, 5).  Its roles are shared by `streamparse`.
+Read: pystorm/pystorm pystorm/bolt.py, spout.py, component.py, serializers/serializer.py @ v3.1.4.
+Its roles are shared by `streamparse`.
 """
 
 from ackdoctor.dialects._shellbolt import BOLT_NOTES, BOLT_PRICES, SPOUT_NOTES, SPOUT_PRICES

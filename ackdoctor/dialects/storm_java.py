@@ -1,6 +1,6 @@
 """Apache Storm's Java interface, from 1.0 on: org.apache.storm.
 
-What an acker keeps of a mistake depends on the version (reference acker 1): its map is never rotated in
+What an acker keeps of a mistake depends on the version (`ackdoctor/acker/versions.py`): its map is never rotated in
 1.0.0 to 1.0.5, 1.1.0 and 1.1.1; it is rotated every topology.message.timeout.secs later, and entries live for two
 rotations in 1.x and for three in 2.x.  Read besides what `_java` names: topology/base/*.java,
 daemon/Acker.java @ v2.8.8, acker.clj @ v1.1.0, docs/Concepts.md (thread-safe collector) @ v1.0.0 and v2.8.8.

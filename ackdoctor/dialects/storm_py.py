@@ -1,7 +1,7 @@
 """storm.py, the module that Storm ships for Python components and that projects copy into their resources.
 
 Read: apache/storm storm-multilang/python/src/main/resources/resources/storm.py @ v2.8.8, and
-storm-core/src/multilang/py/storm.py @ v0.9.2 and v0.9.3 (reference dialects 1.1, 2.1 to 2.3, 4, 5).
+storm-core/src/multilang/py/storm.py @ v0.9.2 and v0.9.3.
 BasicBolt fails a tuple whose processing raised only since 0.9.3.
 """
 

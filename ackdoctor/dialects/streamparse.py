@@ -2,7 +2,7 @@
 
 Read: Parsely/streamparse streamparse/storm/bolt.py, storm/spout.py, storm/component.py, bolt.py,
 spout.py, __init__.py @ aabd9d0 (5.0.1); storm/bolt.py @ v2.1.4 for `emit_many`; bolt.py @ v0.0.13 for
-`BasicBolt` (reference dialects 1.1, 2.2, 2.3).
+`BasicBolt`.
 """
 
 from collections.abc import Iterable

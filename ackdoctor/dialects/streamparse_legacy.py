@@ -1,7 +1,7 @@
 """streamparse 2.x, 1.x and 0.0.x, which share their names with 3 and later but not all of their promises.
 
 Read: Parsely/streamparse streamparse/storm/bolt.py, storm/spout.py, storm/component.py @ v2.1.4; bolt.py,
-spout.py, ipc.py, base.py @ v1.1.0; the same @ v0.0.13 (reference dialects 1.1, 2.1 to 2.3).  Not told
+spout.py, ipc.py, base.py @ v1.1.0; the same @ v0.0.13.  Not told
 apart: 2.0.x, whose BatchingBolt never acks ticks, and 2.1.x, whose auto_fail never fires.
 """
 

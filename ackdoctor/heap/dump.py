@@ -59,7 +59,7 @@ class HeapDump:
 
 
 def held_bytes(acker: Acker, oops: Oops) -> int:
-    """What an acker's entries take (reference acker 5)."""
+    """What an acker's entries take."""
     return sum(
         amount * entry_bytes(kind, oops, clojure=acker.clojure) for kind, amount in acker.tally.kinds.items()
     )
@@ -68,7 +68,7 @@ def held_bytes(acker: Acker, oops: Oops) -> int:
 def read_dump(path: Path, *, samples: int = 3, timeout_s: int = 30) -> HeapDump:
     """The dump in that file; HprofError if it is none.
 
-    An entry is old after twice the message timeout: by then its spout has given it up (reference acker 1).
+    An entry is old after twice the message timeout: by then its spout has given it up.
     """
     with Hprof(path) as dump:
         old_before = dump.taken_ms - 2 * timeout_s * 1000

@@ -20,7 +20,7 @@ __all__ = ["ClassTrend", "Growth", "Sign", "findings", "growth"]
 _STRAIGHT = 0.9  # R2
 _NOTABLE_BYTES = 64 * 1024  # between the first and the last histogram
 _FEWEST_POINTS = 3
-_ORPHAN_1, _TRACKED_1, _ENTRY_2 = 144, 200, 104  # bytes an entry, reference acker 5
+_ORPHAN_1, _TRACKED_1, _ENTRY_2 = 144, 200, 104  # bytes an entry, as measured in the real ackers
 _SPOUT = "spout"  # the component of a finding about some spout
 _COMPANIONS = (0.8, 1.25)  # how much as fast a class grows that grows with another
 

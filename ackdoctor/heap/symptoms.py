@@ -1,6 +1,6 @@
 """What workers and components say before they die or stand still: the words, the likely causes in order, what to do next.
 
-The words are Storm's own (reference dialects 3.2, lab/shell), those of its queues, its Kafka spout, and of the JVM.
+The words are Storm's own (as in `ackdoctor/lab/shell`), those of its queues, its Kafka spout, and of the JVM.
 The table is searched from the top: what stands first is more telling.
 """
 

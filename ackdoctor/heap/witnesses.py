@@ -115,7 +115,7 @@ class _Heard:
             self._ends.setdefault(root, Verdict.FAILED)
 
     def tree(self, tree: TupleTree) -> TupleTree:
-        """The tree with what its spout has heard; who had asked for an orphan and got no answer has timed out (L5)."""
+        """The tree with what its spout has heard; who had asked for an orphan and got no answer has timed out."""
         verdict = self._answers.get(tree.root)
         if _orphan(tree):
             ended = self._ends.get(tree.root, Verdict.EXPIRED) if tree.root in self._asked else None

@@ -77,7 +77,9 @@ class _BoltOutput:
         self._place = place
         self._collector = collector
         worker = place.worker
-        self._deaf = not worker.ackers and worker.profile.engine is Engine.JAVA  # reference acker 2.3
+        self._deaf = (
+            not worker.ackers and worker.profile.engine is Engine.JAVA
+        )  # Storm 2.x then returns at once
 
     def emit(
         self,

@@ -46,7 +46,7 @@ class FailedError(Exception):
 
 
 class EmitInfo(NamedTuple):
-    """One emit, messages to and from the acker included (reference acker 6b)."""
+    """One emit, messages to and from the acker included."""
 
     values: Sequence[object]
     stream: str

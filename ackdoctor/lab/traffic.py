@@ -1,4 +1,4 @@
-"""What is under way: FIFO from one sender to one receiver, in any order across senders (reference acker 2.1)."""
+"""What is under way: FIFO from one sender to one receiver, in any order across senders."""
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence

@@ -79,7 +79,7 @@ class Anchoring(Enum):
 
 @unique
 class TickDuty(Enum):
-    """Who must complete a tick tuple (reference dialects 7 row 4)."""
+    """Who must complete a tick tuple."""
 
     FRAMEWORK = "framework"  # the framework always does: by hand is a double completion
     AUTO = "auto"  # completed by the same switch as data tuples
@@ -108,7 +108,7 @@ class WireForm(Enum):
 
 @unique
 class Misuse(Enum):
-    """The rows of reference dialects section 4: what can be done wrong, priced per dialect."""
+    """What can be done wrong; what it costs is each dialect's to say."""
 
     TWICE = "completed twice"
     MIXED = "acked and failed"
@@ -138,7 +138,7 @@ class Misuse(Enum):
 
 @unique
 class Price(Enum):
-    """What a misuse costs (codes of reference dialects); the values say it to a reader."""
+    """What a misuse costs; the values say it to a reader."""
 
     KILL = "the worker dies"
     LEAK = "an entry stays in ShellBolt.inputs for the life of the worker"

@@ -1,4 +1,4 @@
-"""What crosses between the executors and an acker task (reference acker 2.1, 2.4).
+"""What crosses between the executors and an acker task.
 
 All ids and values are Java longs: signed 64-bit integers, combined by XOR.  A spout that emits root 66
 to two tasks with edges 1 and 2 sends `AckInit(66, 3, task)`; a bolt that received edge 1 and anchored

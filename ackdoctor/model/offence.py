@@ -74,7 +74,7 @@ class Offence:
     """One misuse of one delivery.
 
     `life` is its recent access records in order, the offending one last; records that were left out
-    are counted in `discarded`.  `misuse` is a row of reference dialects 4.
+    are counted in `discarded`.
     """
 
     misuse: Misuse

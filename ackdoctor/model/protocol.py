@@ -5,7 +5,7 @@ thread makes it HELD: somebody else owes the completion now, and may still give 
 complete it; whatever completes it again, or anchors to it afterwards, is a breach.
 
 Example: RECEIVE, ANCHOR, FAIL, AUTO_ACK walks OWED, OWED, FAILED and ends in ACK_AFTER_FAIL, which
-ShellBolt answers with "Acked a non-existent or already acked/failed id" (reference dialects 3.2).
+ShellBolt answers with "Acked a non-existent or already acked/failed id".
 """
 
 from enum import Enum, unique

@@ -1,4 +1,4 @@
-"""What became of a root, and who is to blame (reference acker 3, 4)."""
+"""What became of a root, and who is to blame."""
 
 from enum import Enum, unique
 

@@ -1,7 +1,7 @@
 """Several culprits at once: law L1 asked of every tuple of a root, where no single ack carries the value that is left.
 
-X is the XOR, over all tuples acked an even number of times (never counts), of what their ack carries
-(reference acker 3).  So it is enough to take just those and see whether they come to X; nothing is guessed.
+X is the XOR, over all tuples acked an even number of times (never counts), of what their ack carries.
+So it is enough to take just those and see whether they come to X; nothing is guessed.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

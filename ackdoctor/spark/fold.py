@@ -1,4 +1,4 @@
-"""Roots replayed message by message: an array in order, through the acker's own table (reference acker 2.4).
+"""Roots replayed message by message: an array in order, through the acker's own table.
 
 The state is the entry, null if there is none, and the lives that are over.  All of it is one expression,
 written as SQL text: as calls from Python it took ten thousand of them.  A lambda of SQL has no local names:

@@ -20,8 +20,8 @@ _KINDS = (
 def messages(events: DataFrame, *, ackers: int = 1) -> DataFrame:
     """The rows that concern an acker.
 
-    Where the reader does not know the acker's task, the root's place among `ackers` tasks stands for it
-    (reference acker 2.1); a rotation of an unknown acker is one of all of them.
+    Where the reader does not know the acker's task, the root's place among `ackers` tasks stands for it;
+    a rotation of an unknown acker is one of all of them.
     """
     kinds = ", ".join(str(int(kind)) for kind in _KINDS)
     known = events.where(f"kind in ({kinds})")

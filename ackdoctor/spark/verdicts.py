@@ -24,7 +24,7 @@ _HEARD = "(outcome in ('acked', 'failed') or outcome = 'expired' and n_init > 0)
 
 
 def verdicts(replay: Replay, keep: Keep = as_it_is) -> DataFrame:
-    """One row for each root, with the culprits that the messages name (reference acker 3, law L1).
+    """One row for each root, with the culprits that the messages name (law L1).
 
     `keep` as of `entries`: of the plain roots, which are most, there is nothing to keep.
     """

@@ -1,4 +1,4 @@
-"""What each version of Storm's acker and its relatives does differently, as data (reference acker 1, 2).
+"""What each version of Storm's acker and its relatives does differently, as data.
 
 Written down a second time: `ackdoctor.acker` says the same of its models, and a test that they agree.
 """

@@ -7,7 +7,7 @@ __all__ = ["Level"]
 
 @unique
 class Level(IntEnum):
-    """As in Netty's leak detector, each level includes those below it (reference runtime 2e).
+    """As in Netty's leak detector, each level includes those below it.
 
     No level is sampled: at `sites` the whole cost is a tenth of the framework's own.
     """

@@ -44,7 +44,7 @@ def left(acker: Acker) -> list[str]:
 
 
 def written(entry: PendingEntry) -> str:
-    """An entry in the notation of reference acker 4."""
+    """An entry in the notation of the truth table."""
     mark = "O" if entry.task is None else "S"
     if entry.value is None:
         return f"{mark}f" if entry.failed else "nil"

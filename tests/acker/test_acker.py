@@ -1,4 +1,4 @@
-"""Reference acker 2.4, 2.6, 2.7: what each message does to each kind of entry."""
+"""What each message does to each kind of entry."""
 
 import pytest
 

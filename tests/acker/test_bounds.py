@@ -1,4 +1,4 @@
-"""Reference acker 4.2: how many entries a steady stream of misuse keeps, by simulation: 20 roots a second, T = 30."""
+"""How many entries a steady stream of misuse keeps, by simulation: 20 roots a second, T = 30."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Reference acker 2.3, 2.6, 2.7: edges, multi-anchors, and what ack and fail say."""
+"""A bolt's collector: edges, multi-anchors, and what ack and fail say."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Reference acker 2.1: java.util.Random, independent ids, modulo routing."""
+"""Ids: java.util.Random, independent ids, modulo routing."""
 
 import pytest
 from hypothesis import given

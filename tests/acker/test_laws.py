@@ -1,4 +1,4 @@
-"""The laws of reference acker 3, each by enumeration or on random trees."""
+"""The laws of what an acker keeps, each by enumeration or on random trees."""
 
 import random
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Reference acker 2.5."""
+"""How long a key lives in Storm's RotatingMap."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Reference acker 2.2: the spout executor."""
+"""The spout executor: what it sends, what it remembers, and what its spout is told."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Every row of reference acker 4 that one acker and one spout executor can show, in every delivery order."""
+"""Every row of the truth table that one acker and one spout executor can show, in every delivery order."""
 
 from dataclasses import replace
 from operator import is_

@@ -1,4 +1,4 @@
-"""Reference acker 1, and what can be asked for by name."""
+"""What each version does differently, and what can be asked for by name."""
 
 import pytest
 

@@ -1,6 +1,6 @@
-"""Reference acker 4 as data: what each misuse leaves in the acker, and what the spout hears.
+"""The truth table: what each misuse leaves in the acker, and what the spout hears.
 
-Entries are written as there: S(a) tracked, O(a) orphan, Of failed, "nil", "none".  A row whose `senders` are
+Entries are written so: S(a) tracked, O(a) orphan, Of failed, "nil", "none".  A row whose `senders` are
 empty needs executors or faults: the lab's tests play it.
 """
 

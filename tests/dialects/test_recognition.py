@@ -1,4 +1,4 @@
-"""Every name by which a framework's classes can be imported (reference dialects 1.1)."""
+"""Every name by which a framework's classes can be imported."""
 
 from collections import Counter
 
@@ -139,7 +139,7 @@ def test_no_class_path_belongs_to_two_roles_in_force(version: str) -> None:
     assert [path for path, count in paths.items() if count > 1] == []
 
 
-def test_every_role_of_the_reference_is_described_and_no_other() -> None:
+def test_every_role_of_this_table_is_described_and_no_other() -> None:
     described = {d.name: [role.name for role in d.roles] for d in load()}
     assert described == {name: list(roles) for name, roles in sorted(PATHS.items())} | {
         "streamparse": [

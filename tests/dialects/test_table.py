@@ -1,4 +1,4 @@
-"""The machine-shaped summary of the reference (dialects 10), row by row."""
+"""What is known of each framework, written down a second time as rows."""
 
 import pytest
 
@@ -68,7 +68,7 @@ ENTRIES = [
 
 
 @pytest.mark.parametrize(("name", "method", "kind", "subject"), ENTRIES)
-def test_a_role_is_entered_where_the_reference_says(
+def test_a_role_is_entered_where_this_table_says(
     name: str, method: str, kind: EntryKind, subject: int | None
 ) -> None:
     entries = [entry for entry in role_named(name).entries if entry.method == method]
@@ -124,7 +124,7 @@ AUTOMATISMS = [
 
 
 @pytest.mark.parametrize("row", AUTOMATISMS, ids=lambda row: row[0])
-def test_a_bolt_completes_and_anchors_by_itself_as_the_reference_says(row: tuple[object, ...]) -> None:
+def test_a_bolt_completes_and_anchors_by_itself_as_this_table_says(row: tuple[object, ...]) -> None:
     name = str(row[0])
     d = role_named(name).discipline
     assert row == (name, d.auto_ack.default, d.auto_fail.default, d.anchoring, d.tick, d.ticks_in_data)
@@ -178,7 +178,7 @@ EMITS = [
 
 
 @pytest.mark.parametrize(("name", "stream", "anchors", "message_id"), EMITS)
-def test_emit_takes_its_arguments_in_the_order_of_the_reference(
+def test_emit_takes_its_arguments_in_the_order_of_this_table(
     name: str, stream: int, anchors: int | None, message_id: int | None
 ) -> None:
     emit = emit_of(name)
@@ -214,7 +214,7 @@ ACCEPTS = [
 
 
 @pytest.mark.parametrize("row", ACCEPTS, ids=lambda row: row[0])
-def test_ack_and_emit_check_what_the_reference_says(row: tuple[object, ...]) -> None:
+def test_ack_and_emit_check_what_this_table_says(row: tuple[object, ...]) -> None:
     name = str(row[0])
     d = role_named(name).discipline
     assert row == (name, d.accepts_id, d.payload_types)
@@ -293,7 +293,7 @@ PRICES = [
 
 
 @pytest.mark.parametrize(("name", "misuse", "price"), PRICES)
-def test_a_misuse_costs_what_the_reference_says(
+def test_a_misuse_costs_what_this_table_says(
     name: str, misuse: Misuse, price: tuple[Price, ...] | None
 ) -> None:
     assert role_named(name).discipline.prices.get(misuse) == price

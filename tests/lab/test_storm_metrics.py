@@ -1,4 +1,4 @@
-"""Storm's own tests of its metrics, told to the lab: reference acker 7, vectors 12 to 14."""
+"""Storm's own tests of its metrics, told to the lab."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Storm's own tests, told to the lab: reference acker 7, by its numbers."""
+"""Storm's own tests, told to the lab."""
 
 from functools import partial
 from typing import Any

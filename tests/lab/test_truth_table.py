@@ -1,4 +1,4 @@
-"""Rows 21 to 28 of the truth table (reference acker 4): deaths, lateness, and trees that nobody keeps.
+"""Rows 21 to 28 of `tests/acker/truth_table.py`: deaths, lateness, and trees that nobody keeps.
 
 The topology is spout -> inner -> leaf, so the spout's edge is a, the inner bolt's e.
 """

@@ -1,4 +1,4 @@
-"""The four ways in which bolts are tested (reference runtime 3c), and what must not change by being watched."""
+"""The four ways in which bolts are tested, and what must not change by being watched."""
 
 import sys
 from typing import Any

@@ -1,4 +1,4 @@
-"""What things take on the heap: a JVM's model, and what an acker's entry was measured to take (reference acker 5).
+"""What things take on the heap: a JVM's model, and what an acker's entry was measured to take.
 
 HPROF tells neither headers nor whether references are compressed, but its ids are addresses: the least
 distance from an object to its neighbour is what the object takes.

@@ -12,7 +12,7 @@ __all__ = ["Acker", "Bucket", "Kind", "Tally", "kind_of"]
 
 @unique
 class Kind(IntEnum):
-    """What an entry is, as far as a heap alone can tell (reference acker 2.4)."""
+    """What an entry is, as far as a heap alone can tell."""
 
     WAITING = 0  # a spout task is known: a tree under way, or one that has timed out
     ORPHAN = 1  # no spout task, and a value that is not zero

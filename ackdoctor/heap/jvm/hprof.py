@@ -1,4 +1,4 @@
-r"""The HPROF file: its header and its outermost records (reference runtime 4b).
+r"""The HPROF file: its header and its outermost records.
 
     "JAVA PROFILE 1.0.2\0"  u4 size of an id  u8 milliseconds since the epoch
     then records: u1 tag  u4 microseconds  u4 length  body

@@ -1,4 +1,4 @@
-"""The sub-records of a heap segment: how they begin, and where they end (reference runtime 4b)."""
+"""The sub-records of a heap segment: how they begin, and where they end."""
 
 from collections.abc import Mapping
 from struct import Struct

@@ -1,7 +1,7 @@
 """The one door to guppy3: how many objects of which type a process has.
 
 Only objects that can be reached are counted, and no baseline is set: one would hide containers that are
-older than it, however much they have grown (reference runtime 1b).
+older than it, however much they have grown.
 """
 
 import gc

@@ -3,7 +3,7 @@
     acker._pending._buckets[0]: 3,000 entries, 176 bytes each, an int: AckObject
 
 The objects are held by nobody but their holders while it is taken: what a frame of ours holds, guppy3 would
-count for ours (reference runtime 1b).
+count for ours.
 """
 
 from collections import Counter

@@ -5,7 +5,7 @@
 It is a bolt of the lab: give it to a cluster, or to `ackdoctor.lab.bench.Bench`, which feeds it by hand.
 
 Read: apache/storm storm-client/src/jvm/org/apache/storm/task/ShellBolt.java @ v2.8.8; the rules are those
-of 0.9.3 to 2.8.8 (reference dialects 3.1, 3.2).  Every tuple, ticks included, gets a private id and stays in `inputs`
+of 0.9.3 to 2.8.8.  Every tuple, ticks included, gets a private id and stays in `inputs`
 until it is acked or failed; breaking a rule halts the worker with exit code 11.  The JVM's reader and writer
 threads are not modelled: messages are read, in order, whenever the component waits for input.
 """

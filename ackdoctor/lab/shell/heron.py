@@ -1,7 +1,7 @@
 """A Heron instance around a heronpy component: no pipe and no guards, so a delegate instead of ShellBolt.
 
 Read: apache/incubator-heron heron/instance/src/python/basics/bolt_instance.py, spout_instance.py,
-utils/tuple.py, heronpy/api/serializer.py @ 1c5779d (reference dialects 2.3, 4, 5).  Reliability mode ATLEAST_ONCE.
+utils/tuple.py, heronpy/api/serializer.py @ 1c5779d.  Reliability mode ATLEAST_ONCE.
 An exception stops the instance; nothing remembers what was acked.  Payloads pass the real serializer.
 Window bolts read the wall clock; here they read the lab's.
 """

@@ -1,4 +1,4 @@
-"""A component's standard input and output: frames of one JSON text and a line `end`, both ways (reference acker 6c).
+"""A component's standard input and output: frames of one JSON text and a line `end`, both ways.
 
 What the component writes waits in a queue until the JVM's side takes it, as it would in a pipe; any
 thread may write.  What the JVM's side writes waits until the component reads; a component that reads

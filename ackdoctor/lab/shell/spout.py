@@ -1,7 +1,7 @@
 """ShellSpout: the JVM's side of a spout that speaks multilang.
 
-Read: apache/storm storm-client/src/jvm/org/apache/storm/spout/ShellSpout.java @ v2.8.8 (reference dialects
-3.1, 5).  One command at a time: the component answers with emits, logs, errors, metrics and then exactly one sync.
+Read: apache/storm storm-client/src/jvm/org/apache/storm/spout/ShellSpout.java @ v2.8.8.
+One command at a time: the component answers with emits, logs, errors, metrics and then exactly one sync.
 Anything else is an exception that leaves the executor: the worker dies with exit code 1.  A component that
 neither syncs nor says anything is halted with exit code 11 when its heartbeat is lost; here, at once.
 """

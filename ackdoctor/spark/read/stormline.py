@@ -1,4 +1,4 @@
-r"""One line of a worker log with `topology.debug`: its layout, and what it tells (reference acker 6a).
+r"""One line of a worker log with `topology.debug`: its layout, and what it tells.
 
 Everything is anchored from the left, since a user's values stand at the right and may hold anything: commas,
 braces, `id: {1=2}`, line feeds.  What comes after a line feed has no stamp and is the continuation of its line.

@@ -22,7 +22,7 @@ MULTILANG = Role(  # a component of which only the pipe is known, as the proxy s
     discipline=Discipline(prices=BOLT_PRICES, notes=BOLT_NOTES),
 )
 
-STORM = Role(  # Java's IRichBolt, and what the lab runs (reference dialects 3.3, 4)
+STORM = Role(  # Java's IRichBolt, and what the lab runs
     name="IRichBolt",
     kind=Kind.BOLT,
     classes=(),

@@ -1,4 +1,4 @@
-"""What worker logs with `topology.debug` tell of a few roots: their messages, without Spark (reference acker 6a).
+"""What worker logs with `topology.debug` tell of a few roots: their messages, without Spark.
 
 A log names a tuple by its ids, `{root=edge}`.  An ack's value stands on the line before the bolt's own (`Emitting ... __ack_ack
 [root value]`, then `BOLT ack ... id: {root=edge}`), which ties the two; what only the acker's worker has logged is

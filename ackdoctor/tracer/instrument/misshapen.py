@@ -1,4 +1,4 @@
-"""Anchors that are no list of tuples, recognised by what they became on the wire (reference dialects 4)."""
+"""Anchors that are no list of tuples, recognised by what they became on the wire."""
 
 from collections.abc import Sequence
 

@@ -1,6 +1,6 @@
 """What the acker keeps, as findings: entries that can never become zero (ACK601) and orphans (ACK602).
 
-An entry is charged to the tuples that the residue law names (reference acker 3, L1).  An orphan alone
+An entry is charged to the tuples that the residue law names (law L1).  An orphan alone
 proves nothing (L4): every fail with acks still under way leaves one behind in a correct program, too.
 """
 

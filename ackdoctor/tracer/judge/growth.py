@@ -19,7 +19,7 @@ from ackdoctor.tracer.judge.labels import name_of
 __all__ = ["WORKER_HEAP", "Trend", "filled_in", "growth_finding", "trend"]
 
 _MOST_WINDOWS = 12
-_FEWEST_WINDOWS = 6  # R2 reaches 0.99 after six samples of a real leak (reference runtime 4c)
+_FEWEST_WINDOWS = 6  # R2 reaches 0.99 after six samples of a real leak
 _FEWEST_ENTRIES = 10
 _STRAIGHT = 0.9  # R2
 _LOAD_SHARE = 1.5  # the map must have risen by this much more than the load

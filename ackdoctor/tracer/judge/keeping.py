@@ -1,6 +1,6 @@
 """How long an acker keeps an entry, and what that costs: the price of ACK601 to ACK603 per version.
 
-Reference acker 1 (life), 4.2 (bounds) and 5 (heap bytes, measured with compressed oops).
+Heap bytes were measured in the real ackers, with compressed oops.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """One root's life, or one delivery's, as a trace tells it: every row in order, and what the acker held after it.
 
 init 8      {66 {11 8}}        ack 11      {66 {11 3}}        ack 4       {66 {11 7}}
-ack 7       {}                 ACK to task 11                          (reference acker 8)
+ack 7       {}                 ACK to task 11
 """
 
 from collections import Counter

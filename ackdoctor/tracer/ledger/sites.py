@@ -1,4 +1,4 @@
-"""Call sites: which line of the author's called the framework (reference runtime 2c).
+"""Call sites: which line of the author's called the framework.
 
 The key of a site is `id(code) << 20 | f_lasti`, a small integer at hand in a frame; the code object is
 kept, so the id stays its own, and lines are decoded when somebody reads them.  (A code object as key is

@@ -1,4 +1,4 @@
-"""What the messages on a multilang pipe mean, from their bytes (reference dialects 3.1, 3.2).
+"""What the messages on a multilang pipe mean, from their bytes.
 
 A message is JSON, a line end, `end` and a line end.  `Frames` cuts a stream of bytes into messages,
 `Conversation` turns the messages of one component into rows.  Nothing here writes to the pipe, and

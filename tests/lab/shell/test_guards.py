@@ -1,4 +1,4 @@
-"""ShellBolt's rules and their texts (reference dialects 3.1, 3.2; ShellBolt.java, JsonSerializer.java @ v2.8.8)."""
+"""ShellBolt's rules and their texts (ShellBolt.java, JsonSerializer.java @ v2.8.8)."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""heronpy in a Heron instance, over a stream manager (reference dialects 2.2, 4; heronpy 0.20.5)."""
+"""heronpy in a Heron instance, over a stream manager (heronpy 0.20.5)."""
 
 import threading
 from typing import Any

@@ -1,4 +1,4 @@
-"""Petrel on the wire (reference dialects 2.2, 4; petrel 1.0.3.0.3.post1)."""
+"""Petrel on the wire (petrel 1.0.3.0.3.post1)."""
 
 import sys
 from typing import Any

@@ -1,4 +1,4 @@
-"""pyleus on the wire (reference dialects 2.2, 4; pyleus 0.3.0)."""
+"""pyleus on the wire (pyleus 0.3.0)."""
 
 from typing import Any
 

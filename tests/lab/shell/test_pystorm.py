@@ -1,4 +1,4 @@
-"""pystorm's control flow on the wire: the rows of reference dialects 2.2, those marked RUN among them."""
+"""pystorm's control flow on the wire."""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""pystorm's batching bolts on the wire: the rows of reference dialects 2.2 about them."""
+"""pystorm's batching bolts on the wire."""
 
 import threading
 from typing import Any

@@ -1,6 +1,6 @@
-"""Bolts from the frameworks' own quickstarts, which kill the worker (reference dialects 8).
+"""Bolts from the frameworks' own quickstarts, which kill the worker.
 
-SP:doc/source/quickstart.rst:215-226, 267-276; PS:doc/source/quickstart.rst:58-71, 111-120.
+streamparse doc/source/quickstart.rst:215-226, 267-276; pystorm doc/source/quickstart.rst:58-71, 111-120.
 """
 
 import re

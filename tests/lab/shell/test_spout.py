@@ -1,4 +1,4 @@
-"""ShellSpout's rules and texts, and pystorm's spouts on the wire (reference dialects 3.1, 5; ShellSpout.java @ v2.8.8)."""
+"""ShellSpout's rules and texts, and pystorm's spouts on the wire (ShellSpout.java @ v2.8.8)."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Storm's own storm.py on the wire (reference dialects 2.2, 4; storm.py as Storm publishes it)."""
+"""Storm's own storm.py on the wire (as Storm publishes it)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""streamparse adds to pystorm what a topology needs; on the wire they are one (reference dialects 1.1)."""
+"""streamparse adds to pystorm what a topology needs; on the wire they are one."""
 
 from typing import Any
 

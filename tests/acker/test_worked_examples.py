@@ -1,4 +1,4 @@
-"""Reference acker 8: the vectors of the texts that this project started from."""
+"""Worked examples: a tree with its values after each message, and what is lost when something dies."""
 
 from itertools import permutations
 
@@ -33,7 +33,7 @@ def make_collector_of(version: str, ids):
 
 
 @versions
-def test_seed_000_the_figure(version):
+def test_the_value_after_each_message_of_a_tree(version):
     acker, bolt = make_acker(profile(version), VirtualClock()), make_collector_of(version, Listed(4, 7))
     assert acker.receive(AckInit(66, 8, 11)) is None
     tup = TupleImpl({66: 8})
@@ -44,12 +44,12 @@ def test_seed_000_the_figure(version):
 
 
 @versions
-def test_seed_000_no_order_gives_a_premature_zero(version):
+def test_no_order_gives_a_premature_zero(version):
     messages: list[Message] = [AckInit(66, 8, 11), AckAck(66, 11), AckAck(66, 4), AckAck(66, 7)]
     assert {tuple(values(version, list(order))[1]) for order in permutations(messages)} == {(3,)}
 
 
-SEED_001: list[Message] = [
+SMALL_IDS: list[Message] = [
     AckInit(9, 1 ^ 2, 1),
     AckAck(9, 1 ^ 3),
     AckAck(9, 2 ^ 4),
@@ -59,19 +59,19 @@ SEED_001: list[Message] = [
 
 
 @versions
-def test_seed_001_the_example(version):
-    assert values(version, SEED_001) == ([3, 1, 7, 4, 0], [4])
+def test_ids_that_are_not_independent_complete_in_this_order(version):
+    assert values(version, SMALL_IDS) == ([3, 1, 7, 4, 0], [4])
 
 
 @versions
-def test_seed_001_the_trap_twelve_of_120_orders_are_premature_since_1_xor_2_is_3(version):
-    early = [order for order in permutations(SEED_001) if values(version, list(order))[1][0] < 4]
+def test_but_twelve_of_120_orders_are_premature_since_1_xor_2_is_3(version):
+    early = [order for order in permutations(SMALL_IDS) if values(version, list(order))[1][0] < 4]
     assert len(early) == 12
-    assert (SEED_001[0], SEED_001[3], *SEED_001[1:3], SEED_001[4]) in early
+    assert (SMALL_IDS[0], SMALL_IDS[3], *SMALL_IDS[1:3], SMALL_IDS[4]) in early
 
 
 @versions
-def test_seed_001_with_powers_of_two_no_order_is_premature(version):
+def test_with_powers_of_two_no_order_is_premature(version):
     messages: list[Message] = [
         AckInit(9, 1 ^ 2, 1),
         AckAck(9, 1 ^ 4),
@@ -83,14 +83,14 @@ def test_seed_001_with_powers_of_two_no_order_is_premature(version):
 
 
 @versions
-def test_seed_002_when_a_bolt_task_dies_the_root_times_out(version):
+def test_when_a_bolt_task_dies_the_root_times_out(version):
     _, spout = emitted(version)
     assert spout.tick() == ()
     assert spout.tick() == (Heard(Reason.TIMEOUT, 11, "m", 1),)
 
 
 @versions
-def test_seed_002_when_the_acker_dies_all_its_trees_time_out(version):
+def test_when_the_acker_dies_all_its_trees_time_out(version):
     acker, spout = emitted(version)
     restarted = make_acker(profile(version), VirtualClock())
     assert restarted.receive(AckAck(1, 2)) is None
@@ -100,7 +100,7 @@ def test_seed_002_when_the_acker_dies_all_its_trees_time_out(version):
 
 
 @versions
-def test_seed_002_when_the_spout_dies_nobody_hears_the_answer(version):
+def test_when_the_spout_dies_nobody_hears_the_answer(version):
     acker, _ = emitted(version)
     restarted = SpoutExecutor(profile(version), tasks=[11], ids=PowersOfTwo(10), clock=VirtualClock())
     answer = acker.receive(AckAck(1, 2))
@@ -131,20 +131,20 @@ def sizes_after_each_step(version: str, acks: int) -> list[tuple[int, int]]:
     return sizes
 
 
-def test_seed_004_normal_every_put_has_its_remove():
+def test_every_put_has_its_remove():
     assert sizes_after_each_step("1.1.0", acks=1) == [(1, 1), (0, 0)]
 
 
-def test_seed_004_abnormal_a_further_ack_is_put_and_never_removed():
+def test_a_further_ack_is_put_and_never_removed():
     assert sizes_after_each_step("1.1.0", acks=2) == [(1, 1), (0, 0), (1, 0)]
 
 
-def test_seed_004_one_tuple_several_sql_statements_an_ack_after_each():
+def test_of_an_ack_after_each_sql_statement_one_entry_stays():
     sizes = sizes_after_each_step("1.1.0", acks=6)
     assert sizes[2:] == [(1, 0)] * 5
 
 
-def test_seed_004_the_remedy_one_anchored_tuple_for_each_statement():
+def test_an_anchored_tuple_for_each_statement_leaves_nothing():
     bolt = make_collector_of("1.1.0", PowersOfTwo(2))
     acker, spout = emitted("1.1.0")
     tup = TupleImpl({1: 2})
