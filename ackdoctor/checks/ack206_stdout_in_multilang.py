@@ -15,7 +15,6 @@ _STDOUT = frozenset(("sys.stdout", "sys.__stdout__", "sys.stdout.buffer"))
 _PRINTS = frozenset(("print", "builtins.print"))
 _WRITES = frozenset(f"{stream}.{verb}" for stream in _STDOUT for verb in ("write", "writelines"))
 _IS_MAIN = (Global("__name__"), Literal("__main__"))
-_REDIRECTED_IN_PYTHON_2 = frozenset(("pystorm", "streamparse"))
 
 
 def check(diagnosis: Diagnosis) -> Iterator[Finding]:
@@ -38,8 +37,7 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
 
 
 def _redirected(diagnosis: Diagnosis, function: Function) -> bool:
-    python2 = diagnosis.program.units[function.path].python2
-    return python2 and diagnosis.dialect.name in _REDIRECTED_IN_PYTHON_2
+    return diagnosis.dialect.python2_logs_stdout and diagnosis.program.units[function.path].python2
 
 
 def _writes(diagnosis: Diagnosis, function: Function, call: Call) -> str:

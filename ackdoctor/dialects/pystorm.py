@@ -262,6 +262,7 @@ DIALECTS = (
         since=(1,),
         until=(3,),
         words=(b"pystorm",),
+        python2_logs_stdout=True,  # component.py replaces sys.stdout by a LogStream
         roles=(BOLT, BATCHING, TICKLESS, SPOUT, RELIABLE),
         wire=WIRE,
     ),

@@ -74,6 +74,7 @@ DIALECTS = (
         since=(3,),
         until=(5,),
         words=(b"streamparse",),
+        python2_logs_stdout=True,
         roles=(
             _BOLT,
             _role(pystorm.BATCHING, bolt_paths("BatchingBolt"), [_BATCH_EMIT_MANY]),

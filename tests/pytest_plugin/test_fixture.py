@@ -166,7 +166,7 @@ def test_it_can_be_asked_for_by_another_fixture(run):
 def test_what_is_no_component_is_refused(run):
     result = run("""
         def test_dict(ackdoctor):
-            with pytest.raises(TypeError, match="dict is no bolt or spout of pystorm"):
+            with pytest.raises(TypeError, match="dict is no bolt or spout of heronpy, Petrel"):
                 ackdoctor.bench(dict)
     """)
     result.assert_outcomes(passed=1)

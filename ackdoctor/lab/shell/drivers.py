@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import TypeAlias
 
+from ackdoctor.dialects import load
 from ackdoctor.lab.shell.child import Child
 from ackdoctor.lab.shell.loops import PetrelChild, PyleusChild, StormPyChild
 from ackdoctor.lab.shell.pystorm import PystormChild
@@ -30,8 +31,9 @@ def descent(component_class: type) -> tuple[Dialect, Role]:
     """The framework of a class and which of its base classes it has; NotAComponentError if none."""
     found = belongs(component_class)
     if found is None:
+        *titles, last = [dialect.title for dialect in load() if dialect.language == "python"]
         raise NotAComponentError(
-            f"{component_class.__qualname__} is no bolt or spout of pystorm, streamparse, storm.py, pyleus, Petrel or heronpy"
+            f"{component_class.__qualname__} is no bolt or spout of {', '.join(titles)} or {last}"
         )
     return found
 
@@ -41,6 +43,6 @@ def launcher(component_class: type) -> Launcher:
     dialect, _ = descent(component_class)
     if dialect.name not in _LAUNCHERS:
         raise NotAComponentError(
-            f"{component_class.__qualname__}: {dialect.title} has no pipe, so no ShellBolt"
+            f"{component_class.__qualname__}: no bench runs components of {dialect.title} behind a pipe"
         )
     return _LAUNCHERS[dialect.name]

@@ -9,6 +9,7 @@ import pytest
 from pystorm import Bolt, TicklessBatchingBolt
 
 from ackdoctor.lab.bench import Bench, SpoutBench
+from ackdoctor.lab.shell import drivers
 from ackdoctor.lab.shell.drivers import NotAComponentError
 from tests.lab.shell.wire import wire
 
@@ -138,8 +139,16 @@ def test_a_log_record_of_another_component_does_not_reach_the_pipe():
 
 
 def test_a_class_of_no_framework_is_refused():
-    with pytest.raises(NotAComponentError, match=r"^int is no bolt or spout of pystorm"):
+    with pytest.raises(NotAComponentError, match=r"^int is no bolt or spout of heronpy, .* or streamparse$"):
         Bench(int)
+
+
+def test_a_framework_without_a_loop_of_ours_is_refused(monkeypatch):
+    monkeypatch.delitem(drivers._LAUNCHERS, "pystorm")
+    with pytest.raises(
+        NotAComponentError, match=r"^Quiet: no bench runs components of pystorm behind a pipe$"
+    ):
+        Bench(Quiet)
 
 
 def test_a_bolt_is_no_spout():
