@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from ackdoctor import tracer
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Report, Severity
@@ -218,20 +219,20 @@ def test_an_emit_from_another_thread_is_mended_by_its_anchors_where_the_pipe_is_
     assert found.help == "name the anchors, or put the result into a queue and emit it at a later tick"
 
 
-def test_an_ack_while_an_exception_is_handled_may_be_a_swallowed_failure(path, places):
-    swallowed = offence(Misuse.SWALLOWED, suspect(path), touch(ACKED, call(path, 10), in_except=True))
-    (found,) = findings([swallowed], places=places)
-    assert said(found) == (
-        "sql.py:10:13: warning (may) ACK102 swallowed-failure the work for the tuple raised, and the tuple is "
-        "acked: the spout sees an ack for a tuple whose work was not done"
-    )
-
-
-def test_every_misuse_that_is_a_defect_by_itself_has_a_rule():
-    assert set(Misuse) - {misuse for misuse, _ in CHARGES} == {
-        Misuse.ESCAPES,  # the framework sees it
+def test_a_run_is_charged_with_what_the_tracer_can_see_and_with_nothing_else():
+    folder = Path(tracer.__file__).parent
+    sources = [*folder.glob("ledger/*.py"), *folder.glob("instrument/*.py")]
+    text = "".join(source.read_text(encoding="utf-8") for source in sources)
+    seen = {misuse for misuse in Misuse if f"Misuse.{misuse.name}" in text}
+    assert {misuse for misuse, _ in CHARGES} == seen - {
         Misuse.SPOUT_COMPLETES,  # ShellSpout says so and dies: no rule of lint has it either
     }
+
+
+def test_the_page_of_a_rule_says_that_a_run_can_show_it():
+    entries = {"ACK601", "ACK602", "ACK603"}  # what an acker keeps
+    said_so = {code for code, rule in load_metadata().items() if "tree" in rule.evidence}
+    assert {charge.code for charge in CHARGES.values()} | entries == said_so
 
 
 def test_every_charge_has_a_page():

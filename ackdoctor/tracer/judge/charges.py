@@ -4,10 +4,11 @@ The words are those of lint, as far as a run can know them: it knows no variable
 call did it.  In the templates stand
 
     {tup}        the tuple, a tuple of the batch, the tick
-    {component}  {where}  {framework}  {held}  {role}  {anchors}  {ticks}  {serializer}
+    {component}  {where}  {framework}  {held}  {anchors}  {serializer}
     {first}      what the first completion did: acked, failed        {then}  what the last one did
     {hand}       what the author's code did, where the framework did it as well
-    {does}       what the last touch does: acks, fails, emits
+    {does}       what the last touch does: acks, fails, emits         {ticker}  who completes ticks
+    {stop}  {by_hand}  {on_thread}  {ticks}  what to do, as it fits this component
 """
 
 from collections.abc import Mapping
@@ -16,7 +17,7 @@ from enum import Enum, unique
 from types import MappingProxyType
 
 from ackdoctor.model.dialect import Misuse
-from ackdoctor.model.finding import Confidence, Severity
+from ackdoctor.model.finding import Severity
 
 __all__ = ["CHARGES", "Charge", "Mark", "Turn"]
 
@@ -55,7 +56,6 @@ class Charge:
     last: str = ""
     mark: Mark = Mark.LAST
     severity: Severity | None = None
-    confidence: Confidence = Confidence.MUST
     priced: bool = True
 
 
@@ -153,27 +153,6 @@ CHARGES: Mapping[tuple[Misuse, Turn], Charge] = MappingProxyType(
             help="make it a plain method; run asynchronous work to its end inside it",
             mark=Mark.RECEIPT,
         ),
-        (Misuse.SWALLOWED, Turn.PLAIN): Charge(
-            code="ACK102",
-            message="the work for {tup} raised, and {tup} is acked",
-            last="acked although its work failed",
-            help="{let_out}",
-            severity=Severity.WARNING,
-            confidence=Confidence.MAY,
-        ),
-        (Misuse.EARLY, Turn.PLAIN): Charge(
-            code="ACK107",
-            message="{tup} is acked while its work can still fail",
-            last="acked, nothing waited for the work",
-            help="wait for the result first, or keep tuple and future together and complete them at a later tick",
-            severity=Severity.ERROR,
-        ),
-        (Misuse.SUBJECT_ID, Turn.PLAIN): Charge(
-            code="ACK101",
-            message="{tup} is completed by its id, and {framework} wants the tuple",
-            last="refused",
-            help="give the call the tuple, not its id",
-        ),
         (Misuse.ANCHOR_SHAPE, Turn.PLAIN): Charge(
             code="ACK204",
             message="`{anchors}` is a tuple instead of a list of tuples",
@@ -186,48 +165,11 @@ CHARGES: Mapping[tuple[Misuse, Turn], Charge] = MappingProxyType(
             last="emitted here",
             help="pass the tuple in a list: `{anchors}=[...]`",
         ),
-        (Misuse.ANCHOR_NONE, Turn.PLAIN): Charge(
-            code="ACK204",
-            message="`{anchors}` is None",
-            last="emitted here",
-            help="leave `{anchors}` out, or pass a list",
-        ),
-        (Misuse.ANCHOR_IGNORED, Turn.PLAIN): Charge(
-            code="ACK204",
-            message="`{anchors}` has no effect in a {role}",
-            last="emitted here",
-            help="leave it out; if you need other anchors, derive from Bolt and complete every tuple by hand",
-        ),
-        (Misuse.EMIT_POSITIONAL, Turn.PLAIN): Charge(
-            code="ACK204",
-            message="`emit` of a batching bolt takes one positional argument",
-            last="emitted here",
-            help="name the others: `stream=...`, `{anchors}=...`",
-        ),
-        (Misuse.PAYLOAD_TUPLE, Turn.PLAIN): Charge(
-            code="ACK204",
-            message="this emits the input tuple itself, not its values",
-            last="emitted here",
-            help="emit its values, or a list of the fields you mean",
-        ),
-        (Misuse.PAYLOAD_SHAPE, Turn.PLAIN): Charge(
-            code="ACK205",
-            message="the payload is no list of fields",
-            last="emitted here",
-            help="put it in a list, one element for each declared field",
-        ),
         (Misuse.PAYLOAD_OPAQUE, Turn.PLAIN): Charge(
             code="ACK205",
             message="the payload holds a value that {serializer} cannot carry",
             last="emitted here",
             help="emit plain values only",
-        ),
-        (Misuse.STDOUT, Turn.PLAIN): Charge(
-            code="ACK206",
-            message="this writes to the pipe between {component} and Storm",
-            last="written here",
-            help="use the framework's log, or print to `sys.stderr`",
-            severity=Severity.WARNING,
         ),
         (Misuse.NO_MESSAGE_ID, Turn.PLAIN): Charge(
             code="ACK301",

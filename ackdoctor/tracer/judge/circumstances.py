@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ackdoctor.dialects import known
 from ackdoctor.model.dialect import Dialect, Discipline, Misuse, Role, TickDuty, Verb, VerbKind
-from ackdoctor.model.offence import Offence, Suspect, Touch, TouchKind
+from ackdoctor.model.offence import Offence, Touch, TouchKind
 from ackdoctor.tracer.disk.naming import MULTILANG, role_of
 from ackdoctor.tracer.judge.charges import Turn
 
@@ -90,7 +90,6 @@ class Circumstances:
             if self.dialect is not None
             else suspect.dialect or "the framework",
             "held": offence.held,
-            "role": suspect.role,
             "anchors": emit.anchors if emit is not None and emit.anchors else "anchors",
             "serializer": _SERIALIZERS.get(serializer, serializer or "the wire"),
             "first": done[0] if done else "completed",
@@ -99,7 +98,6 @@ class Circumstances:
             "does": _DOES.get(last.kind, "completes") if last is not None else "completes",
             "stop": self._stop(),
             "by_hand": self._instead(),
-            "let_out": self._let_out(),
             "on_thread": self._on_thread(),
             "ticks": self._ticks(),
             "ticker": self._ticker(),
@@ -150,14 +148,6 @@ class Circumstances:
         if done and done[0].kind is TouchKind.FAILED and suspect.auto_fail:
             return f"raise an exception to fail the tuple, or {switch} and complete it by hand on every path"
         return f"remove this call, or {switch} and complete the tuple by hand on every path"
-
-    def _let_out(self) -> str:
-        suspect: Suspect = self.offence.suspect
-        if suspect.auto_ack and suspect.auto_fail:
-            return (
-                "let the exception out, so that the framework fails the tuple; or catch only what you expect"
-            )
-        return "fail the tuple here, or catch only what you expect"
 
     def _on_thread(self) -> str:
         locked = self.discipline is not None and self.discipline.thread_safe

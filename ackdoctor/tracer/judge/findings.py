@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from ackdoctor.model import price
-from ackdoctor.model.finding import Finding, PathStep, Severity, TreeWitness
+from ackdoctor.model.finding import Confidence, Finding, PathStep, Severity, TreeWitness
 from ackdoctor.model.fingerprint import stamp
 from ackdoctor.model.offence import Offence
 from ackdoctor.model.source import Site
@@ -54,7 +54,7 @@ def findings(
 
 
 def finding_of(offence: Offence, places: Places) -> Finding | None:
-    """The finding of one offence; None for a misuse that is no defect by itself (an escaping exception)."""
+    """The finding of one offence; None for a misuse that no rule is about: a spout that acks."""
     facts = Circumstances.of(offence)
     charge = CHARGES.get((facts.misuse, _turn(facts, places)))
     if charge is None:
@@ -67,7 +67,7 @@ def finding_of(offence: Offence, places: Places) -> Finding | None:
         code=charge.code,
         name=name_of(charge.code),
         severity=_severity(charge, facts),
-        confidence=charge.confidence,
+        confidence=Confidence.MUST,
         site=_site(charge, facts, path),
         message=f"{message}: {cost}" if cost else message,
         component=offence.suspect.name,
