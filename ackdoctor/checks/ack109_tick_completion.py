@@ -1,22 +1,24 @@
 """ACK109: a tick is completed where the framework does it, left over where the bolt must, or taken for data."""
 
+import re
 from collections.abc import Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.shape import derived_names, given_names, mentions_any
 from ackdoctor.checks.spouts import calls_super
-from ackdoctor.flow.expressions import mentions
+from ackdoctor.flow.expressions import mentions, subexpressions
 from ackdoctor.flow.lattice import Tick
 from ackdoctor.flow.sighting import Completed, Ended, Flow
 from ackdoctor.flow.witness import leaving_step
 from ackdoctor.model.cfg import Attr, Bind, Call, Expr, Global, Literal, Name, Return, Test, Unpack
 from ackdoctor.model.component import Function
-from ackdoctor.model.dialect import EntryKind, Kind, Misuse, TickDuty
+from ackdoctor.model.dialect import EntryKind, Misuse, TickDuty, VerbKind
 from ackdoctor.model.finding import Finding, Severity
 from ackdoctor.model.protocol import Op
 
 __all__ = ["check"]
 
+_TICK = re.compile(r"tick(?!et|er|le)", re.IGNORECASE)  # but no ticket, and no ticker of a stock exchange
 _BY_HAND = {Op.ACK: "acked", Op.FAIL: "failed"}
 
 
@@ -79,7 +81,7 @@ def _in_owned_method(diagnosis: Diagnosis) -> Iterator[Finding]:
     for step in method.cfg.steps:
         if isinstance(step.op, Call) and step.op.args and step.op.args[0].value == tick:
             verb = diagnosis.verb(method, step.op)
-            if verb is not None and verb.kind.value in ("ack", "fail"):
+            if verb is not None and verb.kind in (VerbKind.ACK, VerbKind.FAIL):
                 yield diagnosis.finding(
                     at=(method, step.span),
                     message=f"the tick is {verb.kind.value}ed by hand, and the framework acks it",
@@ -194,8 +196,6 @@ def _names(expr: Expr) -> object:
 
 def _taken_over(diagnosis: Diagnosis) -> Iterator[Finding]:
     component = diagnosis.component
-    if diagnosis.role.kind is not Kind.BOLT:
-        return
     for name, damage in diagnosis.role.owned.items():
         method = component.cls.methods.get(name)
         if method is None or calls_super(method) or method.docstring_only:
@@ -242,9 +242,19 @@ def _asks(flow: Flow) -> bool:
         if holding is not None and holding.tick is not Tick.MAYBE:
             return True
     return any(
-        isinstance(step.op, Test) and "tick" in repr(step.op.condition).lower()
-        for step in flow.function.cfg.steps
+        isinstance(step.op, Test) and _speaks_of_ticks(step.op.condition) for step in flow.function.cfg.steps
     )
+
+
+def _speaks_of_ticks(condition: Expr) -> bool:
+    for part in subexpressions(condition):
+        match part:
+            case Name(id=word) | Global(id=word) | Attr(name=word) | Literal(value=str() as word):
+                if _TICK.search(word):
+                    return True
+            case _:
+                pass
+    return False
 
 
 def _reads(flow: Flow) -> bool:
