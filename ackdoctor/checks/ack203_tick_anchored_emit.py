@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
+from ackdoctor.checks.fields import BEGINNINGS
 from ackdoctor.checks.shape import derived_names, given_names, mentions_any
 from ackdoctor.flow.known import CONTAINER_STORES, VIEWS
 from ackdoctor.flow.lattice import Tick
@@ -90,7 +91,7 @@ def _emptied(diagnosis: Diagnosis) -> frozenset[str]:
     """The fields that some method other than an initialiser empties."""
     found: set[str] = set()
     for function in diagnosis.functions():
-        if function.name in ("__init__", "initialize", "prepare"):
+        if function.name in BEGINNINGS:
             continue
         for step in function.cfg.steps:
             match step.op:

@@ -21,7 +21,11 @@ from ackdoctor.model.cfg import (
 )
 from ackdoctor.model.component import Function
 
-__all__ = ["emptied_by", "is_container", "is_queue", "own_field", "taken_from"]
+__all__ = ["BEGINNINGS", "emptied_by", "is_container", "is_queue", "own_field", "taken_from"]
+
+BEGINNINGS = frozenset(
+    ("__init__", "initialize", "init_state", "<init>", "prepare", "open")
+)  # run once, before all else
 
 _PLAIN = frozenset(
     "dict list set collections.OrderedDict collections.defaultdict collections.deque collections.Counter "
@@ -154,7 +158,7 @@ def emptied_by(diagnosis: Diagnosis, functions: Iterable[Function]) -> frozenset
                 case Drop(target=Item(obj=place)) | Drop(target=Attr() as place):
                     found.add(own_field(diagnosis, function, place))
                 case Bind(target=target, value=value):
-                    if function.name not in _BEGINNINGS:
+                    if function.name not in BEGINNINGS:
                         found.add(own_field(diagnosis, function, target))
                     found.add(own_field(diagnosis, function, value))  # another name for it
                 case Update(target=target, op=op) if op != "+":
@@ -181,9 +185,6 @@ def _views(diagnosis: Diagnosis, function: Function) -> Mapping[str, str]:
             case _:
                 pass
     return found
-
-
-_BEGINNINGS = frozenset(("__init__", "initialize", "init_state", "<init>", "prepare", "open"))
 
 
 def _by_call(

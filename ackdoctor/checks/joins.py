@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.buffers import asks_about
 from ackdoctor.checks.diagnosis import Diagnosis
+from ackdoctor.checks.fields import BEGINNINGS
 from ackdoctor.checks.shape import derived_names, given_names, mentions_any, reachable
 from ackdoctor.flow.expressions import subexpressions
 from ackdoctor.model.cfg import ENTRY, Attr, Bind, Call, Compare, Drop, EdgeKind, Expr, Item, Name, Step, Test
@@ -13,7 +14,6 @@ from ackdoctor.model.values import dataclass
 
 __all__ = ["Join", "unfinished_joins"]
 
-_START = ("__init__", "initialize", "prepare")
 _TRIMS = frozenset({"popitem", "clear", "expire"})
 
 
@@ -92,7 +92,7 @@ def _leaves_otherwise(diagnosis: Diagnosis, handler: Function, field: str) -> bo
                     function is not handler and diagnosis.field(function, target) == field
                 ):
                     return True
-                case Bind(target=Attr() as target) if function.name not in _START:
+                case Bind(target=Attr() as target) if function.name not in BEGINNINGS:
                     if diagnosis.field(function, target) == field:
                         return True
                 case Call(func=Attr(obj=obj, name=name)) if diagnosis.field(function, obj) == field:
