@@ -17,7 +17,6 @@ _PRICES: Mapping[Misuse, tuple[Price, ...]] = {
     Misuse.NEVER: (Price.TIMEOUT,),
     Misuse.UNANCHORED: (Price.LOSS,),
     Misuse.LATE_EMIT: (Price.LOSS, Price.ZOMBIE, Price.TIMEOUT),
-    Misuse.ESCAPES: (Price.KILL, Price.TIMEOUT),
     Misuse.SWALLOWED: (Price.LOSS,),
     Misuse.EARLY: (Price.LOSS,),
 }
@@ -33,7 +32,6 @@ def _notes(kept: str) -> dict[Misuse, str]:
         Misuse.UNANCHORED: "the tree ends here: whatever fails downstream is never replayed",
         Misuse.LATE_EMIT: "its tree may be complete already, and what fails downstream is lost in silence, or it can never "
         f"become zero and is replayed; the late acks make an orphan entry, kept {kept}",
-        Misuse.ESCAPES: "the executor's thread dies and its worker with it; the tuple times out and is replayed",
         Misuse.SWALLOWED: "the spout sees an ack for a tuple whose work was not done",
         Misuse.EARLY: "what fails after the ack is never replayed",
     }
@@ -64,7 +62,6 @@ def basic(kept: str) -> Discipline:
             **_notes(kept),
             Misuse.OFF_THREAD: "the emit is anchored to the tuple that the executor is at by then, or to its last one, which is "
             "acked: what fails downstream replays another tuple, or none",
-            Misuse.ESCAPES: "a FailedException fails the tuple; any other exception ends the worker, and the tuple times out",
         },
     )
 
@@ -108,7 +105,6 @@ def persistent(kept: str) -> Discipline:
         prices={
             Misuse.MIXED: (Price.ZOMBIE,),
             Misuse.LATE_EMIT: _PRICES[Misuse.LATE_EMIT],
-            Misuse.ESCAPES: (Price.KILL,),
             Misuse.SWALLOWED: (Price.LOSS,),
         },
         notes={
@@ -116,7 +112,6 @@ def persistent(kept: str) -> Discipline:
             Misuse.MIXED: "the spout replays it although the stored window has it, and the checkpoint acks it all the same: "
             f"an orphan entry in the acker, kept {kept}",
             Misuse.LATE_EMIT: _notes(kept)[Misuse.LATE_EMIT],
-            Misuse.ESCAPES: "the worker ends, the window goes back to the last checkpoint, and what came since times out and is replayed",
             Misuse.SWALLOWED: "the window is stored and its tuples are acked although their work was not done",
         },
     )
@@ -140,12 +135,10 @@ def spout() -> Discipline:
         serializer="kryo",
         auto_fail=OFF,
         prices={
-            Misuse.ESCAPES: (Price.KILL,),
             Misuse.NO_MESSAGE_ID: (Price.LOSS,),
             Misuse.OFF_THREAD: (Price.LOSS,),
         },
         notes={
-            Misuse.ESCAPES: "the executor's thread dies and its worker with it",
             Misuse.NO_MESSAGE_ID: "Storm does not track the tuple and will never call ack or fail for it",
             Misuse.OFF_THREAD: "a SpoutOutputCollector is not thread-safe: tuples and their entries among the pending ones get lost",
         },

@@ -21,7 +21,6 @@ BOLT_PRICES: Mapping[Misuse, tuple[Price, ...]] = {
     Misuse.LATE_EMIT: (Price.KILL,),
     Misuse.TICK_TWICE: (Price.KILL,),
     Misuse.TICK_NEVER: (Price.LEAK,),
-    Misuse.ESCAPES: (Price.EXIT, Price.TIMEOUT),
     Misuse.SWALLOWED: (Price.LOSS,),
     Misuse.STDOUT: (Price.KILL,),
     Misuse.OFF_THREAD: (Price.KILL,),
@@ -37,7 +36,6 @@ BOLT_NOTES: Mapping[Misuse, str] = {
     Misuse.LATE_EMIT: f'ShellBolt answers "Anchored onto ... after ack/fail" {_EXITS}',
     Misuse.TICK_TWICE: f'ShellBolt answers "Acked a non-existent or already acked/failed id" {_EXITS}',
     Misuse.TICK_NEVER: "ShellBolt.inputs grows by one entry per tick",
-    Misuse.ESCAPES: "the component reports an error and its process ends",
     Misuse.SWALLOWED: "the spout sees an ack for a tuple whose work was not done",
     Misuse.STDOUT: f"the text lands between the protocol's messages, ShellBolt cannot parse it {_EXITS}",
     Misuse.OFF_THREAD: f"two threads write into one pipe, ShellBolt cannot parse what arrives {_EXITS}",
@@ -47,7 +45,6 @@ BOLT_NOTES: Mapping[Misuse, str] = {
 
 SPOUT_PRICES: Mapping[Misuse, tuple[Price, ...]] = {
     Misuse.STDOUT: (Price.KILL,),
-    Misuse.ESCAPES: (Price.EXIT,),
     Misuse.NO_MESSAGE_ID: (Price.LOSS,),
     Misuse.SPOUT_COMPLETES: (Price.KILL,),
     Misuse.NEVER_RUNS: (Price.LOSS,),
@@ -55,7 +52,6 @@ SPOUT_PRICES: Mapping[Misuse, tuple[Price, ...]] = {
 
 SPOUT_NOTES: Mapping[Misuse, str] = {
     Misuse.STDOUT: f"the text lands between the protocol's messages, ShellSpout cannot parse it {_EXITS}",
-    Misuse.ESCAPES: "the component reports an error and its process ends",
     Misuse.NO_MESSAGE_ID: "Storm does not track the tuple and will never call ack or fail for it",
     Misuse.SPOUT_COMPLETES: f'ShellSpout answers "Unknown command received" {_EXITS}',
     Misuse.NEVER_RUNS: "the call makes a generator or coroutine that nobody runs, and nothing is emitted",

@@ -21,7 +21,6 @@ _PRICES = {
     Misuse.NEVER: (Price.TIMEOUT,),
     Misuse.UNANCHORED: (Price.LOSS,),
     Misuse.LATE_EMIT: (Price.LOSS, Price.TIMEOUT),
-    Misuse.ESCAPES: (Price.EXIT, Price.TIMEOUT),
     Misuse.SWALLOWED: (Price.LOSS,),
     Misuse.EARLY: (Price.LOSS,),
 }
@@ -31,7 +30,6 @@ _NOTES = {
     Misuse.NEVER: "its tree times out at the spout",
     Misuse.UNANCHORED: "the tree ends here: whatever fails downstream is never replayed",
     Misuse.LATE_EMIT: "the tree may be complete already, and what fails downstream is lost in silence, or it can never become zero and is replayed",
-    Misuse.ESCAPES: "the instance stops and restarts, and the tuple times out",
     Misuse.SWALLOWED: "the spout sees an ack for a tuple whose work was not done",
     Misuse.EARLY: "what fails after the ack is never replayed",
 }
@@ -98,9 +96,8 @@ DIALECTS = (
                 replace(
                     spout(),
                     advisory=True,
-                    prices={Misuse.ESCAPES: (Price.EXIT,), Misuse.NO_MESSAGE_ID: (Price.LOSS,)},
+                    prices={Misuse.NO_MESSAGE_ID: (Price.LOSS,)},
                     notes={
-                        Misuse.ESCAPES: "the instance stops and restarts",
                         Misuse.NO_MESSAGE_ID: "Heron does not track the tuple and will never call ack or fail for it",
                     },
                 ),

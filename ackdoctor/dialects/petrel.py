@@ -38,7 +38,6 @@ def _without(rows: Mapping[Misuse, _T], *misuses: Misuse) -> dict[Misuse, _T]:
 
 _PRICES: Mapping[Misuse, tuple[Price, ...]] = {
     **_without(BOLT_PRICES, Misuse.STDOUT),
-    Misuse.ESCAPES: (Price.KILL, Price.TIMEOUT),
     Misuse.SUBJECT_ID: (Price.ERROR,),
     Misuse.ANCHOR_SHAPE: (Price.ERROR,),
     Misuse.ANCHOR_ID: (Price.ERROR,),
@@ -47,10 +46,8 @@ _PRICES: Mapping[Misuse, tuple[Price, ...]] = {
     Misuse.PAYLOAD_TUPLE: (Price.ERROR,),
     Misuse.PAYLOAD_OPAQUE: (Price.ERROR,),
 }
-_ESCAPES = "Petrel sends a line that is no JSON on purpose, the worker exits and the tuple is not failed"
 _NOTES: Mapping[Misuse, str] = {
     **_without(BOLT_NOTES, Misuse.STDOUT),
-    Misuse.ESCAPES: _ESCAPES,
     Misuse.SUBJECT_ID: "an id has no attribute id (AttributeError); ackId takes an id",
     Misuse.ANCHOR_SHAPE: "the tuple cannot be iterated: TypeError",
     Misuse.ANCHOR_ID: "a character of the id has no attribute id: AttributeError",
@@ -81,13 +78,11 @@ _BASIC_DISCIPLINE = Discipline(
 _SPOUT_DISCIPLINE = Discipline(
     prices={
         **_without(SPOUT_PRICES, Misuse.STDOUT),
-        Misuse.ESCAPES: (Price.KILL,),
         Misuse.PAYLOAD_SHAPE: (Price.KILL,),
         Misuse.PAYLOAD_OPAQUE: (Price.ERROR,),
     },
     notes={
         **_without(SPOUT_NOTES, Misuse.STDOUT),
-        Misuse.ESCAPES: "Petrel sends a line that is no JSON on purpose and the worker exits",
         Misuse.PAYLOAD_SHAPE: "ShellSpout cannot cast it to a list (ClassCastException) and the worker exits",
         Misuse.PAYLOAD_OPAQUE: "json.dumps raises TypeError",
     },

@@ -37,7 +37,6 @@ _PRICES = {
 }
 _NOTES = {
     **BOLT_NOTES,
-    Misuse.ESCAPES: "the process ends and the tuple is neither acked nor failed",
     Misuse.SUBJECT_ID: "an id has no attribute id: AttributeError",
     Misuse.ANCHOR_SHAPE: "the fields of the tuple have no attribute id: AttributeError",
     Misuse.ANCHOR_ID: "a character of the id has no attribute id: AttributeError",

@@ -60,7 +60,6 @@ _NOTES = {
     **BOLT_NOTES,
     Misuse.OFF_THREAD: "an emit without anchors takes whatever tuple the main thread is at, or none",
     Misuse.NEVER_RUNS: "the call makes a generator or coroutine that nobody runs, and the tuple is acked all the same",
-    Misuse.ESCAPES: "the tuple is failed and the process exits with status 1",
     Misuse.ANCHOR_SHAPE: "the tuple's five fields are sent as five anchors and the worker exits",
     Misuse.ANCHOR_ID: "every character of the id is sent as an anchor and the worker exits",
     Misuse.PAYLOAD_SHAPE: "emit raises TypeError: all Tuples must be either lists or tuples",
@@ -96,7 +95,6 @@ _BATCH_DISCIPLINE = Discipline(
     prices={**_PRICES, Misuse.EMIT_POSITIONAL: (Price.ERROR,)},
     notes={
         **_NOTES,
-        Misuse.ESCAPES: "every tuple that waits in a batch is failed and the process exits with status 1",
         Misuse.EMIT_POSITIONAL: "emit takes keywords only after the payload and raises TypeError, which fails the batch",
     },
 )

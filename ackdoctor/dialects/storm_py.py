@@ -53,7 +53,7 @@ _NOTES = {
 _BASIC_PRICES: Mapping[Misuse, tuple[Price, ...]] = {
     misuse: price
     for misuse, price in _PRICES.items()
-    if misuse not in (Misuse.ANCHOR_SHAPE, Misuse.ANCHOR_ID, Misuse.ANCHOR_NONE, Misuse.ESCAPES)
+    if misuse not in (Misuse.ANCHOR_SHAPE, Misuse.ANCHOR_ID, Misuse.ANCHOR_NONE)
 }
 
 _BOLT_DISCIPLINE = Discipline(
@@ -81,7 +81,6 @@ _BASIC_DISCIPLINE = Discipline(
     notes={
         **_NOTES,
         Misuse.ANCHOR_IGNORED: "BasicBolt anchors to its input tuple, whatever anchors says",
-        Misuse.ESCAPES: "the tuple is failed and the bolt goes on; before Storm 0.9.3 its process ended without a fail",
         Misuse.NEVER_RUNS: "the call makes a generator or coroutine that nobody runs, and the tuple is acked all the same",
     },
 )

@@ -152,7 +152,6 @@ _ONE = (
 _ZERO_PRICES = {Misuse.ANCHOR_ID: (Price.ERROR,)}
 _ZERO_NOTES = {
     Misuse.ANCHOR_ID: "a character of the id has no attribute id: AttributeError",
-    Misuse.ESCAPES: "the process ends and the tuple is neither acked nor failed",
 }
 _ZERO_DISCIPLINE = replace(
     _ONE_BOLT.discipline,

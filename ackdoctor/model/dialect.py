@@ -122,7 +122,6 @@ class Misuse(Enum):
     PAYLOAD_SHAPE = "payload is no list"
     PAYLOAD_TUPLE = "payload is the input tuple itself"
     PAYLOAD_OPAQUE = "payload cannot be serialised"
-    ESCAPES = "exception escapes"
     SWALLOWED = "exception swallowed"
     STDOUT = "written to stdout"
     OFF_THREAD = "completed from another thread"

@@ -1,9 +1,12 @@
 """What must hold of any dialect, whatever its framework."""
 
+from pathlib import Path
+
 import pytest
 
+import ackdoctor
 from ackdoctor.dialects import known
-from ackdoctor.model.dialect import Dialect, Kind, Role, VerbKind
+from ackdoctor.model.dialect import Dialect, Kind, Misuse, Role, VerbKind
 
 ROLES = [pytest.param(d, r, id=f"{d.name}-{r.name}") for d in known() for r in d.roles]
 
@@ -26,6 +29,13 @@ def test_no_verb_is_described_twice_in_one_place(dialect: Dialect, role: Role) -
 @pytest.mark.parametrize(("dialect", "role"), ROLES)
 def test_every_price_has_a_note(dialect: Dialect, role: Role) -> None:
     assert set(role.discipline.prices) <= set(role.discipline.notes)
+
+
+def test_what_is_priced_is_what_a_check_or_the_tracer_can_see() -> None:
+    package = Path(ackdoctor.__file__).parent
+    sources = [*package.glob("checks/*.py"), *package.glob("tracer/*/*.py")]
+    text = "".join(source.read_text(encoding="utf-8") for source in sources)
+    assert [misuse for misuse in Misuse if f"Misuse.{misuse.name}" not in text] == []
 
 
 @pytest.mark.parametrize(("dialect", "role"), ROLES)
