@@ -18,7 +18,7 @@ from typing import Any
 from ackdoctor.model.protocol import Breach, Op, State, move
 from tests.properties.settings import Setting
 
-__all__ = ["MOST_ROWS", "PATH", "Event", "Exploration", "Run", "explore"]
+__all__ = ["MOST_ROWS", "PATH", "Event", "Exploration", "Run", "explore", "following"]
 
 PATH = "bolt.py"
 MOST_CHOICES = 18
@@ -64,6 +64,15 @@ class Exploration:
     complete: bool
 
 
+def following(asked: list[tuple[int, int]]) -> list[int] | None:
+    """The next script in depth-first order: `asked` are the answers of this one, each with how many there were."""
+    for place in reversed(range(len(asked))):
+        answer, options = asked[place]
+        if answer + 1 < options:
+            return [given for given, _ in asked[:place]] + [answer + 1]
+    return None
+
+
 class _Script:
     """Answers, in order; beyond those given the first one each time, or by chance."""
 
@@ -85,15 +94,6 @@ class _Script:
             answer = self.chance.randrange(options) if self.chance else 0
         self.asked.append((answer, options))
         return answer
-
-    def following(self) -> list[int] | None:
-        """The next script in depth-first order."""
-        asked = list(self.asked)
-        while asked:
-            answer, options = asked.pop()
-            if answer + 1 < options:
-                return [given for given, _ in asked] + [answer + 1]
-        return None
 
 
 class _Tuple:
@@ -287,7 +287,7 @@ def explore(source: str, setting: Setting) -> Exploration:
     given: list[int] | None = []
     while given is not None and len(found.runs) < MOST_RUNS:
         script = _one(code, setting, given, None, found)
-        given = script.following()
+        given = following(script.asked)
     if given is not None:
         found.complete = False
         chance = Random(7)

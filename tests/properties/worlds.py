@@ -17,6 +17,7 @@ from ackdoctor.dialects import load
 from ackdoctor.flow.known import LOGGING
 from ackdoctor.model.dialect import Dialect, EntryKind, Role, VerbKind
 from ackdoctor.model.protocol import Breach, Op, State, move
+from tests.properties.runs import following
 
 __all__ = ["Odd", "breaches"]
 
@@ -73,14 +74,6 @@ class _World:
         self.rounds += 1
         if self.rounds > MOST_ROUNDS:
             raise _Cut
-
-    def following(self) -> list[int] | None:
-        asked = list(self.asked)
-        while asked:
-            answer, options = asked.pop()
-            if answer + 1 < options:
-                return [given for given, _ in asked] + [answer + 1]
-        return None
 
     def do(self, op: Op, given: object) -> None:
         tup = given if isinstance(given, _Tuple) else next((t for t in self.tuples if t.id == given), None)
@@ -356,7 +349,7 @@ def breaches(source: str, dialect_name: str) -> set[Breach]:
         except (TypeError, AttributeError, NameError, LookupError, RecursionError) as error:
             raise Odd from error
         if not by_chance:
-            given = world.following()
+            given = following(world.asked)
     if not played:
         raise Odd
     return found
