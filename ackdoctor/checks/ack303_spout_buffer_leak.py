@@ -90,6 +90,8 @@ def _after_success(diagnosis: Diagnosis) -> list[Function]:
         for entry in diagnosis.role.entries
     }
     failing = {entry.method for entry in diagnosis.role.entries if entry.kind is EntryKind.FAILED}
-    kept = {id(function) for method, found in reaches.items() if method not in failing for function in found}
-    on_failure = {id(function) for method in failing for function in reaches[method]} - kept
+    others = {
+        id(function) for method, found in reaches.items() if method not in failing for function in found
+    }
+    on_failure = {id(function) for method in failing for function in reaches[method]} - others
     return [function for function in diagnosis.functions() if id(function) not in on_failure]

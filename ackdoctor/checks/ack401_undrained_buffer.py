@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.buffers import LISTENERS, assigned, chain, kept, left_behind
+from ackdoctor.checks.buffers import LISTENERS, assigned, chain, kept_inputs, left_behind
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Finding
@@ -16,7 +16,7 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
         return
     fields = left_behind(diagnosis)
     told: set[str] = set()
-    for flow, stored in kept(diagnosis):
+    for flow, stored in kept_inputs(diagnosis):
         field = stored.field.partition(".")[0]
         if field not in fields or field in told or _listened_to(diagnosis, field):
             continue

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.buffers import asks_about, kept, left_behind, waiting
+from ackdoctor.checks.buffers import asks_about, kept_inputs, left_behind, waiting
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.origin import origin
 from ackdoctor.flow.expressions import mentions
@@ -52,7 +52,7 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
         return
     fields = waiting(diagnosis) - left_behind(diagnosis)
     told: set[int] = set()
-    for flow, stored in kept(diagnosis):
+    for flow, stored in kept_inputs(diagnosis):
         field = stored.field
         if stored.how != "[]" or stored.key is None or field not in fields or id(stored.step) in told:
             continue

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.buffers import LISTENERS, asks_about, assigned, chain, kept, left_behind
+from ackdoctor.checks.buffers import LISTENERS, asks_about, assigned, chain, kept_inputs, left_behind
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.shape import derived_names, mentions_any
 from ackdoctor.flow.sighting import Stored
@@ -35,7 +35,7 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
     """One finding for each such container, where tuples go in."""
     never_drained = left_behind(diagnosis)
     told: set[str] = set()
-    for flow, stored in kept(diagnosis):
+    for flow, stored in kept_inputs(diagnosis):
         field = stored.field
         if field in told or field in never_drained:
             continue

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.buffers import kept, sized
+from ackdoctor.checks.buffers import kept_inputs, sized
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.joins import unfinished_joins
 from ackdoctor.flow.expressions import subexpressions
@@ -45,7 +45,7 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
 
 
 def _full_batches(diagnosis: Diagnosis) -> Iterator[Finding]:
-    fields = {stored.field for _, stored in kept(diagnosis)}
+    fields = {stored.field for _, stored in kept_inputs(diagnosis)}
     for field in sorted(fields):
         test = _only_when_full(diagnosis, field)
         if test is None:

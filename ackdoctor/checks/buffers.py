@@ -19,7 +19,7 @@ __all__ = [
     "asks_about",
     "assigned",
     "chain",
-    "kept",
+    "kept_inputs",
     "left_behind",
     "released",
     "sized",
@@ -30,7 +30,7 @@ __all__ = [
 LISTENERS = frozenset({"removalListener", "evictionListener"})  # of a cache: they hear what leaves it
 
 
-def kept(diagnosis: Diagnosis) -> Iterator[tuple[Flow, Stored]]:
+def kept_inputs(diagnosis: Diagnosis) -> Iterator[tuple[Flow, Stored]]:
     """Every place where a handler of a bolt that acks by hand puts its own input tuple into a field."""
     if diagnosis.component.auto_ack is not False or not diagnosis.is_bolt:
         return
