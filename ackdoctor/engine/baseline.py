@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from ackdoctor.model.errors import BaselineError
 from ackdoctor.model.finding import Finding
+from ackdoctor.model.fingerprint import plain
 from ackdoctor.model.values import dataclass
 
 __all__ = ["Baseline", "Comparison", "Entry", "compare", "entries_of", "read", "save", "write"]
@@ -58,14 +59,14 @@ def compare(
     """
     waiting: dict[str, list[Entry]] = {}
     for entry in sorted(baseline.entries):
-        waiting.setdefault(_plain(entry.fingerprint), []).append(entry)
+        waiting.setdefault(plain(entry.fingerprint), []).append(entry)
     paths = [_path(finding, root, baseline.file) for finding in findings]
     known: set[int] = set()
     for moved in (False, True):  # first in its own file
         for number, finding in enumerate(findings):
             if number in known:
                 continue
-            candidates = waiting.get(_plain(finding.fingerprint), [])
+            candidates = waiting.get(plain(finding.fingerprint), [])
             fits = looked_at if moved else partial(_stands_in, paths[number])
             found = next(filter(fits, candidates), None)
             if found is not None:
@@ -93,10 +94,6 @@ def _path(finding: Finding, root: Path, file: Path) -> str:
     except ValueError:  # another drive
         return finding.site.path
     return relative.replace(os.sep, "/")
-
-
-def _plain(stamped: str) -> str:
-    return stamped.partition("-")[0]
 
 
 def read(path: Path) -> Baseline:

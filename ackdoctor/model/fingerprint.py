@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ackdoctor.model.finding import Finding
 
-__all__ = ["fingerprint", "stamp"]
+__all__ = ["fingerprint", "plain", "stamp"]
 
 
 def fingerprint(finding: Finding) -> str:
@@ -22,8 +22,13 @@ def stamp(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     seen: Counter[str] = Counter()
     stamped = []
     for finding in findings:
-        plain = fingerprint(finding)
-        seen[plain] += 1
-        ordinal = f"-{seen[plain]}" if seen[plain] > 1 else ""
-        stamped.append(replace(finding, fingerprint=plain + ordinal))
+        digest = fingerprint(finding)
+        seen[digest] += 1
+        ordinal = f"-{seen[digest]}" if seen[digest] > 1 else ""
+        stamped.append(replace(finding, fingerprint=digest + ordinal))
     return tuple(stamped)
+
+
+def plain(stamped: str) -> str:
+    """The digest in a finding's fingerprint: the same for all of its kind."""
+    return stamped.partition("-")[0]

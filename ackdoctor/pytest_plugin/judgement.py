@@ -11,6 +11,7 @@ from ackdoctor.config import Settings, find_config, load_settings
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.errors import AckdoctorError
 from ackdoctor.model.finding import Finding
+from ackdoctor.model.fingerprint import plain
 from ackdoctor.model.offence import Offence
 from ackdoctor.model.verdict import TupleTree
 from ackdoctor.pytest_plugin.options import Options
@@ -48,7 +49,7 @@ class Judge:
                         f"{options.baseline}: there is no such baseline; --ackdoctor-write-baseline makes it"
                     )
                 entries = baselines.read(options.baseline).entries
-                known = frozenset(_plain(entry.fingerprint) for entry in entries)
+                known = frozenset(plain(entry.fingerprint) for entry in entries)
         except AckdoctorError as error:
             raise pytest.UsageError(str(error)) from None
         return cls(settings=settings, folder=config.invocation_params.dir, known=known)
@@ -111,7 +112,7 @@ class Judge:
         """Whether a mark or the baseline allows it."""
         allowed = Settings(select=options.allow)
         spared = bool(options.allow) and allowed.selects(finding.code, finding.name, default=False)
-        return spared or _plain(finding.fingerprint) in self.known
+        return spared or plain(finding.fingerprint) in self.known
 
     def _heard(self, found: Sequence[Finding]) -> Sequence[Finding]:
         """Without what the settings or a comment in the source silence."""
@@ -130,10 +131,6 @@ class Judge:
             and finding.severity >= self.settings.min_severity
             and finding.confidence >= self.settings.min_confidence
         )
-
-
-def _plain(fingerprint: str) -> str:
-    return fingerprint.partition("-")[0]
 
 
 def _content(path: Path) -> bytes:
