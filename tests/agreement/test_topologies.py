@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from ackdoctor.dialects import load
 from tests.agreement.business import BUSINESS
 from tests.agreement.differences import differences
 from tests.agreement.scenes import SCENES
@@ -76,6 +77,10 @@ def test_lint_and_run_agree(folder, shell, monkeypatch):
 def test_every_difference_has_a_reason_and_a_topology():
     assert set(DIFFERENCES) <= {name(folder) for folder in FOLDERS if folder.name.endswith("-sick")}
     assert [row for rows in DIFFERENCES.values() for row in rows if not row.because] == []
+
+
+def test_no_framework_of_python_is_left_out():
+    assert set(MODULES) == {dialect.name for dialect in load() if dialect.language == "python"}
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=name)
