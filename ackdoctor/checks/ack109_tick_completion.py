@@ -1,12 +1,12 @@
 """ACK109: a tick is completed where the framework does it, left over where the bolt must, or taken for data."""
 
-import re
 from collections.abc import Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.shape import derived_names, given_names, mentions_any
 from ackdoctor.checks.spouts import calls_super
 from ackdoctor.flow.expressions import mentions, subexpressions
+from ackdoctor.flow.known import TICK
 from ackdoctor.flow.lattice import Tick
 from ackdoctor.flow.sighting import Completed, Ended, Flow
 from ackdoctor.flow.witness import leaving_step
@@ -18,7 +18,6 @@ from ackdoctor.model.protocol import Op
 
 __all__ = ["check"]
 
-_TICK = re.compile(r"tick(?!et|er|le)", re.IGNORECASE)  # but no ticket, and no ticker of a stock exchange
 _BY_HAND = {Op.ACK: "acked", Op.FAIL: "failed"}
 
 
@@ -250,7 +249,7 @@ def _speaks_of_ticks(condition: Expr) -> bool:
     for part in subexpressions(condition):
         match part:
             case Name(id=word) | Global(id=word) | Attr(name=word) | Literal(value=str() as word):
-                if _TICK.search(word):
+                if TICK.search(word):
                     return True
             case _:
                 pass

@@ -12,6 +12,7 @@ from ackdoctor.flow.known import (
     CONTAINER_VIEWS,
     LOGGING,
     NO_RAISE,
+    TICK,
 )
 from ackdoctor.flow.lattice import (
     Batch,
@@ -63,7 +64,7 @@ def method_call(
             return _field_method(context, trail, call, field, name)
         case TokenRef(token=token, part="") if token.kind is TokenKind.STORED:
             return _field_method(context, trail, call, token.field, name, inner=True)
-        case TokenRef(token=token, part="") if "tick" in name.lower():
+        case TokenRef(token=token, part="") if TICK.search(name):
             return Done(state, TickTest(token), may_raise=False)
         case Coll() as held:
             return _local_method(context, trail, call, held, func)

@@ -2,6 +2,7 @@
 
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.declared import attribute_of, declared_field, declared_local, enclosing, field_of
+from ackdoctor.flow.known import TICK
 from ackdoctor.flow.lattice import (
     Batch,
     BoundMethod,
@@ -281,6 +282,6 @@ def _is_tick_mark(expr: Expr, names: frozenset[str] = frozenset()) -> bool:
         case Build(items=items):
             return bool(items) and all(_is_tick_mark(item) for item in items)
         case Attr(name=name) | Global(id=name):
-            return "TICK" in name.upper() or name in names
+            return TICK.search(name) is not None or name in names
         case _:
             return False

@@ -4,6 +4,8 @@ Names only, by the last part of a dotted call: `self.log.warning`, `logging.warn
 are all `warning`.
 """
 
+import re
+
 __all__ = [
     "AT_ONCE",
     "BOTH_PYTHONS",
@@ -24,8 +26,11 @@ __all__ = [
     "RUNNERS",
     "SEE_THROUGH",
     "THREADS",
+    "TICK",
     "VIEWS",
 ]
+
+TICK = re.compile(r"tick(?!et|er|le)", re.IGNORECASE)  # a ticket is none, nor is a stock's ticker
 
 LOGGING = frozenset(
     "debug info warning warn error exception critical fatal log trace logTrace logDebug logInfo logWarn logError "

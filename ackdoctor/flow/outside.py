@@ -18,6 +18,7 @@ from ackdoctor.flow.known import (
     RUNNERS,
     SEE_THROUGH,
     THREADS,
+    TICK,
     VIEWS,
 )
 from ackdoctor.flow.lattice import (
@@ -83,10 +84,10 @@ def external(
         return Done(state, seen[0] if seen else Coll(frozenset()), may_raise=False)
     if name in HARMLESS or name in LOGGING:
         token = next((t for value in values for t in tokens_in(value)), None)
-        if "tick" in name.lower() and token is not None:
+        if TICK.search(name) and token is not None:
             return Done(state, TickTest(token), may_raise=False)
         return Done(state, None, may_raise=name not in NO_RAISE and name not in LOGGING)
-    if "tick" in name.lower() and len(values) == 1 and isinstance(values[0], TokenRef):
+    if TICK.search(name) and len(values) == 1 and isinstance(values[0], TokenRef):
         return Done(state, TickTest(values[0].token), may_raise=False)
     if name.endswith(("Error", "Exception")):
         return Done(state, Thrown(target.names[-1]), may_raise=False)
@@ -131,7 +132,7 @@ def unknown(context: Context, trail: Trail, call: Call, given: tuple[Value | Non
     if name in LOGGING or name in HARMLESS:
         return Done(trail.state, None, may_raise=name not in LOGGING and name not in NO_RAISE)
     values = arguments(context, trail, call) if given is None else given
-    if "tick" in name.lower() and len(values) == 1 and isinstance(values[0], TokenRef):
+    if TICK.search(name) and len(values) == 1 and isinstance(values[0], TokenRef):
         return Done(trail.state, TickTest(values[0].token), may_raise=False)
     state = forget(trail.state, call.func.obj) if isinstance(call.func, Attr) else trail.state
     if context.typed and isinstance(call.func, Attr):
