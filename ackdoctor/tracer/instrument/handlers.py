@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ackdoctor.model.dialect import Entry, EntryKind, Misuse, Moment, Switch, TickDuty
 from ackdoctor.model.offence import CallSite, TouchKind
-from ackdoctor.tracer.instrument.listener import HEARTBEAT, TICKS, Listener
+from ackdoctor.tracer.instrument.listener import HEARTBEAT, TICKS, Listener, exception
 from ackdoctor.tracer.instrument.live import LiveBook
 from ackdoctor.tracer.instrument.mocks import look
 from ackdoctor.tracer.ledger.suspects import played_by, switched_on
@@ -79,16 +79,19 @@ class Visits:
             self._listener.trouble(error)
 
     def broken(self, book: LiveBook, visit: Visit) -> None:
-        """After a handler has raised: the framework fails what it was given, or the component dies with it."""
+        """After a handler has raised: the framework fails what it was given, or the component dies with it.
+
+        No framework fails a tuple for what is no Exception, such as SystemExit.
+        """
         try:
             book.read_mocks()
-            fails = self._on(book, book.role.discipline.auto_fail)
+            fails = self._on(book, book.role.discipline.auto_fail) and isinstance(exception(), Exception)
             if visit.direct and fails:
                 site = self._played(book, book.dialect.wire.fails if book.dialect.wire else ())
                 for delivery in visit.direct:
                     self._listener.played_fail(book, delivery, site)
-            if any(delivery in book.open for delivery in visit.deliveries):
-                self._listener.broke(book, rescued=fails)
+            if not fails and any(delivery in book.open for delivery in visit.deliveries):
+                self._listener.broke(book)
             for delivery in visit.deliveries:
                 book.excuse(delivery)
             book.handler = visit.outer

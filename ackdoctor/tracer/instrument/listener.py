@@ -225,11 +225,10 @@ class Listener:
         if self._rows is not None:
             self._rows.write(book, _FAILED, delivery, site, 0)
 
-    def broke(self, book: LiveBook, *, rescued: bool) -> None:
-        """An exception has left a handler that still owes; `rescued` is whether the framework fails the tuple then."""
-        error = exception()
-        if self._rows is not None and not (rescued and isinstance(error, Exception)):
-            self._rows.died(book, f"exception: {type(error).__name__}")
+    def broke(self, book: LiveBook) -> None:
+        """An exception has left a handler that still owes what the framework does not fail."""
+        if self._rows is not None:
+            self._rows.died(book, f"exception: {type(exception()).__name__}")
 
     # ---- circumstances ----
 
