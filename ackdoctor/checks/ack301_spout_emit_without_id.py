@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.provenance import source
 from ackdoctor.checks.shape import derived_names, mentions_any
 from ackdoctor.checks.spouts import acts, data_emits, entry_method, first, has_id, reach, steps_of
 from ackdoctor.flow.sighting import Emitted
+from ackdoctor.flow.wording import parts
 from ackdoctor.model.cfg import Attr, Bind, Call, Item, Name
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, Kind, Misuse
@@ -18,6 +20,7 @@ __all__ = ["check"]
 _ID_NAME = re.compile(
     r"(?:.*_)?(?:msg|message|mess|tup|tuple|emit|storm)_?u?u?id|uuid|guid|.*_uuid", re.IGNORECASE
 )
+_WAITING = ("pending", "inflight", "unacked", "outstanding", "replay")
 _ID_LIKE = re.compile(r"(?:.*_)?(?:u?u?id|key|tag|offset)", re.IGNORECASE)
 
 
@@ -103,9 +106,14 @@ def _keeps(diagnosis: Diagnosis) -> bool:
     for function, step in steps_of(reach(diagnosis, entry_method(diagnosis, EntryKind.NEXT))):
         match step.op:
             case Bind(target=Item(obj=Attr() as place)):
-                name = diagnosis.field(function, place) or ""
-                if re.search(r"pending|flight|unacked|outstanding|sent|replay", name):
+                if _speaks_of_waiting(parts(diagnosis.field(function, place) or "")):
                     return True
             case _:
                 pass
     return False
+
+
+def _speaks_of_waiting(words: list[str]) -> bool:
+    """`pending`, `in_flight`, `sent`; but no `sentences`, and no `flights` of an airline."""
+    in_flight = ("in", "flight") in pairwise(words)
+    return in_flight or any(word == "sent" or word.startswith(_WAITING) for word in words)

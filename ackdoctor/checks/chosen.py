@@ -6,6 +6,7 @@ from collections.abc import Callable
 from ackdoctor.checks.canonical import spelling
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.flow.trail import Trail, turns_back
+from ackdoctor.flow.wording import parts
 from ackdoctor.model.cfg import Attr, Bind, Compare, Expr, Mix, Not, Test, Update
 from ackdoctor.model.component import Function
 
@@ -13,7 +14,6 @@ __all__ = ["ACKING", "ANCHORING", "chosen"]
 
 ACKING = frozenset("ack acks acking acknowledge reliable reliability".split())
 ANCHORING = frozenset("anchor anchors anchored anchoring unanchored reliable reliability".split())
-_PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _SETTERS = re.compile(r"<init>|__init__|prepare|initialize|set|with")
 
 
@@ -30,7 +30,7 @@ def chosen(diagnosis: Diagnosis, words: frozenset[str]) -> Callable[[Trail], boo
 
 def _asks(diagnosis: Diagnosis, function: Function, condition: Expr, words: frozenset[str]) -> bool:
     return any(
-        words.intersection(part.lower() for part in _PART.findall(name)) and not _changes(diagnosis, name)
+        words.intersection(parts(name)) and not _changes(diagnosis, name)
         for name in _fields(diagnosis, function, condition)
     )
 

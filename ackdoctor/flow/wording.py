@@ -1,5 +1,6 @@
 """Expressions in a reader's words, as close to the source as the neutral code allows."""
 
+import re
 from collections.abc import Mapping
 
 from ackdoctor.flow.once import once
@@ -21,8 +22,9 @@ from ackdoctor.model.cfg import (
 )
 from ackdoctor.model.component import Function
 
-__all__ = ["callee", "condition", "last_name"]
+__all__ = ["callee", "condition", "last_name", "parts"]
 
+_PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 LONGEST = 44  # characters of a condition that are worth quoting
 
 
@@ -46,6 +48,11 @@ def last_name(func: Expr) -> str:
             return name
         case _:
             return ""
+
+
+def parts(name: str) -> list[str]:
+    """The words of a name, small: `inFlight` and `in_flight` are "in" and "flight"."""
+    return [part.lower() for part in _PART.findall(name)]
 
 
 def condition(function: Function, expr: Expr) -> str:
