@@ -12,6 +12,7 @@ from ackdoctor.checks.shape import derived_names, mentions_any
 from ackdoctor.checks.sources import Source
 from ackdoctor.checks.spouts import calls_of, data_emits, emits, entry_method, has_id, reach
 from ackdoctor.flow.known import CONTAINER_READS, CONTAINER_STORES, CONTAINER_VIEWS, HARMLESS
+from ackdoctor.flow.wording import parts
 from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Global, IsType, Mix, Not, Return, Step, Test
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, Kind
@@ -21,7 +22,8 @@ __all__ = ["check"]
 
 _ORDERS = frozenset(("<", "<=", ">", ">=", "==", "!="))
 _PAUSES = frozenset("sleep wait call_later Timer sleep_for".split())
-_COUNTS = re.compile(r"retr|tries|attempt|fail|count|age|time|clock|limit|max", re.IGNORECASE)
+# a word of a name; no country's, and neither an account nor a message
+_COUNTS = re.compile(r"retr|^tries|attempt|fail|(?<!ac)(?<!dis)count(?!r)|^age$|time|clock|limit|max")
 _KNOWN = HARMLESS | CONTAINER_READS | CONTAINER_VIEWS | {"len", "bool", "get", "empty", "qsize"}
 
 
@@ -121,4 +123,6 @@ def _measures(expr: Expr, given: frozenset[str]) -> bool:
 
 def _about_the_tuple(expr: Expr, given: frozenset[str]) -> bool:
     """Whether a comparison has to do with the id that failed, or by its words with a count or an age."""
-    return mentions_any(expr, given) or any(_COUNTS.search(word) for word in words(expr))
+    return mentions_any(expr, given) or any(
+        _COUNTS.search(part) for word in words(expr) for part in parts(word)
+    )
