@@ -42,8 +42,9 @@ class Record(NamedTuple):
 class Survey:
     """The records of a run's files in one language, made on demand.
 
-    Without a `reader` it is only told which of them name a framework.  `remember` gives an earlier run's record by shown path; `overlay` holds contents that are not (yet)
-    on disk.  A file that cannot be read has no record and stands in `unreadable`.
+    Without a `reader` it is only told which of them name a framework.  `remember` gives an earlier run's record by
+    shown path; `overlay` holds contents that are not (yet) on disk.  A file that cannot be read has no record and
+    stands in `unreadable`.
     """
 
     def __init__(

@@ -113,7 +113,7 @@ class BoltSpec(_Spec):
         return self.grouping(source, GLOBAL, stream)
 
     def direct_grouping(self, source: str, stream: str = DEFAULT_STREAM) -> "BoltSpec":
-        """The emitting component names the task (`emit_direct`)."""
+        """The emitting component names the task."""
         return self.grouping(source, DIRECT, stream)
 
 
