@@ -20,8 +20,16 @@ _HEAD = re.compile(r"^\s*num\s+#instances\s+#bytes")
 _TOTAL = re.compile(r"^\s*Total\s+(\d+)\s+(\d+)")
 _ISO = re.compile(r"\b(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,6}))?(Z|[+-]\d\d:?\d\d)?")
 _EPOCH = re.compile(r"^\s*(1[0-9]{9})(\d{3})?(?:\.\d+)?\s*$")
-_DATE = re.compile(r"^\w{3} (\w{3}) +(\d{1,2}) (\d\d:\d\d:\d\d) (?:[AP]M )?(?:\w+ )?(\d{4})$")
 _MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
+# `date`, whose parts stand in another order, and the hours on another clock, in each locale
+_DATE = re.compile(
+    r"^[^\W\d]{2,3}\.?,? (?=.{15,32}$)"
+    rf"(?=.*?\b(?P<month>{'|'.join(_MONTHS)})\b)"
+    r"(?=.*?(?<![\d:+-])(?P<day>\d{1,2})\b(?!:))"
+    r"(?=.*?(?<![\d:+-])(?P<year>\d{4})\b)"
+    r"(?=.*?\b(?P<hour>\d{1,2}):(?P<rest>\d\d:\d\d)(?: (?P<half>[AP]M)\b)?)"
+)
+_NOON = 12  # of a clock that says AM and PM
 _ARRAYS: Mapping[str, str] = {
     "[B": "byte[]",
     "[C": "char[]",
@@ -115,11 +123,20 @@ def _time(line: str) -> int | None:
     if found := _EPOCH.match(line):
         return int(found[1]) * 1000 + int(found[2] or 0)
     if found := _ISO.search(line):
-        text = f"{found[1]}T{found[2]}"
-        moment = datetime.fromisoformat(text).replace(tzinfo=timezone.utc)
-        return int(moment.timestamp() * 1000) + int((found[3] or "0").ljust(3, "0")[:3])
-    if (found := _DATE.match(line)) and found[1] in _MONTHS:
-        month = _MONTHS.index(found[1]) + 1
-        clock = f"{found[4]}-{month:02}-{int(found[2]):02}T{found[3]}"
-        return int(datetime.fromisoformat(clock).replace(tzinfo=timezone.utc).timestamp() * 1000)
+        moment = _moment(f"{found[1]}T{found[2]}")
+        return None if moment is None else moment + int((found[3] or "0").ljust(3, "0")[:3])
+    if found := _DATE.match(line):
+        hour = int(found["hour"])
+        if found["half"]:
+            hour = hour % _NOON + _NOON * (found["half"] == "PM")
+        month = _MONTHS.index(found["month"]) + 1
+        return _moment(f"{found['year']}-{month:02}-{int(found['day']):02}T{hour:02}:{found['rest']}")
     return None
+
+
+def _moment(iso: str) -> int | None:
+    """None for a day or an hour that there is not."""
+    try:
+        return int(datetime.fromisoformat(iso).replace(tzinfo=timezone.utc).timestamp() * 1000)
+    except ValueError:
+        return None
