@@ -203,7 +203,8 @@ def _read(request: HistRequest, unreadable: list[Unreadable]) -> tuple[bool, Seq
         except OSError as error:
             unreadable.append(_fault(file.as_posix(), f"cannot be read: {error.strerror}"))
             continue
-        of_file = list(parse(text.splitlines()))
+        everything = list(parse(text.splitlines()))
+        of_file = [each for each in everything if not each.garbage] or everything
         if not of_file:
             unreadable.append(_fault(file.as_posix(), _no_histogram(text)))
         unreadable += [

@@ -201,6 +201,23 @@ def test_one_histogram_says_what_is_there(shell):
     assert "Acker$AckObject: entries of the acker's pending map (2.x)" in outcome.out
 
 
+ROW = "[{at}.000s] GC(0) {row}\n"
+
+
+def test_a_log_s_histograms_after_collections_are_compared_without_those_before(shell):
+    held = "org.apache.storm.daemon.Acker$AckObject"
+    with Path("gc.log").open("w") as log:
+        for at in range(10, 80, 10):
+            for when, amount in (("before", 90_000 - 1_000 * at), ("after", 5_000 * at)):
+                rows = [f"Class Histogram ({when} full gc)", " num     #instances         #bytes  class name"]
+                rows += [f"   1:  {amount}  {amount * 40}  {held}", f"Total  {amount}  {amount * 40}"]
+                log.writelines(ROW.format(at=at, row=row) for row in rows)
+    outcome = shell("heap", "hist", "gc.log")
+    assert codes(shell("heap", "hist", "gc.log", "--output-format", "concise"))[:1] == ["ACK603"]
+    assert "  7 histograms over 60.0 s: " in outcome.out
+    assert "350,000" in outcome.out
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

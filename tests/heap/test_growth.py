@@ -83,6 +83,47 @@ def test_a_file_without_its_head_is_read_from_its_first_row():
     assert (sorted(histogram.classes), histogram.whole) == (["A", "B"], False)
 
 
+@pytest.mark.parametrize(
+    ("before", "times"),
+    [
+        ("2026-11-21T22:58:{at}.123456789Z ", [1795301890123, 1795301891123]),
+        ("[{at}.500s][trace][gc,classhisto      ] GC(3) ", [10500, 11500]),
+        ("[2026-11-21T22:58:{at}.000+0000][trace] ", [1795301890000, 1795301891000]),
+        ("Nov 21 22:58:{at} ", [None, None]),
+    ],
+)
+def test_something_may_stand_before_every_line_of_a_log(before, times):
+    text = [
+        "{}4711:",
+        "{} num     #instances         #bytes  class name",
+        "{}   1:   {at}  400  [B (java.base@17)",
+    ]
+    text += ["{}Total   {at}   500", "{}12:  7 requests  left"]
+    lines = [line.replace("{}", before).replace("{at}", str(at)) for at in (10, 11) for line in text]
+    found = list(parse(lines))
+    assert [each.classes for each in found] == [{"byte[]": (10, 400)}, {"byte[]": (11, 400)}]
+    assert [(each.time_ms, each.whole, each.total) for each in found] == [(at, True, 500) for at in times]
+
+
+def test_what_is_behind_no_head_is_no_row():
+    assert list(parse(["2026-11-21 22:58:35 worker 1:  12  400  done"])) == []
+
+
+def test_a_histogram_before_a_collection_counts_garbage():
+    text = """[1.0s] Class Histogram (before full gc)
+[1.000s] GC(0)  num     #instances         #bytes  class name
+[1.000s] GC(0)    1:   90  400  A
+[1.000s] GC(0) Total   90   500
+[1.100s] Class Histogram (after full gc)
+[1.100s] GC(0)  num     #instances         #bytes  class name
+[1.100s] GC(0)    1:   10  400  A
+[1.100s] GC(0) Total   10   500"""
+    assert [(each.garbage, each.instances("A")) for each in parse(text.splitlines())] == [
+        (True, 90),
+        (False, 10),
+    ]
+
+
 def test_what_is_said_of_the_time_between_wins():
     found = [Histogram(), Histogram()]
     assert [each.time_ms for each in timed(found, every_ms=5000, fallback=[9, 9])[1]] == [0, 5000]

@@ -5,7 +5,9 @@
        1:       1000000       40000000  org.apache.storm.daemon.Acker$AckObject
 
 Neither says when it was taken.  A line before it may (`date`, an ISO time, seconds since the epoch); else it
-is the file's own time, or what the user says about the time between them.
+is the file's own time, or what the user says about the time between them.  In a log something may stand before
+every line: what a collector of logs puts there (`kubectl logs --timestamps`), or the JVM itself, which with
+`-Xlog:gc+classhisto*=trace` prints one histogram before each full collection and one after it.
 """
 
 import re
@@ -16,9 +18,12 @@ from datetime import datetime, timezone
 __all__ = ["Histogram", "parse", "timed"]
 
 _ROW = re.compile(r"^\s*\d+:\s+(\d+)\s+(\d+)\s+(\S+)")
-_HEAD = re.compile(r"^\s*num\s+#instances\s+#bytes")
+_HEAD = re.compile(r"\bnum\s+#instances\s+#bytes")
+_BEHIND = re.compile(r"(?:^|\s)(\d+:\s+\d+\s+\d+\s+\S|Total\s+\d+\s+\d)")  # where a line's own words begin
+_WITH_GARBAGE, _WITHOUT = "(before full gc)", "(after full gc)"
 _TOTAL = re.compile(r"^\s*Total\s+(\d+)\s+(\d+)")
 _ISO = re.compile(r"\b(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,6}))?(Z|[+-]\d\d:?\d\d)?")
+_UPTIME = re.compile(r"^\[(\d+)[.,](\d{3})s\]")
 _EPOCH = re.compile(r"^\s*(1[0-9]{9})(\d{3})?(?:\.\d+)?\s*$")
 _MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 # `date`, whose parts stand in another order, and the hours on another clock, in each locale
@@ -46,7 +51,8 @@ _ARRAYS: Mapping[str, str] = {
 class Histogram:
     """Instances and bytes by class; `time_ms` is None where nothing says when.
 
-    `whole` if it has its last line, whose `total` bytes also count classes that somebody has cut away.
+    `whole` if it has its last line, whose `total` bytes also count classes that somebody has cut away.  `garbage`
+    if it was taken before a full collection and counts what that takes away.
     """
 
     classes: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -54,6 +60,7 @@ class Histogram:
     line: int = 0
     whole: bool = False
     total: int = 0
+    garbage: bool = False
 
     @property
     def size(self) -> int:
@@ -66,24 +73,32 @@ class Histogram:
 
 
 def parse(lines: Iterable[str]) -> Iterator[Histogram]:
-    """Each histogram of a text; what stands around them is passed over, but for times."""
+    """Each histogram of a text; what stands around them is passed over, but for what it says of the next."""
     current: Histogram | None = None
-    said: int | None = None
-    for number, line in enumerate(lines, start=1):
+    next_ = Histogram()
+    before = ""  # what stands before each line of this histogram
+    for number, whole_line in enumerate(lines, start=1):
+        line = whole_line
+        if head := _HEAD.search(line):
+            before = line[: head.start()].strip()
+        elif before and (behind := _BEHIND.search(line)):
+            line = line[behind.start(1) :]
         row = _ROW.match(line)
-        if _HEAD.match(line) or (row and current is None):
+        if head or (row and current is None):
             if current is not None:
                 yield current
-            current, said = Histogram(time_ms=said, line=number), None
+            current, next_ = next_, Histogram()
+            current.line, current.time_ms = number, _time(before) or current.time_ms
         if row and current is not None:
             amount, size = current.classes.get(_plain(row[3]), (0, 0))
             current.classes[_plain(row[3])] = (amount + int(row[1]), size + int(row[2]))
         elif current is not None and (last := _TOTAL.match(line)):
             current.whole, current.total = True, int(last[2])
             yield current
-            current = None
+            current, before = None, ""
         elif current is None:
-            said = _time(line.strip()) or said
+            next_.time_ms = _time(line.strip()) or next_.time_ms
+            next_.garbage = (next_.garbage or _WITH_GARBAGE in line) and _WITHOUT not in line
     if current is not None:
         yield current
 
@@ -119,7 +134,9 @@ def _plain(name: str) -> str:
 
 
 def _time(line: str) -> int | None:
-    """Milliseconds since the epoch; without a zone as if it were UTC, since only differences matter."""
+    """Milliseconds since the epoch, or since the JVM began; without a zone as if it were UTC, since only differences matter."""
+    if found := _UPTIME.match(line):
+        return int(found[1]) * 1000 + int(found[2])
     if found := _EPOCH.match(line):
         return int(found[1]) * 1000 + int(found[2] or 0)
     if found := _ISO.search(line):
