@@ -85,20 +85,33 @@ def test_a_dump_cut_anywhere_is_read_as_far_as_it_goes(kept, stored):
     whole = acker_heap().hprof()
     dump = read_dump(stored(whole[:kept]))
     assert dump.objects <= read_dump(stored(whole, "whole.hprof")).objects
-    assert bool(dump.faults) == (kept < len(whole) and kept not in _ENDS)
+    assert bool(dump.faults) == (kept < len(whole))
 
 
-def _ends_of_records() -> set[int]:
-    """Where a cut falls between two records: nothing shows that more was to come."""
-    whole = acker_heap().hprof()
-    at, ends = whole.index(b"\0") + 13, set()
+def _starts_of_records(whole: bytes) -> dict[int, int]:
+    """Where each begins, with its tag."""
+    at, starts = whole.index(b"\0") + 13, {}
     while at < len(whole):
-        ends.add(at)
+        starts[at] = whole[at]
         at += 9 + int.from_bytes(whole[at + 5 : at + 9], "big")
-    return ends
+    return starts
 
 
-_ENDS = _ends_of_records()
+def test_a_dump_cut_between_two_records_lacks_its_heap_or_its_end(stored):
+    whole = acker_heap().hprof()
+    said = {tag: read_dump(stored(whole[:at])).faults for at, tag in _starts_of_records(whole).items()}
+    assert set(said) == {0x01, 0x02, 0x1C, 0x2C}
+    [last], *others = said.pop(0x2C), *said.values()
+    assert last == f"cut off after {len(whole) - 9:,} bytes, before the last of its heap's segments"
+    assert all(fault.endswith(" bytes, before its heap begins") for [fault] in others)
+
+
+def test_the_one_record_of_an_older_dump_needs_no_end(stored):
+    heap = acker_heap()
+    heap.version = "1.0.1"
+    whole = heap.hprof()[:-9]
+    at = next(at for at, tag in _starts_of_records(whole).items() if tag == 0x1C)
+    assert read_dump(stored(whole[:at] + b"\x0c" + whole[at + 1 :])).faults == ()
 
 
 def test_a_cut_archive_is_read_as_far_as_it_goes(stored):

@@ -3,7 +3,8 @@ r"""The HPROF file: its header and its outermost records.
     "JAVA PROFILE 1.0.2\0"  u4 size of an id  u8 milliseconds since the epoch
     then records: u1 tag  u4 microseconds  u4 length  body
 
-Strings and classes come first, then the heap in segments of sub-records.  The file is read by stretches,
+Strings and classes come first, then the heap: one record (1.0.1), or segments of sub-records, after the last of which a
+record of its own says that it was the last.  The file is read by stretches,
 never mapped as a whole: a dump of any size takes the same memory.
 """
 
@@ -19,8 +20,13 @@ from typing import BinaryIO, NamedTuple
 __all__ = ["HEAP", "LOAD_CLASS", "LONGEST_BODY", "STRING", "Hprof", "HprofError", "Record"]
 
 STRING, LOAD_CLASS = 0x01, 0x02
-_DUMP, _SEGMENT = 0x0C, 0x1C
+_DUMP, _SEGMENT, _END = 0x0C, 0x1C, 0x2C
 HEAP = frozenset({_DUMP, _SEGMENT})
+_PROGRESS = HEAP | {_END}
+_UNFINISHED: Mapping[int, str] = {
+    0: "before its heap begins",
+    _SEGMENT: "before the last of its heap's segments",
+}
 _MAGIC = b"JAVA PROFILE 1.0."
 _VERSIONS = {b"1", b"2"}
 _LONGEST_HEADER = 64
@@ -95,8 +101,9 @@ class Hprof:
         return os.pread(self._file.fileno(), length, at)
 
     def records(self) -> Iterator[Record]:
-        """The outermost records in order; ends where the file does, and sets `cut` if that is within one."""
+        """The outermost records in order; ends where the file does, and sets `cut` if that is before the heap's end."""
         at, begin, data = self._start, 0, b""
+        last = 0  # the tag that tells how far the heap has come
         while at < self.size:
             if at - begin + _SHORT > len(data):
                 begin, data = at, self.read(at, _AHEAD)
@@ -106,6 +113,7 @@ class Hprof:
                 return
             tag, _, length = _HEAD.unpack_from(data, at - begin)
             at += _HEAD.size
+            last = tag if tag in _PROGRESS else last
             if tag == _DUMP and not length:
                 length = self.size - at  # its length was not known when it was begun
             missing = 0
@@ -115,6 +123,8 @@ class Hprof:
             short = length <= LONGEST_BODY and not missing
             yield Record(tag, at, length - missing, missing, data[body : body + length] if short else b"")
             at += length
+        if last in _UNFINISHED:
+            self.cut = self.cut or f"cut off after {self.size:,} bytes, {_UNFINISHED[last]}"
 
     def _cut(self, at: int) -> None:
         self.cut = self.cut or f"cut off after {self.size:,} bytes, within the record at byte {at:,}"
