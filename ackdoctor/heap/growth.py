@@ -122,6 +122,22 @@ class Growth:
     full_in: str = ""
     limit: int = 0
 
+    @property
+    def telling(self) -> bool:
+        """Whether these are enough histograms to tell what grows."""
+        return self.points >= _FEWEST_POINTS
+
+    @property
+    def steady(self) -> bool:
+        """Whether the heap as a whole grows along a line, whatever it is that grows."""
+        gained = self.last_size - self.first_size
+        return self.telling and self.fit >= _STRAIGHT and gained >= _NOTABLE_BYTES
+
+    @property
+    def most(self) -> ClassTrend:
+        """The class that has gained most bytes."""
+        return max(self.rows, key=lambda row: row.gained)
+
 
 def growth(found: Sequence[Histogram], *, dated: bool, limit: int = 0) -> Growth:
     """The trends; `limit` is the -Xmx in bytes, 0 if nobody knows.  One histogram has rows and no trends."""
@@ -221,7 +237,7 @@ def findings(grown: Growth, path: str, keeper: Keeper | None = None) -> tuple[Fi
 
 
 def _findings(grown: Growth, path: str, keeper: Keeper | None) -> Iterator[Finding]:
-    if grown.points < _FEWEST_POINTS:
+    if not grown.telling:
         return
     for row in grown.rows:
         sign = row.sign

@@ -20,7 +20,7 @@ from ackdoctor.reporters.terminal import full
 
 __all__ = ["dump_document", "dump_screen", "growth_document", "growth_screen"]
 
-_STYLES = {"BROKEN": "error", "INCOMPLETE": "warning"}
+_STYLES = {"BROKEN": "error", "GROWING": "warning", "INCOMPLETE": "warning", "EMPTY": "warning"}
 _MOST_NOTES = 5
 _MOST_CAUSES = 3
 
@@ -32,9 +32,7 @@ def dump_screen(
     report: Report, dump: HeapDump, stream: TextIO, context: Context, *, width: int, top: int
 ) -> None:
     """The whole screen."""
-    _head(
-        stream, context, _verdict(report, f"{dump.entries:,} entries in {counted(len(dump.ackers), 'acker')}")
-    )
+    _head(stream, context, _dump_verdict(report, dump))
     stream.writelines(f"  {printable(line)}\n" for line in _about(report, dump))
     if report.findings:
         stream.write("\n")
@@ -69,7 +67,7 @@ def dump_document(report: Report, dump: HeapDump, stream: TextIO, *, top: int) -
             {**asdict(holder), "roots": [str(root) for root in holder.roots]} for holder in dump.holders
         ],
     }
-    json.dump({**content(report), "heap": about}, stream, indent=2)
+    json.dump({**content(report), "verdict": _dump_verdict(report, dump), "heap": about}, stream, indent=2)
     stream.write("\n")
 
 
@@ -128,6 +126,13 @@ def _verdict(report: Report, volume: str) -> str:
     return f"OK: {volume}, nothing is wrong"
 
 
+def _dump_verdict(report: Report, dump: HeapDump) -> str:
+    """Nothing is wrong in the dump of another process either; that it is another is what has to be known."""
+    if not (report.findings or report.unreadable or report.hidden or dump.ackers or dump.holders):
+        return f"EMPTY: {_no_acker(dump)}"
+    return _verdict(report, f"{dump.entries:,} entries in {counted(len(dump.ackers), 'acker')}")
+
+
 def _entries(finding: Finding) -> int:
     return finding.evidence.entries if isinstance(finding.evidence, HeapWitness) else 0
 
@@ -142,17 +147,19 @@ def _about(report: Report, dump: HeapDump) -> Iterator[str]:
     yield f"HPROF {dump.version}, ids of {dump.id_size} bytes; compressed oops {oops}"
     for fault in dump.faults:
         yield f"incomplete: {fault}"
-    if not dump.ackers:
-        yield "no acker: " + (
-            "this worker runs none; take the dump of a worker that does (__acker in the UI)"
-            if dump.storm and not dump.faults
-            else "none in what could be read"
-            if dump.faults
-            else "no class of Storm's is loaded: this is not the dump of a worker"
-        )
+    if not dump.ackers and (dump.faults or dump.holders):
+        yield _no_acker(dump)
     if report.hidden:
         yield f"{counted(report.hidden, 'finding')} below --min-severity not shown"
     yield from report.notes[:_MOST_NOTES]
+
+
+def _no_acker(dump: HeapDump) -> str:
+    if dump.faults:
+        return "no acker: none in what could be read"
+    if dump.storm:
+        return "no acker: this worker runs none; take the dump of a worker that does (__acker in the UI)"
+    return "no acker: no class of Storm's is loaded: this is not the dump of a worker"
 
 
 def _acker(number: int, acker: Acker, dump: HeapDump, context: Context, width: int) -> str:
@@ -260,7 +267,7 @@ def growth_screen(
     report: Report, grown: Growth, stream: TextIO, context: Context, *, width: int, top: int
 ) -> None:
     """The whole screen."""
-    _head(stream, context, _verdict(report, f"{counted(grown.points, 'histogram')}"))
+    _head(stream, context, _growth_verdict(report, grown))
     stream.writelines(f"  {printable(line)}\n" for line in _course(report, grown))
     if report.findings:
         stream.write("\n")
@@ -306,20 +313,36 @@ def growth_document(report: Report, grown: Growth, stream: TextIO, *, top: int) 
             for row in grown.rows[:top]
         ],
     }
-    json.dump({**content(report), "growth": about}, stream, indent=2)
+    json.dump(
+        {**content(report), "verdict": _growth_verdict(report, grown), "growth": about}, stream, indent=2
+    )
     stream.write("\n")
+
+
+def _growth_verdict(report: Report, grown: Growth) -> str:
+    """That nothing known is wrong is no comfort where too little was looked at, or where the heap fills all the same."""
+    volume = counted(grown.points, "histogram")
+    if not (report.findings or report.unreadable or report.hidden):
+        if not grown.telling:
+            return f"INCOMPLETE: {volume} cannot tell what grows: take three or more, some seconds apart"
+        if grown.steady:
+            most = grown.most
+            return (
+                f"GROWING: the heap grows along a line, and no class of Storm's that is known here with it; most grows "
+                f"{printable(most.name)} ({most.gained:+,} of {grown.last_size - grown.first_size:+,} bytes)"
+            )
+    return _verdict(report, volume)
 
 
 def _course(report: Report, grown: Growth) -> Iterator[str]:
     over = f" over {span(grown.seconds)}" if grown.dated and grown.points > 1 else ""
-    yield f"{counted(grown.points, 'histogram')}{over}: {_size(grown.first_size)} at first, {_size(grown.last_size)} at last"
-    if grown.points == 1:
-        yield "one histogram shows what is there, not what grows: take more, some seconds apart"
-    elif not grown.dated:
+    at_last = f" at first, {_size(grown.last_size)} at last" if grown.points > 1 else ""
+    yield f"{counted(grown.points, 'histogram')}{over}: {_size(grown.first_size)}{at_last}"
+    if grown.points > 1 and not grown.dated:
         yield "no times: say how far they are apart with --every SECONDS"
     if grown.limit and grown.full_in:
         yield f"{grown.limit >> 20:,} MB are full in {grown.full_in}, at {_size(round(grown.bytes_per_second))} a second (R2 {grown.fit:.2f})"
-    elif grown.limit:
+    elif grown.limit and grown.telling and grown.dated:
         yield f"{grown.limit >> 20:,} MB: not in sight, the heap does not grow along a line"
     if report.hidden:
         yield f"{counted(report.hidden, 'finding')} below --min-severity not shown"

@@ -116,11 +116,12 @@ def test_a_worker_without_an_acker_is_told_from_no_worker(shell):
     Path("worker.hprof").write_bytes(heap.hprof())
     other, worker = shell("heap", "dump", "other.hprof"), shell("heap", "dump", "worker.hprof")
     assert (other.code, worker.code) == (0, 0)
-    assert "  no acker: no class of Storm's is loaded: this is not the dump of a worker\n" in other.out
-    assert (
-        "  no acker: this worker runs none; take the dump of a worker that does (__acker in the UI)\n"
-        in worker.out
-    )
+    assert [each.out.partition("\n")[0] for each in (other, worker)] == [
+        "EMPTY: no acker: no class of Storm's is loaded: this is not the dump of a worker",
+        "EMPTY: no acker: this worker runs none; take the dump of a worker that does (__acker in the UI)",
+    ]
+    told = json.loads(shell("heap", "dump", "other.hprof", "--output-format", "json").out)
+    assert told["verdict"] == other.out.partition("\n")[0]
 
 
 def test_a_cut_dump_is_reported_as_far_as_it_goes(shell):
@@ -195,10 +196,47 @@ def test_one_histogram_says_what_is_there(shell):
     Path("one.txt").write_text(text + "Total 1 1\n")
     outcome = shell("heap", "hist", "one.txt")
     assert outcome.code == 0
-    assert (
-        "  one histogram shows what is there, not what grows: take more, some seconds apart\n" in outcome.out
-    )
+    assert outcome.out.splitlines()[:2] == [
+        "INCOMPLETE: 1 histogram cannot tell what grows: take three or more, some seconds apart",
+        "  1 histogram: 1 bytes",
+    ]
     assert "Acker$AckObject: entries of the acker's pending map (2.x)" in outcome.out
+
+
+def histograms(**amounts):
+    """A text of histograms a minute apart, of classes without a package."""
+    for at, row in enumerate(zip(*amounts.values(), strict=True)):
+        yield f"2026-11-21 22:{at:02}:00\n num     #instances         #bytes  class name\n"
+        pairs = list(zip(amounts, row, strict=True))
+        yield from (f"   1:  {amount}  {amount * 100}  {name}\n" for name, amount in pairs)
+        yield f"Total  {sum(row)}  {sum(row) * 100}\n"
+
+
+@pytest.mark.parametrize(
+    ("amounts", "first"),
+    [
+        ([5_000, 6_000], "INCOMPLETE: 2 histograms cannot tell what grows: take three or more, some seconds apart"),
+        ([5_000, 6_000, 7_000], "GROWING: the heap grows along a line, and no class of Storm's that is known here with it; most grows Session (+200,000 of +200,000 bytes)"),
+        ([5_000, 6_000, 5_500], "OK: 3 histograms, nothing is wrong"),
+        ([5_000, 5_001, 5_002], "OK: 3 histograms, nothing is wrong"),
+    ],
+)  # fmt: skip
+def test_a_heap_that_fills_is_not_ok_whoever_fills_it(amounts, first, shell):
+    Path("a.txt").write_text("".join(histograms(Order=[9] * len(amounts), Session=amounts)))
+    outcome = shell("heap", "hist", "a.txt", "--xmx", "2m")
+    assert (outcome.code, outcome.out.partition("\n")[0]) == (0, first)
+    assert json.loads(shell("heap", "hist", "a.txt", "--output-format", "json").out)["verdict"] == first
+
+
+@pytest.mark.parametrize(
+    ("cut", "said"), [("2026", "  no times: say how far"), ("22:03", "  64 MB: not in sight")]
+)
+def test_that_a_heap_does_not_fill_is_said_where_it_can_be_known(cut, said, shell):
+    told = "".join(histograms(Session=[5_000, 6_000, 5_500])).splitlines(keepends=True)
+    Path("a.txt").write_text("".join(line for line in told if not line.startswith(cut)))
+    outcome = shell("heap", "hist", "a.txt", "--xmx", "64m")
+    assert outcome.out.splitlines()[2].startswith(said)
+    assert ("not in sight" in outcome.out) == (cut == "22:03")
 
 
 ROW = "[{at}.000s] GC(0) {row}\n"
