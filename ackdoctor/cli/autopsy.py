@@ -15,15 +15,8 @@ from ackdoctor.cli.given import known_word, measured_bytes
 from ackdoctor.cli.heap import FORMS
 from ackdoctor.cli.manual import pages
 from ackdoctor.cli.shown import settings_for, shown
-from ackdoctor.cli.streams import (
-    chatter,
-    glyphs_for,
-    palette_for,
-    standard_input,
-    tolerant,
-    until_reader_leaves,
-    width_for,
-)
+from ackdoctor.cli.streams import chatter, glyphs_for, palette_for, tolerant, until_reader_leaves, width_for
+from ackdoctor.cli.texts import lines_of
 from ackdoctor.heap import growth, judge
 from ackdoctor.heap.dump import HeapDump, read_dump
 from ackdoctor.heap.jvm.histogram import Histogram, parse, timed
@@ -41,6 +34,7 @@ __all__ = ["DumpRequest", "HistRequest", "show_dump", "show_histograms"]
 _SAMPLES, _SAMPLES_WITH_TRACE = 3, 1_000
 _EVERY_S = 10.0
 _JCMD_PATIENCE_S = 120
+_NO_HISTOGRAM = "no class histogram: no line like `1:  1000  40000  java.lang.Long`"
 _PEOPLE = {"full", "concise"}
 
 
@@ -193,37 +187,34 @@ def _read(request: HistRequest, unreadable: list[Unreadable]) -> tuple[bool, Seq
     found: list[Histogram] = []
     fallback: list[int] = []
     for file in request.files:
-        try:
-            text = (
-                standard_input().read()
-                if str(file) == "-"
-                else file.read_text(encoding="utf-8", errors="replace")
-            )
-            changed = 0 if str(file) == "-" else int(file.stat().st_mtime * 1000)
-        except OSError as error:
-            unreadable.append(_fault(file.as_posix(), f"cannot be read: {error.strerror}"))
+        faults: list[str] = []
+        lines = list(lines_of(file, faults))
+        unreadable += [_fault(file.as_posix(), fault) for fault in faults]
+        if not lines and faults:
             continue
-        everything = list(parse(text.splitlines()))
+        everything = list(parse(lines))
         of_file = [each for each in everything if not each.garbage] or everything
         if not of_file:
-            unreadable.append(_fault(file.as_posix(), _no_histogram(text)))
+            unreadable.append(_fault(file.as_posix(), _NO_HISTOGRAM))
         unreadable += [
             _fault(file.as_posix(), "the histogram is cut off: it lacks its last line, Total", line=each.line)
             for each in of_file
             if not each.whole and len(each.classes) < len(max(of_file, key=lambda h: len(h.classes)).classes)
         ]
         found += of_file
-        fallback += [changed] * len(of_file)
+        fallback += [_changed_ms(file)] * len(of_file)
     if not found:
         return False, found
     every_ms = None if request.every_s is None else int(request.every_s * 1000)
     return timed(found, every_ms=every_ms, fallback=fallback)
 
 
-def _no_histogram(text: str) -> str:
-    if text.startswith("JAVA PROFILE"):
-        return "a heap dump, not a histogram: ackdoctor heap dump reads it"
-    return "no class histogram: no line like `1:  1000  40000  java.lang.Long`"
+def _changed_ms(file: Path) -> int:
+    """0 for what has no time: standard input, a file that was rotated away meanwhile."""
+    try:
+        return int(file.stat().st_mtime * 1000)
+    except OSError:
+        return 0
 
 
 def _taken(pid: int, request: HistRequest) -> Iterator[Histogram]:

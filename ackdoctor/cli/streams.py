@@ -20,7 +20,6 @@ __all__ = [
     "need_unread",
     "need_writable",
     "palette_for",
-    "standard_input",
     "tolerant",
     "until_reader_leaves",
     "width_for",
@@ -63,13 +62,6 @@ def tolerant(stream: TextIO) -> TextIO:
     if isinstance(stream, io.TextIOWrapper):
         stream.reconfigure(errors="backslashreplace")
     return stream
-
-
-def standard_input() -> TextIO:
-    """Standard input, read as a log is: UTF-8, whatever is said of the locale, and what is none is replaced."""
-    if isinstance(sys.stdin, io.TextIOWrapper):
-        sys.stdin.reconfigure(encoding="utf-8", errors="replace")
-    return sys.stdin
 
 
 def chatter(text: str, *, prefix: str = "ackdoctor: ") -> str:

@@ -17,6 +17,8 @@ from struct import Struct
 from types import TracebackType
 from typing import BinaryIO, NamedTuple
 
+from ackdoctor.tracer.disk.workerlog import PACKED
+
 __all__ = ["HEAP", "LOAD_CLASS", "LONGEST_BODY", "STRING", "Hprof", "HprofError", "Record"]
 
 STRING, LOAD_CLASS = 0x01, 0x02
@@ -43,10 +45,7 @@ _FOREIGN: Mapping[bytes, str] = {  # how other files begin that people have at h
     b"\x7fELF": "a core file: make a heap dump of it with jhsdb jmap --binaryheap --core FILE --exe JAVA",
     b"FLR\x00": "a recording of the flight recorder, not a heap dump",
     b" num ": "a class histogram: ackdoctor heap hist reads it",
-    b"PK\x03\x04": "a zip archive: unpack it first",
-    b"\x28\xb5\x2f\xfd": "compressed with zstd: unpack it first",
-    b"\xfd7zXZ": "compressed with xz: unpack it first",
-    b"BZh": "compressed with bzip2: unpack it first",
+    **PACKED,
 }
 
 

@@ -5,20 +5,34 @@ A log names a tuple by its ids, `{root=edge}`.  An ack's value stands on the lin
 an ACK without a delivery.  Everything is anchored from the left, since a user's values stand at the right.
 """
 
+import errno
 import gzip
 import re
 import zlib
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from io import BufferedReader, TextIOWrapper
 from pathlib import Path
 from typing import TextIO
 
 from ackdoctor.model.event import Event, EventKind
 from ackdoctor.model.finding import Unreadable
 
-__all__ = ["GZIP", "LEVELS", "LOADS", "LOG_LINE", "UTF_16", "WorkerLogs", "is_log", "open_log"]
+__all__ = [
+    "GZIP",
+    "LEVELS",
+    "LOADS",
+    "LOG_LINE",
+    "PACKED",
+    "UTF_16",
+    "WorkerLogs",
+    "is_log",
+    "log_text",
+    "open_log",
+]
 
 LEVELS = "TRACE|DEBUG|INFO|WARN|ERROR|FATAL"
 # a line that shows that the file is a log of Storm's
@@ -28,6 +42,20 @@ LOADS = r"Loading executor (?:tasks )?(.+):\[(-?\d+),? (-?\d+)\]"
 _HEAD_LINES = 200
 GZIP = b"\x1f\x8b"
 UTF_16 = (BOM_UTF16_LE, BOM_UTF16_BE)  # as PowerShell writes what a command prints
+PACKED: Mapping[bytes, str] = {  # how files begin that nothing here unpacks
+    b"PK\x03\x04": "a zip archive: unpack it first",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd: unpack it first",
+    b"\xfd7zXZ": "compressed with xz: unpack it first",
+    b"BZh": "compressed with bzip2: unpack it first",
+}
+_NO_TEXT: Mapping[bytes, str] = {
+    **PACKED,
+    b"JAVA PROFILE": "a heap dump: ackdoctor heap dump reads it",
+    b"PAR1": "a part of a trace: ackdoctor trace report reads it",
+    b"FLR\x00": "a recording of the flight recorder",
+    b"\x7fELF": "a program, or a core file",
+}
+_LONGEST_MAGIC = 16
 
 _LINE = re.compile(
     r"(?:\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d\S* \S+ (.*?) ?\[INFO\] |\d+ +\[(.*?)\] INFO +\S+ - )(.*)"
@@ -68,15 +96,29 @@ def is_log(path: Path) -> bool:
         return False
 
 
-def open_log(path: Path) -> TextIO:
-    """The text of a log, zipped or not, in UTF-8, or in UTF-16 if it begins with its mark; what is neither is replaced."""
-    with path.open("rb") as raw:
-        zipped = raw.read(len(GZIP)) == GZIP
-    with gzip.open(path) if zipped else path.open("rb") as begun:
-        encoding = "utf-16" if begun.read(2) in UTF_16 else "utf-8"
-    if zipped:
-        return gzip.open(path, "rt", encoding=encoding, errors="replace")
-    return path.open(encoding=encoding, errors="replace")
+@contextmanager
+def open_log(path: Path) -> Iterator[TextIO]:
+    """The text of a log.  It is opened once, since a pipe (`<(kubectl logs POD)`) has no second beginning."""
+    with path.open("rb") as raw, log_text(raw) as lines:
+        yield lines
+
+
+@contextmanager
+def log_text(raw: BufferedReader) -> Iterator[TextIO]:
+    """The text, zipped or not, in UTF-8, or in UTF-16 if it begins with its mark; what is neither is replaced.
+
+    OSError for what is no text: its `strerror` says what it is.
+    """
+    head = raw.peek(_LONGEST_MAGIC)
+    if said := next((said for magic, said in _NO_TEXT.items() if head.startswith(magic)), ""):
+        raise OSError(errno.EINVAL, said)
+    unpacked = gzip.GzipFile(fileobj=raw) if head.startswith(GZIP) else raw
+    encoding = "utf-16" if unpacked.peek(2).startswith(UTF_16) else "utf-8-sig"
+    text = TextIOWrapper(unpacked, encoding=encoding, errors="replace")
+    try:
+        yield text
+    finally:
+        text.detach()  # whoever has opened it closes it
 
 
 @dataclass(slots=True)
