@@ -35,6 +35,41 @@ def test_the_innermost_cause_is_what_stands_under_the_last_cause():
     ]
 
 
+HICCUP = """2026-01-01 10:00:00.000 o.a.z.ClientCnxn main [WARN] Session 0x0, unexpected error
+java.net.ConnectException: Connection refused
+\tat sun.nio.ch.SocketChannelImpl.checkConnect(Native Method)
+2026-01-01 10:00:01.000 o.a.s.d.worker main [INFO] Worker has been launched
+"""
+LOOP = "2026-01-01 12:00:00.000 o.a.s.util Thread-8 [ERROR] Async loop died!\n"
+NULL = "java.lang.NullPointerException: null\n\tat com.acme.Orders.execute(Orders.java:9)\n"
+TRACEBACK = 'Traceback (most recent call last):\n  File "a.py", line 3, in process\n    f()\n\nKeyError: 1\n'
+LATER = "\nDuring handling of the above exception, another exception occurred:\n\n" + TRACEBACK.replace(
+    "Key", "Value"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "innermost"),
+    [
+        (STACK, "java.lang.RuntimeException: Acked a non-existent or already acked/failed id: -5153209817"),
+        (LOOP + NULL, "java.lang.NullPointerException: null"),
+        (LOOP + TRACEBACK, "KeyError: 1"),
+        (LOOP + TRACEBACK + LATER, "KeyError: 1"),
+        ("x [ERROR] java.lang.IllegalStateException: a\njava.lang.IllegalStateException: a\n\tat a.B.c(B.java:1)\nCaused by: java.io.IOException: Broken pipe\n", "java.io.IOException: Broken pipe"),
+        ("java.lang.RuntimeException: Anchored onto 7 after ack/fail\n\tat a.B.c(B.java:1)\n\tSuppressed: java.io.IOException: b\n\t\tat a.B.c(B.java:1)\nCaused by: java.lang.RuntimeException: c\n", "java.lang.RuntimeException: c"),
+        ("java.lang.RuntimeException: pid:1\nCaused by: java.lang.RuntimeException: pid:1, errorString: " + TRACEBACK, "KeyError: 1"),
+    ],
+)  # fmt: skip
+def test_the_innermost_cause_is_that_of_the_death_not_of_a_hiccup_before(text, innermost):
+    alone, later = diagnose(text.splitlines()), diagnose((HICCUP + text).splitlines())
+    assert (alone.innermost, later.innermost) == (innermost, innermost)
+    assert later.innermost_line == alone.innermost_line + 4
+
+
+def test_where_no_symptom_is_known_the_first_exception_is_told():
+    assert diagnose((HICCUP + NULL).splitlines()).innermost == "java.net.ConnectException: Connection refused"
+
+
 def test_a_death_without_a_known_cause_is_told_as_such():
     assert named("java.lang.RuntimeException: ShellBolt died\n\tat a.B.c(B.java:1)") == ["a dead executor"]
 
