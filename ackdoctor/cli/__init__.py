@@ -45,6 +45,9 @@ def main() -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or the interpreter tries again at its end
             _say(f"standard output cannot be written: {error.strerror}")
             sys.exit(2)
+        if isinstance(error, PermissionError) and error.filename:
+            _say(f"{os.fsdecode(error.filename)}: {error.strerror}")
+            sys.exit(2)
         _say(f"internal error: {type(error).__name__}: {error}")
         _say("please report it, with the traceback that ACKDOCTOR_TRACEBACK=1 shows")
     sys.exit(2)

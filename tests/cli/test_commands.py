@@ -1,5 +1,6 @@
 """`rules`, `explain`, `--version`, and what happens when something is wrong with us."""
 
+import errno
 import json
 import os
 import re
@@ -20,6 +21,14 @@ RULES = load_rules()
 
 def test_version(shell):
     assert shell("--version") == (0, f"ackdoctor {__version__}\n", "")
+
+
+def test_what_may_not_be_looked_at_is_no_error_of_ours(shell, monkeypatch):
+    def refused(self):
+        raise PermissionError(errno.EACCES, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "is_dir", refused)
+    assert shell("trace", "report", "closed/v1") == (2, "", "ackdoctor: closed/v1: Permission denied\n")
 
 
 def test_rules_come_as_a_table(shell):

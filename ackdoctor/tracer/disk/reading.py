@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from heapq import merge
 from itertools import chain
+from os.path import isdir
 from pathlib import Path
 
 from ackdoctor.model.event import Event
@@ -105,7 +106,7 @@ class Reading:
     def _folder(self, folder: Path) -> None:
         """Segments are listed before parts, so one that becomes a part meanwhile is not missed."""
         before = len(self.sources)
-        below = sorted(path for path in folder.rglob("*") if path.is_dir())
+        below = sorted(path for path in folder.rglob("*") if isdir(path))  # noqa: PTH112 - no error where it may not look
         noted = set(filter(is_checkpoint, below))  # of a watch: no traces
         folders = [folder, *(path for path in below if noted.isdisjoint((path, *path.parents)))]
         for place in folders:

@@ -1,6 +1,8 @@
+import errno
 import os
 import random
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -201,6 +203,29 @@ def test_what_is_no_trace_is_told(tmp_path):
         told(tmp_path / "none", "no such file or folder"),
         told(tmp_path / "none*", "nothing matches"),
     ]
+
+
+def test_a_folder_that_may_not_be_looked_into_is_told_and_the_others_are_read(tmp_path, monkeypatch):
+    parts(tmp_path, 1)
+    closed = tmp_path / "v1" / "run=closed"
+    closed.mkdir()
+
+    def refusing(name):
+        call = getattr(os, name)
+
+        def ask(path=".", *rest, **words):
+            looked_into = Path(path).parent if name == "stat" else Path(path)
+            if looked_into == closed:
+                raise PermissionError(errno.EACCES, "Permission denied", str(path))
+            return call(path, *rest, **words)
+
+        return ask
+
+    for name in ("stat", "listdir", "scandir"):
+        monkeypatch.setattr(os, name, refusing(name))
+    reading = read([tmp_path])
+    assert len(list(reading.events())) == 100
+    assert reading.unreadable == [told(closed, "Permission denied")]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
