@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ackdoctor.cli.given import path_called
 from ackdoctor.cli.streams import COLOURED, palette_for, tolerant, until_reader_leaves
 from ackdoctor.model.errors import UsageError
 
@@ -21,7 +22,10 @@ def explain(
     ],
     *,
     trace: Annotated[
-        list[Path] | None, typer.Option(metavar="TRACE", help="The trace in which the root or delivery is.")
+        list[Path] | None,
+        typer.Option(
+            parser=path_called("--trace"), metavar="TRACE", help="The trace in which the root or delivery is."
+        ),
     ] = None,
     acker_version: Annotated[
         str | None, typer.Option(metavar="VERSION", help="With --trace: whose acker. Default: newest.")

@@ -1,13 +1,14 @@
 """What was given to an option, understood, or refused by a UsageError that names the option."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from ackdoctor.config import nearest
 from ackdoctor.model.errors import UsageError
 
-__all__ = ["known_word", "measured_bytes", "measured_ms", "named", "spark_settings"]
+__all__ = ["known_word", "measured_bytes", "measured_ms", "named", "path_called", "spark_settings"]
 
 
 class _Measure(NamedTuple):
@@ -51,6 +52,11 @@ def named(what: str, given: str) -> str:
     if not given:
         raise UsageError(f"{what} is empty; the current folder is `.`")
     return given
+
+
+def path_called(what: str) -> Callable[[str], Path]:
+    """Makes a path of what is given for that argument; UsageError for nothing."""
+    return lambda given: Path(named(what, given))
 
 
 def measured_bytes(option: str, given: str) -> int:

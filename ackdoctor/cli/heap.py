@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from ackdoctor.cli.given import path_called
 from ackdoctor.cli.options import Isolated
 
 __all__ = ["FORMS", "heap"]
@@ -31,12 +32,16 @@ Version = Annotated[
 @heap.command()
 def dump(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="An HPROF dump: worker.hprof, worker.hprof.gz.")
+        Path,
+        typer.Argument(
+            parser=path_called("FILE"), metavar="FILE", help="An HPROF dump: worker.hprof, worker.hprof.gz."
+        ),
     ],
     *,
     trace: Annotated[
         list[Path] | None,
         typer.Option(
+            parser=path_called("--trace"),
             metavar="TRACE|LOG",
             help="A trace of the same run, or its workers' logs with topology.debug: the acks name the culprits.",
         ),
@@ -82,6 +87,7 @@ def hist(
     files: Annotated[
         list[Path] | None,
         typer.Argument(
+            parser=path_called("FILE"),
             metavar="FILE...",
             help="Outputs of jcmd GC.class_histogram or jmap -histo, in order; - is standard input.",
         ),

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from ackdoctor.cli.given import named
+from ackdoctor.cli.given import path_called
 from ackdoctor.cli.options import AckerVersion, Isolated, MessageTimeout, MinSeverity
 from ackdoctor.config import FORMATS
 
@@ -21,17 +21,21 @@ _BEFORE_COMMAND = {"allow_interspersed_args": False, "ignore_unknown_options": T
 
 Command = Annotated[list[str], typer.Argument(metavar="-- COMMAND...", help="What to run.")]
 Folder = Annotated[
-    Path, typer.Option("--trace", metavar="DIR", help="Where the trace is written; made if need be.")
+    Path,
+    typer.Option(
+        "--trace",
+        parser=path_called("--trace"),
+        metavar="DIR",
+        help="Where the trace is written; made if need be.",
+    ),
 ]
-
-
-def _trace(given: str) -> Path:
-    return Path(named("TRACE", given))
 
 
 Traces = Annotated[
     list[Path],
-    typer.Argument(parser=_trace, metavar="TRACE...", help="Folders of traces, parts of them, or patterns."),
+    typer.Argument(
+        parser=path_called("TRACE"), metavar="TRACE...", help="Folders of traces, parts of them, or patterns."
+    ),
 ]
 _HERE = Path("ackdoctor-trace")
 
@@ -101,7 +105,9 @@ def report(
 
 
 @trace.command()
-def recover(directory: Annotated[Path, typer.Argument(metavar="DIR", help="A trace.")]) -> None:
+def recover(
+    directory: Annotated[Path, typer.Argument(parser=path_called("DIR"), metavar="DIR", help="A trace.")],
+) -> None:
     """Turn what killed processes have left into parts that every reader understands."""
     from ackdoctor.cli.recording import show_recovery
 

@@ -31,6 +31,23 @@ def test_what_may_not_be_looked_at_is_no_error_of_ours(shell, monkeypatch):
     assert shell("trace", "report", "closed/v1") == (2, "", "ackdoctor: closed/v1: Permission denied\n")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (["trace", "recover", ""], "DIR"),
+        (["trace", "cat", ""], "TRACE"),
+        (["trace", "run", "--trace", "", "--", "true"], "--trace"),
+        (["trace", "proxy", "--trace", "", "--", "true"], "--trace"),
+        (["explain", "1", "--trace", ""], "--trace"),
+        (["heap", "dump", ""], "FILE"),
+        (["heap", "dump", "worker.hprof", "--trace", ""], "--trace"),
+        (["heap", "hist", "a.txt", ""], "FILE"),
+    ],
+)
+def test_an_empty_path_is_not_the_current_folder(arguments, what, shell):
+    assert shell(*arguments) == (2, "", f"ackdoctor: {what} is empty; the current folder is `.`\n")
+
+
 def test_rules_come_as_a_table(shell):
     lines = shell("rules").out.splitlines()
     cells = [re.split("  +", line) for line in lines]
