@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,7 @@ from ackdoctor.cli.streams import chatter, glyphs_for, palette_for, tolerant, un
 from ackdoctor.cli.texts import lines_of
 from ackdoctor.heap import growth, judge
 from ackdoctor.heap.dump import HeapDump, read_dump
-from ackdoctor.heap.jvm.histogram import Histogram, parse, timed
+from ackdoctor.heap.jvm.histogram import Histogram, parse, timed, told_most
 from ackdoctor.heap.jvm.hprof import HprofError
 from ackdoctor.heap.witnesses import testimony
 from ackdoctor.model.errors import UsageError
@@ -27,6 +28,7 @@ from ackdoctor.model.finding import Finding, Report, Severity, Unreadable
 from ackdoctor.reporters import Context, reporter
 from ackdoctor.reporters import heap as screens
 from ackdoctor.reporters.context import PLAIN, Sources
+from ackdoctor.reporters.footer import counted
 from ackdoctor.tracer.judge.place import Places
 
 __all__ = ["DumpRequest", "HistRequest", "show_dump", "show_histograms"]
@@ -35,6 +37,7 @@ _SAMPLES, _SAMPLES_WITH_TRACE = 3, 1_000
 _EVERY_S = 10.0
 _JCMD_PATIENCE_S = 120
 _NO_HISTOGRAM = "no class histogram: no line like `1:  1000  40000  java.lang.Long`"
+_OF_ANOTHER = "{count} of JVM {its} left out, since most are of {jvm}: give each JVM's by themselves"
 _PEOPLE = {"full", "concise"}
 
 
@@ -184,8 +187,7 @@ def show_histograms(request: HistRequest) -> int:
 
 
 def _read(request: HistRequest, unreadable: list[Unreadable]) -> tuple[bool, Sequence[Histogram]]:
-    found: list[Histogram] = []
-    fallback: list[int] = []
+    read: list[tuple[Path, Histogram]] = []
     for file in request.files:
         faults: list[str] = []
         lines = list(lines_of(file, faults))
@@ -201,12 +203,20 @@ def _read(request: HistRequest, unreadable: list[Unreadable]) -> tuple[bool, Seq
             for each in of_file
             if not each.whole and len(each.classes) < len(max(of_file, key=lambda h: len(h.classes)).classes)
         ]
-        found += of_file
-        fallback += [_changed_ms(file)] * len(of_file)
-    if not found:
-        return False, found
+        read += [(file, each) for each in of_file]
+    if not read:
+        return False, ()
+    jvm = told_most(each for _, each in read)
+    kept = [(file, each) for file, each in read if each.jvm in {"", jvm}]
+    others = Counter((file, each.jvm) for file, each in read if each.jvm not in {"", jvm})
+    unreadable += [
+        _fault(file.as_posix(), _OF_ANOTHER.format(count=counted(count, "histogram"), its=its, jvm=jvm))
+        for (file, its), count in others.items()
+    ]
     every_ms = None if request.every_s is None else int(request.every_s * 1000)
-    return timed(found, every_ms=every_ms, fallback=fallback)
+    return timed(
+        [each for _, each in kept], every_ms=every_ms, fallback=[_changed_ms(file) for file, _ in kept]
+    )
 
 
 def _changed_ms(file: Path) -> int:

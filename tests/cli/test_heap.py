@@ -250,6 +250,21 @@ def test_histograms_may_be_zipped_or_come_from_powershell(encoding, zipped, shel
     assert "  3 histograms over 120.0 s: " in shell("heap", "hist", "a.txt").out
 
 
+def test_histograms_of_two_workers_are_not_compared(shell):
+    parts = list(histograms(Session=[5_000, 100, 6_000, 90, 7_000, 8_000]))
+    jvms = iter(["17", "18", "17", "18", "17", "17"])
+    Path("a.txt").write_text(
+        "".join(part.replace("\n num", f"\n{next(jvms)}:\n num") if "num" in part else part for part in parts)
+    )
+    outcome = shell("heap", "hist", "a.txt")
+    assert outcome.code == 2
+    assert outcome.out.splitlines()[1] == "  4 histograms over 300.0 s: 500.0 kB at first, 800.0 kB at last"
+    assert (
+        outcome.err
+        == "a.txt: 2 histograms of JVM 18 left out, since most are of 17: give each JVM's by themselves\n"
+    )
+
+
 ROW = "[{at}.000s] GC(0) {row}\n"
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
-__all__ = ["Histogram", "parse", "timed"]
+__all__ = ["Histogram", "parse", "timed", "told_most"]
 
 _ROW = re.compile(r"^\s*\d+:\s+(\d+)\s+(\d+)\s+(\S+)")
 _HEAD = re.compile(r"\bnum\s+#instances\s+#bytes")
@@ -23,6 +23,7 @@ _BEHIND = re.compile(r"(?:^|\s)(\d+:\s+\d+\s+\d+\s+\S|Total\s+\d+\s+\d)")  # whe
 _WITH_GARBAGE, _WITHOUT = "(before full gc)", "(after full gc)"
 _TOTAL = re.compile(r"^\s*Total\s+(\d+)\s+(\d+)")
 _ISO = re.compile(r"\b(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,6}))?(Z|[+-]\d\d:?\d\d)?")
+_JVM = re.compile(r"^(\d+):$")  # jcmd's first line
 _UPTIME = re.compile(r"^\[(\d+)[.,](\d{3})s\]")
 _EPOCH = re.compile(r"^\s*(1[0-9]{9})(\d{3})?(?:\.\d+)?\s*$")
 _MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
@@ -52,7 +53,8 @@ class Histogram:
     """Instances and bytes by class; `time_ms` is None where nothing says when.
 
     `whole` if it has its last line, whose `total` bytes also count classes that somebody has cut away.  `garbage`
-    if it was taken before a full collection and counts what that takes away.
+    if it was taken before a full collection and counts what that takes away.  `jvm` is the id of its process, where
+    jcmd has said it.
     """
 
     classes: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -61,6 +63,7 @@ class Histogram:
     whole: bool = False
     total: int = 0
     garbage: bool = False
+    jvm: str = ""
 
     @property
     def size(self) -> int:
@@ -97,10 +100,20 @@ def parse(lines: Iterable[str]) -> Iterator[Histogram]:
             yield current
             current, before = None, ""
         elif current is None:
+            if said := _JVM.match(line.strip()):
+                next_.jvm = said[1]
             next_.time_ms = _time(line.strip()) or next_.time_ms
             next_.garbage = (next_.garbage or _WITH_GARBAGE in line) and _WITHOUT not in line
     if current is not None:
         yield current
+
+
+def told_most(found: Iterable[Histogram]) -> str:
+    """The JVM of which there are most histograms, the later of two; '' where nobody has said."""
+    amounts: dict[str, int] = {}
+    for histogram in found:
+        amounts[histogram.jvm] = amounts.pop(histogram.jvm, 0) + 1
+    return max(reversed(amounts), key=lambda jvm: (jvm != "", amounts[jvm]), default="")
 
 
 def timed(
