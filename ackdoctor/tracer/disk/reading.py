@@ -5,10 +5,12 @@ What cannot be read is told with its file and place, and everything before it is
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from filecmp import cmp
 from heapq import merge
 from itertools import chain
 from os.path import isdir
 from pathlib import Path
+from typing import TypeAlias
 
 from ackdoctor.model.event import Event
 from ackdoctor.model.finding import Unreadable
@@ -28,6 +30,9 @@ _FOREIGN, _ZIPPED = (
 )
 
 
+_Place: TypeAlias = tuple[tuple[str, str, int], int]  # run, worker and process; the seq of the first row
+
+
 @dataclass(slots=True, kw_only=True)
 class Reading:
     """A trace that is being read: `unreadable` and `torn` are complete once `events` has been exhausted.
@@ -37,7 +42,8 @@ class Reading:
 
     unreadable: list[Unreadable] = field(default_factory=list)
     torn: int = 0
-    sources: dict[Path, tuple[tuple[str, str, int], int]] = field(default_factory=dict)
+    sources: dict[Path, _Place] = field(default_factory=dict)
+    _places: dict[_Place, list[Path]] = field(default_factory=dict)
 
     def events(self) -> Iterator[Event]:
         """Every row once: by seq within a process, by time between processes."""
@@ -105,7 +111,7 @@ class Reading:
 
     def _folder(self, folder: Path) -> None:
         """Segments are listed before parts, so one that becomes a part meanwhile is not missed."""
-        before = len(self.sources)
+        told, any_found = len(self.unreadable), False
         below = sorted(path for path in folder.rglob("*") if isdir(path))  # noqa: PTH112 - no error where it may not look
         noted = set(filter(is_checkpoint, below))  # of a watch: no traces
         folders = [folder, *(path for path in below if noted.isdisjoint((path, *path.parents)))]
@@ -117,11 +123,12 @@ class Reading:
             except OSError as error:
                 self._fault(place, error.strerror or str(error))
                 continue
+            any_found = any_found or bool(live or done)
             for stem, path in (live | done).items():
                 self._source(stem.pid, stem.first, path)
             for path in strange:
                 self._fault(path, _foreign(path))
-        if len(self.sources) == before and not self.unreadable:
+        if not any_found and len(self.unreadable) == told:
             self._fault(folder, "no trace in this folder")
 
     def _file(self, path: Path) -> None:
@@ -136,7 +143,12 @@ class Reading:
             self._source(stem.pid, stem.first, path)
 
     def _source(self, pid: int, first: int, path: Path) -> None:
-        self.sources[path] = ((*partition(path), pid), first)
+        """A copy of what is read already is left out: its rows would count twice."""
+        place = ((*partition(path), pid), first)
+        namesakes = self._places.setdefault(place, [])
+        if path not in namesakes and not any(_same(path, other) for other in namesakes):
+            namesakes.append(path)
+            self.sources[path] = place
 
 
 def read(paths: Iterable[Path | str]) -> Reading:
@@ -145,6 +157,14 @@ def read(paths: Iterable[Path | str]) -> Reading:
     for path in paths:
         reading.add(Path(path))
     return reading
+
+
+def _same(path: Path, other: Path) -> bool:
+    """Whether two files hold the same bytes, or are one file; what cannot be compared is told when it is read."""
+    try:
+        return path.samefile(other) or cmp(path, other, shallow=False)
+    except OSError:
+        return False
 
 
 def _expand(pattern: Path) -> list[Path]:

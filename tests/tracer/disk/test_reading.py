@@ -1,6 +1,7 @@
 import errno
 import os
 import random
+import shutil
 import threading
 from pathlib import Path
 
@@ -185,6 +186,23 @@ def test_a_parquet_file_of_somebody_else_is_told(tmp_path):
         told(newer, "written by a newer ackdoctor: schema 2, this one reads up to 1"),
         told(fewer, "no part of a trace: it has no column 'time_ns'"),
     ]
+
+
+@pytest.mark.parametrize("json_lines", [True, False])
+def test_a_part_that_comes_twice_is_read_once(tmp_path, json_lines):
+    (part, _) = parts(tmp_path / "a", 2, json_lines=json_lines)
+    shutil.copytree(tmp_path / "a", tmp_path / "backup")
+    given = [tmp_path, tmp_path / "a", part, tmp_path / "a" / "v1" / ".." / "v1"]
+    reading = read(given)
+    assert (len(list(reading.events())), reading.unreadable) == (200, [])
+
+
+def test_parts_of_one_name_from_two_machines_are_both_read(tmp_path):
+    for machine, said in ("a", b"one"), ("b", b"two"):
+        (tmp_path / machine).mkdir()
+        line = b'{"schema":1,"kind":1,"time_ns":1,"seq":0,"component":"%s","delivery":"1"}\n' % said
+        (tmp_path / machine / "part-7-000000000000.jsonl").write_bytes(line)
+    assert {row.component for row in read([tmp_path]).events()} == {"one", "two"}
 
 
 def test_what_is_no_trace_is_told(tmp_path):
