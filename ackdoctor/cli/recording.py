@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import TextIO
 
 from ackdoctor.acker.versions import NEWEST, Profile, profile
@@ -108,7 +109,7 @@ def run_command(
     if wanted is not Level.TRACE:
         chatter(f"level {wanted} keeps its books in memory: no trace was written; --level trace writes one")
     elif _is_recorded(directory, name):
-        chatter(f"the trace is in {directory}; ackdoctor trace report {directory}")
+        chatter(f"the trace is in {directory}; ackdoctor trace report {quote(str(directory))}")
     elif _folder(directory, name).exists():
         chatter(f"nothing was recorded: no trace could be written to {directory}")
     else:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from importlib.util import find_spec
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from ackdoctor.cli.given import known_word, spark_settings
@@ -96,7 +97,7 @@ def run(request: Request) -> int:
     terms = _terms(request)
     size, segments = waiting(request.folder)
     if segments and not request.quiet:
-        chatter(_WAITING.format(count=segments, s="s" * (segments != 1), folder=request.folder))
+        chatter(_WAITING.format(count=segments, s="s" * (segments != 1), folder=quote(str(request.folder))))
     with held(request.place):
         same_terms(request.place, _said(request))
         with hushed() as said, told(said):

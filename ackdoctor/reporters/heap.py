@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import datetime, timezone
+from shlex import quote
 from typing import TextIO
 
 from ackdoctor.heap.causes import CAUSES, LABELS, Cause
@@ -254,7 +255,7 @@ def _next(report: Report, dump: HeapDump) -> str:
     lines = [f"ackdoctor lint --select {rules} SOURCES"] if rules else []
     if not report.notes:  # else one has been given
         lines.append(
-            f"ackdoctor heap dump {printable(dump.path)} --trace TRACE   "
+            f"ackdoctor heap dump {printable(quote(dump.path))} --trace TRACE   "
             "names the tuple, if the run was traced, or a log with topology.debug is there"
         )
     return "next\n" + "".join(f"  {line}\n" for line in lines)

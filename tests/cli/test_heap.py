@@ -6,6 +6,7 @@ import io
 import json
 import os
 import random
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -100,6 +101,13 @@ def test_a_file_that_is_neither_trace_nor_log_is_said(shell):
 def test_a_dump_without_a_trace_names_causes(shell):
     outcome = shell("heap", "dump", str(HEAPS / "statements-1.1.0.hprof"), "--output-format", "concise")
     assert (outcome.code, codes(outcome)) == (1, ["ACK601", "ACK602", "ACK603"])
+
+
+def test_the_next_command_can_be_pasted(shell):
+    Path("a worker's.hprof").write_bytes(acker_heap(held=LEFT).hprof())
+    outcome = shell("heap", "dump", "a worker's.hprof")
+    [command] = [line.partition("   ")[0] for line in lines_of(outcome, "--trace TRACE")]
+    assert shlex.split(command) == ["ackdoctor", "heap", "dump", "a worker's.hprof", "--trace", "TRACE"]
 
 
 def test_a_young_acker_is_under_way(shell):

@@ -139,6 +139,7 @@ def test_damage_costs_the_rest_of_its_segment(stored):
         (b"JAVA PROFILE 1.0.3\0" + bytes(12), "no heap dump that can be read here, but a heap dump of Android, whose records are others: convert it with hprof-conv"),
         (b"\x7fELF\x02", "no heap dump that can be read here, but a core file: make a heap dump of it with jhsdb jmap --binaryheap --core FILE --exe JAVA"),
         (b" num     #instances         #bytes  class name\n", "no heap dump that can be read here, but a class histogram: ackdoctor heap hist reads it"),
+        (b"Sat Nov 21 10:58:35 PM UTC 2026\n4711:\n num     #instances         #bytes\n", "no heap dump that can be read here, but a class histogram: ackdoctor heap hist reads it"),
         (b"hello, world, this is text", "no heap dump: it begins with b'hello, world', not with 'JAVA PROFILE 1.0.2'"),
         (gzip.compress(b"hello, world, this is text", mtime=0), "no heap dump: it begins with b'hello, world', not with 'JAVA PROFILE 1.0.2'"),
     ],

@@ -9,6 +9,7 @@ never mapped as a whole: a dump of any size takes the same memory.
 """
 
 import os
+import re
 import tempfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -44,9 +45,11 @@ _FOREIGN: Mapping[bytes, str] = {  # how other files begin that people have at h
     b"\x00\x12portable heap dump": "a PHD dump of OpenJ9: take one with -Xdump:system and convert it, or use HotSpot",
     b"\x7fELF": "a core file: make a heap dump of it with jhsdb jmap --binaryheap --core FILE --exe JAVA",
     b"FLR\x00": "a recording of the flight recorder, not a heap dump",
-    b" num ": "a class histogram: ackdoctor heap hist reads it",
     **PACKED,
 }
+
+
+_HISTOGRAM = re.compile(rb"\bnum +#instances")  # the line before may say when, or which JVM
 
 
 class HprofError(Exception):
@@ -167,6 +170,8 @@ class Hprof:
         if not head:
             return self.cut or "the file is empty"
         known = next((said for magic, said in _FOREIGN.items() if head.startswith(magic)), None)
+        if _HISTOGRAM.search(head):
+            known = "a class histogram: ackdoctor heap hist reads it"
         if known is not None:
             return f"no heap dump that can be read here, but {known}"
         return f"no heap dump: it begins with {head[:12]!r}, not with 'JAVA PROFILE 1.0.2'"

@@ -20,12 +20,14 @@ from ackdoctor.tracer.disk.codec import FaultError
 from ackdoctor.tracer.disk.segments import SUFFIXES, Stem, partition, parts, wals
 from ackdoctor.tracer.disk.storing import columnar
 from ackdoctor.tracer.disk.wal import load
+from ackdoctor.tracer.disk.workerlog import is_log
 
 __all__ = ["Reading", "read"]
 
 _GLOB = frozenset("*?[")
-_FOREIGN, _ZIPPED = (
+_FOREIGN, _LOG, _ZIPPED = (
     "no part of a trace",
+    "no part of a trace but a worker's log: `ackdoctor analyze` reads it",
     "a zipped part: unzip it, or let `ackdoctor analyze` read it as it is",
 )
 
@@ -173,7 +175,9 @@ def _expand(pattern: Path) -> list[Path]:
 
 
 def _foreign(path: Path) -> str:
-    return _ZIPPED if path.name.endswith(f"{jsonlines.SUFFIX}.gz") else _FOREIGN
+    if path.name.endswith(f"{jsonlines.SUFFIX}.gz"):
+        return _ZIPPED
+    return _LOG if ".log" in path.suffixes and is_log(path) else _FOREIGN
 
 
 def _strange(path: Path) -> bool:

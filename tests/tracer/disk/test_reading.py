@@ -275,6 +275,15 @@ def test_what_a_watch_has_noted_beside_a_trace_is_none(tmp_path):
     assert (len(list(reading.events())), reading.unreadable) == (100, [])
 
 
+def test_a_worker_s_log_is_left_to_who_can_read_it(tmp_path):
+    (tmp_path / "pip.log").write_text("hello\n")
+    log = Path(__file__).parents[3] / "fixtures" / "logs" / "storm-2.8.3" / "worker.log.1.gz"
+    assert read([log, tmp_path]).unreadable == [
+        told(log, "no part of a trace but a worker's log: `ackdoctor analyze` reads it"),
+        told(tmp_path / "pip.log", "no part of a trace"),
+    ]
+
+
 def test_a_part_that_somebody_has_zipped_is_left_to_who_can_read_it(tmp_path):
     zipped = tmp_path / "part-1-000000000000.jsonl.gz"
     zipped.touch()
