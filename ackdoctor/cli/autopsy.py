@@ -158,9 +158,8 @@ def show_histograms(request: HistRequest) -> int:
         raise UsageError("--pid takes histograms itself: name no files with it")
     unreadable: list[Unreadable] = []
     if request.pid is not None:
-        found: Sequence[Histogram] = list(_taken(request.pid, request))
-        dated = True
-        limit = limit or _max_heap(request.pid)
+        limit = limit or _max_heap(request.pid)  # asked first: a JVM that fills up may not live to answer
+        dated, found = True, _taken_in_time(request.pid, request, unreadable)
     else:
         dated, found = _read(request, unreadable)
     for fault in unreadable:
@@ -225,6 +224,23 @@ def _changed_ms(file: Path) -> int:
         return int(file.stat().st_mtime * 1000)
     except OSError:
         return 0
+
+
+def _taken_in_time(pid: int, request: HistRequest, unreadable: list[Unreadable]) -> Sequence[Histogram]:
+    """All that could be taken before Ctrl-C, or before the JVM was gone; UsageError if that is none."""
+    found: list[Histogram] = []
+    try:
+        for each in _taken(pid, request):
+            found.append(each)  # noqa: PERF402  # what has been taken is kept whatever comes
+    except KeyboardInterrupt:
+        if not found:
+            raise
+        chatter(f"interrupted: {counted(len(found), 'histogram')} of {request.count} taken")
+    except UsageError as error:
+        if not found:
+            raise
+        unreadable.append(_fault(f"pid {pid}", f"gone after {counted(len(found), 'histogram')}: {error}"))
+    return found
 
 
 def _taken(pid: int, request: HistRequest) -> Iterator[Histogram]:

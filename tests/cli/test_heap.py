@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from ackdoctor.cli import autopsy
+from ackdoctor.model.errors import UsageError
 from tests.heap.writing import Heap, acker_heap
 
 ROOT = Path(__file__).parents[2]
@@ -271,6 +273,41 @@ def test_histograms_of_two_workers_are_not_compared(shell):
         outcome.err
         == "a.txt: 2 histograms of JVM 18 left out, since most are of 17: give each JVM's by themselves\n"
     )
+
+
+def jcmd_that(monkeypatch, answers):
+    """A jcmd that gives histograms of these amounts, and then raises what stands there."""
+    given = iter(answers)
+
+    def ask(pid, command, *_):
+        if command == "VM.flags":
+            return "-XX:MaxHeapSize=67108864 -XX:+UseG1GC"
+        answer = next(given)
+        if isinstance(answer, int):
+            return "".join(histograms(Session=[answer]))
+        raise answer
+
+    monkeypatch.setattr(autopsy, "_jcmd", ask)
+
+
+@pytest.mark.parametrize(
+    ("end", "code", "said"),
+    [
+        (KeyboardInterrupt(), 0, "ackdoctor: interrupted: 3 histograms of 6 taken"),
+        (UsageError("--pid 7: jcmd cannot reach it: no such process"), 2, "pid 7: gone after 3 histograms: --pid 7: jcmd cannot reach it: no such process"),
+    ],
+)  # fmt: skip
+def test_what_was_taken_before_the_end_is_judged(end, code, said, shell, monkeypatch):
+    jcmd_that(monkeypatch, [5_000, 6_000, 7_000, end])
+    outcome = shell("heap", "hist", "--pid", "7", "--every", "0.1")
+    assert (outcome.code, outcome.err.splitlines()[-1]) == (code, said)
+    assert "  3 histograms over " in outcome.out
+    assert "  64 MB are full in " in outcome.out
+
+
+def test_a_jvm_that_was_never_reached_is_one_line(shell, monkeypatch):
+    jcmd_that(monkeypatch, [UsageError("--pid 7: no such process")])
+    assert shell("heap", "hist", "--pid", "7") == (2, "", "ackdoctor: --pid 7: no such process\n")
 
 
 ROW = "[{at}.000s] GC(0) {row}\n"
