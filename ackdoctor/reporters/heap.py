@@ -323,7 +323,7 @@ def growth_document(report: Report, grown: Growth, stream: TextIO, *, top: int) 
 def _growth_verdict(report: Report, grown: Growth) -> str:
     """That nothing known is wrong is no comfort where too little was looked at, or where the heap fills all the same."""
     volume = counted(grown.points, "histogram")
-    if not (report.findings or report.unreadable or report.hidden):
+    if not (report.findings or report.hidden):
         if not grown.telling:
             return f"INCOMPLETE: {volume} cannot tell what grows: take three or more, some seconds apart"
         if grown.steady:

@@ -301,6 +301,7 @@ def test_what_was_taken_before_the_end_is_judged(end, code, said, shell, monkeyp
     jcmd_that(monkeypatch, [5_000, 6_000, 7_000, end])
     outcome = shell("heap", "hist", "--pid", "7", "--every", "0.1")
     assert (outcome.code, outcome.err.splitlines()[-1]) == (code, said)
+    assert outcome.out.startswith("GROWING: ")
     assert "  3 histograms over " in outcome.out
     assert "  64 MB are full in " in outcome.out
 

@@ -1,6 +1,11 @@
 """Dumps that are whole, cut off, damaged, foreign, of either size of ids: what can be read is, and the rest is said."""
 
+import errno
 import gzip
+import io
+import os
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -148,6 +153,32 @@ def test_what_is_no_dump_is_called_what_it_is(content, reason, stored):
     with pytest.raises(HprofError) as refused:
         read_dump(stored(content))
     assert str(refused.value) == reason
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_a_dump_out_of_a_pipe_is_the_same_dump(pack, stored):
+    whole = acker_heap().hprof()
+    reader, writer = os.pipe()
+    os.write(writer, pack(whole))
+    os.close(writer)
+    piped = read_dump(Path(f"/dev/fd/{reader}"))
+    os.close(reader)
+    assert piped.classes == read_dump(stored(whole)).classes
+    assert piped.faults == ()
+
+
+def test_that_there_is_no_room_to_unpack_is_not_said_of_the_dump(stored, monkeypatch):
+    class Full(io.BytesIO):
+        def write(self, data):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", Full)
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: "/var/tmp")
+    with pytest.raises(HprofError) as refused:
+        read_dump(stored(gzip.compress(acker_heap().hprof())))
+    assert str(refused.value) == (
+        "there is no room for a copy of it in /var/tmp: No space left on device; TMPDIR names another folder"
+    )
 
 
 def test_a_file_that_is_not_there_is_said(tmp_path):

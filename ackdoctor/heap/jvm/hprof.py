@@ -8,11 +8,14 @@ record of its own says that it was the last.  The file is read by stretches,
 never mapped as a whole: a dump of any size takes the same memory.
 """
 
+import errno
 import os
 import re
+import shutil
 import tempfile
 import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from struct import Struct
 from types import TracebackType
@@ -38,6 +41,7 @@ _STRETCH = 1 << 20
 _AHEAD = 1 << 16
 LONGEST_BODY = 4096
 _SHORT = _HEAD.size + LONGEST_BODY
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _GZIP = 31  # zlib: a gzip header, the largest window
 _FOREIGN: Mapping[bytes, str] = {  # how other files begin that people have at hand
     b"JAVA PROFILE 1.0.3": "a heap dump of Android, whose records are others: convert it with hprof-conv",
@@ -69,7 +73,8 @@ class Record(NamedTuple):
 class Hprof:
     """An open dump; `cut` says in words why it ends early, '' for a whole one.
 
-    A compressed dump is unpacked into a file without a name first, since a walk needs to jump.
+    A compressed dump is unpacked into a file without a name first, and one out of a pipe is written to one, since a
+    walk needs to jump.
     """
 
     def __init__(self, path: Path) -> None:
@@ -79,6 +84,8 @@ class Hprof:
         except OSError as error:
             raise HprofError(f"cannot be read: {error.strerror}") from None
         try:
+            if not self._file.seekable():  # a pipe
+                self._store()
             if self._file.read(2) == b"\x1f\x8b":
                 self._unpack()
             self.size = os.fstat(self._file.fileno()).st_size
@@ -131,6 +138,12 @@ class Hprof:
     def _cut(self, at: int) -> None:
         self.cut = self.cut or f"cut off after {self.size:,} bytes, within the record at byte {at:,}"
 
+    def _store(self) -> None:
+        piped, self._file = self._file, tempfile.TemporaryFile()  # noqa: SIM115  # closed with the dump
+        with piped, _room():
+            shutil.copyfileobj(piped, self._file, _STRETCH)
+            self._file.seek(0)
+
     def _unpack(self) -> None:
         """Every member in turn, as HotSpot writes many; what comes before a damage is kept."""
         whole = tempfile.TemporaryFile()  # noqa: SIM115  # closed with the dump
@@ -140,7 +153,8 @@ class Hprof:
         try:
             while stretch := packed.read(_STRETCH):
                 while stretch:
-                    whole.write(member.decompress(stretch))
+                    with _room():
+                        whole.write(member.decompress(stretch))
                     begun, stretch = not member.eof, member.unused_data
                     if member.eof:
                         member = zlib.decompressobj(_GZIP)
@@ -149,7 +163,8 @@ class Hprof:
             self.cut = f"the compressed data are damaged: {error}"
         finally:
             packed.close()
-        whole.flush()
+        with _room():
+            whole.flush()
 
     def _header(self) -> tuple[str, int, int, int]:
         """Version, size of an id, time, and where the records begin."""
@@ -175,3 +190,17 @@ class Hprof:
         if known is not None:
             return f"no heap dump that can be read here, but {known}"
         return f"no heap dump: it begins with {head[:12]!r}, not with 'JAVA PROFILE 1.0.2'"
+
+
+@contextmanager
+def _room() -> Iterator[None]:
+    """HprofError where the folder for files without names has no room: it is not the dump that cannot be read."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            raise
+        folder = tempfile.gettempdir()
+        raise HprofError(
+            f"there is no room for a copy of it in {folder}: {error.strerror}; TMPDIR names another folder"
+        ) from None
