@@ -4,6 +4,7 @@ import errno
 import gc
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -50,6 +51,7 @@ __all__ = [
 
 _PATIENCE_S = 30  # Storm's own message timeout: a root that is younger may still complete
 _NEVER_STARTED = {126, 127}  # as shells say it
+_MOST_FAULTS = 10  # of one kind, told one by one
 _PEOPLE = {"full", "concise"}
 
 
@@ -188,7 +190,7 @@ def show_recovery(directory: Path) -> int:
     _complain(done.unreadable, done.torn)
     chatter(f"{counted(done.rows, 'row')} recovered in {counted(len(done.parts), 'part')}")
     if done.live:
-        chatter(f"{len(done.live):,} segments are still being written")
+        chatter(f"{counted(len(done.live), 'segment')} still being written")
     return 2 if done.unreadable else 0
 
 
@@ -224,11 +226,17 @@ class _Trace:
 
 
 def _complain(unreadable: Iterable[Unreadable], torn: int) -> None:
+    amounts: Counter[str] = Counter()
     for fault in unreadable:
+        amounts[fault.reason] += 1
         where = f"{fault.path}:{fault.line}" if fault.line else fault.path
-        chatter(f"{where}: {fault.reason}", prefix="")
+        if amounts[fault.reason] <= _MOST_FAULTS:
+            chatter(f"{where}: {fault.reason}", prefix="")
+    for reason, amount in amounts.items():
+        if amount > _MOST_FAULTS:
+            chatter(f"{counted(amount - _MOST_FAULTS, 'more file')}: {reason}", prefix="")
     if torn:
-        chatter(f"{torn:,} rows were begun and never finished: their process was killed")
+        chatter(f"{counted(torn, 'row')} begun and never finished: its process was killed")
 
 
 def _version(name: str | None) -> Profile:
