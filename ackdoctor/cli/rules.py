@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ackdoctor.cli.streams import COLOURED, chatter, palette_for, tolerant, until_reader_leaves
+from ackdoctor.cli.streams import COLOURED, chatter, palette_for, tolerant, until_reader_leaves, width_for
 from ackdoctor.model.errors import UsageError
 
 if TYPE_CHECKING:
     from ackdoctor.reporters.context import Page
 
 __all__ = ["rules"]
+
+_NARROWEST = 60  # columns: on fewer a table has no room for what its last column says
 
 
 def rules(
@@ -44,7 +46,7 @@ def _as_table(found: Sequence["Page"]) -> None:
         )
         for page in found
     ]
-    if palette_for(sys.stdout) is COLOURED:
+    if palette_for(sys.stdout) is COLOURED and width_for(sys.stdout) >= _NARROWEST:
         from rich import box
         from rich.console import Console
         from rich.table import Table
@@ -54,6 +56,8 @@ def _as_table(found: Sequence["Page"]) -> None:
         )
         for row in rows:
             table.add_row(*row)
+        for column in table.columns[:2]:  # half a code or a name can be given to no other command
+            column.no_wrap = True
         Console(highlight=False).print(table)
         return
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(4)]

@@ -128,6 +128,17 @@ def test_rules_in_another_format_exit_2(shell):
     )
 
 
+@pytest.mark.parametrize("columns", [40, 60, 80, 200])
+def test_the_names_of_rules_are_whole_on_a_terminal_of_any_width(columns, shell, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", str(columns))
+    out = re.sub(r"\x1b\[[\d;]*m", "", shell("rules").out)
+    lines = out.splitlines()
+    assert re.search(r"\bnor\b", out)
+    names = [cells[:2] for line in lines if len(cells := line.split()) > 1 and cells[0] in RULES]
+    assert names == [[code, rule.name] for code, rule in RULES.items()]
+
+
 @pytest.mark.parametrize("wanted", ["ACK101", "ack101", "missing-ack"])
 def test_explain_prints_the_page_with_its_first_examples(shell, wanted):
     assert shell("explain", wanted).out == (
