@@ -45,5 +45,7 @@ def show_heaps(folder: Path) -> None:
             stream.write("\n")
             full(Report(findings=found), stream, context)
         stream.flush()
-    if not shown:
+    if not shown and folder.exists():  # made by whoever has run a component
+        chatter("no heap was looked into: no process that ran a component could take or write a snapshot")
+    elif not shown:
         chatter("no heap was looked into: no process has run a component")

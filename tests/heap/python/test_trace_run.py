@@ -153,5 +153,5 @@ def test_an_interpreter_without_guppy3_is_traced_and_says_so(tmp_path):
     )
     assert rest == [
         "ackdoctor: the trace is in ackdoctor-trace; ackdoctor trace report ackdoctor-trace",
-        "ackdoctor: no heap was looked into: no process has run a component",
+        "ackdoctor: no heap was looked into: no process that ran a component could take or write a snapshot",
     ]
