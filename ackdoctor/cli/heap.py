@@ -6,11 +6,13 @@ from typing import Annotated
 import typer
 
 from ackdoctor.cli.given import path_called
-from ackdoctor.cli.options import Isolated
+from ackdoctor.cli.options import LONGEST_S, Isolated, a_time
 
 __all__ = ["FORMS", "heap"]
 
 FORMS = ("full", "json", "json-lines", "concise", "sarif")
+
+_MOST = (1 << 31) - 1  # of entries
 
 heap = typer.Typer(
     help="Say what a heap holds because tuples are not acked, or acked too often.",
@@ -52,7 +54,10 @@ def dump(
     samples: Annotated[
         int | None,
         typer.Option(
-            min=0, metavar="N", help="Entries of each kind to read in full. Default: 3, with --trace 1000."
+            min=0,
+            max=_MOST,
+            metavar="N",
+            help="Entries of each kind to read in full. Default: 3, with --trace 1000.",
         ),
     ] = None,
     top: Annotated[int, typer.Option(min=0, metavar="N", help="How many classes to list.")] = 20,
@@ -101,6 +106,8 @@ def hist(
         float | None,
         typer.Option(
             min=0.1,
+            max=LONGEST_S,
+            callback=a_time,
             metavar="SECONDS",
             help="Time between histograms. Default: what the files say; with --pid 10.",
         ),

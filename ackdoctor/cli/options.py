@@ -1,5 +1,6 @@
 """Options that several commands have, declared once."""
 
+import math
 from typing import Annotated, TypeAlias
 
 import typer
@@ -12,9 +13,18 @@ __all__ = [
     "MinSeverity",
     "SparkConf",
     "SparkMaster",
+    "a_time",
 ]
 
 LONGEST_S = (1 << 31) - 1  # Storm has no longer timeout
+
+
+def a_time(seconds: float | None) -> float | None:
+    """Seconds that can be waited for; a range alone lets `nan` pass."""
+    if seconds is not None and math.isnan(seconds):
+        raise typer.BadParameter("nan is no time.")
+    return seconds
+
 
 AckerVersion: TypeAlias = Annotated[
     str | None,

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from ackdoctor.cli.given import named
-from ackdoctor.cli.options import LONGEST_S, AckerVersion, MessageTimeout, SparkConf, SparkMaster
+from ackdoctor.cli.given import named, path_called
+from ackdoctor.cli.options import LONGEST_S, AckerVersion, MessageTimeout, SparkConf, SparkMaster, a_time
 
 __all__ = ["FORMS", "watch"]
 
@@ -21,16 +21,31 @@ def watch(
     checkpoint: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="What was read and told stands there. Default: DIR.watch, beside DIR."
+            parser=path_called("--checkpoint"),
+            metavar="DIR",
+            help="What was read and told stands there. Default: DIR.watch, beside DIR.",
         ),
     ] = None,
     every: Annotated[
-        float, typer.Option(min=0.1, metavar="SECONDS", help="How often to look for new parts.")
+        float,
+        typer.Option(
+            min=0.1,
+            max=LONGEST_S,
+            callback=a_time,
+            metavar="SECONDS",
+            help="How often to look for new parts.",
+        ),
     ] = 5,
     once: Annotated[bool, typer.Option("--once", help="Read what is there, and end.")] = False,
     until_idle: Annotated[
         float | None,
-        typer.Option(min=0, metavar="SECONDS", help="End when nothing new has come for so long."),
+        typer.Option(
+            min=0,
+            max=LONGEST_S,
+            callback=a_time,
+            metavar="SECONDS",
+            help="End when nothing new has come for so long.",
+        ),
     ] = None,
     remember: Annotated[
         int,

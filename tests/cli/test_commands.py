@@ -42,10 +42,26 @@ def test_what_may_not_be_looked_at_is_no_error_of_ours(shell, monkeypatch):
         (["heap", "dump", ""], "FILE"),
         (["heap", "dump", "worker.hprof", "--trace", ""], "--trace"),
         (["heap", "hist", "a.txt", ""], "FILE"),
+        (["watch", ".", "--checkpoint", ""], "--checkpoint"),
     ],
 )
 def test_an_empty_path_is_not_the_current_folder(arguments, what, shell):
     assert shell(*arguments) == (2, "", f"ackdoctor: {what} is empty; the current folder is `.`\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["heap", "hist", "a.txt", "--every", "nan"], "Invalid value for '--every': nan is no time."),
+        (["heap", "hist", "a.txt", "--every", "inf"], "Invalid value for '--every': inf is not in the range"),
+        (["heap", "dump", "a.hprof", "--samples", "9" * 20], "Invalid value for '--samples': 99999999999999999999 is not"),
+        (["watch", ".", "--every", "nan"], "Invalid value for '--every': nan is no time."),
+        (["watch", ".", "--until-idle", "inf"], "Invalid value for '--until-idle': inf is not in the range"),
+    ],
+)  # fmt: skip
+def test_a_number_beyond_all_measure_is_refused(arguments, said, shell):
+    outcome = shell(*arguments)
+    assert (outcome.code, said in outcome.err) == (2, True)
 
 
 def test_rules_come_as_a_table(shell):
