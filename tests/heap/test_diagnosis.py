@@ -66,6 +66,19 @@ def test_the_innermost_cause_is_that_of_the_death_not_of_a_hiccup_before(text, i
     assert later.innermost_line == alone.innermost_line + 4
 
 
+@pytest.mark.parametrize(
+    ("text", "name", "innermost"),
+    [
+        ("java.lang.NullPointerException\n\tat org.apache.storm.task.ShellBolt.handleEmit(ShellBolt.java:239)\n", "a null id", "java.lang.NullPointerException"),
+        (LOOP + TRACEBACK, "an exception of the component's own", "KeyError: 1"),
+        (STACK, "acked twice", "java.lang.RuntimeException: Acked a non-existent or already acked/failed id: -5153209817"),
+    ],
+)  # fmt: skip
+def test_what_a_container_s_log_puts_before_every_line_is_no_part_of_it(text, name, innermost):
+    found = diagnose(f"2026-01-01T12:00:00.123456789Z {line}" for line in text.splitlines())
+    assert (found.signs[0].symptom.name, found.innermost) == (name, innermost)
+
+
 def test_where_no_symptom_is_known_the_first_exception_is_told():
     assert diagnose((HICCUP + NULL).splitlines()).innermost == "java.net.ConnectException: Connection refused"
 
