@@ -31,8 +31,9 @@ __all__ = [
 COLLECTOR, BASIC, SPOUT_COLLECTOR = "OutputCollector", "BasicOutputCollector", "SpoutOutputCollector"
 
 _KINDS = "Value String Integer Long Boolean Short Byte Double Float Binary".split()
+_KEYED = frozenset(f"get{kind}{how}" for kind in _KINDS for how in ("", "ByField"))
 _READS = {
-    **{f"get{kind}{how}": "values" for kind in _KINDS for how in ("", "ByField")},
+    **dict.fromkeys(sorted(_KEYED), "values"),
     **dict.fromkeys(("getValues", "getFields", "select", "size", "contains", "fieldIndex"), "values"),
     "getSourceComponent": "component",
     "getSourceStreamId": "stream",
@@ -45,6 +46,7 @@ _READS = {
 SHAPE = TupleShape(
     id="",
     getters=_READS,
+    keyed=_KEYED,
     fallible=frozenset(name for name in _READS if name.startswith("get") and _READS[name] == "values")
     - {"getValues", "getFields", "getMessageId"},
     views=("get", "getNew", "getIter"),

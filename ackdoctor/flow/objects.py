@@ -133,6 +133,8 @@ def read(context: Context, trail: Trail, call: Call) -> Read | None:
     if not isinstance(call.func, Attr):
         return None
     shape, name = context.component.dialect.shape, call.func.name
+    if name in shape.keyed and not call.args:
+        return None  # `getValue()` is a map entry's
     state = trail.state
     match evaluate(context, trail.function, state, call.func.obj):
         case TokenRef(token=token, part="") if name in shape.getters:

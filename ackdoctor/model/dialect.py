@@ -174,6 +174,7 @@ class TupleShape:
     task: str = "task"
     values: str = "values"
     getters: Mapping[str, str] = field(default_factory=dict)  # its methods, and what each of them reads
+    keyed: frozenset[str] = frozenset()  # the getters that must be told which field
     fallible: frozenset[str] = frozenset()  # the getters that raise where the tuple is not as expected
     views: tuple[str, ...] = ()  # methods of a window that give its tuples
     past: tuple[str, ...] = ()  # methods of a window that give tuples the framework has already acked
