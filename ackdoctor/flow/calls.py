@@ -6,7 +6,7 @@ from dataclasses import replace
 from ackdoctor.flow.containers import Done, arguments, method_call
 from ackdoctor.flow.context import Context, tested_names
 from ackdoctor.flow.declared import foreign_kind
-from ackdoctor.flow.evaluate import evaluate, stored
+from ackdoctor.flow.evaluate import as_held, evaluate, stored
 from ackdoctor.flow.inert import about_locals, inert
 from ackdoctor.flow.known import AT_ONCE, HARMLESS, SEE_THROUGH
 from ackdoctor.flow.lattice import (
@@ -297,11 +297,14 @@ def _enter(
         env[params.pop(0).name] = receiver
     args = call.args if given is None else tuple(Arg(Name("")) for _ in given)
     values = arguments(context, trail, call) if given is None else given
+    rest = next((param.name for param in function.params if param.kind == "*"), None)
     filled: set[str | None] = set()
     for arg, value in zip(args, values, strict=True):
         name = arg.name
         if name is None and not arg.star and params:
             name = params.pop(0).name
+        elif name is None and not arg.star and rest is not None and value is not None:
+            env[rest] = _together(context, env.get(rest), value)
         filled.add(name)
         if name is not None and _matters(function, name, value):
             env[name] = value  # type: ignore[assignment]  # _matters refuses None
@@ -318,6 +321,15 @@ def _enter(
         function,
         State(env=env, tokens=before.tokens, fields=before.fields, loops=loops, caught=before.caught),
     )
+
+
+def _together(context: Context, others: Value | None, value: Value) -> Value:
+    """What a parameter that takes all the rest holds with one argument more; in Java that may be the array itself."""
+    if context.typed and others is None and isinstance(value, (Batch, Coll, Field)):
+        return value
+    added = as_held(context, value)
+    before = others.items if isinstance(others, Coll) else frozenset[Value]()
+    return Coll(before | {added}) if isinstance(added, _ELEMENTS) else Coll(before)
 
 
 def _around(before: State) -> Mapping[int, LoopMemory]:

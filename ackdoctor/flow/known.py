@@ -7,6 +7,7 @@ are all `warning`.
 import re
 
 __all__ = [
+    "ARRAYS",
     "AT_ONCE",
     "BOTH_PYTHONS",
     "CALLBACKS",
@@ -69,6 +70,7 @@ VIEWS = frozenset(
 )
 
 DISPLAYS = frozenset("asList of singletonList singleton Values".split())  # their arguments, together
+ARRAYS = frozenset("asList of".split())  # of those, the ones to which one array is all of its elements
 
 CONTAINER_STORES = frozenset(
     "append appendleft add insert put put_nowait push extend extendleft setdefault update enqueue offer "

@@ -7,6 +7,7 @@ from ackdoctor.flow.context import Context, Later
 from ackdoctor.flow.evaluate import as_held, evaluate
 from ackdoctor.flow.holding import escape, forget
 from ackdoctor.flow.known import (
+    ARRAYS,
     BOTH_PYTHONS,
     CALLBACKS,
     DISPLAYS,
@@ -76,6 +77,8 @@ def external(
     if rounds is not None:
         return Done(state, rounds, may_raise=False)
     if context.typed and name in DISPLAYS:
+        if len(values) == 1 and name in ARRAYS and isinstance(values[0], (Batch, Coll)):
+            return Done(state, values[0], may_raise=False)
         known = (as_held(context, value) for value in values)
         together = frozenset(value for value in known if isinstance(value, _ELEMENTS))
         return Done(state, Coll(together), may_raise=False)
