@@ -11,7 +11,7 @@ from ackdoctor.flow.build import Ends
 from ackdoctor.frontends.java.grammar import Node, by_kind, child, field, kind, parts
 from ackdoctor.frontends.java.lowering import Lowering
 from ackdoctor.frontends.java.patterns import PATTERNS, match
-from ackdoctor.frontends.java.statements import expression_statement, keyword
+from ackdoctor.frontends.java.statements import expression_statement
 from ackdoctor.model.cfg import Bind, Compare, Expr, Global, Literal, Mix, Name
 
 __all__ = ["PURE_SWITCHES", "SWITCHES", "SWITCH_VALUES"]
@@ -64,10 +64,15 @@ def _lower(fn: Lowering, node: Node, result: Name | None) -> None:
             _body(fn, group, result)
             if group.arrow:
                 after += fn.builder.take()
+    if result is None and not _exhaustive(groups):
         fn.builder.resume(missed)
-        if result is not None:  # the compiler saw to it that some label fits
-            fn.builder.throw(Global("MatchException"), keyword(fn, node))
     fn.builder.resume(after)
+
+
+def _exhaustive(groups: list[_Group]) -> bool:
+    """Whether some label always fits: the compiler sees to it where one is a pattern or null (JLS 14.11.2)."""
+    cases = (case for group in groups for label in group.labels for case in parts(label))
+    return any(case.kind_id in PATTERNS or case.kind_id == _NULL for case in cases)
 
 
 def _questions(fn: Lowering, groups: list[_Group], subject: Expr) -> tuple[list[Ends], Ends]:
