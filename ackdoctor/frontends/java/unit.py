@@ -71,7 +71,7 @@ def lower_tree(root: Node, *, path: str, data: bytes) -> Lowered:
         path=path,
         module=module,
         imports=imports,
-        stars=tuple(dict.fromkeys([module, *stars] if module else stars)),
+        stars=tuple(dict.fromkeys([module, *stars])),
         classes=file.classes,
         functions=functions,
         values={},

@@ -13,9 +13,9 @@ def test_the_module_is_the_package_and_its_neighbours_are_in_sight():
     assert lowered.stars == ("com.acme.bolts", "java.util", "a.B")
 
 
-def test_without_a_package_there_is_no_module():
-    lowered = unit("class A {}")
-    assert (lowered.module, lowered.stars) == ("", ())
+def test_without_a_package_the_files_that_have_none_are_in_sight():
+    lowered = unit("import java.util.*;\nclass A {}")
+    assert (lowered.module, lowered.stars) == ("", ("", "java.util"))
 
 
 def test_imports_bind_their_last_word():
