@@ -6,6 +6,7 @@ from dataclasses import field
 from ackdoctor.flow.lattice import Holding, State, Tick, Token, TokenKind, Value
 from ackdoctor.flow.once import once
 from ackdoctor.flow.program import Program
+from ackdoctor.flow.questions import spelled_out
 from ackdoctor.flow.sighting import Deferral, Sighting
 from ackdoctor.flow.trail import Trail
 from ackdoctor.model.cfg import Attr, Bind, Call, Compare, Expr, Global, Item, Name, Return, Test
@@ -106,7 +107,7 @@ def tested_subjects(function: Function) -> frozenset[Expr]:
     for index, step in enumerate(function.cfg.steps):
         match step.op:
             case Test(condition=condition):
-                asked = subject(normalised(condition)[0])
+                asked = subject(normalised(spelled_out(function, condition))[0])
                 seen[asked] = seen.get(asked, 0) + (2 if index in looped else 1)
             case Bind(value=value) if isinstance(
                 value, (Name, Attr, Item, Compare)

@@ -22,10 +22,13 @@ from ackdoctor.flow.lattice import (
     TokenRef,
     Value,
 )
-from ackdoctor.model.cfg import Attr, Build, Compare, Expr, IsType, Item, Literal, Name, Not
+from ackdoctor.flow.questions import spelled_out
+from ackdoctor.model.cfg import Attr, Build, Compare, Expr, Global, IsType, Item, Literal, Name, Not
 from ackdoctor.model.component import Function
 
 __all__ = ["branch", "decided"]
+
+_ANSWERS = (Const, Count)  # of calls, as the path knows them
 
 
 def branch(
@@ -36,6 +39,8 @@ def branch(
     if token is not None:
         yield from _tick_branches(context, state, token, condition)
         return
+    if not isinstance(evaluate(context, function, state, subject(normalised(condition)[0])), _ANSWERS):
+        condition = spelled_out(function, condition)
     fact, positive = normalised(condition)
     known = _decide(context, function, state, fact)
     if known is not None and isinstance(evaluate(context, function, state, subject(fact)), Const):
@@ -66,13 +71,13 @@ def _decide(context: Context, function: Function, state: State, fact: Expr) -> b
             if state.facts.get(left) or _truth(value):
                 return False
             return None
-        case Compare(left=left, op="==", right=Literal(value=wanted)):
+        case Compare(left=left, op="==", right=right):
             value = evaluate(context, function, state, left)
-            if isinstance(value, Const):
-                return bool(value.value == wanted)
-            if isinstance(value, Count) and wanted == 0 and _truth(value):
+            if isinstance(value, Const) and isinstance(right, Literal):
+                return bool(value.value == right.value)
+            if isinstance(value, Count) and right == Literal(0) and _truth(value):
                 return False
-            return _other_equality(state, left, wanted)
+            return _other_equality(context, function, state, left, right)
         case Compare(left=left, op="in", right=Build(items=items)):
             return _one_of(context, function, state, left, items)
         case Compare(left=left, op="<" | ">" as order, right=right):
@@ -114,24 +119,58 @@ def _one_of(
     return None if None in known else False
 
 
-def _other_equality(state: State, left: Expr, wanted: object) -> bool | None:
+def _other_equality(
+    context: Context, function: Function, state: State, left: Expr, wanted: Expr
+) -> bool | None:
     """`x == 1` is false where the path knows `x == 2`, `x in (2, 3)` or `x not in (1, 2)`."""
+    one = _constant(context, function, state, wanted)
+
+    def hits(item: Expr) -> bool | None:
+        return _equal(one, _constant(context, function, state, item))
+
     for other, truth in state.facts.items():
         match other:
-            case Compare(left=same, op="==", right=Literal(value=value)) if truth and same == left:
-                return bool(value == wanted)
+            case Compare(left=same, op="==", right=right) if truth and same == left:
+                hit = hits(right)
+                if hit is not None:
+                    return hit
             case Compare(left=same, op="in", right=Build(items=items)) if same == left:
-                listed = [item.value == wanted if isinstance(item, Literal) else None for item in items]
+                listed = [hits(item) for item in items]
                 if not truth and True in listed:
                     return False
                 if truth and not any(hit is not False for hit in listed):
                     return False
-                others = [item for item in items if item != Literal(wanted)]
+                others = [item for item, hit in zip(items, listed, strict=True) if hit is not True]
                 if truth and all(state.facts.get(Compare(left, "==", item)) is False for item in others):
                     return True
             case _:
                 pass
     return None
+
+
+def _constant(context: Context, function: Function, state: State, expr: Expr) -> Const | Expr | None:
+    """What is compared with: a value, or a name in capitals, which stands for one."""
+    match expr:
+        case Literal(value=value):
+            return Const(value)
+        case Attr(name=name) | Global(id=name) if name.isupper():
+            value = evaluate(context, function, state, expr)
+            return value if isinstance(value, Const) else expr
+        case _:
+            return None
+
+
+def _equal(one: Const | Expr | None, other: Const | Expr | None) -> bool | None:
+    """Whether two constants are the same: of one class, or of none, those of different names are not."""
+    match one, other:
+        case Const(value=first), Const(value=second):
+            return bool(first == second)
+        case Attr(obj=first, name=name), Attr(obj=second, name=named) if first == second:
+            return name == named
+        case Global(id=name), Global(id=named):
+            return name == named
+        case _:
+            return None
 
 
 def _truth(value: Value | None) -> bool | None:

@@ -135,10 +135,14 @@ def about_locals(facts: Mapping[Expr, bool]) -> Mapping[Expr, bool]:
 
 def _reads_field(expr: Expr) -> bool:
     match expr:
-        case Attr() | Item():
+        case Attr(name=name):
+            return not name.isupper()  # a constant stays what it is
+        case Item():
             return True
         case Compare(left=left, right=right):
             return _reads_field(left) or _reads_field(right)
+        case Mix(op="call", parts=(Attr(obj=asked), *given)):
+            return any(map(_reads_field, (asked, *given)))
         case Mix(parts=parts):
             return any(map(_reads_field, parts))
         case IsType(value=value) | Not(value=value):

@@ -8,6 +8,7 @@ import re
 
 __all__ = [
     "ARRAYS",
+    "ASKING",
     "AT_ONCE",
     "BOTH_PYTHONS",
     "CALLBACKS",
@@ -28,6 +29,7 @@ __all__ = [
     "SEE_THROUGH",
     "THREADS",
     "TICK",
+    "UNCHANGING",
     "VIEWS",
 ]
 
@@ -92,6 +94,17 @@ CONTAINER_QUIET = frozenset(
 CONTAINER_VIEWS = frozenset(
     "items values keys copy itervalues iteritems iterkeys entrySet keySet iterator listIterator stream descendingIterator "
     "asMap subList elements toArray parallelStream sorted distinct collect toList".split()
+)
+
+ASKING = (
+    frozenset(  # how a method is called that only asks: one of these, or one of them and a capital letter
+        "is has get contains size length startsWith endsWith".split()
+    )
+)
+UNCHANGING = frozenset(  # types of objects that answer a question as they did before
+    "String Integer Long Boolean Short Byte Double Float Character Optional OptionalInt OptionalLong "
+    "OptionalDouble BigDecimal BigInteger UUID Instant Duration LocalDate LocalDateTime ZonedDateTime "
+    "Tuple TupleImpl Fields boolean int long short byte double float char".split()
 )
 
 THREADS = frozenset(

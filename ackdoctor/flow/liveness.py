@@ -15,6 +15,7 @@ from ackdoctor.flow.expressions import names_in, subexpressions
 from ackdoctor.flow.known import CONTAINER_STORES
 from ackdoctor.flow.lattice import State
 from ackdoctor.flow.once import once
+from ackdoctor.flow.questions import spelled_out
 from ackdoctor.model.cfg import (
     ENTRY,
     Attr,
@@ -193,6 +194,7 @@ def _asked(function: Function, op: Instr) -> Iterator[Place]:
     match op:
         case Test(condition=condition):
             yield from _subjects(condition)
+            yield from _subjects(spelled_out(function, condition))
         case Bind(target=Name(id=name), value=value) if name in tested_names(function):
             yield value  # what is known of the value is known of the new name
             yield from _subjects(value)

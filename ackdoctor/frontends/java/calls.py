@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 
+from ackdoctor.frontends.java.expressions import compared
 from ackdoctor.frontends.java.grammar import COMMENTS, Node, by_kind, child, field, kind, parts
 from ackdoctor.frontends.java.lowering import Lowering
 from ackdoctor.frontends.java.typenames import type_of
-from ackdoctor.model.cfg import Arg, Attr, Call, Compare, Expr, Global, Mix
+from ackdoctor.model.cfg import Arg, Attr, Call, Expr, Global, Mix
 
 __all__ = ["CALLS", "PURE_CALLS", "call_statement", "constructor_call"]
 
@@ -102,10 +103,10 @@ def _equality(fn: Lowering, obj: Expr, name: str, arguments: Node) -> Expr | Non
         return None
     operands = parts(arguments)
     if len(operands) == 1:
-        return Compare(obj, "==", fn.value(operands[0]))
+        return compared(obj, "==", fn.value(operands[0]))
     if len(operands) == 2 and obj == Global("Objects"):  # noqa: PLR2004
         left = fn.value(operands[0])
-        return Compare(left, "==", fn.value(operands[1]))
+        return compared(left, "==", fn.value(operands[1]))
     return None
 
 

@@ -5,10 +5,24 @@ from collections.abc import Callable
 from ackdoctor.frontends.java.grammar import COMMENTS, Node, by_kind, child, field, kind, parts
 from ackdoctor.frontends.java.literals import float_of, integer_of, string_of
 from ackdoctor.frontends.java.lowering import Lowering
+from ackdoctor.frontends.java.scope import is_constant
 from ackdoctor.frontends.java.typenames import type_of
-from ackdoctor.model.cfg import Bind, Build, Compare, Expr, Global, IsType, Literal, Mix, Name, Not, Update
+from ackdoctor.model.cfg import (
+    Attr,
+    Bind,
+    Build,
+    Compare,
+    Expr,
+    Global,
+    IsType,
+    Literal,
+    Mix,
+    Name,
+    Not,
+    Update,
+)
 
-__all__ = ["PURE_ASSIGNMENTS", "VALUES", "binary", "bind", "update_statement"]
+__all__ = ["PURE_ASSIGNMENTS", "VALUES", "binary", "bind", "compared", "update_statement"]
 
 _LEFT, _OPERATOR, _RIGHT = field("left"), field("operator"), field("right")
 _OPERAND, _VALUE, _DIMENSIONS = field("operand"), field("value"), field("dimensions")
@@ -82,7 +96,7 @@ def binary(fn: Lowering, node: Node) -> Expr:
             values = [_joined(sign, values)]
         sign = operator
         if sign in _COMPARISONS:
-            values = [_compared(values[0], sign, value)]
+            values = [compared(values[0], sign, value)]
         else:
             values.append(value)
     return values[0] if len(values) == 1 else _joined(sign, values)
@@ -94,10 +108,23 @@ def _joined(sign: str, values: list[Expr]) -> Expr:
     return Mix(sign, tuple(values))
 
 
-def _compared(left: Expr, sign: str, right: Expr) -> Expr:
+def compared(left: Expr, sign: str, right: Expr) -> Compare:
+    """A comparison; of an equality with a constant, that comes second: `"a".equals(key)` asks about `key`."""
+    if sign in _WITH_NULL and _is_constant(left) and not _is_constant(right):
+        left, right = right, left
     if sign in _WITH_NULL and _NULL in (left, right):
         return Compare(right if left == _NULL else left, _WITH_NULL[sign], _NULL)
     return Compare(left, sign, right)
+
+
+def _is_constant(expr: Expr) -> bool:
+    match expr:
+        case Literal():
+            return True
+        case Attr(name=word) | Global(id=word):
+            return is_constant(word)
+        case _:
+            return False
 
 
 def _unary(fn: Lowering, node: Node) -> Expr:
