@@ -90,15 +90,15 @@ class CfgBuilder:
         self._temps += 1
         return Name(f"%{self._temps}")
 
-    def add(self, op: Instr, span: Span) -> int:
-        """Appends a step after the frontier and returns its index, or -1 where nothing leads to it."""
+    def add(self, op: Instr, span: Span, *, quiet: bool = False) -> int:
+        """Appends a step after the frontier and returns its index, or -1 where nothing leads to it; a `quiet` one never raises."""
         if not self._frontier:
             return -1
         index = len(self._steps)
         self._steps.append(Step(op, span, [], self._way))
         self._join(self._frontier, index)
         self._frontier = [(index, EdgeKind.NEXT)]
-        if may_raise(op) or (self._watchers and may_raise_when_watched(op)):
+        if not quiet and (may_raise(op) or (self._watchers and may_raise_when_watched(op))):
             self._send([(index, EdgeKind.RAISE)], TO_RAISE)
         return index
 

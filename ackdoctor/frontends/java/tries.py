@@ -80,7 +80,9 @@ def _resource(fn: Lowering, node: Node) -> Expr:
 
 
 def _close(fn: Lowering, node: Node, resource: Expr) -> None:
-    fn.builder.add(Call(fn.builder.temp(), Attr(resource, "close"), (), dropped=True), fn.span(node))
+    """The call that nobody wrote; that it may throw as well is what nobody thinks of."""
+    close = Call(fn.builder.temp(), Attr(resource, "close"), (), dropped=True)
+    fn.builder.add(close, fn.span(node), quiet=True)
 
 
 TRIES: dict[int, Callable[[Lowering, Node], None]] = by_kind(
