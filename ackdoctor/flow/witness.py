@@ -21,6 +21,7 @@ from ackdoctor.model.cfg import (
     Test,
     Throw,
     Update,
+    Way,
 )
 from ackdoctor.model.component import Function
 from ackdoctor.model.finding import PathStep, PathWitness
@@ -240,7 +241,7 @@ def leaving_step(end: Trail, completing: frozenset[int]) -> tuple[Function, Span
         if depth > 0 and id(function) not in completing:
             continue
         match step.op:
-            case Return() if step.way is None:
+            case Return() if step.way in (None, Way.RAISE):  # in a finally it swallows what was thrown
                 return function, step.span
             case Jump(word="continue" | "break"):
                 return function, step.span
