@@ -93,8 +93,8 @@ def _local_method(context: Context, trail: Trail, call: Call, held: Coll, func: 
     match name:
         case "size":
             return Done(state, Count(held), may_raise=False)
-        case "isEmpty" | "hasNext" if items:
-            return Done(state, Const(name == "hasNext"), may_raise=False)
+        case "isEmpty" | "hasNext" | "isPresent" if items:
+            return Done(state, Const(name != "isEmpty"), may_raise=False)
         case "clear":
             return Done(_emptied(state, func.obj), None, may_raise=False)
         case _:

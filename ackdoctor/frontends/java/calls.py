@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 
+from ackdoctor.flow.build import Ends
 from ackdoctor.frontends.java.expressions import compared
 from ackdoctor.frontends.java.grammar import COMMENTS, Node, by_kind, child, field, kind, parts
 from ackdoctor.frontends.java.lowering import Lowering
 from ackdoctor.frontends.java.typenames import type_of
-from ackdoctor.model.cfg import Arg, Attr, Call, Expr, Global, Mix
+from ackdoctor.model.cfg import Arg, Attr, Call, Expr, Global, Item, Literal, Mix
 
 __all__ = ["CALLS", "PURE_CALLS", "call_statement", "constructor_call"]
 
@@ -20,6 +21,7 @@ _LAMBDA, _REFERENCE, _PARAMETERS = kind("lambda_expression"), kind("method_refer
 _SEVERAL = frozenset({kind("formal_parameters"), kind("inferred_parameters")})
 _EQUALS = frozenset({"equals", "equalsIgnoreCase"})
 _EACH = frozenset({"forEach", "forEachOrdered", "forEachRemaining"})
+_PRESENT = {"ifPresent": 1, "ifPresentOrElse": 2}  # of an Optional, and how much code they are given
 
 
 def _call(fn: Lowering, node: Node) -> Expr:
@@ -53,8 +55,8 @@ def _call_step(fn: Lowering, node: Node, *, dropped: bool = False) -> Expr:
             obj = same
             continue
         func = fn.frame.method(name) if obj is None else Attr(obj, name)
-        if dropped and link is node and _each(fn, node, obj, name, arguments):
-            return obj or func
+        if dropped and link is node and obj is not None and _runs_now(fn, node, obj, name, arguments):
+            return obj
         args = tuple([Arg(fn.value(each)) for each in parts(arguments)])
         result = fn.builder.temp()
         fn.builder.add(Call(result, func, args, dropped=dropped and link is node), fn.span(link))
@@ -63,10 +65,15 @@ def _call_step(fn: Lowering, node: Node, *, dropped: bool = False) -> Expr:
     return obj
 
 
-def _each(fn: Lowering, node: Node, iterable: Expr | None, name: str, arguments: Node) -> bool:
+def _runs_now(fn: Lowering, node: Node, obj: Expr, name: str, arguments: Node) -> bool:
+    """Lowers a call that is a loop or a branch around the code that it is given; returns whether it is one."""
+    return _each(fn, node, obj, name, arguments) or _present(fn, node, obj, name, arguments)
+
+
+def _each(fn: Lowering, node: Node, iterable: Expr, name: str, arguments: Node) -> bool:
     """Lowers `items.forEach(item -> ...)` as the loop that it is; a map's, whose code takes two, stays a call."""
     given = parts(arguments)
-    if iterable is None or name not in _EACH or len(given) != 1 or not _takes_one(given[0]):
+    if name not in _EACH or len(given) != 1 or not _takes_one(given[0]):
         return False
     element = fn.builder.temp()
     todo = fn.value(given[0])
@@ -76,6 +83,27 @@ def _each(fn: Lowering, node: Node, iterable: Expr | None, name: str, arguments:
         fn.builder.add(Call(fn.builder.temp(), todo, (Arg(element),), dropped=True), fn.span(given[0]))
 
     fn.builder.loop_for(head, element, iterable, body)
+    return True
+
+
+def _present(fn: Lowering, node: Node, optional: Expr, name: str, arguments: Node) -> bool:
+    """Lowers `answer.ifPresent(text -> ...)` as the question that it asks, with what runs if not behind it."""
+    given = parts(arguments)
+    if _PRESENT.get(name) != len(given):
+        return False
+    first, *second = [(fn.value(each), fn.span(each)) for each in given]
+    head = fn.file.positions.through(node, child(node, _NAME))
+    asked = fn.builder.temp()
+    fn.builder.add(Call(asked, Attr(optional, "isPresent"), ()), head, quiet=True)
+    fork = fn.builder.test(asked, head)
+    after: Ends = []
+    ways = ((fork.true, [first], (Arg(Item(optional, Literal(0))),)), (fork.false, second, ()))
+    for ends, todo, args in ways:
+        fn.builder.resume(ends)
+        for code, span in todo:
+            fn.builder.add(Call(fn.builder.temp(), code, args, dropped=True), span)
+        after += fn.builder.take()
+    fn.builder.resume(after)
     return True
 
 
