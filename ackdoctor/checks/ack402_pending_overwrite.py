@@ -56,7 +56,12 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
         field = stored.field
         if stored.how != "[]" or stored.key is None or field not in fields or id(stored.step) in told:
             continue
-        if not _from_data(diagnosis, stored) or _looked(diagnosis, stored) or _gives_back(stored):
+        if (
+            _keeps_all(diagnosis, field)
+            or not _from_data(diagnosis, stored)
+            or _looked(diagnosis, stored)
+            or _gives_back(stored)
+        ):
             continue
         told.add(id(stored.step))
         yield diagnosis.finding(
@@ -70,6 +75,12 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
             severity=Severity.WARNING,
             help=f"look at `self.{field}` under that key first, and ack or fail what is there; or keep a list per key",
         )
+
+
+def _keeps_all(diagnosis: Diagnosis, field: str) -> bool:
+    """Whether the field is declared to hold any number of values under one key: Guava's and others' multimaps."""
+    found = diagnosis.component.declared(field)
+    return found is not None and "multi" in found[1].lower()
 
 
 def _from_data(diagnosis: Diagnosis, stored: Stored) -> bool:
