@@ -186,7 +186,10 @@ def complete(
             field=token.field,
             completed=True,
         )
-        context.see(released, token.field, True)
+        at_tick = any(
+            held.tick is Tick.YES for held in state.tokens.values()
+        )  # a way of its own to get there
+        context.see(released, token.field, True, at_tick)
     _see_completion(context, trail, op, token, before, breach, verb, value)
     return state.hold(token, Holding(after, before.tick, before.holder))
 
