@@ -27,7 +27,7 @@ from ackdoctor.flow.lattice import (
     Value,
     tokens_in,
 )
-from ackdoctor.flow.objects import Method, constructed, method_of, named, read, task, verb_on
+from ackdoctor.flow.objects import Method, captured_by, constructed, method_of, named, read, task, verb_on
 from ackdoctor.flow.outside import external, run_later, unknown
 from ackdoctor.flow.overloads import choose_functions, sort_of, type_text
 from ackdoctor.flow.trail import Trail
@@ -117,7 +117,10 @@ def _enter_one(
         return unknown(context, trail, call, values)  # abstract: an heir's, out of sight
     if functions and all(inert(context, trail.state, function, values) for function in functions):
         return Done(trail.state.but(facts=about_locals(trail.state.facts)), None, may_raise=True)
-    entered = [_enter(context, trail, call, function, method.receiver, None) for function in functions]
+    entered = [
+        _enter(context, trail, call, function, method.receiver, None, captured_by(function, method.receiver))
+        for function in functions
+    ]
     first = next((enter for enter in entered if isinstance(enter, Enter)), None)
     if first is None:
         return None

@@ -184,7 +184,7 @@ class Handle:
 
 @dataclass(slots=True, unsafe_hash=True, repr=False)
 class Instance:
-    """An object of a class of the project that is not the component; `given` are the fields its constructor filled."""
+    """An object of a class of the project that is not the component; `given` are the fields its constructor filled, and what it captured."""
 
     cls: ClassInfo
     given: tuple[tuple[str, "Value"], ...] = ()

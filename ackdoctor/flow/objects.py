@@ -36,7 +36,18 @@ from ackdoctor.model.component import ClassInfo, Function
 from ackdoctor.model.dialect import Moment, Verb
 from ackdoctor.model.protocol import State as Stage
 
-__all__ = ["Method", "Read", "callbacks", "constructed", "method_of", "named", "read", "task", "verb_on"]
+__all__ = [
+    "Method",
+    "Read",
+    "callbacks",
+    "captured_by",
+    "constructed",
+    "method_of",
+    "named",
+    "read",
+    "task",
+    "verb_on",
+]
 
 CONSTRUCTOR = "<init>"
 _ITERATORS = ("iterator", "listIterator")
@@ -176,7 +187,10 @@ def constructed(context: Context, trail: Trail, call: Call, values: tuple[Value 
     lineage = context.program.lineage(cls)
     if any(name.endswith(("Exception", "Error", "Throwable")) for name in (cls.name, *lineage.foreign)):
         return Thrown(cls.name)
-    given = tuple(_given(context, cls, values))
+    pairs = [(arg.name, value) for arg, value in zip(call.args, values, strict=True)]
+    plain = tuple(value for name, value in pairs if name is None)
+    captured = ((name, value) for name, value in pairs if name is not None and value is not None)
+    given = (*_given(context, cls, plain), *captured)
     carried = {token for value in values for token in tokens_in(value)}
     kept = {token for _, value in given for token in tokens_in(value)}
     return Instance(cls, given) if carried <= kept else None
@@ -225,4 +239,10 @@ def callbacks(value: Value | None) -> Iterator[Value]:
         return
     for name, function in value.cls.methods.items():
         if name != CONSTRUCTOR and function.binding == "instance" and not function.docstring_only:
-            yield Partial(FunctionRef(function, bare=True), (value,))
+            yield Partial(FunctionRef(function, captured_by(function, value), bare=True), (value,))
+
+
+def captured_by(function: Function, receiver: Value) -> tuple[tuple[str, Value], ...]:
+    """What a method of a local class knows of the locals around the class."""
+    given = receiver.given if isinstance(receiver, Instance) else ()
+    return tuple((name, value) for name, value in given if name in function.captures)

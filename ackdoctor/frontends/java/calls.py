@@ -7,7 +7,7 @@ from ackdoctor.frontends.java.expressions import compared
 from ackdoctor.frontends.java.grammar import COMMENTS, Node, by_kind, child, field, kind, parts
 from ackdoctor.frontends.java.lowering import Lowering
 from ackdoctor.frontends.java.typenames import type_of
-from ackdoctor.model.cfg import Arg, Attr, Call, Expr, Global, Item, Literal, Mix
+from ackdoctor.model.cfg import Arg, Attr, Call, Expr, Global, Item, Literal, Mix, Name
 
 __all__ = ["CALLS", "PURE_CALLS", "call_statement", "constructor_call"]
 
@@ -159,9 +159,10 @@ def _new_step(fn: Lowering, node: Node, *, dropped: bool = False) -> Expr:
     if first.start_byte == node.start_byte:  # outer.new Inner()
         fn.value(first)
     func = type_of(fn.type_name(made))
-    args = tuple([Arg(fn.value(each)) for each in parts(child(node, _ARGUMENTS))])
+    args = [Arg(fn.value(each)) for each in parts(child(node, _ARGUMENTS))]
+    args += [Arg(Name(word), name=word) for word in sorted(fn.frame.taken_along(fn.type_name(made)))]
     result = fn.builder.temp()
-    fn.builder.add(Call(result, func, args, dropped=dropped), fn.span(node))
+    fn.builder.add(Call(result, func, tuple(args), dropped=dropped), fn.span(node))
     return result
 
 

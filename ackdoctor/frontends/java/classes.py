@@ -68,10 +68,10 @@ def members(body: Iterable[Node]) -> Iterator[Node]:
             yield each
 
 
-def declare(file: SourceFile, node: Node, parent: Owner | Frame | None) -> None:
+def declare(file: SourceFile, node: Node, parent: Owner | Frame | None) -> ClassInfo | None:
     """Lowers a class declaration and everything in it into the file's classes."""
     if file.quiet:
-        return
+        return None
     name = file.positions.text(child(node, _NAME))
     around = parent
     while isinstance(around, Frame):
@@ -90,7 +90,7 @@ def declare(file: SourceFile, node: Node, parent: Owner | Frame | None) -> None:
         node.child_by_field_id(_PARAMETERS) if node.kind_id == _RECORD else None,
         not (node.has_error and has_gap([*node.children, *body.children])),
     )
-    define_class(file, shape, parent)
+    return define_class(file, shape, parent)
 
 
 def bases(file: SourceFile, nodes: Iterable[Node]) -> Iterator[Expr]:
@@ -102,7 +102,7 @@ def bases(file: SourceFile, nodes: Iterable[Node]) -> Iterator[Expr]:
                 yield from (type_of(type_name(file.positions, part)) for part in types)
 
 
-def define_class(file: SourceFile, shape: Shape, parent: Owner | Frame | None) -> None:
+def define_class(file: SourceFile, shape: Shape, parent: Owner | Frame | None) -> ClassInfo:
     """Lowers a class of any kind."""
     owner = Owner(shape.name, shape.qualname, parent, extends=shape.extends)
     types = scan(file, owner, shape)
@@ -131,6 +131,7 @@ def define_class(file: SourceFile, shape: Shape, parent: Owner | Frame | None) -
         overloads.setdefault(each.name, []).append(each)
     info.methods.update((name, several[0]) for name, several in overloads.items())
     info.overloads = {name: tuple(several) for name, several in overloads.items() if len(several) > 1}
+    return info
 
 
 def _members(

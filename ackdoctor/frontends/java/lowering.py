@@ -33,7 +33,7 @@ class Tables(NamedTuple):
     forks: Forks
     plain_fork: Callable[["Lowering", Node], Fork]
     statements: Statements
-    declare: Callable[["SourceFile", Node, Owner | Frame | None], None]
+    declare: Callable[["SourceFile", Node, Owner | Frame | None], ClassInfo | None]
     enum_body: Callable[["SourceFile", Node, Owner], None]
 
 

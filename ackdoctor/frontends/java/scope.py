@@ -48,15 +48,16 @@ class Owner:
 
 
 class Frame:
-    """A function: its open blocks, the declared types of its locals, and what it captures."""
+    """A function: its open blocks, the declared types of its locals, what it captures, and what classes in it capture."""
 
-    __slots__ = ("_blocks", "_caught", "captures", "outside", "parent", "types")
+    __slots__ = ("_blocks", "_caught", "captures", "classes", "outside", "parent", "types")
 
     def __init__(self, parent: "Place | None", outside: Outside) -> None:
         self.parent = parent
         self.outside = outside
         self.types: dict[str, str | None] = {}
         self.captures: set[str] = set()
+        self.classes: dict[str, frozenset[str]] = {}
         self._blocks: list[dict[str, Name]] = [{}]
         self._caught: set[str] = set()
 
@@ -181,6 +182,20 @@ class Frame:
                 return None
             place = place.parent
         return None
+
+    def taken_along(self, word: str) -> frozenset[str]:
+        """The locals around it that an object of a local class knows."""
+        crossed: list[Frame] = []
+        place: Place | None = self
+        while place is not None:
+            if isinstance(place, Frame):
+                if word in place.classes:
+                    for frame in crossed:
+                        frame.captures |= place.classes[word]
+                    return place.classes[word]
+                crossed.append(place)
+            place = place.parent
+        return frozenset()
 
     def owner(self) -> Owner | None:
         """The innermost class around."""

@@ -156,7 +156,10 @@ def _synchronized(fn: Lowering, node: Node) -> None:
 
 
 def _class(fn: Lowering, node: Node) -> None:
-    fn.file.tables.declare(fn.file, node, fn.frame)
+    made = fn.file.tables.declare(fn.file, node, fn.frame)
+    if made is not None:
+        methods = (*made.methods.values(), *(each for several in made.overloads.values() for each in several))
+        fn.frame.classes[made.name] = frozenset[str]().union(*(each.captures for each in methods))
 
 
 def _nothing(_fn: Lowering, _node: Node) -> None:
