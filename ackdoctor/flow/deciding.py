@@ -28,6 +28,7 @@ from ackdoctor.model.component import Function
 
 __all__ = ["branch", "decided"]
 
+MOST_FACTS = 60  # that a path remembers: a chain of `else if` may ask about one thing a thousand times
 _ANSWERS = (Const, Count)  # of calls, as the path knows them
 
 
@@ -190,7 +191,11 @@ def _truth(value: Value | None) -> bool | None:
 
 
 def _learn(function: Function, state: State, fact: Expr, *, truth: bool) -> State:
-    if subject(fact) in tested_subjects(function) and fact not in state.facts:
+    if (
+        len(state.facts) < MOST_FACTS
+        and subject(fact) in tested_subjects(function)
+        and fact not in state.facts
+    ):
         return state.but(facts={**state.facts, fact: truth})
     return state
 

@@ -2,9 +2,12 @@
 
 import time
 
+from ackdoctor.dialects import load
 from ackdoctor.flow.component import solve_component
+from ackdoctor.flow.program import Program
 from tests.checks.sources import codes, findings, in_bolt
 from tests.flow.programs import link
+from tests.frontends.java.lowered import unit
 
 SECONDS = 2.0
 
@@ -170,3 +173,22 @@ def test_a_closure_that_calls_itself_ends():
     )
 
     assert codes(source) == []
+
+
+def test_a_chain_of_two_thousand_questions_about_one_thing_is_solved_in_time():
+    chain = " else ".join(f"if (t.getInteger(0) == {n}) {{ out.ack(t); }}" for n in range(2000))
+    source = f"""
+        import org.apache.storm.task.OutputCollector;
+        import org.apache.storm.topology.base.BaseRichBolt;
+        import org.apache.storm.tuple.Tuple;
+        class Chain extends BaseRichBolt {{
+            OutputCollector out;
+            public void execute(Tuple t) {{ {chain} }}
+        }}
+        """
+    program = Program([unit(source)], load({}))
+    (made,) = program.components
+    before = time.process_time()
+    solve_component(program, made)
+
+    assert time.process_time() - before < SECONDS
