@@ -10,11 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ackdoctor.flow.known import PLAIN_BASES
+from ackdoctor.flow.switches import setting
 from ackdoctor.flow.variants import asked_role
 from ackdoctor.flow.wording import last_name
-from ackdoctor.model.cfg import Attr, Bind, Expr, Global, Literal, Name
+from ackdoctor.model.cfg import Attr, Expr, Global
 from ackdoctor.model.component import ClassInfo, Component, Function, Unit
-from ackdoctor.model.dialect import Dialect, Role, Switch
+from ackdoctor.model.dialect import Dialect, Role
 from ackdoctor.model.values import dataclass
 
 __all__ = ["Program", "Symbol"]
@@ -271,53 +272,18 @@ class Program:
                 lineage=order,
                 dialect=known.dialect,
                 role=role,
-                auto_ack=self._switch(ahead, discipline.auto_ack),
-                auto_fail=self._switch(ahead, discipline.auto_fail),
-                auto_anchor=self._switch(ahead, discipline.auto_anchor),
+                auto_ack=setting(self, ahead, discipline.auto_ack),
+                auto_fail=setting(self, ahead, discipline.auto_fail),
+                auto_anchor=setting(self, ahead, discipline.auto_anchor),
                 opaque=opaque,
                 heirs=tuple(heirs.get(id(cls), ())),
             )
-
-    def _switch(self, order: tuple[ClassInfo, ...], switch: Switch) -> bool | None:
-        """A switch's value: an assignment from outside, then one in an initialiser, then the class attribute."""
-        if switch.attribute is None:
-            return switch.default
-        values = list(self._set_from_outside(order[0], switch.attribute))
-        if not values:
-            values = list(_set_on_self(order, switch.attribute))
-        if not values:
-            values = [cls.attrs[switch.attribute] for cls in order if switch.attribute in cls.attrs][:1]
-        if not values:
-            return switch.default
-        truths = {value.value for value in values if isinstance(value, Literal)}
-        if len(truths) != 1 or not all(isinstance(value, Literal) for value in values):
-            return None
-        return bool(truths.pop())
-
-    def _set_from_outside(self, cls: ClassInfo, attribute: str) -> Iterator[Expr]:
-        for unit in self.units.values():
-            for step in unit.body.cfg.steps:
-                match step.op:
-                    case Bind(target=Attr(obj=Global() as obj, name=name), value=value) if name == attribute:
-                        if cls in self.resolve(unit, obj):
-                            yield value
 
 
 def _called(cls: ClassInfo) -> str:
     """What a reader calls a component: one without a name of its own after its base."""
     base = last_name(cls.bases[0]) if cls.name.startswith("$") and cls.bases else ""
     return f"an anonymous {base}" if base else cls.name
-
-
-def _set_on_self(order: tuple[ClassInfo, ...], attribute: str) -> Iterator[Expr]:
-    for cls in order:
-        for method in cls.methods.values():
-            if not method.params:
-                continue
-            own = Name(method.params[0].name)
-            for step in method.cfg.steps:
-                if isinstance(step.op, Bind) and step.op.target == Attr(own, attribute):
-                    yield step.op.value
 
 
 def _role_index(dialects: Iterable[Dialect]) -> dict[str, _Known]:

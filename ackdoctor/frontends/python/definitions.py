@@ -202,6 +202,18 @@ def assigned(fn: Lowering, node: cst.Assign | cst.AnnAssign) -> Iterator[tuple[s
     for target in targets:
         if isinstance(target, cst.Name):
             yield target.value, fn.pure(node.value), fn.span(node)
+        else:
+            for part, given in _pairs(target, node.value):
+                if isinstance(part.value, cst.Name):
+                    yield part.value.value, fn.pure(given.value), fn.span(node)
+
+
+def _pairs(target: cst.CSTNode, value: cst.CSTNode) -> Iterator[tuple[cst.BaseElement, cst.BaseElement]]:
+    """`a, b = 1, 2`; where there are as many on both sides, a star takes one."""
+    if not isinstance(target, cst.Tuple) or not isinstance(value, cst.Tuple):
+        return
+    if len(target.elements) == len(value.elements):
+        yield from zip(target.elements, value.elements, strict=True)
 
 
 def _nested_class(fn: Lowering, node: cst.ClassDef) -> None:

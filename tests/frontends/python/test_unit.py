@@ -112,8 +112,14 @@ def test_a_call_in_a_class_attribute_is_a_mix_of_callee_and_arguments():
 
 
 def test_module_values_keep_the_last_assignment():
-    lowered = unit("A = 1\nA = f(2)\nif x:\n    B: int = 3\nc.d = 4\ne, g = 5, 6")
+    lowered = unit("A = 1\nA = f(2)\nif x:\n    B: int = 3\nc.d = 4\ne, g = f(5)")
     assert lowered.values == {"A": Mix("call", (Global("f"), Literal(2))), "B": Literal(3)}
+
+
+def test_names_bound_together_have_a_value_each():
+    lowered = unit("A, (b, c), d.e = 5, 6, 7\nclass A:\n    ack, fail = False, True")
+    assert lowered.values == {"A": Literal(5)}
+    assert lowered.classes["A"].attrs == {"ack": Literal(value=False), "fail": Literal(value=True)}
 
 
 def test_classes_are_found_wherever_they_stand():
