@@ -190,6 +190,8 @@ def _parts(whole: Value | None, count: int) -> list[Value | None]:
             return [TokenRef(token, "id"), *[None] * (count - 1)]
         case Field(name=name):
             return [stored(name, f"#{index}") for index in range(count)]
+        case Coll(order=tuple(order)) if len(order) == count:
+            return list(order)
         case Coll(items=items) if len(items) == 1:
             return [next(iter(items))] * count
         case _:

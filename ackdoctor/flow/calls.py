@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ackdoctor.flow.containers import Done, arguments, method_call
+from ackdoctor.flow.containers import Done, arguments, method_call, packed
 from ackdoctor.flow.context import Context, tested_names
 from ackdoctor.flow.declared import foreign_kind
-from ackdoctor.flow.evaluate import as_held, evaluate, stored
+from ackdoctor.flow.evaluate import evaluate, stored
 from ackdoctor.flow.inert import about_locals, inert
 from ackdoctor.flow.known import AT_ONCE, HARMLESS, SEE_THROUGH
 from ackdoctor.flow.lattice import (
@@ -17,7 +17,6 @@ from ackdoctor.flow.lattice import (
     External,
     Field,
     FunctionRef,
-    Instance,
     LoopMemory,
     Partial,
     SelfRef,
@@ -39,7 +38,6 @@ from ackdoctor.model.values import dataclass
 
 __all__ = ["Done", "Enter", "apply_value", "resolve_call"]
 
-_ELEMENTS = (TokenRef, Coll, Batch, Instance)
 
 AROUND = 0  # stands for all loops around a helper's call; its own are counted from 1
 
@@ -55,6 +53,7 @@ class Enter:
 
 def resolve_call(context: Context, trail: Trail, call: Call) -> Done | Enter:
     """What a call does, as far as it can be known from here."""
+    call, trail = _spread(context, trail, call)
     function, state = trail.function, trail.state
     if context.typed:
         known = _typed(context, trail, call)
@@ -280,6 +279,25 @@ def _spelled_out(trail: Trail, call: Call, given: tuple[Value | None, ...]) -> t
     return spelt, trail.knowing(trail.state.but(env=env))
 
 
+def _spread(context: Context, trail: Trail, call: Call) -> tuple[Call, Trail]:
+    """`f(*args, **kwargs)` with what is known to be in them, each an argument of its own."""
+    if not any(arg.star for arg in call.args):
+        return call, trail
+    env = dict(trail.state.env)
+    spread: list[Arg] = []
+    for arg in call.args:
+        whole = evaluate(context, trail.function, trail.state, arg.value) if arg.star else None
+        if not isinstance(whole, Coll) or whole.order is None:
+            spread.append(arg)
+            continue
+        for value in whole.order:
+            name = f"%given{len(spread)}"
+            spread.append(Arg(Name(name)))
+            env.update({name: value} if value is not None else {})
+    spelt = Call(call.result, call.func, tuple(spread), call.awaited, call.dropped)
+    return spelt, trail.knowing(trail.state.but(env=env))
+
+
 # ---- into the project's own functions ----
 
 
@@ -300,14 +318,15 @@ def _enter(
         env[params.pop(0).name] = receiver
     args = call.args if given is None else tuple(Arg(Name("")) for _ in given)
     values = arguments(context, trail, call) if given is None else given
-    rest = next((param.name for param in function.params if param.kind == "*"), None)
     filled: set[str | None] = set()
+    more: list[Value | None] = []
     for arg, value in zip(args, values, strict=True):
         name = arg.name
-        if name is None and not arg.star and params:
-            name = params.pop(0).name
-        elif name is None and not arg.star and rest is not None and value is not None:
-            env[rest] = _together(context, env.get(rest), value)
+        if name is None and not arg.star:
+            if params:
+                name = params.pop(0).name
+            else:
+                more.append(value)
         filled.add(name)
         if name is not None and _matters(function, name, value):
             env[name] = value  # type: ignore[assignment]  # _matters refuses None
@@ -318,21 +337,14 @@ def _enter(
             value = evaluate(context, function, State(), param.default)
             if isinstance(value, Const) and _matters(function, param.name, value):
                 env[param.name] = value
+    if not any(arg.star for arg in args):
+        env.update(packed(context, function, more, named=filled - {None}))
     before = trail.state
     loops = _around(before)
     return Enter(
         function,
         State(env=env, tokens=before.tokens, fields=before.fields, loops=loops, caught=before.caught),
     )
-
-
-def _together(context: Context, others: Value | None, value: Value) -> Value:
-    """What a parameter that takes all the rest holds with one argument more; in Java that may be the array itself."""
-    if context.typed and others is None and isinstance(value, (Batch, Coll, Field)):
-        return value
-    added = as_held(context, value)
-    before = others.items if isinstance(others, Coll) else frozenset[Value]()
-    return Coll(before | {added}) if isinstance(added, _ELEMENTS) else Coll(before)
 
 
 def _around(before: State) -> Mapping[int, LoopMemory]:

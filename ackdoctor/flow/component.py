@@ -7,6 +7,7 @@ complete.  A handler's end is where the framework has its say: auto ack, auto fa
 from collections.abc import Iterable, Iterator
 
 from ackdoctor.flow.calls import Enter, apply_value
+from ackdoctor.flow.containers import packed
 from ackdoctor.flow.context import Context, Later
 from ackdoctor.flow.evaluate import evaluate
 from ackdoctor.flow.known import SEE_THROUGH
@@ -158,15 +159,14 @@ class _Work:
         env: dict[str, Value] = dict(target.captured)
         tokens: dict[Token, Holding] = {}
         params = [param.name for param in function.params if param.kind == "positional"]
-        if params and function.binding != "static":
-            env[params[0]] = SelfRef()
+        given: list[Value | None] = [SelfRef() if function.binding != "static" else None]
         if subject is not None and entry is not None and entry.subject is not None:
-            name = params[entry.subject + 1] if len(params) > entry.subject + 1 else ""
             ref = Batch(subject) if entry.kind is EntryKind.BATCH else TokenRef(subject)
-            if name:
-                env[name] = ref
+            given += [*[None] * entry.subject, ref]
             tick = Tick.YES if entry.kind is EntryKind.TICK else self._tick_unless_asked()
             tokens[subject] = Holding(Stage.ACKED if self._is_stored() else Stage.OWED, tick)
+        env.update((name, value) for name, value in zip(params, given, strict=False) if value is not None)
+        env.update(packed(context, function, given[len(params) :]))
         return State(env=env, tokens=tokens, fields=self._seeds(context))
 
     def _is_stored(self) -> bool:

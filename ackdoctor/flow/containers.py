@@ -1,7 +1,9 @@
 """Method calls on containers: local ones, fields, and what lies in fields."""
 
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
 from ackdoctor.flow.context import Context
-from ackdoctor.flow.evaluate import evaluate, only, stored
+from ackdoctor.flow.evaluate import as_held, evaluate, only, stored
 from ackdoctor.flow.expressions import mentions
 from ackdoctor.flow.holding import escape, forget, release, store
 from ackdoctor.flow.known import (
@@ -22,6 +24,7 @@ from ackdoctor.flow.lattice import (
     Count,
     Field,
     FunctionRef,
+    Instance,
     Partial,
     State,
     TickTest,
@@ -32,11 +35,13 @@ from ackdoctor.flow.lattice import (
 )
 from ackdoctor.flow.trail import Trail
 from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Name
+from ackdoctor.model.component import Function
 from ackdoctor.model.values import dataclass
 
-__all__ = ["Done", "arguments", "method_call"]
+__all__ = ["Done", "arguments", "elements", "method_call", "packed"]
 
 _KEY_AND_VALUE = 2
+_ELEMENTS = (TokenRef, Coll, Batch, Instance)
 _CALLABLE = (BoundMethod, FunctionRef, Partial)
 
 
@@ -52,6 +57,26 @@ class Done:
 def arguments(context: Context, trail: Trail, call: Call) -> tuple[Value | None, ...]:
     """The values of a call's arguments, in the order they are written."""
     return tuple(evaluate(context, trail.function, trail.state, arg.value) for arg in call.args)
+
+
+def elements(context: Context, values: Iterable[Value | None]) -> frozenset[Value]:
+    """What of these values a collection of tuples has in it."""
+    known = (as_held(context, value) for value in values)
+    return frozenset(value for value in known if isinstance(value, _ELEMENTS))
+
+
+def packed(
+    context: Context, function: Function, more: Sequence[Value | None], named: Collection[str | None] = ()
+) -> Iterator[tuple[str, Value]]:
+    """What `*args` and `**kwargs` hold of a call: what no parameter took, in Java perhaps as one array.  Values given by name are not kept."""
+    own = {param.name for param in function.params}
+    for param in function.params:
+        if param.kind == "*":
+            array = more[0] if context.typed and len(more) == 1 else None
+            together = Coll(elements(context, more), tuple(more))
+            yield param.name, array if isinstance(array, (Batch, Coll, Field)) else together
+        elif param.kind == "**" and own.issuperset(named):
+            yield param.name, Coll(frozenset(), ())
 
 
 def method_call(

@@ -185,8 +185,12 @@ def _item(container: Value | None, key: Expr, place: Value | None) -> Value | No
             return TokenRef(token, "id")
         case Row(token=token, column=column):
             return TokenRef(token) if key == Literal(column) else None
-        case Batch() | Coll() if isinstance(key, Mix) and key.op == "slice":
+        case Batch() if isinstance(key, Mix) and key.op == "slice":
             return container
+        case Coll(items=items) if isinstance(key, Mix) and key.op == "slice":
+            return Coll(items)
+        case Coll(order=tuple(order)) if isinstance(place, Const) and isinstance(place.value, int):
+            return order[place.value] if -len(order) <= place.value < len(order) else None
         case Batch(token=token):
             return _at(token, place)
         case Coll() as listed:

@@ -234,9 +234,10 @@ class Const:
 
 @dataclass(slots=True, unsafe_hash=True)
 class Coll:
-    """A local list, tuple, set, dict or object that holds these values."""
+    """A local list, tuple, set, dict or object that holds these values; `order` is all that a `*args` has, place by place."""
 
     items: frozenset["Value"]
+    order: tuple["Value | None", ...] | None = None
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -367,10 +368,7 @@ class State:
 
     def but(self, **changes: object) -> "State":
         """This state with some parts replaced."""
-        parts: dict[str, object] = {
-            name: getattr(self, name)
-            for name in ("env", "tokens", "fields", "facts", "loops", "caught", "raising")
-        }
+        parts: dict[str, object] = {name: getattr(self, name) for name in self.__slots__ if name != "_key"}
         parts.update(changes)
         return State(**parts)  # type: ignore[arg-type]  # the names are those of __init__
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.flow.containers import Done, arguments
+from ackdoctor.flow.containers import Done, arguments, elements
 from ackdoctor.flow.context import Context, Later
-from ackdoctor.flow.evaluate import as_held, evaluate
+from ackdoctor.flow.evaluate import evaluate
 from ackdoctor.flow.holding import escape, forget
 from ackdoctor.flow.known import (
     ARRAYS,
@@ -53,7 +53,6 @@ from ackdoctor.model.dialect import Kind
 
 __all__ = ["external", "run_later", "unknown"]
 
-_ELEMENTS = (TokenRef, Coll, Batch, Instance)
 _CODE = (BoundMethod, FunctionRef, Partial)
 
 
@@ -80,9 +79,7 @@ def external(
     if context.typed and name in DISPLAYS:
         if len(values) == 1 and name in ARRAYS and isinstance(values[0], (Batch, Coll)):
             return Done(state, values[0], may_raise=False)
-        known = (as_held(context, value) for value in values)
-        together = frozenset(value for value in known if isinstance(value, _ELEMENTS))
-        return Done(state, Coll(together), may_raise=False)
+        return Done(state, Coll(elements(context, values)), may_raise=False)
     if name in VIEWS:
         seen = [value for value in values if isinstance(value, (Batch, Coll, Count, Field, TokenRef))]
         return Done(state, seen[0] if seen else Coll(frozenset()), may_raise=False)

@@ -241,8 +241,13 @@ def leaving_step(end: Trail, completing: frozenset[int]) -> tuple[Function, Span
         if depth > 0 and id(function) not in completing:
             continue
         match step.op:
-            case Return() if step.way in (None, Way.RAISE):  # in a finally it swallows what was thrown
-                return function, step.span
+            case Return(value=value) if step.way in (
+                None,
+                Way.RAISE,
+            ):  # in a finally it swallows what was thrown
+                if not _helper_gave(visit, value, completing):
+                    return function, step.span
+                fallback = fallback or (function, step.span)
             case Jump(word="continue" | "break"):
                 return function, step.span
             case Next(loop=loop) if (
@@ -260,6 +265,16 @@ def leaving_step(end: Trail, completing: frozenset[int]) -> tuple[Function, Span
             case _:
                 continue
     return fallback or (end.function, end.function.head)
+
+
+def _helper_gave(visit: Trail, value: Expr | None, completing: frozenset[int]) -> bool:
+    """Whether what is returned came out of one of these functions: `return self.store(tup)` leaves where that does."""
+    after, before = visit, visit.before
+    while before is not None:
+        if isinstance(before.step.op, Call) and before.step.op.result == value:
+            return after.inner is not None and id(after.inner.function) in completing
+        after, before = before, before.before
+    return False
 
 
 def _mattered(function: Function, visit: Trail, after: Trail) -> bool:
