@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.evaluate import as_held, evaluate, only, stored
-from ackdoctor.flow.expressions import mentions
+from ackdoctor.flow.expressions import mentions, names_in
 from ackdoctor.flow.holding import escape, forget, release, store
 from ackdoctor.flow.known import (
     CONTAINER_QUIET,
@@ -33,6 +33,8 @@ from ackdoctor.flow.lattice import (
     Value,
     tokens_in,
 )
+from ackdoctor.flow.liveness import read, written
+from ackdoctor.flow.once import once
 from ackdoctor.flow.trail import Trail
 from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Name
 from ackdoctor.model.component import Function
@@ -71,12 +73,28 @@ def packed(
     """What `*args` and `**kwargs` hold of a call: what no parameter took, in Java perhaps as one array.  Values given by name are not kept."""
     own = {param.name for param in function.params}
     for param in function.params:
+        if param.name in _worked_on(function):
+            continue
         if param.kind == "*":
             array = more[0] if context.typed and len(more) == 1 else None
             together = Coll(elements(context, more), tuple(more))
             yield param.name, array if isinstance(array, (Batch, Coll, Field)) else together
         elif param.kind == "**" and own.issuperset(named):
             yield param.name, Coll(frozenset(), ())
+
+
+@once
+def _worked_on(function: Function) -> frozenset[str]:
+    """The names that a function binds anew, and those of dicts that it does more with than to hand them on."""
+    dicts = {param.name for param in function.params if param.kind == "**"}
+    names: set[str] = set()
+    for step in function.cfg.steps:
+        names.update(written(step.op))
+        handed = [arg.value for arg in step.op.args if arg.star] if isinstance(step.op, Call) else []
+        names.update(
+            name for expr in read(step.op) if expr not in handed for name in names_in(expr) if name in dicts
+        )
+    return frozenset(names)
 
 
 def method_call(

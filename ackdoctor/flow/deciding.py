@@ -42,7 +42,7 @@ def branch(
         return
     if not isinstance(evaluate(context, function, state, subject(normalised(condition)[0])), _ANSWERS):
         condition = spelled_out(function, condition)
-    fact, positive = normalised(condition)
+    fact, positive = _asked(context, function, state, condition)
     known = _decide(context, function, state, fact)
     if known is not None and isinstance(evaluate(context, function, state, subject(fact)), Const):
         yield known == positive, state  # the constant says it each time
@@ -56,9 +56,31 @@ def decided(context: Context, function: Function, state: State, condition: Expr)
     """Whether a path knows the truth of something that is only kept, not tested; constants speak for themselves."""
     if not isinstance(condition, (Name, Attr, Item, Compare, Not)):
         return None
-    fact, positive = normalised(condition)
+    fact, positive = _asked(context, function, state, condition)
     known = _decide(context, function, state, fact)
     return None if known is None else known == positive
+
+
+def _asked(context: Context, function: Function, state: State, condition: Expr) -> tuple[Expr, bool]:
+    """A condition in its positive form; a named constant on its right is what it stands for, and `is` that is `==`."""
+    fact, positive = normalised(condition)
+    if context.typed or not isinstance(fact, Compare):
+        return fact, positive
+    match fact.op, fact.right:
+        case "==" | "is", Attr() | Global() as named:
+            said = _said(context, function, state, named)
+            return (Compare(fact.left, "==", said) if said != named else fact), positive
+        case "in", Build(kind=kind, items=items):
+            spelt = tuple(_said(context, function, state, item) for item in items)
+            return Compare(fact.left, "in", Build(kind, spelt)), positive
+        case _:
+            return fact, positive
+
+
+def _said(context: Context, function: Function, state: State, expr: Expr) -> Expr:
+    """The literal that a named constant stands for, or the expression as it is."""
+    value = evaluate(context, function, state, expr) if isinstance(expr, (Attr, Global)) else None
+    return Literal(value.value) if isinstance(value, Const) and value.value is not None else expr
 
 
 def _decide(context: Context, function: Function, state: State, fact: Expr) -> bool | None:
@@ -72,6 +94,9 @@ def _decide(context: Context, function: Function, state: State, fact: Expr) -> b
             if state.facts.get(left) or _truth(value):
                 return False
             return None
+        case Compare(left=left, op="is", right=Literal(value=bool() as wanted)):
+            value = evaluate(context, function, state, left)
+            return value.value is wanted if isinstance(value, Const) else None
         case Compare(left=left, op="==", right=right):
             value = evaluate(context, function, state, left)
             if isinstance(value, Const) and isinstance(right, Literal):

@@ -27,6 +27,7 @@ from ackdoctor.flow.lattice import (
     Trait,
     Value,
 )
+from ackdoctor.flow.switches import changes
 from ackdoctor.model.cfg import Attr, Build, Closure, Compare, Expr, Global, Item, Literal, Mix, Name, Star
 from ackdoctor.model.component import Component, Function
 
@@ -77,7 +78,12 @@ def evaluate(context: Context, function: Function, state: State, expr: Expr) -> 
 
 
 def _global(context: Context, function: Function, expr: Expr) -> Value | None:
-    symbols = context.program.resolve(context.unit(function), expr)
+    unit = context.unit(function)
+    if not context.typed:
+        constant = context.program.constant(unit, expr)
+        if constant is not None:
+            return Const(constant.value)
+    symbols = context.program.resolve(unit, expr)
     functions = [symbol for symbol in symbols if isinstance(symbol, Function)]
     if functions:
         return FunctionRef(functions[0])
@@ -148,7 +154,7 @@ def _own(context: Context, state: State, name: str) -> Value:
     if any(verb.name == name and verb.on == "self" for verb in context.verbs()):
         return BoundMethod(name)
     match component.attribute(name):
-        case Literal(value=value):
+        case Literal(value=value) if not changes(component.lineage, name):
             return Const(value)
         case _:
             return Field(name)

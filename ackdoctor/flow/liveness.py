@@ -43,7 +43,7 @@ from ackdoctor.model.cfg import (
 )
 from ackdoctor.model.component import Function
 
-__all__ = ["Needed", "looked_up", "needed", "read"]
+__all__ = ["Needed", "looked_up", "needed", "read", "written"]
 
 Place: TypeAlias = str | Expr
 
@@ -128,7 +128,7 @@ def _rewritten(function: Function, numbers: Mapping[Place, int]) -> list[int]:
     rewritten = []
     for step in function.cfg.steps:
         places = 0
-        for name in _written(step.op):
+        for name in written(step.op):
             places |= about.get(name, 0)
         rewritten.append(places)
     return rewritten
@@ -163,7 +163,7 @@ def _writes(op: Instr, kind: EdgeKind) -> bool:
     return kind is EdgeKind.TRUE if isinstance(op, (Next, Catch)) else kind is not EdgeKind.RAISE
 
 
-def _written(op: Instr) -> Iterator[str]:
+def written(op: Instr) -> Iterator[str]:
     """The locals that an instruction assigns."""
     match op:
         case Bind(target=target) | Update(target=target) | Next(target=target) | Drop(target=target):

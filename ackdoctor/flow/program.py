@@ -13,7 +13,7 @@ from ackdoctor.flow.known import PLAIN_BASES
 from ackdoctor.flow.switches import setting
 from ackdoctor.flow.variants import asked_role
 from ackdoctor.flow.wording import last_name
-from ackdoctor.model.cfg import Attr, Expr, Global
+from ackdoctor.model.cfg import Attr, Expr, Global, Literal
 from ackdoctor.model.component import ClassInfo, Component, Function, Unit
 from ackdoctor.model.dialect import Dialect, Role
 from ackdoctor.model.values import dataclass
@@ -74,6 +74,7 @@ class Program:
         self._mro: dict[int, _Lineage] = {}
         self._types: dict[tuple[str, str], ClassInfo | tuple[str, ...]] = {}
         self._qualified: dict[tuple[str, Expr], tuple[Symbol, ...]] = {}
+        self._constants: dict[tuple[str, Expr], Literal | None] = {}
         self.components = tuple(self._components())
 
     def _index_package(self, unit: Unit) -> None:
@@ -119,6 +120,29 @@ class Program:
                 found += [symbol for symbol in self._follow(unit, name, HOPS) if symbol not in found]
             self._qualified[key] = tuple(found)
         return self._qualified[key]
+
+    def constant(self, unit: Unit, expr: Expr) -> Literal | None:
+        """The literal that a name in capitals stands for, of a module or a class; a member of an Enum stands for itself."""
+        if not isinstance(expr, (Global, Attr)) or not last_name(expr).isupper():
+            return None
+        key = (unit.path, expr)
+        if key not in self._constants:
+            found = (self._constant(unit, name) for name in self.qualify(unit, expr))
+            self._constants[key] = next((literal for literal in found if literal is not None), None)
+        return self._constants[key]
+
+    def _constant(self, origin: Unit, name: str) -> Literal | None:
+        head, _, last = name.rpartition(".")
+        unit = self._module(origin, head) if head else origin
+        value = unit.values.get(last) if unit is not None else None
+        if unit is None:
+            module, _, inner = head.rpartition(".")
+            unit = self._module(origin, module) if module else origin
+            cls = unit.classes.get(inner) if unit is not None else None
+            value = cls.attrs.get(last) if cls is not None else None
+            if cls is not None and value is not None and [last_name(base) for base in cls.bases] == ["Enum"]:
+                return Literal((cls.qualname, last))
+        return value if isinstance(value, Literal) else None
 
     def known(self, name: str) -> _Known | None:
         """The framework class of that qualified name."""

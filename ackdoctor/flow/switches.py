@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from ackdoctor.flow.once import once
-from ackdoctor.model.cfg import Arg, Attr, Bind, Build, Call, Expr, Global, Literal, Mix, Name, Unpack
+from ackdoctor.model.cfg import Arg, Attr, Bind, Build, Call, Expr, Global, Literal, Mix, Name, Unpack, Update
 from ackdoctor.model.component import ClassInfo, Function
 from ackdoctor.model.dialect import Switch
 
 if TYPE_CHECKING:
     from ackdoctor.flow.program import Program
 
-__all__ = ["setting"]
+__all__ = ["changes", "setting"]
 
 _UNKNOWN = Mix("unknown", ())
 
@@ -42,6 +42,11 @@ def setting(program: "Program", order: tuple[ClassInfo, ...], switch: Switch) ->
     if len(truths) != 1 or not all(isinstance(value, Literal) for value in values):
         return None
     return bool(truths.pop())
+
+
+def changes(order: tuple[ClassInfo, ...], attribute: str) -> bool:
+    """Whether a method gives an attribute another value than the one in the class."""
+    return any(True for _ in _on_self(order, attribute))
 
 
 def _from_outside(program: "Program", cls: ClassInfo, attribute: str) -> Iterator[Expr]:
@@ -101,7 +106,10 @@ def _sets(function: Function) -> tuple[_Set, ...]:
                 found.append(_Set(_origin(obj.value, made), None, value.value))
             case Call(func=func, result=result):
                 made[result] = func
-            case Bind(target=Attr(obj=obj, name=name), value=value):
+            case (
+                Bind(target=Attr(obj=obj, name=name), value=value)
+                | Update(target=Attr(obj=obj, name=name), value=value)
+            ):
                 found.append(_Set(_origin(obj, made), name, value))
             case Bind(target=Name() | Global() as new, value=value) if value in made:
                 made[new] = made[value]

@@ -123,7 +123,7 @@ def _after(context: Context, trail: Trail, step: Step) -> State:
 
 def _returned(context: Context, trail: Trail, expr: Expr) -> Value | None:
     value = evaluate(context, trail.function, trail.state, expr)
-    if isinstance(value, Const) and not isinstance(value.value, (bool, type(None))):
+    if context.typed and isinstance(value, Const) and not isinstance(value.value, (bool, type(None))):
         return None
     return value
 
