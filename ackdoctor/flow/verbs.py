@@ -24,7 +24,7 @@ from ackdoctor.flow.lattice import (
 )
 from ackdoctor.flow.sighting import Anchors, Completed, Emitted, Released
 from ackdoctor.flow.trail import Trail
-from ackdoctor.model.cfg import Arg, Build, Call, Expr, Literal, Name
+from ackdoctor.model.cfg import Arg, Attr, Build, Call, Expr, Literal, Name
 from ackdoctor.model.dialect import Anchoring, Misuse, Verb, VerbKind
 from ackdoctor.model.protocol import Breach, Op, move
 from ackdoctor.model.protocol import State as Stage
@@ -95,6 +95,8 @@ def apply_verb(context: Context, trail: Trail, call: Call, verb: Verb) -> tuple[
         case VerbKind.ACK | VerbKind.FAIL:
             subject = bound.args.get(verb.subject or "")
             value = evaluate(context, function, state, subject) if subject is not None else None
+            if isinstance(subject, Attr):
+                value = _inside(value)
             return _complete_value(context, trail, state, _OPS[verb.kind], value, verb), Const(None)
         case VerbKind.EMIT | VerbKind.EMIT_MANY:
             return _emit(context, trail, bound, verb), None
@@ -110,6 +112,11 @@ def apply_verb(context: Context, trail: Trail, call: Call, verb: Verb) -> tuple[
 
 
 # ---- completion ----
+
+
+def _inside(value: Value | None) -> Value | None:
+    """What `job.tup` is where a local object is known to hold one tuple."""
+    return next(iter(value.items)) if isinstance(value, Coll) and len(value.items) == 1 else value
 
 
 def _complete_value(
@@ -158,7 +165,8 @@ def _perhaps_completed(state: State, value: Value | None) -> State:
         for token, holding in state.tokens.items()
     }
     for token in tokens_in(value):
-        tokens.pop(token, None)
+        if token.kind is TokenKind.STORED:
+            tokens.pop(token, None)
     return state.but(tokens=tokens)
 
 
