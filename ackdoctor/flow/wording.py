@@ -78,6 +78,8 @@ def _made(function: Function) -> Mapping[str, Expr | Call]:
 
 def _text(expr: Expr | Call, made: Mapping[str, Expr | Call], inside: tuple[str, ...] = ()) -> str:
     match expr:
+        case Name(id=name) if name.startswith("%") and name.lstrip("%").isidentifier():
+            return name.lstrip("%")  # of a comprehension
         case Name(id=name) if name.startswith("%"):
             return _text(made[name], made, (*inside, name)) if name in made and name not in inside else "%"
         case Name(id=name) | Global(id=name):
@@ -113,6 +115,8 @@ def _mixed(mix: Mix, made: Mapping[str, Expr | Call], inside: tuple[str, ...]) -
     match mix.op, mix.parts:
         case ("len" | "bool" | "type" | "id" as op, (part,)):
             return f"{op}({_text(part, made, inside)})"
+        case "call", (func, *args) if not any(isinstance(arg, Star) for arg in args):
+            return f"{_text(func, made, inside)}({', '.join(_text(arg, made, inside) for arg in args)})"
         case ("+" | "-" | "*" | "/" | "//" | "%" | "&" | "|" as op, (left, right)):
             return f"{_text(left, made, inside)} {op} {_text(right, made, inside)}"
         case "match", (subject, Literal(value=int() as least), Literal(value=bool() as exact)):

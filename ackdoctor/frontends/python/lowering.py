@@ -83,7 +83,7 @@ class SourceFile:
 class Lowering:
     """One function, method, lambda or module body being lowered."""
 
-    __slots__ = ("builder", "closures", "file", "qualname", "scope", "values")
+    __slots__ = ("answers", "builder", "closures", "file", "qualname", "scope", "values")
 
     def __init__(self, file: SourceFile, scope: Scope, qualname: str, span: Span) -> None:
         self.file = file
@@ -91,6 +91,9 @@ class Lowering:
         self.qualname = qualname
         self.builder = CfgBuilder(span)
         self.closures: dict[str, Function] = {}
+        self.answers: dict[
+            tuple[str, ...], tuple[Expr, bool]
+        ] = {}  # to filters: of batch, variable, question
         self.values = file.tables.values
 
     def value(self, node: cst.CSTNode) -> Expr:

@@ -66,6 +66,10 @@ class Positions:
         start, end = self._extents[id(node)]
         return self._text[start:end]
 
+    def repeated(self, node: cst.CSTNode) -> bool:
+        """Whether the file has the node's text in another place too."""
+        return self._text.count(self.text(node)) > 1
+
     def start(self, node: cst.CSTNode) -> int:
         """The offset of the node in the file: something to sort by."""
         return self._extents[id(node)][0]
