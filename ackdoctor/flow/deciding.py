@@ -15,6 +15,7 @@ from ackdoctor.flow.lattice import (
     Instance,
     SelfRef,
     State,
+    Thrown,
     Tick,
     TickTest,
     Token,
@@ -205,7 +206,7 @@ def _truth(value: Value | None) -> bool | None:
             return bool(constant)
         case TokenRef(token=token):
             return None if token.kind is TokenKind.STORED else True
-        case SelfRef() | BoundMethod() | FunctionRef() | Batch() | Instance():
+        case SelfRef() | BoundMethod() | FunctionRef() | Batch() | Instance() | Thrown():
             return True
         case Coll(items=items):
             return True if items else None

@@ -17,7 +17,7 @@ from ackdoctor.flow.calls import Done, Enter, resolve_call
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.early import each_element
 from ackdoctor.flow.inert import about_locals
-from ackdoctor.flow.lattice import Coll, State, Value
+from ackdoctor.flow.lattice import Coll, Const, State, Value
 from ackdoctor.flow.liveness import Needed, needed
 from ackdoctor.flow.told import only_told
 from ackdoctor.flow.trail import Trail
@@ -175,7 +175,8 @@ class Solver:
 
     def _through(self, trail: Trail, op: Call, enter: Enter) -> Iterator[tuple[WayOn, Trail | None]]:
         before = trail.state
-        for leaving in self.solve(enter.function, enter.state, trail):
+        exits = self.solve(enter.function, enter.state, trail)
+        for leaving in exits:
             after = before.but(
                 tokens=leaving.state.tokens,
                 fields=leaving.state.fields,
@@ -187,7 +188,18 @@ class Solver:
                     yield WayOn(kind, target, after.but(raising=leaving.state.raising or "")), leaving.trail
                 elif not leaving.raised and kind is not EdgeKind.RAISE:
                     bound = assign(self.context, trail, after, op.result, leaving.value)
+                    if _means_something(leaving, exits):
+                        bound = bound.but(facts={**bound.facts, op.result: True})
                     yield WayOn(kind, target, bound), leaving.trail
+
+
+def _means_something(leaving: Leaving, exits: list[Leaving]) -> bool:
+    """Whether a helper's result, of which nothing is known, is what it gives instead of the None for a tuple it completed."""
+    return leaving.value is None and any(
+        other.value in (Const(None), Const(value=False)) and other.state.tokens != leaving.state.tokens
+        for other in exits
+        if not other.raised
+    )
 
 
 def _exit_key(leaving: Leaving, *, outermost: bool) -> object:

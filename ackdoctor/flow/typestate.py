@@ -38,6 +38,7 @@ from ackdoctor.flow.trail import Trail
 from ackdoctor.model.cfg import (
     RAISED,
     Bind,
+    Build,
     Catch,
     Compare,
     Drop,
@@ -125,6 +126,9 @@ def _returned(context: Context, trail: Trail, expr: Expr) -> Value | None:
     value = evaluate(context, trail.function, trail.state, expr)
     if context.typed and isinstance(value, Const) and not isinstance(value.value, (bool, type(None))):
         return None
+    if isinstance(value, Coll) and isinstance(expr, Build) and expr.kind == "tuple":
+        parts = (evaluate(context, trail.function, trail.state, item) for item in expr.items)
+        return Coll(value.items, tuple(parts))  # `return False, "no key"`
     return value
 
 
@@ -278,6 +282,6 @@ def _caught(trail: Trail, op: Catch) -> Iterator[WayOn]:
     for kind, target in trail.step.edges:
         if kind is EdgeKind.TRUE and possible:
             after = state.but(raising=None, caught=(trail.function.path, trail.step.span.line))
-            yield WayOn(kind, target, after.bind(op.name, None) if op.name else after)
+            yield WayOn(kind, target, after.bind(op.name, Thrown(state.raising or "")) if op.name else after)
         elif kind is not EdgeKind.TRUE and not certain:
             yield WayOn(EdgeKind.FALSE, target, state)
