@@ -31,7 +31,7 @@ from ackdoctor.flow.switches import changes
 from ackdoctor.model.cfg import Attr, Build, Closure, Compare, Expr, Global, Item, Literal, Mix, Name, Star
 from ackdoctor.model.component import Component, Function
 
-__all__ = ["as_held", "counted_on", "evaluate", "only", "stored", "tick_comparison"]
+__all__ = ["as_held", "counted_on", "evaluate", "only", "part", "stored", "tick_comparison"]
 
 TICK_MARKS = ("__tick", "__system", "__heartbeat", -1)
 
@@ -55,8 +55,13 @@ def evaluate(context: Context, function: Function, state: State, expr: Expr) -> 
             return _attribute(context, function, state, expr, obj, name)
         case Item(obj=obj, key=key):
             container = evaluate(context, function, state, obj)
+            if isinstance(container, Batch) and isinstance(key, Mix) and key.op == "slice":
+                return _slice(context, container, [evaluate(context, function, state, p) for p in key.parts])
             inside = isinstance(container, (Batch, Coll))
             return _item(container, key, evaluate(context, function, state, key) if inside else None)
+        case Build(kind="dict", items=items):
+            values = _collection(context, function, state, items[1::2])
+            return values if values.items else _collection(context, function, state, items)
         case Build(items=items):
             return _collection(context, function, state, items)
         case Star(value=value):
@@ -191,8 +196,6 @@ def _item(container: Value | None, key: Expr, place: Value | None) -> Value | No
             return TokenRef(token, "id")
         case Row(token=token, column=column):
             return TokenRef(token) if key == Literal(column) else None
-        case Batch() if isinstance(key, Mix) and key.op == "slice":
-            return container
         case Coll(items=items) if isinstance(key, Mix) and key.op == "slice":
             return Coll(items)
         case Coll(order=tuple(order)) if isinstance(place, Const) and isinstance(place.value, int):
@@ -203,6 +206,18 @@ def _item(container: Value | None, key: Expr, place: Value | None) -> Value | No
             return only(listed, place)
         case _:
             return None
+
+
+def _slice(context: Context, batch: Batch, bounds: list[Value | None]) -> Value:
+    """`tups[:]` is the batch, `tups[i:i + 100]` the part that a round is about; of any other part nobody knows what is in it."""
+    if context.component.auto_ack or all(bound == Const(None) for bound in bounds):
+        return batch
+    return batch if bounds[0] == Index(batch.token) else part(batch)
+
+
+def part(batch: Batch) -> Coll:
+    """Some tuples of a batch, at least one."""
+    return Coll(frozenset({Picked(batch.token)}))
 
 
 def only(listed: Coll, *places: Value | None) -> Value | None:

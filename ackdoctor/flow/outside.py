@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ackdoctor.flow.containers import Done, arguments, elements
 from ackdoctor.flow.context import Context, Later
-from ackdoctor.flow.evaluate import evaluate
+from ackdoctor.flow.evaluate import evaluate, part
 from ackdoctor.flow.holding import escape, forget
 from ackdoctor.flow.known import (
     ARRAYS,
@@ -95,12 +95,16 @@ def external(
     return unknown(context, trail, call, given)
 
 
-def _rounds(name: str, values: tuple[Value | None, ...]) -> Zipped | Count | None:
+def _rounds(name: str, values: tuple[Value | None, ...]) -> Zipped | Count | Coll | None:
     """What the standard library makes of a batch to loop over."""
     match name, values:
+        case "islice", (Batch() as batch, _, *_):
+            return part(batch)
         case "enumerate", (Batch(token=token), *start):
             return Zipped(token, 1, numbered=not start)
         case "range" | "xrange", (Count(less=0) as count,) | (Const(value=0), Count(less=0) as count):
+            return count
+        case "range" | "xrange", (Const(value=0), Count(of=Batch(), less=0) as count, _):  # by parts
             return count
         case "range" | "xrange", (Count(of=whole, less=1), Const(value=-1), Const(value=-1)):
             return Count(whole)

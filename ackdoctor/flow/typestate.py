@@ -24,6 +24,7 @@ from ackdoctor.flow.lattice import (
     Field,
     Index,
     LoopMemory,
+    Picked,
     Row,
     State,
     Thrown,
@@ -196,7 +197,7 @@ def _rounds(
             yield from _batch_rounds(context, trail, op, token, Index(token), again=again)
         case Count(of=Coll(items=items) as listed) if any(tokens_in(listed)):
             yield from _listed_rounds(context, trail, op, [None] * len(items))
-        case Coll(items=items) if any(tokens_in(iterable)):
+        case Coll(items=items) if any(tokens_in(iterable)) or any(isinstance(i, Picked) for i in items):
             yield from _listed_rounds(context, trail, op, sorted(items, key=repr))
         case Field(name=field):
             yield from _open_rounds(context, trail, op, stored(field))
