@@ -68,7 +68,7 @@ def _full_batches(diagnosis: Diagnosis) -> Iterator[Finding]:
 def _only_when_full(diagnosis: Diagnosis, field: str) -> tuple[Flow, Station] | None:
     """The size test that every release of the field's tuples is behind, if there is no other way."""
     found: tuple[Flow, Station] | None = None
-    for flow, release in diagnosis.sightings(Released):
+    for flow, release in diagnosis.releases():
         if release.field == EVERYTHING:
             return None
         if release.field.partition(".")[0] != field:

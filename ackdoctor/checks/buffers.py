@@ -8,7 +8,7 @@ from ackdoctor.flow.declared import maker
 from ackdoctor.flow.expressions import subexpressions
 from ackdoctor.flow.holding import EVERYTHING
 from ackdoctor.flow.lattice import TokenKind
-from ackdoctor.flow.sighting import Ended, Flow, Released, Stored
+from ackdoctor.flow.sighting import Ended, Flow, Stored
 from ackdoctor.model.cfg import Attr, Bind, Call, Expr, Mix, Name
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind
@@ -41,7 +41,7 @@ def kept_inputs(diagnosis: Diagnosis) -> Iterator[tuple[Flow, Stored]]:
 
 def released(diagnosis: Diagnosis) -> frozenset[str]:
     """The fields whose tuples some code of the component completes or hands to code that cannot be seen."""
-    return frozenset(sighting.field.partition(".")[0] for _, sighting in diagnosis.sightings(Released))
+    return frozenset(sighting.field.partition(".")[0] for _, sighting in diagnosis.releases())
 
 
 def left_behind(diagnosis: Diagnosis) -> frozenset[str]:

@@ -10,7 +10,7 @@ from ackdoctor.flow.evaluate import evaluate
 from ackdoctor.flow.lattice import Handle, Instance, SelfRef, State, Token, Value
 from ackdoctor.flow.overloads import choose_verb
 from ackdoctor.flow.program import Program, Symbol
-from ackdoctor.flow.sighting import Flow, Sighting
+from ackdoctor.flow.sighting import Flow, Released, Sighting
 from ackdoctor.flow.trail import Trail
 from ackdoctor.flow.verbs import external_verb
 from ackdoctor.flow.witness import forgetful, implicit_raise, witness
@@ -29,19 +29,21 @@ S = TypeVar("S", bound=Sighting)
 
 @dataclass(slots=True, unsafe_hash=True)
 class Diagnosis:
-    """One component under one rule."""
+    """One component under one rule; `left` are the flows that heirs' own diagnoses will tell about."""
 
     program: Program
     component: Component
     flows: tuple[Flow, ...]
+    left: tuple[Flow, ...] = ()
     code: str = ""
     name: str = ""
 
     @classmethod
     def of(cls, program: Program, component: Component) -> "Diagnosis":
         """The diagnosis of a component; a handler that an heir inherits is left to the heir's own diagnosis."""
-        flows = tuple(flow for flow in solve_component(program, component) if not _inherited(component, flow))
-        return cls(program, component, flows)
+        flows = solve_component(program, component)
+        left = tuple(flow for flow in flows if _inherited(component, flow))
+        return cls(program, component, tuple(flow for flow in flows if flow not in left), left)
 
     def under(self, code: str, name: str) -> "Diagnosis":
         """The same under another rule."""
@@ -76,6 +78,13 @@ class Diagnosis:
                 continue
             for sighting in flow.sightings:
                 if isinstance(sighting, kind):
+                    yield flow, sighting
+
+    def releases(self) -> Iterator[tuple[Flow, Released]]:
+        """Where the component lets go of what a field holds, also in handlers that an heir inherits."""
+        for flow in (*self.flows, *self.left):
+            for sighting in flow.sightings:
+                if isinstance(sighting, Released):
                     yield flow, sighting
 
     def functions(self) -> Iterator[Function]:

@@ -118,10 +118,7 @@ def _assign_attribute(
         case SelfRef():
             if value is not None and any(tokens_in(value)):
                 state = store(context, trail, state, name, value, how="=", key=None)
-            if context.typed and isinstance(value, Coll) and isinstance(trail.step.op, Bind):
-                source = trail.step.op.value  # what is put into the local afterwards is held by the field too
-                if isinstance(source, Name) and not any(tokens_in(value)):
-                    state = state.bind(source.id, Field(name))
+            state = _filled_later(trail, state, value, Field(name))
             fields = {field: old for field, old in state.fields.items() if field != name}
             if isinstance(value, (TokenRef, Const, BoundMethod, FunctionRef)) or (value and _may_run(value)):
                 fields[name] = value
@@ -134,6 +131,20 @@ def _assign_attribute(
             return state.bind(obj.id, Coll(items | {value}))
         case _:
             return escape(context, trail, state, (value,), "an object") if value is not None else state
+
+
+def _filled_later(trail: Trail, state: State, value: Value | None, kept: Field | TokenRef) -> State:
+    """A local collection goes into a field while it is empty: what is put into it afterwards is held there too."""
+    if not isinstance(value, Coll) or any(tokens_in(value)) or not isinstance(trail.step.op, Bind):
+        return state
+    source = trail.step.op.value
+    for fact in state.facts:
+        match fact:
+            case Compare(left=Name(id=name), op="is", right=right) if right == source:
+                state = state.bind(name, kept)
+            case _:
+                pass
+    return state.bind(source.id, kept) if isinstance(source, Name) else state
 
 
 def _may_run(value: Value) -> bool:
@@ -151,7 +162,11 @@ def _assign_item(
     context: Context, trail: Trail, state: State, obj: Expr, key: Expr, value: Value | None
 ) -> State:
     if value is None or not any(tokens_in(value)):
-        return state
+        match evaluate(context, trail.function, state, obj):
+            case Field(name=field):
+                return _filled_later(trail, state, value, stored(field))
+            case _:
+                return state
     match evaluate(context, trail.function, state, obj):
         case Field(name=field):
             return store(context, trail, state, field, value, how="[]", key=key)
