@@ -31,6 +31,7 @@ __all__ = ["Leaving", "Solver"]
 
 STATES_PER_STEP = 32
 HELPER_DEPTH = 10
+WORDS = 4  # a helper's words and numbers that are told apart; of more, no path knows which it was given
 ROUNDS = 3
 
 
@@ -176,6 +177,8 @@ class Solver:
     def _through(self, trail: Trail, op: Call, enter: Enter) -> Iterator[tuple[WayOn, Trail | None]]:
         before = trail.state
         exits = self.solve(enter.function, enter.state, trail)
+        words = {leaving.value for leaving in exits if _is_word(leaving.value)}
+        told: set[object] = set()
         for leaving in exits:
             after = before.but(
                 tokens=leaving.state.tokens,
@@ -187,10 +190,20 @@ class Solver:
                 if leaving.raised and kind is EdgeKind.RAISE:
                     yield WayOn(kind, target, after.but(raising=leaving.state.raising or "")), leaving.trail
                 elif not leaving.raised and kind is not EdgeKind.RAISE:
-                    bound = assign(self.context, trail, after, op.result, leaving.value)
+                    value = leaving.value
+                    if value in words and (op.dropped or len(words) > WORDS):
+                        value = None
+                    bound = assign(self.context, trail, after, op.result, value)
                     if _means_something(leaving, exits):
                         bound = bound.but(facts={**bound.facts, op.result: True})
+                    if value is not leaving.value and bound.key() in told:
+                        continue  # the same, in other words
+                    told.add(bound.key())
                     yield WayOn(kind, target, bound), leaving.trail
+
+
+def _is_word(value: Value | None) -> bool:
+    return isinstance(value, Const) and not isinstance(value.value, (bool, type(None)))
 
 
 def _means_something(leaving: Leaving, exits: list[Leaving]) -> bool:

@@ -71,6 +71,27 @@ def test_deeply_nested_loops_end():
     assert not flow.limited
 
 
+def test_what_follows_helpers_with_many_words_is_found():
+    lines = ["def process(self, tup):"]
+    for n in range(12):
+        lines += [f"    word{n} = self.word(tup)"]
+    for n in range(12):
+        lines += [
+            f"    if word{n} == 'w0':",
+            "        work(0)",
+            f"    elif word{n} == 'w1':",
+            "        work(1)",
+        ]
+    lines += ["    if tup.stream == 'z':", "        return", "    self.ack(tup)", "", "def word(self, tup):"]
+    for n in range(6):
+        lines += [f"    if tup.values[0] == {n}:", f"        return 'w{n}'"]
+    source = in_bolt("\n".join([*lines, "    return 'other'"]))
+    _, seconds = flow_of(source)
+
+    assert seconds < SECONDS
+    assert [code for _, code in codes(source)] == ["ACK101"]
+
+
 def test_a_chain_of_helpers_deeper_than_anyone_writes_ends():
     lines = ["def process(self, tup):", "    self.h0(tup)"]
     for n in range(40):
