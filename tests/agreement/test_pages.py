@@ -30,7 +30,9 @@ FIRST = "lint tells the tuples that are left; what is done again and again to th
 UNFORETOLD = {
     "ACK101/the-same-place-in-every-round-and-a-range-that-is-one-short-streamparse FirstOnly: ACK104": FIRST,
     "ACK101/the-same-place-in-every-round-and-a-range-that-is-one-short-streamparse FirstOnly: ACK202": FIRST,
+    "ACK101/auto-ack-is-switched-off-in-other-words-pystorm Trim: ACK105": "its `main` switches it off, and nobody calls that here",
     "ACK101/every-tuple-of-the-batch-is-completed-streamparse RowLoader: ACK101": ZIPPED,
+    "ACK105/only-a-run-can-tell-what-the-switch-stands-on-streamparse Asked: ACK106": "as the case says",
     "ACK106/failed-one-by-one-or-acked-streamparse RowLoader: ACK101": ZIPPED,
     "ACK109/a-batching-bolt-takes-over-the-framework-s-methods-streamparse OrderTotals: ACK101": "lint names the cause: "
     "it replaces the framework's `process`, so that tuples are neither batched nor acked",
