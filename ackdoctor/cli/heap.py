@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from ackdoctor.cli.given import path_called
-from ackdoctor.cli.options import LONGEST_S, Isolated, a_time
+from ackdoctor.cli.options import Isolated, seconds
 
 __all__ = ["FORMS", "heap"]
 
@@ -104,13 +104,7 @@ def hist(
     count: Annotated[int, typer.Option(min=2, metavar="N", help="With --pid: how many.")] = 6,
     every: Annotated[
         float | None,
-        typer.Option(
-            min=0.1,
-            max=LONGEST_S,
-            callback=a_time,
-            metavar="SECONDS",
-            help="Time between histograms. Default: what the files say; with --pid 10.",
-        ),
+        seconds(0.1, "Time between histograms. Default: what the files say; with --pid 10."),
     ] = None,
     unreachable: Annotated[
         bool, typer.Option("--all", help="With --pid: no full collection first; garbage is counted, too.")

@@ -1,29 +1,33 @@
 """Options that several commands have, declared once."""
 
 import math
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
 __all__ = [
-    "LONGEST_S",
     "AckerVersion",
     "Isolated",
     "MessageTimeout",
     "MinSeverity",
     "SparkConf",
     "SparkMaster",
-    "a_time",
+    "seconds",
 ]
 
-LONGEST_S = (1 << 31) - 1  # Storm has no longer timeout
+_LONGEST_S = (1 << 31) - 1  # Storm has no longer timeout
 
 
-def a_time(seconds: float | None) -> float | None:
-    """Seconds that can be waited for; a range alone lets `nan` pass."""
-    if seconds is not None and math.isnan(seconds):
+def seconds(least: float, told: str) -> Any:
+    """An option for a time that can be waited for; `told` is its help."""
+    return typer.Option(min=least, max=_LONGEST_S, callback=_a_number, metavar="SECONDS", help=told)
+
+
+def _a_number(value: float | None) -> float | None:
+    """A range alone lets `nan` pass."""
+    if value is not None and math.isnan(value):
         raise typer.BadParameter("nan is no time.")
-    return seconds
+    return value
 
 
 AckerVersion: TypeAlias = Annotated[
@@ -32,12 +36,7 @@ AckerVersion: TypeAlias = Annotated[
 ]
 MessageTimeout: TypeAlias = Annotated[
     int | None,
-    typer.Option(
-        min=1,
-        max=LONGEST_S,
-        metavar="SECONDS",
-        help="Rotate the acker's map as with this message timeout.",
-    ),
+    seconds(1, "Rotate the acker's map as with this message timeout."),
 ]
 MinSeverity: TypeAlias = Annotated[
     str | None, typer.Option(metavar="info|warning|error", help="Hide what is less bad. Default: warning.")

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from ackdoctor.cli.given import named, path_called
-from ackdoctor.cli.options import LONGEST_S, AckerVersion, MessageTimeout, SparkConf, SparkMaster, a_time
+from ackdoctor.cli.options import AckerVersion, MessageTimeout, SparkConf, SparkMaster, seconds
 
 __all__ = ["FORMS", "watch"]
 
@@ -28,33 +28,16 @@ def watch(
     ] = None,
     every: Annotated[
         float,
-        typer.Option(
-            min=0.1,
-            max=LONGEST_S,
-            callback=a_time,
-            metavar="SECONDS",
-            help="How often to look for new parts.",
-        ),
+        seconds(0.1, "How often to look for new parts."),
     ] = 5,
     once: Annotated[bool, typer.Option("--once", help="Read what is there, and end.")] = False,
     until_idle: Annotated[
         float | None,
-        typer.Option(
-            min=0,
-            max=LONGEST_S,
-            callback=a_time,
-            metavar="SECONDS",
-            help="End when nothing new has come for so long.",
-        ),
+        seconds(0, "End when nothing new has come for so long."),
     ] = None,
     remember: Annotated[
         int,
-        typer.Option(
-            min=1,
-            max=LONGEST_S,
-            metavar="SECONDS",
-            help="How long to remember what is over, by the trace's clock.",
-        ),
+        seconds(1, "How long to remember what is over, by the trace's clock."),
     ] = 300,
     parts_at_once: Annotated[
         int, typer.Option(min=1, metavar="N", help="How many parts are taken together at most.")
