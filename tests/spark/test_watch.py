@@ -341,7 +341,10 @@ def test_killed_again_and_again_it_tells_everything_once(tmp_path):
         assert subprocess.run(command, stdout=out, cwd=ROOT, check=False).returncode == 1
     journal = [json.loads(line) for line in (checkpoint / "told.jsonl").read_text().splitlines()]
     told = [line for line in journal if "done" not in line]
-    assert [line["done"] for line in journal if "done" in line] == list(range(4))
+    done = [line["done"] for line in journal if "done" in line]
+    assert done == list(range(len(done)))
+    # a part that was noted when the process died, and not begun, is taken with the next
+    assert len(done) in {3, 4}
     assert Counter(line["what"] for line in told) == {"acked-twice": 15, "over-acked": 12, "never-zero": 3}
     assert len({key(line) for line in told}) == len(told)
     seen = {(line["batch"], line["nr"]) for line in map(json.loads, shown.read_text().splitlines())}
