@@ -23,9 +23,8 @@ from ackdoctor.model.component import Function
 
 __all__ = ["BEGINNINGS", "emptied_by", "is_container", "is_queue", "own_field", "taken_from"]
 
-BEGINNINGS = frozenset(
-    ("__init__", "initialize", "init_state", "<init>", "prepare", "open")
-)  # run once, before all else
+# run once, before all else
+BEGINNINGS = frozenset(("__init__", "initialize", "init_state", "<init>", "prepare", "open"))
 
 _PLAIN = frozenset(
     "dict list set collections.OrderedDict collections.defaultdict collections.deque collections.Counter "

@@ -5,7 +5,7 @@ import os
 import sys
 from pathlib import Path
 
-from ackdoctor.cli.given import known_word
+from ackdoctor.cli.given import STDIN, known_word
 from ackdoctor.cli.manual import names
 from ackdoctor.cli.streams import chatter, palette_for, tolerant, until_reader_leaves
 from ackdoctor.cli.texts import lines_of
@@ -16,7 +16,6 @@ from ackdoctor.reporters.diagnosis import document, screen
 __all__ = ["show_diagnosis"]
 
 _FORMS = ("full", "json")
-_STDIN = "-"
 _SUFFIXES = frozenset({".log", ".err", ".txt", ".gz", ".out"})  # of a rotated one, not the last
 _NO_NAME = {errno.ENAMETOOLONG, errno.ENOENT, errno.EINVAL, errno.ENOTDIR}
 
@@ -25,7 +24,7 @@ def show_diagnosis(text: str, path: Path, form: str) -> int:
     """Everything the command does; the result is the exit code."""
     known_word("--output-format", form, _FORMS)
     faults: list[str] = []
-    is_file = text == _STDIN or _is_there(text, path)
+    is_file = text == STDIN or _is_there(text, path)
     found = diagnose(lines_of(path, faults) if is_file else text.splitlines())
     for fault in faults:
         chatter(f"{path}: {fault}", prefix="")

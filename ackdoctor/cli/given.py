@@ -8,7 +8,9 @@ from typing import NamedTuple
 from ackdoctor.config import nearest
 from ackdoctor.model.errors import UsageError
 
-__all__ = ["known_word", "measured_bytes", "measured_ms", "named", "path_called", "spark_settings"]
+__all__ = ["STDIN", "known_word", "measured_bytes", "measured_ms", "named", "path_called", "spark_settings"]
+
+STDIN = "-"  # in the place of a path
 
 
 class _Measure(NamedTuple):

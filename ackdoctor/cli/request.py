@@ -6,16 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ackdoctor.cli.given import known_word, named
+from ackdoctor.cli.given import STDIN, known_word, named
 from ackdoctor.config import FORMATS, Settings, find_config, load_settings, nearest, place
 from ackdoctor.engine.surroundings import Surroundings
 from ackdoctor.model.errors import ConfigError, UsageError
 from ackdoctor.model.finding import Confidence, Severity
 from ackdoctor.model.values import dataclass
 
-__all__ = ["STDIN", "Request", "check_frameworks", "check_selectors", "settings_of"]
-
-STDIN = "-"
+__all__ = ["Request", "check_frameworks", "check_selectors", "settings_of"]
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)

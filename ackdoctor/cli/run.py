@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ackdoctor.cli.again import CACHE, Answer
+from ackdoctor.cli.given import STDIN
 from ackdoctor.cli.progress import Progress
-from ackdoctor.cli.request import STDIN, Request, check_frameworks, check_selectors, settings_of
+from ackdoctor.cli.request import Request, check_frameworks, check_selectors, settings_of
 from ackdoctor.cli.streams import (
     chatter,
     destination,

@@ -6,17 +6,16 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from ackdoctor.cli.given import STDIN
 from ackdoctor.tracer.disk.workerlog import log_text, open_log
 
 __all__ = ["lines_of"]
-
-_STDIN = "-"
 
 
 def lines_of(path: Path, faults: list[str]) -> Iterator[str]:
     """The lines of a file, of standard input if it is called `-`; why they end too early is added to `faults`."""
     try:
-        with log_text(_standard_input()) if str(path) == _STDIN else open_log(path) as lines:
+        with log_text(_standard_input()) if str(path) == STDIN else open_log(path) as lines:
             yield from lines
     except (OSError, EOFError, zlib.error) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)

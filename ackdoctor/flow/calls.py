@@ -38,7 +38,6 @@ from ackdoctor.model.values import dataclass
 
 __all__ = ["Done", "Enter", "apply_value", "resolve_call"]
 
-
 AROUND = 0  # stands for all loops around a helper's call; its own are counted from 1
 
 

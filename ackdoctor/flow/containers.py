@@ -73,7 +73,7 @@ def packed(
     """What `*args` and `**kwargs` hold of a call: what no parameter took, in Java perhaps as one array.  Values given by name are not kept."""
     own = {param.name for param in function.params}
     for param in function.params:
-        if param.name in _worked_on(function):
+        if param.kind == "positional" or param.name in _worked_on(function):
             continue
         if param.kind == "*":
             array = more[0] if context.typed and len(more) == 1 else None

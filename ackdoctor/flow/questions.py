@@ -45,9 +45,8 @@ def questions(function: Function) -> Mapping[Expr, Expr]:
         if index in looped or not isinstance(call.func, Attr):
             continue
         parts = [found.get(part, part) for part in (call.func.obj, *(arg.value for arg in call.args))]
-        about = {
-            name for part in parts for name in names_in(part)
-        }  # of what is static nobody knows who changes it
+        # of what is static nobody knows who changes it
+        about = {name for part in parts for name in names_in(part)}
         if about and all(_stays(function, part, changing) for part in parts):
             found[call.result] = Mix("call", (Attr(parts[0], call.func.name), *parts[1:]))
     return found

@@ -194,9 +194,8 @@ def complete(
             field=token.field,
             completed=True,
         )
-        at_tick = any(
-            held.tick is Tick.YES for held in state.tokens.values()
-        )  # a way of its own to get there
+        # a way of its own to get there
+        at_tick = any(held.tick is Tick.YES for held in state.tokens.values())
         context.see(released, token.field, True, at_tick)
     _see_completion(context, trail, op, token, before, breach, verb, value)
     return state.hold(token, Holding(after, before.tick, before.holder))

@@ -241,10 +241,7 @@ def leaving_step(end: Trail, completing: frozenset[int]) -> tuple[Function, Span
         if depth > 0 and id(function) not in completing:
             continue
         match step.op:
-            case Return(value=value) if step.way in (
-                None,
-                Way.RAISE,
-            ):  # in a finally it swallows what was thrown
+            case Return(value=value) if step.way in (None, Way.RAISE):  # in a finally it swallows
                 if not _helper_gave(visit, value, completing):
                     return function, step.span
                 fallback = fallback or (function, step.span)

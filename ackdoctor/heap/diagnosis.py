@@ -12,9 +12,8 @@ __all__ = ["Diagnosis", "Sign", "diagnose"]
 _CAUSED = re.compile(r"^\s*Caused by: (?P<what>.+)")
 _THROWN = re.compile(r"(?:^|\s)(?P<what>(?:[a-z_][\w$]*\.)+[A-Z][\w$]*(?:Exception|Error|Throwable)\b.*)")
 _FRAME = re.compile(r"^\s+at [\w$.<>/]+\(|^\s*\.\.\. \d+ (?:more|common frames)|^\s+Suppressed: ")
-_STAMP = re.compile(
-    r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z "
-)  # kubectl logs --timestamps, docker logs -t
+# of kubectl logs --timestamps, docker logs -t
+_STAMP = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z ")
 _TRACEBACK = "Traceback (most recent call last)"
 _CHAINED = re.compile(
     r"^(?:During handling of the above exception, another|The above exception was the direct cause)"

@@ -335,9 +335,8 @@ class Dialect:
     replaces: str = ""
     vendored: bool = False
     python2: bool = False  # runs on no other Python
-    python2_logs_stdout: bool = (
-        False  # on Python 2 what is printed goes to the log, also where stdout is the pipe
-    )
+    # on Python 2 what is printed goes to the log, also where stdout is the pipe
+    python2_logs_stdout: bool = False
     tick_settings: tuple[str, ...] = ("topology.tick.tuple.freq.secs",)
     own: str = "self"
     objects: Mapping[str, str] = field(default_factory=dict)

@@ -49,13 +49,11 @@ def test_no_order_gives_a_premature_zero(version):
     assert {tuple(values(version, list(order))[1]) for order in permutations(messages)} == {(3,)}
 
 
-SMALL_IDS: list[Message] = [
-    AckInit(9, 1 ^ 2, 1),
-    AckAck(9, 1 ^ 3),
-    AckAck(9, 2 ^ 4),
-    AckAck(9, 3),
-    AckAck(9, 4),
-]
+def told(init: int, *acks: int) -> list[Message]:
+    return [AckInit(9, init, 1), *(AckAck(9, value) for value in acks)]
+
+
+SMALL_IDS = told(1 ^ 2, 1 ^ 3, 2 ^ 4, 3, 4)
 
 
 @versions
@@ -72,13 +70,7 @@ def test_but_twelve_of_120_orders_are_premature_since_1_xor_2_is_3(version):
 
 @versions
 def test_with_powers_of_two_no_order_is_premature(version):
-    messages: list[Message] = [
-        AckInit(9, 1 ^ 2, 1),
-        AckAck(9, 1 ^ 4),
-        AckAck(9, 2 ^ 8),
-        AckAck(9, 4),
-        AckAck(9, 8),
-    ]
+    messages = told(1 ^ 2, 1 ^ 4, 2 ^ 8, 4, 8)
     assert {tuple(values(version, list(order))[1]) for order in permutations(messages)} == {(4,)}
 
 

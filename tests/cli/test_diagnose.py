@@ -1,0 +1,134 @@
+"""`ackdoctor diagnose`, and what it shares with `heap hist`: texts out of files and pipes; and the exit code."""
+
+import errno
+import gzip
+import io
+import json
+import os
+import random
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def test_a_pasted_error_is_diagnosed(shell):
+    outcome = shell("diagnose", "java.lang.RuntimeException: Anchored onto 12 after ack/fail")
+    assert outcome.code == 1
+    assert outcome.out.splitlines()[:4] == [
+        "innermost cause, line 1: java.lang.RuntimeException: Anchored onto 12 after ack/fail",
+        "",
+        "anchored too late  line 1",
+        "  an emit names an anchor that has been acked or failed; the bolt dies and the worker exits",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (["diagnose", "-"], 1, "acked twice  line 2"),
+        (["heap", "hist", "-", "--output-format", "concise"], 2, "-: no class histogram: no line like"),
+    ],
+)
+def test_what_comes_through_a_pipe_may_be_no_utf_8(shell, monkeypatch, arguments, code, told):
+    said = b"f\xfcr\nAcked a non-existent or already acked/failed id: 3\n"
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(said), encoding="ascii"))
+    outcome = shell(*arguments)
+    assert outcome.code == code
+    assert told in outcome.out + outcome.err
+    assert "internal error" not in outcome.err
+
+
+def test_a_rolled_log_is_diagnosed(shell):
+    Path("worker.log.1.gz").write_bytes(gzip.compress(b"x\njava.lang.OutOfMemoryError: Java heap space\n"))
+    outcome = shell("diagnose", "worker.log.1.gz", "--output-format", "json")
+    assert [(each["name"], each["line"]) for each in json.loads(outcome.out)["symptoms"]] == [
+        ("out of memory", 2)
+    ]
+
+
+def test_a_log_without_symptoms_is_clean(shell):
+    Path("worker.log").write_text("all is well\n")
+    assert shell("diagnose", "worker.log") == (0, "nothing that is known here (1 line)\n", "")
+
+
+@pytest.mark.parametrize(
+    "name", ["worker.log", "worker.log.1", "worker.log.err", "6700/worker", "logs/6700/worker.log.3"]
+)
+def test_a_log_that_is_not_there_is_said(name, shell):
+    assert shell("diagnose", name) == (2, "", f"ackdoctor: {name}: no such file\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("worker", "ackdoctor: no file is called `worker`: it was taken for the words of an error\n"),
+        ("java.lang.OutOfMemoryError: Java heap space", ""),
+        ("all is well", ""),
+    ],
+)
+def test_words_that_say_nothing_may_have_been_a_name(words, told, shell):
+    assert shell("diagnose", words).err == told
+
+
+PACKED = [
+    (b"PK\x03\x04", "a zip archive: unpack it first"),
+    (b"BZh9", "compressed with bzip2: unpack it first"),
+    (b"\xfd7zXZ\0", "compressed with xz: unpack it first"),
+    (b"\x28\xb5\x2f\xfd", "compressed with zstd: unpack it first"),
+    (b"JAVA PROFILE 1.0.2\0", "a heap dump: ackdoctor heap dump reads it"),
+    (b"PAR1", "a part of a trace: ackdoctor trace report reads it"),
+]
+
+
+@pytest.mark.parametrize("piped", [False, True])
+@pytest.mark.parametrize("command", [["diagnose"], ["heap", "hist"]])
+@pytest.mark.parametrize(("magic", "said"), PACKED)
+def test_what_is_no_text_is_not_called_clean(command, magic, said, piped, shell, monkeypatch):
+    Path("worker.log").write_bytes(magic + bytes(range(200)))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(Path("worker.log").read_bytes())))
+    name = "-" if piped else "worker.log"
+    assert shell(*command, name) == (2, "", f"{name}: cannot be read: {said}\n")
+
+
+ACKED_TWICE = b"x\nAcked a non-existent or already acked/failed id: 3\n"
+
+
+def test_a_zipped_log_may_come_through_a_pipe(shell, monkeypatch):
+    packed = io.TextIOWrapper(io.BytesIO(gzip.compress(ACKED_TWICE)))
+    monkeypatch.setattr(sys, "stdin", packed)
+    assert "acked twice  line 2" in shell("diagnose", "-").out
+
+
+def test_a_log_that_may_not_be_looked_at_is_one_line(shell, monkeypatch):
+    def refused(self, **_):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    Path("worker.log").mkdir()
+    monkeypatch.setattr(Path, "stat", refused)
+    assert shell("diagnose", "worker.log") == (2, "", "worker.log: cannot be read: Is a directory\n")
+
+
+def test_a_pipe_is_opened_once(shell):
+    reader, writer = os.pipe()
+    os.write(writer, ACKED_TWICE)
+    os.close(writer)
+    outcome = shell("diagnose", f"/dev/fd/{reader}")  # as a shell names `<(kubectl logs POD)`
+    os.close(reader)
+    assert (outcome.code, "acked twice  line 2" in outcome.out) == (1, True)
+
+
+def test_a_cut_archive_is_diagnosed_as_far_as_it_goes(shell):
+    tail = random.Random(0).randbytes(50_000)
+    Path("worker.log.1.gz").write_bytes(gzip.compress(ACKED_TWICE + tail)[:-20_000])
+    outcome = shell("diagnose", "worker.log.1.gz")
+    assert outcome.code == 2
+    assert "acked twice  line 2" in outcome.out
+    assert outcome.err.startswith("worker.log.1.gz: cannot be read: Compressed file ended")
+
+
+@pytest.mark.parametrize("text", ["", " "])
+def test_no_words_are_no_folder(shell, text):
+    told = "ackdoctor: diagnose: give a log, the words of an error, or - for standard input\n"
+
+    assert shell("diagnose", text) == (2, "", told)

@@ -1,0 +1,176 @@
+"""`ackdoctor trace run` and `trace proxy`: what a command leaves behind, and its exit code."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_trace import HEALTHY, stored
+
+BOLTS = """from pystorm import Bolt
+
+
+class TwiceBolt(Bolt):
+    auto_ack = False
+
+    def process(self, tup):
+        self.ack(tup)
+        self.ack(tup)
+"""
+DRIVER = """import json, sys
+from io import BytesIO
+from bolts import TwiceBolt
+
+frames = b"".join(
+    json.dumps({"id": str(n), "comp": "spout", "stream": "default", "task": 1, "tuple": [n]}).encode() + b"\\nend\\n"
+    for n in (1, 2)
+)
+bolt = TwiceBolt(input_stream=BytesIO(frames), output_stream=BytesIO(), rdb_signal=None)
+bolt._run()
+bolt._run()
+sys.exit(3)
+"""
+
+
+def ackdoctor(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "ackdoctor", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+@pytest.mark.slow
+def test_a_command_that_is_run_traces_its_components_and_keeps_its_exit_code(shell):
+    Path("bolts.py").write_text(BOLTS, encoding="utf-8")
+    Path("drive.py").write_text(DRIVER, encoding="utf-8")
+    ended = ackdoctor("trace", "run", "--", sys.executable, "drive.py")
+    assert (ended.returncode, ended.stdout) == (3, "")
+    assert ended.stderr.splitlines()[-1] == (
+        "ackdoctor: the trace is in ackdoctor-trace; ackdoctor trace report ackdoctor-trace"
+    )
+    outcome = shell("trace", "report", "ackdoctor-trace", "--output-format", "concise")
+    assert (outcome.code, outcome.out) == (
+        1,
+        "bolts.py:9:9: ACK103 double-ack the tuple is acked a second time: ShellBolt answers "
+        '"Acked a non-existent or already acked/failed id" and the worker exits\n',
+    )
+
+
+@pytest.mark.slow
+def test_a_command_without_components_leaves_no_trace(shell):
+    ended = ackdoctor("trace", "run", "--", sys.executable, "-c", "print('hello')")
+    assert (ended.returncode, ended.stdout) == (0, "hello\n")
+    assert ended.stderr == (
+        "ackdoctor: no component was traced: no Python process of the command has run one\n"
+    )
+
+
+@pytest.mark.slow
+def test_a_trace_for_which_there_is_no_room_is_told(shell):
+    Path("bolts.py").write_text(BOLTS, encoding="utf-8")
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"  # no file may grow
+    Path("drive.py").write_text(
+        limit + "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n" + DRIVER
+    )
+    ended = ackdoctor("trace", "run", "--", sys.executable, "drive.py")
+    assert (ended.returncode, ended.stderr.splitlines()[-1]) == (
+        3,
+        "ackdoctor: nothing was recorded: no trace could be written to ackdoctor-trace",
+    )
+    assert [path for path in Path("ackdoctor-trace").rglob("*") if path.is_file()] == []
+
+
+@pytest.mark.slow
+def test_the_trace_of_an_earlier_run_is_not_taken_for_this_ones(shell):
+    stored(HEALTHY, "ackdoctor-trace")
+    ended = ackdoctor("trace", "run", "--", "no-such-program")
+    assert ended.returncode == 127
+    assert ended.stderr.splitlines()[-1] == (
+        "ackdoctor: no component was traced: no Python process of the command has run one"
+    )
+
+
+def test_a_trace_that_would_be_a_file_runs_nothing(shell):
+    Path("taken").touch()
+    assert shell("trace", "run", "--trace", "taken", "--", "touch", "ran") == (
+        2,
+        "",
+        "ackdoctor: --trace: taken is no folder\n",
+    )
+    assert not Path("ran").exists()
+
+
+def test_a_trace_below_a_file_runs_nothing(shell):
+    Path("taken").touch()
+    assert shell("trace", "run", "--trace", "taken/trace", "--", "touch", "ran") == (
+        2,
+        "",
+        f"ackdoctor: --trace: {Path('taken').absolute()} is no folder\n",
+    )
+    assert not Path("ran").exists()
+
+
+def test_a_place_that_takes_no_trace_runs_nothing_unless_none_is_wanted(shell, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda place, _: Path(place) != Path.cwd())  # root may do anything
+    run = ("trace", "run", "--trace", "new/trace")
+    assert shell(*run, "--", "touch", "ran") == (
+        2,
+        "",
+        "ackdoctor: --trace: new/trace: no traces can be written there: Permission denied\n",
+    )
+    assert not Path("ran").exists()
+    assert shell(*run, "--level", "sites", "--", "touch", "ran")[0] == 0
+    assert Path("ran").exists()
+
+
+def test_a_level_that_nobody_knows_exits_2(shell):
+    assert shell("trace", "run", "--level", "loud", "--", "true") == (
+        2,
+        "",
+        "ackdoctor: --level: unknown level 'loud'; known are off, counts, sites, trace\n",
+    )
+
+
+@pytest.mark.slow
+def test_the_proxy_passes_what_the_component_says_and_leaves_a_trace(shell):
+    echo = "import sys; data = sys.stdin.readline(); sys.stdin.readline(); print(data, end=''); print('end')"
+    ended = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "ackdoctor",
+            "trace",
+            "proxy",
+            "--trace",
+            "t",
+            "--",
+            sys.executable,
+            "-c",
+            echo,
+        ],
+        input='{"command": "sync"}\nend\n',
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, '{"command": "sync"}\nend\n', "")
+    assert shell("trace", "cat", "t").code == 0
+
+
+@pytest.mark.slow
+def test_the_proxy_says_that_it_recorded_nothing_and_the_component_runs_all_the_same(shell):
+    Path("taken").touch()
+    ended = ackdoctor(
+        "trace", "proxy", "--trace", "taken", "--", sys.executable, "-c", "print('end'); raise SystemExit(3)"
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (
+        3,
+        "end\n",
+        "ackdoctor: nothing was recorded: no trace could be written to taken\n",
+    )
