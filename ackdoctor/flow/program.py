@@ -7,10 +7,11 @@ finds `src/bolts/base.py` without knowing that `src` is on the path.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from ackdoctor.flow.known import PLAIN_BASES
-from ackdoctor.flow.switches import setting
+from ackdoctor.flow.switches import setters, setting
 from ackdoctor.flow.variants import asked_role
 from ackdoctor.flow.wording import last_name
 from ackdoctor.model.cfg import Attr, Expr, Global, Literal
@@ -76,6 +77,11 @@ class Program:
         self._qualified: dict[tuple[str, Expr], tuple[Symbol, ...]] = {}
         self._constants: dict[tuple[str, Expr], Literal | None] = {}
         self.components = tuple(self._components())
+
+    @cached_property
+    def setters(self) -> tuple[tuple[Unit, Function], ...]:
+        """The functions that set any attribute, each with its unit."""
+        return setters(self.units.values())
 
     def _index_package(self, unit: Unit) -> None:
         self._nested[unit.path] = {}

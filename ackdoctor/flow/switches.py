@@ -4,18 +4,18 @@ The places in the order in which they win: from outside the class, in one of its
 rule), a decorator of the class, the class itself and its bases.  Anything but one literal is unknown.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from ackdoctor.flow.once import once
 from ackdoctor.model.cfg import Arg, Attr, Bind, Build, Call, Expr, Global, Literal, Mix, Name, Unpack, Update
-from ackdoctor.model.component import ClassInfo, Function
+from ackdoctor.model.component import ClassInfo, Function, Unit
 from ackdoctor.model.dialect import Switch
 
 if TYPE_CHECKING:
     from ackdoctor.flow.program import Program
 
-__all__ = ["changes", "setting"]
+__all__ = ["changes", "setters", "setting"]
 
 _UNKNOWN = Mix("unknown", ())
 
@@ -49,12 +49,21 @@ def changes(order: tuple[ClassInfo, ...], attribute: str) -> bool:
     return any(True for _ in _on_self(order, attribute))
 
 
+def setters(units: Iterable[Unit]) -> tuple[tuple[Unit, Function], ...]:
+    """The functions, and the bodies of modules, that set any attribute: of most programs few."""
+    return tuple(
+        (unit, function)
+        for unit in units
+        for function in (unit.body, *unit.functions.values())
+        if _sets(function)
+    )
+
+
 def _from_outside(program: "Program", cls: ClassInfo, attribute: str) -> Iterator[Expr]:
-    for unit in program.units.values():
-        for function in (unit.body, *unit.functions.values()):
-            for obj, value in _given(function, attribute):
-                if cls in program.resolve(unit, obj):
-                    yield value
+    for unit, function in program.setters:
+        for obj, value in _given(function, attribute):
+            if cls in program.resolve(unit, obj):
+                yield value
 
 
 def _on_self(order: tuple[ClassInfo, ...], attribute: str) -> Iterator[Expr]:
