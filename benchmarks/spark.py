@@ -104,7 +104,7 @@ def analysis(folder: Path) -> dict[str, object]:
     """All that `ackdoctor analyze` does, but for the page."""
     from ackdoctor.spark.analysis import Terms, analyze
     from ackdoctor.spark.read.inputs import listed
-    from ackdoctor.spark.versions import version
+    from ackdoctor.spark.replay.versions import version
 
     spark = spark_session("1g", "local[1]")
     return {
@@ -117,10 +117,10 @@ def analysis(folder: Path) -> dict[str, object]:
 def ours(folder: Path, heap: str, plan: str, master: str = "local[2]") -> dict[str, object]:
     """Verdicts of all roots, each column looked at; and the lives, in short, for comparison."""
     from ackdoctor.spark.keeping import Kept
-    from ackdoctor.spark.messages import messages
-    from ackdoctor.spark.trees import Plan, replayed
-    from ackdoctor.spark.verdicts import verdicts
-    from ackdoctor.spark.versions import version
+    from ackdoctor.spark.replay.messages import messages
+    from ackdoctor.spark.replay.trees import Plan, replayed
+    from ackdoctor.spark.replay.verdicts import verdicts
+    from ackdoctor.spark.replay.versions import version
 
     spark = spark_session(heap, master)
     events = events_of(spark, folder)
@@ -140,9 +140,9 @@ def ours(folder: Path, heap: str, plan: str, master: str = "local[2]") -> dict[s
 def lives(folder: Path, heap: str, plan: str) -> dict[str, object]:
     """The lives alone, in short."""
     from ackdoctor.spark.keeping import Kept
-    from ackdoctor.spark.messages import messages
-    from ackdoctor.spark.trees import Plan, entries
-    from ackdoctor.spark.versions import version
+    from ackdoctor.spark.replay.messages import messages
+    from ackdoctor.spark.replay.trees import Plan, entries
+    from ackdoctor.spark.replay.versions import version
 
     spark = spark_session(heap)
     table = entries(messages(events_of(spark, folder)), version("2.8"), plan=Plan[plan], keep=Kept())

@@ -177,7 +177,7 @@ def _fails(said: str | None) -> _Fails:
 
 def _terms(request: Request) -> "Terms":
     from ackdoctor.spark.analysis import Terms
-    from ackdoctor.spark.versions import NEWEST, version
+    from ackdoctor.spark.replay.versions import NEWEST, version
 
     return Terms(
         version=NEWEST if request.acker_version is None else version(request.acker_version),

@@ -22,8 +22,8 @@ from ackdoctor.reporters.context import printable
 from ackdoctor.reporters.footer import counted
 
 if TYPE_CHECKING:
-    from ackdoctor.spark.live import LiveTerms
-    from ackdoctor.spark.stream import Watch
+    from ackdoctor.spark.live.roots import LiveTerms
+    from ackdoctor.spark.live.stream import Watch
 
 __all__ = ["Request", "run", "sentences"]
 
@@ -89,8 +89,8 @@ def run(request: Request) -> int:
     if find_spec("pyspark") is None:
         raise UsageError(_NEEDS_SPARK)
     gc.enable()  # this may run for weeks
-    from ackdoctor.spark.live_journal import held, same_terms
-    from ackdoctor.spark.live_parts import waiting
+    from ackdoctor.spark.live.journal import held, same_terms
+    from ackdoctor.spark.live.parts import waiting
     from ackdoctor.spark.session import session
     from ackdoctor.spark.trouble import hushed, told
 
@@ -116,8 +116,8 @@ def run(request: Request) -> int:
 
 
 def _terms(request: Request) -> "LiveTerms":
-    from ackdoctor.spark.live import LiveTerms
-    from ackdoctor.spark.versions import NEWEST, version
+    from ackdoctor.spark.live.roots import LiveTerms
+    from ackdoctor.spark.replay.versions import NEWEST, version
 
     return LiveTerms(
         version=NEWEST if request.acker_version is None else version(request.acker_version),
@@ -136,8 +136,8 @@ def _said(request: Request) -> Mapping[str, str]:
 
 
 def _watch(request: Request, terms: "LiveTerms", spark: Any) -> "Watch":
-    from ackdoctor.spark.live_journal import Journal
-    from ackdoctor.spark.stream import Watch
+    from ackdoctor.spark.live.journal import Journal
+    from ackdoctor.spark.live.stream import Watch
 
     def show(lines: Sequence[Line]) -> None:
         out = tolerant(sys.stdout)

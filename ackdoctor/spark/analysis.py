@@ -22,25 +22,26 @@ from ackdoctor.model.offence import Offence
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.model.tally import RunTally
 from ackdoctor.model.verdict import TupleTree
-from ackdoctor.spark import collecting, deliveries, growth, roots, samples
-from ackdoctor.spark import shapes as ways
-from ackdoctor.spark.blame import blamed, traced, unexplained
-from ackdoctor.spark.findings import Keeper, forecast, judged, tree, under_way
+from ackdoctor.spark import deliveries, growth, roots
+from ackdoctor.spark.judge import collecting, samples
+from ackdoctor.spark.judge import shapes as ways
+from ackdoctor.spark.judge.blame import blamed, traced, unexplained
+from ackdoctor.spark.judge.findings import Keeper, forecast, judged, tree, under_way
+from ackdoctor.spark.judge.offences import offences
+from ackdoctor.spark.judge.shapes import bare, shapes
 from ackdoctor.spark.keeping import Kept
-from ackdoctor.spark.messages import messages
-from ackdoctor.spark.offences import offences
 from ackdoctor.spark.opening import opened
 from ackdoctor.spark.output import TABLES, need_place, place
 from ackdoctor.spark.read.inputs import Inputs, resolved
 from ackdoctor.spark.read.paths import unescaped
 from ackdoctor.spark.read.sound import sifted
+from ackdoctor.spark.replay.messages import messages
+from ackdoctor.spark.replay.trees import Plan, replayed
+from ackdoctor.spark.replay.verdicts import verdicts
+from ackdoctor.spark.replay.versions import NEWEST, Engine, Version
+from ackdoctor.spark.replay.windows import MOST_FOLDED
 from ackdoctor.spark.session import SMALL_BYTES, TINY_BYTES
-from ackdoctor.spark.shapes import bare, shapes
 from ackdoctor.spark.tables import Analysis, Books
-from ackdoctor.spark.trees import Plan, replayed
-from ackdoctor.spark.verdicts import verdicts
-from ackdoctor.spark.versions import NEWEST, Engine, Version
-from ackdoctor.spark.windows import MOST_FOLDED
 from ackdoctor.tracer.judge.growth import WORKER_HEAP
 from ackdoctor.tracer.judge.place import Places
 

@@ -8,7 +8,7 @@ from functools import reduce
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
-from ackdoctor.spark.collecting import together
+from ackdoctor.spark.judge.collecting import together
 from ackdoctor.spark.keeping import Kept
 from ackdoctor.spark.read import stormlog
 from ackdoctor.spark.read.inputs import Inputs

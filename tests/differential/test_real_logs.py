@@ -6,13 +6,13 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.spark.messages import messages
 from ackdoctor.spark.read.inputs import listed
 from ackdoctor.spark.read.quarantine import books
 from ackdoctor.spark.read.sorts import Sort
 from ackdoctor.spark.read.stormlog import events, kept, lines, quarantine
-from ackdoctor.spark.trees import Plan, entries
-from ackdoctor.spark.versions import version
+from ackdoctor.spark.replay.messages import messages
+from ackdoctor.spark.replay.trees import Plan, entries
+from ackdoctor.spark.replay.versions import version
 from tests.spark.conftest import spark  # noqa: F401 - a fixture
 from tests.spark.read.real_logs import answers, heard, replayed, text_of
 

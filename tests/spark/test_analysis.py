@@ -12,18 +12,18 @@ from ackdoctor.acker.versions import profile
 from ackdoctor.model.engine import Engine
 from ackdoctor.model.event import RELIABLE, Event, EventKind
 from ackdoctor.model.source import NOWHERE, Site
-from ackdoctor.spark import versions
 from ackdoctor.spark.analysis import Terms, analyze, examine, frames
-from ackdoctor.spark.collecting import combs
-from ackdoctor.spark.findings import Keeper
 from ackdoctor.spark.growth import growth
+from ackdoctor.spark.judge.collecting import combs
+from ackdoctor.spark.judge.findings import Keeper
 from ackdoctor.spark.read.inputs import listed
 from ackdoctor.spark.read.quarantine import quarantined
+from ackdoctor.spark.replay import versions
+from ackdoctor.spark.replay.trees import Plan
+from ackdoctor.spark.replay.versions import version
 from ackdoctor.spark.roots import holders, replays
 from ackdoctor.spark.schema import ENTRIES, EVENTS, QUARANTINE
 from ackdoctor.spark.tables import Analysis, Books, Comb, Holder, Latency, Replays, TreeCount
-from ackdoctor.spark.trees import Plan
-from ackdoctor.spark.versions import version
 from ackdoctor.tracer.disk.reading import read
 from ackdoctor.tracer.judge.inquest import inquest
 from ackdoctor.tracer.judge.place import Places
@@ -120,8 +120,8 @@ def test_full_tables_come_as_parquet(spark, analysis):
 
 
 def test_what_is_not_told_one_by_one_is_counted_and_it_is_said_where_it_is(spark, monkeypatch):
-    monkeypatch.setattr("ackdoctor.spark.shapes.MOST_SHAPES", 1)
-    monkeypatch.setattr("ackdoctor.spark.samples.MOST_TREES", 1)
+    monkeypatch.setattr("ackdoctor.spark.judge.shapes.MOST_SHAPES", 1)
+    monkeypatch.setattr("ackdoctor.spark.judge.samples.MOST_TREES", 1)
     few = analyze(listed([str(STATEMENTS / "v1")]), session=spark, terms=TERMS)
     bad = sum(kind.roots for kind in few.trees if kind.verdict != "complete" or kind.left)
     assert few.notes == (
@@ -186,7 +186,7 @@ def acked_twice(component: str, roots: range) -> list[Event]:
 def test_who_acks_twice_is_told_with_all_roots_however_many_another_did_before(
     most, untold, spark, monkeypatch
 ):
-    monkeypatch.setattr("ackdoctor.spark.samples.MOST_TREES", most)
+    monkeypatch.setattr("ackdoctor.spark.judge.samples.MOST_TREES", most)
     rows = acked_twice("often", range(1, 26)) + acked_twice("seldom", range(26, 31))
     terms = replace(TERMS, patience_s=0)
     with frames(events(spark, rows), terms) as tables:

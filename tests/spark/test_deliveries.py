@@ -14,8 +14,8 @@ from ackdoctor.tracer.judge.place import Places
 pytest.importorskip("pyspark")
 
 from ackdoctor.spark.deliveries import completions, deliveries, ended, odd, settled
-from ackdoctor.spark.offences import offences
-from ackdoctor.spark.shapes import bare, shapes
+from ackdoctor.spark.judge.offences import offences
+from ackdoctor.spark.judge.shapes import bare, shapes
 from tests.spark.telling import events
 
 RECEIVED, EMITTED, ACKED, FAILED, NAMED = (

@@ -11,12 +11,12 @@ from tests.spark.lives import rows, stream
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.spark import plain
-from ackdoctor.spark.rotations import rotations
+from ackdoctor.spark.replay import plain
+from ackdoctor.spark.replay.rotations import rotations
+from ackdoctor.spark.replay.trees import Plan, entries, replayed
+from ackdoctor.spark.replay.verdicts import verdicts
+from ackdoctor.spark.replay.versions import version
 from ackdoctor.spark.schema import MESSAGES
-from ackdoctor.spark.trees import Plan, entries, replayed
-from ackdoctor.spark.verdicts import verdicts
-from ackdoctor.spark.versions import version
 
 ROOT = "run, acker, incarnation, root, 1"
 HUGE = 8000  # bytes of a method that the JVM never compiles

@@ -8,13 +8,13 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.spark.messages import messages
 from ackdoctor.spark.read.inputs import listed
 from ackdoctor.spark.read.logbook import Survey
 from ackdoctor.spark.read.quarantine import books
 from ackdoctor.spark.read.stormlog import events, kept, lines, quarantine
-from ackdoctor.spark.trees import Plan, entries
-from ackdoctor.spark.versions import version
+from ackdoctor.spark.replay.messages import messages
+from ackdoctor.spark.replay.trees import Plan, entries
+from ackdoctor.spark.replay.versions import version
 from tests.spark.read.real_logs import answers, heard, replayed, text_of
 
 LOGS = Path(__file__).parents[3] / "fixtures" / "logs"

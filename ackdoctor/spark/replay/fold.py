@@ -12,9 +12,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.model.event import EventKind
-from ackdoctor.spark.rotations import ACKER, MAY_EXPIRE, after, expiry
+from ackdoctor.spark.replay.rotations import ACKER, MAY_EXPIRE, after, expiry
+from ackdoctor.spark.replay.versions import Engine, Version
 from ackdoctor.spark.schema import ENTRIES, ESTIMATED, EXACT, ROOT_KEY
-from ackdoctor.spark.versions import Engine, Version
 
 __all__ = ["entries"]
 

@@ -19,12 +19,12 @@ from tests.spark.lives import COLUMNS, Model, rows, stream
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.spark import trees as spark_trees
-from ackdoctor.spark.messages import messages
+from ackdoctor.spark.replay import trees as spark_trees
+from ackdoctor.spark.replay.messages import messages
+from ackdoctor.spark.replay.trees import Plan, entries, replayed
+from ackdoctor.spark.replay.verdicts import verdicts
+from ackdoctor.spark.replay.versions import version
 from ackdoctor.spark.schema import EVENTS, MESSAGES
-from ackdoctor.spark.trees import Plan, entries, replayed
-from ackdoctor.spark.verdicts import verdicts
-from ackdoctor.spark.versions import version
 
 ENGINES = ("0.9.0-rc2", "1.1.0", "1.2.4", "2.8.8", "jstorm", "heron")
 TRACES = 24

@@ -4,7 +4,7 @@ import pytest
 
 from ackdoctor.acker.versions import PROFILES, profile
 from ackdoctor.model.errors import ConfigError
-from ackdoctor.spark.versions import version
+from ackdoctor.spark.replay.versions import version
 
 NAMES = sorted(
     {f"{release.family}-{number}" for release in PROFILES for number in (release.first, release.last)}

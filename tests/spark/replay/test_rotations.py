@@ -6,9 +6,9 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.spark.rotations import ACKER, AXES, RULERS, may_expire, rotations
+from ackdoctor.spark.replay.rotations import ACKER, AXES, RULERS, may_expire, rotations
+from ackdoctor.spark.replay.versions import version
 from ackdoctor.spark.schema import MESSAGES
-from ackdoctor.spark.versions import version
 
 LEAST, MOST = -(1 << 63), (1 << 63) - 1
 CHANCE = random.Random(7)

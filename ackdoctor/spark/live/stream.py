@@ -2,7 +2,7 @@
 
     CHECKPOINT/spark/              which parts belong to which batch: Spark's own
                state/N-.../        what batch N left for the next one: roots, deliveries, clock.json
-               told.jsonl          what was told, and which batches are done (`live_journal`)
+               told.jsonl          what was told, and which batches are done (`journal`)
 
 Spark writes down the parts of a batch before it begins.  A batch that is not done when the process dies is done again,
 over the same parts and the same state, and so with the same result; one that is done is passed over.
@@ -25,15 +25,15 @@ from pyspark.sql.types import StructType
 
 from ackdoctor.model.errors import UsageError
 from ackdoctor.model.event import EventKind
-from ackdoctor.spark import live, live_deliveries
-from ackdoctor.spark.live import CARRIED, LiveTerms
-from ackdoctor.spark.live_clock import Clock, read_so_far
-from ackdoctor.spark.live_deliveries import DONE
-from ackdoctor.spark.live_journal import Journal, Line
-from ackdoctor.spark.live_lines import delivery_lines, part_lines, root_lines
-from ackdoctor.spark.live_parts import PATTERN, Parts, arrived, empty
-from ackdoctor.spark.messages import messages
+from ackdoctor.spark.live import deliveries, roots
+from ackdoctor.spark.live.clock import Clock, read_so_far
+from ackdoctor.spark.live.deliveries import DONE
+from ackdoctor.spark.live.journal import Journal, Line
+from ackdoctor.spark.live.lines import delivery_lines, part_lines, root_lines
+from ackdoctor.spark.live.parts import PATTERN, Parts, arrived, empty
+from ackdoctor.spark.live.roots import CARRIED, LiveTerms
 from ackdoctor.spark.read.paths import literal
+from ackdoctor.spark.replay.messages import messages
 from ackdoctor.spark.schema import EVENTS, MESSAGES
 from ackdoctor.spark.trouble import told
 
@@ -191,11 +191,11 @@ class Watch:
         if events is None and carried is None:
             return []
         ends = clock.ends(self.terms.remember_s)
-        rows = live_deliveries.rows(self._or_empty(carried, DONE), self._or_empty(events, EVENTS))
-        found = live_deliveries.done(self._together(rows)).localCheckpoint()
-        new = live_deliveries.surplus(found).where("not told").collect()
+        rows = deliveries.rows(self._or_empty(carried, DONE), self._or_empty(events, EVENTS))
+        found = deliveries.done(self._together(rows)).localCheckpoint()
+        new = deliveries.surplus(found).where("not told").collect()
         remembered = {run: since for run, (_, since) in ends.items()}
-        live_deliveries.kept(found, remembered).write.mode("overwrite").parquet(str(place / _OF_DELIVERIES))
+        deliveries.kept(found, remembered).write.mode("overwrite").parquet(str(place / _OF_DELIVERIES))
         return delivery_lines(new)
 
     def _roots(self, events: DataFrame | None, clock: Clock, place: Path) -> list[Line]:
@@ -206,12 +206,12 @@ class Watch:
         new = messages(self._or_empty(events, EVENTS))
         if self.terms.message_timeout_s is not None:
             new = new.where(F.col("kind") != _ROTATED)
-        rows = self._together(live.taken(self._or_empty(carried, CARRIED), new))
-        entries = live.lives(rows, self.terms, self._bounds(clock)).localCheckpoint()
-        judged = live.judged(rows, entries, clock.ends(self.terms.remember_s)).localCheckpoint()
+        rows = self._together(roots.taken(self._or_empty(carried, CARRIED), new))
+        entries = roots.lives(rows, self.terms, self._bounds(clock)).localCheckpoint()
+        judged = roots.judged(rows, entries, clock.ends(self.terms.remember_s)).localCheckpoint()
         lines = root_lines(rows, judged.where("what is not null").collect())
         here = str(place / _OF_ROOTS)
-        live.kept(rows, judged).write.mode("overwrite").parquet(here)
+        roots.kept(rows, judged).write.mode("overwrite").parquet(here)
         self._note(self.session.read.schema(CARRIED).parquet(literal(here)), clock)
         needed = F.create_map(
             *(F.lit(part) for name, run in clock.runs.items() for part in (name, run.needed_ns))

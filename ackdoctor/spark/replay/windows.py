@@ -13,9 +13,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.model.event import EventKind
-from ackdoctor.spark.rotations import ACKER, AXES, MAY_EXPIRE, RULERS, expiry
+from ackdoctor.spark.replay.rotations import ACKER, AXES, MAY_EXPIRE, RULERS, expiry
+from ackdoctor.spark.replay.versions import Engine, Version
 from ackdoctor.spark.schema import ENTRIES, ESTIMATED, EXACT, ROOT_KEY
-from ackdoctor.spark.versions import Engine, Version
 
 __all__ = ["MOST_FOLDED", "entries", "ordered"]
 

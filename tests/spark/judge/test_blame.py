@@ -7,7 +7,7 @@ pytest.importorskip("pyspark")
 from ackdoctor.model.event import Event, EventKind
 from ackdoctor.model.offence import Suspect
 from ackdoctor.model.verdict import Culprit, PendingEntry, Residue, TupleTree, Verdict
-from ackdoctor.spark.blame import traced
+from ackdoctor.spark.judge.blame import traced
 from ackdoctor.tracer.disk.naming import STORM, described
 from ackdoctor.tracer.judge.findings import findings
 from ackdoctor.tracer.judge.playback import Playback

@@ -7,8 +7,8 @@ pytest.importorskip("pyspark")
 from pyspark.sql import Row
 
 from ackdoctor.model.event import AUTO, EventKind
-from ackdoctor.spark.live_lines import delivery_lines, part_lines
-from ackdoctor.spark.live_parts import Parts
+from ackdoctor.spark.live.lines import delivery_lines, part_lines
+from ackdoctor.spark.live.parts import Parts
 from ackdoctor.spark.tables import Quarantined
 
 

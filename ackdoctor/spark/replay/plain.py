@@ -24,9 +24,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.model.event import EventKind
-from ackdoctor.spark.rotations import ACKER, AXES, may_expire, may_have_expired
+from ackdoctor.spark.replay.rotations import ACKER, AXES, may_expire, may_have_expired
+from ackdoctor.spark.replay.versions import Engine, Version
 from ackdoctor.spark.schema import EXACT, ROOT_KEY
-from ackdoctor.spark.versions import Engine, Version
 
 __all__ = ["WORDS", "entries", "gram", "late", "proved", "rank", "sums"]
 

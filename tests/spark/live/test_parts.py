@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.spark.live_parts import arrived
+from ackdoctor.spark.live.parts import arrived
 
 
 def test_what_another_watch_has_noted_in_here_is_no_part(tmp_path):

@@ -6,8 +6,8 @@ Trees go the same way if the same components acked as often, at the same lines, 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
+from ackdoctor.spark.replay.windows import MOST_FOLDED
 from ackdoctor.spark.schema import ESTIMATED, ROOT_KEY
-from ackdoctor.spark.windows import MOST_FOLDED
 
 __all__ = ["MOST_TREES", "bad", "kinds", "sampled", "ways"]
 

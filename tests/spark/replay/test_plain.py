@@ -15,10 +15,10 @@ from ackdoctor.model.message import AckAck, AckInit, AnswerKind, Message
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.spark.plain import late, proved, rank, sums
-from ackdoctor.spark.rotations import rotations
+from ackdoctor.spark.replay.plain import late, proved, rank, sums
+from ackdoctor.spark.replay.rotations import rotations
+from ackdoctor.spark.replay.versions import version
 from ackdoctor.spark.schema import MESSAGES
-from ackdoctor.spark.versions import version
 
 
 def folded(value: int) -> int:

@@ -11,8 +11,8 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 from ackdoctor.model.event import EventKind
 from ackdoctor.model.verdict import Residue, Verdict
 from ackdoctor.spark.keeping import Keep, as_it_is
+from ackdoctor.spark.replay.trees import Replay
 from ackdoctor.spark.schema import CULPRIT, ESTIMATED, EXACT, ROOT_KEY, VERDICTS
-from ackdoctor.spark.trees import Replay
 
 __all__ = ["verdicts"]
 

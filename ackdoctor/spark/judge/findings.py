@@ -11,8 +11,8 @@ from ackdoctor.model.offence import Offence
 from ackdoctor.model.source import Site
 from ackdoctor.model.tally import GrowthPoint
 from ackdoctor.model.verdict import Culprit, PendingEntry, Residue, TupleTree, Verdict
+from ackdoctor.spark.replay.versions import Version
 from ackdoctor.spark.tables import Forecast
-from ackdoctor.spark.versions import Version
 from ackdoctor.tracer.judge.findings import findings, gathered
 from ackdoctor.tracer.judge.growth import filled_in, growth_finding, trend
 from ackdoctor.tracer.judge.keeping import entry_bytes

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.model.event import EventKind
-from ackdoctor.spark.versions import Version
+from ackdoctor.spark.replay.versions import Version
 
 __all__ = ["Clock", "Run", "read_so_far"]
 

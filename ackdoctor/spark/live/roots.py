@@ -11,7 +11,7 @@ A life of an entry is told of at most once, at the first batch that proves it:
 
 Both stay true whatever follows, as long as the rows of a process come in their order: an acker's table looks at
 nothing but what came before.  Where several processes write a run, what is told must lie before its frontier
-(`live_clock`).  A root is carried with all its messages for as long as one of its lives is open; one
+(`clock`).  A root is carried with all its messages for as long as one of its lives is open; one
 that was completed is carried as a single COMPLETED row, until it is forgotten.
 """
 
@@ -23,9 +23,9 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
 from ackdoctor.model.event import EventKind
+from ackdoctor.spark.replay.trees import Plan, entries
+from ackdoctor.spark.replay.versions import NEWEST, Version
 from ackdoctor.spark.schema import MESSAGES, ROOT_KEY
-from ackdoctor.spark.trees import Plan, entries
-from ackdoctor.spark.versions import NEWEST, Version
 
 __all__ = ["CARRIED", "NEVER_ZERO", "OVER_ACKED", "LiveTerms", "judged", "kept", "taken"]
 

@@ -14,11 +14,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.model.event import EventKind
-from ackdoctor.spark import fold, plain, windows
 from ackdoctor.spark.keeping import Keep, as_it_is
-from ackdoctor.spark.rotations import rotations
+from ackdoctor.spark.replay import fold, plain, windows
+from ackdoctor.spark.replay.rotations import rotations
+from ackdoctor.spark.replay.versions import Version
 from ackdoctor.spark.schema import MESSAGES, ROOT_KEY
-from ackdoctor.spark.versions import Version
 
 __all__ = ["Plan", "Replay", "entries", "replayed"]
 

@@ -22,19 +22,20 @@ from pyspark.sql import DataFrame
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.event import Event, EventKind
 from ackdoctor.model.message import AckAck, AckInit, Tick
-from ackdoctor.spark import live, live_deliveries
 from ackdoctor.spark.analysis import Terms, analyze
 from ackdoctor.spark.deliveries import deliveries
-from ackdoctor.spark.live import LiveTerms
-from ackdoctor.spark.live_journal import Journal
-from ackdoctor.spark.messages import messages
+from ackdoctor.spark.live import deliveries as deliveries_so_far
+from ackdoctor.spark.live import roots
+from ackdoctor.spark.live.journal import Journal
+from ackdoctor.spark.live.roots import LiveTerms
+from ackdoctor.spark.live.stream import Watch
 from ackdoctor.spark.read.inputs import listed
 from ackdoctor.spark.read.sorts import Sort
 from ackdoctor.spark.read.traces import traces
+from ackdoctor.spark.replay.messages import messages
+from ackdoctor.spark.replay.trees import Plan, entries
+from ackdoctor.spark.replay.versions import version
 from ackdoctor.spark.schema import EVENTS
-from ackdoctor.spark.stream import Watch
-from ackdoctor.spark.trees import Plan, entries
-from ackdoctor.spark.versions import version
 from ackdoctor.tracer.disk import jsonlines
 from ackdoctor.tracer.disk.segments import Stem, home
 from tests.spark.lives import KINDS, stream
@@ -299,7 +300,7 @@ def test_folders_whose_names_are_patterns_are_read_as_they_are(spark, tmp_path):
 
 # ---- killed ----
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[3]
 STATEMENTS = ROOT / "fixtures" / "traces" / "statements" / "v1" / "run=lab" / "worker=main"
 
 
@@ -352,15 +353,15 @@ def test_killed_again_and_again_it_tells_everything_once(tmp_path):
 
 
 def test_no_python_runs_inside_of_spark(spark, capsys):
-    rows = spark.createDataFrame([], live.CARRIED)
-    lives = live.lives(rows, LiveTerms())
-    judged = live.judged(rows, lives, {"r": (1, 0)})
-    done = live_deliveries.done(
-        live_deliveries.rows(
-            spark.createDataFrame([], live_deliveries.DONE), spark.createDataFrame([], EVENTS)
+    rows = spark.createDataFrame([], roots.CARRIED)
+    lives = roots.lives(rows, LiveTerms())
+    judged = roots.judged(rows, lives, {"r": (1, 0)})
+    done = deliveries_so_far.done(
+        deliveries_so_far.rows(
+            spark.createDataFrame([], deliveries_so_far.DONE), spark.createDataFrame([], EVENTS)
         )
     )
-    for table in (live.kept(rows, judged), live_deliveries.kept(done, {"r": 0})):
+    for table in (roots.kept(rows, judged), deliveries_so_far.kept(done, {"r": 0})):
         table.explain()
     plans = capsys.readouterr().out
     assert plans.count("== Physical Plan ==") == 2

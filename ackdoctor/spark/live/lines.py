@@ -10,10 +10,10 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 from ackdoctor.dialects import known
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.event import AUTO, EventKind
-from ackdoctor.spark.live import NEVER_ZERO, OVER_ACKED
-from ackdoctor.spark.live_deliveries import ACKED_TWICE
-from ackdoctor.spark.live_journal import Line
-from ackdoctor.spark.live_parts import Parts
+from ackdoctor.spark.live.deliveries import ACKED_TWICE
+from ackdoctor.spark.live.journal import Line
+from ackdoctor.spark.live.parts import Parts
+from ackdoctor.spark.live.roots import NEVER_ZERO, OVER_ACKED
 from ackdoctor.spark.read.paths import unescaped
 from ackdoctor.spark.schema import ROOT_KEY
 from ackdoctor.spark.tables import Quarantined

@@ -14,7 +14,7 @@ from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.event import Event, EventKind
 from ackdoctor.model.offence import Offence, Suspect
 from ackdoctor.spark.deliveries import BOOK
-from ackdoctor.spark.shapes import neighbours
+from ackdoctor.spark.judge.shapes import neighbours
 from ackdoctor.tracer.disk.naming import STORM, described
 from ackdoctor.tracer.judge.playback import Playback
 

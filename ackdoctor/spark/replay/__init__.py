@@ -1,0 +1,1 @@
+"""What the ackers did with every root, from their messages: MESSAGES -> ENTRIES -> VERDICTS."""
