@@ -8,10 +8,10 @@ completed it with its last message and keeps nothing:
     prefix are ACKs, and XOR to zero as well, since all do.  Independent values do so only if there are none.
 
 In a correct tree each ACK has an edge that none before it has, so its values are independent.  An aggregate
-has no room for them all, but for the Gram matrix of 15 bits of each: the XOR of all outer products x (x) x,
+has no room for them all, but for the Gram matrix of 16 bits of each: the XOR of all outer products x (x) x,
 a row for each bit, four rows to a long.  Its rank is never greater than that of the values; where it equals
-their number they are independent.  With k random values it does not in one of 2**(15 - k) cases: these
-roots, and all with more than 15 ACKs, are replayed like those with a defect.  No assumption on ids is made.
+their number they are independent.  With k random values it does not in one of 2**(16 - k) cases: these
+roots, and all with more than 16 ACKs, are replayed like those with a defect.  No assumption on ids is made.
 
 The JVM compiles no method of more than 8,000 bytes of code, and all that a row goes through between two shuffles
 is one method: the elimination is written so that a step has few operations, and nothing in it can be null.
@@ -20,7 +20,7 @@ is one method: the elimination is written so that a step has few operations, and
 from collections.abc import Iterable
 from functools import reduce
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.model.event import EventKind
@@ -31,15 +31,13 @@ from ackdoctor.spark.schema import EXACT, ROOT_KEY
 __all__ = ["WORDS", "entries", "gram", "late", "proved", "rank", "sums"]
 
 WORDS = ("gram0", "gram1", "gram2", "gram3")
-_BITS = 15  # of a row; a sixteenth would make the product of a lane and a row overflow
-_LANE = 16  # from one row of a word to the next
+_LANE = 16  # bits from one row of a word to the next
 _ROWS = 4  # of a word
-_ROW = (1 << _BITS) - 1
 _LANES = 0x0001_0001_0001_0001
 _SPREAD = 1 | 1 << 15 | 1 << 30 | 1 << 45  # times four bits: bit i lands in lane i
 _TOLD = ("n", "first_pos", "last_pos", "first_ns", "init_ns", "last_ns")  # of a plain root
 
-_ONE_INIT, _OTHER = 2.0**36, 2.0**42  # of `begun`, above sixteen tasks and above sixteen INITs
+_ONE_INIT, _OTHER = 2.0**36, 2.0**42  # of `begun`: above all tasks, and above sixteen INITs
 
 _INIT, _ACK = int(EventKind.INIT), int(EventKind.ACK)
 
@@ -51,8 +49,9 @@ def sums(messages: DataFrame) -> DataFrame:
     """
     init = F.col("kind") == _INIT
     key = _among(ROOT_KEY, messages)
+    bits = _bits(_width(messages.sparkSession))
     narrow = messages.select(
-        *key, "kind", "value", "spout_task", "source", "pos", "time_ns", _bits().alias("bits")
+        *key, "kind", "value", "spout_task", "source", "pos", "time_ns", bits.alias("bits")
     )
     words = [F.bit_xor(word).alias(name) for name, word in zip(WORDS, gram(F.col("bits")), strict=True)]
     return narrow.groupBy(*key).agg(
@@ -133,7 +132,7 @@ def entries(told: DataFrame) -> DataFrame:
 def _begun(init: Column) -> Column:
     """What adds up to `_ONE_INIT` and the task of its spout if a root had one INIT, and beside it nothing but ACKs.
 
-    Of up to sixteen messages, as a plain root has: if there are more it may add up to anything, and as it is no
+    Of up to seventeen messages, as a plain root has: if there are more it may add up to anything, and as it is no
     whole number it does so without an error.
     """
     task = F.col("spout_task").cast("double")
@@ -141,18 +140,22 @@ def _begun(init: Column) -> Column:
     return F.when(init, begun).when(F.col("kind") == _ACK, 0.0).otherwise(_OTHER)
 
 
-def _bits() -> Column:
-    """Fifteen bits of the value of an ACK, linear in it: no bit of the value is without one.  0 of all else."""
+def _width(session: SparkSession) -> int:
+    """How many bits of a value: in ANSI mode, as others may have it, the product of a lane and a row of sixteen is refused."""
+    return _LANE - 1 if session.conf.get("spark.sql.ansi.enabled") == "true" else _LANE
+
+
+def _bits(width: int) -> Column:
+    """So many bits of the value of an ACK, linear in it: no bit of the value is without one.  0 of all else."""
     value = F.col("value")
-    two = value.bitwiseXOR(F.shiftrightunsigned(value, 2 * _BITS)).bitwiseXOR(
-        F.shiftrightunsigned(value, 4 * _BITS)
-    )
-    one = two.bitwiseXOR(F.shiftrightunsigned(two, _BITS)).bitwiseAND(F.lit(_ROW))
+    parts = [F.shiftrightunsigned(value, at) if at else value for at in range(0, 64, 2 * width)]
+    two = reduce(Column.bitwiseXOR, parts)
+    one = two.bitwiseXOR(F.shiftrightunsigned(two, width)).bitwiseAND(F.lit((1 << width) - 1))
     return F.coalesce(F.when(F.col("kind") == _ACK, one), F.lit(0).cast("long"))
 
 
 def gram(bits: Column) -> list[Column]:
-    """The outer product of fifteen bits with themselves: row i is `bits` if bit i is set, four rows to a long."""
+    """The outer product of up to sixteen bits with themselves: row i is `bits` if bit i is set, four rows to a long."""
     words = []
     for word in range(len(WORDS)):
         four = F.shiftrightunsigned(bits, _ROWS * word).bitwiseAND(F.lit((1 << _ROWS) - 1))
@@ -169,23 +172,21 @@ def rank(summed: DataFrame) -> DataFrame:
     others = ", ".join(name for name in summed.columns if name not in WORDS)
     known = ", ".join(f"coalesce({word}, 0L) as {word}" for word in WORDS)
     rows = f"(select {others}, 0L as used, {known} from {{frame}})"  # noqa: S608 - of our own names
-    for row in range(_BITS):
-        rows = _step(row, others, rows)
+    width = _width(summed.sparkSession)
+    for row in range(width):
+        rows = _step(row, width, others, rows)
     told = f"select {others}, bit_count(used) + (spark_partition_id() & 0) as rank from {rows}"  # noqa: S608
     return summed.sparkSession.sql(told, frame=summed)
 
 
-def _step(row: int, others: str, rows: str) -> str:
+def _step(row: int, width: int, others: str, rows: str) -> str:
     """A row is added to all below that have its lowest bit; `used` collects these bits.
 
     A lane of 0 or 1 for each row that has the bit, times the row, is the row in each of these lanes.
     """
     place, lane = divmod(row, _ROWS)
-    pivot = (
-        f"(shiftrightunsigned({WORDS[place]}, {_LANE * lane}) & {_ROW}L)"
-        if lane
-        else f"({WORDS[place]} & {_ROW}L)"
-    )
+    shifted = f"shiftrightunsigned({WORDS[place]}, {_LANE * lane})" if lane else WORDS[place]
+    pivot = f"({shifted} & {(1 << width) - 1}L)"
     low = f"({pivot} & -{pivot})"
     bit = f"bit_count({low} - 1L)"
     left = [word for at, word in enumerate(WORDS) if _ROWS * (at + 1) > row + 1]  # those with a row below

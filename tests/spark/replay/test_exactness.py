@@ -97,6 +97,12 @@ def test_what_heron_proves_first_is_proved_rightly(drawn, keep):
     test_every_life_of_a_drawn_trace_is_that_of_the_model("heron", Plan.PROVE_FIRST, drawn, keep)
 
 
+@pytest.mark.parametrize("plan", list(Plan))
+def test_in_a_session_of_somebody_elses_that_checks_each_sum_all_is_the_same(plan, spark, drawn, keep):
+    with configured(spark, {"spark.sql.ansi.enabled": "true"}):
+        test_every_life_of_a_drawn_trace_is_that_of_the_model("2.8.8", plan, drawn, keep)
+
+
 @pytest.mark.parametrize("name", ["2.8.8", "heron"])
 def test_what_a_proof_leaves_over_goes_through_windows_if_it_is_too_much_to_fold(
     name, drawn, keep, monkeypatch

@@ -12,6 +12,7 @@ from ackdoctor.acker.clock import VirtualClock
 from ackdoctor.acker.ids import JavaRandom
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.message import AckAck, AckInit, AnswerKind, Message
+from tests.spark.configured import configured
 
 pytest.importorskip("pyspark")
 
@@ -21,15 +22,16 @@ from ackdoctor.spark.replay.versions import version
 from ackdoctor.spark.schema import MESSAGES
 
 
-def folded(value: int) -> int:
+def folded(value: int, width: int) -> int:
+    """The XOR of all pieces of so many bits."""
     bits = value & (1 << 64) - 1
-    two = bits ^ bits >> 30 ^ bits >> 60
-    return (two ^ two >> 15) & 0x7FFF
+    return reduce(xor, (bits >> at for at in range(0, 64, width))) & (1 << width) - 1
 
 
-def gram_rank(values: list[int]) -> int:
+def gram_rank(values: list[int], width: int = 16) -> int:
     """Rank over GF(2) of the sum of the outer products of the folded values."""
-    matrix = [reduce(xor, (bits for bits in map(folded, values) if bits >> row & 1), 0) for row in range(15)]
+    kept = [folded(value, width) for value in values]
+    matrix = [reduce(xor, (bits for bits in kept if bits >> row & 1), 0) for row in range(width)]
     basis: dict[int, int] = {}
     for rest in matrix:
         vector = rest
@@ -67,7 +69,8 @@ def test_a_value_that_comes_twice_is_never_independent(values, data):
     assert gram_rank(repeated) < len(repeated)
 
 
-def test_spark_finds_the_same_rank(spark):
+@pytest.mark.parametrize(("ansi", "width"), [("false", 16), ("true", 15)])
+def test_spark_finds_the_same_rank(ansi, width, spark):
     ids = JavaRandom(5)
     trees = [[ids.next_long() for _ in range(size)] for size in range(20)]
     trees += [[*tree, *tree[:2]] for tree in trees]
@@ -77,9 +80,10 @@ def test_spark_finds_the_same_rank(spark):
         for root, tree in enumerate(trees)
         for at, value in enumerate([0, *tree])
     ]
-    found = rank(sums(spark.createDataFrame(rows, MESSAGES))).select("root", "rank").collect()
+    with configured(spark, {"spark.sql.ansi.enabled": ansi}):
+        found = rank(sums(spark.createDataFrame(rows, MESSAGES))).select("root", "rank").collect()
     assert {row.root: row["rank"] for row in found} == {
-        root: gram_rank(tree) for root, tree in enumerate(trees)
+        root: gram_rank(tree, width) for root, tree in enumerate(trees)
     }
 
 
