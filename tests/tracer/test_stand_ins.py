@@ -141,6 +141,54 @@ def test_a_wire_that_its_author_overrides_hides_no_missing_ack():
     assert said(run.settlement.offences) == ["never completed: 7: received; end of the run"]
 
 
+def test_an_ack_that_only_writes_down_its_calls_hides_it():
+    class Fake(Manual):
+        def __init__(self):
+            self.acked = []
+
+        def ack(self, tup):
+            self.acked.append(tup)
+
+    with traced() as run:
+        Fake().process(tup())
+    assert run.settlement.unobserved == (f"{Fake.__qualname__}: ack is replaced",)
+    assert run.settlement.offences == ()
+
+
+def test_what_a_mock_in_the_place_of_a_verb_remembers_is_no_buffer():
+    class Emits(Bolt):
+        auto_ack = False
+
+        def process(self, tup):
+            self.emit(["a"], anchors=[tup])
+
+    with traced() as run:
+        bolt = made(Emits)
+        bolt.emit = mock.Mock()
+        bolt.process(tup())
+    assert said(run.settlement.offences) == ["never completed: 7: received; end of the run"]
+
+
+def test_mocks_that_come_one_after_the_other_are_all_read():
+    with traced() as run:
+        bolt = made(Manual)
+        for number in range(100):
+            with mock.patch.object(bolt, "ack") as ack:
+                bolt.process(tup(str(number)))
+            ack.assert_called_once()
+    assert run.settlement.offences == ()
+
+
+def test_what_stands_in_for_a_tuple_and_has_no_id_is_no_error_of_ours():
+    with traced() as run:
+        bolt = made(Manual)
+        bolt.ack = mock.Mock()
+        bolt.process(SimpleNamespace(values=[]))
+        bolt.process(tup())
+    assert run.settlement.offences == ()
+    assert run.settlement.notes == ("Manual: 1 completions of tuples that nobody was seen to hand over",)
+
+
 def test_an_ack_of_another_component_is_a_replaced_one():
     with traced() as run:
         bolt = made(Manual)
@@ -159,6 +207,23 @@ def test_a_mocked_read_tuple_is_not_closed_twice():
 def test_a_mocked_process_is_nobodys_fault():
     with traced() as run, mock.patch.object(Manual, "process"):
         drive(Manual, frame("1"), frame("2"))
+    assert run.settlement.offences == ()
+
+
+def test_a_handler_that_an_object_exchanges_for_another_is_not_called_clean():
+    class Exchanges(Forgets):
+        def initialize(self, conf, context):
+            self.process = self.work  # type: ignore[method-assign]
+
+        def work(self, tup):
+            pass
+
+    with traced() as run:
+        bolt = made(Exchanges, [frame("1"), frame("2")])
+        bolt.initialize({}, {})
+        bolt._run()
+        bolt._run()
+    assert run.settlement.unobserved == (f"{Exchanges.__qualname__}: process is replaced",)
     assert run.settlement.offences == ()
 
 

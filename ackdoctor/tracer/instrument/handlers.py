@@ -6,7 +6,8 @@ the argument counts as received, and the framework's part is played when it retu
 """
 
 import sys
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
+from inspect import unwrap
 from threading import get_ident
 from types import AsyncGeneratorType, CoroutineType, FrameType, GeneratorType
 from typing import Any, NamedTuple
@@ -16,11 +17,12 @@ from ackdoctor.model.offence import CallSite, TouchKind
 from ackdoctor.tracer.instrument.listener import HEARTBEAT, TICKS, Listener, exception
 from ackdoctor.tracer.instrument.live import LiveBook
 from ackdoctor.tracer.instrument.mocks import look
+from ackdoctor.tracer.ledger.sites import stands_in
 from ackdoctor.tracer.ledger.suspects import played_by, switched_on
 
 __all__ = ["LOOKS", "Visit", "Visits"]
 
-LOOKS = 64  # the handler calls of a component before which we look for mocks
+LOOKS = 64  # the handler calls of a component in which the first mock is looked for
 _NEVER_RUN = (GeneratorType, CoroutineType, AsyncGeneratorType)
 _INPUTS = {EntryKind.DATA, EntryKind.BATCH, EntryKind.TICK}
 _OWN = f"{__name__.rpartition('.')[0]}."
@@ -101,10 +103,10 @@ class Visits:
     # ---- what a visit finds ----
 
     def _prepare(self, book: LiveBook, entry: Entry) -> None:
-        if book.entry < LOOKS:
+        if book.entry < LOOKS or book.mocked:
             self._look(book)
         else:
-            book.plain = None if book.mocked else book.owner
+            book.plain = book.owner
         book.read_mocks()
         book.handler = entry.method
         if entry.kind is EntryKind.BATCH and entry.off_thread:
@@ -130,7 +132,7 @@ class Visits:
 
     def _never_ran(self, book: LiveBook, visit: Visit) -> None:
         function: Any = getattr(type(book.component), visit.entry.method, None)
-        code = getattr(_innermost(function), "__code__", None)
+        code = getattr(unwrap(function), "__code__", None)
         site = (
             self._ledger.sites.named(CallSite(code.co_filename, code.co_firstlineno, function.__qualname__))
             if code
@@ -169,8 +171,10 @@ class Visits:
 
 
 def _caller(frame: FrameType) -> FrameType:
-    """Who called the handler: the first frame outside of the tracer."""
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_OWN):
+    """Who called the handler: the first frame outside of the tracer and of a test's mocks."""
+    while frame.f_back is not None and (
+        frame.f_globals.get("__name__", "").startswith(_OWN) or stands_in(frame)
+    ):
         frame = frame.f_back
     return frame
 
@@ -182,11 +186,6 @@ def _tuples(entry: Entry, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tupl
     given = (
         args[entry.subject] if len(args) > entry.subject else list(kwargs.values())[entry.subject - len(args)]
     )
-    tups = given if entry.kind is EntryKind.BATCH else (given,)
+    batch = given if isinstance(given, Collection) else ()  # a generator is the handler's to read
+    tups = batch if entry.kind is EntryKind.BATCH else (given,)
     return tuple(tup for tup in tups if hasattr(tup, "id") and hasattr(tup, "stream"))
-
-
-def _innermost(function: Any) -> Any:
-    while hasattr(function, "__wrapped__"):
-        function = function.__wrapped__
-    return function

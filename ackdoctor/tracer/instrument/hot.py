@@ -15,8 +15,8 @@ from typing import Any
 from ackdoctor.model.dialect import Entry
 from ackdoctor.tracer.disk.codec import number_of
 from ackdoctor.tracer.instrument.handlers import Visit, Visits
-from ackdoctor.tracer.instrument.listener import SYSTEM, Listener, exception, id_of
-from ackdoctor.tracer.instrument.live import CALM, LiveBook
+from ackdoctor.tracer.instrument.listener import SYSTEM, Listener, exception
+from ackdoctor.tracer.instrument.live import CALM, LiveBook, id_of
 from ackdoctor.tracer.instrument.rows import Presser
 from ackdoctor.tracer.ledger.book import ACK
 from ackdoctor.tracer.ledger.sites import NOWHERE, Way

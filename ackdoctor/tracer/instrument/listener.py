@@ -6,7 +6,7 @@ told once as a note of the ledger.  `received` and `sent` are the hot ones.
 
 import sys
 import threading
-from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from json import dumps
 from threading import get_ident
 from types import FrameType
@@ -18,7 +18,7 @@ from ackdoctor.model.offence import TouchKind
 from ackdoctor.tracer.disk.codec import number_of
 from ackdoctor.tracer.ending import deaf
 from ackdoctor.tracer.instrument.arguments import passes
-from ackdoctor.tracer.instrument.live import LiveBook
+from ackdoctor.tracer.instrument.live import LiveBook, all_in, id_of
 from ackdoctor.tracer.instrument.misshapen import misuse_of
 from ackdoctor.tracer.instrument.rows import Rows
 from ackdoctor.tracer.ledger.book import Mark
@@ -26,7 +26,7 @@ from ackdoctor.tracer.ledger.ledger import Ledger
 from ackdoctor.tracer.ledger.sites import NOWHERE
 from ackdoctor.tracer.levels import Level
 
-__all__ = ["HEARTBEAT", "SYSTEM", "TICKS", "Listener", "exception", "id_of"]
+__all__ = ["HEARTBEAT", "SYSTEM", "TICKS", "Listener", "exception"]
 
 TICKS = "__tick"
 HEARTBEAT = "__heartbeat"
@@ -74,8 +74,7 @@ class Listener:
     def received_oddly(self, book: LiveBook, tup: Any) -> bool:
         """Whether it was a system tuple; it may also come although no handler was called with the one before."""
         if book.fresh is not None:
-            book.excuse(book.fresh.id)
-            book.fresh = None
+            book.pass_over()
         if tup.stream not in SYSTEM:
             return False
         book.fresh = tup
@@ -171,7 +170,7 @@ class Listener:
         depth: int = 1,
     ) -> None:
         """A bolt emits; `bare` is whether it left the anchors to the framework, None where the call must tell."""
-        if anchors and get_ident() == book.thread and _all_in(anchors, book.open):
+        if anchors and get_ident() == book.thread and all_in(anchors, book.open):
             book.emits += 1
             rows = self._rows
             if rows is None:
@@ -216,12 +215,14 @@ class Listener:
     def played_ack(self, book: LiveBook, delivery: Hashable, site: int) -> None:
         """The ack that the framework would have sent after a direct call."""
         book.acked(delivery, site)
+        book.catch_up()
         if self._rows is not None:
             self._rows.write(book, _ACKED, delivery, site, 0)
 
     def played_fail(self, book: LiveBook, delivery: Hashable, site: int) -> None:
         """The fail that the framework would have sent after a direct call that raised."""
         book.failed(delivery, site)
+        book.catch_up()
         if self._rows is not None:
             self._rows.write(book, _FAILED, delivery, site, 0)
 
@@ -305,28 +306,6 @@ class Listener:
                 or passes(*spot, verb.anchors, verb.params.index(verb.anchors))
             )
         return not self._names[site]
-
-
-def _all_in(anchors: Sequence[Hashable], known: Container[Hashable]) -> bool:
-    try:
-        for anchor in anchors:
-            if anchor not in known:
-                return False
-    except TypeError:  # what cannot be hashed is no id
-        return False
-    return True
-
-
-def id_of(delivery: Hashable, book: LiveBook) -> Hashable:
-    """What a component is handed a tuple under; frameworks send a test's own stand-in for a tuple whole."""
-    if delivery.__class__ in (str, int) or _all_in((delivery,), book):
-        return delivery
-    known: Hashable = getattr(delivery, "id", delivery)
-    try:
-        hash(known)
-    except TypeError:
-        return str(known)
-    return known
 
 
 def _is_emit(message: Any) -> bool:

@@ -1,16 +1,17 @@
 """The book of a component that runs in this process, and what the instrumentation remembers about it."""
 
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Container, Hashable, Mapping, Sequence
 from typing import Any
 
 from ackdoctor.model.dialect import Dialect, EntryKind, Role, VerbKind
 from ackdoctor.model.offence import Suspect
 from ackdoctor.tracer.instrument.mocks import Mocked
+from ackdoctor.tracer.instrument.patches import is_ours
 from ackdoctor.tracer.ledger.book import Book, Delivery, Owed
 from ackdoctor.tracer.ledger.holding import holders
 from ackdoctor.tracer.ledger.suspects import describe, overrides
 
-__all__ = ["CALM", "CountedBook", "LiveBook"]
+__all__ = ["CALM", "CountedBook", "LiveBook", "all_in", "id_of"]
 
 CALM = 63  # after as many calls at most a counted book looks up again; a bit mask
 
@@ -19,7 +20,7 @@ class LiveBook(Book):
     """`thread` is the one that receives, `batcher` the framework's own batch thread, if it has one.
 
     `owner` is the component until the book is closed.  `fresh` is the tuple that was handed over and that no handler has been called with; `hidden`
-    says what a test has put before the wire.
+    says what a test has put before the wire; `heard` is how many emits, acks and fails there were when mocks were read last.
     """
 
     __slots__ = (
@@ -30,6 +31,7 @@ class LiveBook(Book):
         "emissions",
         "endings",
         "fresh",
+        "heard",
         "hidden",
         "mocked",
         "owner",
@@ -50,6 +52,7 @@ class LiveBook(Book):
         self.fresh: Any = None
         self.plain: object = None  # the owner, once nobody looks for mocks: its handlers take the short way
         self.mocked = Mocked()
+        self.heard: dict[VerbKind, int] = {}
         self.hidden = ""
         self.row: tuple[int, int] | None = None  # the recorder's codes of component and task
         self.stamps: dict[Hashable, int] = {}  # its rows so far, by what is the same in many of them
@@ -68,9 +71,10 @@ class LiveBook(Book):
         return self.dialect.wire.buffers if self.dialect.wire else ()
 
     def held(self, deliveries: Collection[Hashable]) -> Mapping[Hashable, str]:
-        """The component's field that still holds each."""
+        """The component's field that still holds each; what a test has put there in a verb's place is none."""
         wire = self.dialect.wire
-        return holders(self.component, deliveries, wire.hands if wire and not self.handler else ())
+        hands = wire.hands if wire and not self.handler else ()
+        return holders(self.component, deliveries, {*hands, *(verb.name for verb in self.role.verbs)})
 
     def waits(self) -> bool:
         """Whether a spout does something when it is told of its tuples."""
@@ -85,13 +89,22 @@ class LiveBook(Book):
             stamps.clear()
 
     def read_mocks(self) -> None:
-        """Enters what mocked verbs were called with since the last look."""
+        """Enters what mocked verbs were called with since the last look.
+
+        A mock may call the verb that it stands for, as a spy does: what came over the wire meanwhile is not entered again.
+        """
+        if not self.mocked:
+            return
+        wired = {kind: count - self.heard.get(kind, 0) for kind, count in self._counts().items()}
         for verb, arguments in self.mocked.calls(self.component):
             subject = arguments.get(verb.subject or "")
-            delivery = getattr(subject, "id", subject)
+            delivery = id_of(subject, self)
             outside = self.mocked.shared and not self.handler
             if outside and (verb.kind is VerbKind.EMIT or delivery not in self.open):
                 continue  # another component's
+            if wired[verb.kind] > 0 and (verb.kind is VerbKind.EMIT or delivery not in self.open):
+                wired[verb.kind] -= 1
+                continue
             if verb.kind is VerbKind.ACK:
                 self.acked(delivery)
             elif verb.kind is VerbKind.FAIL:
@@ -99,16 +112,36 @@ class LiveBook(Book):
             elif verb.message_id is not None:
                 self.spouted(arguments.get(verb.message_id))
             else:
-                self.emitted(
-                    [getattr(anchor, "id", anchor) for anchor in arguments.get(verb.anchors or "") or ()]
-                )
+                anchors = [id_of(anchor, self) for anchor in arguments.get(verb.anchors or "") or ()]
+                self.emitted([anchor for anchor in anchors if not self._is_just_done(anchor)])
+        self.catch_up()
+
+    def _is_just_done(self, delivery: Delivery) -> bool:
+        """Whether it was completed in this handler call: what a mock was called with may have come before."""
+        closed = self._closed(delivery)
+        return closed is not None and closed.entry == self.entry
+
+    def catch_up(self) -> None:
+        """What was counted up to here came of no mock that is still to be read."""
+        self.heard = self._counts()
+
+    def _counts(self) -> dict[VerbKind, int]:
+        return {VerbKind.EMIT: self.emits, VerbKind.ACK: self.acks, VerbKind.FAIL: self.fails}
+
+    def pass_over(self) -> None:
+        """No handler was called with the tuple that was handed over: it was read by hand, or something stands in the handler's place."""
+        self.excuse(self.fresh.id)
+        self.fresh = None
+        for entry in self.role.entries:
+            if entry.kind is EntryKind.DATA and not is_ours(getattr(self.component, entry.method, None)):
+                self.hidden = f"{entry.method} is replaced"
 
     def close(self) -> str:
         """Reads what mocks still have; returns what hid the component's completions, if something did."""
         self.owner = self.plain = None
         self.read_mocks()
         if self.fresh is not None:
-            self.excuse(self.fresh.id)  # read by hand: no handler was ever called with it
+            self.pass_over()
         if not self.hidden or self.acks or self.fails:
             return ""
         for delivery in self.open:
@@ -162,3 +195,26 @@ class CountedBook(LiveBook):
         """What was in hand was the only one."""
         self.high_water = max(self.high_water, min(1, self.entry - self.ticks_seen))
         return super().close()
+
+
+def all_in(anchors: Sequence[Hashable], known: Container[Hashable]) -> bool:
+    """Whether all anchors are among the known; what cannot be hashed is no id."""
+    try:
+        for anchor in anchors:
+            if anchor not in known:
+                return False
+    except TypeError:
+        return False
+    return True
+
+
+def id_of(delivery: Hashable, book: LiveBook) -> Hashable:
+    """What a component is handed a tuple under; frameworks send a test's own stand-in for a tuple whole."""
+    if delivery.__class__ in (str, int) or all_in((delivery,), book):
+        return delivery
+    known: Hashable = getattr(delivery, "id", delivery)
+    try:
+        hash(known)
+    except TypeError:
+        return str(known)
+    return known

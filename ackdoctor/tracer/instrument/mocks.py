@@ -6,6 +6,7 @@ Where a verb is a function, a test replaces the name that the component's own mo
 
 import sys
 from collections.abc import Iterator
+from inspect import unwrap
 from types import FunctionType
 from typing import Any, NamedTuple
 
@@ -62,7 +63,7 @@ def look(component: object, dialect: Dialect, role: Role, mocked: Mocked) -> str
         for found in _found(component, verb):
             if is_mock(found):
                 mocked.add(verb, found)
-            elif verb.kind is not VerbKind.EMIT and _is_replaced(component, verb, found):
+            elif verb.kind is not VerbKind.EMIT and _is_replaced(component, dialect, verb, found):
                 hidden = f"{verb.name} is replaced"
     return _send(component, dialect) or hidden
 
@@ -102,11 +103,19 @@ def _module(component: object, name: str) -> Any:
     return sys.modules.get(name)
 
 
-def _is_replaced(component: object, verb: Verb, found: Any) -> bool:
+def _is_replaced(component: object, dialect: Dialect, verb: Verb, found: Any) -> bool:
     """A method that no class of the component defines, a function that the framework's module does not."""
     if verb.on != "self":
         return not (getattr(found, "__module__", None) or "").endswith(verb.on)  # None: a built-in's
-    return _is_foreign_method(component, verb.name, found)
+    return _is_foreign_method(component, verb.name, found) or _ends_here(dialect, verb, found)
+
+
+def _ends_here(dialect: Dialect, verb: Verb, found: Any) -> bool:
+    """Whether a method mentions nothing by which it could reach the wire, as that of a test's own heir: it writes down its calls."""
+    code = getattr(unwrap(found), "__code__", None)
+    send = dialect.wire.send if dialect.wire else ()
+    ways = {"super", verb.name, *(path.rpartition(".")[2] for path in send)}
+    return code is not None and ways.isdisjoint(code.co_names)
 
 
 def _is_foreign_method(component: object, name: str, found: Any) -> bool:

@@ -17,10 +17,11 @@ from typing import Any, cast
 
 from ackdoctor.model.offence import CallSite
 
-__all__ = ["NOWHERE", "Sites", "Way"]
+__all__ = ["NOWHERE", "Sites", "Way", "stands_in"]
 
 NOWHERE = 0
 _OWN = __name__.partition(".")[0]  # our wrappers' frames are nobody's site
+_MOCKS = ("unittest.mock", "mock", "pytest_mock")  # through which a spy calls what it stands for
 _getframe = sys._getframe  # noqa: SLF001 - the only way to a caller
 
 
@@ -48,7 +49,7 @@ class Sites:
         self._kept: list[CodeType] = []  # the framework's: their ids must stay theirs, too
         self._known: dict[int, CallSite] = {}
         self._named: dict[CallSite, int] = {}
-        self._modules = {_OWN, *modules}
+        self._modules = {_OWN, *_MOCKS, *modules}
         self._completes = set(completes)
         self._lock = Lock()
 
@@ -136,7 +137,7 @@ class Sites:
     def _number(self, frame: FrameType) -> int:
         """Takes down a frame that is met for the first time: a new site, or 0 for the framework's own."""
         code, lasti = frame.f_code, frame.f_lasti
-        module = frame.f_globals.get("__name__") or ""
+        module = _module(frame)
         function = _qualname(frame)
         completes = f"{module}.{function}" in self._completes
         with self._lock:
@@ -150,8 +151,8 @@ class Sites:
             return self._numbers[key]
 
     def is_foreign(self, frame: FrameType) -> bool:
-        """Whether a frame is the framework's, or ours."""
-        return self._is_foreign(frame.f_globals.get("__name__") or "")
+        """Whether a frame is the framework's, a mock's, or ours."""
+        return self._is_foreign(_module(frame))
 
     def _is_foreign(self, module: str) -> bool:
         while module:
@@ -159,6 +160,19 @@ class Sites:
                 return True
             module = module.rpartition(".")[0]
         return False
+
+
+def stands_in(frame: FrameType) -> bool:
+    """Whether a mock calls what it stands for."""
+    module = _module(frame)
+    return any(module == mock or module.startswith(f"{mock}.") for mock in _MOCKS)
+
+
+def _module(frame: FrameType) -> str:
+    """The module whose code runs; '' where none is said, but for the functions that `autospec` makes."""
+    names = frame.f_globals
+    name: str = names.get("__name__") or ("unittest.mock" if "_checksig_" in names else "")
+    return name
 
 
 def _line(code: CodeType, lasti: int) -> int:

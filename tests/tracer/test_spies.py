@@ -1,0 +1,145 @@
+"""Mocks that call what they stand for: each call is told once, at the author's line."""
+
+from typing import Any
+from unittest import mock
+
+import pytest
+from pystorm import BatchingBolt, Bolt
+
+from tests.tracer.driven import drive, frame, made, said, tick, traced
+from tests.tracer.styles import AckWithAuto, Auto, Forgets, Manual, tup
+
+TWICE = ["completed twice: 7: received; acked at `self.ack(tup)`; acked at `self.ack(tup)`"]
+
+
+class Emits(Bolt):
+    auto_ack = False
+
+    def process(self, tup):
+        self.emit(["a"], anchors=[tup])
+        self.ack(tup)
+
+
+def wraps(bolt: Any, name: str) -> Any:
+    return mock.patch.object(bolt, name, wraps=getattr(bolt, name))
+
+
+def by_hand(bolt: Any, name: str) -> Any:
+    """As a test writes it that keeps what went through."""
+    original, seen = getattr(bolt, name), []
+
+    def through(*args, **kwargs):
+        seen.append(args)
+        return original(*args, **kwargs)
+
+    return mock.patch.object(bolt, name, side_effect=through)
+
+
+def of_the_class(bolt: Any, name: str) -> Any:
+    """As pytest-mock's `spy` is made."""
+    cls = type(bolt)
+    return mock.patch.object(cls, name, side_effect=getattr(cls, name), autospec=True)
+
+
+spies = pytest.mark.parametrize("spy", [wraps, by_hand, of_the_class])
+
+
+@spies
+def test_a_spy_is_no_second_completion(spy):
+    with traced() as run:
+        bolt = made(Emits)
+        with spy(bolt, "ack") as ack, spy(bolt, "emit") as emit:
+            bolt.process(tup())
+            bolt.process(tup("8"))
+    assert (ack.call_count, emit.call_count) == (2, 2)
+    assert run.settlement.offences == ()
+    assert [(tally.emitted, tally.acked) for tally in run.settlement.tallies] == [(2, 2)]
+
+
+@pytest.mark.parametrize("spy", [wraps, of_the_class])
+def test_what_was_acked_twice_through_a_spy_is_told_once_with_both_lines(spy):
+    with traced() as run:
+        bolt = made(Manual)
+        with spy(bolt, "ack"):
+            bolt.process(tup("7", "twice"))
+    assert said(run.settlement.offences) == TWICE
+    assert [tally.acked for tally in run.settlement.tallies] == [2]
+
+
+@spies
+def test_a_spy_hides_no_missing_ack(spy):
+    with traced() as run:
+        bolt = made(Forgets)
+        with spy(bolt, "ack"):
+            bolt.process(tup())
+    assert said(run.settlement.offences) == ["never completed: 7: received; end of the run"]
+
+
+@spies
+@pytest.mark.parametrize(
+    ("component", "expected"),
+    [
+        (Auto, []),
+        (AckWithAuto, ["completed twice: 7: received; acked at `self.ack(tup)`; acked by Bolt._run"]),
+    ],
+)
+def test_a_spy_on_a_handler_leaves_the_frameworks_part_to_be_played(spy, component, expected):
+    with traced() as run:
+        bolt = made(component)
+        with spy(bolt, "process"):
+            bolt.process(tup())
+    assert said(run.settlement.offences) == expected
+
+
+def test_a_spy_on_what_the_framework_acks_of_a_batch():
+    class Batches(BatchingBolt):
+        def process_batch(self, key, tups):
+            self.emit([len(tups)])
+
+    spied = mock.patch.object(Batches, "ack", side_effect=Batches.ack, autospec=True)
+    with traced() as run, spied as ack:
+        drive(Batches, frame("1"), frame("2"), tick("3"), tick("4"))
+    assert ack.call_count == 4
+    assert run.settlement.offences == ()
+
+
+def test_a_mocked_ack_after_the_frameworks_own_is_no_spys():
+    class Keeps(Bolt):
+        def process(self, tup):
+            self.kept = tup
+
+    with traced() as run:
+        bolt = made(Keeps)
+        bolt.ack = mock.Mock()
+        bolt.process(tup())
+        bolt.ack(bolt.kept)
+    assert said(run.settlement.offences) == ["completed twice: 7: received; acked by Bolt._run; acked"]
+
+
+def test_a_mocked_emit_is_not_late_because_a_real_ack_was_seen_first():
+    with traced() as run, mock.patch.object(Emits, "emit"):
+        bolt = made(Emits)
+        bolt.process(tup())
+        bolt.process(tup("8"))
+    assert run.settlement.offences == ()
+    assert [(tally.emitted, tally.acked) for tally in run.settlement.tallies] == [(2, 2)]
+
+
+def test_a_mocked_emit_of_a_later_call_is_late():
+    class Late(Bolt):
+        auto_ack = False
+        last: Any = None
+
+        def process(self, tup):
+            if self.last is not None:
+                self.emit(["a"], anchors=[self.last])
+            self.last = tup
+            self.ack(tup)
+
+    with traced() as run, mock.patch.object(Late, "emit"):
+        bolt = made(Late)
+        bolt.process(tup())
+        bolt.process(tup("8"))
+    assert said(run.settlement.offences) == [
+        "anchored after completion: 7: received; acked at `self.ack(tup)`; anchored"
+    ]
