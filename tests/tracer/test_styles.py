@@ -1,6 +1,7 @@
 """The four ways in which bolts are tested, and what must not change by being watched."""
 
 import sys
+from functools import partial, partialmethod
 from typing import Any
 
 import pytest
@@ -146,11 +147,96 @@ def test_overrides_that_call_super_are_told_once():
     assert run.settlement.offences == ()
 
 
+def test_a_batch_that_can_be_read_once_is_the_handlers():
+    class Batches(BatchingBolt):
+        def process_batch(self, key, tups):
+            self.sum = len(list(tups))
+
+    with traced() as run:
+        bolt = made(Batches)
+        bolt.process_batch(None, (tup(str(number)) for number in range(3)))
+    assert bolt.sum == 3
+    assert (run.settlement.offences, run.settlement.notes) == ((), ())
+
+
+# ---- handlers that no heir of the framework's writes as a function ----
+
+
+class Decorated:
+    """A decorator that is an object, as wrapt makes them."""
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+
+    def __get__(self, owner: object, cls: type | None = None) -> Any:
+        return self if owner is None else partial(self.function, owner)
+
+
+class Works:
+    """A mixin, which knows of no framework."""
+
+    ack: Any
+
+    def process(self, tup):
+        if "lost" not in tup.values:
+            self.ack(tup)
+
+
+class Mixed(Works, Bolt):
+    auto_ack = False
+
+
+class Objected(Bolt):
+    auto_ack = False
+    process = Decorated(Works.process)
+
+
+class Partly(Bolt):
+    auto_ack = False
+
+    def work(self, how, tup):
+        Works.process(self, tup)
+
+    process = partialmethod(work, "somehow")
+
+
+@pytest.mark.parametrize("component", [Mixed, Objected, Partly])
+@pytest.mark.parametrize("how", ["direct", "run"])
+@pytest.mark.parametrize(
+    ("value", "expected"), [("kept", []), ("lost", ["never completed: 7: received; end of the run"])]
+)
+def test_a_handler_is_watched_wherever_and_however_it_is_written(component, how, value, expected):
+    with traced() as run:
+        if how == "run":
+            drive(component, frame("7", value))
+        else:
+            made(component).process(tup("7", value))
+    assert said(run.settlement.offences) == expected
+    assert [tally.delivered for tally in run.settlement.tallies] == [1]
+
+
+def test_a_mixin_is_left_alone_where_it_serves_no_component():
+    class Other(Works):
+        def ack(self, tup):
+            self.acked = tup
+
+    with traced() as run:
+        other = Other()
+        other.process(tup())
+    assert other.acked == tup()
+    assert run.settlement.tallies == ()
+
+
+def test_what_an_object_in_a_class_has_besides_is_there_as_before():
+    with traced():
+        assert Objected.process.function.__name__ == "process"
+
+
 # ---- what stays as it was ----
 
 
 def attributes() -> dict[str, Any]:
-    owners = [Component, Bolt, BatchingBolt, Auto, Manual, Polite, Forgets]
+    owners = [Component, Bolt, BatchingBolt, Auto, Manual, Polite, Forgets, Works, Objected]
     return {f"{owner.__qualname__}.{name}": value for owner in owners for name, value in vars(owner).items()}
 
 

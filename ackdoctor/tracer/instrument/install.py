@@ -7,7 +7,7 @@ class that derives from a framework's.  Components need no change, and nothing i
 import sys
 from collections.abc import Iterator
 from threading import RLock
-from types import FunctionType, ModuleType
+from types import ModuleType
 from typing import Any, cast
 
 from ackdoctor import dialects
@@ -184,14 +184,16 @@ class Installation:
             self._adopt(cls)
 
     def _adopt(self, cls: type) -> None:
+        """Wraps a component class's handlers, each where it is written: a mixin of its own is no heir of the framework's."""
         if not self._live:
             return
         for method, entry in _entries(cls).items():
-            raw = vars(cls).get(method)
-            if is_mock(raw):
-                self._patches.leave(Target(cls, method, raw))
-            elif isinstance(raw, FunctionType) and not is_ours(raw):
-                self._patches.put(Target(cls, method, raw), self._wiring.handler(entry, raw))
+            for base in cls.__mro__:
+                raw = vars(base).get(method)
+                if is_mock(raw):
+                    self._patches.leave(Target(base, method, raw))
+                elif hasattr(raw, "__get__") and not is_ours(raw):
+                    self._patches.put(Target(base, method, raw), self._wiring.written(entry, raw))
 
     def _attach(self, component: object) -> LiveBook | None:
         """A book for a component that is met for the first time; None if it is none, or all is undone."""

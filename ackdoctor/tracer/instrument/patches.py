@@ -2,10 +2,10 @@
 
 import sys
 from collections.abc import Callable
-from types import ModuleType
+from types import MethodType, ModuleType
 from typing import Any, NamedTuple
 
-__all__ = ["Patches", "Target", "is_mock", "is_ours", "ours", "resolve"]
+__all__ = ["Patches", "Standing", "Target", "is_mock", "is_ours", "ours", "resolve"]
 
 _MARK = "__ackdoctor__"
 
@@ -52,6 +52,19 @@ def is_ours(raw: object) -> bool:
 def is_mock(raw: object) -> bool:
     """Whether a test has put a mock here, which is left as it is."""
     return hasattr(raw, "call_args_list")
+
+
+class Standing:
+    """In the place of a method that is no plain function, such as a decorator's object: calls alone go through `handle`."""
+
+    def __init__(self, raw: Any, handle: Callable[..., Any]) -> None:
+        self._raw = raw
+        self._handle = handle
+        setattr(self, _MARK, self)
+
+    def __get__(self, owner: object, cls: type | None = None) -> Any:
+        """Of an object the bound method, of the class what the author has put there."""
+        return self._raw.__get__(None, cls) if owner is None else MethodType(self._handle, owner)
 
 
 class Patches:

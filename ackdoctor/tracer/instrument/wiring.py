@@ -6,6 +6,7 @@ Each calls the original with what it was given, and lets its result and its exce
 from collections.abc import Callable
 from functools import wraps
 from inspect import signature
+from types import FunctionType
 from typing import Any
 
 from ackdoctor.model.dialect import Entry, EntryKind, Verb, VerbKind, WireForm
@@ -13,7 +14,7 @@ from ackdoctor.tracer.instrument.handlers import Visits
 from ackdoctor.tracer.instrument.hot import UNWRITABLE, Function, Hot, is_usual
 from ackdoctor.tracer.instrument.listener import Listener
 from ackdoctor.tracer.instrument.live import LiveBook
-from ackdoctor.tracer.instrument.patches import ours
+from ackdoctor.tracer.instrument.patches import Standing, ours
 from ackdoctor.tracer.instrument.seats import Seats
 
 __all__ = ["Wiring"]
@@ -161,6 +162,17 @@ class Wiring:
             return tup
 
         return ours(read)
+
+    def written(self, entry: Entry, raw: Any) -> Any:
+        """What stands in a class under a handler's name, be it a function or anything else that is bound to an object."""
+        if isinstance(raw, FunctionType):
+            return self.handler(entry, raw)
+
+        def bound(self: object, *args: Any, **kwargs: Any) -> Any:
+            __tracebackhide__ = True
+            return raw.__get__(self, type(self))(*args, **kwargs)
+
+        return Standing(raw, self.handler(entry, bound))
 
     def handler(self, entry: Entry, original: Function) -> Function:
         """A method that the framework calls, of the author's or of the framework's own."""
