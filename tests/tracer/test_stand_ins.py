@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 from unittest import mock
 
 import pytest
-from pystorm import Bolt
+from pystorm import BatchingBolt, Bolt
 from pystorm.component import Component
 
+from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.event import EventKind
 from ackdoctor.tracer.disk.reading import read
 from ackdoctor.tracer.disk.recorder import Recorder
@@ -62,6 +63,53 @@ def test_what_stands_in_for_a_tuple_is_known_by_its_id(stand_in, level, tmp_path
     if level is Level.TRACE:
         rows = [row for row in read([tmp_path]).events() if row.kind is not EventKind.NAMED]
         assert len({row.delivery for row in rows}) == 1
+
+
+class Bare:
+    """A tuple of a test's own that has nothing but values."""
+
+    def __init__(self, *values: str) -> None:
+        self.values = values
+
+
+@pytest.mark.parametrize("level", [Level.COUNTS, Level.SITES])
+@pytest.mark.parametrize(
+    "stand_in",
+    [Bare(), SimpleNamespace(values=[]), SimpleNamespace(values=[], id="7"), "7"],
+    ids=["object", "namespace", "with an id", "text"],
+)
+def test_what_stands_in_for_a_tuple_need_not_have_its_attributes(stand_in, level):
+    class Completes(Bolt):
+        auto_ack = False
+        times = 1
+
+        def process(self, tup):
+            for _ in range(self.times):
+                self.ack(tup)
+
+    with traced(level) as run:
+        for times in range(3):
+            bolt = made(Completes)
+            bolt.ack, bolt.times = mock.Mock(), times
+            bolt.process(stand_in)
+    assert [offence.misuse for offence in run.settlement.offences] == [Misuse.NEVER, Misuse.TWICE]
+    assert [(row.delivered, row.acked) for row in run.settlement.tallies] == [(3, 3)]
+    assert run.settlement.notes == ()
+
+
+def test_what_stands_in_for_the_tuples_of_a_batch_need_not_have_their_attributes():
+    class Batches(BatchingBolt):
+        auto_ack = False
+
+        def process_batch(self, key, tups):
+            self.ack(tups[0])
+
+    with traced() as run:
+        bolt = made(Batches)
+        bolt.ack = mock.Mock()
+        bolt.process_batch(None, [Bare(), Bare()])
+    assert [offence.misuse for offence in run.settlement.offences] == [Misuse.NEVER]
+    assert [(row.delivered, row.acked) for row in run.settlement.tallies] == [(2, 1)]
 
 
 @pytest.mark.parametrize(
@@ -177,16 +225,6 @@ def test_mocks_that_come_one_after_the_other_are_all_read():
                 bolt.process(tup(str(number)))
             ack.assert_called_once()
     assert run.settlement.offences == ()
-
-
-def test_what_stands_in_for_a_tuple_and_has_no_id_is_no_error_of_ours():
-    with traced() as run:
-        bolt = made(Manual)
-        bolt.ack = mock.Mock()
-        bolt.process(SimpleNamespace(values=[]))
-        bolt.process(tup())
-    assert run.settlement.offences == ()
-    assert run.settlement.notes == ("Manual: 1 completions of tuples that nobody was seen to hand over",)
 
 
 def test_an_ack_of_another_component_is_a_replaced_one():

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from ackdoctor.model.dialect import Entry, EntryKind, Misuse, Moment, Switch, TickDuty
 from ackdoctor.model.offence import CallSite, TouchKind
 from ackdoctor.tracer.instrument.listener import HEARTBEAT, TICKS, Listener, exception
-from ackdoctor.tracer.instrument.live import LiveBook
+from ackdoctor.tracer.instrument.live import LiveBook, id_of
 from ackdoctor.tracer.instrument.mocks import look
 from ackdoctor.tracer.ledger.sites import stands_in
 from ackdoctor.tracer.ledger.suspects import played_by, switched_on
@@ -55,12 +55,12 @@ class Visits:
                 return None
             self._prepare(book, entry)
             tups = _tuples(entry, args, kwargs) if entry.kind in _INPUTS else ()
-            deliveries = tuple(tup.id for tup in tups)
+            deliveries = tuple(_delivery(tup, book) for tup in tups)
             fresh, book.fresh = book.fresh, None
             if len(tups) == 1 and fresh is not None and deliveries[0] == fresh.id:
                 return Visit(entry, deliveries, (), outer)
             driven = self._is_driven(book, _caller(_getframe(2)))
-            self._admit(book, entry, tups)
+            self._admit(book, entry, tups, deliveries)
             return Visit(entry, deliveries, () if driven else deliveries, outer)
         except Exception as error:  # noqa: BLE001 - ours, and never the author's
             self._listener.trouble(error)
@@ -114,15 +114,18 @@ class Visits:
         elif entry.kind is not EntryKind.BATCH:
             book.thread = get_ident()
 
-    def _admit(self, book: LiveBook, entry: Entry, tups: tuple[Any, ...]) -> None:
+    def _admit(
+        self, book: LiveBook, entry: Entry, tups: tuple[Any, ...], deliveries: tuple[Hashable, ...]
+    ) -> None:
         """Tuples that came past the framework's receive function."""
-        for tup in tups:
-            if tup.stream == HEARTBEAT:
+        for tup, delivery in zip(tups, deliveries, strict=True):
+            stream = getattr(tup, "stream", None)
+            if stream == HEARTBEAT:
                 continue
-            if tup.stream == TICKS or entry.kind is EntryKind.TICK:
-                self._listener.ticked(book, tup)
-            elif entry.kind is EntryKind.DATA or tup.id not in book.open:
-                self._listener.handed(book, tup)
+            if stream == TICKS or entry.kind is EntryKind.TICK:
+                self._listener.ticked(book, delivery, stream)
+            elif entry.kind is EntryKind.DATA or delivery not in book.open:
+                self._listener.handed(book, delivery, stream)
 
     def _is_driven(self, book: LiveBook, caller: FrameType) -> bool:
         """Whether the framework has called the handler, and will do what comes after it."""
@@ -179,8 +182,14 @@ def _caller(frame: FrameType) -> FrameType:
     return frame
 
 
+def _delivery(tup: Any, book: LiveBook) -> Hashable:
+    """The id of an input tuple; what stands in for one may have none."""
+    known: Hashable = getattr(tup, "id", tup)
+    return known if known.__class__ is str else id_of(tup, book)
+
+
 def _tuples(entry: Entry, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    """The input tuples among a handler's arguments; what has no id and stream is none."""
+    """The input tuples among a handler's arguments, or what a test has put in their place."""
     if entry.subject is None:
         return ()
     given = (
@@ -188,4 +197,4 @@ def _tuples(entry: Entry, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tupl
     )
     batch = given if isinstance(given, Collection) else ()  # a generator is the handler's to read
     tups = batch if entry.kind is EntryKind.BATCH else (given,)
-    return tuple(tup for tup in tups if hasattr(tup, "id") and hasattr(tup, "stream"))
+    return tuple(tup for tup in tups if tup is not None)

@@ -64,7 +64,7 @@ class Listener:
                 return
             book.fresh = tup
             book.thread = get_ident()
-            self.handed(book, tup)
+            self.handed(book, tup.id, tup.stream)
             now = self._now()
             if now >= self._windows.due:
                 self.ledger.grow(now)
@@ -80,7 +80,7 @@ class Listener:
         book.fresh = tup
         book.thread = get_ident()
         if tup.stream == TICKS:
-            self.ticked(book, tup)
+            self.ticked(book, tup.id, tup.stream)
         return True
 
     def ended(self) -> None:
@@ -92,18 +92,18 @@ class Listener:
         except Exception as error:  # noqa: BLE001 - as above
             self.trouble(error)
 
-    def ticked(self, book: LiveBook, tup: Any) -> None:
+    def ticked(self, book: LiveBook, delivery: Hashable, stream: Any) -> None:
         """A tick has come."""
-        book.ticked(tup.id, self._now())
+        book.ticked(delivery, self._now())
         if self._rows is not None:
-            self._rows.write(book, _RECEIVED, tup.id, 0, TICK, tup.stream)
+            self._rows.write(book, _RECEIVED, delivery, 0, TICK, stream)
 
-    def handed(self, book: LiveBook, tup: Any) -> None:
+    def handed(self, book: LiveBook, delivery: Hashable, stream: Any) -> None:
         """A handler was called with a tuple that was not read before."""
-        number = None if self._rows is None else number_of(tup.id)
-        book.received(tup.id, self._now(), number)
+        number = None if self._rows is None else number_of(delivery)
+        book.received(delivery, self._now(), number)
         if self._rows is not None:
-            self._rows.write(book, _RECEIVED, tup.id, 0, 0, tup.stream)
+            self._rows.write(book, _RECEIVED, delivery, 0, 0, stream)
 
     def arrived(self, book: LiveBook, delivery: Hashable, stream: Any) -> None:
         """The first row of its kind."""

@@ -13,7 +13,7 @@ from ackdoctor.model.dialect import Entry, EntryKind, Verb, VerbKind, WireForm
 from ackdoctor.tracer.instrument.handlers import Visits
 from ackdoctor.tracer.instrument.hot import UNWRITABLE, Function, Hot, is_usual
 from ackdoctor.tracer.instrument.listener import Listener
-from ackdoctor.tracer.instrument.live import LiveBook
+from ackdoctor.tracer.instrument.live import LiveBook, id_of
 from ackdoctor.tracer.instrument.patches import Standing, ours
 from ackdoctor.tracer.instrument.seats import Seats
 
@@ -138,7 +138,7 @@ class Wiring:
             elif verb.kind in (VerbKind.ACK, VerbKind.FAIL):
                 subject = arguments.get(verb.subject or "")
                 completed = listener.acked if verb.kind is VerbKind.ACK else listener.failed
-                completed(book, getattr(subject, "id", None))
+                completed(book, id_of(subject, book))
         except Exception as error:  # noqa: BLE001 - ours, and never the author's
             listener.trouble(error)
 
