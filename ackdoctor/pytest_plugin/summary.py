@@ -97,7 +97,7 @@ def _closing(rows: Mapping[str, Row]) -> Iterator[str]:
         open_ = any(row["pending"] or row.accepted for row in seen)
         yield f"{_tests(len(seen))}: {'nothing that is not accepted' if open_ else 'every tuple completed exactly once'}"
     if hidden:
-        yield f"{_tests(len(hidden))} not observed: a mock stands between the component and Storm"
+        yield f"{_tests(len(hidden))} not observed: something stands between the component and Storm that is not watched"
     if silent:
         yield f"{_tests(len(silent))} observed 0 events: no component was seen to run there"
     troubles = [note for row in rows.values() for note in row.notes if _OWN_ERROR in note]

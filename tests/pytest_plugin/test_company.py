@@ -277,7 +277,9 @@ def test_a_mocked_wire_is_not_called_clean(pytester):
     )
     result = pytester.runpytest_inprocess("--ackdoctor")
     assert "not observed: " in section(result)[1]
-    assert section(result)[3:] == ["1 test not observed: a mock stands between the component and Storm"]
+    assert section(result)[3:] == [
+        "1 test not observed: something stands between the component and Storm that is not watched"
+    ]
 
 
 def test_a_test_without_components_is_counted_apart(pytester):

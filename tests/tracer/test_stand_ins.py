@@ -1,7 +1,8 @@
 """What tests put in the place of a tuple, a stream, the wire or a method: it is read, or said to hide what happens."""
 
 import io
-from types import SimpleNamespace
+import sys
+from types import ModuleType, SimpleNamespace
 from typing import Any, NamedTuple
 from unittest import mock
 
@@ -17,7 +18,7 @@ from ackdoctor.tracer.instrument.install import install
 from ackdoctor.tracer.ledger.ledger import Ledger
 from ackdoctor.tracer.levels import Level
 from tests.tracer.driven import drive, frame, made, said, traced
-from tests.tracer.styles import Auto, Forgets, Manual, tup
+from tests.tracer.styles import AckWithAuto, Auto, Forgets, Manual, tup
 
 
 class Standing(NamedTuple):
@@ -160,6 +161,45 @@ def test_a_mocked_wire_is_unobserved():
     with traced() as run, mock.patch.object(Bolt, "send_message", autospec=True):
         drive(Manual, frame("1"))
     assert run.settlement.unobserved == ("Manual: send_message is mocked",)
+    assert run.settlement.offences == ()
+
+
+def test_a_mocked_wire_hides_what_a_bolt_does_by_hand_before_the_framework_would_ack():
+    with traced() as run:
+        bolt = made(AckWithAuto)
+        bolt.send_message = mock.Mock()
+        bolt.process(tup())
+    assert run.settlement.unobserved == ("AckWithAuto: send_message is mocked",)
+    assert run.settlement.offences == ()
+
+
+def test_the_wire_of_a_version_that_nobody_watches_hides_it(monkeypatch):
+    module = ModuleType("streamparse.storm.bolt")  # 2.x has classes of these names, and a wire of its own
+    code = """
+class Bolt:
+    auto_ack = auto_anchor = auto_fail = True
+
+    def send_message(self, message):
+        self.sent = message
+
+    def ack(self, tup):
+        self.send_message({"command": "ack", "id": tup.id})
+"""
+    exec(code, vars(module))
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    base: Any = vars(module)["Bolt"]
+
+    class Old(base):
+        auto_ack = False
+
+        def process(self, tup):
+            self.ack(tup)
+
+    with traced() as run:
+        Old().process(tup())
+    assert run.settlement.unobserved == (
+        f"{Old.__qualname__}: send_message is not of a version that is watched",
+    )
     assert run.settlement.offences == ()
 
 

@@ -136,8 +136,14 @@ def _send(component: object, dialect: Dialect) -> str:
         return ""
     owner, _, name = send[0].rpartition(".")
     module = _module(component, owner)
-    found = getattr(component, name, None) if module is None else vars(module).get(name)
+    if module is not None:
+        found = vars(module).get(name)
+        stands = is_ours(found)
+    else:
+        found = getattr(component, name, None)
+        stands = not _is_foreign_method(component, name, found)
+        if stands and not any(is_ours(vars(base).get(name)) for base in type(component).__mro__):
+            return f"{name} is not of a version that is watched"
     if is_mock(found):
         return f"{name} is mocked"
-    replaced = _is_foreign_method(component, name, found) if module is None else not is_ours(found)
-    return f"{name} is replaced" if replaced else ""
+    return "" if stands else f"{name} is replaced"
