@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-__all__ = ["LEVELS", "OPTIONS", "Options", "Spec", "add_options", "parse", "read_options"]
+__all__ = ["LEVELS", "OPTIONS", "Options", "Spec", "add_options", "given", "parse", "read_options"]
 
 LEVELS: Mapping[str, str] = MappingProxyType(
     {
@@ -211,6 +211,15 @@ def read_options(config: pytest.Config) -> Options:
     if write and "baseline" not in values:
         raise pytest.UsageError("--ackdoctor-write-baseline needs --ackdoctor-baseline FILE")
     return Options(**values, write_baseline=write)
+
+
+def given(config: pytest.Config) -> tuple[str, ...]:
+    """The flags on the command line that say how to trace; none where `--ackdoctor=off` says that nothing is."""
+    if config.getoption("ackdoctor_level", None) == "off":
+        return ()
+    flags = [(spec.flag, f"ackdoctor_{name}") for name, spec in OPTIONS.items() if spec.flag]
+    flags.append(("--ackdoctor-write-baseline", "ackdoctor_write_baseline"))
+    return tuple(flag for flag, dest in flags if config.getoption(dest, None))
 
 
 def parse(name: str, value: object, where: str) -> object:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ackdoctor.pytest_plugin.options import Options
+from ackdoctor.pytest_plugin.options import Options, given
 
 if TYPE_CHECKING:
     from ackdoctor.pytest_plugin.rows import Row
@@ -34,8 +34,11 @@ class Table:
         return "failed" if report.when == "call" else "error", "A", "ACK"
 
     def pytest_terminal_summary(self, terminalreporter: "pytest.TerminalReporter") -> None:
-        """The table, if any test was traced."""
+        """The table, if any test was traced; else which options were given for nothing."""
         if not self.rows:
+            if self.options.level == "off" and (flags := given(terminalreporter.config)):
+                terminalreporter.write_sep("=", "ackdoctor")
+                terminalreporter.write_line(f"no test was traced: {', '.join(flags)} without --ackdoctor")
             return
         from ackdoctor.pytest_plugin.summary import summary
 

@@ -143,6 +143,25 @@ def test_a_broken_settings_file_is_named(pytester):
     assert result.stderr.lines[0].endswith("pyproject.toml:2: unknown key `selekt`; did you mean `select`?")
 
 
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--ackdoctor-warn"], ["no test was traced: --ackdoctor-warn without --ackdoctor"]),
+        (
+            ["--ackdoctor-baseline=new.json", "--ackdoctor-write-baseline"],
+            ["no test was traced: --ackdoctor-baseline, --ackdoctor-write-baseline without --ackdoctor"],
+        ),
+        (["--ackdoctor=off", "--ackdoctor-warn"], []),
+        ([], []),
+    ],
+)
+def test_an_option_that_no_traced_test_heeds_is_told(pytester, flags, said):
+    pytester.makeini("[pytest]\nackdoctor_warn = true\n")  # asks for nothing by itself
+    pytester.makepyfile("def test_plain(): pass")
+    result = pytester.runpytest_inprocess(*flags)
+    assert [line for line in result.outlines if line.startswith("no test was traced")] == said
+
+
 def test_nothing_of_ours_is_imported_while_nobody_asks(pytester):
     pytester.makepyfile("def test_pass(): pass")
     listing = "import sys; print(sorted(m for m in sys.modules if m.startswith('ackdoctor')))"
