@@ -2,6 +2,7 @@
 
 import threading
 import time
+from math import ceil
 from typing import TYPE_CHECKING
 
 from ackdoctor.model.offence import Offence
@@ -46,9 +47,13 @@ class Watch:
             self._files.begin(test)
 
     def wait(self, seconds: float) -> None:
-        """Gives threads that the tests have started time to complete what is open, no longer than they need."""
-        deadline = time.monotonic() + seconds
-        while self.pending and self._busy() and time.monotonic() < deadline:
+        """Gives threads that the tests have started time to complete what is open, no longer than they need.
+
+        Looks are counted, since the clock may be a fixture's that stands still.
+        """
+        for _ in range(ceil(seconds / _POLL_S)):
+            if not (self.pending and self._busy()):
+                return
             time.sleep(_POLL_S)
 
     @property

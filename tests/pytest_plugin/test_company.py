@@ -209,6 +209,30 @@ def test_a_framework_that_acks_from_its_own_thread_is_waited_for(pytester):
     assert section(result)[1].split()[1:] == ["3", "0", "3", "0", "0"]
 
 
+def test_a_clock_that_stands_still_is_not_waited_for(pytester):
+    write(
+        pytester,
+        """
+        import threading, time
+        from unittest import mock
+
+        @pytest.fixture(scope="module")
+        def frozen():
+            with mock.patch("time.monotonic", return_value=7.0):
+                yield
+
+        @pytest.mark.ackdoctor(complete_within=0.1)
+        def test_forgets(frozen):
+            threading.Thread(target=time.sleep, args=[2], daemon=True).start()
+            drive(Forgets)
+
+        def test_next(frozen): pass
+        """,
+    )
+    result = pytester.runpytest_subprocess(timeout=60)
+    result.assert_outcomes(failed=1, passed=1)
+
+
 def test_nobody_waits_where_no_thread_is_left(pytester):
     write(pytester, "@pytest.mark.ackdoctor(complete_within=60)\ndef test_forgets(): drive(Forgets)")
     result = pytester.runpytest_inprocess()
