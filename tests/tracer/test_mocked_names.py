@@ -9,6 +9,7 @@ from unittest import mock
 import pytest
 from pystorm import Bolt, Tuple
 
+from ackdoctor.model.dialect import Misuse
 from tests.frameworks import framework
 from tests.tracer.driven import made, said, traced
 
@@ -116,3 +117,52 @@ def test_two_bolts_that_share_a_mock_are_told_apart(values, expected):
     assert run.settlement.notes == ()
     (tally,) = run.settlement.tallies
     assert (tally.delivered, tally.emitted, tally.acked) == (2, 2, 2 + len(values))
+
+
+class Lossy(Bolt):
+    auto_ack = False
+
+    def process(self, tup):
+        if tup.values:
+            self.ack(tup)
+
+
+def line(*values: str) -> Tuple:
+    return Tuple("7", "lines", "default", 4, list(values))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        (["kept"], ["kept"], []),
+        ([], ["kept"], ["never completed: 7: received; end of the run"]),
+        (["kept"], [], ["never completed: 7: received; end of the run"]),
+    ],
+)
+@pytest.mark.parametrize("known", [False, True], ids=["met under the mock", "known before"])
+def test_what_one_bolt_does_under_a_mock_is_not_credited_to_another(known, first, second, expected):
+    bolts = [made(Lossy), made(Lossy)]
+    with traced() as run:
+        for bolt in bolts[: 2 * known]:
+            bolt.process(line("real"))
+        with mock.patch.object(Lossy, "ack"):
+            bolts[0].process(line(*first))
+            bolts[1].process(line(*second))
+    assert said(run.settlement.offences) == expected
+    assert run.settlement.notes == ()
+
+
+@pytest.mark.parametrize("acks", [True, False])
+def test_a_bolt_that_runs_another_is_told_apart_from_it(acks):
+    class Runs(Bolt):
+        auto_ack = False
+
+        def process(self, tup):
+            made(Lossy).process(tup)
+            if acks:
+                self.ack(tup)
+
+    with traced() as run, mock.patch.object(Bolt, "ack"):
+        made(Runs).process(line("kept"))
+    expected = [] if acks else [(Misuse.NEVER, Runs.__qualname__)]
+    assert [(one.misuse, one.suspect.name) for one in run.settlement.offences] == expected

@@ -218,9 +218,10 @@ class Installation:
     def _share_mocks(self, book: LiveBook) -> None:
         """From now on a mocked verb may be called by more than one component."""
         for other in list(self.ledger.books.values()):
-            if isinstance(other, LiveBook) and other.mocked:
-                other.read_mocks()
-                other.mocked.shared = book.mocked.shared = True
+            if isinstance(other, LiveBook):
+                if not other.mocked.shared:
+                    other.read_mocks()
+                book.mocked.share(other.mocked)
 
 
 def _copied(path: str, base: str, module: str) -> str:

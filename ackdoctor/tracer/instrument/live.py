@@ -98,12 +98,15 @@ class LiveBook(Book):
         if not self.mocked:
             return
         wired = {kind: count - self.heard.get(kind, 0) for kind, count in self._counts().items()}
-        for verb, arguments in self.mocked.calls(self.component):
+        for call in self.mocked.calls(self.component):
+            verb, arguments, _ = call
             subject = arguments.get(verb.subject or "")
             delivery = id_of(subject, self)
             outside = self.mocked.shared and not self.handler
             if outside and (verb.kind is VerbKind.EMIT or delivery not in self.open):
                 continue  # another component's
+            if self.mocked.shared and not outside:
+                self.mocked.claim(call)
             if wired[verb.kind] > 0 and (verb.kind is VerbKind.EMIT or delivery not in self.open):
                 wired[verb.kind] -= 1
                 continue

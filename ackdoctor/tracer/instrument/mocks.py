@@ -23,6 +23,7 @@ class Call(NamedTuple):
 
     verb: Verb
     arguments: dict[str, Any]
+    record: Any  # the mock's own
 
 
 class Mocked:
@@ -31,6 +32,18 @@ class Mocked:
     def __init__(self) -> None:
         self._read: dict[int, tuple[Verb, Any, int]] = {}
         self.shared = False  # whether another component may call them, too
+        self.claims: dict[
+            int, Any
+        ] = {}  # calls that were made while one of those components ran, by their id
+
+    def share(self, other: "Mocked") -> None:
+        """From now on another component may call the same mocks."""
+        self.shared = other.shared = True
+        self.claims = other.claims
+
+    def claim(self, call: Call) -> None:
+        """The call is of the component whose mocks these are."""
+        self.claims[id(call.record)] = call.record
 
     def add(self, verb: Verb, mock: Any) -> None:
         """A mock that stands for a verb from now on."""
@@ -42,13 +55,16 @@ class Mocked:
         for key, (verb, mock, read) in sorted(
             self._read.items(), key=lambda row: _READ.index(row[1][0].kind)
         ):
-            calls = list(mock.call_args_list)
-            self._read[key] = (verb, mock, len(calls))
-            for call in calls[min(read, len(calls)) :]:
+            number = len(mock.call_args_list)
+            calls = mock.call_args_list[min(read, number) :]  # fewer than before: it was reset
+            self._read[key] = (verb, mock, number)
+            for call in calls:
+                if id(call) in self.claims:
+                    continue
                 args, kwargs = tuple(call.args), dict(call.kwargs)
                 if args and args[0] is component:  # autospec, on the class
                     args = args[1:]
-                yield Call(verb, {**dict(zip(verb.params, args, strict=False)), **kwargs})
+                yield Call(verb, {**dict(zip(verb.params, args, strict=False)), **kwargs}, call)
 
     def __bool__(self) -> bool:
         return bool(self._read)
