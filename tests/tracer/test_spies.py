@@ -4,8 +4,14 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from pystorm import BatchingBolt, Bolt
+from pystorm import BatchingBolt, Bolt, Spout
 
+from ackdoctor.model.event import RELIABLE, EventKind
+from ackdoctor.tracer.disk.reading import read
+from ackdoctor.tracer.disk.recorder import Recorder
+from ackdoctor.tracer.instrument.install import install
+from ackdoctor.tracer.ledger.ledger import Ledger
+from ackdoctor.tracer.levels import Level
 from tests.tracer.driven import drive, frame, made, said, tick, traced
 from tests.tracer.styles import AckWithAuto, Auto, Forgets, Manual, tup
 
@@ -143,3 +149,34 @@ def test_a_mocked_emit_of_a_later_call_is_late():
     assert said(run.settlement.offences) == [
         "anchored after completion: 7: received; acked at `self.ack(tup)`; anchored"
     ]
+
+
+def test_the_trace_has_what_mocks_were_called_with_and_of_spies_what_was_sent(tmp_path):
+    class Counts(Spout):
+        def next_tuple(self):
+            self.emit(["a"], tup_id=3)
+
+    class Fails(Bolt):
+        auto_ack = False
+
+        def process(self, tup):
+            self.fail(tup)
+
+    recorder = Recorder(tmp_path, run="mocks")
+    ledger = Ledger(Level.TRACE)
+    installation = install(ledger, recorder)
+    bolts = [made(Emits), made(Emits), made(Fails), made(Counts)]
+    bolts[0].emit, bolts[0].ack = mock.Mock(), mock.Mock()
+    bolts[2].fail, bolts[3].emit = mock.Mock(), mock.Mock()
+    with wraps(bolts[1], "ack"), wraps(bolts[1], "emit"):
+        for bolt in bolts[:3]:
+            bolt.process(tup())
+    bolts[3].next_tuple()
+    installation.undo()
+    recorder.close()
+    rows = [(row.kind, row.delivery, row.flags) for row in read([tmp_path]).events()]
+    sent = [(EventKind.RECEIVED, "7", 0), (EventKind.EMITTED, "7", RELIABLE), (EventKind.ACKED, "7", 0)]
+    assert [row for row in rows if row[0] is not EventKind.NAMED] == [
+        *sent, *sent, (EventKind.RECEIVED, "7", 0), (EventKind.FAILED, "7", 0), (EventKind.EMITTED, "3", RELIABLE),
+    ]  # fmt: skip
+    assert ledger.settle().offences == ()

@@ -46,8 +46,9 @@ class Installation:
 
     def __init__(self, ledger: Ledger, recorder: Presser | None) -> None:
         self.ledger = ledger
-        rows = Rows(recorder, ledger.sites) if recorder is not None and ledger.level >= Level.TRACE else None
-        self._listener = Listener(ledger, rows)
+        level = ledger.level
+        self._rows = Rows(recorder, ledger.sites) if recorder is not None and level >= Level.TRACE else None
+        self._listener = Listener(ledger, self._rows)
         self._dialects = tuple(dialect for dialect in dialects.load() if dialect.wire is not None)
         self._patches = Patches()
         self._seats = Seats()
@@ -208,6 +209,8 @@ class Installation:
                 if self._listener.located
                 else CountedBook(component, *found, cap=cap, now=now)
             )
+            if self._rows is not None:
+                book.tell = self._rows.mocked
             self._share_mocks(book)
             self.ledger.keep(id(component), book)
         except Exception as error:  # noqa: BLE001 - ours, and never the author's

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Container, Hashable, Mapping, Sequence
 from typing import Any
 
-from ackdoctor.model.dialect import Dialect, EntryKind, Role, VerbKind
+from ackdoctor.model.dialect import Dialect, EntryKind, Role, Verb, VerbKind
 from ackdoctor.model.offence import Suspect
 from ackdoctor.tracer.instrument.mocks import Mocked
 from ackdoctor.tracer.instrument.patches import is_ours
@@ -39,6 +39,7 @@ class LiveBook(Book):
         "played",
         "row",
         "stamps",
+        "tell",
         "thread",
     )
 
@@ -61,6 +62,9 @@ class LiveBook(Book):
         self.arrivals: dict[Any, int] = {}  # those of plain receptions, by stream
         self.emissions: dict[Hashable, int] = {}  # of anchored emits, by site, and by site and stream
         self.endings: dict[int, int] = {}  # of acks, by site
+        self.tell: Callable[[LiveBook, VerbKind, list[Hashable]], None] = (
+            _nobody  # of what a mock was called with
+        )
 
     @property
     def accused(self) -> Suspect:
@@ -110,16 +114,24 @@ class LiveBook(Book):
             if wired[verb.kind] > 0 and (verb.kind is VerbKind.EMIT or delivery not in self.open):
                 wired[verb.kind] -= 1
                 continue
-            if verb.kind is VerbKind.ACK:
-                self.acked(delivery)
-            elif verb.kind is VerbKind.FAIL:
-                self.failed(delivery)
-            elif verb.message_id is not None:
-                self.spouted(arguments.get(verb.message_id))
-            else:
-                anchors = [id_of(anchor, self) for anchor in arguments.get(verb.anchors or "") or ()]
-                self.emitted([anchor for anchor in anchors if not self._is_just_done(anchor)])
+            self._mocked(verb, arguments, delivery)
         self.heard = self._counts()
+
+    def _mocked(self, verb: Verb, arguments: Mapping[str, Any], delivery: Hashable) -> None:
+        told: list[Hashable] = [delivery]
+        if verb.kind is VerbKind.ACK:
+            self.acked(delivery)
+        elif verb.kind is VerbKind.FAIL:
+            self.failed(delivery)
+        elif verb.message_id is not None:
+            message_id = arguments.get(verb.message_id)
+            told = [] if message_id is None else [message_id]
+            self.spouted(message_id)
+        else:
+            anchors = [id_of(anchor, self) for anchor in arguments.get(verb.anchors or "") or ()]
+            told = [anchor for anchor in anchors if not self._is_just_done(anchor)]
+            self.emitted(told)
+        self.tell(self, verb.kind, told)
 
     def _is_just_done(self, delivery: Delivery) -> bool:
         """Whether it was completed in this handler call: what a mock was called with may have come before."""
@@ -201,6 +213,10 @@ class CountedBook(LiveBook):
         """What was in hand was the only one."""
         self.high_water = max(self.high_water, min(1, self.entry - self.ticks_seen))
         return super().close()
+
+
+def _nobody(book: LiveBook, kind: VerbKind, told: list[Hashable]) -> None:
+    """Where no rows are written."""
 
 
 def all_in(anchors: Sequence[Hashable], known: Container[Hashable]) -> bool:

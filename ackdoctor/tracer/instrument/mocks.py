@@ -55,9 +55,9 @@ class Mocked:
         for key, (verb, mock, read) in sorted(
             self._read.items(), key=lambda row: _READ.index(row[1][0].kind)
         ):
-            number = len(mock.call_args_list)
-            calls = mock.call_args_list[min(read, number) :]  # fewer than before: it was reset
-            self._read[key] = (verb, mock, number)
+            begin = min(read, len(mock.call_args_list))  # fewer than before: it was reset
+            calls = mock.call_args_list[begin:]
+            self._read[key] = (verb, mock, begin + len(calls))
             for call in calls:
                 if id(call) in self.claims:
                     continue

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Protocol
 
+from ackdoctor.model.dialect import VerbKind
 from ackdoctor.model.event import AUTO, RELIABLE, EventKind
 from ackdoctor.tracer.disk.naming import described
 from ackdoctor.tracer.instrument.live import LiveBook
@@ -13,6 +14,7 @@ __all__ = ["Presser", "Rows", "Writer"]
 
 _STAMPS = 4_096  # of one book; streams and threads may have any number of names
 _RECEIVED, _ACKED = int(EventKind.RECEIVED), int(EventKind.ACKED)
+_FAILED = int(EventKind.FAILED)
 _EMITTED, _ANCHORED = int(EventKind.EMITTED), int(EventKind.ANCHORED)
 
 
@@ -108,6 +110,13 @@ class Rows:
         self.write(book, _EMITTED, anchors[0] if anchors else "", site, flags, stream, thread)
         for anchor in anchors[1:]:
             self.write(book, _ANCHORED, anchor, site, flags, None, thread)
+
+    def mocked(self, book: LiveBook, kind: VerbKind, told: Sequence[Hashable]) -> None:
+        """What a mock was called with: the delivery that it completes, the anchors of an emit, a spout's message id."""
+        if kind is VerbKind.EMIT:
+            self.emitted(book, told, 0, RELIABLE if told else 0, None, "")
+        else:
+            self.write(book, _ACKED if kind is VerbKind.ACK else _FAILED, told[0], 0, 0)
 
     def died(self, book: LiveBook, note: str) -> None:
         """A row for the end of a component."""
