@@ -2,11 +2,12 @@
 
 A fingerprint names the defect, not the line: rule, component, handler and cause.  Where the same defect
 stands several times it is counted, first in its own file, then in others, so that a file may be moved.
+An edit on the path to a defect changes its cause; what is left over then is counted by file, rule and
+handler, and where that is more than was accepted all of it is new.
 """
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -53,38 +54,56 @@ class Comparison:
 def compare(
     baseline: Baseline, findings: Sequence[Finding], *, root: Path, looked_at: Callable[[Entry], bool]
 ) -> Comparison:
-    """Stamped findings against the baseline.  An entry that this run did not look at is neither moved nor fixed.
+    """Stamped findings against the baseline.  An entry that this run did not look at is neither moved, edited nor fixed.
 
     `root` is where the paths of the findings start.
     """
-    waiting: dict[str, list[Entry]] = {}
-    for entry in sorted(baseline.entries):
-        waiting.setdefault(plain(entry.fingerprint), []).append(entry)
-    paths = [_path(finding, root, baseline.file) for finding in findings]
+    looked = {entry: looked_at(entry) for entry in sorted(baseline.entries)}
+    places = [_place(finding, root, baseline.file) for finding in findings]
     known: set[int] = set()
-    for moved in (False, True):  # first in its own file
-        for number, finding in enumerate(findings):
-            if number in known:
-                continue
-            candidates = waiting.get(plain(finding.fingerprint), [])
-            fits = looked_at if moved else partial(_stands_in, paths[number])
-            found = next(filter(fits, candidates), None)
-            if found is not None:
-                known.add(number)
-                candidates.remove(found)
-    left = [
-        (entry, looked_at(entry)) for entry in sorted(entry for rest in waiting.values() for entry in rest)
-    ]
+    met: set[Entry] = set()
+    for alike in (_unmoved, _moved, _edited):
+        waiting: dict[tuple[str, ...], list[Entry]] = {}
+        for entry, was_looked_at in looked.items():
+            if entry not in met and (was_looked_at or alike is _unmoved):
+                waiting.setdefault(alike(entry), []).append(entry)
+        left: dict[tuple[str, ...], list[int]] = {}
+        for number, place in enumerate(places):
+            if number not in known:
+                left.setdefault(alike(place), []).append(number)
+        for key, numbers in left.items():
+            entries = waiting.get(key, [])
+            if alike is not _edited or len(numbers) <= len(entries):  # else nobody knows which of them is new
+                known.update(numbers[: len(entries)])
+                met.update(entries[: len(numbers)])
     return Comparison(
         new=tuple(finding for number, finding in enumerate(findings) if number not in known),
         known=tuple(finding for number, finding in enumerate(findings) if number in known),
-        fixed=tuple(entry for entry, looked in left if looked),
-        unseen=tuple(entry for entry, looked in left if not looked),
+        fixed=tuple(entry for entry in looked if entry not in met and looked[entry]),
+        unseen=tuple(entry for entry in looked if entry not in met and not looked[entry]),
     )
 
 
-def _stands_in(path: str, entry: Entry) -> bool:
-    return entry.path == path
+def _unmoved(entry: Entry) -> tuple[str, ...]:
+    return (plain(entry.fingerprint), entry.path)
+
+
+def _moved(entry: Entry) -> tuple[str, ...]:
+    return (plain(entry.fingerprint),)
+
+
+def _edited(entry: Entry) -> tuple[str, ...]:
+    return (entry.path, entry.code, entry.where)
+
+
+def _place(finding: Finding, root: Path, file: Path) -> Entry:
+    """The finding as an entry of the baseline at `file`."""
+    return Entry(
+        path=_path(finding, root, file),
+        code=finding.code,
+        where=".".join(filter(None, (finding.component, finding.handler))),
+        fingerprint=finding.fingerprint,
+    )
 
 
 def _path(finding: Finding, root: Path, file: Path) -> str:
@@ -131,15 +150,7 @@ def write(path: Path, findings: Iterable[Finding], *, root: Path, unseen: Iterab
 
 def entries_of(findings: Iterable[Finding], path: Path, *, root: Path) -> list[Entry]:
     """The findings as entries of the baseline at `path`; `root` is where their own paths start."""
-    return [
-        Entry(
-            path=_path(finding, root, path),
-            code=finding.code,
-            where=".".join(filter(None, (finding.component, finding.handler))),
-            fingerprint=finding.fingerprint,
-        )
-        for finding in findings
-    ]
+    return [_place(finding, root, path) for finding in findings]
 
 
 def save(path: Path, entries: Iterable[Entry]) -> None:

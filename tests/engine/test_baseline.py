@@ -81,6 +81,27 @@ def test_a_copy_is_new_where_the_run_does_not_look_at_the_file_it_was_copied_fro
     assert sifted(copied, baseline, tmp_path).findings == ()
 
 
+def test_an_edit_on_the_path_to_an_accepted_finding_makes_no_new_one(tmp_path):
+    baseline = accepted(tmp_path, finding(3))
+    edited = replace(finding(5), cause="another if/return in if")
+    assert split(baseline, tmp_path, edited) == ([], [])
+    assert split(baseline, tmp_path, edited, finding(9)) == ([5], [])
+
+
+def test_where_an_edited_handler_has_more_findings_all_of_them_are_told(tmp_path):
+    baseline = accepted(tmp_path, finding(3))
+    edited = replace(finding(5), cause="another if/return in if")
+    fresh = replace(finding(3), cause="return in another if")
+    assert split(baseline, tmp_path, fresh, edited) == ([3, 5], ["bolt.py: ACK101 CountBolt.process"])
+
+
+@pytest.mark.parametrize("changed", [{"handler": "process_tick"}, {"path": "b.py"}, {"code": "ACK103"}])
+def test_an_edited_finding_is_looked_for_where_it_was_accepted(tmp_path, changed):
+    baseline = accepted(tmp_path, finding(3))
+    other = replace(finding(5, **changed), cause="another if/return in if")
+    assert split(baseline, tmp_path, other) == ([5], ["bolt.py: ACK101 CountBolt.process"])
+
+
 def test_an_entry_that_no_longer_occurs_is_fixed(tmp_path):
     baseline = accepted(tmp_path, finding(3), finding(5))
     assert split(baseline, tmp_path, finding(3)) == ([], ["bolt.py: ACK101 CountBolt.process"])
