@@ -59,12 +59,14 @@ def lint(
     unread = {item.path for item in unreadable if not item.partial}
     asked = {file.shown for file in files.values()}
     marked = [path for path in result.marked if path in files and files[path].shown not in unread]
-    partial = {item.path for item in unreadable if item.partial}
+    # Heirs and callers of what a named file holds may stand anywhere: only where a folder was walked are they there.
+    unsure = {item.path for item in unreadable if item.partial}
+    unsure |= {file.shown for file in files.values() if file.named}
     places = {files[path].shown: path for path in marked}
     places |= _beside(result.outcome.findings, asked, top)
     sources = _read(places, given)
     around.lasting &= len(sources) == len(places)
-    choice = select(result.outcome.findings, sources, asked, settings, top, partial=partial)
+    choice = select(result.outcome.findings, sources, asked, settings, top, unsure=unsure)
     return Report(
         findings=choice.findings,
         unreadable=unreadable,

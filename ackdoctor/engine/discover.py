@@ -46,7 +46,7 @@ _REASONS = {
 class Candidate(NamedTuple):
     """A file to look at: where it is, how the reader knows it, and what the file system says of it.
 
-    `named` tells a file that the user named from one that a walk found.
+    `named` tells a file that the user named, and that no walk has found.
     """
 
     path: str
@@ -155,7 +155,7 @@ class _Walk:
             self._refuse(path, next((text for test, text in _KINDS if test(status.st_mode)), "not a file"))
         elif status.st_size > LIMIT:
             self._refuse(path, f"larger than {LIMIT // 1_000_000} MB ({status.st_size:,} bytes)")
-        elif named or path not in self.files:
+        elif not named or path not in self.files:
             self.files[path] = Candidate(path, where, status.st_mtime_ns, status.st_size, named)
 
     def _refuse(self, path: str, why: str) -> None:

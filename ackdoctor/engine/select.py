@@ -35,12 +35,12 @@ def select(
     settings: Settings,
     root: str,
     *,
-    partial: Collection[str] = (),
+    unsure: Collection[str] = (),
 ) -> Choice:
     """The choice among all findings of a run, sorted by path, line, column and code.
 
-    `sources` are the files that were read and may hold comments of ours, by shown path; of those in `partial`
-    some piece could not be read.  In a file that was not asked for comments silence, and are not judged.
+    `sources` are the files that were read and may hold comments of ours, by shown path; in those of `unsure` there
+    may be more findings than this run can know.  In a file that was not asked for comments silence, and are not judged.
     """
 
     def belongs(finding: Finding) -> bool:
@@ -57,7 +57,7 @@ def select(
     unpaged = {f.code for f in candidates if f.code not in rules and settings.selects(f.code, f.name)}
     selected = [finding for finding in candidates if finding.code in active | unpaged]
     names = {code: rule.name for code, rule in rules.items()}
-    kept, suppressed = apply(selected, sources, names, active=active, partial=partial)
+    kept, suppressed = apply(selected, sources, names, active=active, unsure=unsure)
     places = _Places(settings, root)
     return Choice(
         tuple(sorted((f for f in kept if belongs(f) and not places.ignores(f)), key=_order)),

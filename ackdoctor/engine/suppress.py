@@ -51,13 +51,13 @@ def apply(
     rules: Mapping[str, str],
     *,
     active: Collection[str] | None = None,
-    partial: Collection[str] = (),
+    unsure: Collection[str] = (),
 ) -> Outcome:
     """Take away what comments silence and add what is to be said about the comments.
 
     `sources` are the files that were read, by the path their findings carry; `rules` maps every code to its
     name; `active` are the codes that ran (None: all): no other code can be called unused, and nothing can in a
-    file of which only a part was read (`partial`).
+    file in which there may be more findings (`unsure`): only a part was read, or not all who use it.
     Order is kept; the findings about comments come last, by file and line.
     """
     ran = frozenset(rules if active is None else active)
@@ -72,7 +72,7 @@ def apply(
     used: set[tuple[_Ignore, str]] = set()
     kept = _without_silenced(findings, by_path, used)
     suppressed = len(findings) - len(kept)
-    whole = [ignore for ignore in ignores if ignore.site.path not in partial]
+    whole = [ignore for ignore in ignores if ignore.site.path not in unsure]
     complaints = _one_each([*_unused(whole, used, ran), *complaints])
     if UNUSED_IGNORE not in ran:
         return Outcome(tuple(kept), suppressed)

@@ -8,7 +8,7 @@ from ackdoctor.config import Settings
 from ackdoctor.engine import analyze, pool
 from ackdoctor.model.errors import ConfigError
 from ackdoctor.model.fingerprint import stamp
-from tests.engine.project import BOLT, CLEAN, JAVA_BOLT, lines, linted, printed, write
+from tests.engine.project import BASE, BOLT, CLEAN, JAVA_BOLT, lines, linted, printed, write
 
 FAILS = BOLT.replace("        self.ack(tup)\n", "        self.fail(tup)\n", 1)  # ACK106 in line 9
 
@@ -63,7 +63,27 @@ def test_a_comment_in_a_base_speaks_for_the_bolt_that_is_asked_for(tmp_path):
     write(tmp_path, {"base.py": silenced + idle, "child.py": child})
     report = linted(tmp_path, "child.py")
     assert (lines(report), report.suppressed) == ([], 1)
-    assert lines(linted(tmp_path, "base.py")) == ["base.py:10 ACK901"]
+    assert lines(linted(tmp_path)) == ["base.py:10 ACK901"]
+
+
+def test_a_comment_in_a_named_file_is_not_called_idle_for_its_heirs_may_need_it(tmp_path):
+    base = BASE + "\n    def process(self, tup):\n        self.count(tup)\n        self.ack(tup)"
+    counts = (
+        "from base import Base\n\n\nclass Heir(Base):\n    def count(self, tup):\n        self.ack(tup)\n"
+    )
+    reason, none = "  # ackdoctor: ignore[ACK103] heirs ack\n", "  # ackdoctor: ignore[ACK103]\n"
+    write(tmp_path, {"base.py": base + reason, "heir.py": counts})
+    assert lines(linted(tmp_path)) == []
+    assert lines(linted(tmp_path, "base.py")) == []
+    write(tmp_path, {"base.py": base + none, "heir.py": counts.replace("self.ack", "self.log")})
+    assert lines(linted(tmp_path, "base.py")) == ["base.py:9 ACK901"]  # it has no reason, whoever needs it
+    write(tmp_path, {"base.py": base + reason})
+    assert lines(linted(tmp_path)) == ["base.py:9 ACK901"]
+    assert (
+        lines(linted(tmp_path, ".", "base.py"))
+        == lines(linted(tmp_path, "base.py", "."))
+        == ["base.py:9 ACK901"]
+    )
 
 
 def test_a_fault_that_many_inherit_is_said_once(tmp_path):

@@ -8,9 +8,9 @@ from tests.engine.test_suppress import RULES, finding, said
 PATH = "Bolt.java"
 
 
-def judged(source: str, *lines: int, partial: tuple[str, ...] = ()) -> Outcome:
+def judged(source: str, *lines: int, unsure: tuple[str, ...] = ()) -> Outcome:
     found = [finding(line, path=PATH) for line in lines]
-    return apply(found, {PATH: source.encode()}, RULES, partial=partial)
+    return apply(found, {PATH: source.encode()}, RULES, unsure=unsure)
 
 
 @pytest.mark.parametrize(
@@ -96,4 +96,4 @@ def test_advice_is_in_the_words_of_the_language():
 
 
 def test_nothing_is_called_unused_in_a_file_of_which_a_part_was_not_read():
-    assert judged("x(); // ackdoctor: ignore[ACK103] why\n", partial=(PATH,)) == Outcome((), 0)
+    assert judged("x(); // ackdoctor: ignore[ACK103] why\n", unsure=(PATH,)) == Outcome((), 0)
