@@ -207,8 +207,15 @@ def _parse(path: Path, content: bytes) -> dict[str, object]:
 
 def _line_of(key: str, text: str) -> str:
     """`:12`, or nothing where the key is not at the start of a line of its own."""
-    found = re.search(rf"^[ \t]*\[?(?:tool\.ackdoctor\.)?[\"']?{re.escape(key)}\b", text, re.MULTILINE)
+    line = re.compile(rf"^[ \t]*\[?(?:tool\.ackdoctor\.)?[\"']?{re.escape(key)}\b", re.MULTILINE)
+    found = line.search(text, _start_of_ours(text))
     return f":{text.count(chr(10), 0, found.start()) + 1}" if found else ""
+
+
+def _start_of_ours(text: str) -> int:
+    """Where our first table begins, since other tools' may come before it; 0 in a file that is all ours."""
+    found = re.search(r"^[ \t]*\[tool\.ackdoctor", text, re.MULTILINE)
+    return found.start() if found else 0
 
 
 def place(source: Path | None, value: str) -> str:
@@ -219,8 +226,7 @@ def place(source: Path | None, value: str) -> str:
         text = source.read_text(encoding="utf-8")
     except OSError:
         return str(source)
-    start = max(text.find("tool.ackdoctor"), 0)  # other tools' tables may come first
-    found = re.compile(rf"[\"']{re.escape(value)}[\"']").search(text, start)
+    found = re.compile(rf"[\"']{re.escape(value)}[\"']").search(text, _start_of_ours(text))
     return f"{source}:{text.count(chr(10), 0, found.start()) + 1}" if found else str(source)
 
 
@@ -247,6 +253,13 @@ def _selectors(value: object) -> tuple[str, ...]:
     for selector in selectors:
         if not _PREFIX.fullmatch(selector) and not re.fullmatch(r"[a-z]+(-[a-z]+)*", selector):
             raise ValueError(f"must list codes, starts of codes or rule names, not {selector!r}")
+    return selectors
+
+
+def _chosen(value: object) -> tuple[str, ...]:
+    selectors = _selectors(value)
+    if not selectors:
+        raise ValueError("names no rule; leave it out for all that are on by default")
     return selectors
 
 
@@ -301,7 +314,7 @@ def _switch(value: object) -> bool:
 
 _KEYS: Mapping[str, Callable[[object], Parsed]] = MappingProxyType(
     {
-        "select": _selectors,
+        "select": _chosen,
         "ignore": _selectors,
         "extend-select": _selectors,
         "exclude": _strings,

@@ -88,6 +88,10 @@ def test_ackdoctor_toml_goes_before_a_pyproject_beside_it(tmp_path):
         ('\nselct = ["ACK101"]\n', "ackdoctor.toml:2: unknown key `selct`; did you mean `select`?"),
         ("select = 3\n", "ackdoctor.toml:1: `select` must be a list of strings"),
         (
+            "select = []\n",
+            "ackdoctor.toml:1: `select` names no rule; leave it out for all that are on by default",
+        ),
+        (
             'ignore = ["ack101"]\n',
             "ackdoctor.toml:1: `ignore` must list codes, starts of codes or rule names, not 'ack101'",
         ),
@@ -124,6 +128,17 @@ def test_a_wrong_setting_names_file_line_and_key(tmp_path, monkeypatch, text, me
     with pytest.raises(ConfigError) as error:
         load_settings(Path("ackdoctor.toml"))
     assert str(error.value) == message
+
+
+def test_a_line_is_looked_for_in_our_table(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = Path("pyproject.toml")
+    path.write_text('[tool.ruff.lint]\nselect = ["E"]\n\n[tool.ackdoctor]\nselect = "ACK1"\n')
+    with pytest.raises(ConfigError, match=r"^pyproject\.toml:5: `select` must be a list of strings$"):
+        load_settings(path)
+    path.write_text('[tool.ruff]\nline = 3\n[tool.ackdoctor.per-file-ignores]\n"a.py" = 3\n')
+    with pytest.raises(ConfigError, match=r"^pyproject\.toml:3: `per-file-ignores` must be "):
+        load_settings(path)
 
 
 def test_toml_that_does_not_parse_names_the_file(tmp_path):
