@@ -106,8 +106,8 @@ def _from_file(request: Request, around: Surroundings) -> Settings:
 def _start(request: Request) -> Path:
     """The folder that all named paths share; there the search for settings begins."""
     names = [request.stdin_filename or "."] if STDIN in request.paths else list(request.paths or ["."])
-    # Not Path.resolve: before Python 3.13 it raises where a link leads back to itself.
-    paths = [Path(os.path.realpath(name)) for name in names]
+    # As they are called, like the files that will be found there: a link's own folder, not the one it leads to.
+    paths = [Path(os.path.normpath(Path(name).absolute())) for name in names]
     folders = [path if path.is_dir() else path.parent for path in paths]
     try:
         return Path(os.path.commonpath(folders))

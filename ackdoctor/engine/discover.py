@@ -2,7 +2,7 @@
 
 A folder is walked without the names that the settings exclude and without what .gitignore files leave
 out; a file or folder that the user names is taken whatever its name.  A folder behind a symbolic link
-is walked once, unless it lies inside a folder that is walked anyway.  What cannot be read becomes an
+is walked once, unless it lies inside a folder that is walked anyway, and so is a file taken.  What cannot be read becomes an
 `Unreadable`; nothing is opened here except folders and .gitignore files, so nothing can hang.
 """
 
@@ -75,6 +75,7 @@ def discover(
     walk = _Walk(settings, os.path.abspath(root), around or Surroundings())
     for path in paths:
         walk.take(str(path))
+    walk.drop_links()
     files: list[Candidate] = []
     foreign: list[Candidate] = []
     for file in sorted(walk.files.values(), key=attrgetter("shown")):
@@ -127,7 +128,8 @@ class _Walk:
         self.excludes = Patterns((*settings.exclude, *settings.extend_exclude))
         self.files: dict[str, Candidate] = {}
         self.unreadable: dict[str, Unreadable] = {}
-        self.visited: set[tuple[int, int]] = set()
+        self.links: dict[str, tuple[int, int]] = {}  # files behind a link, and which they are
+        self.visited: set[tuple[int, int]] = set()  # folders and files that are no links
 
     def take(self, name: str) -> None:
         """A path that the user named."""
@@ -147,15 +149,27 @@ class _Walk:
         elif stat.S_ISDIR(status.st_mode):
             self._walk(path, _Ignores.above(path, self.around))
         else:
-            self._file(path, shown(path, self.root), status, named=True)
+            self._file(path, shown(path, self.root), status, named=True, link=os.path.islink(path))
 
-    def _file(self, path: str, where: str, status: os.stat_result, *, named: bool) -> None:
+    def drop_links(self) -> None:
+        """Forgets a link to a file that is taken anyway, unless the user has named the link."""
+        for path in sorted(self.links):
+            if not self.files[path].named and self.links[path] in self.visited:
+                del self.files[path]
+            self.visited.add(self.links[path])
+
+    def _file(self, path: str, where: str, status: os.stat_result, *, named: bool, link: bool) -> None:
         self.around.note(path, status)
         if not stat.S_ISREG(status.st_mode):
             self._refuse(path, next((text for test, text in _KINDS if test(status.st_mode)), "not a file"))
         elif status.st_size > LIMIT:
             self._refuse(path, f"larger than {LIMIT // 1_000_000} MB ({status.st_size:,} bytes)")
         elif not named or path not in self.files:
+            identity = (status.st_dev, status.st_ino)
+            if link:
+                self.links[path] = identity
+            else:
+                self.visited.add(identity)
             self.files[path] = Candidate(path, where, status.st_mtime_ns, status.st_size, named)
 
     def _refuse(self, path: str, why: str) -> None:
@@ -195,7 +209,8 @@ class _Walk:
                     return False
                 return not entry.is_symlink() or self._through(entry, top)
             if wanted and not self._left_out(entry, ignores, folder=False):
-                self._file(entry.path, where + _printable(entry.name), entry.stat(), named=False)
+                name, link = where + _printable(entry.name), entry.is_symlink()
+                self._file(entry.path, name, entry.stat(), named=False, link=link)
         except OSError as error:
             if wanted and not self._left_out(entry, ignores, folder=False):
                 broken = error.errno == errno.ENOENT and os.path.islink(entry.path)

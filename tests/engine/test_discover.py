@@ -122,6 +122,16 @@ def test_a_linked_folder_is_walked_once(tmp_path):
     assert found(tmp_path, "p") == ["p/inside/a.py", "p/one/b.py"]
 
 
+def test_a_linked_file_is_taken_once(tmp_path):
+    write(tmp_path, {"p/inside.py": "", "p/b.txt": "", "outside/b.py": ""})
+    for name, target in (("again", "p/inside"), ("one", "outside/b"), ("two", "outside/b")):
+        (tmp_path / f"p/{name}.py").symlink_to(tmp_path / f"{target}.py")
+    (tmp_path / "p/same.py").hardlink_to(tmp_path / "p/inside.py")
+    assert found(tmp_path, "p") == ["p/inside.py", "p/one.py", "p/same.py"]
+    assert found(tmp_path) == ["outside/b.py", "p/inside.py", "p/same.py"]
+    assert found(tmp_path, "p/again.py", "p/inside.py") == ["p/again.py", "p/inside.py"]
+
+
 PATTERNS = """\
 # a comment
 plain
