@@ -16,16 +16,27 @@ from ackdoctor.model.errors import ConfigError
 from ackdoctor.model.finding import Confidence, Severity
 from ackdoctor.model.values import dataclass
 
-__all__ = ["FORMATS", "Settings", "find_config", "load_settings", "matches_glob", "nearest", "place"]
+__all__ = [
+    "FILES",
+    "FORMATS",
+    "Settings",
+    "find_config",
+    "holds_settings",
+    "load_settings",
+    "matches_glob",
+    "nearest",
+    "place",
+]
 
 FORMATS = ("full", "concise", "json", "json-lines", "sarif", "github")
 
-_FILES = ("ackdoctor.toml", "pyproject.toml")
+FILES = ("ackdoctor.toml", "pyproject.toml")
 _EXCLUDE = (
     ".git", ".hg", ".svn", ".venv", "venv", ".tox", ".nox", ".eggs", ".mypy_cache", ".pytest_cache",
     ".ruff_cache", ".ackdoctor_cache", "__pycache__", "__pypackages__", "node_modules", "site-packages",
     "build", "dist",
 )  # fmt: skip
+_TABLE = re.compile(rb"^[ \t]*\[tool\.ackdoctor", re.MULTILINE)
 _PREFIX = re.compile(r"[A-Z]+[0-9]*")
 _DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 _CHOICE = re.compile(r"\[[!^]?\]?[^\]/]*\]")
@@ -54,6 +65,7 @@ class Settings:
     pytest: Mapping[str, object] = field(default_factory=dict)  # the plugin's options, which it reads itself
     directory: Path | None = None
     source: Path | None = None  # the file these settings were read from
+    searched: bool = False  # for the paths of a run, by going up from them; else somebody named them
 
     def selects(self, code: str, name: str, *, default: bool = True) -> bool:
         """Whether a rule runs at all; `default` is what it does when nobody selects anything."""
@@ -87,7 +99,7 @@ class Settings:
 
 _PRESENTATION = {
     "min_severity", "min_confidence", "baseline", "output_format", "fatal_unreadable", "pytest", "directory",
-    "source",
+    "source", "searched",
 }  # fmt: skip
 
 
@@ -138,7 +150,7 @@ def find_config(start: Path, told: Callable[[str], object] = str) -> Path | None
     """
     start = start.absolute()
     for directory in (start, *start.parents):
-        for name in _FILES:
+        for name in FILES:
             path = directory / name
             told(str(path))
             try:
@@ -149,6 +161,14 @@ def find_config(start: Path, told: Callable[[str], object] = str) -> Path | None
             if name == "ackdoctor.toml" or (b"ackdoctor" in content and _has_table(path, content)):
                 return path
     return None
+
+
+def holds_settings(path: Path) -> bool:
+    """Whether one of FILES governs what lies beside and below it, by its bytes: it need not be right."""
+    try:
+        return path.name == "ackdoctor.toml" or _TABLE.search(path.read_bytes()) is not None
+    except OSError:
+        return False
 
 
 def load_settings(path: Path) -> Settings:

@@ -96,11 +96,13 @@ def _from_file(request: Request, around: Surroundings) -> Settings:
     here = Path.cwd()
     if request.isolated:
         return Settings(directory=here)
+    searched = request.config is None
     path = request.config or find_config(_start(request), around.status)
     if path is None:
-        return Settings(directory=here)
+        return Settings(directory=here, searched=searched)
     around.status(str(path))
-    return load_settings(path.relative_to(here) if path.is_relative_to(here) else path)
+    found = load_settings(path.relative_to(here) if path.is_relative_to(here) else path)
+    return replace(found, searched=searched)
 
 
 def _start(request: Request) -> Path:

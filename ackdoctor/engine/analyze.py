@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["lint"]
 
+_SHOWN = 3  # settings that a note names
+
 
 def lint(
     paths: Sequence[Path],
@@ -73,7 +75,7 @@ def lint(
         files=tuple(sorted(asked)),
         components=result.outcome.components,
         suppressed=choice.suppressed,
-        notes=(*choice.notes, *result.notes),
+        notes=(*choice.notes, *result.notes, *_passed_over(found.passed_over)),
     )
 
 
@@ -128,6 +130,16 @@ def _beside(findings: Iterable[Finding], asked: Collection[str], root: str) -> M
         for finding in findings
         if finding.home in asked and finding.site.path not in asked
     }
+
+
+def _passed_over(files: Sequence[str]) -> Iterator[str]:
+    """One line about settings that some of the files have by themselves and not in this run."""
+    if files:
+        named = ", ".join(files[:_SHOWN]) + (
+            f" and {len(files) - _SHOWN} more" if len(files) > _SHOWN else ""
+        )
+        verb, those = ("is", "its folder") if len(files) == 1 else ("are", "each of their folders")
+        yield f"{named} {verb} not used, since a run has the settings of the folder that its paths share: lint {those} by itself"
 
 
 def _read(places: Mapping[str, str], given: _Given) -> Mapping[str, bytes]:

@@ -14,7 +14,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
-from ackdoctor.config import Settings
+from ackdoctor.config import FILES, Settings, holds_settings
 from ackdoctor.engine.ignored import Patterns
 from ackdoctor.engine.languages import LANGUAGES, SUFFIXES, language_of
 from ackdoctor.engine.reading import read_file
@@ -60,12 +60,14 @@ class Candidate(NamedTuple):
 class Discovery:
     """The files of a run in the order of their shown paths, and what could not be reached.
 
-    `foreign` are files in languages that nobody here reads.
+    `foreign` are files in languages that nobody here reads, `passed_over` the shown paths of settings that lie nearer
+    to some file than those of the run; none where those were not looked for.
     """
 
     files: tuple[Candidate, ...]
     foreign: tuple[Candidate, ...]
     unreadable: tuple[Unreadable, ...]
+    passed_over: tuple[str, ...]
 
 
 def discover(
@@ -84,6 +86,7 @@ def discover(
         files=tuple(files),
         foreign=tuple(foreign),
         unreadable=tuple(sorted(walk.unreadable.values(), key=lambda item: item.path)),
+        passed_over=tuple(sorted(shown(path, walk.root) for path in walk.passed_over)),
     )
 
 
@@ -129,6 +132,8 @@ class _Walk:
         self.files: dict[str, Candidate] = {}
         self.unreadable: dict[str, Unreadable] = {}
         self.links: dict[str, tuple[int, int]] = {}  # files behind a link, and which they are
+        self.searched = settings.searched
+        self.passed_over: set[str] = set()
         self.visited: set[tuple[int, int]] = set()  # folders and files that are no links
 
     def take(self, name: str) -> None:
@@ -146,10 +151,25 @@ class _Walk:
         why = refusal(path)
         if why and not stat.S_ISDIR(status.st_mode):
             self._refuse(path, why)
-        elif stat.S_ISDIR(status.st_mode):
+            return
+        self._rise(path)
+        if stat.S_ISDIR(status.st_mode):
             self._walk(path, _Ignores.above(path, self.around))
         else:
             self._file(path, shown(path, self.root), status, named=True, link=os.path.islink(path))
+
+    def _rise(self, path: str) -> None:
+        """Looks for settings above a path that the user named, up to where those of the run lie."""
+        while self.searched and os.path.join(path, "") != self.prefix and path != os.path.dirname(path):
+            path = os.path.dirname(path)
+            for name in FILES:
+                self._govern(os.path.join(path, name))
+
+    def _govern(self, path: str) -> None:
+        """Remembers settings that are not those of the run."""
+        beside = os.path.join(os.path.dirname(path), "") == self.prefix
+        if self.searched and not beside and self.around.is_file(path) and holds_settings(Path(path)):
+            self.passed_over.add(path)
 
     def drop_links(self) -> None:
         """Forgets a link to a file that is taken anyway, unless the user has named the link."""
@@ -201,6 +221,8 @@ class _Walk:
     def _look(self, entry: "os.DirEntry[str]", top: str, where: str, ignores: "_Ignores") -> bool:
         """Takes a file, shown with `where` before its name; True for a folder to walk."""
         wanted = entry.name.endswith(SUFFIXES)
+        if entry.name in FILES:
+            self._govern(entry.path)
         if entry.is_symlink():
             self.around.status(entry.path)  # it may come to lead to something else
         try:

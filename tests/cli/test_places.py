@@ -23,3 +23,31 @@ def test_a_baseline_in_the_settings_counts_where_the_project_is_reached_by_a_lin
         == "ackdoctor: known.json: 1 accepted, 1 of them new, 0 fixed\n"
     )
     assert shell("lint", "link") == (0, "no findings in 1 file, 1 component · 1 in the baseline\n", "")
+
+
+def test_settings_that_do_not_count_are_named(shell):
+    write(Path(), {"a/ackdoctor.toml": 'ignore = ["ACK1"]\n', "a/src/a.py": BOLT, "b/src/b.py": BOLT})
+    why = "not used, since a run has the settings of the folder that its paths share: lint"
+    one = f"ackdoctor: a/ackdoctor.toml is {why} its folder by itself\n"
+    for paths in ([], ["a", "b"], ["a/src", "b/src"], ["a/src/a.py", "b/src/b.py"]):
+        outcome = shell("lint", "--output-format", "concise", *paths)
+        assert (outcome.code, outcome.err, len(outcome.out.splitlines())) == (1, one, 3)
+    for arguments in (
+        ["a"],
+        ["a/src"],
+        ["a/src/a.py"],
+        ["b"],
+        ["--isolated"],
+        ["--config", "a/ackdoctor.toml"],
+    ):
+        assert shell("lint", *arguments).err == ""
+    write(
+        Path(),
+        {"pyproject.toml": "[tool.ackdoctor]\n", "b/pyproject.toml": '[project]\nname = "ackdoctor-b"\n'},
+    )
+    assert shell("lint").err == one
+    write(Path(), {"b/pyproject.toml": "[tool.ackdoctor.per-file-ignores]\n"})
+    assert (
+        shell("lint").err
+        == f"ackdoctor: a/ackdoctor.toml, b/pyproject.toml are {why} each of their folders by itself\n"
+    )
