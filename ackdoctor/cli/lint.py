@@ -62,7 +62,8 @@ def lint(
     ] = None,
     isolated: Isolated = False,
     stdin_filename: Annotated[
-        str | None, typer.Option(metavar="NAME", help="What to call standard input.")
+        str | None,
+        typer.Option(metavar="NAME", help="What to call standard input. Without a name it is Python."),
     ] = None,
     jobs: Annotated[
         int,

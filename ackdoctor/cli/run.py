@@ -1,6 +1,7 @@
 """One lint run from request to exit code: settings, engine, triage, reporters."""
 
 import os
+import re
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -39,6 +40,10 @@ if TYPE_CHECKING:
 __all__ = ["exit_code", "run"]
 
 _FOR_PEOPLE = {"full", "concise"}
+# Text without a name is taken for Python, and what begins so is none: comments, then a package, an import or a class.
+_JAVA = re.compile(
+    rb"(?:\xef\xbb\xbf)?(?:\s|//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)*(?:(?:package|import)\s[^;\n]+;\s*\n|public\s)"
+)
 
 
 def run(request: Request) -> int:
@@ -109,7 +114,10 @@ def _rulebook(settings: Settings) -> tuple[Mapping[str, str], Sequence[str]]:
 def _standard_input(request: Request) -> tuple[str, bytes] | None:
     if STDIN not in request.paths:
         return None
-    return request.stdin_filename or "<stdin>", sys.stdin.buffer.read()
+    text = sys.stdin.buffer.read()
+    if request.stdin_filename is None and _JAVA.match(text):
+        raise UsageError("standard input is Java: give its name by --stdin-filename")
+    return request.stdin_filename or "<stdin>", text
 
 
 def _lint(

@@ -1,8 +1,12 @@
 """`ackdoctor lint` in a repository with several projects, links and settings."""
 
+import io
+import sys
 from pathlib import Path
 
-from tests.engine.project import BOLT, write
+import pytest
+
+from tests.engine.project import BOLT, JAVA_BOLT, write
 
 
 def test_settings_count_where_a_project_is_reached_by_a_link(shell):
@@ -51,3 +55,17 @@ def test_settings_that_do_not_count_are_named(shell):
         shell("lint").err
         == f"ackdoctor: a/ackdoctor.toml, b/pyproject.toml are {why} each of their folders by itself\n"
     )
+
+
+@pytest.mark.parametrize("head", ["", "\ufeff", "/*\n * Licensed ** to you.\n */\n// generated\n\n"])
+def test_java_without_a_name_is_not_taken_for_clean_python(shell, monkeypatch, head):
+    def typed(text: str) -> None:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+
+    typed(head + JAVA_BOLT)
+    outcome = shell("lint", "-")
+    assert outcome == (2, "", "ackdoctor: standard input is Java: give its name by --stdin-filename\n")
+    typed(head + JAVA_BOLT)
+    assert shell("lint", "-", "--stdin-filename", "CountBolt.java").code == 1
+    typed(f'import os; import sys\n"""\n{JAVA_BOLT}"""\n{BOLT}')
+    assert shell("lint", "-").code == 1
