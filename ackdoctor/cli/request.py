@@ -16,6 +16,16 @@ from ackdoctor.model.values import dataclass
 __all__ = ["Request", "check_frameworks", "check_selectors", "settings_of"]
 
 
+_EXCLUSIVE = (
+    ("--config", "--isolated"),
+    ("--quiet", "--verbose"),
+    ("--statistics", "--show-files"),
+    ("--write-baseline", "--output-file"),  # it makes no report
+    ("--write-baseline", "--statistics"),
+    ("--write-baseline", "--show-files"),
+)
+
+
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Request:
     """The arguments of `ackdoctor lint`, as given; None and () mean not given."""
@@ -46,12 +56,9 @@ class Request:
         """UsageError for arguments that exclude each other."""
         for path in self.paths:
             named("PATHS", path)
-        if self.config is not None and self.isolated:
-            raise UsageError("--config and --isolated exclude each other")
-        if self.quiet and self.verbose:
-            raise UsageError("--quiet and --verbose exclude each other")
-        if self.statistics and self.show_files:
-            raise UsageError("--statistics and --show-files exclude each other")
+        for options in _EXCLUSIVE:
+            if all(getattr(self, option.strip("-").replace("-", "_")) for option in options):
+                raise UsageError(f"{' and '.join(options)} exclude each other")
         if STDIN in self.paths and len(self.paths) > 1:
             raise UsageError("- (standard input) stands alone, without other paths")
         if self.stdin_filename is not None and self.paths != (STDIN,):

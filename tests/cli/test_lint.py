@@ -56,6 +56,11 @@ def test_exit_zero_hides_findings_from_the_exit_code_only(shell):
         (["--config", "x.toml", "--isolated"], "ackdoctor: --config and --isolated exclude each other\n"),
         (["--config", "x.toml"], "ackdoctor: x.toml: cannot be read: No such file or directory\n"),
         (["--quiet", "--verbose"], "ackdoctor: --quiet and --verbose exclude each other\n"),
+        (["--statistics", "--show-files"], "ackdoctor: --statistics and --show-files exclude each other\n"),
+        (
+            ["--write-baseline", "--output-file", "x"],
+            "ackdoctor: --write-baseline and --output-file exclude each other\n",
+        ),
         (["-", "."], "ackdoctor: - (standard input) stands alone, without other paths\n"),
         (["--stdin-filename", "x.py"], "ackdoctor: --stdin-filename needs - (standard input) as the path\n"),
         (
