@@ -20,9 +20,10 @@ _IN_PROPERTY = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", 
 
 
 def github(report: Report, stream: TextIO, context: Context) -> None:
-    """Errors first; a file that could not be read is an error of its own."""
+    """Errors first; a file that could not be read is an error of its own, but leaves half of the room to findings."""
     room = Counter(dict.fromkeys(_LEVEL.values(), _MOST))
-    for unreadable in report.unreadable[:_MOST]:
+    errors = sum(finding.severity is Severity.ERROR for finding in report.findings)
+    for unreadable in report.unreadable[: max(_MOST - errors, _MOST // 2)]:
         properties = {"file": unreadable.path, "line": str(unreadable.line or 1), "title": "not read"}
         stream.write(_command("error", properties, unreadable.reason))
         room["error"] -= 1

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ackdoctor.model.finding import PathWitness, Report, Severity
+from ackdoctor.model.finding import PathWitness, Report, Severity, Unreadable
 from ackdoctor.reporters import Context, reporter
 from ackdoctor.reporters.context import ASCII, COLOURED, Page
 from tests.reporters.samples import DOUBLE, IDLE, MISSING, REPORT, RUN, context, site, step
@@ -155,6 +155,16 @@ def test_github_annotates_ten_of_a_kind_and_prints_the_rest():
         "a.py:11:1: ACK103 double-ack (may) `tup` is acked twice",
         "a.py:12:1: ACK103 double-ack (may) `tup` is acked twice",
     ]
+
+
+@pytest.mark.parametrize(("errors", "unread"), [(0, 10), (3, 7), (20, 5)])
+def test_github_has_room_for_findings_beside_what_could_not_be_read(errors, unread):
+    torn = tuple(Unreadable(path=f"{n:02}.py", line=1, column=1, reason="torn") for n in range(12))
+    lines = shown("github", Report(findings=(MISSING,) * errors, unreadable=torn)).splitlines()
+    told = [line for line in lines if line.startswith("::error ")]
+    assert [line.partition("file=")[2][:5] for line in told[:unread]] == [item.path for item in torn[:unread]]
+    assert all(MISSING.code in line for line in told[unread:])
+    assert len(told) == 10
 
 
 def test_github_commands_are_escaped():
