@@ -196,10 +196,9 @@ def _place(site: Site, root: Path) -> Json:
 
 def _artifact(path: str, root: Path) -> Json:
     """Relative to where we were started, or a file address for a path that does not lie below: it may hold no `..`."""
-    if path.startswith("../"):
-        path = os.path.realpath(root / path)
-    address = quote(path.encode("utf-8", "surrogateescape"))
-    return {"uri": f"file://{address}"} if path.startswith("/") else {"uri": address, "uriBaseId": _ROOT}
+    if path.startswith("../") or Path(path).is_absolute():
+        return {"uri": Path(os.path.normpath((root / path).absolute())).as_uri()}
+    return {"uri": quote(path.encode("utf-8", "surrogateescape")), "uriBaseId": _ROOT}
 
 
 def _unreadable(unreadable: Unreadable, root: Path) -> Json:

@@ -12,7 +12,8 @@ import pytest
 
 from ackdoctor.model.finding import PathWitness, Report, Unreadable
 from ackdoctor.model.source import Site, Span
-from ackdoctor.reporters import reporter, sarif
+from ackdoctor.reporters import Context, reporter, sarif
+from ackdoctor.reporters.context import Sources
 from tests.reporters.samples import IDLE, MISSING, REPORT, RUN, context, site
 from tests.reporters.test_screens import PAGE
 
@@ -129,9 +130,9 @@ SCHEMA = closed(
 )
 
 
-def run_of(report: Report) -> dict[str, Any]:
+def run_of(report: Report, seen: Context | None = None) -> dict[str, Any]:
     stream = io.StringIO()
-    reporter("sarif")(report, stream, replace(context(), pages=lambda: [PAGE]))
+    reporter("sarif")(report, stream, replace(seen or context(), pages=lambda: [PAGE]))
     log = json.loads(stream.getvalue())
     jsonschema.validate(log, SCHEMA)
     run: dict[str, Any] = log["runs"][0]
@@ -179,6 +180,14 @@ def test_paths_are_relative_addresses(path, artifact):
     report = Report(findings=(replace(IDLE, site=site(path, 1, 1, 2)),))
     location = run_of(report)["results"][0]["locations"][0]
     assert location["physicalLocation"]["artifactLocation"] == artifact
+
+
+def test_a_link_beside_the_root_is_called_by_its_own_name(tmp_path):
+    (tmp_path / "link.py").symlink_to("elsewhere.py")
+    beside = replace(context(), sources=Sources(root=tmp_path / "root"))
+    report = Report(findings=(replace(IDLE, site=site("../link.py", 1, 1, 2)),))
+    location = run_of(report, beside)["results"][0]["locations"][0]
+    assert location["physicalLocation"]["artifactLocation"] == {"uri": (tmp_path / "link.py").as_uri()}
 
 
 def test_a_file_that_could_not_be_read_is_a_notification():
