@@ -22,7 +22,14 @@ if TYPE_CHECKING:
 __all__ = ["CACHE", "VARIABLES", "Answer", "repeat"]
 
 CACHE = ".ackdoctor_cache"
-VARIABLES = ("NO_COLOR", "FORCE_COLOR", "TERM", "COLUMNS", "_ACKDOCTOR_COMPLETE")  # that shape what is said
+VARIABLES = (  # that shape what is said
+    "NO_COLOR",
+    "FORCE_COLOR",
+    "TERM",
+    "COLUMNS",
+    "GITHUB_WORKSPACE",
+    "_ACKDOCTOR_COMPLETE",
+)
 _FILE = "answer"
 _LONGEST = 1_000_000  # characters of an answer that is kept
 _LARGEST = 1_000_000_000  # bytes of its file

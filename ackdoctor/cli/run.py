@@ -198,6 +198,7 @@ def _show(report: Report, request: Request, settings: Settings, sources: Sources
     with until_reader_leaves(), destination(request.output_file) as stream:
         context = Context(
             sources=sources,
+            workspace=os.environ.get("GITHUB_WORKSPACE", ""),
             palette=palette_for(stream) if people else PLAIN,
             glyphs=glyphs_for(stream),
             pages=_pages,

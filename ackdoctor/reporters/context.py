@@ -118,9 +118,13 @@ def _no_pages() -> Sequence[Page]:
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Context:
-    """All of it together; `pages` loads the rule pages, which most formats do not need."""
+    """All of it together; `pages` loads the rule pages, which most formats do not need.
+
+    `workspace` is where GitHub's paths start, if that is known: a step may run in a folder below it.
+    """
 
     sources: Sources
+    workspace: str = ""
     palette: Palette = PLAIN
     glyphs: Glyphs = UNICODE
     pages: Callable[[], Sequence[Page]] = _no_pages

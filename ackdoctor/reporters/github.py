@@ -1,9 +1,12 @@
 """Workflow commands, which GitHub shows beside the changed lines.
 
-A step may annotate ten times per level, so the worst come first and the rest follow as plain lines.
+A step may annotate ten times per level, so the worst come first and the rest follow as plain lines.  A relative path starts
+at the workspace, whatever folder the step runs in (ActionCommandManager.cs of actions/runner takes the workspace off, and looks no further).
 """
 
+import os.path
 from collections import Counter
+from pathlib import Path
 from typing import TextIO
 
 from ackdoctor.engine.text import lines_of
@@ -24,7 +27,11 @@ def github(report: Report, stream: TextIO, context: Context) -> None:
     room = Counter(dict.fromkeys(_LEVEL.values(), _MOST))
     errors = sum(finding.severity is Severity.ERROR for finding in report.findings)
     for unreadable in report.unreadable[: max(_MOST - errors, _MOST // 2)]:
-        properties = {"file": unreadable.path, "line": str(unreadable.line or 1), "title": "not read"}
+        properties = {
+            "file": _file(unreadable.path, context),
+            "line": str(unreadable.line or 1),
+            "title": "not read",
+        }
         stream.write(_command("error", properties, unreadable.reason))
         room["error"] -= 1
     left: list[Finding] = []
@@ -34,17 +41,25 @@ def github(report: Report, stream: TextIO, context: Context) -> None:
             left.append(finding)
             continue
         room[level] -= 1
-        stream.write(_command(level, _properties(finding), _message(finding)))
+        stream.write(_command(level, _properties(finding, context), _message(finding)))
     if left:
         stream.write(f"and {len(left)} more, for which GitHub has no room beside the code:\n")
         stream.writelines(f"{one_line(finding, context)}\n" for finding in left)
 
 
-def _properties(finding: Finding) -> dict[str, str]:
+def _file(path: str, context: Context) -> str:
+    """The path from the workspace, if it lies there."""
+    place = Path(os.path.normpath((context.sources.root / path).absolute()))
+    if not context.workspace or not place.is_relative_to(context.workspace):
+        return path
+    return place.relative_to(context.workspace).as_posix()
+
+
+def _properties(finding: Finding, context: Context) -> dict[str, str]:
     span = finding.site.span
     one_line_only = {"endColumn": str(span.end_column)} if span.end_line == span.line else {}
     return {
-        "file": finding.site.path,
+        "file": _file(finding.site.path, context),
         "line": str(span.line),
         "col": str(span.column),
         **one_line_only,

@@ -14,7 +14,7 @@ from tests.engine.project import BASE, BOLT, CLEAN, HEIR, write
 @pytest.fixture
 def shell(monkeypatch, capsys, tmp_path) -> Shell:
     monkeypatch.chdir(tmp_path)
-    for name in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "ACKDOCTOR_TRACEBACK"):
+    for name in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "GITHUB_WORKSPACE", "ACKDOCTOR_TRACEBACK"):
         monkeypatch.delenv(name, raising=False)
     return Shell(monkeypatch, capsys)
 

@@ -69,3 +69,17 @@ def test_java_without_a_name_is_not_taken_for_clean_python(shell, monkeypatch, h
     assert shell("lint", "-", "--stdin-filename", "CountBolt.java").code == 1
     typed(f'import os; import sys\n"""\n{JAVA_BOLT}"""\n{BOLT}')
     assert shell("lint", "-").code == 1
+
+
+def test_annotations_start_at_the_workspace_whatever_folder_a_step_runs_in(shell, monkeypatch):
+    write(Path(), {"services/a/a.py": BOLT, "services/a/b.py": "import streamparse\nx = (\n", "c.py": BOLT})
+    workspace = Path.cwd()
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(workspace))
+    monkeypatch.chdir("services/a")
+    files = [
+        line.partition(",")[0]
+        for line in shell("lint", "--output-format", "github", ".", "../../c.py").out.splitlines()
+    ]
+    assert files == ["::error file=services/a/b.py", "::error file=c.py", "::error file=services/a/a.py"]
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(workspace / "serv"))
+    assert shell("lint", "--output-format", "github", "a.py").out.startswith("::error file=a.py,")
