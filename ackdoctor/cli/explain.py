@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from ackdoctor.cli.given import path_called
+from ackdoctor.cli.options import rules_called
 from ackdoctor.cli.streams import COLOURED, palette_for, tolerant, until_reader_leaves
 from ackdoctor.model.errors import UsageError
 
@@ -17,7 +18,9 @@ def explain(
     subject: Annotated[
         str,
         typer.Argument(
-            metavar="CODE|NAME|ROOT", help="ACK101 or missing-ack; with --trace a root or delivery."
+            metavar="CODE|NAME|ROOT",
+            help="ACK101 or missing-ack; with --trace a root or delivery.",
+            autocompletion=rules_called,
         ),
     ],
     *,

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from ackdoctor.cli.ending import Finished
-from ackdoctor.cli.options import Isolated, MinSeverity
+from ackdoctor.cli.options import Isolated, MinSeverity, one_of, rules_called
 from ackdoctor.config import FORMATS
 from ackdoctor.model.errors import UsageError
 
@@ -24,17 +24,31 @@ def lint(
     *,
     paths: Paths = None,
     select: Annotated[
-        Rules, typer.Option(metavar="RULES", help="Only these: codes, names or starts of codes, with commas.")
+        Rules,
+        typer.Option(
+            metavar="RULES",
+            help="Only these: codes, names or starts of codes, with commas.",
+            autocompletion=rules_called,
+        ),
     ] = None,
-    ignore: Annotated[Rules, typer.Option(metavar="RULES", help="All but these.")] = None,
-    extend_select: Annotated[Rules, typer.Option(metavar="RULES", help="These too.")] = None,
+    ignore: Annotated[
+        Rules, typer.Option(metavar="RULES", help="All but these.", autocompletion=rules_called)
+    ] = None,
+    extend_select: Annotated[
+        Rules, typer.Option(metavar="RULES", help="These too.", autocompletion=rules_called)
+    ] = None,
     min_severity: MinSeverity = None,
     min_confidence: Annotated[
         str | None,
-        typer.Option(metavar="may|must", help="must: hide what rests on an assumption. Default: may."),
+        typer.Option(
+            metavar="may|must",
+            help="must: hide what rests on an assumption. Default: may.",
+            autocompletion=one_of("may", "must"),
+        ),
     ] = None,
     output_format: Annotated[
-        str | None, typer.Option(metavar="|".join(FORMATS), help="Default: full.")
+        str | None,
+        typer.Option(metavar="|".join(FORMATS), help="Default: full.", autocompletion=one_of(*FORMATS)),
     ] = None,
     output_file: Annotated[
         File, typer.Option(metavar="FILE", help="Write there instead of standard output.")

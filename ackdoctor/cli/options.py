@@ -1,6 +1,7 @@
 """Options that several commands have, declared once."""
 
 import math
+from collections.abc import Callable
 from typing import Annotated, Any, TypeAlias
 
 import typer
@@ -12,8 +13,29 @@ __all__ = [
     "MinSeverity",
     "SparkConf",
     "SparkMaster",
+    "one_of",
+    "rules_called",
     "seconds",
 ]
+
+
+def rules_called(incomplete: str) -> list[str]:
+    """For the shell: the codes and names of rules that the last of a list with commas may become."""
+    from ackdoctor.cli.manual import names
+
+    before, comma, last = incomplete.rpartition(",")
+    known = (*names(), *names().values())
+    return [f"{before}{comma}{word}" for word in known if word.startswith(last)]
+
+
+def one_of(*words: str) -> Callable[[str], list[str]]:
+    """For the shell: the words that may stand there."""
+
+    def called(incomplete: str) -> list[str]:
+        return [word for word in words if word.startswith(incomplete)]
+
+    return called
+
 
 _LONGEST_S = (1 << 31) - 1  # Storm has no longer timeout
 
@@ -39,7 +61,12 @@ MessageTimeout: TypeAlias = Annotated[
     seconds(1, "Rotate the acker's map as with this message timeout."),
 ]
 MinSeverity: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="info|warning|error", help="Hide what is less bad. Default: warning.")
+    str | None,
+    typer.Option(
+        metavar="info|warning|error",
+        help="Hide what is less bad. Default: warning.",
+        autocompletion=one_of("info", "warning", "error"),
+    ),
 ]
 Isolated: TypeAlias = Annotated[bool, typer.Option("--isolated", help="No settings file at all.")]
 SparkMaster: TypeAlias = Annotated[str, typer.Option("--master", metavar="URL", help="Where Spark runs.")]

@@ -282,3 +282,22 @@ def test_lint_starts_without_what_it_does_not_need(tmp_path):
         check=True,
     )
     assert done.stdout.splitlines()[-1] == "loaded: []"
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("lint --select ACK60", "ACK601 ACK602 ACK603"),
+        ("lint --ignore ACK101,missing", "ACK101,missing-ack"),
+        ("lint --output-format json", "json json-lines"),
+        ("lint --min-severity w", "warning"),
+        ("explain double", "double-ack"),
+    ],
+)
+def test_the_shell_is_offered_rules_and_words(shell, monkeypatch, typed, offered):
+    words = ["ackdoctor", *typed.split()]
+    monkeypatch.setenv("_ACKDOCTOR_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", " ".join(words))
+    monkeypatch.setenv("COMP_CWORD", str(len(words) - 1))
+    outcome = shell()
+    assert (outcome.code, outcome.out.split()) == (0, offered.split())
