@@ -7,12 +7,17 @@ from ackdoctor.model.errors import UsageError
 from ackdoctor.reporters.context import Page
 from ackdoctor.rulebook import Rule, find, survey
 
-__all__ = ["broken", "names", "pages", "rule"]
+__all__ = ["broken", "names", "pages", "rule", "rules"]
 
 
 def names() -> Mapping[str, str]:
     """Every rule's name by its code."""
-    return {code: rule.name for code, rule in survey()[0].items()}
+    return {code: rule.name for code, rule in rules().items()}
+
+
+def rules() -> Mapping[str, Rule]:
+    """Every rule by its code."""
+    return survey()[0]
 
 
 def broken() -> Sequence[str]:
@@ -22,17 +27,16 @@ def broken() -> Sequence[str]:
 
 def pages() -> Sequence[Page]:
     """Every rule's page in brief, by code."""
-    return [_page(rule) for rule in survey()[0].values()]
+    return [_page(rule) for rule in rules().values()]
 
 
 def rule(wanted: str) -> Rule:
     """A rule by code or name; UsageError for anything else."""
-    rules = survey()[0]
-    found = find(rules, wanted)
+    found = find(rules(), wanted)
     if found is None:
         if broken():  # the page that was asked for may be one of these
             raise UsageError(f"no rule is called `{wanted}`, or its page is broken: {'; '.join(broken())}")
-        known = [*rules, *(one.name for one in rules.values())]
+        known = [*rules(), *(one.name for one in rules().values())]
         raise UsageError(
             f"no rule is called `{wanted}`{nearest(wanted, known)}; `ackdoctor rules` lists them"
         )

@@ -4,7 +4,7 @@ import os.path
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ackdoctor.cli.given import STDIN, known_word, named
 from ackdoctor.config import FORMATS, Settings, find_config, load_settings, nearest, place
@@ -12,6 +12,9 @@ from ackdoctor.engine.surroundings import Surroundings
 from ackdoctor.model.errors import ConfigError, UsageError
 from ackdoctor.model.finding import Confidence, Severity
 from ackdoctor.model.values import dataclass
+
+if TYPE_CHECKING:
+    from ackdoctor.rulebook import Rule
 
 __all__ = ["Request", "check_frameworks", "check_selectors", "settings_of"]
 
@@ -125,12 +128,13 @@ def _start(request: Request) -> Path:
 
 
 def check_selectors(
-    request: Request, settings: Settings, names: Mapping[str, str], broken: Sequence[str]
+    request: Request, settings: Settings, rules: Mapping[str, "Rule"], broken: Sequence[str]
 ) -> None:
     """A selector that fits no rule is a UsageError, or a ConfigError that names the file and line it stands in.
 
-    `names` maps every code to its name; `broken` says what is wrong with the pages that do not parse.
+    So are selectors that together leave nothing to look for.  `rules` are all by code; `broken` says what is wrong with the pages that do not parse.
     """
+    names = {code: rule.name for code, rule in rules.items()}
     typed = {*request.select, *request.ignore, *request.extend_select}
     for selector in settings.selectors():
         if not any(code.startswith(selector) or selector == name for code, name in names.items()):
@@ -142,6 +146,9 @@ def check_selectors(
             if selector in typed:
                 raise UsageError(trouble)
             raise ConfigError(f"{place(settings.source, selector)}: {trouble}")
+    shown = (rule for rule in rules.values() if "path" in rule.evidence)
+    if rules and not any(settings.selects(rule.code, rule.name, default=rule.default) for rule in shown):
+        raise UsageError("no rule is selected that lint can show; `ackdoctor rules` has those with a path")
 
 
 def check_frameworks(settings: Settings) -> None:

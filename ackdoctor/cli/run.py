@@ -36,6 +36,7 @@ from ackdoctor.reporters.footer import counted
 if TYPE_CHECKING:
     from ackdoctor.engine.baseline import Entry
     from ackdoctor.reporters.context import Page
+    from ackdoctor.rulebook import Rule
 
 __all__ = ["exit_code", "run"]
 
@@ -52,8 +53,8 @@ def run(request: Request) -> int:
     answer = Answer()
     settings = settings_of(request, answer.around)
     root = Path.cwd()
-    names, broken = _rulebook(settings)
-    check_selectors(request, settings, names, broken)
+    rules, broken = _rulebook(settings)
+    check_selectors(request, settings, rules, broken)
     check_frameworks(settings)
     baseline = None
     if settings.baseline is not None and not (request.write_baseline and not settings.baseline.exists()):
@@ -102,13 +103,13 @@ def exit_code(report: Report, settings: Settings, *, named: Collection[str], roo
     return 1 if report.findings else 0
 
 
-def _rulebook(settings: Settings) -> tuple[Mapping[str, str], Sequence[str]]:
-    """The rules' names by code and what is wrong with the other pages, where somebody needs it: it is not free."""
+def _rulebook(settings: Settings) -> tuple[Mapping[str, "Rule"], Sequence[str]]:
+    """The rules by code and what is wrong with the other pages, where somebody needs it: it is not free."""
     if not settings.selectors():
         return {}, ()
-    from ackdoctor.cli.manual import broken, names
+    from ackdoctor.cli.manual import broken, rules
 
-    return names(), broken()
+    return rules(), broken()
 
 
 def _standard_input(request: Request) -> tuple[str, bytes] | None:

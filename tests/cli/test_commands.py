@@ -64,6 +64,14 @@ def test_a_number_beyond_all_measure_is_refused(arguments, said, shell):
     assert (outcome.code, said in outcome.err) == (2, True)
 
 
+@pytest.mark.parametrize("rules", [["ACK6"], ["ACK601,pending-growth"], ["ACK1", "--ignore", "ACK1"]])
+def test_rules_that_lint_cannot_show_are_no_clean_run(shell, rules):
+    Path("bolt.py").write_text(BOLT)
+    told = "ackdoctor: no rule is selected that lint can show; `ackdoctor rules` has those with a path\n"
+    assert shell("lint", "--select", *rules) == (2, "", told)
+    assert shell("lint", "--select", "ACK6", "--extend-select", "ACK101").code == 1
+
+
 def test_rules_come_as_a_table(shell):
     lines = shell("rules").out.splitlines()
     cells = [re.split("  +", line) for line in lines]
