@@ -45,6 +45,9 @@ def main() -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or the interpreter tries again at its end
             _say(f"standard output cannot be written: {error.strerror}")
             sys.exit(2)
+        if isinstance(error, FileNotFoundError) and not error.filename and not _somewhere():
+            _say("the current folder does not exist any more")
+            sys.exit(2)
         if isinstance(error, PermissionError) and error.filename:
             _say(f"{os.fsdecode(error.filename)}: {error.strerror}")
             sys.exit(2)
@@ -61,6 +64,16 @@ def _open_what_is_closed() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115  # open to the end
+
+
+def _somewhere() -> bool:
+    """Whether there is a current folder: somebody may have removed it under the shell."""
+    from pathlib import Path  # only on the way to an error
+
+    try:
+        return bool(Path.cwd())
+    except OSError:
+        return False
 
 
 def _say(text: str) -> None:

@@ -200,6 +200,13 @@ def test_explain_suggests_the_nearest_rule(shell):
     )
 
 
+def test_a_current_folder_that_was_removed_is_no_error_of_ours(shell, tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir("gone")
+    (tmp_path / "gone").rmdir()
+    assert shell("lint") == (2, "", "ackdoctor: the current folder does not exist any more\n")
+
+
 def test_an_error_of_ours_is_two_lines_and_exits_2(shell, monkeypatch):
     Path("bolt.py").write_text(BOLT)
 
