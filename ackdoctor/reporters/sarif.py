@@ -1,7 +1,9 @@
 """SARIF 2.1.0, made for code scanning: paths as code flows, the manual as rule help, fingerprints that last.
 
 The caps are GitHub's: what goes beyond them would be refused or cut there, so it is left out here, worst
-findings first, and a notification says so.
+findings first, and a notification says so.  `automationDetails` is left to who uploads: where a file has one,
+upload-sarif takes no `category` (populateRunAutomationDetails in upload-lib.ts of github/codeql-action), and of two folders
+that are uploaded under one category the second closes the alerts of the first.
 """
 
 import json
@@ -61,7 +63,6 @@ def sarif(report: Report, stream: TextIO, context: Context) -> None:
                         "notifications": [{"id": "unreadable"}, {"id": "cut"}, {"id": "note"}],
                     }
                 },
-                "automationDetails": {"id": "ackdoctor/"},
                 "columnKind": "unicodeCodePoints",
                 "originalUriBaseIds": {_ROOT: {"description": {"text": "where ackdoctor was started"}}},
                 "invocations": [

@@ -111,7 +111,7 @@ SCHEMA = closed(
     version={"const": "2.1.0"},
     runs=many(
         closed(
-            "tool results columnKind invocations automationDetails originalUriBaseIds",
+            "tool results columnKind invocations originalUriBaseIds",
             tool=closed("driver", driver=DRIVER),
             results=many(RESULT),
             columnKind={"const": "unicodeCodePoints"},
@@ -122,7 +122,6 @@ SCHEMA = closed(
                     toolExecutionNotifications=many(NOTIFICATION),
                 )
             ),
-            automationDetails=closed("id", id={"const": "ackdoctor/"}),
             originalUriBaseIds={"required": ["%SRCROOT%"]},
         ),
         least=1,
