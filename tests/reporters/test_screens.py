@@ -1,7 +1,6 @@
-"""What people and scripts see, character by character.  REWRITE_GOLDENS=1 writes the files anew."""
+"""What people and scripts see, character by character.  `pytest --golden` writes the files anew."""
 
 import io
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,6 +27,13 @@ def shown(form: str, report: Report = REPORT, surroundings: Context | None = Non
     return stream.getvalue()
 
 
+def check_golden(request: pytest.FixtureRequest, file: str, text: str) -> None:
+    golden = GOLDEN / file
+    if request.config.getoption("--golden"):
+        golden.write_text(text, encoding="utf-8", newline="")
+    assert text == golden.read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize(
     ("file", "form", "surroundings"),
     [
@@ -45,12 +51,8 @@ def shown(form: str, report: Report = REPORT, surroundings: Context | None = Non
         ("footer.txt", "footer", context()),
     ],
 )
-def test_a_report_looks_as_recorded(file, form, surroundings):
-    golden = GOLDEN / file
-    text = shown(form, surroundings=surroundings)
-    if os.environ.get("REWRITE_GOLDENS"):
-        golden.write_text(text, encoding="utf-8", newline="")
-    assert text == golden.read_text(encoding="utf-8")
+def test_a_report_looks_as_recorded(request, file, form, surroundings):
+    check_golden(request, file, shown(form, surroundings=surroundings))
 
 
 @pytest.mark.parametrize(
@@ -64,12 +66,8 @@ def test_a_report_looks_as_recorded(file, form, surroundings):
         ("run-github.txt", "github"),
     ],
 )
-def test_what_a_run_has_shown_looks_as_recorded(file, form):
-    golden = GOLDEN / file
-    text = shown(form, RUN)
-    if os.environ.get("REWRITE_GOLDENS"):
-        golden.write_text(text, encoding="utf-8", newline="")
-    assert text == golden.read_text(encoding="utf-8")
+def test_what_a_run_has_shown_looks_as_recorded(request, file, form):
+    check_golden(request, file, shown(form, RUN))
 
 
 def test_nothing_found_says_so():
