@@ -38,6 +38,8 @@ def main() -> None:
         app(prog_name="ackdoctor")
     except AckdoctorError as error:
         _say(str(error))
+    except KeyboardInterrupt:  # before typer was there to take it
+        sys.exit(130)
     except Exception as error:
         if os.environ.get("ACKDOCTOR_TRACEBACK"):
             raise

@@ -200,6 +200,14 @@ def test_explain_suggests_the_nearest_rule(shell):
     )
 
 
+def test_an_interrupt_while_a_command_is_imported_is_no_traceback(shell, monkeypatch):
+    def interrupted(**_: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("ackdoctor.cli.app.app", interrupted)
+    assert shell("lint") == (130, "", "")
+
+
 def test_a_current_folder_that_was_removed_is_no_error_of_ours(shell, tmp_path, monkeypatch):
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir("gone")
