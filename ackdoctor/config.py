@@ -146,7 +146,7 @@ def _literal(part: str) -> str:
 def find_config(start: Path, told: Callable[[str], object] = str) -> Path | None:
     """The configuration that governs `start`: the nearest ackdoctor.toml, or pyproject.toml with our table, upward.
 
-    `told` hears of every place before it is looked at.
+    `told` hears of every place before it is looked at.  ConfigError for one that may not be read: it may be the one.
     """
     start = start.absolute()
     for directory in (start, *start.parents):
@@ -155,6 +155,8 @@ def find_config(start: Path, told: Callable[[str], object] = str) -> Path | None
             told(str(path))
             try:
                 content = path.read_bytes()
+            except PermissionError as error:
+                raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
             except OSError:
                 continue
             # The cheap test first: parsing everybody's pyproject.toml would cost more than reading it.

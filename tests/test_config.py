@@ -1,5 +1,6 @@
 """Settings: where they are found, what they say, and what is said about wrong ones."""
 
+import errno
 import pickle
 from pathlib import Path
 
@@ -74,6 +75,17 @@ def test_somebody_elses_pyproject_is_passed_over(tmp_path):
     outer = written(tmp_path, "[tool.ackdoctor]\n", "pyproject.toml")
     written(inner, '[project]\nname = "uses-ackdoctor"\n', "pyproject.toml")
     assert find_config(inner) == outer
+
+
+def test_settings_that_may_not_be_read_are_not_passed_over(tmp_path, monkeypatch):
+    def refused(path: Path) -> bytes:
+        if path == tmp_path / "pyproject.toml":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        raise FileNotFoundError
+
+    monkeypatch.setattr(Path, "read_bytes", refused)
+    with pytest.raises(ConfigError, match=r"pyproject\.toml: cannot be read: Permission denied$"):
+        find_config(tmp_path / "src")
 
 
 def test_ackdoctor_toml_goes_before_a_pyproject_beside_it(tmp_path):
