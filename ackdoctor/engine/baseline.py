@@ -3,7 +3,7 @@
 A fingerprint names the defect, not the line: rule, component, handler and cause.  Where the same defect
 stands several times it is counted, first in its own file, then in others, so that a file may be moved.
 An edit on the path to a defect changes its cause; what is left over then is counted by file, rule and
-handler, and where that is more than was accepted all of it is new.
+handler, without the file where that is gone, and where it is more than was accepted all of it is new.
 """
 
 import os
@@ -52,20 +52,27 @@ class Comparison:
 
 
 def compare(
-    baseline: Baseline, findings: Sequence[Finding], *, root: Path, looked_at: Callable[[Entry], bool]
+    baseline: Baseline,
+    findings: Sequence[Finding],
+    *,
+    root: Path,
+    looked_at: Callable[[Entry], bool],
+    gone: Callable[[Entry], bool],
 ) -> Comparison:
     """Stamped findings against the baseline.  An entry that this run did not look at is neither moved, edited nor fixed.
 
-    `root` is where the paths of the findings start.
+    `root` is where the paths of the findings start; `gone` says whether an entry's file is there no more.
     """
     looked = {entry: looked_at(entry) for entry in sorted(baseline.entries)}
     places = [_place(finding, root, baseline.file) for finding in findings]
     known: set[int] = set()
     met: set[Entry] = set()
-    for alike in (_unmoved, _moved, _edited):
+    for alike in (_unmoved, _moved, _edited, _moved_and_edited):
         waiting: dict[tuple[str, ...], list[Entry]] = {}
         for entry, was_looked_at in looked.items():
-            if entry not in met and (was_looked_at or alike is _unmoved):
+            if entry in met or not (was_looked_at or alike is _unmoved):
+                continue
+            if alike is not _moved_and_edited or gone(entry):
                 waiting.setdefault(alike(entry), []).append(entry)
         left: dict[tuple[str, ...], list[int]] = {}
         for number, place in enumerate(places):
@@ -73,7 +80,8 @@ def compare(
                 left.setdefault(alike(place), []).append(number)
         for key, numbers in left.items():
             entries = waiting.get(key, [])
-            if alike is not _edited or len(numbers) <= len(entries):  # else nobody knows which of them is new
+            same = alike in {_unmoved, _moved}
+            if same or len(numbers) <= len(entries):  # else nobody knows which of them is new
                 known.update(numbers[: len(entries)])
                 met.update(entries[: len(numbers)])
     return Comparison(
@@ -94,6 +102,10 @@ def _moved(entry: Entry) -> tuple[str, ...]:
 
 def _edited(entry: Entry) -> tuple[str, ...]:
     return (entry.path, entry.code, entry.where)
+
+
+def _moved_and_edited(entry: Entry) -> tuple[str, ...]:
+    return (entry.code, entry.where)
 
 
 def _place(finding: Finding, root: Path, file: Path) -> Entry:

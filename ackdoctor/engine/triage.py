@@ -55,12 +55,18 @@ def against(
     seen = {_absolute(root / path) for path in report.files}
     unread = {_absolute(root / unreadable.path) for unreadable in report.unreadable}
 
-    def looked_at(entry: "Entry") -> bool:
-        place = _absolute(baseline.file.absolute().parent / entry.path)
-        asked = entry.code in ran or entry.code not in rules
-        return asked and place not in unread and (place in seen or around.status(place) is None)
+    def place_of(entry: "Entry") -> str:
+        return _absolute(baseline.file.absolute().parent / entry.path)
 
-    return compare(baseline, stamp(report.findings), root=root, looked_at=looked_at)
+    def gone(entry: "Entry") -> bool:
+        return around.status(place_of(entry)) is None
+
+    def looked_at(entry: "Entry") -> bool:
+        place = place_of(entry)
+        asked = entry.code in ran or entry.code not in rules
+        return asked and place not in unread and (place in seen or gone(entry))
+
+    return compare(baseline, stamp(report.findings), root=root, looked_at=looked_at, gone=gone)
 
 
 def _absolute(path: Path) -> str:

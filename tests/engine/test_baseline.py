@@ -42,7 +42,7 @@ def accepted(folder: Path, *findings: Finding) -> Baseline:
 
 def split(baseline: Baseline, root: Path, *findings: Finding) -> tuple[list[int], list[str]]:
     """The lines of the new findings, and the entries no longer met."""
-    comparison = compare(baseline, stamp(findings), root=root, looked_at=lambda _: True)
+    comparison = compare(baseline, stamp(findings), root=root, looked_at=lambda _: True, gone=lambda _: False)
     return [f.site.span.line for f in comparison.new], [str(entry) for entry in comparison.fixed]
 
 
@@ -88,6 +88,15 @@ def test_an_edit_on_the_path_to_an_accepted_finding_makes_no_new_one(tmp_path):
     assert split(baseline, tmp_path, edited, finding(9)) == ([5], [])
 
 
+def test_an_edited_finding_may_have_moved_where_its_file_is_gone(tmp_path):
+    baseline = accepted(tmp_path, finding(3))
+    edited = replace(finding(5, "moved.py"), cause="another if/return in if")
+    report = Report(findings=(edited,), files=("moved.py",))
+    assert sifted(report, baseline, tmp_path).findings == ()
+    (tmp_path / "bolt.py").touch()
+    assert sifted(report, baseline, tmp_path).findings == stamp(report.findings)
+
+
 def test_where_an_edited_handler_has_more_findings_all_of_them_are_told(tmp_path):
     baseline = accepted(tmp_path, finding(3))
     edited = replace(finding(5), cause="another if/return in if")
@@ -114,7 +123,12 @@ def test_paths_are_those_seen_from_the_baseline_file(tmp_path):
     assert [entry.path for entry in read(path).entries] == ["../src/bolt.py"]
     (tmp_path / "src").mkdir()
     found = stamp([finding(3, "bolt.py")])
-    assert compare(read(path), found, root=tmp_path / "src", looked_at=lambda _: True).known == found
+    assert (
+        compare(
+            read(path), found, root=tmp_path / "src", looked_at=lambda _: True, gone=lambda _: False
+        ).known
+        == found
+    )
 
 
 def test_the_file_has_one_sorted_entry_a_line(tmp_path):
