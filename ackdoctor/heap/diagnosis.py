@@ -6,14 +6,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ackdoctor.heap.symptoms import SYMPTOMS, Symptom
+from ackdoctor.tracer.disk.put_before import bare
 
 __all__ = ["Diagnosis", "Sign", "diagnose"]
 
 _CAUSED = re.compile(r"^\s*Caused by: (?P<what>.+)")
 _THROWN = re.compile(r"(?:^|\s)(?P<what>(?:[a-z_][\w$]*\.)+[A-Z][\w$]*(?:Exception|Error|Throwable)\b.*)")
 _FRAME = re.compile(r"^\s+at [\w$.<>/]+\(|^\s*\.\.\. \d+ (?:more|common frames)|^\s+Suppressed: ")
-# of kubectl logs --timestamps, docker logs -t
-_STAMP = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z ")
 _TRACEBACK = "Traceback (most recent call last)"
 _CHAINED = re.compile(
     r"^(?:During handling of the above exception, another|The above exception was the direct cause)"
@@ -107,7 +106,7 @@ def diagnose(lines: Iterable[str], symptoms: Sequence[Symptom] = SYMPTOMS) -> Di
     causes = _Causes()
     number = 0
     for number, raw in enumerate(lines, start=1):
-        line = _STAMP.sub("", raw.rstrip("\r\n"))
+        line = bare(raw.rstrip("\r\n"))
         causes.read(number, line)
         for sign in found.values():
             if sign.line == number - 1:  # the line with which the exception was logged

@@ -18,6 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.model.errors import UsageError
 from ackdoctor.spark.read.stormline import CONTINUED, FOREIGN, LOADS, QUARANTINED, TIMELESS, USED
+from ackdoctor.tracer.disk.put_before import bare
 
 __all__ = ["TURN_BITS", "Log", "Passed", "Start", "Survey", "arranged", "begun_ns", "survey"]
 
@@ -251,7 +252,7 @@ def _starts(rows: Iterable[Row], files: Mapping[int, str]) -> Iterator[Start]:
 
 def _stamped_ns(line: str) -> int | None:
     """When a line of a log was written, taken as UTC; None if it has no stamp."""
-    if (stamp := _STAMP.match(line)) is None:
+    if (stamp := _STAMP.match(bare(line))) is None:
         return None
     if stamp["ms"]:
         return int(stamp["ms"]) * 1_000_000

@@ -11,6 +11,7 @@ from pathlib import Path
 from ackdoctor.model.event import SCHEMA
 from ackdoctor.spark.read.paths import ZIPPED
 from ackdoctor.spark.read.stormline import LOG_LINE
+from ackdoctor.tracer.disk.put_before import bare
 from ackdoctor.tracer.disk.workerlog import GZIP, UTF_16, open_log
 
 __all__ = [
@@ -152,7 +153,7 @@ def unzipped(head: bytes, most: int) -> bytes:
 
 def _has_log_line(path: Path) -> bool:
     with open_log(path) as lines:
-        return any(map(_LOG_LINE.match, islice(lines, _TRACE_LINES)))
+        return any(map(_LOG_LINE.match, map(bare, islice(lines, _TRACE_LINES))))
 
 
 def sort_of_lines(lines: Iterable[str], name: str) -> Sort:
@@ -162,7 +163,7 @@ def sort_of_lines(lines: Iterable[str], name: str) -> Sort:
         if row := _JSON_SCHEMA.match(line):
             _need(row)
             return Sort.JSON_LINES
-        if _LOG_LINE.match(line):
+        if _LOG_LINE.match(bare(line)):
             return Sort.LOG
     if said and said[0].startswith("{"):
         raise FaultError("JSON, but no row of a trace: it names no schema")

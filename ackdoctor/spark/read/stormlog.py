@@ -25,7 +25,7 @@ from ackdoctor.spark.read.logbook import TURN_BITS, Log, Passed, Survey, arrange
 from ackdoctor.spark.read.paths import literally
 from ackdoctor.spark.schema import EVENTS, QUARANTINE
 
-__all__ = ["events", "kept", "lines", "quarantine", "told"]
+__all__ = ["counted", "events", "kept", "lines", "quarantine", "told"]
 
 _BOOKS = "of: string, log: int, turn: bigint"
 _ROW_BITS, _BLOCK = (
@@ -46,16 +46,21 @@ def lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
 
 def kept(read: DataFrame, begun: Mapping[str, int | None]) -> tuple[DataFrame, Survey]:
     """TOLD, persisted, and the books of its logs; `begun` says when which file begins."""
-    logs, observed = arranged(read.inputFiles(), begun), Observation()
-    table = told(stormline.asked(read).observe(observed, *_passed()), logs).persist(
-        StorageLevel.MEMORY_AND_DISK
-    )
+    logs = arranged(read.inputFiles(), begun)
+    asked, passed = counted(read)
+    table = told(asked, logs).persist(StorageLevel.MEMORY_AND_DISK)
     surveyed = survey(table, logs)
-    surveyed.passed = Passed(**observed.get)
+    surveyed.passed = Passed(**passed.get)
     if copies := [log.file for log in surveyed.logs if log.copy_of]:
         again = stormline.asked(read.where(F.col("file").isin(copies))).agg(*_passed()).collect()
         surveyed.passed -= Passed(**again[0].asDict())
     return table, surveyed
+
+
+def counted(read: DataFrame) -> tuple[DataFrame, Observation]:
+    """ASKED of LINES, and what `Passed` says of it as soon as it has been read once."""
+    passed = Observation()
+    return stormline.asked(read).observe(passed, *_passed()), passed
 
 
 def _passed() -> tuple[Column, ...]:

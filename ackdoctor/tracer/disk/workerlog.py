@@ -20,6 +20,7 @@ from typing import TextIO
 
 from ackdoctor.model.event import Event, EventKind
 from ackdoctor.model.finding import Unreadable
+from ackdoctor.tracer.disk.put_before import bare
 
 __all__ = [
     "GZIP",
@@ -91,7 +92,9 @@ def is_log(path: Path) -> bool:
     """Whether one of the first lines is Storm's; also of a zipped file."""
     try:
         with open_log(path) as lines:
-            return any(re.match(LOG_LINE, line) for _, line in zip(range(_HEAD_LINES), lines, strict=False))
+            return any(
+                re.match(LOG_LINE, bare(line)) for _, line in zip(range(_HEAD_LINES), lines, strict=False)
+            )
     except (OSError, EOFError, zlib.error):
         return False
 
@@ -160,7 +163,7 @@ class WorkerLogs:
 
     def _told(self, line: str) -> Iterator[Event]:
         """What a line tells of the roots; where it begins, it is one of five."""
-        parts = _LINE.match(line)
+        parts = _LINE.match(bare(line))
         if parts is None:
             return
         thread, said = parts[1] or parts[2] or "", parts[3]
@@ -262,6 +265,6 @@ def _first_stamp(path: Path) -> str:
     """By which the files of a rotation are put in order."""
     try:
         with open_log(path) as lines:
-            return next((line[:23].replace("T", " ") for line in lines if _LINE.match(line)), "")
+            return next((line[:23].replace("T", " ") for line in map(bare, lines) if _LINE.match(line)), "")
     except (OSError, EOFError, zlib.error):
         return ""

@@ -15,9 +15,10 @@ from ackdoctor.spark.read.inputs import listed, resolved
 from ackdoctor.spark.read.logbook import Survey, arranged
 from ackdoctor.spark.read.quarantine import books, quarantined
 from ackdoctor.spark.read.sorts import Sort
-from ackdoctor.spark.read.stormlog import events, kept, lines, quarantine, told
+from ackdoctor.spark.read.stormlog import counted, events, kept, lines, quarantine, told
 from ackdoctor.spark.tables import Books
 from tests.spark.configured import COMPILED, configured
+from tests.tracer.disk.test_put_before import COLLECTORS
 
 ADAPTIVE = {"spark.sql.adaptive.enabled": "true"}
 HUGE = 8000  # bytes of a method that the JVM never compiles
@@ -138,6 +139,21 @@ def test_every_line_is_in_the_books(read):
     assert sum(each.rows for each in quarantined(bad)) == len(WRONG)
 
 
+def test_behind_what_a_collector_puts_before_every_line_a_log_is_the_same(spark, tmp_path):
+    text = (*ACKER, *TUPLES, *WRONG, *FOREIGN, *CONTINUED)
+    for place, put in enumerate(("", *COLLECTORS.values())):
+        (tmp_path / f"{place}.log").write_text("".join(f"{put}{line}\n" for line in text))
+    table, surveyed = surveyed_of(spark, listed([tmp_path]))
+    first, *copies = surveyed.logs
+    assert len(copies) == len(COLLECTORS)
+    assert {copy.copy_of for copy in copies} == {first.file}
+    assert (first.used, first.quarantined) == (len(ACKER) + len(TUPLES), len(WRONG))
+    assert (books(surveyed).foreign, books(surveyed).continued) == (len(FOREIGN), len(CONTINUED))
+    assert books(surveyed).balanced
+    seen = quarantine(table, surveyed).groupBy("text").count().collect()
+    assert {row["text"]: row["count"] for row in seen} == dict.fromkeys(WRONG, 1 + len(copies))
+
+
 @pytest.mark.parametrize("text", [[*FOREIGN[:3], *CONTINUED], []])
 def test_a_log_that_tells_nothing_is_in_the_books(spark, tmp_path, text):
     (tmp_path / "worker.log").write_text("".join(f"{line}\n" for line in text))
@@ -195,7 +211,7 @@ def test_nothing_that_is_done_with_a_line_is_too_long_for_the_jvm_to_compile(spa
     (tmp_path / "worker.log").write_text(next(iter(ACKER)) + "\n")
     read = lines(spark, [str(tmp_path / "worker.log")])
     with configured(spark, COMPILED):
-        told(stormline.asked(read), arranged(read.inputFiles(), {})).explain("codegen")
+        told(counted(read)[0], arranged(read.inputFiles(), {})).explain("codegen")
     sizes = [int(size) for size in re.findall(r"maxMethodCodeSize:(\d+)", capsys.readouterr().out)]
     assert len(sizes) > 1
     assert max(sizes) < HUGE

@@ -9,6 +9,7 @@ from ackdoctor.acker.residue import suspicions
 from ackdoctor.model.event import EventKind
 from ackdoctor.spark.read.stormline import LOG_LINE as SPARKS
 from ackdoctor.tracer.disk.workerlog import LOG_LINE, WorkerLogs, is_log, open_log
+from tests.tracer.disk.test_put_before import COLLECTORS
 
 LOGS = Path(__file__).parents[3] / "fixtures" / "logs"
 ROOTS = {  # leaf twice, inner twice, leaf never, healthy; all of the second wave
@@ -31,6 +32,16 @@ def test_each_delivery_is_tied_to_the_values_of_its_acks(version):
         [("split", 1, 1), ("store", 0, 0)],
         [("split", 1, 1), ("store", 1, 1)],
     ]
+
+
+def test_behind_what_journald_puts_before_a_line_a_log_tells_the_same(tmp_path):
+    roots = ROOTS["2.8.3"]
+    plain = LOGS / "storm-2.8.3" / "worker.log"
+    log = tmp_path / "worker.log"
+    lines = plain.read_text().splitlines()
+    log.write_text("".join(f"{COLLECTORS['journalctl']}{line}\n" for line in lines))
+    assert is_log(log)
+    assert list(WorkerLogs([log], roots).events()) == list(WorkerLogs([plain], roots).events())
 
 
 def test_an_acker_s_own_log_has_acks_without_deliveries(tmp_path):

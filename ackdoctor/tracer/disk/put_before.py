@@ -1,0 +1,38 @@
+r"""What a collector of logs puts before every line of a log: no part of what the worker has said.
+
+    2026-11-21T20:22:17.710123456Z 2026-11-21 20:22:17.710 o.a.s.d.Task Thread-41-source-executor[4, 4] [INFO] ...
+    2026-11-21T20:22:17.710123456Z \tat org.apache.storm.daemon.Task.getOutgoingTasks(Task.java:133)
+
+Storm's own stamp can look like a collector's, since a layout of log4j writes whatever its owner wants.  So a time alone
+is the collector's only where nothing writes it that logs in Java, in nanoseconds, or where Storm's own stamp comes next.
+The patterns mean the same to Python and to Java, which is what Spark asks.
+"""
+
+import re
+
+__all__ = ["PUT_BEFORE", "bare"]
+
+_SECOND = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d"
+_ZONE = r"(?:Z|[+-]\d\d:?\d\d)"
+_TIME = rf"{_SECOND}(?:\.\d{{1,9}})?{_ZONE}"
+_STORMS = r"(?=\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d|\d{1,12} +\[)"  # the stamp of a worker, or of a LocalCluster
+_WHOSE = (
+    r"\[pod/[^ \]]{1,600}\] ",  # kubectl logs --prefix
+    r"[A-Za-z][^ |]{0,99} +\| ",  # docker compose logs
+)
+_WHEN = (
+    rf"{_SECOND}\.\d{{7,9}}{_ZONE} (?:std(?:out|err) [FP] )?",  # kubectl logs --timestamps, docker logs -t; a file of CRI
+    rf"{_TIME} std(?:out|err) [FP] ",  # a file of containerd, which leaves zeros at the end of a time out
+    rf"{_TIME} [^ ]{{1,255}} [^ \[]{{1,99}}\[\d{{1,9}}\]: ",  # journalctl -o short-iso, rsyslog
+    r"(?:<\d{1,3}>)?[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,9})? [^ ]{1,255} [^ :\[]{1,99}(?:\[\d{1,9}\])?: ",  # journalctl, syslog
+    rf"<\d{{1,3}}>1 {_TIME} (?:[^ ]{{1,255}} ){{4}}- ",  # syslog of RFC 5424, without data of its own
+    rf"{_TIME} {_STORMS}",
+)
+PUT_BEFORE = rf"^(?:{'|'.join(_WHOSE)})?(?:{'|'.join(_WHEN)})?(?!^)"  # something, at least
+
+_PUT_BEFORE = re.compile(PUT_BEFORE)
+
+
+def bare(line: str) -> str:
+    """The line as the worker wrote it."""
+    return _PUT_BEFORE.sub("", line)

@@ -1,0 +1,46 @@
+"""What collectors of logs put before a line, and what only looks like it."""
+
+import pytest
+
+from ackdoctor.tracer.disk.put_before import bare
+
+TIME = "2026-11-21T20:50:07"
+COLLECTORS = {
+    "kubectl logs --timestamps": f"{TIME}.123456789Z ",
+    "kubectl logs --timestamps, elsewhere": f"{TIME}.123456789+01:00 ",
+    "kubectl logs --prefix": "[pod/storm-worker-0/worker] ",
+    "kubectl logs --prefix --timestamps": f"[pod/storm-worker-0/worker] {TIME}.123456789Z ",
+    "a file of CRI-O": f"{TIME}.123456789+01:00 stdout F ",
+    "a file of containerd": f"{TIME}.12345Z stderr P ",
+    "docker compose logs": "storm-worker-1  | ",
+    "docker compose logs -t": f"storm-worker-1  | {TIME}.123456789Z ",
+    "journalctl": "Nov  1 20:50:07 node-7 storm-worker[4711]: ",
+    "journalctl -o short-precise": "Nov 21 20:50:07.123456 node-7 storm-worker[4711]: ",
+    "journalctl -o short-iso": f"{TIME}+0100 node-7 storm-worker[4711]: ",
+    "rsyslog": f"{TIME}.123456+01:00 node-7 storm-worker[4711]: ",
+    "syslog, as it is sent": "<14>Nov 21 20:50:07 node-7 storm-worker: ",
+    "syslog of RFC 5424": f"<14>1 {TIME}.123Z node-7 storm 4711 - - ",
+}
+STORMS = (
+    "2026-11-21 20:22:17.710 o.a.s.d.Task Thread-41-source-executor[4, 4] [INFO] Emitting Tuple: taskId=4",
+    "2014-03-21T12:00:00.123+0000 b.s.d.task [INFO] Emitting: s __ack_init [1 2 4]",
+    "2026-11-21T20:22:17.710Z o.a.s.d.Task main [INFO] as somebody's own worker.xml has it",
+    "2026-11-21T20:22:17.710+01:00 o.a.s.d.Task Thread-4[4 4] [INFO] source: a:4, stream: default",
+    "27147 [Thread-17] INFO  o.a.s.d.executor - Loading executor __acker:[2 2]",
+)
+REST = ("\tat x.Y.z(Y.java:1)", "Caused by: java.io.IOException: no", "two", "")
+
+
+@pytest.mark.parametrize("put", COLLECTORS.values(), ids=list(COLLECTORS))
+def test_what_a_collector_puts_before_a_line_is_no_part_of_it(put):
+    assert [bare(put + line) for line in (*STORMS, *REST)] == [*STORMS, *REST]
+
+
+def test_a_time_that_is_not_in_nanoseconds_is_the_collector_s_if_storm_s_comes_next():
+    assert [bare(f"{TIME}Z {line}") for line in STORMS] == list(STORMS)
+    assert [bare(f"{TIME}Z {line}") for line in REST] == [f"{TIME}Z {line}" for line in REST]
+
+
+@pytest.mark.parametrize("line", [*STORMS, *REST, "1 | 2026", "May 12 was late", "[pod] x"])
+def test_what_a_worker_wrote_stays(line):
+    assert bare(line) == line
