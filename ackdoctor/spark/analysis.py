@@ -175,7 +175,7 @@ def examine(session: SparkSession, tables: Frames, terms: Terms, books: Books | 
         window_ms=terms.window_ms or collecting.window((end_ns - begin_ns) // 1_000_000),
     )
     found = (
-        _of_components(session, tables, result, counted)
+        _of_components(session, tables, terms, result, counted)
         if _has(counted, EventKind.RECEIVED, EventKind.ACKED)
         else ()
     )
@@ -233,7 +233,7 @@ def _doubts(terms: Terms, counted: Iterable[Row]) -> Iterator[str]:
 
 
 def _of_components(
-    session: SparkSession, tables: Frames, result: Analysis, counted: Sequence[Row]
+    session: SparkSession, tables: Frames, terms: Terms, result: Analysis, counted: Sequence[Row]
 ) -> tuple[Offence, ...]:
     """Completions by component, and what went wrong with deliveries."""
     end_ns = int(result.end_ms * 1e6)
@@ -242,6 +242,11 @@ def _of_components(
     if _has(counted, EventKind.DIED):
         ends["ends"] = deliveries.ended(tables.events)
         asked = deliveries.settled(asked, ends["ends"])
+    if any(row["logged"] for row in counted):
+        cut = deliveries.cut(tables.events).collect()
+        marked = deliveries.under_way(asked, cut, terms.patience_s)
+        ends["young"] = marked.where("in_hand").groupBy("component").agg(F.count("*").alias("in_hand"))
+        asked = marked.where("not in_hand").drop("in_hand")
     rows = collecting.together(
         shapes=shapes(tables.events, deliveries.odd(asked)),
         bare=bare(tables.events),
@@ -250,6 +255,11 @@ def _of_components(
         **ends,
     )
     result.notes += tuple(dict.fromkeys(collecting.ending(row) for row in rows.get("ends", ())))
+    if young := sum(row["in_hand"] for row in rows.get("young", ())):
+        result.notes += (
+            f"{'1 tuple was' if young == 1 else f'{young:,} tuples were'} in hand where a log ends, for less than "
+            f"{terms.patience_s} s, and may still be completed: not judged",
+        )
     wrong, more = ways.told(rows["shapes"])
     emits, unseen = ways.told(rows["bare"])
     if unseen:

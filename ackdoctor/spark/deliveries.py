@@ -4,15 +4,31 @@ A delivery's id means nothing outside of its book: run, worker, process, compone
 need no order; only what came after the first completion does, and the smallest and largest `seq` tell that.
 """
 
-from pyspark.sql import Column, DataFrame, Window
+import json
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.model.event import IN_HAND, TICK, EventKind
 
-__all__ = ["BOOK", "DELIVERY", "completions", "counts", "deliveries", "ended", "odd", "settled"]
+__all__ = [
+    "BOOK",
+    "DELIVERY",
+    "NO_PROCESS",
+    "completions",
+    "counts",
+    "cut",
+    "deliveries",
+    "ended",
+    "odd",
+    "settled",
+    "under_way",
+]
 
 BOOK = ("run", "worker", "pid", "component", "task", "test")
 DELIVERY = (*BOOK, "delivery")
+NO_PROCESS = 0  # the `pid` of what a log tells
 
 _RECEIVED, _EMITTED, _ANCHORED = int(EventKind.RECEIVED), int(EventKind.EMITTED), int(EventKind.ANCHORED)
 _ACKED, _FAILED, _DROPPED = int(EventKind.ACKED), int(EventKind.FAILED), int(EventKind.DROPPED)
@@ -83,26 +99,59 @@ def ended(events: DataFrame) -> DataFrame:
 def settled(found: DataFrame, ends: DataFrame) -> DataFrame:
     """DELIVERIES without those that a component had in hand when it ENDED: it is not to blame for them.
 
-    A component is handed one tuple after the other, so that is its last one; of one that keeps its tuples, having
-    completed one after another had come, all after the last that it worked on.  The tracer's `Playback` says it for one
+    Of one that keeps its tuples these are all after the last that it worked on.  The tracer's `Playback` says it for one
     process; it also knows whose batch a tick ends, which is taken for keeping here.
     """
     dead = F.broadcast(ends.where("in_hand").select(*BOOK).distinct().withColumn("dead", F.lit(True)))
+    marked = found.join(dead, [*BOOK], "left").select(
+        *found.columns, F.coalesce("dead", F.lit(False)).alias("dead")
+    )
+    return _marked(marked, kept="first_seq > reached_seq").where("not in_hand").select(*found.columns)
+
+
+def cut(events: DataFrame) -> DataFrame:
+    """Where the log of each worker ends, which is not where the worker did: CUT."""
+    logged = events.where(f"pid = {NO_PROCESS}")
+    return logged.groupBy("run", "worker").agg(F.max("time_ns").alias("end_ns"))
+
+
+def under_way(found: DataFrame, ends: Sequence[Row], patience_s: int) -> DataFrame:
+    """DELIVERIES, and whether a component had it `in_hand` where its log was CUT, and for less than the patience.
+
+    One that keeps its tuples may be about to complete any of them.
+    """
+    said = json.dumps([row.asDict() for row in ends])
+    logs = found.sparkSession.sql(  # as text: rows of Python would start a Python worker
+        "select inline(from_json(:said, 'array<struct<run: string, worker: string, end_ns: bigint>>'))",
+        args={"said": said},
+    )
+    young = f"pid = {NO_PROCESS} and received_ns > end_ns - {patience_s * 1_000_000_000}L"
+    marked = found.join(F.broadcast(logs), ["run", "worker"], "left").select(
+        *found.columns, F.expr(f"coalesce({young}, false)").alias("dead")
+    )
+    last = _marked(marked.where("dead"), kept="true")  # few, of a long log
+    return marked.where("not dead").withColumn("in_hand", F.lit(False)).unionByName(last).drop("dead")
+
+
+def _marked(found: DataFrame, *, kept: str) -> DataFrame:
+    """Whether a component that is `dead` had it `in_hand`.
+
+    A component is handed one tuple after the other, so that is its last one; of one that keeps its tuples, having
+    completed one after another had come, those that are `kept`, as SQL.
+    """
     book = Window.partitionBy(*BOOK, F.col("received") > 0)
     done = F.col("acked") + F.col("failed") > 0
-    marked = found.join(dead, [*BOOK], "left").select(
+    marked = found.select(
         *found.columns,
-        F.coalesce("dead", F.lit(False)).alias("dead"),
         F.lead("first_seq").over(book.orderBy("first_seq")).alias("next_seq"),
         F.max("first_seq").over(book).alias("last_seq"),
         F.max(F.when(done | (F.col("anchored") > 0), F.col("first_seq"))).over(book).alias("reached_seq"),
     )
     keeps = F.coalesce(F.max(F.col("completed_seq") > F.col("next_seq")).over(book), F.lit(False))
     told = marked.select("*", keeps.alias("keeps"))
-    after = F.when(F.col("keeps"), F.col("first_seq") > F.col("reached_seq")).otherwise(
-        F.col("first_seq") == F.col("last_seq")
-    )
-    return told.where(~(F.col("dead") & ~done & (F.col("received") > 0) & after)).select(*found.columns)
+    last = F.when(F.col("keeps"), F.expr(kept)).otherwise(F.col("first_seq") == F.col("last_seq"))
+    in_hand = F.col("dead") & ~done & (F.col("received") > 0) & last
+    return told.select(*found.columns, F.coalesce(in_hand, F.lit(True)).alias("in_hand"))
 
 
 def counts(events: DataFrame) -> DataFrame:
@@ -114,8 +163,9 @@ def counts(events: DataFrame) -> DataFrame:
             F.sum(F.when(F.col("kind") == _DROPPED, F.col("value")).otherwise(0)).alias("missing"),
             F.min("time_ns").alias("begin_ns"),
             F.max("time_ns").alias("end_ns"),
+            F.max(F.col("pid") == NO_PROCESS).alias("logged"),
         )
-        .select("component", "kind", "tick", "rows", "missing", "begin_ns", "end_ns")
+        .select("component", "kind", "tick", "rows", "missing", "begin_ns", "end_ns", "logged")
     )
 
 

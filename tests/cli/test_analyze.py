@@ -295,6 +295,16 @@ class TestOnSpark:
         assert far["analysis"] == near["analysis"]
         assert [each["message"] for each in far["findings"]] == [each["message"] for each in near["findings"]]
 
+    def test_the_end_of_a_log_in_the_middle_of_a_tuple_is_no_finding(self, shell, tmp_path):
+        line = "2026-11-21 20:22:0{}.403 o.a.s.d.executor Thread-3-x-executor[3 3] [INFO] {} source: s:4, stream: default, id: {{{}=2}}, [1]\n"
+        received, acked = "Processing received message FOR 3 TUPLE:", "BOLT ack TASK: 3 TIME:  TUPLE:"
+        log = tmp_path / "worker.log"
+        log.write_text(line.format(1, received, 1) + line.format(2, acked, 1) + line.format(3, received, 5))
+        outcome = shell("analyze", str(log), "--isolated", "-q")
+        verdict, _, note, *_ = outcome.out.splitlines()
+        assert (outcome.code, verdict) == (0, "OK: 2 deliveries, nothing is wrong")
+        assert note.startswith("  1 tuple was in hand where a log ends, for less than 30 s, and may still be")
+
     def test_a_damaged_line_is_counted_and_the_rest_is_read(self, shell, tmp_path, monkeypatch):
         monkeypatch.setenv("COLUMNS", "300")
         lines = Path(PART).read_text(encoding="utf-8").splitlines()

@@ -13,7 +13,7 @@ from ackdoctor.tracer.judge.place import Places
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.spark.deliveries import completions, deliveries, ended, odd, settled
+from ackdoctor.spark.deliveries import completions, cut, deliveries, ended, odd, settled, under_way
 from ackdoctor.spark.judge.offences import offences
 from ackdoctor.spark.judge.shapes import bare, shapes
 from tests.spark.telling import events
@@ -163,6 +163,32 @@ def test_a_component_that_was_killed_is_not_to_blame_for_what_it_had_in_hand(spa
     mine = findings(found, places=Places(nowhere="trace"), nowhere=Site("trace", NOWHERE))
     assert [finding.code for finding in mine] == codes
     assert [finding.code for finding in by_tracer(rows)] == codes
+
+
+KEEPS = ((RECEIVED, "1"), (RECEIVED, "2"), (RECEIVED, "3"), (ACKED, "2"), (RECEIVED, "4"))
+
+
+@pytest.mark.parametrize(
+    ("steps", "later_s", "codes"),
+    [
+        (((RECEIVED, "1"), (ACKED, "1"), (RECEIVED, "2")), 1, []),
+        (((RECEIVED, "1"), (RECEIVED, "2"), (ACKED, "2"), (RECEIVED, "3")), 1, ["ACK101"]),
+        (((RECEIVED, "1"), (RECEIVED, "2")), 1, ["ACK101"]),
+        (KEEPS, 1, []),
+        (((RECEIVED, "1"), (ACKED, "1"), (RECEIVED, "2")), 31, ["ACK101"]),
+        (KEEPS, 31, ["ACK101"]),
+        (((RECEIVED, "1"), (ACKED, "1"), (ACKED, "1")), 1, ["ACK103"]),
+    ],
+    ids=["the last", "one before", "never acks", "kept", "old", "kept for long", "twice"],
+)  # fmt: skip
+def test_where_a_log_ends_is_what_a_component_had_in_hand_nobody_s_mistake(spark, steps, later_s, codes):
+    rows = [row._replace(pid=0, site="") for row in told(*steps)[1:]]
+    last = Event(EventKind.INIT, rows[-1].time_ns + later_s * 10**9, component="spout", task=1, root=7)
+    table = events(spark, [*rows, last])
+    asked = under_way(deliveries(table), cut(table).collect(), 30).where("not in_hand")
+    found = offences(spark, table, shapes(table, odd(asked)).collect(), ())
+    mine = findings(found, places=Places(nowhere="log"), nowhere=Site("log", NOWHERE))
+    assert [finding.code for finding in mine] == codes
 
 
 def test_one_shape_is_one_finding_however_many_suffered_it(spark):
