@@ -62,6 +62,7 @@ class Terms:
     window_ms: int = 0
     heap: int = WORKER_HEAP
     ackers: int = 1
+    timeless: bool = False  # an acker has said that it gets no ticks
     plan: Plan = Plan.PROVE_FIRST
     folder: str = "."  # where the paths of call sites start
     nowhere: str = "<input>"  # the site of what has no place in the code
@@ -104,8 +105,14 @@ def analyze(
 
 def _analyzed(inputs: Inputs, session: SparkSession, terms: Terms, output_dir: str | None) -> Analysis:
     with opened(session, inputs) as source:
-        ackers = max(1, source.surveyed.ackers)
-        with frames(source.events, replace(terms, ackers=ackers, plan=_plan(inputs.size))) as tables:
+        surveyed = source.surveyed
+        terms = replace(
+            terms,
+            ackers=max(1, surveyed.ackers),
+            timeless=surveyed.ticks_disabled,
+            plan=_plan(inputs.size),
+        )
+        with frames(source.events, terms) as tables:
             result = examine(session, tables, terms, source.books())
             if output_dir is not None:
                 result.written = written(tables, result, output_dir)
@@ -218,7 +225,12 @@ def _doubts(terms: Terms, counted: Iterable[Row]) -> Iterator[str]:
     if not _has(counted, EventKind.INIT, EventKind.ACK):
         return
     ticks, version = _has(counted, EventKind.ROTATED), terms.version
-    if version.first is not None and not ticks and terms.message_timeout_s is None:
+    if version.first is not None and terms.timeless:
+        yield (
+            f"an acker says that it gets no ticks, and so it never drops an entry, as {version.name} does: judge it with "
+            "--acker-version 1.1.0, or 2.8-no-timeouts"
+        )
+    elif version.first is not None and not ticks and terms.message_timeout_s is None:
         yield (
             f"no row says when the acker rotated its map, as {version.name} does: without --message-timeout what it "
             "has forgotten counts as pending"

@@ -215,6 +215,34 @@ def test_a_tuple_that_two_lines_ack_is_one_finding(spark):
     assert told == [("ACK103", 12, 6)]
 
 
+@pytest.mark.parametrize(
+    ("said", "name", "notes"),
+    [
+        (
+            "Timeouts disabled for executor __acker:[2 2]",
+            "2.8.8",
+            "an acker says that it gets no ticks, and so it never drops an entry, as storm-2.8.8 does: judge it with "
+            "--acker-version 1.1.0, or 2.8-no-timeouts",
+        ),
+        (
+            "Finished loading executor __acker:[2 2]",
+            "2.8.8",
+            "no row says when the acker rotated its map, as storm-2.8.8 does: without --message-timeout what it has "
+            "forgotten counts as pending",
+        ),
+        ("Timeouts disabled for executor __acker:[2 2]", "1.1.0", ""),
+    ],
+)
+def test_an_acker_s_word_that_it_never_rotates_is_passed_on(spark, tmp_path, said, name, notes):
+    begin = "2026-11-21 20:00:00.000 o.a.s.d.executor"
+    acked = "Processing received message FOR 2 TUPLE: source: b:5, stream: __ack_ack, id: {}, [7 1]"
+    (tmp_path / "worker.log").write_text(
+        f"{begin} main [INFO] {said}\n{begin} Thread-1-__acker-executor[2 2] [INFO] {acked}\n"
+    )
+    found = analyze(listed([str(tmp_path)]), session=spark, terms=replace(TERMS, version=version(name)))
+    assert found.notes == tuple(filter(None, [notes]))
+
+
 def test_what_a_rotation_dropped_is_no_longer_kept(spark):
     tick = Event(EventKind.ROTATED, 0, run="a", pid=1)
     early, late_ = acked_twice("often", range(1, 4)), acked_twice("often", range(10, 12))
