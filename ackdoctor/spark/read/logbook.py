@@ -26,7 +26,7 @@ _ARTIFACTS = re.compile(r"/workers-artifacts/([^/]+)/\d+/[^/]+$")
 _WORKER_FILE = re.compile(r"^(?:(?P<run>.+)-)?worker-\d+\.log")
 _ROTATED = re.compile(r"(?:\.(\d+))?(?:\.gz)?$")  # worker.log.3.gz
 _STAMP = re.compile(
-    r"(?P<day>\d{4}-\d\d-\d\d)[ T](?P<time>\d\d:\d\d:\d\d)(?:\.(?P<part>\d+))?\S* |(?P<ms>\d+) +\["
+    r"(?P<day>\d{4}-\d\d-\d\d)[ T](?P<time>\d\d:\d\d:\d\d)(?:[.,](?P<part>\d+))?\S* |(?P<ms>\d+) +\["
 )
 _CLASSES = {USED: "used", CONTINUED: "continued", FOREIGN: "foreign", QUARANTINED: "quarantined"}
 _BETWEEN = "\u0001"

@@ -266,7 +266,8 @@ def _sorted_out(known: DataFrame) -> DataFrame:
 
 def _time_ns() -> str:
     """No time at all where nanoseconds since 1970 do not fit, as in the year 9999."""
-    stamped = "try_multiply(unix_micros(try_cast(stamp as timestamp)), 1000)"
+    at = "coalesce(try_cast(stamp as timestamp), try_cast(replace(stamp, ',', '.') as timestamp))"  # log4j's own layouts have a comma
+    stamped = f"try_multiply(unix_micros({at}), 1000)"
     return f"if(contains(stamp, '-'), {stamped}, try_multiply(try_cast(stamp as bigint), 1000000))"
 
 

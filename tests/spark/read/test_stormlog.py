@@ -46,6 +46,8 @@ ACKER = {  # what an acker was handed, in each layout; (kind, component, task, r
         (EventKind.ACK, "s", 4, -6722594615019711369, -1335723027906100557, None),
     "2014-03-21 12:00:00 b.s.d.executor [INFO] Processing received message source: s:4, stream: __ack_fail, id: {}, [9]":
         (EventKind.FAIL, "s", 4, 9, 0, None),
+    ONE.replace(".403", ",403") + "Processing received message FOR 2 TUPLE: source: b:5, stream: __ack_ack, id: {}, [-12 35]":
+        (EventKind.ACK, "b", 5, -12, 35, 2),
 }  # fmt: skip
 TUPLES = {  # (kind, component, task, delivery, root, value) of each row
     BOLT + "Processing received TUPLE: source: a b:4, stream: default, id: {1=2, 3=4}, [id: {66=99}, x, for TASK: 66" + SAMPLED + " for TASK: 8 ": [
@@ -110,6 +112,7 @@ def test_every_layout_tells_what_the_acker_was_handed(read):
     assert {row["run"] for row in rows} == {"topo-1-99"}
     assert rows[0]["time_ns"] == 1795292528403 * 1_000_000
     assert rows[6]["time_ns"] == 1395403200123 * 1_000_000
+    assert rows[8]["time_ns"] == rows[0]["time_ns"]
 
 
 def test_tuples_are_known_by_their_edges_whatever_their_values_hold(read):
