@@ -338,7 +338,7 @@ def _of_roots(
         else max(peaks.values(), default=0),
     )
     if _has(counted, EventKind.LINKED):
-        late = tables.verdicts.where("verdict in ('EXPIRED', 'OPEN')")
+        late = samples.late(tables.verdicts, end_ns, terms.patience_s)
         never = tables.deliveries.where("acked + failed = 0 and not tick")
         result.holders = collecting.holders(roots.holders(tables.events, late, never).collect())
     if _has(counted, EventKind.TIMED_OUT):

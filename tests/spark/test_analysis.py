@@ -297,6 +297,17 @@ def test_a_root_of_one_run_is_none_of_another(spark):
     assert told == {"a": ["spout", "sql"], "b": ["spout", "mail"]}
 
 
+@pytest.mark.parametrize(("patience_s", "told"), [(30, []), (0, ["sql"])])
+def test_a_root_that_is_young_has_no_last_holder(spark, patience_s, told):
+    row = Event(EventKind.INIT, 0, component="spout", root=1, value=5, run="a", pid=1)
+    handed = row._replace(kind=EventKind.RECEIVED, seq=1, component="sql", delivery="d", root=0, value=0)
+    linked = handed._replace(kind=EventKind.LINKED, seq=2, root=1, value=5)
+    terms = replace(TERMS, patience_s=patience_s)
+    with frames(events(spark, [row, handed, linked]), terms) as tables:
+        found = examine(spark, tables, terms)
+    assert [holder.component for holder in found.holders] == told
+
+
 def test_of_roots_that_two_runs_call_alike_each_has_its_holder(spark):
     linked = Event(EventKind.LINKED, 0, component="sql", delivery="d", root=1, value=5, pid=1)
     rows = events(spark, [linked._replace(run=run) for run in ("a", "b", "c")])

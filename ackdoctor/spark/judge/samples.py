@@ -9,7 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 from ackdoctor.spark.replay.windows import MOST_FOLDED
 from ackdoctor.spark.schema import ESTIMATED, ROOT_KEY
 
-__all__ = ["MOST_TREES", "bad", "kinds", "sampled", "ways"]
+__all__ = ["MOST_TREES", "bad", "kinds", "late", "sampled", "ways"]
 
 MOST_TREES = 2_000  # of one verdict and residue, brought to the driver
 _MOST_WAYS = 10_000  # that are counted
@@ -21,10 +21,19 @@ def bad(found: DataFrame, end_ns: int, patience_s: int) -> DataFrame:
     charged = (
         "array_sort(array_distinct(transform(culprits, one -> struct(one.component, one.acks, one.sites))))"
     )
-    young = f"(verdict = 'OPEN' and ({end_ns}L - first_ns) div 1000000 < {patience_s * 1000})"
+    young = _young(end_ns, patience_s)
     return found.where(_BAD).selectExpr(
         "*", f"xxhash64(verdict, residue, tracked, {young}, {charged}) as way"
     )
+
+
+def late(found: DataFrame, end_ns: int, patience_s: int) -> DataFrame:
+    """Those that were lost, or are open for longer than an open root has."""
+    return found.where(f"verdict in ('EXPIRED', 'OPEN') and not {_young(end_ns, patience_s)}")
+
+
+def _young(end_ns: int, patience_s: int) -> str:
+    return f"(verdict = 'OPEN' and ({end_ns}L - first_ns) div 1000000 < {patience_s * 1000})"
 
 
 def sampled(bad: DataFrame) -> DataFrame:
