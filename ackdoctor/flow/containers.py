@@ -7,6 +7,7 @@ from ackdoctor.flow.evaluate import as_held, evaluate, only, stored
 from ackdoctor.flow.expressions import mentions, names_in
 from ackdoctor.flow.holding import escape, forget, release, store
 from ackdoctor.flow.known import (
+    CONTAINER_JOINS,
     CONTAINER_QUIET,
     CONTAINER_READS,
     CONTAINER_STORES,
@@ -35,7 +36,9 @@ from ackdoctor.flow.lattice import (
 )
 from ackdoctor.flow.liveness import read, written
 from ackdoctor.flow.once import once
+from ackdoctor.flow.questions import leaves_alone
 from ackdoctor.flow.trail import Trail
+from ackdoctor.flow.wording import last_name
 from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Name
 from ackdoctor.model.component import Function
 from ackdoctor.model.values import dataclass
@@ -151,10 +154,18 @@ def _emptied(state: State, obj: Expr) -> State:
 def _add_to_local(context: Context, trail: Trail, call: Call, obj: Expr, items: frozenset[Value]) -> State:
     added = frozenset(v for v in arguments(context, trail, call) if v is not None and any(tokens_in(v)))
     if not added:
-        return trail.state
+        return _no_longer_empty(trail.state, call, obj)
     if isinstance(obj, Name):
         return _add_to_same(trail.state.bind(obj.id, Coll(items | added)), trail.state, obj, added)
     return escape(context, trail, trail.state, added, "a container")
+
+
+def _no_longer_empty(state: State, call: Call, obj: Expr) -> State:
+    """Something else is put into a list that the path knows to be empty; of `extend` nobody knows whether it is anything."""
+    if state.facts.get(obj) is not False:
+        return state
+    rest = {fact: truth for fact, truth in state.facts.items() if fact != obj}
+    return state.but(facts=rest if last_name(call.func) in CONTAINER_JOINS else {**rest, obj: True})
 
 
 def _add_to_same(after: State, before: State, obj: Name, added: frozenset[Value]) -> State:
@@ -176,7 +187,7 @@ def _field_method(
 ) -> Done | None:
     values = arguments(context, trail, call)
     carried = [value for value in values if value is not None and any(tokens_in(value))]
-    state = _changed(trail.state, call.func)
+    state = _changed(trail.state, call)
     if context.typed and name in CONTAINER_STORES:
         state = _shared(state, call, values, stored(field))
     if name == "drainTo" and call.args and isinstance(call.args[0].value, Name):
@@ -221,6 +232,6 @@ def _shared(state: State, call: Call, values: tuple[Value | None, ...], element:
     return state
 
 
-def _changed(state: State, func: Expr) -> State:
-    """A method may change its receiver."""
-    return forget(state, func.obj) if isinstance(func, Attr) else state
+def _changed(state: State, call: Call) -> State:
+    """A method that does not only ask may change its receiver."""
+    return forget(state, call.func.obj) if isinstance(call.func, Attr) and not leaves_alone(call) else state

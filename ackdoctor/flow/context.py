@@ -6,10 +6,10 @@ from dataclasses import field
 from ackdoctor.flow.lattice import Holding, State, Tick, Token, TokenKind, Value
 from ackdoctor.flow.once import once
 from ackdoctor.flow.program import Program
-from ackdoctor.flow.questions import spelled_out
+from ackdoctor.flow.questions import has_any, spelled_out, wholes
 from ackdoctor.flow.sighting import Deferral, Sighting
 from ackdoctor.flow.trail import Trail
-from ackdoctor.model.cfg import Attr, Bind, Call, Compare, Expr, Global, Item, Name, Return, Test
+from ackdoctor.model.cfg import Attr, Bind, Call, Compare, Expr, Global, Item, Name, Next, Return, Test
 from ackdoctor.model.component import Component, Function, Unit
 from ackdoctor.model.dialect import Verb
 from ackdoctor.model.protocol import State as Stage
@@ -90,8 +90,9 @@ _FLIPPED = {"!=": "==", "is not": "is", "not in": "in", ">=": "<", "<=": ">"}
 def normalised(condition: Expr) -> tuple[Expr, bool]:
     """A condition in its positive form, and whether it was already positive."""
     if isinstance(condition, Compare) and condition.op in _FLIPPED:
-        return Compare(condition.left, _FLIPPED[condition.op], condition.right), False
-    return condition, True
+        fact, same = has_any(Compare(condition.left, _FLIPPED[condition.op], condition.right))
+        return fact, not same
+    return has_any(condition)
 
 
 def subject(condition: Expr) -> Expr:
@@ -114,6 +115,9 @@ def tested_subjects(function: Function) -> frozenset[Expr]:
             ):  # and then by another name
                 asked = subject(normalised(value)[0])
                 seen[asked] = seen.get(asked, 0) + 1
+            case Next(iterable=iterable):
+                for asked in wholes(function, iterable):
+                    seen[asked] = seen.get(asked, 0) + 1
             case _:
                 pass
     return frozenset(asked for asked, count in seen.items() if count > 1)

@@ -12,6 +12,7 @@ __all__ = [
     "AT_ONCE",
     "BOTH_PYTHONS",
     "CALLBACKS",
+    "CONTAINER_JOINS",
     "CONTAINER_QUIET",
     "CONTAINER_READS",
     "CONTAINER_STORES",
@@ -78,6 +79,9 @@ CONTAINER_STORES = frozenset(
     "append appendleft add insert put put_nowait push extend extendleft setdefault update enqueue offer "
     "addAll addFirst addLast addElement putIfAbsent putAll offerFirst offerLast putFirst putLast computeIfAbsent".split()
 )
+CONTAINER_JOINS = frozenset(
+    "extend extendleft update addAll putAll".split()
+)  # of those, with all that another one has
 CONTAINER_READS = frozenset(
     "pop popleft popitem get get_nowait remove dequeue poll setdefault take peek pollFirst pollLast takeFirst "
     "takeLast removeFirst removeLast getFirst getLast peekFirst peekLast element next firstElement lastElement "

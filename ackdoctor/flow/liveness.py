@@ -15,7 +15,7 @@ from ackdoctor.flow.expressions import names_in, subexpressions
 from ackdoctor.flow.known import CONTAINER_STORES
 from ackdoctor.flow.lattice import State
 from ackdoctor.flow.once import once
-from ackdoctor.flow.questions import spelled_out
+from ackdoctor.flow.questions import spelled_out, wholes
 from ackdoctor.model.cfg import (
     ENTRY,
     Attr,
@@ -198,6 +198,8 @@ def _asked(function: Function, op: Instr) -> Iterator[Place]:
         case Bind(target=Name(id=name), value=value) if name in tested_names(function):
             yield value  # what is known of the value is known of the new name
             yield from _subjects(value)
+        case Next(iterable=iterable):
+            yield from wholes(function, iterable)
         case Call(func=Attr(obj=Name() as obj, name=name)) if name in CONTAINER_STORES:
             yield obj  # which list it is
         case Bind(target=Name(), value=Name(id=name) as value) if name.startswith("%"):

@@ -43,7 +43,7 @@ from ackdoctor.flow.lattice import (
     tokens_in,
 )
 from ackdoctor.flow.objects import callbacks
-from ackdoctor.flow.questions import only_asks, unchanging
+from ackdoctor.flow.questions import leaves_alone, unchanging
 from ackdoctor.flow.sighting import Deferral, Handed
 from ackdoctor.flow.trail import Trail
 from ackdoctor.flow.wording import last_name
@@ -140,7 +140,7 @@ def unknown(context: Context, trail: Trail, call: Call, given: tuple[Value | Non
     if TICK.search(name) and len(values) == 1 and isinstance(values[0], TokenRef):
         return Done(trail.state, TickTest(values[0].token), may_raise=False)
     state = trail.state
-    if isinstance(call.func, Attr) and not (only_asks(call) or unchanging(trail.function, call.func.obj)):
+    if isinstance(call.func, Attr) and not (leaves_alone(call) or unchanging(trail.function, call.func.obj)):
         state = forget(state, call.func.obj)
     if context.typed and isinstance(call.func, Attr):
         receiver = evaluate(context, trail.function, trail.state, call.func.obj)

@@ -19,6 +19,7 @@ from ackdoctor.flow.early import each_element
 from ackdoctor.flow.inert import about_locals
 from ackdoctor.flow.lattice import Coll, Const, State, Value
 from ackdoctor.flow.liveness import Needed, needed
+from ackdoctor.flow.questions import reopened
 from ackdoctor.flow.told import only_told
 from ackdoctor.flow.trail import Trail
 from ackdoctor.flow.typestate import WayOn, ways_on
@@ -155,10 +156,8 @@ class Solver:
     def _past(self, trail: Trail, op: Call, done: Done) -> Iterator[tuple[WayOn, Trail | None]]:
         for kind, target in trail.step.edges:
             if kind is not EdgeKind.RAISE:
-                yield (
-                    WayOn(kind, target, assign(self.context, trail, done.state, op.result, done.value)),
-                    None,
-                )
+                after = reopened(trail.function, done.state, op)
+                yield WayOn(kind, target, assign(self.context, trail, after, op.result, done.value)), None
             elif done.may_raise and self._worth_raising(trail, target):
                 raised = trail.state if trail.state.raising is not None else trail.state.but(raising="")
                 yield WayOn(kind, target, raised), None
@@ -186,6 +185,7 @@ class Solver:
                 facts=about_locals(before.facts),
                 caught=leaving.state.caught,
             )
+            after = reopened(trail.function, after, op)
             for kind, target in trail.step.edges:
                 if leaving.raised and kind is EdgeKind.RAISE:
                     yield WayOn(kind, target, after.but(raising=leaving.state.raising or "")), leaving.trail

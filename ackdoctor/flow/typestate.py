@@ -35,6 +35,7 @@ from ackdoctor.flow.lattice import (
     Zipped,
     tokens_in,
 )
+from ackdoctor.flow.questions import wholes
 from ackdoctor.flow.trail import Trail
 from ackdoctor.model.cfg import (
     RAISED,
@@ -46,6 +47,7 @@ from ackdoctor.model.cfg import (
     EdgeKind,
     Expr,
     Global,
+    Item,
     Name,
     Next,
     Return,
@@ -113,6 +115,8 @@ def _after(context: Context, trail: Trail, step: Step) -> State:
             return update(context, trail, target, evaluate(context, function, state, value))
         case Drop(target=Name(id=name)):
             return state.bind(name, None)
+        case Drop(target=Item(obj=whole)):
+            return forget(state, whole)
         case Return(value=value):
             return state.bind(
                 "%return", _returned(context, trail, value) if value is not None else Const(None)
@@ -187,7 +191,6 @@ def _iterated(context: Context, trail: Trail, op: Next) -> Iterator[WayOn]:
 def _rounds(
     context: Context, trail: Trail, op: Next, iterable: Value | None, *, again: bool
 ) -> Iterator[tuple[bool, State]]:
-    state = trail.state
     match iterable:
         case Batch(token=token):
             yield from _batch_rounds(context, trail, op, token, TokenRef(token), again=again)
@@ -204,8 +207,20 @@ def _rounds(
         case TokenRef(token=token, part="") if token.kind is TokenKind.STORED:
             yield from _open_rounds(context, trail, op, stored(token.field, f"{token.path}[*]"))
         case _:
-            yield True, assign(context, trail, state, op.target, None)
-            yield False, state
+            yield from _unknown_rounds(context, trail, op, again=again)
+
+
+def _unknown_rounds(context: Context, trail: Trail, op: Next, *, again: bool) -> Iterator[tuple[bool, State]]:
+    """Over something else: any number of rounds, at least one where the path has asked and there is something, none where there is nothing."""
+    state = trail.state
+    known = next(
+        (state.facts[fact] for fact in wholes(trail.function, op.iterable) if fact in state.facts), None
+    )
+    if known is not False:
+        more = state.but(loops={**state.loops, op.loop: LoopMemory(None, None)}) if known else state
+        yield True, assign(context, trail, more, op.target, None)
+    if again or not known:
+        yield False, state.but(loops={loop: kept for loop, kept in state.loops.items() if loop != op.loop})
 
 
 def _open_rounds(context: Context, trail: Trail, op: Next, element: TokenRef) -> Iterator[tuple[bool, State]]:

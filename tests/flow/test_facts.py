@@ -14,6 +14,10 @@ from tests.checks.sources import codes, in_bolt
         ("seen is None", "not seen"),
         ("not seen", "not seen"),
         ("seen", "seen is not None"),
+        ("len(seen) > 0", "seen"),
+        ("not seen", "len(seen) == 0"),
+        ("len(seen) >= 1", "len(seen) != 0"),
+        ("len(seen) < 1", "not seen"),
     ],
 )
 def test_one_condition_decides_another(first, then):
@@ -42,6 +46,8 @@ def test_one_condition_decides_another(first, then):
         ('kind not in ("a", "b")', 'kind == "c"'),
         ("seen is not None", "seen"),
         ("not seen", "seen is None"),
+        ("len(seen) > 1", "len(seen) > 2"),
+        ("len(seen) != 1", "seen"),
     ],
 )
 def test_one_condition_leaves_another_open(first, then):
@@ -174,6 +180,97 @@ def test_what_does_not_change_in_a_loop_is_the_same_in_every_round():
 
     assert codes(source) == []
     assert codes(either) == []
+
+
+@pytest.mark.parametrize("asked", ["not rows", "len(rows) == 0", "len(rows) < 1"])
+@pytest.mark.parametrize("view", ["rows", "rows.items()"])
+def test_a_loop_over_what_is_not_empty_has_a_round_and_over_what_is_empty_none(asked, view):
+    left = in_bolt(
+        f"""
+        def process(self, tup):
+            rows = work(tup.values[0])
+            if {asked}:
+                self.fail(tup)
+                return
+            for row in {view}:
+                self.ack(tup)
+                break
+        """
+    )
+    stayed = in_bolt(
+        f"""
+        def process(self, tup):
+            rows = work(tup.values[0])
+            if {asked}:
+                self.fail(tup)
+            for row in {view}:
+                self.ack(tup)
+                break
+        """
+    )
+
+    assert codes(left) == []
+    assert codes(stayed) == []
+
+
+def test_a_loop_may_end_after_any_round():
+    source = in_bolt(
+        """
+        def process(self, tup):
+            rows = work(tup.values[0])
+            if not rows:
+                self.fail(tup)
+                return
+            for row in rows:
+                if ready(row):
+                    self.ack(tup)
+                    break
+        """
+    )
+
+    assert codes(source) == [(14, "ACK101")]
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ("rows.append(1)", []),
+        ("rows.extend(work())", [(14, "ACK101")]),
+        ("rows[:] = work()", [(14, "ACK101")]),
+    ],
+)
+def test_a_list_that_was_empty_has_what_is_put_into_it(change, expected):
+    source = in_bolt(
+        f"""
+        def process(self, tup):
+            rows = []
+            if rows:
+                self.fail(tup)
+                return
+            {change}
+            if rows:
+                self.ack(tup)
+        """
+    )
+
+    assert codes(source) == expected
+
+
+def test_a_list_that_was_emptied_is_asked_about_anew():
+    source = in_bolt(
+        """
+        def process(self, tup):
+            rows = work(tup.values[0])
+            if not rows:
+                self.ack(tup)
+                return
+            del rows[:]
+            if not rows:
+                self.ack(tup)
+        """
+    )
+
+    assert codes(source) == [(14, "ACK101")]
 
 
 def test_a_loop_takes_one_side_of_a_flag_in_every_round():
