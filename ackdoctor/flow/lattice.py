@@ -11,6 +11,7 @@ from enum import Enum, unique
 from typing import NamedTuple, TypeAlias
 
 from ackdoctor.flow.expressions import mentions
+from ackdoctor.flow.generators import Generated
 from ackdoctor.model.cfg import Expr, Name
 from ackdoctor.model.component import ClassInfo, Function
 from ackdoctor.model.protocol import State as Stage
@@ -110,10 +111,7 @@ class Batch:
 
 @dataclass(slots=True, unsafe_hash=True)
 class Zipped:
-    """A batch zipped or enumerated: each round gives a row with the tuple in one column.
-
-    Where the rows are `numbered`, the first column is the tuple's index.
-    """
+    """A batch zipped or enumerated: each round gives a row with the tuple in one column, and if `numbered` its index in the first."""
 
     token: Token
     column: int
@@ -280,6 +278,7 @@ Value: TypeAlias = (
     | External
     | Const
     | Coll
+    | Generated
     | Field
     | TickTest
     | Thrown
@@ -291,7 +290,7 @@ def tokens_in(value: Value | None) -> Iterator[Token]:
     match value:
         case TokenRef(token=token) | Batch(token=token) | Zipped(token=token) | Row(token=token):
             yield token
-        case Coll(items=items):
+        case Coll(items=items) | Generated(items=items):
             for item in sorted(items, key=repr):
                 yield from tokens_in(item)
         case FunctionRef(captured=captured) | Instance(given=captured):

@@ -71,34 +71,35 @@ def questions(function: Function) -> Mapping[Expr, Expr]:
 
 def reopened(function: Function, state: State, call: Call) -> State:
     """The state in which what a call may change, what it is made on or is given, is to be asked about anew."""
-    asked = [fact for fact in state.facts if isinstance(_about(fact), Mix)]
-    if not asked or leaves_alone(call):
+    changed = _changed(function).get(call.result)
+    if not changed or not state.facts:
         return state
-    touched = [arg.value for arg in call.args] + ([call.func.obj] if isinstance(call.func, Attr) else [])
-    parts = [part for expr in touched for part in subexpressions(expr)]
-    changed = {part for part in parts if _is_field(part) or _may_change(function, part)}
-    names = {part.id for part in changed if isinstance(part, Name)}
     dead = [
-        fact
-        for fact in asked
-        if _asked_of(fact) in changed or (names and not names.isdisjoint(names_in(fact)))
+        fact for fact in state.facts if _is_question(fact) and not changed.isdisjoint(subexpressions(fact))
     ]
     if not dead:
         return state
     return state.but(facts={fact: truth for fact, truth in state.facts.items() if fact not in dead})
 
 
-def _about(fact: Expr) -> Expr:
-    return fact.left if isinstance(fact, Compare) else fact
+def _is_question(fact: Expr) -> bool:
+    return isinstance(fact.left if isinstance(fact, Compare) else fact, Mix)
 
 
-def _asked_of(fact: Expr) -> Expr | None:
-    """What a question is put to: `rows` in `rows.size() > 3`."""
-    match _about(fact):
-        case Mix(op="any", parts=(whole,)) | Mix(op="call", parts=(Attr(obj=whole), *_)):
-            return whole
-        case _:
-            return None
+@once
+def _changed(function: Function) -> Mapping[Expr, frozenset[Expr]]:
+    """What the questions of a function are put to that a call may change, by the call's result."""
+    asked = {part for question in questions(function).values() for part in subexpressions(question)}
+    asked = {part for part in asked if _is_field(part) or _may_change(function, part)}
+    found: dict[Expr, frozenset[Expr]] = {}
+    for step in function.cfg.steps if asked else ():
+        if isinstance(step.op, Call) and not leaves_alone(step.op):
+            receiver = (step.op.func.obj,) if isinstance(step.op.func, Attr) else ()
+            touched = (*receiver, *(arg.value for arg in step.op.args))
+            found[step.op.result] = frozenset(
+                part for expr in touched for part in subexpressions(expr) if part in asked
+            )
+    return found
 
 
 def _may_change(function: Function, part: Expr) -> bool:

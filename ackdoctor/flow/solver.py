@@ -16,6 +16,7 @@ from ackdoctor.flow.assignment import assign
 from ackdoctor.flow.calls import Done, Enter, resolve_call
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.early import each_element
+from ackdoctor.flow.generators import NOTHING, Generated, paused, taken_one_by_one
 from ackdoctor.flow.inert import about_locals
 from ackdoctor.flow.lattice import Coll, Const, State, Value
 from ackdoctor.flow.liveness import Needed, needed
@@ -191,6 +192,8 @@ class Solver:
                     yield WayOn(kind, target, after.but(raising=leaving.state.raising or "")), leaving.trail
                 elif not leaving.raised and kind is not EdgeKind.RAISE:
                     value = leaving.value
+                    if isinstance(value, Generated):
+                        after, value = _given(trail.function, op, after, value, enter.function.name)
                     if value in words and (op.dropped or len(words) > WORDS):
                         value = None
                     bound = assign(self.context, trail, after, op.result, value)
@@ -200,6 +203,15 @@ class Solver:
                         continue  # the same, in other words
                     told.add(bound.key())
                     yield WayOn(kind, target, bound), leaving.trail
+
+
+def _given(
+    function: Function, call: Call, after: State, so_far: Generated, generator: str
+) -> tuple[State, Value | None]:
+    """What a generator gives to a loop over it; elsewhere it is taken to run to its end at once."""
+    if call.result in taken_one_by_one(function):
+        return paused(after, so_far, generator)
+    return after, Coll(so_far.items) if so_far.items else None
 
 
 def _is_word(value: Value | None) -> bool:
@@ -233,5 +245,5 @@ def _result(trail: Trail) -> Value | None:
     env = trail.state.env
     if trail.function.is_generator:
         yielded = env.get("%yield")
-        return yielded if isinstance(yielded, Coll) else None
+        return yielded if isinstance(yielded, Generated) else NOTHING
     return env.get("%return")

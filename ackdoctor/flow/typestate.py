@@ -15,6 +15,7 @@ from ackdoctor.flow.catching import catches
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.deciding import branch
 from ackdoctor.flow.evaluate import evaluate, stored
+from ackdoctor.flow.generators import NOTHING, Generated, ended
 from ackdoctor.flow.holding import forget, worse
 from ackdoctor.flow.lattice import (
     Batch,
@@ -82,7 +83,10 @@ def ways_on(context: Context, trail: Trail) -> Iterator[WayOn]:
             yield from _caught(trail, step.op)
         case _:
             after = _after(context, trail, step)
+            quiet = isinstance(step.op, Yield) and _gives_nothing(context, trail, step.op)
             for kind, target in step.edges:
+                if kind is EdgeKind.RAISE and quiet:
+                    continue
                 if kind is EdgeKind.RAISE:
                     yield WayOn(kind, target, _raising(context, trail, step))
                 else:
@@ -121,8 +125,8 @@ def _after(context: Context, trail: Trail, step: Step) -> State:
             return state.bind(
                 "%return", _returned(context, trail, value) if value is not None else Const(None)
             )
-        case Yield(result=result, value=value):
-            return _yielded(context, trail, result, value)
+        case Yield():
+            return _yielded(context, trail, step.op)
         case _:
             return state
 
@@ -137,14 +141,24 @@ def _returned(context: Context, trail: Trail, expr: Expr) -> Value | None:
     return value
 
 
-def _yielded(context: Context, trail: Trail, result: Name, expr: Expr | None) -> State:
-    value = evaluate(context, trail.function, trail.state, expr) if expr is not None else None
-    state = trail.state.bind(result.id, None)
-    if value is None or not any(tokens_in(value)):
-        return state
-    before = state.env.get("%yield")
-    items = before.items if isinstance(before, Coll) else frozenset()
-    return state.bind("%yield", Coll(items | {value}))
+def _gives_nothing(context: Context, trail: Trail, op: Yield) -> bool:
+    """Whether it is a `yield from` of a generator that has come to its end and given nothing."""
+    given = evaluate(context, trail.function, trail.state, op.value) if op.value is not None else None
+    return op.delegate and given == NOTHING
+
+
+def _yielded(context: Context, trail: Trail, op: Yield) -> State:
+    """What a generator has given so far, and how the tuples are while somebody looks at it."""
+    value = evaluate(context, trail.function, trail.state, op.value) if op.value is not None else None
+    if _gives_nothing(context, trail, op):
+        return trail.state.bind(op.result.id, None)
+    before = trail.state.env.get("%yield")
+    items = before.items if isinstance(before, Generated) else frozenset()
+    if value is not None and any(tokens_in(value)):
+        items |= value.items if isinstance(value, Generated) and op.delegate else {value}
+    given = Generated(items, frozenset(trail.state.tokens.items()))
+    state = ended(trail.state, value) if isinstance(value, Generated) and op.delegate else trail.state
+    return state.bind(op.result.id, None).bind("%yield", given)
 
 
 # ---- branches, loops, handlers ----
@@ -206,6 +220,11 @@ def _rounds(
             yield from _open_rounds(context, trail, op, stored(field))
         case TokenRef(token=token, part="") if token.kind is TokenKind.STORED:
             yield from _open_rounds(context, trail, op, stored(token.field, f"{token.path}[*]"))
+        case Generated() if iterable == NOTHING:
+            yield False, trail.state
+        case Generated(items=items) as given:
+            for more, after in _rounds(context, trail, op, Coll(items), again=again):
+                yield more, after if more else ended(after, given)
         case _:
             yield from _unknown_rounds(context, trail, op, again=again)
 
