@@ -1,5 +1,6 @@
 """What an assignment does: to a local, a field, an item of either, or several at once."""
 
+from ackdoctor.flow.cells import put
 from ackdoctor.flow.context import Context, tested_names
 from ackdoctor.flow.deciding import decided
 from ackdoctor.flow.evaluate import counted_on, evaluate, stored
@@ -47,6 +48,9 @@ def assign(context: Context, trail: Trail, state: State, target: Expr | None, va
 
 
 def _assign_local(trail: Trail, state: State, name: str, value: Value | None) -> State:
+    kept = put(trail.function, state, name, value)
+    if kept is not None:
+        return kept
     if isinstance(value, Const) and name not in tested_names(trail.function) and not name.startswith("%"):
         value = None
     if isinstance(value, TokenRef) and value.token.kind is TokenKind.STORED:

@@ -1,5 +1,6 @@
 """What an expression is, as far as one path knows."""
 
+from ackdoctor.flow.cells import in_cell
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.declared import attribute_of, declared_field, declared_local, enclosing, field_of
 from ackdoctor.flow.known import TICK
@@ -45,7 +46,7 @@ def evaluate(context: Context, function: Function, state: State, expr: Expr) -> 
     """The value of a pure expression; None where it does not matter to the protocol."""
     match expr:
         case Name(id=name):
-            value = state.env.get(name)
+            value = in_cell(function, state, name) or state.env.get(name)
             return declared_local(context, function, name) if value is None and context.typed else value
         case Literal(value=value):
             return Const(value)

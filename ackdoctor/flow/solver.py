@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from ackdoctor.flow.assignment import assign
 from ackdoctor.flow.calls import Done, Enter, resolve_call
+from ackdoctor.flow.cells import beyond_a_call, left
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.early import each_element
 from ackdoctor.flow.generators import NOTHING, Generated, paused, taken_one_by_one
@@ -186,7 +187,7 @@ class Solver:
                 facts=about_locals(before.facts),
                 caught=leaving.state.caught,
             )
-            after = reopened(trail.function, after, op)
+            after = beyond_a_call(trail.function, reopened(trail.function, after, op))
             for kind, target in trail.step.edges:
                 if leaving.raised and kind is EdgeKind.RAISE:
                     yield WayOn(kind, target, after.but(raising=leaving.state.raising or "")), leaving.trail
@@ -235,7 +236,7 @@ def _exit_key(leaving: Leaving, *, outermost: bool) -> object:
 
 def _leave(trail: Trail) -> Leaving:
     raised = trail.index == RAISED
-    state = trail.state
+    state = left(trail.function, trail.state)
     after = State(tokens=state.tokens, fields=state.fields, caught=state.caught, raising=state.raising)
     return Leaving(raised, after, None if raised else _result(trail), trail)
 
