@@ -11,6 +11,7 @@ from ackdoctor.frontends.python.signs import SIGNS
 from ackdoctor.model.cfg import (
     Arg,
     Attr,
+    Bind,
     Build,
     Call,
     Expr,
@@ -181,6 +182,9 @@ def call_statement(fn: Lowering, node: cst.Call) -> Expr:
 def _call_step(fn: Lowering, node: cst.Call, *, awaited: bool = False, dropped: bool = False) -> Expr:
     callee = node.func
     func = fn.values[type(callee)](fn, callee)
+    mapped = _mapped(fn, node) if type(func) is Global and func.id in _TAKERS else None
+    if mapped is not None:
+        return mapped
     args = []
     for arg in node.args:
         inner = arg.value
@@ -194,6 +198,31 @@ def _call_step(fn: Lowering, node: cst.Call, *, awaited: bool = False, dropped: 
             return pure
     result = fn.builder.temp()
     fn.builder.add(Call(result, func, tuple(args), awaited, dropped), fn.span(node))
+    return result
+
+
+_TAKERS = frozenset({"list", "tuple", "set", "deque"})  # they take all that a lazy iterator gives
+_ONE_EACH = 2  # `map(function, items)`
+
+
+def _mapped(fn: Lowering, node: cst.Call) -> Expr | None:
+    """`list(map(self.ack, tups))` as the loop that it is."""
+    inner = node.args[0].value if node.args else None
+    if not isinstance(inner, cst.Call) or len(inner.args) != _ONE_EACH or any(arg.star for arg in inner.args):
+        return None
+    known = isinstance(inner.func, cst.Name) and fn.scope.resolve(inner.func.value) == Global("map")
+    if not known or not fn.file.module_names.isdisjoint(("map", *_TAKERS - {"deque"})):
+        return None
+    todo, items = (fn.value(arg.value) for arg in inner.args)
+    result, element, span = fn.builder.temp(), fn.builder.temp(), fn.span(inner)
+    fn.builder.add(Bind(result, Build("list", ())), span)
+
+    def body() -> None:
+        made = fn.builder.temp()
+        fn.builder.add(Call(made, todo, (Arg(element),)), span)
+        fn.builder.add(Bind(result, Build("list", (made,))), span)
+
+    fn.builder.loop_for(span, element, items, body)
     return result
 
 
