@@ -7,6 +7,7 @@ from ackdoctor.flow.containers import Done, arguments, method_call, packed
 from ackdoctor.flow.context import Context, tested_names
 from ackdoctor.flow.declared import foreign_kind
 from ackdoctor.flow.evaluate import evaluate, stored
+from ackdoctor.flow.expressions import names_in
 from ackdoctor.flow.inert import about_locals, inert
 from ackdoctor.flow.known import AT_ONCE, HARMLESS, SEE_THROUGH
 from ackdoctor.flow.lattice import (
@@ -31,7 +32,7 @@ from ackdoctor.flow.outside import external, run_later, unknown
 from ackdoctor.flow.overloads import choose_functions, sort_of, type_text
 from ackdoctor.flow.trail import Trail
 from ackdoctor.flow.verbs import apply_verb, external_verb, own_verb, quiet
-from ackdoctor.model.cfg import Arg, Attr, Call, Global, Name
+from ackdoctor.model.cfg import Arg, Attr, Call, Compare, Expr, Global, Literal, Name
 from ackdoctor.model.component import ClassInfo, Function
 from ackdoctor.model.dialect import Verb
 from ackdoctor.model.values import dataclass
@@ -319,6 +320,7 @@ def _enter(
     values = arguments(context, trail, call) if given is None else given
     filled: set[str | None] = set()
     more: list[Value | None] = []
+    passed: dict[str, Expr] = {}
     for arg, value in zip(args, values, strict=True):
         name = arg.name
         if name is None and not arg.star:
@@ -327,6 +329,8 @@ def _enter(
             else:
                 more.append(value)
         filled.add(name)
+        if name is not None and isinstance(arg.value, (Name, Attr)) and given is None:
+            passed[name] = arg.value
         if name is not None and _matters(function, name, value):
             env[name] = value  # type: ignore[assignment]  # _matters refuses None
         elif arg.star and value is not None and any(tokens_in(value)):
@@ -339,11 +343,33 @@ def _enter(
     if not any(arg.star for arg in args):
         env.update(packed(context, function, more, named=filled - {None}))
     before = trail.state
-    loops = _around(before)
-    return Enter(
-        function,
-        State(env=env, tokens=before.tokens, fields=before.fields, loops=loops, caught=before.caught),
+    entered = State(
+        env=env,
+        tokens=before.tokens,
+        fields=before.fields,
+        facts=_facts_about(trail, function, passed),
+        loops=_around(before),
+        caught=before.caught,
     )
+    return Enter(function, entered)
+
+
+def _facts_about(trail: Trail, function: Function, passed: Mapping[str, Expr]) -> Mapping[Expr, bool]:
+    """What was decided about the arguments of a call, said of the parameters that they become."""
+    known: dict[Expr, bool] = {}
+    for fact, truth in trail.state.facts.items() if passed else ():
+        for name, expr in passed.items():
+            if fact == expr:
+                known[Name(name)] = truth
+            elif isinstance(fact, Compare) and fact.left == expr and _said_there(trail, function, fact.right):
+                known[Compare(Name(name), fact.op, fact.right)] = truth
+    return known
+
+
+def _said_there(trail: Trail, function: Function, right: Expr) -> bool:
+    """Whether what an argument was compared with means the same in the function that is called."""
+    here = trail.function.path == function.path and not any(names_in(right))
+    return isinstance(right, Literal) or here
 
 
 def _around(before: State) -> Mapping[int, LoopMemory]:

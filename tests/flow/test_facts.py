@@ -182,6 +182,50 @@ def test_what_does_not_change_in_a_loop_is_the_same_in_every_round():
     assert codes(either) == []
 
 
+@pytest.mark.parametrize(
+    ("asked", "other", "inside"),
+    [('kind == "new"', 'kind == "old"', 'sort == "new"'), ("kind", "kind is None", "sort")],
+)
+def test_what_was_decided_about_an_argument_holds_for_the_parameter(asked, other, inside):
+    source = in_bolt(
+        f"""
+        def process(self, tup):
+            kind = tup.values[0]
+            if {asked}:
+                self.finish(tup, kind)
+            elif {other}:
+                self.fail(tup)
+            else:
+                self.ack(tup)
+
+        def finish(self, tup, sort):
+            if {inside}:
+                self.ack(tup)
+        """
+    )
+
+    assert codes(source) == []
+
+
+def test_a_parameter_is_not_the_local_of_its_name():
+    source = in_bolt(
+        """
+        def process(self, tup):
+            kind, sort = tup.values
+            if kind:
+                self.finish(tup, sort)
+            elif not kind:
+                self.fail(tup)
+
+        def finish(self, tup, kind):
+            if kind:
+                self.ack(tup)
+        """
+    )
+
+    assert codes(source) == [(16, "ACK101")]
+
+
 @pytest.mark.parametrize("asked", ["not rows", "len(rows) == 0", "len(rows) < 1"])
 @pytest.mark.parametrize("view", ["rows", "rows.items()"])
 def test_a_loop_over_what_is_not_empty_has_a_round_and_over_what_is_empty_none(asked, view):
