@@ -58,7 +58,7 @@ NO_RAISE = frozenset(
     "toString hashCode currentTimeMillis nanoTime getMessage getCause getStackTrace getLocalizedMessage "
     "getSimpleName getClass getName addAll addFirst addLast containsKey contains isEmpty size length "
     "putIfAbsent getOrDefault keySet entrySet getKey hasNext iterator equals "
-    "incrementAndGet getAndIncrement addAndGet decrementAndGet incrBy mark "
+    "incrementAndGet getAndIncrement addAndGet decrementAndGet incrBy inc mark scope "
     "ArrayList LinkedList HashMap HashSet LinkedHashMap LinkedHashSet TreeMap TreeSet ConcurrentHashMap Values "
     "ArrayDeque asList singletonList emptyList append elapsed startsWith endsWith equalsIgnoreCase trim "
     "toLowerCase toUpperCase".split()
