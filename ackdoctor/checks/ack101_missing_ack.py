@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.chosen import ACKING, chosen
 from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.flow.lattice import Tick, Token, TokenRef
-from ackdoctor.flow.sighting import Completed, Ended, Flow, Stored
-from ackdoctor.flow.witness import leaving_step
+from ackdoctor.checks.facts.chosen import ACKING, chosen
+from ackdoctor.flow.path.lattice import Tick, Token, TokenRef
+from ackdoctor.flow.path.sighting import Completed, Ended, Flow, Stored
+from ackdoctor.flow.path.witness import leaving_step
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Finding
 from ackdoctor.model.protocol import Op

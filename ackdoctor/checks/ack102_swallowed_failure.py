@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.checks.shape import derived_names, given_names, handler_only, mentions_any, raising_into
-from ackdoctor.flow.known import HARMLESS, LOGGING
-from ackdoctor.flow.sighting import Ended, Flow
-from ackdoctor.flow.told import only_told
-from ackdoctor.flow.trail import Station, turns_back
-from ackdoctor.flow.wording import last_name
+from ackdoctor.checks.facts.shape import derived_names, given_names, handler_only, mentions_any, raising_into
+from ackdoctor.flow.graph.wording import last_name
+from ackdoctor.flow.linking.known import HARMLESS, LOGGING
+from ackdoctor.flow.path.sighting import Ended, Flow
+from ackdoctor.flow.path.trail import Station, turns_back
+from ackdoctor.flow.transfer.told import only_told
 from ackdoctor.model.cfg import Bind, Call, Catch, EdgeKind, Name, Return, Step, Throw, Unpack
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, Misuse, VerbKind

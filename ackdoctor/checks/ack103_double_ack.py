@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.completions import repeats
 from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.flow.witness import breach_site, line_of
+from ackdoctor.checks.facts.completions import repeats
+from ackdoctor.flow.path.witness import breach_site, line_of
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Finding
 from ackdoctor.model.protocol import Breach

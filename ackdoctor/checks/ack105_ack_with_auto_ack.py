@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping
 
 from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.flow.lattice import Tick, Token, TokenKind
-from ackdoctor.flow.sighting import Completed, Ended, Flow
-from ackdoctor.flow.trail import Trail, backwards
-from ackdoctor.flow.witness import completions
+from ackdoctor.flow.path.lattice import Tick, Token, TokenKind
+from ackdoctor.flow.path.sighting import Completed, Ended, Flow
+from ackdoctor.flow.path.trail import Trail, backwards
+from ackdoctor.flow.path.witness import completions
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Finding, Severity
 from ackdoctor.model.protocol import Op

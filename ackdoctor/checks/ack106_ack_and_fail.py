@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.completions import Repeat, repeats
 from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.flow.trail import Trail
-from ackdoctor.flow.witness import breach_site, line_of, thrown_at
-from ackdoctor.flow.wording import callee
+from ackdoctor.checks.facts.completions import Repeat, repeats
+from ackdoctor.flow.graph.wording import callee
+from ackdoctor.flow.path.trail import Trail
+from ackdoctor.flow.path.witness import breach_site, line_of, thrown_at
 from ackdoctor.model.cfg import Call, Throw, Way
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Confidence, Finding

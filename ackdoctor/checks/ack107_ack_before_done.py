@@ -3,15 +3,15 @@
 from collections.abc import Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.checks.origin import origin
-from ackdoctor.checks.shape import derived_names, given_names, mentions_any
-from ackdoctor.flow.known import RUNNERS, THREADS
-from ackdoctor.flow.lattice import Tick, Token, TokenKind
-from ackdoctor.flow.once import once
-from ackdoctor.flow.sighting import Completed, Ended, Flow
-from ackdoctor.flow.trail import Trail, backwards
-from ackdoctor.flow.witness import completions, line_of, thrown_at
-from ackdoctor.flow.wording import callee, last_name
+from ackdoctor.checks.facts.origin import origin
+from ackdoctor.checks.facts.shape import derived_names, given_names, mentions_any
+from ackdoctor.flow.graph.once import once
+from ackdoctor.flow.graph.wording import callee, last_name
+from ackdoctor.flow.linking.known import RUNNERS, THREADS
+from ackdoctor.flow.path.lattice import Tick, Token, TokenKind
+from ackdoctor.flow.path.sighting import Completed, Ended, Flow
+from ackdoctor.flow.path.trail import Trail, backwards
+from ackdoctor.flow.path.witness import completions, line_of, thrown_at
 from ackdoctor.model.cfg import Attr, Build, Call, Closure, Expr, Name, Throw, Way
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, Misuse

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.flow.sighting import Anchors, Completed, Deferral, Emitted, Flow
+from ackdoctor.flow.path.sighting import Anchors, Completed, Deferral, Emitted, Flow
 from ackdoctor.model.dialect import Anchoring, Misuse
 from ackdoctor.model.finding import Finding
 from ackdoctor.model.protocol import Op

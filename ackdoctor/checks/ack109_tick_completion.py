@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.checks.shape import derived_names, given_names, mentions_any
-from ackdoctor.checks.spouts import calls_super
-from ackdoctor.flow.expressions import mentions, subexpressions
-from ackdoctor.flow.known import TICK
-from ackdoctor.flow.lattice import Tick
-from ackdoctor.flow.sighting import Completed, Ended, Flow
-from ackdoctor.flow.witness import leaving_step
+from ackdoctor.checks.facts.shape import derived_names, given_names, mentions_any
+from ackdoctor.checks.facts.spouts import calls_super
+from ackdoctor.flow.graph.expressions import mentions, subexpressions
+from ackdoctor.flow.linking.known import TICK
+from ackdoctor.flow.path.lattice import Tick
+from ackdoctor.flow.path.sighting import Completed, Ended, Flow
+from ackdoctor.flow.path.witness import leaving_step
 from ackdoctor.model.cfg import Attr, Bind, Call, Expr, Global, Literal, Name, Return, Test, Unpack
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, Misuse, TickDuty, VerbKind

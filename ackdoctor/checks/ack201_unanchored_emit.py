@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.chosen import ANCHORING, chosen
 from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.flow.lattice import Tick
-from ackdoctor.flow.sighting import Anchors, Emitted
+from ackdoctor.checks.facts.chosen import ANCHORING, chosen
+from ackdoctor.flow.path.lattice import Tick
+from ackdoctor.flow.path.sighting import Anchors, Emitted
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Finding, Severity
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.checks.origin import origin
-from ackdoctor.flow.lattice import Batch, Coll, Const, Picked, Token, TokenKind, TokenRef, Value
-from ackdoctor.flow.sighting import Emitted
+from ackdoctor.checks.facts.origin import origin
+from ackdoctor.flow.path.lattice import Batch, Coll, Const, Picked, Token, TokenKind, TokenRef, Value
+from ackdoctor.flow.path.sighting import Emitted
 from ackdoctor.model.cfg import Build, Expr, Item, Literal, Name
 from ackdoctor.model.dialect import Anchoring, Misuse, VerbKind
 from ackdoctor.model.finding import Finding, Severity

@@ -3,13 +3,22 @@
 from collections.abc import Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.checks.fields import is_container, taken_from
-from ackdoctor.checks.kept import kept
-from ackdoctor.checks.provenance import provenance
-from ackdoctor.checks.sources import Source, source_of
-from ackdoctor.checks.spouts import REMOVALS, acts, calls_of, data_emits, entry_method, first, has_id, reach
-from ackdoctor.flow.known import CONTAINER_STORES
-from ackdoctor.flow.sighting import Emitted
+from ackdoctor.checks.facts.fields import is_container, taken_from
+from ackdoctor.checks.facts.kept import kept
+from ackdoctor.checks.facts.provenance import provenance
+from ackdoctor.checks.facts.sources import Source, source_of
+from ackdoctor.checks.facts.spouts import (
+    REMOVALS,
+    acts,
+    calls_of,
+    data_emits,
+    entry_method,
+    first,
+    has_id,
+    reach,
+)
+from ackdoctor.flow.linking.known import CONTAINER_STORES
+from ackdoctor.flow.path.sighting import Emitted
 from ackdoctor.model.cfg import Attr
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, Kind

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.checks.fields import emptied_by, is_container
-from ackdoctor.checks.kept import kept, kept_for_ever
-from ackdoctor.checks.spouts import calls_super, entry_method, reach
+from ackdoctor.checks.facts.fields import emptied_by, is_container
+from ackdoctor.checks.facts.kept import kept, kept_for_ever
+from ackdoctor.checks.facts.spouts import calls_super, entry_method, reach
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, Kind
 from ackdoctor.model.finding import Finding, Severity

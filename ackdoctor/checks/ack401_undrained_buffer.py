@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.buffers import LISTENERS, assigned, chain, kept_inputs, left_behind
 from ackdoctor.checks.diagnosis import Diagnosis
+from ackdoctor.checks.facts.buffers import LISTENERS, assigned, chain, kept_inputs, left_behind
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Finding
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.buffers import asks_about, kept_inputs, left_behind, waiting
 from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.checks.origin import origin
-from ackdoctor.flow.expressions import mentions
-from ackdoctor.flow.sighting import Stored
-from ackdoctor.flow.trail import Trail, backwards
+from ackdoctor.checks.facts.buffers import asks_about, kept_inputs, left_behind, waiting
+from ackdoctor.checks.facts.origin import origin
+from ackdoctor.flow.graph.expressions import mentions
+from ackdoctor.flow.path.sighting import Stored
+from ackdoctor.flow.path.trail import Trail, backwards
 from ackdoctor.model.cfg import (
     Arg,
     Attr,

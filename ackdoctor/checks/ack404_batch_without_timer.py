@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.buffers import kept_inputs, sized
 from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.checks.joins import unfinished_joins
-from ackdoctor.flow.expressions import subexpressions
-from ackdoctor.flow.holding import EVERYTHING
-from ackdoctor.flow.lattice import Tick
-from ackdoctor.flow.sighting import Flow, Released
-from ackdoctor.flow.trail import Station, turns_back
+from ackdoctor.checks.facts.buffers import kept_inputs, sized
+from ackdoctor.checks.facts.joins import unfinished_joins
+from ackdoctor.flow.graph.expressions import subexpressions
+from ackdoctor.flow.path.lattice import Tick
+from ackdoctor.flow.path.sighting import Flow, Released
+from ackdoctor.flow.path.trail import Station, turns_back
+from ackdoctor.flow.transfer.holding import EVERYTHING
 from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Global, Literal, Name, Test, Update
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind

@@ -12,7 +12,7 @@ from ackdoctor.engine.index import Cluster, Source
 from ackdoctor.engine.languages import Lowered, reader
 from ackdoctor.engine.outcome import Outcome, Terms
 from ackdoctor.engine.reading import read_file
-from ackdoctor.flow.program import Program
+from ackdoctor.flow.linking.program import Program
 from ackdoctor.model.component import Component
 from ackdoctor.model.finding import Finding, Unreadable
 

@@ -6,12 +6,10 @@ complete.  A handler's end is where the framework has its say: auto ack, auto fa
 
 from collections.abc import Iterable, Iterator
 
-from ackdoctor.flow.calls import Enter, apply_value
-from ackdoctor.flow.containers import packed
-from ackdoctor.flow.context import Context, Later
-from ackdoctor.flow.evaluate import evaluate
-from ackdoctor.flow.known import SEE_THROUGH
-from ackdoctor.flow.lattice import (
+from ackdoctor.flow.linking.known import SEE_THROUGH
+from ackdoctor.flow.linking.program import Program
+from ackdoctor.flow.path.context import Context, Later
+from ackdoctor.flow.path.lattice import (
     Batch,
     BoundMethod,
     FunctionRef,
@@ -24,11 +22,13 @@ from ackdoctor.flow.lattice import (
     TokenRef,
     Value,
 )
-from ackdoctor.flow.objects import named
-from ackdoctor.flow.program import Program
-from ackdoctor.flow.sighting import Ended, Flow, Stored
+from ackdoctor.flow.path.sighting import Ended, Flow, Stored
 from ackdoctor.flow.solver import Leaving, Solver
-from ackdoctor.flow.verbs import complete
+from ackdoctor.flow.transfer.calls import Enter, apply_value
+from ackdoctor.flow.transfer.containers import packed
+from ackdoctor.flow.transfer.evaluate import evaluate
+from ackdoctor.flow.transfer.objects import named
+from ackdoctor.flow.transfer.verbs import complete
 from ackdoctor.model.cfg import Attr, Bind, Call, Expr, Name
 from ackdoctor.model.component import Component, Function
 from ackdoctor.model.dialect import Entry, EntryKind, Moment, TickDuty

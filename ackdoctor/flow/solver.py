@@ -12,19 +12,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import NamedTuple
 
-from ackdoctor.flow.assignment import assign
-from ackdoctor.flow.calls import Done, Enter, resolve_call
-from ackdoctor.flow.cells import beyond_a_call, left
-from ackdoctor.flow.context import Context
-from ackdoctor.flow.early import each_element
-from ackdoctor.flow.generators import NOTHING, Generated, paused, taken_one_by_one
-from ackdoctor.flow.inert import about_locals
-from ackdoctor.flow.lattice import Coll, Const, State, Value
-from ackdoctor.flow.liveness import Needed, needed
-from ackdoctor.flow.questions import reopened
-from ackdoctor.flow.told import only_told
-from ackdoctor.flow.trail import Trail
-from ackdoctor.flow.typestate import WayOn, ways_on
+from ackdoctor.flow.path.context import Context
+from ackdoctor.flow.path.generators import NOTHING, Generated, paused, taken_one_by_one
+from ackdoctor.flow.path.lattice import Coll, Const, State, Value
+from ackdoctor.flow.path.questions import reopened
+from ackdoctor.flow.path.trail import Trail
+from ackdoctor.flow.transfer.assignment import assign
+from ackdoctor.flow.transfer.calls import Done, Enter, resolve_call
+from ackdoctor.flow.transfer.cells import beyond_a_call, left
+from ackdoctor.flow.transfer.early import each_element
+from ackdoctor.flow.transfer.inert import about_locals
+from ackdoctor.flow.transfer.liveness import Needed, needed
+from ackdoctor.flow.transfer.told import only_told
+from ackdoctor.flow.transfer.typestate import WayOn, ways_on
 from ackdoctor.model.cfg import ENTRY, EXIT, RAISED, Call, EdgeKind
 from ackdoctor.model.component import Function
 from ackdoctor.model.protocol import State as Stage

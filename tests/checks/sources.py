@@ -4,7 +4,7 @@ from textwrap import dedent, indent
 
 from ackdoctor.checks import diagnose
 from ackdoctor.dialects import load
-from ackdoctor.flow.program import Program
+from ackdoctor.flow.linking.program import Program
 from ackdoctor.frontends.python import lower_source
 from ackdoctor.model.finding import Finding, Unreadable
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from ackdoctor.flow.build import Ends, Fork
+from ackdoctor.flow.graph.build import Ends, Fork
 from ackdoctor.frontends.java.expressions import binary
 from ackdoctor.frontends.java.grammar import Node, by_kind, child, field, kind, parts
 from ackdoctor.frontends.java.lowering import Lowering

@@ -1,0 +1,116 @@
+"""One spelling for equal values of a function: temporaries and locals bound once are written out.
+
+`key = str(msg.offset())` and later `str(msg.offset())` are both  call(str, call(Attr(msg, offset))).
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from ackdoctor.flow.graph.once import once
+from ackdoctor.model.cfg import (
+    Attr,
+    Bind,
+    Build,
+    Call,
+    Compare,
+    Expr,
+    Global,
+    Item,
+    Mix,
+    Name,
+    Next,
+    Not,
+    Star,
+    Unpack,
+    Update,
+    Yield,
+)
+from ackdoctor.model.component import Function
+
+__all__ = ["Spelling", "bare", "spelling", "words"]
+
+DEEPEST = 8
+_CASTS = frozenset(("str", "int", "unicode", "repr", "float"))
+
+
+class Spelling:
+    """The canonical spelling of expressions of one function."""
+
+    __slots__ = ("_made",)
+
+    def __init__(self, function: Function) -> None:
+        bound: Counter[str] = Counter()
+        made: dict[str, Expr] = {}
+        for step in function.cfg.steps:
+            match step.op:
+                case Bind(target=Name(id=name), value=value):
+                    bound[name] += 1
+                    made[name] = value
+                case Call(result=Name(id=name), func=func, args=args):
+                    bound[name] += 1
+                    made[name] = Mix("call", (func, *(arg.value for arg in args)))
+                case Update(target=Name(id=name)) | Next(target=Name(id=name)) | Yield(result=Name(id=name)):
+                    bound[name] += 1
+                case Unpack(targets=targets):
+                    bound.update(target.id for target in targets if isinstance(target, Name))
+                case _:
+                    pass
+        self._made = {name: value for name, value in made.items() if bound[name] == 1}
+
+    def of(self, expr: Expr, depth: int = 0) -> Expr:
+        """The spelling of an expression."""
+        if depth > DEEPEST:
+            return expr
+        match expr:
+            case Name(id=name) if name in self._made:
+                return self.of(self._made[name], depth + 1)
+            case Attr(obj=obj, name=name):
+                return Attr(self.of(obj, depth + 1), name)
+            case Item(obj=obj, key=key):
+                return Item(self.of(obj, depth + 1), self.of(key, depth + 1))
+            case Mix(op=op, parts=parts):
+                return Mix(op, tuple(self.of(part, depth + 1) for part in parts))
+            case Build(kind=kind, items=items):
+                return Build(kind, tuple(self.of(item, depth + 1) for item in items))
+            case Compare(left=left, op=op, right=right):
+                return Compare(self.of(left, depth + 1), op, self.of(right, depth + 1))
+            case Not(value=value):
+                return Not(self.of(value, depth + 1))
+            case Star(value=value):
+                return Star(self.of(value, depth + 1))
+            case _:
+                return expr
+
+
+@once
+def spelling(function: Function) -> Spelling:
+    """The spelling of a function's expressions, made once."""
+    return Spelling(function)
+
+
+def bare(expr: Expr) -> Expr:
+    """A spelling without casts around it: `str(n)` is taken for `n`."""
+    while True:
+        match expr:
+            case Mix(op="call", parts=(Global(id=word), inner)) if word in _CASTS:
+                expr = inner
+            case _:
+                return expr
+
+
+def words(expr: Expr) -> Iterator[str]:
+    """Every name and attribute in an expression."""
+    match expr:
+        case Name(id=word) | Global(id=word):
+            yield word
+        case Attr(obj=obj, name=word):
+            yield word
+            yield from words(obj)
+        case Item(obj=left, key=right) | Compare(left=left, right=right):
+            yield from words(left)
+            yield from words(right)
+        case Mix(parts=parts) | Build(items=parts):
+            for part in parts:
+                yield from words(part)
+        case _:
+            return

@@ -1,0 +1,250 @@
+"""What a value is made of: the qualified names of everything it came through.
+
+`self.emit([job.body])` leads from `job` to `self.tube.reserve()`, to `self.tube`, and in `initialize` to
+`beanstalkc.Connection`.  The walk follows locals, fields, parameters of helpers, what helpers return
+and what is put into containers; it never asks in which order that happens.
+"""
+
+from collections.abc import Iterator
+from dataclasses import field
+
+from ackdoctor.checks.diagnosis import Diagnosis
+from ackdoctor.checks.facts.sources import Source, source_of
+from ackdoctor.flow.linking.known import CONTAINER_STORES
+from ackdoctor.flow.linking.program import Symbol
+from ackdoctor.flow.path.sighting import Emitted
+from ackdoctor.model.cfg import (
+    Attr,
+    Bind,
+    Build,
+    Call,
+    Closure,
+    Compare,
+    Expr,
+    Global,
+    Item,
+    Mix,
+    Name,
+    Next,
+    Not,
+    Return,
+    Star,
+    Unpack,
+    Update,
+    Yield,
+)
+from ackdoctor.model.component import ClassInfo, Function
+from ackdoctor.model.values import dataclass
+
+__all__ = ["provenance", "source"]
+
+
+def provenance(diagnosis: Diagnosis, function: Function, expr: Expr) -> frozenset[str]:
+    """The qualified names behind an expression of a function of the component."""
+    units = diagnosis.program.units.values()
+    walk = _Walk(diagnosis, modules=tuple(f"{unit.module}." for unit in units))
+    walk.value(function, expr)
+    walk.run()
+    return frozenset(walk.names)
+
+
+def source(diagnosis: Diagnosis, emit: Emitted) -> Source:
+    """Where the payload of an emit comes from."""
+    payload = emit.args.get(emit.verb.subject or "")
+    return source_of(provenance(diagnosis, emit.function, payload)) if payload is not None else Source.UNKNOWN
+
+
+@dataclass(slots=True, eq=False)
+class _Walk:
+    diagnosis: Diagnosis
+    names: set[str] = field(default_factory=set)
+    todo: list[tuple[Function, Expr]] = field(default_factory=list)
+    seen: set[tuple[int, Expr]] = field(default_factory=set)
+    functions: tuple[Function, ...] = ()
+    modules: tuple[str, ...] = ()  # the project's own, as prefixes
+    owns: dict[int, Name | None] = field(default_factory=dict)
+
+    def run(self) -> None:
+        """Follows everything that is to be followed."""
+        self.functions = tuple(self.diagnosis.functions())
+        while self.todo:
+            function, place = self.todo.pop()
+            match place:
+                case Name():
+                    self._local(function, place)
+                case Attr(name=name):
+                    self._field(name)
+                case _:
+                    self._module_value(function, place)
+
+    def _later(self, function: Function, place: Expr) -> None:
+        key = (0 if isinstance(place, Attr) else id(function), place)
+        if key not in self.seen:
+            self.seen.add(key)
+            self.todo.append((function, place))
+
+    # ---- expressions ----
+
+    def value(self, function: Function, expr: Expr) -> None:
+        """Follows an expression that stands in a function."""
+        match expr:
+            case Name():
+                self._later(function, expr)
+            case Global():
+                self._symbols(function, expr)
+                self._later(function, expr)
+            case Attr(obj=obj):
+                name = self._own_field(function, expr)
+                if name is not None:
+                    self._later(function, Attr(Name("self"), name))
+                else:
+                    self._symbols(function, expr)
+                    self.value(function, obj)
+            case Item(obj=obj, key=key):
+                self.value(function, obj)
+                self.value(function, key)
+            case Build(items=parts) | Mix(parts=parts):
+                for part in parts:
+                    self.value(function, part)
+            case Star(value=inner) | Not(value=inner):
+                self.value(function, inner)
+            case Compare(left=left, right=right):
+                self.value(function, left)
+                self.value(function, right)
+            case _:
+                pass
+
+    def _own_field(self, function: Function, expr: Expr) -> str | None:
+        if id(function) not in self.owns:
+            self.owns[id(function)] = self.diagnosis.own_name(function)
+        own = self.owns[id(function)]
+        match expr:
+            case Attr(obj=obj, name=name) if own is not None and obj == own:
+                return name
+            case _:
+                return None
+
+    def _symbols(self, function: Function, expr: Expr) -> None:
+        for symbol in self.diagnosis.resolve(function, expr):
+            self._symbol(symbol)
+
+    def _symbol(self, symbol: Symbol) -> None:
+        match symbol:
+            case str() if not symbol.startswith(self.modules):
+                self.names.add(symbol)
+            case Function():
+                self._returned(symbol)
+            case ClassInfo():
+                for method in symbol.methods.values():
+                    self._called(method)
+
+    # ---- where a place gets its value ----
+
+    def _local(self, function: Function, name: Name) -> None:
+        for source in _given(function, name):
+            self._source(function, source)
+        params = [param.name for param in function.params]
+        if name.id in params:
+            self._parameter(function, params.index(name.id))
+
+    def _field(self, name: str) -> None:
+        for function in self.functions:
+            own = self.diagnosis.own_name(function)
+            if own is not None:
+                for source in _given(function, Attr(own, name)):
+                    self._source(function, source)
+        value = self.diagnosis.component.attribute(name)
+        if value is not None:
+            self.value(next(iter(self.diagnosis.component.cls.methods.values()), self.functions[0]), value)
+
+    def _module_value(self, function: Function, place: Expr) -> None:
+        body = self.diagnosis.program.units[function.path].body
+        for source in _given(body, place):
+            self._source(body, source)
+
+    def _source(self, function: Function, source: Expr | Call) -> None:
+        if not isinstance(source, Call):
+            self.value(function, source)
+            return
+        self.value(function, source.func)
+        for arg in source.args:
+            self.value(function, arg.value)
+        method = self.diagnosis.own_method(function, source.func)
+        if method is not None:
+            self._returned(method)
+
+    def _parameter(self, function: Function, position: int) -> None:
+        """The arguments that the component's own calls of a helper give, or whoever calls back."""
+        offset = 0 if function.binding in ("static", "none") else 1
+        name = function.params[position].name
+        for caller in self.functions:
+            for step in caller.cfg.steps:
+                if not isinstance(step.op, Call):
+                    continue
+                if self._refers(caller, step.op.func, function):
+                    plain = [arg.value for arg in step.op.args if arg.name is None]
+                    named = [arg.value for arg in step.op.args if arg.name == name]
+                    for value in named or plain[position - offset : position - offset + 1]:
+                        self.value(caller, value)
+                elif any(self._refers(caller, arg.value, function) for arg in step.op.args):
+                    self.value(caller, step.op.func)
+
+    def _refers(self, caller: Function, value: Expr, function: Function) -> bool:
+        """Whether an argument is this method or closure itself."""
+        match value:
+            case Closure(key=key):
+                return caller.closures.get(key) is function
+            case Name():
+                return any(
+                    isinstance(source, Closure) and caller.closures.get(source.key) is function
+                    for source in _given(caller, value)
+                )
+            case _:
+                return self.diagnosis.own_method(caller, value) is function
+
+    def _returned(self, function: Function) -> None:
+        if (id(function), Name("return")) in self.seen:
+            return
+        self.seen.add((id(function), Name("return")))
+        for step in function.cfg.steps:
+            match step.op:
+                case Return(value=value) | Yield(value=value) if value is not None:
+                    self.value(function, value)
+                case _:
+                    pass
+
+    def _called(self, function: Function) -> None:
+        """Every name that a method of another class of the project calls."""
+        for step in function.cfg.steps:
+            if isinstance(step.op, Call):
+                for symbol in self.diagnosis.resolve(function, step.op.func):
+                    if isinstance(symbol, str):
+                        self._symbol(symbol)
+
+
+def _given(function: Function, place: Expr) -> Iterator[Expr | Call]:
+    """Everything that a function assigns to a local or field, or puts into it."""
+    for step in function.cfg.steps:
+        match step.op:
+            case Bind(target=target, value=value) | Update(target=target, value=value) if (
+                _root(target) == place
+            ):
+                yield value
+            case Unpack(targets=targets, value=value) if any(
+                t is not None and _root(t) == place for t in targets
+            ):
+                yield value
+            case Next(target=target, iterable=value) if target is not None and _root(target) == place:
+                yield value
+            case Call(result=result) as call if result == place:
+                yield call
+            case Call(func=Attr(obj=obj, name=name), args=args) if name in CONTAINER_STORES and obj == place:
+                yield from (arg.value for arg in args)
+            case _:
+                pass
+
+
+def _root(target: Expr) -> Expr:
+    while isinstance(target, (Item, Star)):
+        target = target.obj if isinstance(target, Item) else target.value
+    return target

@@ -1,0 +1,397 @@
+"""What is known at a point of the code: values, tuple tokens, and the state of one path.
+
+Terms.  A *token* stands for one tuple that the framework handed in (INPUT), for any one element of a
+batch (ELEMENT), or for any one tuple that a field holds (STORED).  A *value* says what an expression is
+as far as the protocol cares; None means "something else".  A `State` is one path's knowledge; the
+abstract state at a step is the set of them (states that differ in nothing are one, which is the join).
+"""
+
+from collections.abc import Iterator, Mapping
+from enum import Enum, unique
+from typing import NamedTuple, TypeAlias
+
+from ackdoctor.flow.graph.expressions import mentions
+from ackdoctor.flow.path.generators import Generated
+from ackdoctor.model.cfg import Expr, Name
+from ackdoctor.model.component import ClassInfo, Function
+from ackdoctor.model.protocol import State as Stage
+from ackdoctor.model.values import dataclass
+
+__all__ = [
+    "Batch",
+    "BoundMethod",
+    "Coll",
+    "Const",
+    "Count",
+    "External",
+    "Field",
+    "FunctionRef",
+    "Handle",
+    "Holding",
+    "Index",
+    "Instance",
+    "LoopMemory",
+    "Partial",
+    "Picked",
+    "Row",
+    "SelfRef",
+    "State",
+    "SuperRef",
+    "Thrown",
+    "Tick",
+    "TickTest",
+    "Token",
+    "TokenKind",
+    "TokenRef",
+    "Trait",
+    "Value",
+    "Zipped",
+    "tokens_in",
+]
+
+
+@unique
+class TokenKind(Enum):
+    """Where a tuple comes from."""
+
+    INPUT = "input"
+    ELEMENT = "element"
+    STORED = "stored"
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Token:
+    """One tuple: `name` is how the reader knows it; `field` and `path` say where a stored one lies."""
+
+    kind: TokenKind
+    name: str
+    field: str = ""
+    path: str = ""
+
+    @property
+    def words(self) -> str:
+        """The tuple as a sentence names it."""
+        return f"`{self.name}`" if self.kind is TokenKind.INPUT else f"a tuple of `{self.name}`"
+
+
+@unique
+class Tick(Enum):
+    """Whether a tuple is a tick, as far as this path has asked."""
+
+    MAYBE = "maybe"
+    YES = "yes"
+    NO = "no"
+
+
+class Holding(NamedTuple):
+    """A token's stage in the protocol; `holder` names the field ("self.pending") or callee that holds it."""
+
+    stage: Stage
+    tick: Tick = Tick.MAYBE
+    holder: str = ""
+
+
+# ---- values ----
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class TokenRef:
+    """The tuple itself, or its id where `part` is "id"."""
+
+    token: Token
+    part: str = ""
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Batch:
+    """The list of tuples a batch handler receives; `token` stands for any one of them."""
+
+    token: Token
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Zipped:
+    """A batch zipped or enumerated: each round gives a row with the tuple in one column, and if `numbered` its index in the first."""
+
+    token: Token
+    column: int
+    numbered: bool = False
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Row:
+    """One row of a `Zipped`."""
+
+    token: Token
+    column: int
+    numbered: bool = False
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Count:
+    """How many tuples a batch or a list has, `less` a few, and the numbers from 0 up to that."""
+
+    of: "Batch | Coll"
+    less: int = 0
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Index:
+    """Where in its batch the tuple is that a round is about; without a token: at another place of a list than before."""
+
+    token: Token | None = None
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Picked:
+    """The tuple at a place of a batch that is the same in each round: `tups[0]`."""
+
+    token: Token
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class SelfRef:
+    """The component."""
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class SuperRef:
+    """`super()` in a method of `cls`."""
+
+    cls: ClassInfo | None
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class BoundMethod:
+    """`self.name`: a method of the component or one of the framework's verbs; `after` starts the search behind a class.
+
+    `on` names the framework's object whose method it is instead.
+    """
+
+    name: str
+    after: ClassInfo | None = None
+    on: str = ""
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Handle:
+    """An object of the framework, by the name that its verbs know it by: a collector, a tuple nobody follows."""
+
+    kind: str
+
+
+@dataclass(slots=True, unsafe_hash=True, repr=False)
+class Instance:
+    """An object of a class of the project that is not the component; `given` are the fields its constructor filled, and what it captured."""
+
+    cls: ClassInfo
+    given: tuple[tuple[str, "Value"], ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Instance({self.cls.path}, {self.cls.qualname}, {self.given!r})"
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Trait:
+    """What a tuple's getter has read: "component", "stream" or "task"."""
+
+    token: Token
+    name: str
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class FunctionRef:
+    """A function of the project, with the captured variables that matter; `bare` of its decorators if so."""
+
+    function: Function
+    captured: tuple[tuple[str, "Value"], ...] = ()
+    bare: bool = False
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Partial:
+    """`functools.partial(target, *args)`."""
+
+    target: "Value"
+    args: tuple["Value | None", ...]
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class External:
+    """A name that leads outside the project."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Const:
+    """A literal."""
+
+    value: object
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Coll:
+    """A local list, tuple, set, dict or object that holds these values; `order` is all that a `*args` has, place by place."""
+
+    items: frozenset["Value"]
+    order: tuple["Value | None", ...] | None = None
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Field:
+    """What `self.name` holds (or a view of it)."""
+
+    name: str
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class TickTest:
+    """The answer to "is this tuple a tick?"."""
+
+    token: Token
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Thrown:
+    """An exception object of that class (dotted, as written)."""
+
+    name: str
+
+
+Value: TypeAlias = (
+    TokenRef
+    | Batch
+    | Zipped
+    | Row
+    | Count
+    | Index
+    | Picked
+    | SelfRef
+    | SuperRef
+    | BoundMethod
+    | Handle
+    | Instance
+    | Trait
+    | FunctionRef
+    | Partial
+    | External
+    | Const
+    | Coll
+    | Generated
+    | Field
+    | TickTest
+    | Thrown
+)
+
+
+def tokens_in(value: Value | None) -> Iterator[Token]:
+    """Every token that a value carries, itself or inside."""
+    match value:
+        case TokenRef(token=token) | Batch(token=token) | Zipped(token=token) | Row(token=token):
+            yield token
+        case Coll(items=items) | Generated(items=items):
+            for item in sorted(items, key=repr):
+                yield from tokens_in(item)
+        case FunctionRef(captured=captured) | Instance(given=captured):
+            for _, item in captured:
+                yield from tokens_in(item)
+        case Partial(target=target, args=args):
+            for part in (target, *args):
+                yield from tokens_in(part)
+        case _:
+            return
+
+
+# ---- the state of one path ----
+
+
+class LoopMemory(NamedTuple):
+    """What a loop remembers: a batch's holding before it, the worst an earlier round left, the rounds of a known list.
+
+    `among` are the local collections that held the batch before it.
+    """
+
+    base: Holding | None
+    rest: Holding | None
+    position: int = 0
+    among: frozenset[str] = frozenset()
+
+
+_EMPTY: Mapping[str, Value] = {}
+
+
+class State:
+    """One path's knowledge at one step; never changed once made.
+
+    `env` holds the locals of the current function, `fields` what fields are known to hold, `tokens` the
+    holding of each tuple, `facts` the conditions this path has decided, `loops` the loops it is inside,
+    `caught` the handler (path, line) it last went through, `raising` the exception class under way.
+    """
+
+    __slots__ = ("_key", "caught", "env", "facts", "fields", "loops", "raising", "tokens")
+
+    def __init__(
+        self,
+        *,
+        env: Mapping[str, Value] = _EMPTY,
+        tokens: Mapping[Token, Holding] | None = None,
+        fields: Mapping[str, Value] = _EMPTY,
+        facts: Mapping[Expr, bool] | None = None,
+        loops: Mapping[int, LoopMemory] | None = None,
+        caught: tuple[str, int] | None = None,
+        raising: str | None = None,
+    ) -> None:
+        self.env = env
+        self.tokens = tokens if tokens is not None else {}
+        self.fields = fields
+        self.facts = facts if facts is not None else {}
+        self.loops = loops if loops is not None else {}
+        self.caught = caught
+        self.raising = raising
+        self._key: object = None
+
+    def key(self) -> object:
+        """What makes two states the same; hashable."""
+        if self._key is None:
+            self._key = (
+                frozenset(self.env.items()),
+                frozenset(self.tokens.items()),
+                frozenset(self.fields.items()),
+                frozenset(self.facts.items()),
+                frozenset(self.loops.items()),
+                self.caught,
+                self.raising,
+            )
+        return self._key
+
+    def but(self, **changes: object) -> "State":
+        """This state with some parts replaced."""
+        parts: dict[str, object] = {name: getattr(self, name) for name in self.__slots__ if name != "_key"}
+        parts.update(changes)
+        return State(**parts)  # type: ignore[arg-type]  # the names are those of __init__
+
+    def bind(self, name: str, value: Value | None) -> "State":
+        """The local `name` now is `value`; facts about it die."""
+        target = Name(name)
+        facts = self.facts
+        if facts and any(mentions(fact, target) for fact in facts):
+            facts = {fact: truth for fact, truth in facts.items() if not mentions(fact, target)}
+        if value is None:
+            if name not in self.env:
+                return self if facts is self.facts else self.but(facts=facts)
+            env = {key: old for key, old in self.env.items() if key != name}
+        else:
+            env = {**self.env, name: value}
+        return self.but(env=env, facts=facts)
+
+    def hold(self, token: Token, holding: Holding) -> "State":
+        """The token's holding from here on."""
+        if self.tokens.get(token) == holding:
+            return self
+        return self.but(tokens={**self.tokens, token: holding})
+
+    def weakened(self) -> "State":
+        """The state without what only prunes: the cap's first resort."""
+        env = {name: value for name, value in self.env.items() if not isinstance(value, Const)}
+        return self.but(facts={}, env=env)

@@ -1,0 +1,190 @@
+"""Questions that are put twice: `stream.equals("a")` is answered the second time as it was the first.
+
+A call's result is a temporary of its own, so two calls of one method are two unknowns.  A call that only asks, of a local
+or how much a field has, is spelled out here as an expression: then the same question is the same fact, until something is
+called that may change the answer.  In a loop a question is put in order to be answered differently one day; there nothing is spelled out.
+
+Whether there is anything in a collection is asked in many words: `rows.isEmpty()`, `rows.size() > 0`, `len(rows) == 0`,
+`if rows`.  They are one fact, and a loop over `rows` puts the same question.
+"""
+
+from collections.abc import Mapping
+
+from ackdoctor.flow.graph.expressions import names_in, subexpressions
+from ackdoctor.flow.graph.once import once
+from ackdoctor.flow.graph.wording import last_name
+from ackdoctor.flow.linking.known import ASKING, CONTAINER_VIEWS, DISPLAYS, LOGGING, UNCHANGING
+from ackdoctor.flow.path.lattice import State
+from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Global, Literal, Mix, Name
+from ackdoctor.model.component import Function
+
+__all__ = [
+    "has_any",
+    "leaves_alone",
+    "only_asks",
+    "questions",
+    "reopened",
+    "spelled_out",
+    "unchanging",
+    "wholes",
+]
+
+_NONE: Mapping[Expr, Expr] = {}
+_OWN = ("this", "self")
+_SIZES = ("isEmpty", "size", "length")
+_LEAVES_ALONE = DISPLAYS | LOGGING | CONTAINER_VIEWS | {"get"}
+_ANY = {("==", 0): False, ("<", 1): False, (">", 0): True}  # what is said of how many there are
+_WORDS = ASKING - {"is", "has", "get"}  # they ask without a word behind them
+
+
+def spelled_out(function: Function, condition: Expr) -> Expr:
+    """A condition with the question whose answer it looks at in place of the answer."""
+    asked = questions(function)
+    if isinstance(condition, Compare) and condition.left in asked:
+        return Compare(asked[condition.left], condition.op, condition.right)
+    return asked.get(condition, condition)
+
+
+@once
+def questions(function: Function) -> Mapping[Expr, Expr]:
+    """What is asked by a call outside of all loops, by the temporary that holds the answer."""
+    calls = [
+        (index, step.op)
+        for index, step in enumerate(function.cfg.steps)
+        if isinstance(step.op, Call) and only_asks(step.op)
+    ]
+    if not calls:
+        return _NONE
+    looped = {index for body in function.cfg.bodies.values() for index in body}
+    captured = frozenset(name for inner in function.closures.values() for name in inner.captures)
+    found: dict[Expr, Expr] = {}
+    for index, call in calls:
+        if index in looped or not isinstance(call.func, Attr):
+            continue
+        parts = [found.get(part, part) for part in (call.func.obj, *(arg.value for arg in call.args))]
+        # of what is static nobody knows who changes it
+        about = {name for part in parts for name in names_in(part)}
+        if about and (_field_size(call.func) or all(_stays(function, part, captured) for part in parts)):
+            found[call.result] = Mix("call", (Attr(parts[0], call.func.name), *parts[1:]))
+    return found
+
+
+def reopened(function: Function, state: State, call: Call) -> State:
+    """The state in which what a call may change, what it is made on or is given, is to be asked about anew."""
+    changed = _changed(function).get(call.result)
+    if not changed or not state.facts:
+        return state
+    dead = [
+        fact for fact in state.facts if _is_question(fact) and not changed.isdisjoint(subexpressions(fact))
+    ]
+    if not dead:
+        return state
+    return state.but(facts={fact: truth for fact, truth in state.facts.items() if fact not in dead})
+
+
+def _is_question(fact: Expr) -> bool:
+    return isinstance(fact.left if isinstance(fact, Compare) else fact, Mix)
+
+
+@once
+def _changed(function: Function) -> Mapping[Expr, frozenset[Expr]]:
+    """What the questions of a function are put to that a call may change, by the call's result."""
+    asked = {part for question in questions(function).values() for part in subexpressions(question)}
+    asked = {part for part in asked if _is_field(part) or _may_change(function, part)}
+    found: dict[Expr, frozenset[Expr]] = {}
+    for step in function.cfg.steps if asked else ():
+        if isinstance(step.op, Call) and not leaves_alone(step.op):
+            receiver = (step.op.func.obj,) if isinstance(step.op.func, Attr) else ()
+            touched = (*receiver, *(arg.value for arg in step.op.args))
+            found[step.op.result] = frozenset(
+                part for expr in touched for part in subexpressions(expr) if part in asked
+            )
+    return found
+
+
+def _may_change(function: Function, part: Expr) -> bool:
+    return isinstance(part, Name) and part.id not in _OWN and _type(function, part.id) not in UNCHANGING
+
+
+def _field_size(asked: Attr) -> bool:
+    """Whether it is asked how much a field of the component has."""
+    return _is_field(asked.obj) and asked.name in _SIZES
+
+
+def _is_field(expr: Expr) -> bool:
+    return isinstance(expr, Attr) and isinstance(expr.obj, Name) and expr.obj.id in _OWN
+
+
+def has_any(fact: Expr) -> tuple[Expr, bool]:
+    """A question whether a collection has anything in it, in the one form of that question, and whether it asks the same."""
+    match fact:
+        case Mix(op="call", parts=(Attr(obj=obj, name="isEmpty"),)):
+            return Mix("any", (obj,)), False
+        case Compare(left=left, op=op, right=Literal(value=int() as number)) if (op, number) in _ANY:
+            match left:
+                case (
+                    Mix(op="call", parts=(Attr(obj=obj, name="size" | "length"),))
+                    | Attr(obj=obj, name="length")
+                ):
+                    return Mix("any", (obj,)), _ANY[op, number]
+                case Mix(op="len", parts=(Name() | Attr() as obj,)):
+                    return obj, _ANY[op, number]
+                case _:
+                    return fact, True
+        case _:
+            return fact, True
+
+
+def wholes(function: Function, iterable: Expr) -> tuple[Expr, ...]:
+    """The facts that say whether a loop over this, or over a view of it, has a round."""
+    whole = _views(function).get(iterable, iterable)
+    return (whole, Mix("any", (whole,))) if isinstance(whole, (Name, Attr)) else ()
+
+
+@once
+def _views(function: Function) -> Mapping[Expr, Expr]:
+    """What `rows.entrySet()` and `rows.items()` are views of, by their results."""
+    return {
+        step.op.result: step.op.func.obj
+        for step in function.cfg.steps
+        if isinstance(step.op, Call)
+        and isinstance(step.op.func, Attr)
+        and step.op.func.name in CONTAINER_VIEWS
+        and not step.op.args
+    }
+
+
+def unchanging(function: Function, expr: Expr) -> bool:
+    """Whether an expression is a local of a type whose objects never change: no method called on it changes an answer."""
+    return isinstance(expr, Name) and _type(function, expr.id) in UNCHANGING
+
+
+def only_asks(call: Call) -> bool:
+    """Whether a call's name says that it asks something, and changes nothing."""
+    name = last_name(call.func)
+    return (
+        any(name.startswith(word) and name[len(word) : len(word) + 1].isupper() for word in ASKING)
+        or name in _WORDS
+    )
+
+
+def leaves_alone(call: Call) -> bool:
+    """Whether a call's name says that what it is made on, or is given, is afterwards as it was."""
+    return only_asks(call) or last_name(call.func) in _LEAVES_ALONE
+
+
+def _stays(function: Function, part: Expr, captured: frozenset[str]) -> bool:
+    """Whether what a question is put about is only changed where the function says so."""
+    if isinstance(part, Name) and part.id.startswith("%"):
+        return False
+    if not isinstance(part, (Name, Global, Literal, Attr, Mix)):
+        return False
+    names = list(names_in(part))
+    if any(name in _OWN for name in names):
+        return False
+    return all(_type(function, name) in UNCHANGING or name not in captured for name in names)
+
+
+def _type(function: Function, name: str) -> str:
+    written = function.types.get(name) or next((p.type for p in function.params if p.name == name), "")
+    return (written or "").rpartition(".")[2]

@@ -1,0 +1,239 @@
+"""What an assignment does: to a local, a field, an item of either, or several at once."""
+
+from ackdoctor.flow.graph.expressions import mentions
+from ackdoctor.flow.path.context import Context, tested_names
+from ackdoctor.flow.path.lattice import (
+    BoundMethod,
+    Coll,
+    Const,
+    Count,
+    Field,
+    FunctionRef,
+    Index,
+    Instance,
+    Row,
+    SelfRef,
+    State,
+    TokenKind,
+    TokenRef,
+    Value,
+    tokens_in,
+)
+from ackdoctor.flow.path.trail import Trail
+from ackdoctor.flow.transfer.cells import put
+from ackdoctor.flow.transfer.deciding import decided
+from ackdoctor.flow.transfer.evaluate import counted_on, evaluate, stored
+from ackdoctor.flow.transfer.holding import escape, forget, store, within
+from ackdoctor.flow.transfer.liveness import looked_up
+from ackdoctor.model.cfg import Attr, Bind, Build, Compare, Expr, Global, Item, Name, Star, Unpack
+
+__all__ = ["assign", "same_list", "same_under", "unpack", "update"]
+
+
+def assign(context: Context, trail: Trail, state: State, target: Expr | None, value: Value | None) -> State:
+    """`target = value`."""
+    match target:
+        case Name(id=name):
+            return _assign_local(trail, _looked_up(context, trail, state, name), name, value)
+        case Attr(obj=obj, name=name):
+            return _assign_attribute(context, trail, state, target, obj, name, value)
+        case Item(obj=obj, key=key):
+            return _assign_item(context, trail, forget(state, target), obj, key, value)
+        case Star(value=inner):
+            return assign(context, trail, state, inner, None)
+        case Global(id=name) if value is not None:
+            return escape(context, trail, state, (value,), f"global {name}")
+        case _:
+            return state
+
+
+def _assign_local(trail: Trail, state: State, name: str, value: Value | None) -> State:
+    kept = put(trail.function, state, name, value)
+    if kept is not None:
+        return kept
+    if isinstance(value, Const) and name not in tested_names(trail.function) and not name.startswith("%"):
+        value = None
+    if isinstance(value, TokenRef) and value.token.kind is TokenKind.STORED:
+        tokens = {token: held for token, held in state.tokens.items() if not within(token, value.token)}
+        copied = isinstance(trail.step.op, (Bind, Unpack)) and _copies(trail.step.op, value)
+        state = state if copied or len(tokens) == len(state.tokens) else state.but(tokens=tokens)
+    return state.bind(name, value)
+
+
+def _looked_up(context: Context, trail: Trail, state: State, name: str) -> State:
+    """The local `name` gets another value: what a field holds under it, `self.pending[name]`, is another tuple."""
+    if not any(token.field for token in state.tokens):
+        return state
+    looked = (
+        evaluate(context, trail.function, state, obj) for obj in looked_up(trail.function).get(name, ())
+    )
+    wholes = [
+        stored(value.name).token if isinstance(value, Field) else value.token
+        for value in looked
+        if isinstance(value, (Field, TokenRef))
+    ]
+    kept = {
+        token: held for token, held in state.tokens.items() if not any(within(token, each) for each in wholes)
+    }
+    return state.but(tokens=kept) if len(kept) < len(state.tokens) else state
+
+
+def same_under(trail: Trail, context: Context, after: State, target: Expr, value: Expr) -> State:
+    """What was decided about a value holds under its new name, if that is asked about."""
+    if (
+        not isinstance(target, Name)
+        or mentions(value, target)
+        or target.id not in tested_names(trail.function)
+    ):
+        return after
+    facts = dict(after.facts)
+    known = decided(context, trail.function, trail.state, value)
+    if known is not None:
+        facts[target] = known
+    for fact, truth in trail.state.facts.items():
+        if isinstance(fact, Compare) and fact.left == value:
+            facts[Compare(target, fact.op, fact.right)] = truth
+    return after.but(facts=facts) if len(facts) > len(after.facts) else after
+
+
+def same_list(after: State, target: Expr, value: Expr) -> State:
+    """`target = good`: what is put into the one list is put into the other."""
+    if not isinstance(target, Name) or not isinstance(value, Name):
+        return after
+    if not isinstance(after.env.get(target.id), Coll):
+        return after
+    first = value
+    for fact in after.facts:
+        if isinstance(fact, Compare) and fact.op == "is" and fact.left == value:
+            first = fact.right if isinstance(fact.right, Name) else first
+    return after.but(facts={**after.facts, Compare(target, "is", first): True})
+
+
+def _copies(op: Bind | Unpack, value: TokenRef) -> bool:
+    """`a = b` is no new look into the field; `a = self.f[k]` is."""
+    return isinstance(op.value, Name) and value.token.path == ""
+
+
+def _assign_attribute(
+    context: Context, trail: Trail, state: State, target: Attr, obj: Expr, name: str, value: Value | None
+) -> State:
+    state = forget(state, target)
+    match evaluate(context, trail.function, state, obj):
+        case SelfRef():
+            if value is not None and any(tokens_in(value)):
+                state = store(context, trail, state, name, value, how="=", key=None)
+            state = _filled_later(trail, state, value, Field(name))
+            fields = {field: old for field, old in state.fields.items() if field != name}
+            if isinstance(value, (TokenRef, Const, BoundMethod, FunctionRef)) or (value and _may_run(value)):
+                fields[name] = value
+            return state.but(fields=fields)
+        case Field(name=field) if value is not None:
+            return store(context, trail, state, f"{field}.{name}", value, how="=", key=None)
+        case TokenRef(token=token) if token.kind is TokenKind.STORED and value is not None:
+            return store(context, trail, state, token.field, value, how="=", key=None)
+        case Coll(items=items) if value is not None and any(tokens_in(value)) and isinstance(obj, Name):
+            return state.bind(obj.id, Coll(items | {value}))
+        case _:
+            return escape(context, trail, state, (value,), "an object") if value is not None else state
+
+
+def _filled_later(trail: Trail, state: State, value: Value | None, kept: Field | TokenRef) -> State:
+    """A local collection goes into a field while it is empty: what is put into it afterwards is held there too."""
+    if not isinstance(value, Coll) or any(tokens_in(value)) or not isinstance(trail.step.op, Bind):
+        return state
+    source = trail.step.op.value
+    for fact in state.facts:
+        match fact:
+            case Compare(left=Name(id=name), op="is", right=right) if right == source:
+                state = state.bind(name, kept)
+            case _:
+                pass
+    return state.bind(source.id, kept) if isinstance(source, Name) else state
+
+
+def _may_run(value: Value) -> bool:
+    """Whether a value is an object that was given what it needs to run: a thread that is started later on."""
+    match value:
+        case Instance(given=given):
+            return bool(given) and "run" in value.cls.methods
+        case Coll(items=items):
+            return any(isinstance(item, FunctionRef) and item.function.name == "run" for item in items)
+        case _:
+            return False
+
+
+def _assign_item(
+    context: Context, trail: Trail, state: State, obj: Expr, key: Expr, value: Value | None
+) -> State:
+    if value is None or not any(tokens_in(value)):
+        match evaluate(context, trail.function, state, obj):
+            case Field(name=field):
+                return _filled_later(trail, state, value, stored(field))
+            case _:
+                return state
+    match evaluate(context, trail.function, state, obj):
+        case Field(name=field):
+            return store(context, trail, state, field, value, how="[]", key=key)
+        case TokenRef(token=token) if token.kind is TokenKind.STORED:
+            return store(context, trail, state, token.field, value, how="[]", key=key)
+        case Coll(items=items) if isinstance(obj, Name):
+            return state.bind(obj.id, Coll(items | {value}))
+        case None if isinstance(obj, Name):
+            return state.bind(obj.id, Coll(frozenset({value})))
+        case _:
+            return escape(context, trail, state, (value,), "a container")
+
+
+def unpack(context: Context, trail: Trail, targets: tuple[Expr | None, ...], value: Expr) -> State:
+    """`a, b = value`."""
+    function, state = trail.function, trail.state
+    plain = not any(isinstance(target, Star) for target in targets)
+    if isinstance(value, Build) and plain and len(value.items) == len(targets):
+        values = [evaluate(context, function, state, item) for item in value.items]
+    else:
+        values = _parts(evaluate(context, function, state, value), len(targets))
+    for target, part in zip(targets, values, strict=True):
+        state = assign(context, trail, state, target, part)
+    return state
+
+
+def _parts(whole: Value | None, count: int) -> list[Value | None]:
+    """What the targets of an unpacking get."""
+    match whole:
+        case TokenRef(token=token, part="") if token.kind is TokenKind.STORED:
+            return [stored(token.field, f"{token.path}#{index}") for index in range(count)]
+        case Row(token=token, column=column, numbered=numbered):
+            first = Index(token) if numbered else None
+            return [TokenRef(token) if index == column else first for index in range(count)]
+        case TokenRef(token=token, part=""):
+            return [TokenRef(token, "id"), *[None] * (count - 1)]
+        case Field(name=name):
+            return [stored(name, f"#{index}") for index in range(count)]
+        case Coll(order=tuple(order)) if len(order) == count:
+            return list(order)
+        case Coll(items=items) if len(items) == 1:
+            return [next(iter(items))] * count
+        case _:
+            return [None] * count
+
+
+def update(context: Context, trail: Trail, target: Expr, value: Value | None) -> State:
+    """`target += value`."""
+    state = forget(trail.state, target)
+    if value is None or not any(tokens_in(value)):
+        if isinstance(target, Name):
+            before = state.env.get(target.id)
+            if isinstance(before, (Const, Count, Index)):
+                state = state.bind(target.id, counted_on(before))
+            return _looked_up(context, trail, state, target.id)
+        return state
+    match evaluate(context, trail.function, state, target):
+        case Field(name=field):
+            return store(context, trail, state, field, value, how="+=", key=None)
+        case Coll(items=items) if isinstance(target, Name):
+            extra = value.items if isinstance(value, Coll) else frozenset({value})
+            return state.bind(target.id, Coll(items | extra))
+        case _ if isinstance(target, Name):
+            return state.bind(target.id, value)
+        case _:
+            return escape(context, trail, state, (value,), "a container")

@@ -1,0 +1,85 @@
+"""Locals that a closure assigns too, or knows while they change: `nonlocal done` is one cell, whoever looks.
+
+What a closure knows of the locals around it is taken along where it is made.  A constant in such a local may be another
+one when the closure runs, so it is kept beside the fields of the component, which go with a path through all calls.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from ackdoctor.flow.graph.expressions import mentions
+from ackdoctor.flow.graph.once import once
+from ackdoctor.flow.path.lattice import Const, State, Value
+from ackdoctor.flow.transfer.liveness import written
+from ackdoctor.model.cfg import Name
+from ackdoctor.model.component import Function
+
+__all__ = ["beyond_a_call", "in_cell", "left", "put"]
+
+
+def in_cell(function: Function, state: State, name: str) -> Value | None:
+    """The constant that a local has in its cell, if any."""
+    if not state.fields or not (function.closures or function.captures):
+        return None
+    where = _cells(function).get(name)
+    return state.fields.get(where) if where is not None else None
+
+
+def put(function: Function, state: State, name: str, value: Value | None) -> State | None:
+    """The state with a constant in the cell of a local, or None where the value goes to the other locals."""
+    where = _cells(function).get(name) if function.closures or function.captures else None
+    if where is None:
+        return None
+    if isinstance(value, Const):
+        return state.bind(name, None).but(fields={**state.fields, where: value})
+    return _without(state, {where}).bind(name, value) if where in state.fields else None
+
+
+def left(function: Function, state: State) -> State:
+    """The state when the function is over: its own cells are gone."""
+    if not state.fields or not function.closures:
+        return state
+    return _without(state, {_cells(function)[name] for name in _shared(function)})
+
+
+def beyond_a_call(function: Function, state: State) -> State:
+    """The state behind a call: what was decided about a local in a cell is open, since the call may have assigned it."""
+    if not state.facts or not (function.closures or function.captures):
+        return state
+    names = [Name(name) for name in _cells(function)]
+    stale = [fact for fact in state.facts if any(mentions(fact, name) for name in names)]
+    if not stale:
+        return state
+    return state.but(facts={fact: truth for fact, truth in state.facts.items() if fact not in stale})
+
+
+def _without(state: State, cells: set[str]) -> State:
+    if cells.isdisjoint(state.fields):
+        return state
+    return state.but(fields={field: old for field, old in state.fields.items() if field not in cells})
+
+
+@once
+def _cells(function: Function) -> Mapping[str, str]:
+    """Where the locals are kept that have a cell, by their names; those around a closure are captured by it."""
+    outermost = function.qualname.partition(".<locals>.")[0]
+    return {name: f"{function.path}:{outermost}:{name}" for name in _shared(function) | function.captures}
+
+
+@once
+def _shared(function: Function) -> frozenset[str]:
+    """The function's own locals that a closure assigns, or takes along although they are assigned several times."""
+    if not function.closures:
+        return frozenset()
+    times = Counter(name for step in function.cfg.steps for name in written(step.op))
+    shared: set[str] = set()
+    for inner in _inner(function):
+        assigned = {name for step in inner.cfg.steps for name in written(step.op)}
+        shared.update(name for name in inner.captures if name in assigned or times[name] > 1)
+    return frozenset(shared - function.captures)
+
+
+def _inner(function: Function) -> Iterator[Function]:
+    for closure in function.closures.values():
+        yield closure
+        yield from _inner(closure)

@@ -1,0 +1,313 @@
+"""What an expression is, as far as one path knows."""
+
+from ackdoctor.flow.linking.known import TICK
+from ackdoctor.flow.linking.switches import changes
+from ackdoctor.flow.path.context import Context
+from ackdoctor.flow.path.lattice import (
+    Batch,
+    BoundMethod,
+    Coll,
+    Const,
+    Count,
+    External,
+    Field,
+    FunctionRef,
+    Handle,
+    Index,
+    Instance,
+    Picked,
+    Row,
+    SelfRef,
+    State,
+    SuperRef,
+    TickTest,
+    Token,
+    TokenKind,
+    TokenRef,
+    Trait,
+    Value,
+)
+from ackdoctor.flow.transfer.cells import in_cell
+from ackdoctor.flow.transfer.declared import attribute_of, declared_field, declared_local, enclosing, field_of
+from ackdoctor.model.cfg import Attr, Build, Closure, Compare, Expr, Global, Item, Literal, Mix, Name, Star
+from ackdoctor.model.component import Component, Function
+
+__all__ = ["as_held", "counted_on", "evaluate", "only", "part", "stored", "tick_comparison"]
+
+TICK_MARKS = ("__tick", "__system", "__heartbeat", -1)
+
+
+def stored(field: str, path: str = "") -> TokenRef:
+    """Any one tuple that a field holds."""
+    return TokenRef(Token(TokenKind.STORED, f"self.{field}", field, path))
+
+
+def evaluate(context: Context, function: Function, state: State, expr: Expr) -> Value | None:
+    """The value of a pure expression; None where it does not matter to the protocol."""
+    match expr:
+        case Name(id=name):
+            value = in_cell(function, state, name) or state.env.get(name)
+            return declared_local(context, function, name) if value is None and context.typed else value
+        case Literal(value=value):
+            return Const(value)
+        case Global():
+            return _global(context, function, expr)
+        case Attr(obj=obj, name=name):
+            return _attribute(context, function, state, expr, obj, name)
+        case Item(obj=obj, key=key):
+            container = evaluate(context, function, state, obj)
+            if isinstance(container, Batch) and isinstance(key, Mix) and key.op == "slice":
+                return _slice(context, container, [evaluate(context, function, state, p) for p in key.parts])
+            inside = isinstance(container, (Batch, Coll))
+            return _item(container, key, evaluate(context, function, state, key) if inside else None)
+        case Build(kind="dict", items=items):
+            values = _collection(context, function, state, items[1::2])
+            return values if values.items else _collection(context, function, state, items)
+        case Build(items=items):
+            return _collection(context, function, state, items)
+        case Star(value=value):
+            return evaluate(context, function, state, value)
+        case Closure(key=key):
+            return _closure(context, function, state, key)
+        case Compare():
+            token = tick_comparison(context, function, state, expr)
+            return TickTest(token) if token is not None and expr.op in ("==", "is", "in") else None
+        case Mix(op="len", parts=(whole,)):
+            counted = evaluate(context, function, state, whole)
+            return Count(counted) if isinstance(counted, (Batch, Coll)) else None
+        case Mix(op="+" | "-" as sign, parts=(first, Literal(value=int() as step))):
+            return counted_on(evaluate(context, function, state, first), sign, step)
+        case Mix(op="+", parts=parts):
+            return _joined(context, function, state, parts)
+        case _:
+            return None
+
+
+def _global(context: Context, function: Function, expr: Expr) -> Value | None:
+    unit = context.unit(function)
+    if not context.typed:
+        constant = context.program.constant(unit, expr)
+        if constant is not None:
+            return Const(constant.value)
+    symbols = context.program.resolve(unit, expr)
+    functions = [symbol for symbol in symbols if isinstance(symbol, Function)]
+    if functions:
+        return FunctionRef(functions[0])
+    names = tuple(symbol for symbol in symbols if isinstance(symbol, str))
+    return External(names) if names else None
+
+
+def _attribute(
+    context: Context, function: Function, state: State, expr: Expr, obj: Expr, name: str
+) -> Value | None:
+    root: Expr = obj
+    while isinstance(root, Attr):
+        root = root.obj
+    if isinstance(root, Global):
+        return _global(context, function, expr)
+    match evaluate(context, function, state, obj):
+        case SelfRef():
+            return _own(context, state, name)
+        case Instance() as instance:
+            return _of_instance(context, state, instance, name)
+        case Handle(kind=kind):
+            return BoundMethod(name, on=kind)
+        case SuperRef(cls=cls):
+            return BoundMethod(name, cls)
+        case TokenRef(token=token, part=""):
+            return _part(context, token, name)
+        case Field(name=field):
+            return Field(f"{field}.{name}")
+        case Coll() as collection:
+            return Count(collection) if context.typed and name == "length" else collection
+        case External(names=names):
+            return External(tuple(f"{base}.{name}" for base in names))
+        case _:
+            return None
+
+
+def _part(context: Context, token: Token, name: str) -> Value | None:
+    """An attribute of a tuple: its id stands for it, its data does not; of something stored, it may hold the tuple."""
+    shape = context.component.dialect.shape
+    if name == shape.id:
+        return TokenRef(token, "id")
+    if token.kind is not TokenKind.STORED or name in (
+        shape.values,
+        shape.stream,
+        shape.component,
+        shape.task,
+    ):
+        return None
+    return stored(token.field, f"{token.path}.{name}")
+
+
+_A_TUPLE = Handle("tuple")  # in a field of the component it is one that the field holds
+
+
+def _own(context: Context, state: State, name: str) -> Value:
+    """What `self.name` is."""
+    if name in state.fields:
+        return state.fields[name]
+    component = context.component
+    if context.typed:
+        handle = declared_field(context, name)
+        if handle is not None and handle != _A_TUPLE:
+            return handle
+        if component.declared(name) is not None:
+            return _constant(component, name) or Field(name)
+    if component.method(name) is not None:
+        return BoundMethod(name)
+    if any(verb.name == name and verb.on == "self" for verb in context.verbs()):
+        return BoundMethod(name)
+    match component.attribute(name):
+        case Literal(value=value) if not changes(component.lineage, name):
+            return Const(value)
+        case _:
+            return Field(name)
+
+
+def _constant(component: Component, name: str) -> Value | None:
+    match component.attribute(name):
+        case Literal(value=value) if name.isupper():
+            return Const(value)
+        case _:
+            return None
+
+
+def _of_instance(context: Context, state: State, instance: Instance, name: str) -> Value | None:
+    """A field of another object of the project; in an inner class also one of the class around it."""
+    value = attribute_of(context, instance, name)
+    if value is not None or field_of(context, instance.cls, name) is not None:
+        return value
+    outer = enclosing(context, instance.cls)
+    if outer is not None and outer in context.component.lineage:
+        return _own(context, state, name)
+    return _of_instance(context, state, Instance(outer), name) if outer is not None else None
+
+
+def _item(container: Value | None, key: Expr, place: Value | None) -> Value | None:
+    match container:
+        case Field(name=field):
+            if isinstance(key, Mix) and key.op == "slice":
+                return container
+            return stored(field)
+        case TokenRef(token=token, part="") if token.kind is TokenKind.STORED:
+            return stored(token.field, f"{token.path}[{key.value if isinstance(key, Literal) else ''}]")
+        case TokenRef(token=token, part="") if key == Literal(0):
+            return TokenRef(token, "id")
+        case Row(token=token, column=column):
+            return TokenRef(token) if key == Literal(column) else None
+        case Coll(items=items) if isinstance(key, Mix) and key.op == "slice":
+            return Coll(items)
+        case Coll(order=tuple(order)) if isinstance(place, Const) and isinstance(place.value, int):
+            return order[place.value] if -len(order) <= place.value < len(order) else None
+        case Batch(token=token):
+            return _at(token, place)
+        case Coll() as listed:
+            return only(listed, place)
+        case _:
+            return None
+
+
+def _slice(context: Context, batch: Batch, bounds: list[Value | None]) -> Value:
+    """`tups[:]` is the batch, `tups[i:i + 100]` the part that a round is about; of any other part nobody knows what is in it."""
+    if context.component.auto_ack or all(bound == Const(None) for bound in bounds):
+        return batch
+    return batch if bounds[0] == Index(batch.token) else part(batch)
+
+
+def part(batch: Batch) -> Coll:
+    """Some tuples of a batch, at least one."""
+    return Coll(frozenset({Picked(batch.token)}))
+
+
+def only(listed: Coll, *places: Value | None) -> Value | None:
+    """The one value that a local list has, unless it is asked for at another place than before."""
+    return next(iter(listed.items)) if len(listed.items) == 1 and Index() not in places else None
+
+
+def _at(token: Token, place: Value | None) -> Value | None:
+    """What a batch has at a place."""
+    if place == Index(token):
+        return TokenRef(token)
+    return Picked(token) if isinstance(place, Const) else None
+
+
+def counted_on(number: Value | None, sign: str = "+", step: int = 1) -> Value | None:
+    """What a number is after so many were added to it or taken away: nobody counts along."""
+    match number:
+        case Count(of=whole, less=0) if sign == "-" and step == 1:
+            return Count(whole, 1)
+        case Const(value=int()) | Count() | Index():
+            return Index()
+        case _:
+            return None
+
+
+def _collection(context: Context, function: Function, state: State, items: tuple[Expr, ...]) -> Coll:
+    values = (as_held(context, evaluate(context, function, state, item)) for item in items)
+    kept = frozenset(
+        value
+        for value in values
+        if isinstance(value, (TokenRef, Coll, Batch, FunctionRef, BoundMethod))
+        or (isinstance(value, Instance) and value.given)
+    )
+    return Coll(kept)
+
+
+def _joined(context: Context, function: Function, state: State, parts: tuple[Expr, ...]) -> Value | None:
+    """`waiting + [tup]`: a collection of what is in both; nothing that matters where neither is one."""
+    whole = _collection(context, function, state, parts)
+    inner = [item.items if isinstance(item, Coll) else frozenset({item}) for item in whole.items]
+    return Coll(frozenset[Value]().union(*inner)) if inner else None
+
+
+def as_held(context: Context, value: Value | None) -> Value | None:
+    """A field known to hold tuples, named as if it were one."""
+    return stored(value.name) if isinstance(value, Field) and value.name in context.held else value
+
+
+def _closure(context: Context, function: Function, state: State, key: str) -> Value | None:
+    inner = function.closures.get(key)
+    if inner is None:
+        return None
+    known = {name: state.env[name] for name in inner.captures if name in state.env}
+    if context.typed:
+        for name in inner.captures - known.keys():
+            value = declared_local(context, function, name)
+            if value is not None:
+                known[name] = value
+    captured = tuple(sorted(known.items(), key=lambda pair: pair[0]))
+    return FunctionRef(inner, captured)
+
+
+# ---- ticks ----
+
+
+def tick_comparison(context: Context, function: Function, state: State, condition: Compare) -> Token | None:
+    """`tup.stream == "__tick"` and its like ask whether the tuple is a tick."""
+    for one, other in ((condition.left, condition.right), (condition.right, condition.left)):
+        match evaluate(context, function, state, one) if context.typed else None:
+            case Trait(token=token) if _is_tick_mark(other, context.component.dialect.shape.tick_names):
+                return token
+            case _:
+                pass
+        if isinstance(one, Attr) and _is_tick_mark(other):
+            match evaluate(context, function, state, one.obj):
+                case TokenRef(token=token, part="") if token.kind is not TokenKind.STORED:
+                    return token
+                case _:
+                    pass
+    return None
+
+
+def _is_tick_mark(expr: Expr, names: frozenset[str] = frozenset()) -> bool:
+    match expr:
+        case Literal(value=value):
+            return value in TICK_MARKS and not isinstance(value, bool)
+        case Build(items=items):
+            return bool(items) and all(_is_tick_mark(item) for item in items)
+        case Attr(name=name) | Global(id=name):
+            return TICK.search(name) is not None or name in names
+        case _:
+            return False

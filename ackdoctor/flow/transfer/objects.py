@@ -1,0 +1,248 @@
+"""Calls on objects that declared types make known: collectors, tuples, windows, and the project's own classes.
+
+In `executor.submit(new Task(tuple, collector))` the `Task` is an `Instance` that carries the tuple; a method of a
+class of the project is looked into wherever it is given a tuple, a collector or the component.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ackdoctor.flow.path.context import Context
+from ackdoctor.flow.path.lattice import (
+    Batch,
+    BoundMethod,
+    FunctionRef,
+    Handle,
+    Holding,
+    Instance,
+    Partial,
+    SelfRef,
+    State,
+    Thrown,
+    Tick,
+    Token,
+    TokenKind,
+    TokenRef,
+    Trait,
+    Value,
+    tokens_in,
+)
+from ackdoctor.flow.path.trail import Trail
+from ackdoctor.flow.transfer.declared import class_of, enclosing, foreign_kind
+from ackdoctor.flow.transfer.evaluate import evaluate
+from ackdoctor.flow.transfer.overloads import choose_verb
+from ackdoctor.model.cfg import Attr, Bind, Call, Expr, Name
+from ackdoctor.model.component import ClassInfo, Function
+from ackdoctor.model.dialect import Moment, Verb
+from ackdoctor.model.protocol import State as Stage
+
+__all__ = [
+    "Method",
+    "Read",
+    "callbacks",
+    "captured_by",
+    "constructed",
+    "method_of",
+    "named",
+    "read",
+    "task",
+    "verb_on",
+]
+
+CONSTRUCTOR = "<init>"
+_ITERATORS = ("iterator", "listIterator")
+
+
+class Method(NamedTuple):
+    """The project's own functions of one name that a call may mean, and the object they are called on."""
+
+    functions: tuple[Function, ...]
+    receiver: Value
+
+
+class Read(NamedTuple):
+    """A tuple or window is only read: the state after it, what it gives, and whether it may raise."""
+
+    state: State
+    value: Value | None
+    may_raise: bool
+
+
+def named(order: Sequence[ClassInfo], name: str) -> tuple[Function, ...]:
+    """The functions of that name that the first class in a resolution order to have one offers, and its bases' overloads."""
+    found: list[Function] = []
+    seen: set[tuple[str | None, ...]] = set()
+    for cls in order:
+        for function in cls.overloads.get(name, (cls.methods[name],) if name in cls.methods else ()):
+            types = tuple(param.type for param in function.params[1:])
+            if types not in seen:
+                seen.add(types)
+                found.append(function)
+    return tuple(found)
+
+
+def method_of(context: Context, trail: Trail, call: Call, values: tuple[Value | None, ...]) -> Method | None:
+    """The project's own method that a call on the component or on another object of the project means."""
+    if not isinstance(call.func, Attr):
+        return None
+    function, state = trail.function, trail.state
+    name = call.func.name
+    receiver = evaluate(context, function, state, call.func.obj)
+    if isinstance(receiver, SelfRef):
+        functions = named(context.component.lineage, name)
+        return Method(functions, receiver) if functions else None
+    cls = class_of(context, function, state, call.func.obj)
+    if cls is None or isinstance(receiver, (TokenRef, Batch)):
+        return None
+    found = _implemented(context, cls, name)
+    instance = receiver if isinstance(receiver, Instance) else Instance(cls)
+    wanted = instance.given or foreign_kind(context, cls) is not None or any(map(_matters, values))
+    if found and wanted:
+        return Method(found, instance)
+    outer = _outer_method(context, instance, name) if not found else ()
+    return Method(outer, SelfRef()) if outer else None
+
+
+def _implemented(context: Context, cls: ClassInfo, name: str) -> tuple[Function, ...]:
+    """The methods of a class, or, where it only declares them, of the one class that defines them."""
+    found = named(context.program.lineage(cls).order, name)
+    if not found or not all(function.docstring_only for function in found):
+        return found
+    heirs = [
+        each
+        for each in context.program.classes()
+        if name in each.methods and each is not cls and cls in context.program.lineage(each).order
+    ]
+    return named(heirs, name) if len(heirs) == 1 else ()
+
+
+def _outer_method(context: Context, instance: Instance, name: str) -> tuple[Function, ...]:
+    """A method of the component that an inner class of it calls by its bare name."""
+    around = instance.cls.qualname.rpartition(".")[0]
+    inside = any(
+        cls.path == instance.cls.path and cls.qualname == around for cls in context.component.lineage
+    )
+    return named(context.component.lineage, name) if inside else ()
+
+
+def _matters(value: Value | None) -> bool:
+    if isinstance(value, Handle):
+        return value.kind != "tuple"
+    return isinstance(value, (SelfRef, FunctionRef, BoundMethod)) or any(tokens_in(value))
+
+
+def verb_on(context: Context, trail: Trail, call: Call, kind: str, name: str) -> Verb | None:
+    """The framework's call on one of its own objects."""
+    return choose_verb(context, trail.function, trail.state, call.args, context.verbs_of(kind, name))
+
+
+# ---- tuples and windows ----
+
+
+def read(context: Context, trail: Trail, call: Call) -> Read | None:
+    """What a getter of a tuple or window gives, if the call is one."""
+    if not isinstance(call.func, Attr):
+        return None
+    shape, name = context.component.dialect.shape, call.func.name
+    if name in shape.keyed and not call.args:
+        return None  # `getValue()` is a map entry's
+    state = trail.state
+    match evaluate(context, trail.function, state, call.func.obj):
+        case TokenRef(token=token, part="") if name in shape.getters:
+            part = shape.getters[name]
+            value = Trait(token, part) if part != "values" else None
+            return Read(state, value, name in shape.fallible)
+        case Handle(kind="tuple") if name in shape.getters:
+            return Read(state, None, name in shape.fallible)
+        case Handle(kind="tuple" | "window"):
+            return Read(state, None, may_raise=True)
+        case Batch(token=token) if name == "next" or (name == "get" and call.args):
+            return Read(state.hold(token, _next(context, token)), TokenRef(token), may_raise=False)
+        case Batch(token=token) as batch if name in shape.views:
+            return Read(state, batch, may_raise=False)
+        case Batch(token=token) if name in shape.past:
+            gone = Token(TokenKind.ELEMENT, f"{token.name}.{name}()")
+            return Read(state.hold(gone, Holding(Stage.ACKED, Tick.NO)), Batch(gone), may_raise=False)
+        case Batch() as batch if name in _ITERATORS:
+            return Read(state, batch, may_raise=False)
+        case _:
+            return None
+
+
+def _next(context: Context, token: Token) -> Holding:
+    """The next tuple of a window: what the framework has acked by itself is not owed."""
+    gone = token != context.subject or context.component.role.discipline.completion is Moment.STORED
+    return Holding(Stage.ACKED if gone else Stage.OWED, Tick.NO)
+
+
+# ---- objects of the project ----
+
+
+def constructed(context: Context, trail: Trail, call: Call, values: tuple[Value | None, ...]) -> Value | None:
+    """What `new Class(...)` makes of a class of the project; None where that is not known."""
+    symbols = context.program.resolve(context.unit(trail.function), call.func) if _dotted(call.func) else ()
+    cls = next((symbol for symbol in symbols if isinstance(symbol, ClassInfo)), None)
+    if cls is None:
+        return None
+    lineage = context.program.lineage(cls)
+    if any(name.endswith(("Exception", "Error", "Throwable")) for name in (cls.name, *lineage.foreign)):
+        return Thrown(cls.name)
+    pairs = [(arg.name, value) for arg, value in zip(call.args, values, strict=True)]
+    plain = tuple(value for name, value in pairs if name is None)
+    captured = ((name, value) for name, value in pairs if name is not None and value is not None)
+    given = (*_given(context, cls, plain), *captured)
+    carried = {token for value in values for token in tokens_in(value)}
+    kept = {token for _, value in given for token in tokens_in(value)}
+    return Instance(cls, given) if carried <= kept else None
+
+
+def _dotted(expr: Expr) -> bool:
+    while isinstance(expr, Attr):
+        expr = expr.obj
+    return not isinstance(expr, Name)
+
+
+def _given(context: Context, cls: ClassInfo, values: tuple[Value | None, ...]) -> Iterator[tuple[str, Value]]:
+    """The fields that a constructor fills with its parameters."""
+    for function in named(context.program.lineage(cls).order[:1], CONSTRUCTOR):
+        params = function.params[1:]
+        if len(params) != len(values):
+            continue
+        own = Name(function.params[0].name)
+        by_name = {
+            param.name: value for param, value in zip(params, values, strict=True) if value is not None
+        }
+        for step in function.cfg.steps:
+            match step.op:
+                case Bind(target=Attr(obj=obj, name=field), value=Name(id=name)) if (
+                    obj == own and name in by_name
+                ):
+                    yield field, by_name[name]
+                case _:
+                    pass
+        return
+
+
+def task(context: Context, made: Value) -> Value | None:
+    """What a thread runs of an object of an inner class of the component, which knows all that the component knows."""
+    if not isinstance(made, Instance) or made.given:
+        return None
+    run = next((made.cls.methods[name] for name in ("run", "call") if name in made.cls.methods), None)
+    if run is None or enclosing(context, made.cls) not in context.component.lineage:
+        return None
+    return Partial(FunctionRef(run, bare=True), (made,))
+
+
+def callbacks(value: Value | None) -> Iterator[Value]:
+    """The methods of an object that was handed over, as code that somebody else may call."""
+    if not isinstance(value, Instance) or not value.given:
+        return
+    for name, function in value.cls.methods.items():
+        if name != CONSTRUCTOR and function.binding == "instance" and not function.docstring_only:
+            yield Partial(FunctionRef(function, captured_by(function, value), bare=True), (value,))
+
+
+def captured_by(function: Function, receiver: Value) -> tuple[tuple[str, Value], ...]:
+    """What a method of a local class knows of the locals around the class."""
+    given = receiver.given if isinstance(receiver, Instance) else ()
+    return tuple((name, value) for name, value in given if name in function.captures)

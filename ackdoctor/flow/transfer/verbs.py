@@ -1,0 +1,334 @@
+"""The framework's calls and what they do to tuples."""
+
+from collections.abc import Iterable, Mapping
+
+from ackdoctor.flow.graph.expressions import mentions
+from ackdoctor.flow.path.context import Context
+from ackdoctor.flow.path.lattice import (
+    Batch,
+    Coll,
+    Const,
+    Field,
+    Holding,
+    Index,
+    Picked,
+    State,
+    Tick,
+    TickTest,
+    Token,
+    TokenKind,
+    TokenRef,
+    Value,
+    tokens_in,
+)
+from ackdoctor.flow.path.sighting import Anchors, Completed, Emitted, Released
+from ackdoctor.flow.path.trail import Trail
+from ackdoctor.flow.transfer.evaluate import evaluate, stored
+from ackdoctor.model.cfg import Arg, Attr, Build, Call, Expr, Literal, Name
+from ackdoctor.model.dialect import Anchoring, Misuse, Verb, VerbKind
+from ackdoctor.model.protocol import Breach, Op, move
+from ackdoctor.model.protocol import State as Stage
+from ackdoctor.model.values import dataclass
+
+__all__ = ["apply_verb", "complete", "external_verb", "own_verb", "quiet"]
+
+_OPS = {VerbKind.ACK: Op.ACK, VerbKind.FAIL: Op.FAIL}
+
+
+def own_verb(context: Context, name: str) -> Verb | None:
+    """The framework's method of that name on the component."""
+    return next((verb for verb in context.verbs() if verb.on == "self" and verb.name == name), None)
+
+
+def external_verb(verbs: Iterable[Verb], names: tuple[str, ...]) -> Verb | None:
+    """The framework's module-level function that qualified names lead to; a vendored module counts by its last part."""
+    last = {name.rpartition(".")[2] for name in names}
+    for verb in verbs:
+        if verb.on in ("self", "tuple") or verb.name not in last:
+            continue
+        full = f"{verb.on}.{verb.name}"
+        tail = "." + ".".join(full.split(".")[-2:])
+        if any(name == full or name.endswith(tail) for name in names):
+            return verb
+    return None
+
+
+def quiet(verb: Verb) -> bool:
+    """Whether a verb is taken never to raise after it had its effect."""
+    return verb.kind not in (VerbKind.EMIT, VerbKind.EMIT_MANY)
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class _Bound:
+    """A call's arguments by the verb's parameters; `extra` are those that fit none."""
+
+    args: Mapping[str, Expr]
+    extra: tuple[Arg, ...]
+    unclear: bool  # *args or **kwargs hide some
+
+
+def _bind(verb: Verb, args: tuple[Arg, ...]) -> _Bound:
+    bound: dict[str, Expr] = {}
+    extra: list[Arg] = []
+    unclear = False
+    positional = [name for name in verb.params if name not in verb.keyword_only]
+    for arg in args:
+        if arg.star:
+            unclear = True
+        elif arg.name is not None:
+            if arg.name in verb.params:
+                bound[arg.name] = arg.value
+            else:
+                extra.append(arg)
+        elif positional:
+            bound[positional.pop(0)] = arg.value
+        else:
+            extra.append(arg)
+    return _Bound(bound, tuple(extra), unclear)
+
+
+def apply_verb(context: Context, trail: Trail, call: Call, verb: Verb) -> tuple[State, Value | None]:
+    """The state after a framework call, and its value."""
+    bound = _bind(verb, call.args)
+    function, state = trail.function, trail.state
+    match verb.kind:
+        case VerbKind.ACK | VerbKind.FAIL:
+            subject = bound.args.get(verb.subject or "")
+            value = evaluate(context, function, state, subject) if subject is not None else None
+            if isinstance(subject, Attr):
+                value = _inside(value)
+            return _complete_value(context, trail, state, _OPS[verb.kind], value, verb), Const(None)
+        case VerbKind.EMIT | VerbKind.EMIT_MANY:
+            return _emit(context, trail, bound, verb), None
+        case VerbKind.TICK_TEST:
+            subject = bound.args.get(verb.subject or "")
+            match evaluate(context, function, state, subject) if subject is not None else None:
+                case TokenRef(token=token):
+                    return state, TickTest(token)
+                case _:
+                    return state, None
+        case _:
+            return state, None
+
+
+# ---- completion ----
+
+
+def _inside(value: Value | None) -> Value | None:
+    """What `job.tup` is where a local object is known to hold one tuple."""
+    return next(iter(value.items)) if isinstance(value, Coll) and len(value.items) == 1 else value
+
+
+def _complete_value(
+    context: Context, trail: Trail, state: State, op: Op, value: Value | None, verb: Verb
+) -> State:
+    match value:
+        case TokenRef(token=token) if _taken(context, verb, value):
+            return complete(context, trail, state, op, token, verb=verb, value=value)
+        case TokenRef():
+            _see_completion(context, trail, op, None, Holding(Stage.OWED), None, verb, value)
+            return state  # refused: the tuple is owed as before
+        case Field(name=field) if field in context.held:
+            return complete(context, trail, state, op, stored(field).token, verb=verb, value=value)
+        case Const():
+            _see_completion(context, trail, op, None, Holding(Stage.OWED), None, verb, value)
+            return state
+        case Picked() if _in_each_round(state):
+            _see_completion(context, trail, op, None, Holding(Stage.OWED), None, verb, value)
+            return state  # the tuple that the round is about is owed as before
+        case _:
+            _see_completion(context, trail, op, None, Holding(Stage.OWED), None, verb, value)
+            return _perhaps_completed(state, value)
+
+
+def _in_each_round(state: State) -> bool:
+    """Whether a path is in a loop over a batch, and has not asked which round it is."""
+    if all(memory.base is None for memory in state.loops.values()):
+        return False
+    places = [Name(name) for name, value in state.env.items() if isinstance(value, Index)]
+    return not any(mentions(fact, place) for fact in state.facts for place in places)
+
+
+def _taken(context: Context, verb: Verb, value: TokenRef) -> bool:
+    """Whether the call takes what it is given: the tuple, or its id."""
+    if context.component.role.discipline.accepts_id:
+        return True
+    return (value.part == "id") == verb.by_id
+
+
+def _perhaps_completed(state: State, value: Value | None) -> State:
+    """Something unknown was completed: it may have been any tuple still owed, so nobody can call it missing."""
+    tokens = {
+        token: holding._replace(stage=Stage.HELD, holder="an ack of something unknown")
+        if holding.stage is Stage.OWED
+        else holding
+        for token, holding in state.tokens.items()
+    }
+    for token in tokens_in(value):
+        if token.kind is TokenKind.STORED:
+            tokens.pop(token, None)
+    return state.but(tokens=tokens)
+
+
+def complete(
+    context: Context,
+    trail: Trail,
+    state: State,
+    op: Op,
+    token: Token,
+    *,
+    verb: Verb | None = None,
+    value: Value | None = None,
+) -> State:
+    """The state after `op` completes `token`; what was seen is kept."""
+    before = context.holding(state, token)
+    after, breach = move(before.stage, op)
+    if token.kind is TokenKind.STORED:
+        if token.field not in context.held:
+            breach = None
+        released = Released(
+            function=trail.function,
+            step=trail.step,
+            trail=trail,
+            deferral=context.deferral,
+            field=token.field,
+            completed=True,
+        )
+        # a way of its own to get there
+        at_tick = any(held.tick is Tick.YES for held in state.tokens.values())
+        context.see(released, token.field, True, at_tick)
+    _see_completion(context, trail, op, token, before, breach, verb, value)
+    return state.hold(token, Holding(after, before.tick, before.holder))
+
+
+def _see_completion(
+    context: Context,
+    trail: Trail,
+    op: Op,
+    token: Token | None,
+    before: Holding,
+    breach: Breach | None,
+    verb: Verb | None,
+    value: Value | None,
+) -> None:
+    context.see(
+        Completed(
+            function=trail.function,
+            step=trail.step,
+            trail=trail,
+            deferral=context.deferral,
+            op=op,
+            token=token,
+            tick=before.tick,
+            breach=breach,
+            verb=verb,
+            value=value,
+        ),
+        op,
+        token,
+        breach,
+        before.tick,
+        trail.step.way,
+        id(trail) if op in (Op.AUTO_ACK, Op.AUTO_FAIL) else trail.state.caught is None,
+    )
+
+
+# ---- emits ----
+
+
+def _emit(context: Context, trail: Trail, bound: _Bound, verb: Verb) -> State:
+    function, state = trail.function, trail.state
+    how, anchored = _anchors(context, trail, bound, verb)
+    late: list[tuple[Token, Breach]] = []
+    for token in anchored:
+        breach = move(_worst_stage(context, state, token, how), Op.ANCHOR).breach
+        if breach is not None and not (token.kind is TokenKind.STORED and token.field not in context.held):
+            late.append((token, breach))
+    subject = context.subject if context.deferral is None else None
+    tick = context.holding(state, subject).tick if subject is not None else Tick.NO
+    given = {name: evaluate(context, function, state, expr) for name, expr in bound.args.items()}
+    values = {name: value for name, value in given.items() if value is not None}
+    context.see(
+        Emitted(
+            function=function,
+            step=trail.step,
+            trail=trail,
+            deferral=context.deferral,
+            verb=verb,
+            args=bound.args,
+            extra=bound.extra,
+            anchors=how,
+            anchored=anchored,
+            late=tuple(late),
+            subject=subject,
+            tick=tick,
+            payload=values.get(verb.subject or ""),
+            values=values,
+            unclear=bound.unclear,
+        ),
+        how,
+        tuple(late),
+        tick,
+        subject,
+    )
+    return state
+
+
+def _worst_stage(context: Context, state: State, token: Token, how: Anchors) -> Stage:
+    """An anchor's stage; a whole batch as anchor includes the elements that earlier rounds have completed."""
+    stage = context.holding(state, token).stage
+    if token.kind is TokenKind.ELEMENT and how is Anchors.DEFAULT and stage in (Stage.OWED, Stage.HELD):
+        earlier = [memory.rest.stage for memory in state.loops.values() if memory.rest is not None]
+        return next((done for done in earlier if done in (Stage.ACKED, Stage.FAILED)), stage)
+    return stage
+
+
+def _anchors(context: Context, trail: Trail, bound: _Bound, verb: Verb) -> tuple[Anchors, tuple[Token, ...]]:
+    discipline = context.component.role.discipline
+    if discipline.anchoring is Anchoring.FORCED:
+        return Anchors.DEFAULT, _current(context)
+    if verb.anchors is None:
+        return _default(context)
+    expr = bound.args.get(verb.anchors)
+    if expr is None:
+        return (Anchors.UNKNOWN, ()) if bound.unclear else _default(context)
+    if expr == Literal(None):
+        return _unnamed(context)
+    if isinstance(expr, Build) and not expr.items:
+        return Anchors.EMPTY, ()
+    match evaluate(context, trail.function, trail.state, expr):
+        case Const(value=None):
+            return _unnamed(context)
+        case Coll() | Batch() | TokenRef() as value:
+            tokens = tuple(dict.fromkeys(tokens_in(value)))
+            if not tokens and isinstance(expr, Name):
+                return Anchors.UNKNOWN, ()
+            return (Anchors.EXPLICIT, tokens) if tokens else (Anchors.UNKNOWN, ())
+        case Field(name=field):
+            held = (stored(field).token,) if field in context.held else ()
+            return Anchors.EXPLICIT, held
+        case _:
+            return Anchors.UNKNOWN, ()
+
+
+def _unnamed(context: Context) -> tuple[Anchors, tuple[Token, ...]]:
+    """`anchors=None`: the default, except where the framework stumbles over it and nothing is emitted."""
+    if Misuse.ANCHOR_NONE in context.component.role.discipline.prices:
+        return Anchors.UNKNOWN, ()
+    return _default(context)
+
+
+def _default(context: Context) -> tuple[Anchors, tuple[Token, ...]]:
+    discipline = context.component.role.discipline
+    match discipline.anchoring, context.component.auto_anchor:
+        case Anchoring.CURRENT, True:
+            return Anchors.DEFAULT, _current(context)
+        case Anchoring.CURRENT, None:
+            return Anchors.UNKNOWN, ()
+        case _:
+            return Anchors.NONE, ()
+
+
+def _current(context: Context) -> tuple[Token, ...]:
+    """The framework's idea of the current tuple: none in code that runs later."""
+    return (context.subject,) if context.subject is not None and context.deferral is None else ()

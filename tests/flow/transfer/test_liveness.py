@@ -1,0 +1,163 @@
+"""What no step asks again keeps no two paths apart, and what one asks does."""
+
+import pytest
+from hypothesis import given
+
+from ackdoctor.flow.component import solve_component
+from ackdoctor.flow.path.context import Context
+from ackdoctor.flow.path.lattice import Const, Holding, SelfRef, State, Token, TokenKind, TokenRef, Value
+from ackdoctor.flow.path.sighting import Ended
+from ackdoctor.flow.path.trail import Trail, backwards, turns_back, turns_onwards
+from ackdoctor.flow.solver import Solver
+from ackdoctor.flow.transfer.liveness import needed
+from ackdoctor.flow.transfer.typestate import ways_on
+from ackdoctor.model.cfg import ENTRY, Call
+from ackdoctor.model.protocol import State as Stage
+from tests.checks.sources import codes, findings, in_bolt
+from tests.flow.programs import link
+from tests.properties.examples import examples, handlers
+from tests.properties.judging import diagnosed, linked
+
+TUPLE = Token(TokenKind.INPUT, "tup")
+
+
+def solved(source: str) -> Context:
+    """The context after its one component's `process` was solved."""
+    program = link({"bolt.py": source})
+    (component,) = program.components
+    context = Context(program=program, component=component, subject=TUPLE, held={})
+    process = component.method("process")
+    assert process is not None
+    env: dict[str, Value] = {"self": SelfRef(), "tup": TokenRef(TUPLE)}
+    Solver(context).solve(process, State(env=env, tokens={TUPLE: Holding(Stage.OWED)}))
+    return context
+
+
+def visits(source: str) -> int:
+    context = solved(source)
+    assert not context.limited
+    return 20_000 - context.steps_left
+
+
+def choices(count: int) -> str:
+    """A handler that chooses and asks so many locals, each of them done with before the next."""
+    lines = ["def process(self, tup):"]
+    for n in range(count):
+        lines += [f"    x{n} = None", f"    if ready({n}):", f"        x{n} = find({n})"]
+        lines += [f"    if x{n} is None or x{n} == 2:", f"        work({n})", f"    keep(x{n})"]
+    return in_bolt("\n".join([*lines, "    self.ack(tup)"]))
+
+
+def test_locals_that_are_done_with_cost_no_more_than_their_lines():
+    ten, twenty, forty = (visits(choices(count)) for count in (10, 20, 40))
+
+    assert forty - twenty == 2 * (twenty - ten)
+    assert forty < 20 * 40
+
+
+def test_a_local_is_live_until_it_is_read_for_the_last_time():
+    source = in_bolt(
+        """
+        def process(self, tup):
+            done = False
+            if ready():
+                self.ack(tup)
+                done = True
+            work(1)
+            if not done:
+                self.ack(tup)
+        """
+    )
+
+    assert codes(source) == []
+
+
+def test_what_a_closure_takes_along_is_live_where_it_is_made():
+    source = in_bolt(
+        """
+        def process(self, tup):
+            held = tup
+            if ready():
+                work(1)
+
+            def done():
+                self.ack(held)
+
+            done()
+            self.ack(tup)
+        """
+    )
+
+    assert [code for _, code in codes(source)] == ["ACK103"]
+
+
+def test_a_list_that_a_loop_adds_to_is_one_list():
+    source = in_bolt(
+        """
+        def process(self, tup):
+            held = []
+            for part in tup.values:
+                held = held + [tup]
+            for each in held:
+                self.ack(each)
+                break
+        """
+    )
+
+    assert visits(source) < 40
+
+
+@examples(40)
+@given(handlers())
+def test_nothing_that_is_not_live_decides_where_a_path_goes(made):
+    _, flow = diagnosed(*made)
+    program, component = linked(made[0])
+    context = Context(program=program, component=component, subject=TUPLE, held={})
+    for sighting in flow.sightings:
+        for visit, _, _ in backwards(sighting.trail):
+            live = needed(visit.function).get(visit.index)
+            if live is None or visit.index == ENTRY or isinstance(visit.step.op, Call):
+                continue
+            assigned = {step.op.result.id for step in visit.function.cfg.steps if isinstance(step.op, Call)}
+            dead = {name: Const(0) for name in assigned | visit.state.env.keys() if name not in live.names}
+            poisoned = visit.knowing(visit.state.but(env={**visit.state.env, **dead}))
+
+            assert _ways(context, poisoned) == _ways(context, visit)
+
+
+def _ways(context: Context, visit: Trail) -> set[object]:
+    return {(way.kind, way.target, frozenset(way.state.tokens.items())) for way in ways_on(context, visit)}
+
+
+# ---- long paths ----
+
+
+def _ends(source: str) -> list[Ended]:
+    program = link({"bolt.py": source})
+    (component,) = program.components
+    (flow,) = (flow for flow in solve_component(program, component) if flow.entry is not None)
+    return [sighting for sighting in flow.sightings if isinstance(sighting, Ended)]
+
+
+@pytest.mark.parametrize("calls", [10, 1000])
+def test_a_straight_path_has_no_more_turns_the_longer_it_is(calls):
+    lines = ["def process(self, tup):", *["    work(1)"] * calls, "    self.ack(tup)"]
+    (end,) = _ends(in_bolt("\n".join(lines)))
+
+    assert sum(1 for _ in backwards(end.trail)) > calls
+    assert [station.visit.index for station in turns_onwards(end.trail)] == [ENTRY, calls + 3, 1]
+    assert [station.visit for station in turns_back(end.trail)] == [
+        station.visit for station in reversed(list(turns_onwards(end.trail)))
+    ]
+
+
+def test_of_a_long_path_the_first_and_the_last_steps_are_shown():
+    lines = ["def process(self, tup):"]
+    for n in range(100):
+        lines += [f"    if ready({n}):", f"        work({n})"]
+    (found,) = findings(in_bolt("\n".join([*lines, "    self.ack(tup)", "    self.ack(tup)"])))
+    steps = found.evidence.steps
+
+    assert len(steps) == 40
+    assert [step.note for step in steps[:2]] == ["received", "`ready(0)` is false"]
+    assert [step.note for step in steps[-2:]] == ["acked", "acked again"]
