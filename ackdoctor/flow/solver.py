@@ -18,9 +18,10 @@ from ackdoctor.flow.path.lattice import Coll, Const, State, Value
 from ackdoctor.flow.path.questions import reopened
 from ackdoctor.flow.path.trail import Trail
 from ackdoctor.flow.transfer.assignment import assign
-from ackdoctor.flow.transfer.calls import Done, Enter, resolve_call
+from ackdoctor.flow.transfer.calls import Done, resolve_call
 from ackdoctor.flow.transfer.cells import beyond_a_call, left
 from ackdoctor.flow.transfer.early import each_element
+from ackdoctor.flow.transfer.entering import Enter
 from ackdoctor.flow.transfer.inert import about_locals
 from ackdoctor.flow.transfer.liveness import Needed, needed
 from ackdoctor.flow.transfer.told import only_told

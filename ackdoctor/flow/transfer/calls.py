@@ -1,31 +1,26 @@
 """Calls: the framework's, the project's own, and those that lead where nobody can look."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 
-from ackdoctor.flow.graph.expressions import names_in
 from ackdoctor.flow.linking.known import AT_ONCE, HARMLESS, SEE_THROUGH
-from ackdoctor.flow.path.context import Context, tested_names
+from ackdoctor.flow.path.context import Context
 from ackdoctor.flow.path.lattice import (
     Batch,
     BoundMethod,
     Coll,
-    Const,
     External,
     Field,
     FunctionRef,
-    LoopMemory,
     Partial,
     SelfRef,
-    State,
     Thrown,
     TokenRef,
     Value,
-    tokens_in,
 )
 from ackdoctor.flow.path.trail import Trail
-from ackdoctor.flow.transfer.containers import Done, arguments, method_call, packed
+from ackdoctor.flow.transfer.containers import Done, arguments, method_call
 from ackdoctor.flow.transfer.declared import foreign_kind
+from ackdoctor.flow.transfer.entering import Enter, enter
 from ackdoctor.flow.transfer.evaluate import evaluate, stored
 from ackdoctor.flow.transfer.inert import about_locals, inert
 from ackdoctor.flow.transfer.objects import (
@@ -41,23 +36,11 @@ from ackdoctor.flow.transfer.objects import (
 from ackdoctor.flow.transfer.outside import external, run_later, unknown
 from ackdoctor.flow.transfer.overloads import choose_functions, sort_of, type_text
 from ackdoctor.flow.transfer.verbs import apply_verb, external_verb, own_verb, quiet
-from ackdoctor.model.cfg import Arg, Attr, Call, Compare, Expr, Global, Literal, Name
+from ackdoctor.model.cfg import Arg, Attr, Call, Global, Name
 from ackdoctor.model.component import ClassInfo, Function
 from ackdoctor.model.dialect import Verb
-from ackdoctor.model.values import dataclass
 
-__all__ = ["Done", "Enter", "apply_value", "resolve_call"]
-
-AROUND = 0  # stands for all loops around a helper's call; its own are counted from 1
-
-
-@dataclass(slots=True, unsafe_hash=True)
-class Enter:
-    """The call enters a function of the project with this state; `others` are overloads it may mean as well."""
-
-    function: Function
-    state: State
-    others: tuple["Enter", ...] = ()
+__all__ = ["Done", "apply_value", "resolve_call"]
 
 
 def resolve_call(context: Context, trail: Trail, call: Call) -> Done | Enter:
@@ -126,7 +109,7 @@ def _enter_one(
     if functions and all(inert(context, trail.state, function, values) for function in functions):
         return Done(trail.state.but(facts=about_locals(trail.state.facts)), None, may_raise=True)
     entered = [
-        _enter(context, trail, call, function, method.receiver, None, captured_by(function, method.receiver))
+        enter(context, trail, call, function, method.receiver, None, captured_by(function, method.receiver))
         for function in functions
     ]
     first = next((enter for enter in entered if isinstance(enter, Enter)), None)
@@ -212,7 +195,7 @@ def _apply(
                 offered = named(_behind(context, after), name)
                 method = _overload(context, trail, call, offered, arguments(context, trail, call)) or method
             if method is not None and _readable(context, method):
-                return _enter(context, trail, call, method, SelfRef(), given)
+                return enter(context, trail, call, method, SelfRef(), given)
             if method is None and verb is not None:
                 return _verb(context, trail, call, verb, given)
         case FunctionRef(function=function, captured=captured, bare=bare) if bare or _readable(
@@ -228,7 +211,7 @@ def _apply(
                 function = (
                     _overload(context, trail, call, offered, arguments(context, trail, call)) or function
                 )
-            return _enter(context, trail, call, function, None, given, captured)
+            return enter(context, trail, call, function, None, given, captured)
         case External():
             verb = external_verb(context.verbs(), target.names)
             if verb is not None:
@@ -264,7 +247,7 @@ def _inherited(
     functions = named(context.program.lineage(after).order[1:], name)
     function = _overload(context, trail, call, functions, values)
     if function is not None and not function.docstring_only:
-        return _enter(context, trail, call, function, trail.state.env.get("this"), given)
+        return enter(context, trail, call, function, trail.state.env.get("this"), given)
     handle = foreign_kind(context, after)
     if handle is not None:
         return _apply(context, trail, call, BoundMethod(name, on=handle.kind), given)
@@ -305,92 +288,6 @@ def _spread(context: Context, trail: Trail, call: Call) -> tuple[Call, Trail]:
             env.update({name: value} if value is not None else {})
     spelt = Call(call.result, call.func, tuple(spread), call.awaited, call.dropped)
     return spelt, trail.knowing(trail.state.but(env=env))
-
-
-# ---- into the project's own functions ----
-
-
-def _enter(
-    context: Context,
-    trail: Trail,
-    call: Call,
-    function: Function,
-    receiver: Value | None,
-    given: tuple[Value | None, ...] | None,
-    captured: tuple[tuple[str, Value], ...] = (),
-) -> Done | Enter:
-    if function.is_async and not call.awaited:
-        return unknown(context, trail, call, given)
-    env: dict[str, Value] = {"%return": Const(None), **dict(captured)}
-    params = [param for param in function.params if param.kind == "positional"]
-    if receiver is not None and function.binding != "static" and params:
-        env[params.pop(0).name] = receiver
-    args = call.args if given is None else tuple(Arg(Name("")) for _ in given)
-    values = arguments(context, trail, call) if given is None else given
-    filled: set[str | None] = set()
-    more: list[Value | None] = []
-    passed: dict[str, Expr] = {}
-    for arg, value in zip(args, values, strict=True):
-        name = arg.name
-        if name is None and not arg.star:
-            if params:
-                name = params.pop(0).name
-            else:
-                more.append(value)
-        filled.add(name)
-        if name is not None and isinstance(arg.value, (Name, Attr)) and given is None:
-            passed[name] = arg.value
-        if name is not None and _matters(function, name, value):
-            env[name] = value  # type: ignore[assignment]  # _matters refuses None
-        elif arg.star and value is not None and any(tokens_in(value)):
-            return unknown(context, trail, call, given)
-    for param in function.params:
-        if param.name not in filled and param.default is not None and not any(arg.star for arg in args):
-            value = evaluate(context, function, State(), param.default)
-            if isinstance(value, Const) and _matters(function, param.name, value):
-                env[param.name] = value
-    if not any(arg.star for arg in args):
-        env.update(packed(context, function, more, named=filled - {None}))
-    before = trail.state
-    entered = State(
-        env=env,
-        tokens=before.tokens,
-        fields=before.fields,
-        facts=_facts_about(trail, function, passed),
-        loops=_around(before),
-        caught=before.caught,
-    )
-    return Enter(function, entered)
-
-
-def _facts_about(trail: Trail, function: Function, passed: Mapping[str, Expr]) -> Mapping[Expr, bool]:
-    """What was decided about the arguments of a call, said of the parameters that they become."""
-    known: dict[Expr, bool] = {}
-    for fact, truth in trail.state.facts.items() if passed else ():
-        for name, expr in passed.items():
-            if fact == expr:
-                known[Name(name)] = truth
-            elif isinstance(fact, Compare) and fact.left == expr and _said_there(trail, function, fact.right):
-                known[Compare(Name(name), fact.op, fact.right)] = truth
-    return known
-
-
-def _said_there(trail: Trail, function: Function, right: Expr) -> bool:
-    """Whether what an argument was compared with means the same in the function that is called."""
-    here = trail.function.path == function.path and not any(names_in(right))
-    return isinstance(right, Literal) or here
-
-
-def _around(before: State) -> Mapping[int, LoopMemory]:
-    """What a helper called in a loop over a batch must know: that earlier rounds have left some element so."""
-    rest = [memory.rest for memory in before.loops.values() if memory.rest is not None]
-    return {AROUND: LoopMemory(None, rest[0])} if rest else {}
-
-
-def _matters(function: Function, name: str, value: Value | None) -> bool:
-    if isinstance(value, Const):
-        return name in tested_names(function)
-    return value is not None
 
 
 def _readable(context: Context, function: Function) -> bool:
