@@ -12,13 +12,11 @@ from ackdoctor.model.dialect import Entry, EntryKind, Misuse, TupleShape, Verb, 
 
 __all__ = [
     "ADVICE",
-    "BASIC",
     "BASIC_BOLT",
     "BOLT",
     "COLLECTOR",
     "SHAPE",
     "SPOUT",
-    "SPOUT_COLLECTOR",
     "STATEFUL_BOLT",
     "STATEFUL_WINDOWED_BOLT",
     "TICK_AWARE_BOLT",
@@ -28,7 +26,7 @@ __all__ = [
     "tick_tests",
 ]
 
-COLLECTOR, BASIC, SPOUT_COLLECTOR = "OutputCollector", "BasicOutputCollector", "SpoutOutputCollector"
+COLLECTOR, _BASIC, _SPOUT_COLLECTOR = "OutputCollector", "BasicOutputCollector", "SpoutOutputCollector"
 
 _KINDS = "Value String Integer Long Boolean Short Byte Double Float Binary".split()
 _KEYED = frozenset(f"get{kind}{how}" for kind in _KINDS for how in ("", "ByField"))
@@ -62,9 +60,9 @@ def objects(package: str, *, tasks: str, spouts: str, topology: str, tuples: str
         f"{package}.{folder}.{name}": kind
         for folder, names, kind in (
             (tasks, ("OutputCollector", "IOutputCollector"), COLLECTOR),
-            (topology, ("BasicOutputCollector", "IBasicOutputCollector"), BASIC),
-            (tasks, ("IBasicOutputCollector",), BASIC),
-            (spouts, ("SpoutOutputCollector", "ISpoutOutputCollector"), SPOUT_COLLECTOR),
+            (topology, ("BasicOutputCollector", "IBasicOutputCollector"), _BASIC),
+            (tasks, ("IBasicOutputCollector",), _BASIC),
+            (spouts, ("SpoutOutputCollector", "ISpoutOutputCollector"), _SPOUT_COLLECTOR),
             (tuples, ("Tuple", "TupleImpl"), "tuple"),
         )
         for name in names
@@ -100,15 +98,15 @@ def _emits(on: str, *forms: str, extra: str = "") -> tuple[Verb, ...]:
 
 _REPORTS = tuple(
     Verb(name="reportError", kind=VerbKind.REPORT, on=on, params=("error",), subject=None)
-    for on in (COLLECTOR, BASIC, SPOUT_COLLECTOR)
+    for on in (COLLECTOR, _BASIC, _SPOUT_COLLECTOR)
 )
 _OTHERS = tuple(
     Verb(name=name, kind=VerbKind.OTHER, on=on, params=(), subject=None)
     for on, name in (
         (COLLECTOR, "flush"),
-        (SPOUT_COLLECTOR, "flush"),
-        (SPOUT_COLLECTOR, "getPendingCount"),
-        (BASIC, "setContext"),
+        (_SPOUT_COLLECTOR, "flush"),
+        (_SPOUT_COLLECTOR, "getPendingCount"),
+        (_BASIC, "setContext"),
     )
 )
 
@@ -116,7 +114,7 @@ VERBS = (
     Verb(name="ack", kind=VerbKind.ACK, on=COLLECTOR, params=("input",), subject="input"),
     Verb(name="fail", kind=VerbKind.FAIL, on=COLLECTOR, params=("input",), subject="input"),
     Verb(name="resetTimeout", kind=VerbKind.RESET, on=COLLECTOR, params=("input",), subject="input"),
-    Verb(name="resetTimeout", kind=VerbKind.RESET, on=BASIC, params=("input",), subject="input"),
+    Verb(name="resetTimeout", kind=VerbKind.RESET, on=_BASIC, params=("input",), subject="input"),
     *_emits(
         COLLECTOR,
         "tuple",
@@ -126,9 +124,9 @@ VERBS = (
         "streamId anchor tuple",
         "streamId anchors tuple",
     ),
-    *_emits(BASIC, "tuple", "streamId tuple"),
+    *_emits(_BASIC, "tuple", "streamId tuple"),
     *_emits(
-        SPOUT_COLLECTOR,
+        _SPOUT_COLLECTOR,
         "tuple",
         "streamId tuple",
         "tuple messageId",

@@ -8,9 +8,9 @@ from ackdoctor.rulebook.cases import CASE_SECTIONS, read_cases
 from ackdoctor.rulebook.head import FENCE, head_length, parse_head, trouble
 from ackdoctor.rulebook.manual import Case, RulePage
 
-__all__ = ["SECTIONS", "read_page"]
+__all__ = ["read_page"]
 
-SECTIONS = (
+_SECTIONS = (
     "What it does",
     "Why is this bad",
     "Examples",
@@ -71,8 +71,8 @@ def _sections(path: Path, lines: Sequence[str], start: int) -> Iterator[_Section
     headings = list(_headings(path, lines, start))
     stray = next((i for i in range(start, len(lines)) if lines[i].strip()), len(lines))
     if headings and stray < headings[0]:
-        raise trouble(path, stray + 1, f"nothing may stand between the toml block and '## {SECTIONS[0]}'")
-    for number, wanted in enumerate(SECTIONS):
+        raise trouble(path, stray + 1, f"nothing may stand between the toml block and '## {_SECTIONS[0]}'")
+    for number, wanted in enumerate(_SECTIONS):
         if number == len(headings):
             raise trouble(path, len(lines), f"section '## {wanted}' is missing")
         at = headings[number]
@@ -83,9 +83,9 @@ def _sections(path: Path, lines: Sequence[str], start: int) -> Iterator[_Section
         if not any(line.strip() for line in lines[at + 1 : end]):
             raise trouble(path, at + 1, f"section '## {title}' is empty")
         yield _Section(title, at + 1, end)
-    if len(headings) > len(SECTIONS):
-        extra = headings[len(SECTIONS)]
-        raise trouble(path, extra + 1, f"no section may follow '## {SECTIONS[-1]}'")
+    if len(headings) > len(_SECTIONS):
+        extra = headings[len(_SECTIONS)]
+        raise trouble(path, extra + 1, f"no section may follow '## {_SECTIONS[-1]}'")
 
 
 def _headings(path: Path, lines: Sequence[str], start: int) -> Iterator[int]:

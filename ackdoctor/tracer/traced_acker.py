@@ -19,9 +19,9 @@ from ackdoctor.model.verdict import PendingEntry, TupleTree, Verdict
 from ackdoctor.tracer.instrument.rows import Writer
 from ackdoctor.tracer.ledger.windows import POINTS, halved
 
-__all__ = ["MOST_NOTES", "MOST_TREES", "TracedAcker"]
+__all__ = ["MOST_TREES", "TracedAcker"]
 
-MOST_NOTES = 200_000  # acks of open roots whose sender is remembered
+_MOST_NOTES = 200_000  # acks of open roots whose sender is remembered
 MOST_TREES = 10_000  # roots that ended badly, or have not ended, told one by one
 _RECENT = 10_000
 _ANSWERS = {
@@ -44,7 +44,7 @@ class TracedAcker:
         now_ms: Callable[[], int] = lambda: 0,
         window_ms: int = 1000,
         recorder: Writer | None = None,
-        most_notes: int = MOST_NOTES,
+        most_notes: int = _MOST_NOTES,
     ) -> None:
         self._acker = acker
         self._now_ms = now_ms

@@ -21,7 +21,7 @@ from ackdoctor.model.cfg import (
 )
 from ackdoctor.model.component import Function
 
-__all__ = ["BEGINNINGS", "emptied_by", "is_container", "is_queue", "own_field", "taken_from"]
+__all__ = ["BEGINNINGS", "emptied_by", "is_container", "own_field", "taken_from"]
 
 # run once, before all else
 BEGINNINGS = frozenset(("__init__", "initialize", "init_state", "<init>", "prepare", "open"))
@@ -77,7 +77,7 @@ def is_container(diagnosis: Diagnosis, name: str) -> bool:
     return bool(values) and all(_kind(diagnosis, function, value) for function, value in values)
 
 
-def is_queue(diagnosis: Diagnosis, name: str) -> bool:
+def _is_queue(diagnosis: Diagnosis, name: str) -> bool:
     """Whether `get` of a field takes something out."""
     return any(_kind(diagnosis, function, value) == "queue" for function, value in _given(diagnosis, name))
 
@@ -192,7 +192,7 @@ def _by_call(
     match func:
         case Attr(obj=place, name=name):
             field = own_field(diagnosis, function, place)
-            taken = name == "get" and field is not None and is_queue(diagnosis, field)
+            taken = name == "get" and field is not None and _is_queue(diagnosis, field)
             if taken or name not in CONTAINER_STORES | _LOOKS:
                 yield field
         case _:

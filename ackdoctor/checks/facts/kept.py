@@ -13,7 +13,7 @@ from ackdoctor.model.cfg import Attr, Bind, Build, Call, Expr, Item, Name, Step
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind
 
-__all__ = ["kept", "kept_anew", "kept_for_ever"]
+__all__ = ["kept", "kept_for_ever"]
 
 MANY = 50  # message ids followed to callers of helpers
 
@@ -24,7 +24,7 @@ def kept(diagnosis: Diagnosis) -> Iterator[tuple[Function, Step, str]]:
     yield from _stores(diagnosis, functions, _ids(diagnosis, data_emits(diagnosis), functions))
 
 
-def kept_anew(diagnosis: Diagnosis) -> Iterator[tuple[Function, Step, str]]:
+def _kept_anew(diagnosis: Diagnosis) -> Iterator[tuple[Function, Step, str]]:
     """Each place on the way of `fail` that puts something under or with a message id that is not the failed one."""
     functions = reach(diagnosis, entry_method(diagnosis, EntryKind.FAILED))
     ids = _ids(diagnosis, emits(diagnosis, EntryKind.FAILED), functions)
@@ -33,9 +33,9 @@ def kept_anew(diagnosis: Diagnosis) -> Iterator[tuple[Function, Step, str]]:
 
 
 def kept_for_ever(diagnosis: Diagnosis) -> Iterator[tuple[Function, Step, str]]:
-    """Of `kept_anew`, the places whose field loses nothing in `fail`: an entry more for every failure."""
+    """Of `_kept_anew`, the places whose field loses nothing in `fail`: an entry more for every failure."""
     shrunk = emptied_by(diagnosis, reach(diagnosis, entry_method(diagnosis, EntryKind.FAILED)))
-    for function, step, name in kept_anew(diagnosis):
+    for function, step, name in _kept_anew(diagnosis):
         if name not in shrunk and is_container(diagnosis, name):
             yield function, step, name
 

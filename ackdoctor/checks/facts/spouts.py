@@ -19,7 +19,6 @@ __all__ = [
     "calls_of",
     "calls_super",
     "data_emits",
-    "deed",
     "emits",
     "entry_method",
     "first",
@@ -162,18 +161,18 @@ def acts(diagnosis: Diagnosis, method: Function | None) -> list[str]:
     return [
         word
         for function, step in steps_of(reach(diagnosis, method))
-        if (word := deed(diagnosis, function, step))
+        if (word := _deed(diagnosis, function, step))
     ]
 
 
 def calls_of(diagnosis: Diagnosis, method: Function | None) -> Iterator[tuple[Function, Call]]:
     """The calls in the reach of a callback that do something which outlives it."""
     for function, step in steps_of(reach(diagnosis, method)):
-        if isinstance(step.op, Call) and deed(diagnosis, function, step):
+        if isinstance(step.op, Call) and _deed(diagnosis, function, step):
             yield function, step.op
 
 
-def deed(diagnosis: Diagnosis, function: Function, step: Step) -> str:
+def _deed(diagnosis: Diagnosis, function: Function, step: Step) -> str:
     """What one step does that outlives the call, or ""."""
     match step.op:
         case Throw():

@@ -21,7 +21,6 @@ from ackdoctor.model.component import Function
 __all__ = [
     "has_any",
     "leaves_alone",
-    "only_asks",
     "questions",
     "reopened",
     "spelled_out",
@@ -51,7 +50,7 @@ def questions(function: Function) -> Mapping[Expr, Expr]:
     calls = [
         (index, step.op)
         for index, step in enumerate(function.cfg.steps)
-        if isinstance(step.op, Call) and only_asks(step.op)
+        if isinstance(step.op, Call) and _only_asks(step.op)
     ]
     if not calls:
         return _NONE
@@ -159,7 +158,7 @@ def unchanging(function: Function, expr: Expr) -> bool:
     return isinstance(expr, Name) and _type(function, expr.id) in UNCHANGING
 
 
-def only_asks(call: Call) -> bool:
+def _only_asks(call: Call) -> bool:
     """Whether a call's name says that it asks something, and changes nothing."""
     name = last_name(call.func)
     return (
@@ -170,7 +169,7 @@ def only_asks(call: Call) -> bool:
 
 def leaves_alone(call: Call) -> bool:
     """Whether a call's name says that what it is made on, or is given, is afterwards as it was."""
-    return only_asks(call) or last_name(call.func) in _LEAVES_ALONE
+    return _only_asks(call) or last_name(call.func) in _LEAVES_ALONE
 
 
 def _stays(function: Function, part: Expr, captured: frozenset[str]) -> bool:

@@ -18,20 +18,19 @@ __all__ = [
     "enclosing",
     "field_of",
     "foreign_kind",
-    "handle_of",
     "maker",
     "text_of",
 ]
 
 
-def handle_of(dialect: Dialect, names: tuple[str, ...]) -> Handle | None:
+def _handle_of(dialect: Dialect, names: tuple[str, ...]) -> Handle | None:
     """The framework's object that one of these qualified classes declares."""
     return next((Handle(dialect.objects[name]) for name in names if name in dialect.objects), None)
 
 
 def foreign_kind(context: Context, cls: ClassInfo) -> Handle | None:
     """What a class of the project that derives from a framework's object is."""
-    return handle_of(context.component.dialect, context.program.lineage(cls).foreign)
+    return _handle_of(context.component.dialect, context.program.lineage(cls).foreign)
 
 
 def declared_local(context: Context, function: Function, name: str) -> Value | None:
@@ -90,7 +89,7 @@ def _handle(context: Context, unit: Unit, text: str) -> Handle | None:
     found = context.program.type_of(unit, text)
     if isinstance(found, ClassInfo):
         return foreign_kind(context, found)
-    return handle_of(context.component.dialect, found)
+    return _handle_of(context.component.dialect, found)
 
 
 def class_of(context: Context, function: Function, state: State, expr: Expr) -> ClassInfo | None:

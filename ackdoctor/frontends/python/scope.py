@@ -8,7 +8,7 @@ import libcst as cst
 from ackdoctor.frontends.python.imports import IMPORTS
 from ackdoctor.model.cfg import Expr, Global, Name
 
-__all__ = ["Names", "Scope", "block_parts", "child_nodes", "names_bound", "own_nodes", "target_names"]
+__all__ = ["Names", "Scope", "block_parts", "names_bound", "own_nodes", "target_names"]
 
 _NO_CHILDREN = (
     "__",
@@ -138,10 +138,10 @@ def own_nodes(body: Iterable[cst.CSTNode]) -> Iterator[cst.CSTNode]:
         node = stack.pop()
         yield node
         if type(node) not in _OWN_SCOPE:
-            stack.extend(child_nodes(node))
+            stack.extend(_child_nodes(node))
 
 
-def child_nodes(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+def _child_nodes(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """The children that are more than white space and punctuation."""
     for name in _fields(type(node)):
         value = getattr(node, name)

@@ -14,11 +14,11 @@ from ackdoctor.heap.jvm.layout import OBJECT, Classes
 from ackdoctor.heap.jvm.objects import Objects
 from ackdoctor.heap.jvm.sweep import Take
 
-__all__ = ["ACKER_2", "Holder", "Holders", "Roles", "is_acker", "roles"]
+__all__ = ["Holder", "Holders", "Roles", "roles"]
 
 _STORM = r"(?:org\.apache|backtype)\.storm\."
 _JSTORM = r"com\.alibaba\.jstorm\.task\."
-ACKER_2 = re.compile(rf"{_STORM}daemon\.Acker|{_JSTORM}acker\.Acker")  # and JStorm's
+_ACKER_2 = re.compile(rf"{_STORM}daemon\.Acker|{_JSTORM}acker\.Acker")  # and JStorm's
 _ACK_OBJECT = re.compile(rf"{_STORM}daemon\.Acker\$AckObject|{_JSTORM}acker\.AckObject")
 _ACKER_1 = re.compile(rf"{_STORM}daemon\.acker\$mk_acker_bolt\$reify__\d+")
 _SPOUT = re.compile(
@@ -38,9 +38,9 @@ class Roles:
     clojure: bool = False
 
 
-def is_acker(name: str) -> bool:
+def _is_acker(name: str) -> bool:
     """Whether a class is an acker of Storm's."""
-    return bool(ACKER_2.fullmatch(name) or _ACKER_1.fullmatch(name))
+    return bool(_ACKER_2.fullmatch(name) or _ACKER_1.fullmatch(name))
 
 
 def roles(classes: Classes) -> tuple[Roles, Mapping[int, Take]]:
@@ -56,7 +56,7 @@ def roles(classes: Classes) -> tuple[Roles, Mapping[int, Take]]:
     for class_id, name in classes.names.items():
         if _ACK_OBJECT.fullmatch(name):
             found.ack_objects.append(class_id)
-        elif is_acker(name) or class_id in shells or _is_spout(classes, class_id, name):
+        elif _is_acker(name) or class_id in shells or _is_spout(classes, class_id, name):
             takers[class_id] = _noter(found, classes, class_id)
         if _ACKER_1.fullmatch(name):
             found.clojure = True
@@ -106,9 +106,9 @@ class Holders:
         made = []
         for class_id, id_ in found.seen:
             name = self._classes.name(class_id)
-            if not is_acker(name):
+            if not _is_acker(name):
                 continue
-            clojure = not ACKER_2.fullmatch(name)
+            clojure = not _ACKER_2.fullmatch(name)
             pending = self._objects.fields(id_).get("pending", 0)
             path = f"{_short(name)}.pending"
             if clojure:
@@ -128,7 +128,7 @@ class Holders:
         told: set[int] = set()
         for class_id, id_ in found.seen:
             name = self._classes.name(class_id)
-            if is_acker(name):
+            if _is_acker(name):
                 continue
             if _SPOUT.fullmatch(name):
                 pending = self._objects.fields(id_).get("pending", 0)

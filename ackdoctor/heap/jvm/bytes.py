@@ -13,10 +13,10 @@ from ackdoctor.heap.jvm.layout import OBJECT, Oops
 from ackdoctor.heap.jvm.objects import first_instances
 from ackdoctor.heap.jvm.sweep import Census
 
-__all__ = ["COMPRESSED", "NARROW", "SPLIT", "WIDE", "entry_bytes", "oops_of"]
+__all__ = ["COMPRESSED", "NARROW", "SPLIT", "entry_bytes", "oops_of"]
 
 COMPRESSED = Oops(header=12, array=16, reference=4)
-WIDE = Oops(header=16, array=24, reference=8)
+_WIDE = Oops(header=16, array=24, reference=8)
 SPLIT = Oops(header=12, array=16, reference=8)  # class pointers compressed, references not
 NARROW = Oops(header=8, array=12, reference=4)  # a 32-bit JVM
 _STRETCHES = 64
@@ -57,7 +57,7 @@ def oops_of(dump: Hprof, census: Census) -> Oops:
         for class_id, gap in gaps.items()
         if any(kind == OBJECT for _, kind in census.classes.fields(class_id))
     ]
-    return max((COMPRESSED, SPLIT, WIDE), key=lambda oops: _fits(telling, census, oops))
+    return max((COMPRESSED, SPLIT, _WIDE), key=lambda oops: _fits(telling, census, oops))
 
 
 def _fits(gaps: Iterable[tuple[int, int]], census: Census, oops: Oops) -> int:

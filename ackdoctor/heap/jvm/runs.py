@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from ackdoctor.heap.jvm.records import INSTANCE, OBJECTS, PRIMITIVE, Heads
 
-__all__ = ["FEWEST", "Run", "Turn", "run_at"]
+__all__ = ["Run", "Turn", "run_at"]
 
-FEWEST = 16  # turns: fewer are read as fast one by one
+_FEWEST = 16  # turns: fewer are read as fast one by one
 _LONGEST = 1 << 10  # bytes of one turn
 _TRIES = 3  # times that the first record's class may stand in one turn
 
@@ -48,12 +48,12 @@ def run_at(data: bytes, at: int, end: int, heads: Heads) -> Run | None:
     for _ in range(_TRIES):
         found = data.find(key, found + 1, min(end, at + _LONGEST))
         period = found - kind - at
-        if found < 0 or (end - at) // period < FEWEST:
+        if found < 0 or (end - at) // period < _FEWEST:
             return None
         if data[found - kind + period] != data[at] or not data.startswith(key, found + period):
             continue  # it does not even come twice
         turns = _turns(data, at, at + period, heads)
-        if turns and (amount := _alike(data, turns, period, (end - at) // period, heads)) >= FEWEST:
+        if turns and (amount := _alike(data, turns, period, (end - at) // period, heads)) >= _FEWEST:
             return Run(turns, period, amount)
     return None
 
@@ -72,12 +72,12 @@ def _turns(data: bytes, at: int, end: int, heads: Heads) -> tuple[Turn, ...]:
 
 
 def _alike(data: bytes, turns: tuple[Turn, ...], period: int, most: int, heads: Heads) -> int:
-    """How many turns are like the first; less than FEWEST if it is not worth it."""
+    """How many turns are like the first; less than _FEWEST if it is not worth it."""
     for at, tag, _, _ in turns:
         last = heads.small if tag == PRIMITIVE else heads.read.size
         for byte in (at, *range(at + heads.kind, at + last)):
             column = data[byte : byte + most * period : period]
             most = len(column) - len(column.lstrip(column[:1]))
-            if most < FEWEST:
+            if most < _FEWEST:
                 return most
     return most

@@ -5,16 +5,16 @@ from collections.abc import Callable, Iterable
 from ackdoctor.heap.python.holders import Holder
 from ackdoctor.heap.python.snapshot import Snapshot, take
 
-__all__ = ["FIRST_MARK", "LAST", "Album"]
+__all__ = ["LAST", "Album"]
 
 LAST = "end"  # the label of the last; a process that is killed has none
-FIRST_MARK = 1_000  # pending; each further mark is twice the one before
+_FIRST_MARK = 1_000  # pending; each further mark is twice the one before
 
 
 class Album:
     """`known` finds the holders anew for each snapshot: components come and go, and none is kept alive here."""
 
-    def __init__(self, known: Callable[[], Iterable[Holder]], first_mark: int = FIRST_MARK) -> None:
+    def __init__(self, known: Callable[[], Iterable[Holder]], first_mark: int = _FIRST_MARK) -> None:
         self.snapshots: list[Snapshot] = []
         self._known = known
         self._mark = first_mark

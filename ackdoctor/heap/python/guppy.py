@@ -8,9 +8,9 @@ import gc
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-__all__ = ["INSTALL", "Census", "census", "missing"]
+__all__ = ["Census", "census", "missing"]
 
-INSTALL = "pip install 'ackdoctor[heap]'"
+_INSTALL = "pip install 'ackdoctor[heap]'"
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
@@ -29,7 +29,7 @@ def missing() -> str:
     except ModuleNotFoundError as error:
         if error.name != "guppy":
             return f"guppy3 cannot be loaded: {error}"
-        return f"heap snapshots need guppy3, which is not installed: {INSTALL}"
+        return f"heap snapshots need guppy3, which is not installed: {_INSTALL}"
     except ImportError as error:  # PyPy, or an interpreter without a lock of its own
         return f"guppy3 cannot be loaded: {error}"
     return ""

@@ -18,9 +18,9 @@ from ackdoctor.lab.shell.process import Setup
 from ackdoctor.lab.shell.shell import HEARTBEAT_LOST, Shell
 from ackdoctor.lab.tup import Tup
 
-__all__ = ["HEARTBEAT_STREAM", "ShellBolt"]
+__all__ = ["ShellBolt"]
 
-HEARTBEAT_STREAM = "__heartbeat"
+_HEARTBEAT_STREAM = "__heartbeat"
 _SYSTEM_TASK = -1
 _NULL = "java.lang.NullPointerException"
 
@@ -88,7 +88,7 @@ class ShellBolt(Shell, Bolt):
         elif self._unanswered_since is None:
             self._unanswered_since = now
         self._process.write(
-            {"id": "heartbeat", "comp": None, "stream": HEARTBEAT_STREAM, "task": _SYSTEM_TASK, "tuple": []}
+            {"id": "heartbeat", "comp": None, "stream": _HEARTBEAT_STREAM, "task": _SYSTEM_TASK, "tuple": []}
         )
         self._go()
 

@@ -10,11 +10,11 @@ from ackdoctor.lab.shell.pystorm import PystormChild
 from ackdoctor.model.dialect import Dialect, Role
 from ackdoctor.tracer.ledger.suspects import belongs
 
-__all__ = ["Launcher", "NotAComponentError", "descent", "launcher"]
+__all__ = ["NotAComponentError", "descent", "launcher"]
 
-Launcher: TypeAlias = Callable[[type, Callable[[], None]], Child]
+_Launcher: TypeAlias = Callable[[type, Callable[[], None]], Child]
 
-_LAUNCHERS: dict[str, Launcher] = {
+_LAUNCHERS: dict[str, _Launcher] = {
     "pystorm": PystormChild,
     "streamparse": PystormChild,  # its classes are pystorm's
     "petrel": PetrelChild,
@@ -38,7 +38,7 @@ def descent(component_class: type) -> tuple[Dialect, Role]:
     return found
 
 
-def launcher(component_class: type) -> Launcher:
+def launcher(component_class: type) -> _Launcher:
     """What runs a component of a framework that speaks multilang."""
     dialect, _ = descent(component_class)
     if dialect.name not in _LAUNCHERS:

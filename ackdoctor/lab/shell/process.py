@@ -15,9 +15,9 @@ from ackdoctor.lab.shell.drivers import launcher
 from ackdoctor.lab.shell.error import HALTED, SUICIDE, ShellError
 from ackdoctor.lab.shell.java import RUNTIME, Json, parse
 
-__all__ = ["HEARTBEAT_TIMEOUT", "Setup", "ShellProcess", "heartbeat_timeout"]
+__all__ = ["Setup", "ShellProcess", "heartbeat_timeout"]
 
-HEARTBEAT_TIMEOUT = "topology.subprocess.timeout.secs"
+_HEARTBEAT_TIMEOUT = "topology.subprocess.timeout.secs"
 _DEFAULT_TIMEOUT_SECS = 30  # supervisor.worker.timeout.secs
 _NO_OUTPUT = "org.apache.storm.multilang.NoOutputException"
 
@@ -42,8 +42,8 @@ class Setup:
 
 def heartbeat_timeout(conf: Mapping[str, object]) -> int:
     """Milliseconds a component may leave a heartbeat unanswered (ShellBolt.java:123-127)."""
-    seconds = conf.get(HEARTBEAT_TIMEOUT, _DEFAULT_TIMEOUT_SECS)
-    assert isinstance(seconds, int), f"{HEARTBEAT_TIMEOUT} must be an int"
+    seconds = conf.get(_HEARTBEAT_TIMEOUT, _DEFAULT_TIMEOUT_SECS)
+    assert isinstance(seconds, int), f"{_HEARTBEAT_TIMEOUT} must be an int"
     return 1000 * seconds
 
 

@@ -21,10 +21,10 @@ from ackdoctor.tracer.judge.charges import CHARGES, Turn
 from ackdoctor.tracer.judge.labels import name_of
 from ackdoctor.tracer.judge.place import Places, parsed
 
-__all__ = ["REFUSED", "UNREADABLE", "delivery_lines", "part_lines", "root_lines"]
+__all__ = ["delivery_lines", "part_lines", "root_lines"]
 
-UNREADABLE = "unreadable"  # a part
-REFUSED = "refused"  # rows of a part
+_UNREADABLE = "unreadable"  # a part
+_REFUSED = "refused"  # rows of a part
 
 _INIT, _ACK = int(EventKind.INIT), int(EventKind.ACK)
 _COMPLETED = int(EventKind.COMPLETED)
@@ -142,10 +142,10 @@ def _rule(code: str) -> Line:
 def part_lines(parts: Parts, bad: Iterable[Quarantined]) -> list[Line]:
     """Lines of what could not be read."""
     return [
-        *({"what": UNREADABLE, "file": file, "reason": reason} for file, reason in parts.faults.items()),
+        *({"what": _UNREADABLE, "file": file, "reason": reason} for file, reason in parts.faults.items()),
         *(
             {
-                "what": REFUSED,
+                "what": _REFUSED,
                 "file": unescaped(row.file),
                 "reason": row.reason,
                 "rows": row.rows,

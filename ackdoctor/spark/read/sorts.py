@@ -22,7 +22,6 @@ __all__ = [
     "Sort",
     "need_version_of",
     "sort_of",
-    "sort_of_lines",
     "sort_of_name",
     "sort_of_text",
     "unzipped",
@@ -106,7 +105,7 @@ def sort_of_text(name: str, head: bytes, *, zipped: bool, stamped_later: Callabl
     wide = head.startswith(UTF_16)
     text = head.decode("utf-16" if wide else "utf-8-sig", errors="replace")
     try:
-        sort = sort_of_lines(text.splitlines(), name)
+        sort = _sort_of_lines(text.splitlines(), name)
     except ForeignError:
         if not (_LOG_NAME.match(name) and stamped_later()):
             raise
@@ -156,7 +155,7 @@ def _has_log_line(path: Path) -> bool:
         return any(map(_LOG_LINE.match, map(bare, islice(lines, _TRACE_LINES))))
 
 
-def sort_of_lines(lines: Iterable[str], name: str) -> Sort:
+def _sort_of_lines(lines: Iterable[str], name: str) -> Sort:
     """JSON lines of ours, or a log: the first line tells that is a row, or has one of Storm's stamps."""
     said = list(islice(filter(str.strip, lines), _HEAD_LINES))
     for line in said:

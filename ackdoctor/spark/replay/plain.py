@@ -28,7 +28,7 @@ from ackdoctor.spark.replay.rotations import ACKER, AXES, may_expire, may_have_e
 from ackdoctor.spark.replay.versions import Engine, Version
 from ackdoctor.spark.schema import EXACT, ROOT_KEY
 
-__all__ = ["WORDS", "entries", "gram", "late", "proved", "rank", "sums"]
+__all__ = ["WORDS", "entries", "late", "proved", "rank", "sums"]
 
 WORDS = ("gram0", "gram1", "gram2", "gram3")
 _LANE = 16  # bits from one row of a word to the next
@@ -53,7 +53,7 @@ def sums(messages: DataFrame) -> DataFrame:
     narrow = messages.select(
         *key, "kind", "value", "spout_task", "source", "pos", "time_ns", bits.alias("bits")
     )
-    words = [F.bit_xor(word).alias(name) for name, word in zip(WORDS, gram(F.col("bits")), strict=True)]
+    words = [F.bit_xor(word).alias(name) for name, word in zip(WORDS, _gram(F.col("bits")), strict=True)]
     return narrow.groupBy(*key).agg(
         F.count(F.lit(1)).alias("n"),
         F.sum(_begun(init)).alias("begun"),
@@ -154,7 +154,7 @@ def _bits(width: int) -> Column:
     return F.coalesce(F.when(F.col("kind") == _ACK, one), F.lit(0).cast("long"))
 
 
-def gram(bits: Column) -> list[Column]:
+def _gram(bits: Column) -> list[Column]:
     """The outer product of up to sixteen bits with themselves: row i is `bits` if bit i is set, four rows to a long."""
     words = []
     for word in range(len(WORDS)):

@@ -16,7 +16,6 @@ __all__ = [
     "ACKER",
     "AXES",
     "MAY_EXPIRE",
-    "MOST_TICKS",
     "RULERS",
     "after",
     "expiry",
@@ -27,7 +26,7 @@ __all__ = [
 
 ACKER = ("run", "acker", "incarnation")
 AXES = ("pos", "ns")  # on which a tick comes after a message: of its own process, or of another
-MOST_TICKS = 200_000  # of a schedule: 69 days of 30 s; a clock that jumps farther rotates no more
+_MOST_TICKS = 200_000  # of a schedule: 69 days of 30 s; a clock that jumps farther rotates no more
 _NEVER, _EVER = -(1 << 63), (1 << 63) - 1
 _SPOTS, _MOST_SPOTS = 4096, 1 << 20  # of a ruler
 _MS = 1_000_000
@@ -65,7 +64,7 @@ def _scheduled(messages: DataFrame, schedule_ms: tuple[int, int] | None) -> Data
     else:
         begin = F.col("run_ms") + first_ms
         count = F.call_function("div", F.col("end_ms") - begin, F.lit(every_ms))
-        steps = F.sequence(F.lit(0).cast("long"), F.least(count, F.lit(MOST_TICKS).cast("long")))
+        steps = F.sequence(F.lit(0).cast("long"), F.least(count, F.lit(_MOST_TICKS).cast("long")))
         null = F.lit(None).cast("long")
         ticks = F.when(
             F.col("end_ms") >= begin,

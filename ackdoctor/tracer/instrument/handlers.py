@@ -20,9 +20,9 @@ from ackdoctor.tracer.instrument.mocks import look
 from ackdoctor.tracer.ledger.sites import stands_in
 from ackdoctor.tracer.ledger.suspects import played_by, switched_on
 
-__all__ = ["LOOKS", "Visit", "Visits"]
+__all__ = ["Visit", "Visits"]
 
-LOOKS = 64  # the handler calls of a component in which the first mock is looked for
+_LOOKS = 64  # the handler calls of a component in which the first mock is looked for
 _NEVER_RUN = (GeneratorType, CoroutineType, AsyncGeneratorType)
 _INPUTS = {EntryKind.DATA, EntryKind.BATCH, EntryKind.TICK}
 _OWN = f"{__name__.rpartition('.')[0]}."
@@ -103,7 +103,7 @@ class Visits:
     # ---- what a visit finds ----
 
     def _prepare(self, book: LiveBook, entry: Entry) -> None:
-        if book.entry < LOOKS or book.mocked:
+        if book.entry < _LOOKS or book.mocked:
             self._look(book)
         else:
             book.plain = book.owner

@@ -21,7 +21,7 @@ from ackdoctor.tracer.judge.labels import name_of, severity_of
 from ackdoctor.tracer.judge.place import Places
 from ackdoctor.tracer.judge.steps import steps
 
-__all__ = ["finding_of", "findings", "gathered"]
+__all__ = ["findings", "gathered"]
 
 _MOST_LEFT = 3  # roots that a finding tells one by one
 _MOST_LINES = 6
@@ -42,7 +42,7 @@ def findings(
     told: set[int] = set()
     found: list[Finding] = []
     for offence in offences:
-        finding = finding_of(offence, places)
+        finding = _finding_of(offence, places)
         if finding is None:
             continue
         caused = causes.of(offence)
@@ -53,7 +53,7 @@ def findings(
     return gathered(found)
 
 
-def finding_of(offence: Offence, places: Places) -> Finding | None:
+def _finding_of(offence: Offence, places: Places) -> Finding | None:
     """The finding of one offence; None for a misuse that no rule is about: a spout that acks."""
     facts = Circumstances.of(offence)
     charge = CHARGES.get((facts.misuse, _turn(facts, places)))

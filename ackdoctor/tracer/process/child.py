@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from subprocess import Popen
 
-__all__ = ["CANNOT_RUN", "KILLED", "NOT_FOUND", "exit_code", "forwarding", "start"]
+__all__ = ["KILLED", "exit_code", "forwarding", "start"]
 
-CANNOT_RUN, NOT_FOUND, KILLED = 126, 127, 128  # as a shell says it
+_CANNOT_RUN, _NOT_FOUND, KILLED = 126, 127, 128  # as a shell says it
 
 _FORWARDED = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGCONT", "SIGWINCH")
 _FROM_TERMINAL = ("SIGINT", "SIGQUIT")  # a terminal sends these to the whole group by itself
@@ -63,7 +63,7 @@ def start(argv: Sequence[str], **how: object) -> "Popen[bytes] | tuple[int, str]
         return Popen(argv, close_fds=False, **how)  # type: ignore[call-overload, no-any-return] # noqa: S603
     except FileNotFoundError as error:
         _unblock()
-        return NOT_FOUND, f"{error.filename}: {error.strerror}"
+        return _NOT_FOUND, f"{error.filename}: {error.strerror}"
     except OSError as error:
         _unblock()
-        return CANNOT_RUN, f"{argv[0]}: {error.strerror or error}"
+        return _CANNOT_RUN, f"{argv[0]}: {error.strerror or error}"
