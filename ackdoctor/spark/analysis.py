@@ -269,8 +269,8 @@ def _of_components(
     result.notes += tuple(dict.fromkeys(collecting.ending(row) for row in rows.get("ends", ())))
     if young := sum(row["in_hand"] for row in rows.get("young", ())):
         result.notes += (
-            f"{'1 tuple was' if young == 1 else f'{young:,} tuples were'} in hand where a log ends, for less than "
-            f"{terms.patience_s} s, and may still be completed: not judged",
+            f"{'1 tuple was' if young == 1 else f'{young:,} tuples were'} in hand where a log ends or its worker was started anew, for less than "
+            f"{terms.patience_s} s: not judged",
         )
     wrong, more = ways.told(rows["shapes"])
     emits, unseen = ways.told(rows["bare"])

@@ -28,7 +28,7 @@ __all__ = [
 
 BOOK = ("run", "worker", "pid", "component", "task", "test")
 DELIVERY = (*BOOK, "delivery")
-NO_PROCESS = 0  # the `pid` of what a log tells
+NO_PROCESS = 0  # the `pid` of what a log tells, and of its worker's later lives one less each
 
 _RECEIVED, _EMITTED, _ANCHORED = int(EventKind.RECEIVED), int(EventKind.EMITTED), int(EventKind.ANCHORED)
 _ACKED, _FAILED, _DROPPED = int(EventKind.ACKED), int(EventKind.FAILED), int(EventKind.DROPPED)
@@ -110,9 +110,9 @@ def settled(found: DataFrame, ends: DataFrame) -> DataFrame:
 
 
 def cut(events: DataFrame) -> DataFrame:
-    """Where the log of each worker ends, which is not where the worker did: CUT."""
-    logged = events.where(f"pid = {NO_PROCESS}")
-    return logged.groupBy("run", "worker").agg(F.max("time_ns").alias("end_ns"))
+    """Where the log of each life of a worker ends, which need not be where the worker did: CUT."""
+    logged = events.where(f"pid <= {NO_PROCESS}")
+    return logged.groupBy("run", "worker", "pid").agg(F.max("time_ns").alias("end_ns"))
 
 
 def under_way(found: DataFrame, ends: Sequence[Row], patience_s: int) -> DataFrame:
@@ -122,11 +122,11 @@ def under_way(found: DataFrame, ends: Sequence[Row], patience_s: int) -> DataFra
     """
     said = json.dumps([row.asDict() for row in ends])
     logs = found.sparkSession.sql(  # as text: rows of Python would start a Python worker
-        "select inline(from_json(:said, 'array<struct<run: string, worker: string, end_ns: bigint>>'))",
+        "select inline(from_json(:said, 'array<struct<run: string, worker: string, pid: int, end_ns: bigint>>'))",
         args={"said": said},
     )
-    young = f"pid = {NO_PROCESS} and received_ns > end_ns - {patience_s * 1_000_000_000}L"
-    marked = found.join(F.broadcast(logs), ["run", "worker"], "left").select(
+    young = f"pid <= {NO_PROCESS} and received_ns > end_ns - {patience_s * 1_000_000_000}L"
+    marked = found.join(F.broadcast(logs), ["run", "worker", "pid"], "left").select(
         *found.columns, F.expr(f"coalesce({young}, false)").alias("dead")
     )
     last = _marked(marked.where("dead"), kept="true")  # few, of a long log
@@ -163,7 +163,7 @@ def counts(events: DataFrame) -> DataFrame:
             F.sum(F.when(F.col("kind") == _DROPPED, F.col("value")).otherwise(0)).alias("missing"),
             F.min("time_ns").alias("begin_ns"),
             F.max("time_ns").alias("end_ns"),
-            F.max(F.col("pid") == NO_PROCESS).alias("logged"),
+            F.max(F.col("pid") <= NO_PROCESS).alias("logged"),
         )
         .select("component", "kind", "tick", "rows", "missing", "begin_ns", "end_ns", "logged")
     )

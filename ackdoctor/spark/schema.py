@@ -61,7 +61,7 @@ EVENTS = _table(
     note=_TEXT,
     run=_TEXT,
     worker=_TEXT,
-    pid=_INT,
+    pid=_INT,  # of what a log tells 0, or less: one less for each time that its worker had been started anew
     acker=_INT,  # the acker's task, where the reader knows it; a trace of ours does not
     incarnation=_INT,  # how often that acker had been started before
 )

@@ -303,7 +303,24 @@ class TestOnSpark:
         outcome = shell("analyze", str(log), "--isolated", "-q")
         verdict, _, note, *_ = outcome.out.splitlines()
         assert (outcome.code, verdict) == (0, "OK: 2 deliveries, nothing is wrong")
-        assert note.startswith("  1 tuple was in hand where a log ends, for less than 30 s, and may still be")
+        assert note.startswith(
+            "  1 tuple was in hand where a log ends or its worker was started anew, for less"
+        )
+
+    def test_what_a_worker_had_in_hand_when_it_died_and_was_started_anew_is_no_finding(self, shell, tmp_path):
+        said = "2026-11-21 20:22:{:02}.403 o.a.s.d.executor Thread-3-x-executor[3 3] [INFO] {}\n"
+        tuple_ = " source: s:4, stream: default, id: {{{}=2}}, [1]"
+        received = "Processing received message FOR 3 TUPLE:" + tuple_
+        acked = "BOLT ack TASK: 3 TIME:  TUPLE:" + tuple_
+        loaded = ("Loading executor x:[3 3]", "Loading executor y:[5 5]")
+        life = [*loaded, received.format(1), acked.format(1), received.format(2)]
+        again = [*loaded, received.format(3), acked.format(3)]
+        log = tmp_path / "worker.log"
+        log.write_text("".join(said.format(at, text) for at, text in enumerate([*life, *life, *again])))
+        outcome = shell("analyze", str(log), "--isolated", "-q")
+        verdict, _, note, *_ = outcome.out.splitlines()
+        assert (outcome.code, verdict) == (0, "OK: 5 deliveries, nothing is wrong")
+        assert note.startswith("  2 tuples were in hand where a log ends or its worker was started anew, for")
 
     def test_a_damaged_line_is_counted_and_the_rest_is_read(self, shell, tmp_path, monkeypatch):
         monkeypatch.setenv("COLUMNS", "300")

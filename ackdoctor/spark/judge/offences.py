@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.event import Event, EventKind
 from ackdoctor.model.offence import Offence, Suspect
-from ackdoctor.spark.deliveries import BOOK
+from ackdoctor.spark.deliveries import BOOK, NO_PROCESS
 from ackdoctor.spark.judge.shapes import neighbours
 from ackdoctor.tracer.disk.naming import STORM, described
 from ackdoctor.tracer.judge.playback import Playback
@@ -63,7 +63,7 @@ def _judged(sample: _Sample, near: Sequence[Row]) -> Iterator[Offence]:
     """The offences of the sample alone: those who stand in between are there for the order."""
     shape = sample.shape
     playback = Playback()
-    if not shape["pid"] and not any(row["kind"] == EventKind.NAMED for row in near):
+    if shape["pid"] <= NO_PROCESS and not any(row["kind"] == EventKind.NAMED for row in near):
         playback.feed(
             _event({name: shape[name] for name in BOOK}, shape["rows"][0], note=_OF_LOG)._replace(
                 kind=EventKind.NAMED

@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.model.errors import UsageError
+from ackdoctor.spark.deliveries import NO_PROCESS
 from ackdoctor.spark.read.stormline import CONTINUED, FOREIGN, LOADS, QUARANTINED, TIMELESS, USED
 from ackdoctor.tracer.disk.put_before import bare
 
@@ -138,6 +139,37 @@ class Survey:
             for place, number in reversed(starts)
         ]
         return " ".join(("cast(case when acker is null then null", *places, "else 0 end as int)"))
+
+    def process(self) -> str:
+        """`NO_PROCESS`, and one less for each time that the worker of a row had been started anew before it, as SQL."""
+        places = [
+            f"when log in ({', '.join(map(str, logs))}) and seq >= {place} then {NO_PROCESS - number}"
+            for logs, anew in self._lives()
+            for number, place in reversed([*enumerate(anew, start=1)])
+        ]
+        return " ".join(("case", *places, f"else {NO_PROCESS} end")) if places else str(NO_PROCESS)
+
+    def _lives(self) -> Iterator[tuple[list[int], list[int]]]:
+        """Of each worker its logs, and the places from which it was started anew: where an executor is loaded that was already."""
+        logs: dict[tuple[str, str], list[int]] = defaultdict(list)
+        loaded: dict[tuple[str, str], list[tuple[int, tuple[str, int]]]] = defaultdict(list)
+        for log in self._placed.values():
+            if log.place >= 0:
+                logs[log.run, log.worker].append(log.place)
+        for start in self.starts:
+            of = self._placed.get(start.file)
+            if of is not None and of.place >= 0 and not start.timeless:
+                loaded[of.run, of.worker].append((start.seq, (start.component, start.low)))
+        for worker, starts in loaded.items():
+            anew: list[int] = []
+            running: set[tuple[str, int]] = set()
+            for place, executor in sorted(starts):
+                if executor in running:
+                    anew.append(place)
+                    running.clear()
+                running.add(executor)
+            if anew:
+                yield logs[worker], anew
 
     def _restarts(self) -> dict[tuple[int, str], list[tuple[int, int]]]:
         """By acker task and worker: the places of starts that are not the first, with their number."""

@@ -20,7 +20,6 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
-from ackdoctor.spark.deliveries import NO_PROCESS
 from ackdoctor.spark.read import stormline
 from ackdoctor.spark.read.logbook import TURN_BITS, Log, Passed, Survey, arranged, survey
 from ackdoctor.spark.read.paths import literally
@@ -101,7 +100,7 @@ def events(read: DataFrame, surveyed: Survey) -> DataFrame:
         "component": surveyed.component("component", "task"),
         "run": surveyed.said("run", "''"),
         "worker": surveyed.said("worker", "file"),
-        "pid": str(NO_PROCESS),
+        "pid": surveyed.process(),
         "incarnation": surveyed.incarnation(),
         **dict.fromkeys(("site", "test", "note"), "''"),
     }

@@ -188,6 +188,7 @@ def test_an_acker_that_is_started_again_remembers_nothing_and_old_files_come_fir
     table, surveyed = surveyed_of(spark, resolved(spark, inputs))
     rows = events(table, surveyed).orderBy("seq").collect()
     assert [(row["root"], row["incarnation"]) for row in rows] == [(1, 0), (2, 0), (3, 0), (4, 1)]
+    assert [row["pid"] for row in rows] == [0, 0, 0, -1]
     assert surveyed.ticks_disabled
 
 
