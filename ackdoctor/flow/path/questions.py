@@ -13,9 +13,17 @@ from collections.abc import Mapping
 from ackdoctor.flow.graph.expressions import names_in, subexpressions
 from ackdoctor.flow.graph.once import once
 from ackdoctor.flow.graph.wording import last_name
-from ackdoctor.flow.linking.known import ASKING, CONTAINER_VIEWS, DISPLAYS, LOGGING, UNCHANGING
+from ackdoctor.flow.linking.known import (
+    ASKING,
+    CONTAINER_VIEWS,
+    DISPLAYS,
+    HARMLESS,
+    LOGGING,
+    UNCHANGING,
+    VIEWS,
+)
 from ackdoctor.flow.path.lattice import State
-from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Global, Literal, Mix, Name
+from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Global, Literal, Mix, Name, Next
 from ackdoctor.model.component import Function
 
 __all__ = [
@@ -32,6 +40,7 @@ _NONE: Mapping[Expr, Expr] = {}
 _OWN = ("this", "self")
 _SIZES = ("isEmpty", "size", "length")
 _LEAVES_ALONE = DISPLAYS | LOGGING | CONTAINER_VIEWS | {"get"}
+_READS = HARMLESS | VIEWS  # they leave what they are given as it was
 _ANY = {("==", 0): False, ("<", 1): False, (">", 0): True}  # what is said of how many there are
 _WORDS = ASKING - {"is", "has", "get"}  # they ask without a word behind them
 
@@ -70,11 +79,16 @@ def questions(function: Function) -> Mapping[Expr, Expr]:
 
 def reopened(function: Function, state: State, call: Call) -> State:
     """The state in which what a call may change, what it is made on or is given, is to be asked about anew."""
-    changed = _changed(function).get(call.result)
-    if not changed or not state.facts:
+    if not state.facts:
+        return state
+    changed = _changed(function).get(call.result, frozenset())
+    filled = _filled(function).get(call.result, frozenset())
+    if not changed and not filled:
         return state
     dead = [
-        fact for fact in state.facts if _is_question(fact) and not changed.isdisjoint(subexpressions(fact))
+        fact
+        for fact in state.facts
+        if fact in filled or (_is_question(fact) and not changed.isdisjoint(subexpressions(fact)))
     ]
     if not dead:
         return state
@@ -99,6 +113,18 @@ def _changed(function: Function) -> Mapping[Expr, frozenset[Expr]]:
                 part for expr in touched for part in subexpressions(expr) if part in asked
             )
     return found
+
+
+@once
+def _filled(function: Function) -> Mapping[Expr, frozenset[Expr]]:
+    """The collections of the function's loops that a call is given and may fill or empty, by the call's result."""
+    steps = [step.op for step in function.cfg.steps]
+    looped = {whole for op in steps if isinstance(op, Next) for whole in wholes(function, op.iterable)}
+    return {
+        op.result: frozenset(arg.value for arg in op.args if arg.value in looped)
+        for op in (steps if looped else ())
+        if isinstance(op, Call) and not leaves_alone(op) and last_name(op.func) not in _READS
+    }
 
 
 def _may_change(function: Function, part: Expr) -> bool:

@@ -25,7 +25,7 @@ from ackdoctor.flow.transfer.deciding import decided
 from ackdoctor.flow.transfer.evaluate import counted_on, evaluate, stored
 from ackdoctor.flow.transfer.holding import escape, forget, store, within
 from ackdoctor.flow.transfer.liveness import looked_up
-from ackdoctor.model.cfg import Attr, Bind, Build, Compare, Expr, Global, Item, Name, Star, Unpack
+from ackdoctor.model.cfg import Attr, Bind, Build, Compare, Expr, Global, Item, Mix, Name, Star, Unpack
 
 __all__ = ["assign", "same_list", "same_under", "unpack", "update"]
 
@@ -38,7 +38,7 @@ def assign(context: Context, trail: Trail, state: State, target: Expr | None, va
         case Attr(obj=obj, name=name):
             return _assign_attribute(context, trail, state, target, obj, name, value)
         case Item(obj=obj, key=key):
-            return _assign_item(context, trail, forget(state, target), obj, key, value)
+            return _assign_item(context, trail, _refilled(forget(state, target), obj, key), obj, key, value)
         case Star(value=inner):
             return assign(context, trail, state, inner, None)
         case Global(id=name) if value is not None:
@@ -160,6 +160,14 @@ def _may_run(value: Value) -> bool:
             return any(isinstance(item, FunctionRef) and item.function.name == "run" for item in items)
         case _:
             return False
+
+
+def _refilled(state: State, obj: Expr, key: Expr) -> State:
+    """What was empty has something under a key now; where a slice is replaced it is open whether anything is left."""
+    known = state.facts.get(obj)
+    if known is None or (known and not (isinstance(key, Mix) and key.op == "slice")):
+        return state
+    return state.but(facts={fact: truth for fact, truth in state.facts.items() if fact != obj})
 
 
 def _assign_item(

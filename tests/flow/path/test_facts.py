@@ -379,3 +379,70 @@ def test_a_stored_comparison_is_decided_where_its_parts_are():
     )
 
     assert codes(source) == []
+
+
+@pytest.mark.parametrize(
+    "change", ["self.fill(rows)", "fill(rows)", "self.store.fill(rows)", 'rows["a"] = 1', "rows[:] = [1]"]
+)
+@pytest.mark.parametrize("asked", ["rows", "len(rows) > 0"])
+def test_what_was_empty_may_have_something_once_others_were_given_it(asked, change):
+    source = in_bolt(
+        f"""
+        def fill(self, rows):
+            rows.append(1)
+
+        def process(self, tup):
+            rows = tup.values[0]
+            if {asked}:
+                self.ack(tup)
+                return
+            {change}
+            for row in rows:
+                self.ack(tup)
+                break
+            self.ack(tup)
+        """
+    )
+
+    assert codes(source) == [(20, "ACK103")]
+
+
+@pytest.mark.parametrize("change", ["json.dumps(rows)", "self.logger.info(rows)", 'rows["a"] = 1'])
+def test_what_has_something_still_has_it_behind_what_takes_nothing_out(change):
+    source = in_bolt(
+        f"""
+        def process(self, tup):
+            rows = tup.values[0]
+            if not rows:
+                self.ack(tup)
+                return
+            {change}
+            for row in rows:
+                self.ack(tup)
+                break
+        """
+    )
+
+    assert codes(source) == []
+
+
+@pytest.mark.parametrize("change", ["self.empty(rows)", "rows[:] = []"])
+def test_what_had_something_may_be_empty_once_others_were_given_it(change):
+    source = in_bolt(
+        f"""
+        def empty(self, rows):
+            rows.clear()
+
+        def process(self, tup):
+            rows = tup.values[0]
+            if not rows:
+                self.ack(tup)
+                return
+            {change}
+            for row in rows:
+                self.ack(tup)
+                break
+        """
+    )
+
+    assert codes(source) == [(17, "ACK101")]
