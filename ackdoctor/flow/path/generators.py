@@ -44,10 +44,17 @@ NOTHING = Generated(nothing=True)
 
 def paused(state: "State", so_far: Generated, generator: str) -> "tuple[State, Generated]":
     """The state at a generator's end as a loop over it finds it in each round, and what the generator gives."""
+    if so_far.nothing:
+        return state, so_far
     behind: list[tuple[Token, Holding]] = []
-    for token, before in so_far.holdings:
-        now = state.tokens.get(token, before)
-        if now.stage is not before.stage and now.stage in (Stage.ACKED, Stage.FAILED):
+    known = dict(so_far.holdings)
+    for (
+        token,
+        now,
+    ) in state.tokens.items():  # one out of a field is not known before something is done with it
+        before = known.get(token)
+        undone = before is None or now.stage is not before.stage
+        if undone and now.stage in (Stage.ACKED, Stage.FAILED):
             behind.append((token, now))
             state = state.hold(token, now._replace(stage=Stage.HELD, holder=generator))
     return state, Generated(so_far.items, frozenset(behind), so_far.nothing)
@@ -56,7 +63,8 @@ def paused(state: "State", so_far: Generated, generator: str) -> "tuple[State, G
 def ended(state: "State", given: Generated) -> "State":
     """The state when a generator has run to its end: what it still held is completed."""
     for token, holding in given.holdings:
-        if state.tokens[token].stage is Stage.HELD:
+        now = state.tokens.get(token)  # none: the loop has looked up another tuple in the field
+        if now is not None and now.stage is Stage.HELD:
             state = state.hold(token, holding)
     return state
 

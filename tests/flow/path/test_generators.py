@@ -1,0 +1,41 @@
+"""Generators of the project's own whose tuples come out of a field."""
+
+from tests.checks.sources import codes, in_bolt
+
+WORDS = """
+        def words(self, old):
+            for word in old.values:
+                yield word
+            self.ack(old)
+"""
+
+
+def test_the_tuple_that_a_helper_completes_behind_its_last_yield_may_come_from_a_field():
+    source = in_bolt(
+        f"""
+        def process(self, tup):
+            old = self.pending.pop()
+            self.pending.append(tup)
+            for word in self.words(old):
+                self.emit([word], anchors=[old])
+        {WORDS}"""
+    )
+
+    assert codes(source) == []
+
+
+def test_what_the_loop_looks_up_in_the_field_meanwhile_is_another_tuple():
+    source = in_bolt(
+        f"""
+        def process(self, tup):
+            self.pending[tup.id] = tup
+            old = self.pending.pop(1)
+            if self.is_tick(old):
+                self.ack(old)
+                return
+            for word in self.words(old):
+                old = self.pending.get(word)
+        {WORDS}"""
+    )
+
+    assert codes(source) == []
