@@ -43,7 +43,7 @@ __all__ = ["exit_code", "run"]
 _FOR_PEOPLE = {"full", "concise"}
 # Text without a name is taken for Python, and what begins so is none: comments, then a package, an import or a class.
 _JAVA = re.compile(
-    rb"(?:\xef\xbb\xbf)?(?:\s|//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)*(?:(?:package|import)\s[^;\n]+;\s*\n|public\s)"
+    rb"(?:\xef\xbb\xbf)?(?:\s|//[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*(?:(?:package|import)\s[^;\n]+;\s*\n|public\s)"
 )
 
 

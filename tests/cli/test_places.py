@@ -71,6 +71,13 @@ def test_java_without_a_name_is_not_taken_for_clean_python(shell, monkeypatch, h
     assert shell("lint", "-").code == 1
 
 
+def test_text_that_begins_with_a_bar_of_slashes_is_known_at_once_not_to_be_java(shell, monkeypatch):
+    text = f"{'/' * 78}\n// one // two\n{'/' * 78}\nfinal class Made {{}}\n"
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+
+    assert shell("lint", "-").code == 0  # else it takes longer than anybody waits
+
+
 def test_annotations_start_at_the_workspace_whatever_folder_a_step_runs_in(shell, monkeypatch):
     write(Path(), {"services/a/a.py": BOLT, "services/a/b.py": "import streamparse\nx = (\n", "c.py": BOLT})
     workspace = Path.cwd()
