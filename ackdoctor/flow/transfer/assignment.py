@@ -20,7 +20,7 @@ from ackdoctor.flow.path.lattice import (
     tokens_in,
 )
 from ackdoctor.flow.path.trail import Trail
-from ackdoctor.flow.transfer.cells import put
+from ackdoctor.flow.transfer.cells import in_cell, put
 from ackdoctor.flow.transfer.deciding import decided
 from ackdoctor.flow.transfer.evaluate import counted_on, evaluate, stored
 from ackdoctor.flow.transfer.holding import escape, forget, store, within
@@ -230,9 +230,11 @@ def update(context: Context, trail: Trail, target: Expr, value: Value | None) ->
     state = forget(trail.state, target)
     if value is None or not any(tokens_in(value)):
         if isinstance(target, Name):
-            before = state.env.get(target.id)
+            before = in_cell(trail.function, state, target.id) or state.env.get(target.id)
             if isinstance(before, (Const, Count, Index)):
-                state = state.bind(target.id, counted_on(before))
+                after = counted_on(before)
+                kept = put(trail.function, state, target.id, after)
+                state = kept if kept is not None else state.bind(target.id, after)
             return _looked_up(context, trail, state, target.id)
         return state
     match evaluate(context, trail.function, state, target):

@@ -1,5 +1,7 @@
 """Locals that several functions share: a closure sees what they are when it runs, and what it assigns is seen behind it."""
 
+import pytest
+
 from tests.checks.sources import codes, in_bolt
 
 
@@ -135,3 +137,25 @@ def test_each_call_of_a_method_has_cells_of_its_own():
     )
 
     assert codes(source) == [(21, "ACK103")]
+
+
+@pytest.mark.parametrize("counter", ["bump()", "n += 1"])
+def test_what_is_counted_is_another_number_for_all(counter):
+    source = in_bolt(
+        f"""
+        def process(self, tup):
+            n = 0
+
+            def bump():
+                nonlocal n
+                n += 1
+
+            for word in tup.values:
+                {counter}
+            if n > 0:
+                self.ack(tup)
+            self.ack(tup)
+        """
+    )
+
+    assert codes(source) == [(19, "ACK103")]
