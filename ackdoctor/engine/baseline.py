@@ -101,11 +101,16 @@ def _moved(entry: Entry) -> tuple[str, ...]:
 
 
 def _edited(entry: Entry) -> tuple[str, ...]:
-    return (entry.path, entry.code, entry.where)
+    return (entry.path, entry.code, _handler(entry))
 
 
 def _moved_and_edited(entry: Entry) -> tuple[str, ...]:
-    return (entry.code, entry.where)
+    return (entry.code, _handler(entry))
+
+
+def _handler(entry: Entry) -> str:
+    """Where the defect is; what is in no handler, such as a comment of ours, is told by its fingerprint alone."""
+    return entry.where or plain(entry.fingerprint)
 
 
 def _place(finding: Finding, root: Path, file: Path) -> Entry:

@@ -72,6 +72,25 @@ def test_the_new_one_is_the_one_in_another_file(tmp_path):
     assert split(baseline, tmp_path, finding(1, "a.py"), finding(3, "z.py")) == ([1], [])
 
 
+@pytest.mark.parametrize("gone", [False, True])
+def test_what_is_in_no_handler_does_not_stand_in_for_another(tmp_path, gone):
+    mended, made = (
+        replace(finding(3, path), code="ACK901", component="", handler="", cause=cause)
+        for path, cause in [
+            ("a.py", "silences nothing"),
+            ("b.py" if gone else "a.py", "no rule is called so"),
+        ]
+    )
+    comparison = compare(
+        accepted(tmp_path, mended),
+        stamp([made]),
+        root=tmp_path,
+        looked_at=lambda _: True,
+        gone=lambda _: gone,
+    )
+    assert comparison.new == stamp([made])
+
+
 def test_a_copy_is_new_where_the_run_does_not_look_at_the_file_it_was_copied_from(tmp_path):
     baseline = accepted(tmp_path, finding(3))
     (tmp_path / "bolt.py").touch()
