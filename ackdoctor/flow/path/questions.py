@@ -8,7 +8,7 @@ Whether there is anything in a collection is asked in many words: `rows.isEmpty(
 `if rows`.  They are one fact, and a loop over `rows` puts the same question.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from ackdoctor.flow.graph.expressions import names_in, subexpressions
 from ackdoctor.flow.graph.once import once
@@ -23,7 +23,7 @@ from ackdoctor.flow.linking.known import (
     VIEWS,
 )
 from ackdoctor.flow.path.lattice import State
-from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Global, Literal, Mix, Name, Next
+from ackdoctor.model.cfg import Attr, Build, Call, Compare, Expr, Global, Literal, Mix, Name, Next, Star
 from ackdoctor.model.component import Function
 
 __all__ = [
@@ -121,10 +121,23 @@ def _filled(function: Function) -> Mapping[Expr, frozenset[Expr]]:
     steps = [step.op for step in function.cfg.steps]
     looped = {whole for op in steps if isinstance(op, Next) for whole in wholes(function, op.iterable)}
     return {
-        op.result: frozenset(arg.value for arg in op.args if arg.value in looped)
+        op.result: frozenset(part for arg in op.args for part in _handed(arg.value) if part in looped)
         for op in (steps if looped else ())
         if isinstance(op, Call) and not leaves_alone(op) and last_name(op.func) not in _READS
     }
+
+
+def _handed(expr: Expr) -> Iterator[Expr]:
+    """What others get hold of when they are given this: itself, what it is a method of, what it is a list of."""
+    yield expr
+    match expr:
+        case Attr(obj=obj) | Star(value=obj):
+            yield from _handed(obj)
+        case Build(items=items):
+            for item in items:
+                yield from _handed(item)
+        case _:
+            pass
 
 
 def _may_change(function: Function, part: Expr) -> bool:
@@ -161,8 +174,10 @@ def has_any(fact: Expr) -> tuple[Expr, bool]:
 
 
 def wholes(function: Function, iterable: Expr) -> tuple[Expr, ...]:
-    """The facts that say whether a loop over this, or over a view of it, has a round."""
+    """The facts that say whether a loop over this, or over a view of it, has a round; none where a closure may change it."""
     whole = _views(function).get(iterable, iterable)
+    if isinstance(whole, Name) and any(whole.id in inner.captures for inner in function.closures.values()):
+        return ()
     return (whole, Mix("any", (whole,))) if isinstance(whole, (Name, Attr)) else ()
 
 

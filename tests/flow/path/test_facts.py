@@ -382,7 +382,17 @@ def test_a_stored_comparison_is_decided_where_its_parts_are():
 
 
 @pytest.mark.parametrize(
-    "change", ["self.fill(rows)", "fill(rows)", "self.store.fill(rows)", 'rows["a"] = 1', "rows[:] = [1]"]
+    "change",
+    [
+        "self.fill(rows)",
+        "fill(rows)",
+        "self.store.fill(rows)",
+        "self.store.fill([rows])",
+        "self.store.each(rows.append)",
+        "self.store.each(lambda word: rows.append(word))",
+        'rows["a"] = 1',
+        "rows[:] = [1]",
+    ],
 )
 @pytest.mark.parametrize("asked", ["rows", "len(rows) > 0"])
 def test_what_was_empty_may_have_something_once_others_were_given_it(asked, change):
