@@ -38,6 +38,7 @@ from ackdoctor.flow.transfer.catching import catches
 from ackdoctor.flow.transfer.deciding import branch
 from ackdoctor.flow.transfer.evaluate import evaluate, stored
 from ackdoctor.flow.transfer.holding import forget, worse
+from ackdoctor.flow.transfer.verbs import complete
 from ackdoctor.model.cfg import (
     RAISED,
     Bind,
@@ -59,6 +60,8 @@ from ackdoctor.model.cfg import (
     Update,
     Yield,
 )
+from ackdoctor.model.protocol import Op
+from ackdoctor.model.protocol import State as Stage
 
 __all__ = ["WayOn", "ways_on"]
 
@@ -157,7 +160,9 @@ def _yielded(context: Context, trail: Trail, op: Yield) -> State:
     if value is not None and any(tokens_in(value)):
         items |= value.items if isinstance(value, Generated) and op.delegate else {value}
     given = Generated(items, frozenset(trail.state.tokens.items()))
-    state = ended(trail.state, value) if isinstance(value, Generated) and op.delegate else trail.state
+    state = trail.state
+    if isinstance(value, Generated) and op.delegate:
+        state = _run_out(context, trail, state, value)
     return state.bind(op.result.id, None).bind("%yield", given)
 
 
@@ -224,9 +229,22 @@ def _rounds(
             yield False, trail.state
         case Generated(items=items) as given:
             for more, after in _rounds(context, trail, op, Coll(items), again=again):
-                yield more, after if more else ended(after, given)
+                yield more, after if more else _run_out(context, trail, after, given)
         case _:
             yield from _unknown_rounds(context, trail, op, again=again)
+
+
+def _run_out(context: Context, trail: Trail, state: State, given: Generated) -> State:
+    """A generator comes to its end: what was completed meanwhile is completed once more.
+
+    Of a batch that is not said: its element may be another one than that of the loop.
+    """
+    for token, holding in given.holdings:
+        now = context.holding(state, token).stage
+        if token.kind is TokenKind.INPUT and now in (Stage.ACKED, Stage.FAILED):
+            op = Op.ACK if holding.stage is Stage.ACKED else Op.FAIL
+            state = complete(context, trail, state, op, token)
+    return ended(state, given)
 
 
 def _unknown_rounds(context: Context, trail: Trail, op: Next, *, again: bool) -> Iterator[tuple[bool, State]]:
