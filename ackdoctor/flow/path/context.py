@@ -102,7 +102,7 @@ def subject(condition: Expr) -> Expr:
 
 @once
 def tested_subjects(function: Function) -> frozenset[Expr]:
-    """What is asked about more than once, by several tests or in a loop: only these facts are worth keeping."""
+    """What is asked about more than once, by several tests, in a loop or by a helper that is given it: only these facts are worth keeping."""
     seen: dict[Expr, int] = {}
     looped = _looped(function)
     for index, step in enumerate(function.cfg.steps):
@@ -115,6 +115,12 @@ def tested_subjects(function: Function) -> frozenset[Expr]:
             ):  # and then by another name
                 asked = subject(normalised(value)[0])
                 seen[asked] = seen.get(asked, 0) + 1
+            case Call(
+                func=Name() | Global() | Attr(obj=Name()), args=args
+            ):  # perhaps by a helper's parameter
+                for arg in args:
+                    if isinstance(arg.value, (Name, Attr)):
+                        seen[arg.value] = seen.get(arg.value, 0) + 1
             case Next(iterable=iterable):
                 for asked in wholes(function, iterable):
                     seen[asked] = seen.get(asked, 0) + 1

@@ -207,6 +207,25 @@ def test_what_was_decided_about_an_argument_holds_for_the_parameter(asked, other
     assert codes(source) == []
 
 
+def test_what_was_asked_once_holds_for_the_parameter_too():
+    source = in_bolt(
+        """
+        def process(self, tup):
+            error = work(tup.values)
+            if error:
+                self.finish(tup, error)
+            else:
+                self.ack(tup)
+
+        def finish(self, tup, reason):
+            if reason:
+                self.fail(tup)
+        """
+    )
+
+    assert codes(source) == []
+
+
 def test_a_parameter_is_not_the_local_of_its_name():
     source = in_bolt(
         """
