@@ -47,11 +47,8 @@ def paused(state: "State", so_far: Generated, generator: str) -> "tuple[State, G
     if so_far.nothing:
         return state, so_far
     behind: list[tuple[Token, Holding]] = []
-    known = dict(so_far.holdings)
-    for (
-        token,
-        now,
-    ) in state.tokens.items():  # one out of a field is not known before something is done with it
+    known = dict(so_far.holdings)  # one out of a field is not known before something is done with it
+    for token, now in state.tokens.items():
         before = known.get(token)
         undone = before is None or now.stage is not before.stage
         if undone and now.stage in (Stage.ACKED, Stage.FAILED):
