@@ -32,6 +32,7 @@ from ackdoctor.spark.judge.shapes import bare, shapes
 from ackdoctor.spark.keeping import Kept
 from ackdoctor.spark.opening import opened
 from ackdoctor.spark.output import TABLES, need_place, place
+from ackdoctor.spark.read import notes
 from ackdoctor.spark.read.inputs import Inputs, resolved
 from ackdoctor.spark.read.paths import unescaped
 from ackdoctor.spark.read.sound import sifted
@@ -121,7 +122,10 @@ def _analyzed(inputs: Inputs, session: SparkSession, terms: Terms, output_dir: s
         )
     result.unreadable = tuple(replace(each, path=_near(each.path, terms)) for each in inputs.unreadable)
     result.files = tuple(_near(name, terms) for names in inputs.files.values() for name in names)
-    result.notes += tuple(_passed_over(inputs, terms))
+    result.notes += (
+        *notes.passed_over([(_near(each.path, terms), each.reason) for each in inputs.passed_over]),
+        *notes.told_twice(surveyed, lambda file: _near(unescaped(file), terms)),
+    )
     return result
 
 
@@ -130,16 +134,6 @@ def _plan(size: int) -> Plan:
     if size < TINY_BYTES:
         return Plan.REPLAY
     return Plan.WINDOWS if size < SMALL_BYTES else Plan.PROVE_FIRST
-
-
-def _passed_over(inputs: Inputs, terms: Terms) -> Iterator[str]:
-    """Files that nobody named and that are nothing to us: a line for each reason."""
-    reasons: dict[str, list[str]] = {}
-    for each in inputs.passed_over:
-        reasons.setdefault(each.reason, []).append(_near(each.path, terms))
-    for reason, paths in reasons.items():
-        more = f" and {len(paths) - 1:,} more" if len(paths) > 1 else ""
-        yield f"passed over {paths[0]}{more}: {reason}"
 
 
 def _near(path: str, terms: Terms) -> str:

@@ -4,13 +4,13 @@ A delivery's id means nothing outside of its book: run, worker, process, compone
 need no order; only what came after the first completion does, and the smallest and largest `seq` tell that.
 """
 
-import json
 from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.model.event import IN_HAND, TICK, EventKind
+from ackdoctor.spark.inlined import inlined
 
 __all__ = [
     "BOOK",
@@ -32,6 +32,7 @@ NO_PROCESS = 0  # the `pid` of what a log tells, and of its worker's later lives
 
 _RECEIVED, _EMITTED, _ANCHORED = int(EventKind.RECEIVED), int(EventKind.EMITTED), int(EventKind.ANCHORED)
 _ACKED, _FAILED, _DROPPED = int(EventKind.ACKED), int(EventKind.FAILED), int(EventKind.DROPPED)
+_CUT = "run: string, worker: string, pid: int, end_ns: bigint"
 _QUANTILES = (0.5, 0.9, 0.99, 1.0)
 _ACCURACY = 1000
 
@@ -120,11 +121,7 @@ def under_way(found: DataFrame, ends: Sequence[Row], patience_s: int) -> DataFra
 
     One that keeps its tuples may be about to complete any of them.
     """
-    said = json.dumps([row.asDict() for row in ends])
-    logs = found.sparkSession.sql(  # as text: rows of Python would start a Python worker
-        "select inline(from_json(:said, 'array<struct<run: string, worker: string, pid: int, end_ns: bigint>>'))",
-        args={"said": said},
-    )
+    logs = inlined(found.sparkSession, _CUT, (row.asDict() for row in ends))
     young = f"pid <= {NO_PROCESS} and received_ns > end_ns - {patience_s * 1_000_000_000}L"
     marked = found.join(F.broadcast(logs), ["run", "worker", "pid"], "left").select(
         *found.columns, F.expr(f"coalesce({young}, false)").alias("dead")

@@ -3,7 +3,6 @@
 So the same mistake has the same code, words, price and fingerprint, whether a test, a trace or a cluster showed it.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -14,6 +13,7 @@ from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.event import Event, EventKind
 from ackdoctor.model.offence import Offence, Suspect
 from ackdoctor.spark.deliveries import BOOK, NO_PROCESS
+from ackdoctor.spark.inlined import inlined
 from ackdoctor.spark.judge.shapes import neighbours
 from ackdoctor.tracer.disk.naming import STORM, described
 from ackdoctor.tracer.judge.playback import Playback
@@ -48,11 +48,8 @@ def offences(
         }
         for number, sample in enumerate(samples)
     ]
-    listed = session.sql(  # as text: rows of Python would start a Python worker
-        f"select inline(from_json(:samples, 'array<struct<{_SAMPLES}>>'))", args={"samples": json.dumps(seqs)}
-    )
     near: dict[int, list[Row]] = {}
-    for row in neighbours(events, listed).collect():
+    for row in neighbours(events, inlined(session, _SAMPLES, seqs)).collect():
         near.setdefault(row["number"], []).append(row)
     return tuple(
         offence for number, sample in enumerate(samples) for offence in _judged(sample, near.get(number, ()))

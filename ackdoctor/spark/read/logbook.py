@@ -11,6 +11,7 @@ from datetime import datetime, timezone
 from functools import cached_property
 from itertools import pairwise
 from pathlib import PurePosixPath
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, Row
@@ -21,7 +22,21 @@ from ackdoctor.spark.deliveries import NO_PROCESS
 from ackdoctor.spark.read.stormline import CONTINUED, FOREIGN, LOADS, QUARANTINED, TIMELESS, USED
 from ackdoctor.tracer.disk.put_before import bare
 
-__all__ = ["TURN_BITS", "Log", "Passed", "Start", "Survey", "arranged", "begun_ns", "survey"]
+__all__ = [
+    "CONTENT",
+    "MOST_TURNS",
+    "TURN_BITS",
+    "Edge",
+    "Log",
+    "Passed",
+    "Start",
+    "Survey",
+    "arranged",
+    "begun_ns",
+    "survey",
+]
+
+CONTENT = "xxhash64(time_ns, kind, task, root, value, acker)"  # by which a row is known in another log
 
 _ARTIFACTS = re.compile(r"/workers-artifacts/([^/]+)/\d+/[^/]+$")
 _WORKER_FILE = re.compile(r"^(?:(?P<run>.+)-)?worker-\d+\.log")
@@ -29,14 +44,23 @@ _ROTATED = re.compile(r"(?:\.(\d+))?(?:\.gz)?$")  # worker.log.3.gz
 _STAMP = re.compile(
     r"(?P<day>\d{4}-\d\d-\d\d)[ T](?P<time>\d\d:\d\d:\d\d)(?:[.,](?P<part>\d+))?\S* |(?P<ms>\d+) +\["
 )
+_ENDS = {
+    "first": "min(seq)",
+    "last": "max(seq)",
+    "first_content": f"min_by({CONTENT}, seq)",
+    "last_content": f"max_by({CONTENT}, seq)",
+}
 _CLASSES = {USED: "used", CONTINUED: "continued", FOREIGN: "foreign", QUARANTINED: "quarantined"}
 _BETWEEN = "\u0001"
-TURN_BITS, _MOST_TURNS = 53, 1 << 10  # of `seq`: what is above the row in its file
+TURN_BITS, MOST_TURNS = 53, 1 << 10  # of `seq`: what is above the row in its file
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Log:
-    """One file, and what became of its lines that were not passed over.  `turn` is its place in its worker's rotation, `place` among all."""
+    """One file, and what became of its lines that were not passed over.  `turn` is its place in its worker's rotation, `place` among all.
+
+    Where other logs tell some of it too (`overlaps`), what is told twice is counted as foreign, and said of it here.
+    """
 
     file: str
     place: int = -1
@@ -49,7 +73,22 @@ class Log:
     quarantined: int = 0
     begin_ns: int | None = None
     end_ns: int | None = None
+    first: "Edge | None" = None  # the first row that tells of a root, and the last
+    last: "Edge | None" = None
     copy_of: str = ""
+    told: range | None = (
+        None  # the `seq` of the rows that no earlier log has told, nor one that goes on from it tells
+    )
+    again: int = 0  # how many of its lines an earlier log has told
+    after: str = ""  # the first file of the worker that it goes on from
+    later: int = 0  # how many turns its worker had before its own
+
+
+class Edge(NamedTuple):
+    """A row at an end of a log: its place, and what it tells."""
+
+    seq: int
+    content: int
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
@@ -88,6 +127,7 @@ class Survey:
     logs: tuple[Log, ...]
     starts: tuple[Start, ...] = ()
     passed: Passed = field(default_factory=Passed)  # of the logs that are no copies
+    doubtful: tuple[tuple[str, str], ...] = ()  # files that begin within another, and differ from it
 
     @property
     def ticks_disabled(self) -> bool:
@@ -105,9 +145,15 @@ class Survey:
         }
         return len(tasks)
 
-    def copies(self) -> list[int]:
-        """The places of the files that only repeat another."""
-        return [log.place for log in self.logs if log.copy_of]
+    def fresh(self) -> str:
+        """Whether no other log has told a row before, as SQL."""
+        told = {log.place: _within(log.told) for log in self.logs if log.told is not None}
+        return _of_log(told | {log.place: "false" for log in self.logs if log.copy_of}, else_="true")
+
+    def seq(self) -> str:
+        """The place of a row among all of its worker's, as SQL."""
+        later = {log.place: f"seq + {log.later << TURN_BITS}L" for log in self.logs if log.later}
+        return _of_log(later, else_="seq")
 
     def said(self, name: str, else_: str) -> str:
         """What each log says of itself, as SQL on `log`."""
@@ -196,10 +242,8 @@ def arranged(files: Iterable[str], begun: Mapping[str, int | None]) -> tuple[Log
         by_worker[worker].append(Log(file=file, run=run, worker=worker, begin_ns=begin))
     found: list[Log] = []
     for rotated in by_worker.values():
-        if len(rotated) > _MOST_TURNS:
-            raise UsageError(
-                f"{rotated[0].worker}: {len(rotated)} files of one worker; at most {_MOST_TURNS}"
-            )
+        if len(rotated) > MOST_TURNS:
+            raise UsageError(f"{rotated[0].worker}: {len(rotated)} files of one worker; at most {MOST_TURNS}")
         found += (replace(log, turn=turn) for turn, log in enumerate(_in_turn(rotated)))
     return tuple(replace(log, place=place) for place, log in enumerate(found))
 
@@ -232,7 +276,11 @@ def survey(told: DataFrame, logs: Sequence[Log]) -> Survey:
             F.expr("count_if(first) as lines"),
             F.expr("min(time_ns) as begin_ns"),
             F.expr("max(time_ns) as end_ns"),
-            F.expr(f"bit_xor(if(is = {USED}, xxhash64(time_ns, kind, task, root, value), null)) as content"),
+            F.expr(f"bit_xor(if(is = {USED}, {CONTENT}, null)) as content"),
+            *(
+                F.expr(f"{of} filter (where is = {USED} and root != 0) as {name}")
+                for name, of in _ENDS.items()
+            ),
         )
         .collect()
     )
@@ -259,11 +307,17 @@ def survey(told: DataFrame, logs: Sequence[Log]) -> Survey:
                 **counts,
                 begin_ns=min(log.begin_ns or used["begin_ns"], used["begin_ns"]),
                 end_ns=used["end_ns"],
+                first=_edge(used, "first"),
+                last=_edge(used, "last"),
                 copy_of="" if original == log.file else original,
             )
         )
     notable = told.where(f"is = {FOREIGN} and text is not null").select("log", "file", "seq", "text")
     return Survey(logs=tuple(filled), starts=tuple(_starts(notable.collect(), files)))
+
+
+def _edge(row: Row, end: str) -> Edge | None:
+    return None if row[end] is None else Edge(row[end], row[f"{end}_content"])
 
 
 def _starts(rows: Iterable[Row], files: Mapping[int, str]) -> Iterator[Start]:
@@ -314,6 +368,16 @@ def _whose(file: str) -> tuple[str, str]:
         return below[1], worker
     named = _WORKER_FILE.match(path.name)
     return (named["run"] or "") if named else "", worker
+
+
+def _within(told: range) -> str:
+    return f"seq between {told.start} and {told.stop - 1}"
+
+
+def _of_log(said: Mapping[int, str], *, else_: str) -> str:
+    """What is said of some logs, by their places, as SQL."""
+    cases = (f"when {place} then {what}" for place, what in said.items())
+    return " ".join(("case log", *cases, f"else {else_} end")) if said else else_
 
 
 def _quoted(text: str) -> str:

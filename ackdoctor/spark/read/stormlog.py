@@ -13,15 +13,16 @@ row with its root and its edge as `value`, without either where it is not anchor
 COMPLETED, GAVE_UP and TIMED_OUT are what a spout heard, with its own message id.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
+from ackdoctor.spark.inlined import inlined
 from ackdoctor.spark.read import stormline
 from ackdoctor.spark.read.logbook import TURN_BITS, Log, Passed, Survey, arranged, survey
+from ackdoctor.spark.read.overlaps import joined
 from ackdoctor.spark.read.paths import literally
 from ackdoctor.spark.schema import EVENTS, QUARANTINE
 
@@ -49,7 +50,7 @@ def kept(read: DataFrame, begun: Mapping[str, int | None]) -> tuple[DataFrame, S
     logs = arranged(read.inputFiles(), begun)
     asked, passed = counted(read)
     table = told(asked, logs).persist(StorageLevel.MEMORY_AND_DISK)
-    surveyed = survey(table, logs)
+    surveyed = joined(table, survey(table, logs))
     surveyed.passed = Passed(**passed.get)
     if copies := [log.file for log in surveyed.logs if log.copy_of]:
         again = stormline.asked(read.where(F.col("file").isin(copies))).agg(*_passed()).collect()
@@ -78,9 +79,7 @@ def told(asked: DataFrame, logs: Sequence[Log]) -> DataFrame:
     `log` is the place of the file among `logs`; `file` stands where that is not known.
     """
     rows = [{"of": log.file, "log": place, "turn": log.turn} for place, log in enumerate(logs)]
-    books = asked.sparkSession.sql(  # as text: rows of Python would start a Python worker
-        f"select inline(from_json(:logs, 'array<struct<{_BOOKS}>>'))", args={"logs": json.dumps(rows)}
-    )
+    books = inlined(asked.sparkSession, _BOOKS, rows)
     placed = stormline.told(asked).join(F.broadcast(books), F.col("file") == F.col("of"), "left")
     kept = [name for name in placed.columns if name not in {"of", "turn", "file", "log", "row"}]
     return placed.selectExpr(
@@ -93,9 +92,10 @@ def told(asked: DataFrame, logs: Sequence[Log]) -> DataFrame:
 
 def events(read: DataFrame, surveyed: Survey) -> DataFrame:
     """EVENTS of TOLD, of each log once."""
-    used = read.where(f"is = {stormline.USED}")
-    copies = surveyed.copies()
-    own = used.where(f"log not in ({', '.join(map(str, copies))})") if copies else used
+    used = read.where(f"is = {stormline.USED} and {surveyed.fresh()}")
+    own = used.selectExpr(
+        *(f"{surveyed.seq()} as {name}" if name == "seq" else name for name in used.columns)
+    )
     late = {
         "component": surveyed.component("component", "task"),
         "run": surveyed.said("run", "''"),
@@ -109,7 +109,7 @@ def events(read: DataFrame, surveyed: Survey) -> DataFrame:
 
 def quarantine(read: DataFrame, surveyed: Survey) -> DataFrame:
     """QUARANTINE of TOLD: each line that claims to tell of a tuple and cannot be used."""
-    bad = read.where(f"is = {stormline.QUARANTINED}")
+    bad = read.where(f"is = {stormline.QUARANTINED} and {surveyed.fresh()}")
     columns = {
         "file": surveyed.said("file", "file"),
         "place": "seq",

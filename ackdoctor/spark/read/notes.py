@@ -1,0 +1,42 @@
+"""What is said of files that are not read, or that tell what others tell."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sized
+
+from ackdoctor.spark.read.logbook import Survey
+
+__all__ = ["passed_over", "told_twice"]
+
+_MOST = 3  # logs that are named one by one
+
+
+def passed_over(files: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Files that nobody named and that are nothing to us, with the reason: a line for each reason."""
+    by_reason: dict[str, list[str]] = defaultdict(list)
+    for path, reason in files:
+        by_reason[reason].append(path)
+    for reason, paths in by_reason.items():
+        yield f"passed over {paths[0]}{_more(paths)}: {reason}"
+
+
+def told_twice(surveyed: Survey, near: Callable[[str], str]) -> Iterator[str]:
+    """Logs that tell what others tell too; `near` makes of a log's file what the user calls it."""
+    if copies := [log for log in surveyed.logs if log.copy_of]:
+        yield f"passed over {near(copies[0].file)}{_more(copies)}: {near(copies[0].copy_of)} tells the same"
+    again = [log for log in surveyed.logs if log.again]
+    for log in again[:_MOST]:
+        yield f"{near(log.file)} goes on from {near(log.after)}: {log.again:,} lines that both tell are used once"
+    if others := again[_MOST:]:
+        lines = sum(log.again for log in others)
+        yield f"{len(others):,} more logs go on from others: {lines:,} lines are used once"
+    if surveyed.doubtful:
+        late, early = surveyed.doubtful[0]
+        yield (
+            f"{near(late)}{_more(surveyed.doubtful)} begins with a line of {near(early)}, and does not go on as that does: "
+            "what both tell is counted twice, and looks like a second ack; give one of them"
+        )
+
+
+def _more(of: Sized) -> str:
+    """How many there are but the first."""
+    return f" and {len(of) - 1:,} more" if len(of) > 1 else ""

@@ -1,0 +1,282 @@
+"""Logs of one worker that overlap, as two of `kubectl logs --since` do: what both tell is used once.
+
+All logs of a topology are of the same hours, and only those of one worker have rows in common.  So the first row of each
+worker's logs that tells of a root is looked for among the rows of the others, and the last.  Where the later one's first stands
+in the earlier, and the earlier one's last in the later, both must tell the same in between: as many rows, with the same XOR.  What
+stands around them tells of no root, and must be found on the longer side.  Then the later goes on from the earlier, and
+both are one worker's.  A log that ends inside of another is a copy of a part.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
+
+from ackdoctor.spark.inlined import inlined
+from ackdoctor.spark.read.logbook import CONTENT, MOST_TURNS, TURN_BITS, Edge, Log, Start, Survey
+from ackdoctor.spark.read.stormline import QUARANTINED, USED
+
+__all__ = ["joined"]
+
+_Met = dict[tuple[int, str, int], set[int]]  # the places, by whose row it is, which end, and in whose log
+
+_END = (1 << 63) - 1  # behind every `seq`
+_FIRST, _LAST = "first", "last"
+_EDGES = "of: int, end: string, content: bigint"
+_STRETCHES = "number: int, late: boolean, whose: int, low: bigint, high: bigint"
+
+
+@dataclass(slots=True, kw_only=True)
+class _Worker:
+    """The logs that one worker wrote, as far as their names tell, in their turn."""
+
+    number: int
+    logs: list[Log]
+
+    @property
+    def run(self) -> str:
+        return self.logs[0].run
+
+    @property
+    def file(self) -> str:
+        return self.logs[0].file
+
+    @property
+    def turns(self) -> int:
+        return self.logs[-1].turn + 1
+
+    @property
+    def first(self) -> Edge | None:
+        return next((log.first for log in self.logs if log.first), None)
+
+    @property
+    def last(self) -> Edge | None:
+        return next((log.last for log in reversed(self.logs) if log.last), None)
+
+
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
+class _Common:
+    """Supposed to be told twice: by the worker `early` from `low` to `high`, by `late` from `begin` to `until`, of which it then has no more if `whole`."""
+
+    early: int
+    low: int
+    high: int
+    late: int
+    begin: int
+    until: int
+    whole: bool
+
+
+def joined(read: DataFrame, surveyed: Survey) -> Survey:
+    """The SURVEY, of whose logs each knows what of it another tells; `read` is TOLD, kept, and is read twice if need be."""
+    workers = _workers(surveyed.logs)
+    if len(workers) <= 1:
+        return surveyed
+    placed = _placed(read, workers)
+    met = _met(placed, workers)
+    supposed = [*_supposed(met, workers)]
+    if not supposed:
+        return surveyed
+    told = _told(placed, supposed)
+    proven = {common: number for number, common in enumerate(supposed) if _equal(told[number], common)}
+    copies = _copies(proven, workers)
+    after = _after(proven, copies)
+    logs = {log.file: log for log in surveyed.logs}
+    for late, early in copies.items():
+        logs |= {log.file: replace(log, copy_of=workers[early].file) for log in workers[late].logs}
+    for common in after.values():
+        _cut(logs, workers, common, told[proven[common]])
+    for chain in _chains(workers, after):
+        logs |= {log.file: log for log in _in_a_row(chain, logs)}
+    met_once = {(common.late, common.early) for common in supposed} - {
+        (each.late, each.early) for each in proven
+    }
+    return replace(
+        surveyed,
+        logs=tuple(logs.values()),
+        starts=tuple(_starts(surveyed.starts, logs)),
+        doubtful=tuple((workers[late].file, workers[early].file) for late, early in sorted(met_once)),
+    )
+
+
+def _workers(logs: Iterable[Log]) -> list[_Worker]:
+    by_name: dict[tuple[str, str], list[Log]] = defaultdict(list)
+    for log in logs:
+        if log.place >= 0 and not log.copy_of:
+            by_name[log.run, log.worker].append(log)
+    named = sorted(by_name.items(), key=lambda of: (not of[0][0], of[0]))
+    return [
+        _Worker(number=number, logs=sorted(its, key=lambda log: log.turn))
+        for number, (_, its) in enumerate(named)
+    ]
+
+
+def _placed(read: DataFrame, workers: Sequence[_Worker]) -> DataFrame:
+    """PLACED: is, first, log, seq, content (null of what is not used), and whose it is."""
+    numbers = {log.place: worker.number for worker in workers for log in worker.logs}
+    whose = ", ".join(str(numbers.get(place, "null")) for place in range(max(numbers) + 1))
+    return read.selectExpr(
+        *("is", "first", "log", "seq"),
+        f"if(is = {USED}, {CONTENT}, null) as content",
+        f"get(array({whose}), log) as whose",
+    )
+
+
+def _met(placed: DataFrame, workers: Sequence[_Worker]) -> _Met:
+    """Where the first row of a worker, or its last, stands in the logs of another: the first and the last such place."""
+    edges = [
+        {"of": worker.number, "end": end, "content": edge.content}
+        for worker in workers
+        for end, edge in ((_FIRST, worker.first), (_LAST, worker.last))
+        if edge
+    ]
+    found = (
+        placed.join(F.broadcast(inlined(placed.sparkSession, _EDGES, edges)), "content")
+        .where("whose != of")
+        .groupBy("of", "end", "whose")
+        .agg(F.min("seq").alias("low"), F.max("seq").alias("high"))
+    )
+    return {(row["of"], row["end"], row["whose"]): {row["low"], row["high"]} for row in found.collect()}
+
+
+def _supposed(met: _Met, workers: Sequence[_Worker]) -> Iterator[_Common]:
+    """All that may be told twice, as far as the ends tell."""
+    for (of, end, whose), lows in met.items():
+        late, early = workers[of], workers[whose]
+        if end != _FIRST or late.first is None or late.last is None or early.last is None:
+            continue
+        if len({late.run, early.run} - {""}) > 1:
+            continue
+        begin = late.first.seq
+        for low in lows:
+            for until in met.get((whose, _LAST, of), ()):
+                yield _Common(
+                    early=whose, low=low, high=early.last.seq, late=of, begin=begin, until=until, whole=False
+                )
+            for high in met.get((of, _LAST, whose), ()):
+                yield _Common(
+                    early=whose, low=low, high=high, late=of, begin=begin, until=late.last.seq, whole=True
+                )
+
+
+def _told(placed: DataFrame, supposed: Sequence[_Common]) -> dict[int, list[Row]]:
+    """Of each what either side tells by log, before the stretch, in it, and behind it: `part` -1, 0, 1."""
+    stretches = [
+        {"number": number, "late": late, "whose": whose, "low": low, "high": high}
+        for number, common in enumerate(supposed)
+        for late, whose, low, high in (
+            (False, common.early, common.low, common.high),
+            (True, common.late, common.begin, common.until),
+        )
+    ]
+    counts = {
+        "rows": "count(content)",
+        "content": "coalesce(bit_xor(content), 0)",
+        "used": f"count_if(first and is = {USED})",
+        "quarantined": f"count_if(first and is = {QUARANTINED})",
+    }
+    found = (
+        placed.join(F.broadcast(inlined(placed.sparkSession, _STRETCHES, stretches)), "whose")
+        .groupBy("number", "late", "log", F.expr("if(seq < low, -1, if(seq <= high, 0, 1)) as part"))
+        .agg(*(F.expr(count).alias(name) for name, count in counts.items()))
+    )
+    told: dict[int, list[Row]] = {number: [] for number in range(len(supposed))}
+    for row in found.collect():
+        told[row["number"]].append(row)
+    return told
+
+
+def _equal(told: Iterable[Row], common: _Common) -> bool:
+    """Whether both tell the same in the stretch, and the longer side has what the other tells around it."""
+    rows: Counter[tuple[bool, int]] = Counter()
+    content = {False: 0, True: 0}
+    for row in told:
+        rows[row["late"], row["part"]] += row["rows"]
+        if not row["part"]:
+            content[row["late"]] ^= row["content"]
+    behind = (rows[common.whole, 1], rows[not common.whole, 1])
+    return (
+        (rows[False, 0], content[False]) == (rows[True, 0], content[True])
+        and rows[True, -1] <= rows[False, -1]
+        and behind[0] <= behind[1]
+    )
+
+
+def _copies(proven: Iterable[_Common], workers: Sequence[_Worker]) -> dict[int, int]:
+    """Workers all of whose rows stand in the logs of another."""
+    found: dict[int, int] = {}
+    for worker in reversed(workers):
+        whole = [common.early for common in proven if common.late == worker.number and common.whole]
+        if others := set(whole) - found.keys():
+            found[worker.number] = min(others)
+    return found
+
+
+def _after(proven: Iterable[_Common], copies: Mapping[int, int]) -> dict[int, _Common]:
+    """By the worker that goes on, from whom: of several the one that goes furthest."""
+    found: dict[int, _Common] = {}
+    for common in sorted(proven, key=lambda common: -common.until):
+        if common.whole or {common.early, common.late} & copies.keys() or common.late in found:
+            continue
+        before = common.early
+        while before in found:
+            before = found[before].early
+        if before != common.late:  # or both would go on from each other
+            found[common.late] = common
+    return found
+
+
+def _cut(logs: dict[str, Log], workers: Sequence[_Worker], common: _Common, told: Iterable[Row]) -> None:
+    """What both tell is the earlier one's up to its last row that tells of a root, and nothing new in the later one."""
+    sides = {log.place: (False, log.file) for log in workers[common.early].logs}
+    sides |= {log.place: (True, log.file) for log in workers[common.late].logs}
+    for late, file in sides.values():
+        told_ = logs[file].told or range(_END)
+        new = range(common.until + 1, told_.stop) if late else range(told_.start, common.high + 1)
+        logs[file] = replace(
+            logs[file], told=new, after=workers[common.early].file if late else logs[file].after
+        )
+    for row in told:
+        late, file = sides[row["log"]]
+        if row["part"] <= 0 if late else row["part"] > 0:
+            log = logs[file]
+            twice = row["used"] + row["quarantined"]
+            logs[file] = replace(
+                log,
+                used=log.used - row["used"],
+                quarantined=log.quarantined - row["quarantined"],
+                foreign=log.foreign + twice,
+                again=log.again + twice if late else log.again,
+            )
+
+
+def _chains(workers: Sequence[_Worker], after: Mapping[int, _Common]) -> Iterator[list[_Worker]]:
+    """Who goes on from whom, each in one chain, and in each at least two."""
+    following = {common.early: workers[late] for late, common in after.items()}
+    ahead = {worker.number for worker in following.values()}
+    for worker in workers:
+        chain = [worker] if worker.number not in ahead else []
+        while chain and (follower := following.get(chain[-1].number)):
+            chain.append(follower)
+        if len(chain) > 1 and sum(each.turns for each in chain) <= MOST_TURNS:
+            yield chain
+
+
+def _in_a_row(chain: Sequence[_Worker], logs: Mapping[str, Log]) -> Iterator[Log]:
+    """The logs of a chain as those of one worker."""
+    run = next((worker.run for worker in chain if worker.run), "")
+    later = 0
+    for worker in chain:
+        for log in worker.logs:
+            yield replace(logs[log.file], run=run, worker=chain[0].logs[0].worker, later=later)
+        later += worker.turns
+
+
+def _starts(starts: Iterable[Start], logs: Mapping[str, Log]) -> Iterator[Start]:
+    """Each start once, at its place."""
+    for start in starts:
+        log = logs[start.file]
+        if log.told is None or start.seq in log.told:
+            yield replace(start, seq=start.seq + (log.later << TURN_BITS))
