@@ -12,8 +12,8 @@ import time
 
 import ackdoctor
 from ackdoctor.cli.ending import Finished
-from ackdoctor.engine.reading import read_file
-from ackdoctor.engine.surroundings import Seen, Surroundings, seen
+from ackdoctor.engine.disk.reading import read_file
+from ackdoctor.engine.disk.surroundings import Seen, Surroundings, seen
 
 TYPE_CHECKING = False  # typing's own would have to be imported
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Answer:
 
     def keep(self, code: int, folder: "Path") -> None:
         """Leaves it in the cache's folder, if it would come out the same again."""
-        from ackdoctor.engine.store import put, trusted
+        from ackdoctor.engine.stored.store import put, trusted
 
         if not self._question or not self.around.lasting or len(self.err) + len(self.out) > _LONGEST:
             return

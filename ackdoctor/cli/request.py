@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ackdoctor.cli.given import STDIN, known_word, named
 from ackdoctor.config import FORMATS, Settings, find_config, load_settings, nearest, place
-from ackdoctor.engine.surroundings import Surroundings
+from ackdoctor.engine.disk.surroundings import Surroundings
 from ackdoctor.model.errors import ConfigError, UsageError
 from ackdoctor.model.finding import Confidence, Severity
 from ackdoctor.model.values import dataclass

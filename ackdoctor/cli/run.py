@@ -25,8 +25,8 @@ from ackdoctor.cli.streams import (
 )
 from ackdoctor.config import Settings
 from ackdoctor.engine.analyze import lint
-from ackdoctor.engine.surroundings import Surroundings
-from ackdoctor.engine.triage import against, triage
+from ackdoctor.engine.disk.surroundings import Surroundings
+from ackdoctor.engine.shown.triage import against, triage
 from ackdoctor.model.errors import UsageError
 from ackdoctor.model.finding import Finding, Report
 from ackdoctor.reporters import Context, reporter
@@ -34,7 +34,7 @@ from ackdoctor.reporters.context import PLAIN, Sources
 from ackdoctor.reporters.footer import counted
 
 if TYPE_CHECKING:
-    from ackdoctor.engine.baseline import Entry
+    from ackdoctor.engine.shown.baseline import Entry
     from ackdoctor.reporters.context import Page
     from ackdoctor.rulebook import Rule
 
@@ -58,7 +58,7 @@ def run(request: Request) -> int:
     check_frameworks(settings)
     baseline = None
     if settings.baseline is not None and not (request.write_baseline and not settings.baseline.exists()):
-        from ackdoctor.engine.baseline import read
+        from ackdoctor.engine.shown.baseline import read
 
         answer.around.status(str(settings.baseline))
         baseline = read(settings.baseline)
@@ -151,7 +151,7 @@ def _accept(
     file: Path, findings: Sequence[Finding], unseen: "Sequence[Entry]", *, change: Report, root: Path
 ) -> None:
     """Write the findings into the baseline, beside the entries that nobody looked for, and say what that changes."""
-    from ackdoctor.engine.baseline import write
+    from ackdoctor.engine.shown.baseline import write
 
     write(file, findings, root=root, unseen=unseen)
     amount = len(findings) + len(unseen)

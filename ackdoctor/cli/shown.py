@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ackdoctor.config import Settings, find_config, load_settings
-from ackdoctor.engine.select import select
+from ackdoctor.engine.shown.select import select
 from ackdoctor.model.finding import Finding, Severity
 from ackdoctor.model.fingerprint import stamp
 from ackdoctor.reporters.context import Sources

@@ -15,15 +15,15 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from ackdoctor.config import Settings
-from ackdoctor.engine.discover import LIMIT, Candidate, discover, refusal, shown
-from ackdoctor.engine.outcome import Task, Whole
-from ackdoctor.engine.reading import read_file
-from ackdoctor.engine.select import select
-from ackdoctor.engine.surroundings import Seen, Surroundings
+from ackdoctor.engine.clusters.outcome import Task, Whole
+from ackdoctor.engine.disk.reading import read_file
+from ackdoctor.engine.disk.surroundings import Seen, Surroundings
+from ackdoctor.engine.files.discover import LIMIT, Candidate, discover, refusal, shown
+from ackdoctor.engine.shown.select import select
 from ackdoctor.model.finding import Finding, Report, Unreadable
 
 if TYPE_CHECKING:
-    from ackdoctor.engine.pool import Progress
+    from ackdoctor.engine.clusters.pool import Progress
 
 __all__ = ["lint"]
 
@@ -83,8 +83,8 @@ def _result(task: Task, cache: Path | None) -> tuple[Whole, dict[str, Seen]]:
     """What came of all clusters, this time or the last time, if nothing has changed; and the looks beside the files."""
     key, last = "", None
     if cache:
-        from ackdoctor.engine.last_run import LastRun  # a run without a cache does not pay for one
-        from ackdoctor.engine.store import run_key
+        from ackdoctor.engine.stored.last_run import LastRun  # a run without a cache does not pay for one
+        from ackdoctor.engine.stored.store import run_key
 
         key = run_key(task.settings)
         last = None if task.overlay else LastRun(cache, key, task.files, task.root)

@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ackdoctor.config import Settings
-from ackdoctor.engine.discover import Candidate
-from ackdoctor.engine.index import Cluster, clusters
-from ackdoctor.engine.languages import LANGUAGES, Language, language_of, reader
-from ackdoctor.engine.lexicon import Lexicon, lexicon
-from ackdoctor.engine.outcome import Outcome, Task, Terms, Whole
-from ackdoctor.engine.pool import Progress, processors, run
-from ackdoctor.engine.surroundings import Seen
-from ackdoctor.engine.survey import Survey
+from ackdoctor.engine.clusters.outcome import Outcome, Task, Terms, Whole
+from ackdoctor.engine.clusters.pool import Progress, processors, run
+from ackdoctor.engine.disk.surroundings import Seen
+from ackdoctor.engine.files.discover import Candidate
+from ackdoctor.engine.files.index import Cluster, clusters
+from ackdoctor.engine.files.lexicon import Lexicon, lexicon
+from ackdoctor.engine.files.survey import Survey
+from ackdoctor.engine.languages.reader import LANGUAGES, Language, language_of, reader
 
 if TYPE_CHECKING:
-    from ackdoctor.engine.cache import Cache
+    from ackdoctor.engine.stored.cache import Cache
 
 __all__ = ["whole"]
 
@@ -91,7 +91,7 @@ def _outcomes(
 def _memory(folder: Path | None, key: str) -> "Cache | None":
     if folder is None:
         return None
-    from ackdoctor.engine.cache import Cache  # a run without a cache does not pay for one
+    from ackdoctor.engine.stored.cache import Cache  # a run without a cache does not pay for one
 
     return Cache(folder, key)
 

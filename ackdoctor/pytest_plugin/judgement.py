@@ -42,7 +42,7 @@ class Judge:
             settings = load_settings(file) if file is not None else Settings(directory=config.rootpath)
             known: frozenset[str] = frozenset()
             if options.baseline is not None and not options.write_baseline:
-                from ackdoctor.engine import baseline as baselines
+                from ackdoctor.engine.shown import baseline as baselines
 
                 if not options.baseline.exists():
                     raise pytest.UsageError(
@@ -118,8 +118,8 @@ class Judge:
         """Without what the settings or a comment in the source silence."""
         if not found:
             return ()
-        from ackdoctor.engine.select import select
-        from ackdoctor.engine.suppress import UNUSED_IGNORE
+        from ackdoctor.engine.shown.select import select
+        from ackdoctor.engine.shown.suppress import UNUSED_IGNORE
 
         paths = {finding.site.path for finding in found}
         sources = {path: content for path in paths if (content := _content(self.folder / path))}

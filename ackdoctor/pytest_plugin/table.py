@@ -57,7 +57,7 @@ class Table:
 
     def _accept(self, file: Path) -> str:
         """Writes the baseline; says what became of it."""
-        from ackdoctor.engine.baseline import Entry, save
+        from ackdoctor.engine.shown.baseline import Entry, save
         from ackdoctor.model.errors import BaselineError
 
         entries = {Entry(*map(str, entry)) for row in self.rows.values() for entry in row.baseline}

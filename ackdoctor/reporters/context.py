@@ -5,7 +5,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import NamedTuple
 
-from ackdoctor.engine.text import decode, lines_of
+from ackdoctor.engine.languages.text import decode, lines_of
 from ackdoctor.model.finding import Severity
 from ackdoctor.model.values import dataclass
 

@@ -11,11 +11,11 @@ from typing import Literal
 from ackdoctor.config import Settings
 from ackdoctor.dialects import load
 from ackdoctor.engine.analyze import lint
-from ackdoctor.engine.discover import discover
-from ackdoctor.engine.index import clusters
-from ackdoctor.engine.languages import LANGUAGES, language_of, reader
-from ackdoctor.engine.lexicon import lexicon
-from ackdoctor.engine.survey import Survey
+from ackdoctor.engine.files.discover import discover
+from ackdoctor.engine.files.index import clusters
+from ackdoctor.engine.files.lexicon import lexicon
+from ackdoctor.engine.files.survey import Survey
+from ackdoctor.engine.languages.reader import LANGUAGES, language_of, reader
 from ackdoctor.model.finding import Report
 
 __all__ = [

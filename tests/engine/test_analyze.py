@@ -5,7 +5,8 @@ import random
 import pytest
 
 from ackdoctor.config import Settings
-from ackdoctor.engine import analyze, pool
+from ackdoctor.engine import analyze
+from ackdoctor.engine.clusters import pool
 from ackdoctor.model.errors import ConfigError
 from ackdoctor.model.fingerprint import stamp
 from tests.engine.project import BASE, BOLT, CLEAN, JAVA_BOLT, lines, linted, printed, write

@@ -6,7 +6,7 @@ import pystorm  # noqa: F401
 import pytest
 
 # Imported once here, not again in every inner run:
-import ackdoctor.engine.suppress
+import ackdoctor.engine.shown.suppress
 import ackdoctor.pytest_plugin.fixture
 import ackdoctor.pytest_plugin.hooks
 import ackdoctor.reporters.terminal

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from ackdoctor import checks
-from ackdoctor.engine import pool, reading
+from ackdoctor.engine.clusters import pool
+from ackdoctor.engine.disk import reading
 from ackdoctor.frontends import python
 from tests.engine.project import BOLT, lines, linted, refused, write
 
@@ -116,7 +117,7 @@ def test_a_file_that_disappears_on_the_way_is_named(project, monkeypatch):
             Path(path).unlink(missing_ok=True)
         return original(path, limit)
 
-    monkeypatch.setattr("ackdoctor.engine.examine.read_file", read_file)
+    monkeypatch.setattr("ackdoctor.engine.clusters.examine.read_file", read_file)
     report = linted(project)
     assert refused(report) == ["gone.py:0:0 it disappeared during the run"]
     assert lines(report) == GOOD
@@ -287,7 +288,7 @@ def test_where_no_worker_can_live_the_work_is_done_all_the_same(project, monkeyp
         if os.getpid() != parent:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    monkeypatch.setattr("ackdoctor.engine.pool.gc.disable", die)  # the first thing a worker does
+    monkeypatch.setattr("ackdoctor.engine.clusters.pool.gc.disable", die)  # the first thing a worker does
     monkeypatch.setattr(pool, "_PAYS", {"fork": 0, "spawn": 0})
     monkeypatch.setattr(pool, "_method", lambda: "fork")
     report = linted(project, jobs=2)

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from ackdoctor.config import Settings
-from ackdoctor.engine import analyze, pool
+from ackdoctor.engine import analyze
+from ackdoctor.engine.clusters import pool
 from ackdoctor.model.finding import Report
 from tests.engine.project import BOLT, CLEAN, JAVA_BOLT, age, lines, linted, printed, refused, write
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ackdoctor.engine.java.comments import comments_of
+from ackdoctor.engine.languages.java.comments import comments_of
 
 CASES = {
     "at the end of a statement": ("x();\ny(); // c\nz();\n", (2, 2)),

@@ -2,9 +2,9 @@
 
 import pytest
 
-from ackdoctor.engine import index
-from ackdoctor.engine.java import outline, skeleton
-from ackdoctor.engine.outline import Outline
+from ackdoctor.engine.files import index
+from ackdoctor.engine.languages.java import outline, skeleton
+from ackdoctor.engine.languages.outline import Outline
 from tests.engine.project import java, lowered, write
 
 BASE = java("package lib;", "public abstract class Base<T> extends BaseRichBolt {}")

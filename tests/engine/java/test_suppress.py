@@ -2,8 +2,8 @@
 
 import pytest
 
-from ackdoctor.engine.suppress import Outcome, apply
-from tests.engine.test_suppress import RULES, finding, said
+from ackdoctor.engine.shown.suppress import Outcome, apply
+from tests.engine.shown.test_suppress import RULES, finding, said
 
 PATH = "Bolt.java"
 

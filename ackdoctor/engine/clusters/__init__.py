@@ -1,0 +1,1 @@
+"""Clusters of files are lowered and examined, over processes where that pays."""

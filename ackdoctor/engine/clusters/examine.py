@@ -1,0 +1,97 @@
+"""Lowers the files of one cluster and asks the checks about its components.
+
+Runs in the main process or in a worker.  Whatever goes wrong with one file or one component becomes an
+`Unreadable` for it, and the rest goes on.
+"""
+
+from collections.abc import Iterable
+
+from ackdoctor import checks, dialects
+from ackdoctor.engine.clusters.outcome import Outcome, Terms
+from ackdoctor.engine.disk.reading import read_file
+from ackdoctor.engine.files.discover import LIMIT, reason
+from ackdoctor.engine.files.index import Cluster, Source
+from ackdoctor.engine.languages.reader import Lowered, reader
+from ackdoctor.flow.linking.program import Program
+from ackdoctor.model.component import Component
+from ackdoctor.model.finding import Finding, Unreadable
+
+__all__ = ["Examiner", "prepare"]
+
+
+class Examiner:
+    """Examines clusters one after the other; what several of them reach is lowered once."""
+
+    def __init__(self, terms: Terms, group: Iterable[Cluster]) -> None:
+        self._terms = terms
+        self._dialects = dialects.load(terms.versions)
+        self._lowered: dict[str, Lowered] = {}
+        seen: set[str] = set()
+        self._shared: set[str] = set()
+        for cluster in group:
+            for source in (*cluster.own, *cluster.context):
+                (self._shared if source.path in seen else seen).add(source.path)
+
+    def examine(self, cluster: Cluster) -> Outcome:
+        """The outcome of one cluster."""
+        troubles: list[Unreadable] = []  # not of the files' own making
+        lowered = [
+            self._lower(source, cluster.language, troubles) for source in (*cluster.own, *cluster.context)
+        ]
+        units = [item.unit for item in lowered if item.unit is not None]
+        own = {source.shown for source in cluster.own}
+        findings: list[Finding] = []
+        count = 0
+        try:
+            program = Program(units, self._dialects, self._terms.extra_bases)
+            for component in program.components:
+                if component.cls.path in own:
+                    count += 1
+                    findings += self._diagnose(program, component, troubles)
+        except Exception as error:  # noqa: BLE001  # one cluster's crash is that cluster's news
+            troubles.append(_crash(cluster.own[0].shown, 0, error))
+        unreadable = [place for item in lowered for place in item.unreadable]
+        return Outcome(
+            findings=tuple(findings),
+            unreadable=(*unreadable, *troubles),
+            components=count,
+            lasting=not troubles,
+        )
+
+    def _diagnose(self, program: Program, component: Component, troubles: list[Unreadable]) -> list[Finding]:
+        try:
+            return list(checks.diagnose(program, component))
+        except Exception as error:  # noqa: BLE001  # one component's crash is that component's news
+            troubles.append(_crash(component.cls.path, component.cls.head.line, error))
+            return []
+
+    def _lower(self, source: Source, language: str, troubles: list[Unreadable]) -> Lowered:
+        if source.path in self._lowered:
+            return self._lowered[source.path]
+        try:
+            data = self._terms.overlay.get(source.path)
+            if data is None:
+                data = read_file(source.path, LIMIT)
+            lower = reader(language).lower
+            lowered = lower(source.shown, source.module, data, is_package=source.is_package)
+        except OSError as error:
+            troubles.append(Unreadable(path=source.shown, line=0, column=0, reason=reason(error)))
+            return Lowered(None, ())
+        except Exception as error:  # noqa: BLE001  # one file's crash is that file's news
+            troubles.append(_crash(source.shown, 0, error))
+            return Lowered(None, ())
+        if source.path in self._shared:
+            self._lowered[source.path] = lowered
+        return lowered
+
+
+def _crash(path: str, line: int, error: Exception) -> Unreadable:
+    text = str(error).partition("\n")[0]
+    what = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return Unreadable(path=path, line=line, column=0, reason=f"internal error: {what}")
+
+
+def prepare(languages: Iterable[str]) -> None:
+    """Imports the parsers of these languages."""
+    for language in languages:
+        reader(language).lower("", "", b"", is_package=False)

@@ -1,0 +1,58 @@
+"""What goes into the examination of clusters besides their files, and what comes out of it."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from ackdoctor.config import Settings
+from ackdoctor.engine.files.discover import Candidate
+from ackdoctor.model.finding import Finding, Unreadable
+from ackdoctor.model.values import dataclass
+
+if TYPE_CHECKING:
+    from ackdoctor.engine.clusters.pool import Progress
+
+__all__ = ["Outcome", "Task", "Terms", "Whole"]
+
+
+class Task(NamedTuple):
+    """What a run has to do: its files, those in languages that nobody reads included; `overlay` is not on disk."""
+
+    files: tuple[Candidate, ...]
+    settings: Settings
+    root: str
+    overlay: Mapping[str, bytes]
+    jobs: int
+    progress: "Progress | None"
+
+
+class Terms(NamedTuple):
+    """What all clusters of a run share: dialect versions, hints for unknown bases, contents not on disk."""
+
+    versions: Mapping[str, str]
+    extra_bases: Mapping[str, str]
+    overlay: Mapping[str, bytes]
+
+
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
+class Outcome:
+    """All that one cluster has to say, before any rule is selected.
+
+    It is `lasting` when the same files would give the same again: no crash, no refusal by the system.
+    """
+
+    findings: tuple[Finding, ...] = ()
+    unreadable: tuple[Unreadable, ...] = ()
+    components: int = 0
+    lasting: bool = True
+
+
+class Whole(NamedTuple):
+    """What came of all clusters of a run.
+
+    `marked` are the paths of files that may hold comments of ours, `notes` what is to be said of files that
+    nobody here reads.
+    """
+
+    outcome: Outcome
+    marked: tuple[str, ...]
+    notes: tuple[str, ...]

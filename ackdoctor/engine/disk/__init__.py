@@ -1,0 +1,1 @@
+"""What is on disk, and what a run saw of it."""

@@ -1,0 +1,1 @@
+"""Which files a run looks at, and which of them are worth lowering, with which others."""

@@ -1,0 +1,1 @@
+"""Which of the findings are shown: suppressed, selected, in the baseline."""

@@ -1,0 +1,1 @@
+"""What earlier runs found out, so that nobody does it twice."""
