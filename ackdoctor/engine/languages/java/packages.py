@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 
 from ackdoctor.engine.disk.surroundings import Surroundings
+from ackdoctor.engine.languages.nearby import shared
 from ackdoctor.engine.languages.outline import Outline
 
 __all__ = ["Packages"]
@@ -61,7 +62,7 @@ class Packages:
         if not fitting:
             fitting = [place for place in known[:_ASKED] if self._outline_of(place[1]).package == package]
         if fitting:
-            return max(fitting, key=lambda place: (_shared(place[0], here), place[1]))[1]
+            return max(fitting, key=lambda place: (shared(place[0], here), place[1]))[1]
         return self._on_disk(origin, here, wanted, cls)
 
     def _known(self, cls: str) -> list[Place]:
@@ -121,16 +122,6 @@ class Packages:
     def _within(self, folder: str, cls: str) -> str | None:
         name = cls + _SUFFIX
         return os.path.join(folder, name) if name in self._around.names(folder) else None
-
-
-def _shared(one: tuple[str, ...], other: tuple[str, ...]) -> int:
-    """How many leading folders two paths share."""
-    count = 0
-    for left, right in zip(one, other, strict=False):
-        if left != right:
-            break
-        count += 1
-    return count
 
 
 def _fits(path: tuple[str, ...], layout: tuple[str, ...]) -> bool:

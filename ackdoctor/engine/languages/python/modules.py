@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 
 from ackdoctor.engine.disk.surroundings import Surroundings
+from ackdoctor.engine.languages.nearby import shared
 
 __all__ = ["Modules", "module_name"]
 
@@ -63,7 +64,7 @@ class Modules:
             return self._within(folder, parts)
         here = _parts(origin)
         fitting = [
-            (_shared(theirs, here), -len(theirs), path)
+            (shared(theirs, here), -len(theirs), path)
             for theirs, path in self._ending(parts[-1])
             if theirs[-len(parts) :] == parts
         ]
@@ -103,13 +104,3 @@ def _parts(path: str) -> tuple[str, ...]:
     """The names on the way to a module, a package's own file standing for its folder."""
     parts = path.removesuffix(".py").split(os.sep)
     return tuple(parts[:-1] if parts[-1] == _PACKAGE else parts)
-
-
-def _shared(one: tuple[str, ...], other: tuple[str, ...]) -> int:
-    """How many leading folders two paths share."""
-    count = 0
-    for left, right in zip(one, other, strict=False):
-        if left != right:
-            break
-        count += 1
-    return count
