@@ -47,6 +47,14 @@ def test_a_rolled_log_is_diagnosed(shell):
     ]
 
 
+def test_the_component_is_named(shell):
+    died = "ShellBolt died. ProcessInfo pid:7, name:count exitCode:-1\n"
+    Path("worker.log").write_text(died + "java.lang.RuntimeException: subprocess heartbeat timeout\n")
+    assert "\nheartbeat timeout  line 2, in count\n" in shell("diagnose", "worker.log").out
+    [symptom] = json.loads(shell("diagnose", "worker.log", "--output-format", "json").out)["symptoms"]
+    assert symptom["components"] == ["count"]
+
+
 def test_a_log_without_symptoms_is_clean(shell):
     Path("worker.log").write_text("all is well\n")
     assert shell("diagnose", "worker.log") == (0, "nothing that is known here (1 line)\n", "")
@@ -81,11 +89,13 @@ PACKED = [
 ]
 
 
+@pytest.mark.parametrize("zipped", [False, True])
 @pytest.mark.parametrize("piped", [False, True])
 @pytest.mark.parametrize("command", [["diagnose"], ["heap", "hist"]])
 @pytest.mark.parametrize(("magic", "said"), PACKED)
-def test_what_is_no_text_is_not_called_clean(command, magic, said, piped, shell, monkeypatch):
-    Path("worker.log").write_bytes(magic + bytes(range(200)))
+def test_what_is_no_text_is_not_called_clean(command, magic, said, piped, zipped, shell, monkeypatch):
+    content = magic + bytes(range(200))
+    Path("worker.log").write_bytes(gzip.compress(content) if zipped else content)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(Path("worker.log").read_bytes())))
     name = "-" if piped else "worker.log"
     assert shell(*command, name) == (2, "", f"{name}: cannot be read: {said}\n")

@@ -112,11 +112,11 @@ def log_text(raw: BufferedReader) -> Iterator[TextIO]:
 
     OSError for what is no text: its `strerror` says what it is.
     """
-    head = raw.peek(_LONGEST_MAGIC)
+    unpacked = gzip.GzipFile(fileobj=raw) if raw.peek(2).startswith(GZIP) else raw
+    head = unpacked.peek(_LONGEST_MAGIC)
     if said := next((said for magic, said in _NO_TEXT.items() if head.startswith(magic)), ""):
         raise OSError(errno.EINVAL, said)
-    unpacked = gzip.GzipFile(fileobj=raw) if head.startswith(GZIP) else raw
-    encoding = "utf-16" if unpacked.peek(2).startswith(UTF_16) else "utf-8-sig"
+    encoding = "utf-16" if head.startswith(UTF_16) else "utf-8-sig"
     text = TextIOWrapper(unpacked, encoding=encoding, errors="replace")
     try:
         yield text
