@@ -15,17 +15,25 @@ __all__ = ["SYMPTOMS", "Symptom"]
 class Symptom:
     """One thing that is said: how it is recognised, what it means, its causes, and the commands that come next.
 
-    A `wrapper` only says that something died: it is told where nothing else explains it.  `fatal` if the
-    worker does not survive it.
+    With a `frame` it is told where one of the stack's lines below it matches that, or where no stack is given; where the
+    words are `vague` only with the stack.  A `wrapper` only says that something died: it is told where nothing else
+    explains it.  `fatal` if the worker does not survive it.
     """
 
     name: str
     pattern: str
+    frame: str = ""
+    vague: bool = False
     says: str
     causes: tuple[Cause, ...]
     next: tuple[str, ...] = ()
     fatal: bool = True
     wrapper: bool = False
+
+
+_SHELL = r"\bmultilang\.|\bShell(?:Process|Bolt|Spout)\b"  # the worker's side of the pipe to a component
+# what was thrown, not what wraps it; the words come first, since Python's search is fast for those that begin with some
+_NULL = r"java\.lang\.NullPointerException(?:(?<!: java\.lang\.NullPointerException)|(?<=Caused by: java\.lang\.NullPointerException))"
 
 
 def _cause(text: str, *rules: str, law: str = "") -> Cause:
@@ -87,17 +95,21 @@ SYMPTOMS: tuple[Symptom, ...] = (
     ),
     Symptom(
         name="a cast of anchors or ids",
-        pattern=r"ClassCastException.*(?:java\.lang\.(?:Long|Integer)|List|JSONArray).* cannot be cast to (?:class )?java\.lang\.String",
-        says="an id or anchor arrived as a number or a list; ShellBolt wants strings and dies",
+        pattern=r"ClassCastException: .* cannot be cast to (?:class )?java\.(?:lang\.String|util\.List)\b",
+        frame=_SHELL,
+        says="an id or anchor that is no string, or a payload that is no list; ShellBolt dies",
         causes=(
             _cause("anchors that are ids or lists instead of tuples", "ACK204"),
+            _cause("a payload that is a single value instead of a list", "ACK205"),
             _cause("a component that keeps ids as numbers"),
         ),
-        next=("ackdoctor lint --select ACK204 SOURCES",),
+        next=("ackdoctor lint --select ACK204,ACK205 SOURCES",),
     ),
     Symptom(
         name="foreign words on the pipe",
-        pattern=r"Unexpected character|Unexpected token|ParseException.*(?:json|JSON)|JSONDecodeError|(?:String|Long) cannot be cast to .*JSONObject",
+        pattern=r"Unexpected(?:(?<=^Unexpected)|(?<=Exception: Unexpected)|(?<=Caused by: Unexpected)) (?:character|token|End Of File|exception|unicode)"
+        r"|cannot be cast to .*JSONObject|Command not found in (?:bolt|spout) message",
+        frame=_SHELL,
         says="what arrived on the pipe between component and worker is not a message",
         causes=(
             _cause("a print in the component", "ACK206"),
@@ -107,8 +119,30 @@ SYMPTOMS: tuple[Symptom, ...] = (
         next=("ackdoctor lint --select ACK205,ACK206,ACK108 SOURCES",),
     ),
     Symptom(
+        name="a message without a command",
+        pattern=_NULL,
+        frame=r"\bmultilang\..*\.readShellMsg",
+        vague=True,
+        says="what arrived on the pipe between component and worker is JSON, and no message",
+        causes=(_cause("a print in the component, of `null` or of an object", "ACK206"),),
+        next=("ackdoctor lint --select ACK206 SOURCES",),
+    ),
+    Symptom(
+        name="a component that cannot be started",
+        pattern=r"Error when launching multilang subprocess|Cannot run program \"",
+        says="the component's process has ended before its first message, or never began",
+        causes=(
+            _cause(
+                "an interpreter or a script that is not there: on the worker's PATH, in the jar's resources"
+            ),
+            _cause("an exception that nobody catches while it starts: a missing module, a print", "ACK206"),
+        ),
+        next=("ackdoctor trace proxy -- COMMAND   keeps what passed last",),
+    ),
+    Symptom(
         name="the component's pipe is broken",
-        pattern=r"NoOutputException|Pipe to subprocess seems to be broken|Broken pipe",
+        pattern=r"NoOutputException|Pipe to subprocess seems to be broken|IOException: Broken pipe",
+        frame=_SHELL,
         says="the component's process is gone; its own words, if any, stand after `Serializer Exception:` or `stderr`",
         causes=(
             _cause("an exception that nobody catches: read the Python traceback above"),
@@ -122,7 +156,9 @@ SYMPTOMS: tuple[Symptom, ...] = (
     ),
     Symptom(
         name="a null id",
-        pattern=r"NullPointerException(?s:.{0,400}?)ShellBolt\.handle(?:Ack|Fail|Emit)",
+        pattern=_NULL,
+        frame=r"ShellBolt\.handle(?:Ack|Fail|Emit)",
+        vague=True,
         says="an ack, fail or anchor without an id; ShellBolt dies",
         causes=(_cause("a completion of something that is no tuple: a batch, a key, None", "ACK204"),),
         next=("pytest --ackdoctor",),
@@ -139,7 +175,7 @@ SYMPTOMS: tuple[Symptom, ...] = (
     ),
     Symptom(
         name="a stream that nobody declared",
-        pattern=r"IllegalArgumentException.*(?:stream|Cannot emit)|does not support direct grouping|Unknown (?:output )?stream",
+        pattern=r"Unknown stream ID: |Cannot emitDirect to a task|Cannot do regular emit to direct stream",
         says="an emit to a stream that the component has not declared, or not in that way",
         causes=(_cause("a misspelt stream, or a direct emit on a regular one"),),
     ),
@@ -155,16 +191,36 @@ SYMPTOMS: tuple[Symptom, ...] = (
     ),
     Symptom(
         name="the collector used by several threads",
-        pattern=r"consumeBatchToCursor(?s:.{0,2000}?)NullPointerException|NullPointerException(?s:.{0,2000}?)(?:DisruptorQueue|consumeBatchToCursor)|NULL found in disruptor",
-        says="an executor's queue holds nothing where a tuple should be",
-        causes=(
-            _cause("ack, fail or emit from other threads than the executor's, before Storm 1.0", "ACK108"),
-        ),
+        pattern=_NULL,
+        frame=r"\A\s*at \S*\.DisruptorQueue\.|worker\$mk_transfer_fn|\$start_batch_transfer",
+        vague=True,
+        says="an executor sends a tuple that is not there, or only half",
+        causes=(_cause("ack, fail or emit from other threads than the executor's", "ACK108"),),
         next=("ackdoctor lint --select ACK108 SOURCES",),
     ),
     Symptom(
+        name="nothing in a queue",
+        pattern=r"NULL found in disruptor",
+        says="an executor's queue holds nothing where a tuple should be",
+        causes=(_cause("ack, fail or emit from several threads at once (STORM-2231)", "ACK108"),),
+        next=("ackdoctor lint --select ACK108 SOURCES",),
+    ),
+    Symptom(
+        name="a payload that cannot be sent",
+        pattern=r"Failed to send message: |is not JSON serializable|Class is not registered: |NotSerializableException",
+        says="a value is none that the serializer takes: pystorm and streamparse lose the tuple, the others die or fail it",
+        causes=(
+            _cause("an emit of such a value: a date, a set, a Decimal, an object", "ACK205"),
+            _cause("the component's own use of that serializer, or a field that is no part of a tuple"),
+        ),
+        next=("ackdoctor lint --select ACK205 SOURCES",),
+        fatal=False,
+    ),
+    Symptom(
         name="a value changed after its emit",
-        pattern=r"ConcurrentModificationException(?s:.{0,2000}?)(?:[Kk]ryo|Serializ)",
+        pattern=r"ConcurrentModificationException",
+        frame=r"[Kk]ryo|Serializ",
+        vague=True,
         says="a value was being serialised while it changed",
         causes=(_cause("a list or map that was emitted and then changed"),),
     ),
@@ -233,6 +289,12 @@ SYMPTOMS: tuple[Symptom, ...] = (
         causes=(_cause("topology.message.timeout.secs below window length plus sliding interval"),),
     ),
     Symptom(
+        name="a window larger than what may be pending",
+        pattern=r"Window count .*more than .*max\.spout\.pending",
+        says="a windowed bolt acks a tuple when it leaves the window, which would never be full",
+        causes=(_cause("topology.max.spout.pending below window length plus sliding interval"),),
+    ),
+    Symptom(
         name="an offset acked twice",
         pattern=r"below the current nextCommitOffset",
         says="Kafka's spout was told of an offset that it has committed",
@@ -257,7 +319,7 @@ SYMPTOMS: tuple[Symptom, ...] = (
     ),
     Symptom(
         name="an exception of the component's own",
-        pattern=r"Traceback \(most recent call last\)",
+        pattern=r"Traceback \(most recent call last\)|Shell Process Exception: ",
         says="Python code raised, and nobody caught it",
         causes=(
             _cause(

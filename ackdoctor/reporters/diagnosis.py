@@ -33,7 +33,8 @@ def _lines(sign: Sign, palette: Palette, names: Mapping[str, str]) -> Iterator[s
     symptom = sign.symptom
     style = "error" if symptom.fatal else "warning"
     often = f", {sign.count:,} times" if sign.count > 1 else ""
-    yield f"{palette.paint(style, symptom.name)}  line {sign.line:,}{often}"
+    whose = f", in {printable(', '.join(sign.components))}" if sign.components else ""
+    yield f"{palette.paint(style, symptom.name)}  line {sign.line:,}{often}{whose}"
     yield f"  {symptom.says}"
     yield f"  {palette.paint('label', 'likely causes, in order')}"
     for place, cause in enumerate(symptom.causes, start=1):
@@ -57,6 +58,7 @@ def document(found: Diagnosis, stream: TextIO) -> None:
                 "text": sign.text,
                 "count": sign.count,
                 "id": sign.subject,
+                "components": sign.components,
                 "says": sign.symptom.says,
                 "fatal": sign.symptom.fatal,
                 "causes": [

@@ -35,6 +35,7 @@ def test_the_innermost_cause_is_what_stands_under_the_last_cause():
     ]
 
 
+QUEUE = "\tat backtype.storm.utils.DisruptorQueue.consumeBatchToCursor(DisruptorQueue.java:128)\n"
 HICCUP = """2026-01-01 10:00:00.000 o.a.z.ClientCnxn main [WARN] Session 0x0, unexpected error
 java.net.ConnectException: Connection refused
 \tat sun.nio.ch.SocketChannelImpl.checkConnect(Native Method)
@@ -79,6 +80,60 @@ def test_what_a_container_s_log_puts_before_every_line_is_no_part_of_it(text, na
     assert (found.signs[0].symptom.name, found.innermost) == (name, innermost)
 
 
+DIED = "2026-01-01 12:00:00.000 o.a.s.t.ShellBolt Thread-42 [ERROR] Halting process: ShellBolt died. Command: [python3, b.py], ProcessInfo pid:17, name:count exitCode:1, errorString: \n"
+BROKEN = "java.lang.RuntimeException: org.apache.storm.multilang.NoOutputException: Pipe to subprocess seems to be broken! No output read.\nSerializer Exception:\n"
+READ = "\tat org.apache.storm.multilang.JsonSerializer.readShellMsg(JsonSerializer.java:101)\n\tat org.apache.storm.utils.ShellProcess.readShellMsg(ShellProcess.java:121)\n"
+REPORTED = "2026-01-01 11:59:59.000 o.a.s.e.e.ReportError Thread-42 [ERROR] Error\njava.lang.Exception: Shell Process Exception: Python KeyError raised while processing Tuple Tuple(id='-4')\n"
+CAUSED = (
+    TRACEBACK
+    + "\nThe above exception was the direct cause of the following exception:\n\n"
+    + TRACEBACK.replace("KeyError: 1", "store.StoreError: 2")
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        DIED + BROKEN + TRACEBACK + "\n\n" + READ,
+        REPORTED + TRACEBACK + "\n\tat org.apache.storm.task.ShellBolt.handleError(ShellBolt.java:232)\n" + DIED + BROKEN + "\n\n" + READ,
+        DIED + TRACEBACK + BROKEN + "\n" + READ,
+        "java.lang.RuntimeException: Error when launching multilang subprocess\n" + TRACEBACK + "\n" + READ + "Caused by: java.io.IOException: Broken pipe\n" + READ,
+        DIED + BROKEN + CAUSED + "\n" + READ,
+    ],
+)  # fmt: skip
+def test_a_pipe_that_broke_since_python_raised_has_python_s_cause(text):
+    assert diagnose(text.splitlines()).innermost == "KeyError: 1"
+
+
+def test_a_pipe_that_broke_long_after_python_had_raised_has_its_own():
+    text = TRACEBACK + "x\n" * 50 + DIED + BROKEN + READ
+    assert diagnose(text.splitlines()).innermost.startswith("java.lang.RuntimeException: org.apache")
+
+
+def test_a_logger_s_name_is_no_exception():
+    text = "2026-01-01 12:00:00.000 o.a.s.e.e.ReportError Thread-42 [ERROR] Error\nAsync loop died!\n"
+    assert diagnose(text.splitlines()).innermost == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "components"),
+    [
+        (DIED + BROKEN + READ, ["count"]),
+        (DIED + BROKEN + READ + DIED.replace("count", "total") + BROKEN + READ, ["count", "total"]),
+        ("2026-01-01 12:00:00.000 o.a.s.u.Utils Thread-40-my-count-executor[2, 2] [ERROR] Async loop died!\n" + NULL, ["my-count"]),
+        (DIED + "2026-01-01 12:00:01.000 o.a.s.x main [ERROR] y\njava.lang.OutOfMemoryError: Java heap space\n", []),
+    ],
+)  # fmt: skip
+def test_whose_exception_it_is_is_told_where_the_log_says_so(text, components):
+    assert diagnose(text.splitlines()).signs[0].components == components
+
+
+def test_colours_are_no_part_of_a_log():
+    coloured = [f"\x1b[1;31m{line}\x1b[m" for line in (DIED + BROKEN + TRACEBACK + READ).splitlines()]
+    found = diagnose(coloured)
+    assert (found.innermost, found.signs[0].components) == ("KeyError: 1", ["count"])
+
+
 def test_where_no_symptom_is_known_the_first_exception_is_told():
     assert diagnose((HICCUP + NULL).splitlines()).innermost == "java.net.ConnectException: Connection refused"
 
@@ -113,14 +168,54 @@ def test_a_python_traceback_is_the_cause():
         ("Unexpected character (h) at position 0.", "foreign words on the pipe"),
         ("java.lang.NullPointerException\n\tat java.util.concurrent.ConcurrentHashMap.get(ConcurrentHashMap.java:936)\n\tat org.apache.storm.task.ShellBolt.handleEmit(ShellBolt.java:239)", "a null id"),
         ("java.lang.NullPointerException: null\n\tat org.apache.storm.utils.DisruptorQueue.consumeBatchToCursor(DisruptorQueue.java:1)", "the collector used by several threads"),
+        (f"java.lang.RuntimeException: java.lang.NullPointerException\n{QUEUE}Caused by: java.lang.NullPointerException\n\tat backtype.storm.serialization.KryoTupleSerializer.serialize(KryoTupleSerializer.java:41)\n\tat backtype.storm.daemon.worker$mk_transfer_fn$fn__4217.invoke(worker.clj:123)", "the collector used by several threads"),
+        ("NULL found in disruptor-executor[3 3]-send-queue:7", "nothing in a queue"),
+        ("java.lang.ClassCastException: class java.lang.String cannot be cast to class org.apache.storm.shade.net.minidev.json.JSONObject\n" + READ, "foreign words on the pipe"),
+        ("java.lang.ClassCastException: class java.lang.Integer cannot be cast to class org.apache.storm.shade.net.minidev.json.JSONObject\n" + READ, "foreign words on the pipe"),
+        ("java.io.IOException: Unexpected character (g) at position 0.\n" + READ, "foreign words on the pipe"),
+        ("java.io.IOException: org.apache.storm.shade.net.minidev.json.parser.ParseException: Unexpected End Of File position 14: null\n" + READ, "foreign words on the pipe"),
+        ("java.lang.IllegalArgumentException: Command not found in bolt message: ShellMsg{command='null', stream='default'}", "foreign words on the pipe"),
+        ('java.lang.NullPointerException: Cannot invoke "String.equals(Object)" because "command" is null\n' + READ, "a message without a command"),
+        ("java.lang.ClassCastException: class java.lang.String cannot be cast to class java.util.List\n" + READ, "a cast of anchors or ids"),
+        ("java.io.IOException: Broken pipe\n" + READ, "the component's pipe is broken"),
+        ('java.io.IOException: Cannot run program "python3" (in directory "x/resources"): error=2, No such file or directory', "a component that cannot be started"),
+        ("2026-01-01 pystorm ERROR Failed to send message: {'command': 'emit'}", "a payload that cannot be sent"),
+        ("TypeError: Object of type datetime is not JSON serializable", "a payload that cannot be sent"),
+        ("java.lang.IllegalArgumentException: Class is not registered: com.acme.Order", "a payload that cannot be sent"),
+        ("Window count (length + sliding interval) value 2000 is more than topology.max.spout.pending value 1000", "a window larger than what may be pending"),
+        ("java.lang.IllegalArgumentException: Unknown stream ID: nowhere", "a stream that nobody declared"),
+        ("java.lang.Exception: Shell Process Exception: E_BOLTFAILED__words", "an exception of the component's own"),
     ],
 )  # fmt: skip
 def test_the_words_of_storm_are_known(text, name):
     assert named(text) == [name]
 
 
-def test_what_is_not_about_acking_is_left_alone():
-    assert named("org.apache.storm.thrift.transport.TTransportException: Connection refused") == []
+OWN = "\tat com.acme.ParseBolt.execute(ParseBolt.java:40)\n\tat org.apache.storm.executor.bolt.BoltExecutor.tupleActionFn(BoltExecutor.java:212)\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "org.apache.storm.thrift.transport.TTransportException: Connection refused",
+        "java.lang.NullPointerException",
+        f"java.lang.RuntimeException: java.lang.NullPointerException\n{QUEUE}Caused by: java.lang.NullPointerException\n{OWN}{QUEUE}\t... 6 more",
+        f"java.lang.ClassCastException: class java.lang.Long cannot be cast to class java.lang.String\n{OWN}",
+        f"java.lang.ClassCastException: class java.lang.String cannot be cast to class org.json.simple.JSONObject\n{OWN}",
+        f"com.fasterxml.jackson.core.JsonParseException: Unexpected character ('h' (code 104)): expected a value\n at [Source: (String)x; line: 1]\n{OWN}",
+        "java.io.IOException: Broken pipe\n\tat sun.nio.ch.FileDispatcherImpl.write0(Native Method)\n",
+        "java.net.SocketException: Broken pipe (Write failed)",
+        "java.lang.IllegalArgumentException: the stream has already been closed",
+        f"java.util.ConcurrentModificationException\n{OWN}",
+    ],
+)  # fmt: skip
+def test_what_is_not_about_acking_is_left_alone(text):
+    assert named(text) == []
+
+
+def test_what_a_component_s_own_json_is_about_is_its_own_exception():
+    text = TRACEBACK.replace("KeyError: 1", "json.decoder.JSONDecodeError: Expecting value: line 1")
+    assert named(text) == ["an exception of the component's own"]
 
 
 def test_a_symptom_that_comes_again_is_counted():
