@@ -24,7 +24,9 @@ _THROWN = re.compile(
 )
 _FRAME = re.compile(r"^\s+at .*\(|^\s*\.\.\. \d+ (?:more|common frames)|^\s+Suppressed: |^at [\w$./<>]+\(")
 _HEAD = re.compile(r"\[?\d{4}[-/]\d\d[-/]\d\d|\d{1,12} +\[|\[?\d\d:\d\d:\d\d")  # of what is logged
-_COMPONENT = re.compile(r"\bpid:\S*, name:(?P<died>\S+)|\bThread-\d+-(?P<thread>\S+?)-executor\[")
+_COMPONENT = re.compile(
+    r"\bpid:\S*, name:(?P<died>\S+)|\bThread-\d+-(?!disruptor-)(?P<thread>\S+?)-executor\["
+)
 _CHAINED = re.compile(
     r"^(?:During handling of the above exception, another|The above exception was the direct cause)"
 )

@@ -121,6 +121,7 @@ def test_a_logger_s_name_is_no_exception():
         (DIED + BROKEN + READ, ["count"]),
         (DIED + BROKEN + READ + DIED.replace("count", "total") + BROKEN + READ, ["count", "total"]),
         ("2026-01-01 12:00:00.000 o.a.s.u.Utils Thread-40-my-count-executor[2, 2] [ERROR] Async loop died!\n" + NULL, ["my-count"]),
+        ("2026-01-01 12:00:00.000 o.a.s.util Thread-24-disruptor-executor[2 2]-send-queue [ERROR] Async loop died!\n" + NULL, []),
         (DIED + "2026-01-01 12:00:01.000 o.a.s.x main [ERROR] y\njava.lang.OutOfMemoryError: Java heap space\n", []),
     ],
 )  # fmt: skip
