@@ -4,6 +4,7 @@
     -------------------------------------------------------
        1:       1000000       40000000  org.apache.storm.daemon.Acker$AckObject
 
+OpenJ9 says `object count` and `total size` and has no colon (runtime/jcl/common/jclvm.c); `jhsdb jmap --histo` ends in `Total : `.
 Neither says when it was taken.  A line before it may (`date`, an ISO time, seconds since the epoch); else it
 is the file's own time, or what the user says about the time between them.  In a log something may stand before
 every line: what a collector of logs puts there (`kubectl logs --timestamps`), or the JVM itself, which with
@@ -17,11 +18,13 @@ from datetime import datetime, timezone
 
 __all__ = ["Histogram", "parse", "timed", "told_most"]
 
+_HEAD = re.compile(r"\bnum\s+(?:#instances\s+#bytes|(?P<openj9>object count\s+total size)\b)")
 _ROW = re.compile(r"^\s*\d+:\s+(\d+)\s+(\d+)\s+(\S+)")
-_HEAD = re.compile(r"\bnum\s+#instances\s+#bytes")
-_BEHIND = re.compile(r"(?:^|\s)(\d+:\s+\d+\s+\d+\s+\S|Total\s+\d+\s+\d)")  # where a line's own words begin
+_ROW_OF_OPENJ9 = re.compile(r"^\s*\d+\s+(\d+)\s+(\d+)\s+(\S+)$")
+# where a line's own words begin
+_BEHIND = re.compile(r"(?:^|\s)(\d+:\s+\d+\s+\d+\s+\S|\d+\s+\d+\s+\d+\s+\S+$|Total\s+(?::\s+)?\d+\s+\d)")
 _WITH_GARBAGE, _WITHOUT = "(before full gc)", "(after full gc)"
-_TOTAL = re.compile(r"^\s*Total\s+(\d+)\s+(\d+)")
+_TOTAL = re.compile(r"^\s*Total\s+(?::\s+)?(\d+)\s+(\d+)")
 _ISO = re.compile(r"\b(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,6}))?(Z|[+-]\d\d:?\d\d)?")
 _JVM = re.compile(r"^(\d+):$")  # jcmd's first line
 _UPTIME = re.compile(r"^\[(\d+)[.,](\d{3})s\]")
@@ -80,13 +83,15 @@ def parse(lines: Iterable[str]) -> Iterator[Histogram]:
     current: Histogram | None = None
     next_ = Histogram()
     before = ""  # what stands before each line of this histogram
+    row_of = _ROW
     for number, whole_line in enumerate(lines, start=1):
         line = whole_line
         if head := _HEAD.search(line):
             before = line[: head.start()].strip()
+            row_of = _ROW_OF_OPENJ9 if head["openj9"] else _ROW
         elif before and (behind := _BEHIND.search(line)):
             line = line[behind.start(1) :]
-        row = _ROW.match(line)
+        row = row_of.match(line)
         if head or (row and current is None):
             if current is not None:
                 yield current
@@ -98,7 +103,7 @@ def parse(lines: Iterable[str]) -> Iterator[Histogram]:
         elif current is not None and (last := _TOTAL.match(line)):
             current.whole, current.total = True, int(last[2])
             yield current
-            current, before = None, ""
+            current, before, row_of = None, "", _ROW
         elif current is None:
             if said := _JVM.match(line.strip()):
                 next_.jvm = said[1]
