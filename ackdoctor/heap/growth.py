@@ -148,10 +148,10 @@ def growth(found: Sequence[Histogram], *, dated: bool, limit: int = 0) -> Growth
     whole = trend(_points([each.size for each in found], found, dated=dated))
     left = limit - found[-1].size
     full_in = ""
-    if limit and dated and len(found) >= _FEWEST_POINTS and whole.per_second > 0 and whole.fit >= _STRAIGHT:
-        full_in = filled_in(whole.per_second, max(0, left))
-    elif limit and left <= 0:
+    if limit and left <= 0:
         full_in = "no time: what is alive is more than that"
+    elif limit and dated and len(found) >= _FEWEST_POINTS and whole.per_second > 0 and whole.fit >= _STRAIGHT:
+        full_in = filled_in(whole.per_second, left)
     seconds = ((found[-1].time_ms or 0) - (found[0].time_ms or 0)) / 1000 if dated else 0.0
     return Growth(
         points=len(found),
@@ -274,7 +274,11 @@ def _course(row: ClassTrend, sign: Sign, grown: Growth) -> Iterator[str]:
     yield f"{row.first:,} at first, {row.last:,} at last: {rate:,.1f} {per} (R2 {row.line.fit:.2f})"
     if not sign.each or not grown.dated:
         return
-    yield f"at {sign.each} bytes an entry, its share of the table included, {rate * sign.each / 1e6:,.2f} MB a second"
+    yield f"at {sign.each} bytes an entry, its share of the table included, {_amount(rate * sign.each)} a second"
     left = grown.limit - grown.last_size
     if left > 0:
         yield f"they alone fill the rest of {grown.limit >> 20:,} MB in {filled_in(rate * sign.each, left)}"
+
+
+def _amount(size: float) -> str:
+    return f"{size / 1e3:,.2f} kB" if size < 100_000 else f"{size / 1e6:,.2f} MB"  # noqa: PLR2004

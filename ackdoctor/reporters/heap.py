@@ -341,7 +341,9 @@ def _course(report: Report, grown: Growth) -> Iterator[str]:
     yield f"{counted(grown.points, 'histogram')}{over}: {_size(grown.first_size)}{at_last}"
     if grown.points > 1 and not grown.dated:
         yield "no times: say how far they are apart with --every SECONDS"
-    if grown.limit and grown.full_in:
+    if 0 < grown.limit <= grown.last_size:
+        yield f"{grown.limit >> 20:,} MB: what was counted last is more than that"
+    elif grown.limit and grown.full_in:
         yield f"{grown.limit >> 20:,} MB are full in {grown.full_in}, at {_size(round(grown.bytes_per_second))} a second (R2 {grown.fit:.2f})"
     elif grown.limit and grown.telling and grown.dated:
         yield f"{grown.limit >> 20:,} MB: not in sight, the heap does not grow along a line"

@@ -247,6 +247,13 @@ def test_that_a_heap_does_not_fill_is_said_where_it_can_be_known(cut, said, shel
     assert ("not in sight" in outcome.out) == (cut == "22:03")
 
 
+@pytest.mark.parametrize("count", [1, 3])
+def test_more_than_the_jvm_may_have_is_said(count, shell):
+    Path("a.txt").write_text("".join(histograms(Session=[15_000, 16_000, 17_000][:count])))
+    outcome = shell("heap", "hist", "a.txt", "--xmx", "1m")
+    assert outcome.out.splitlines()[2] == "  1 MB: what was counted last is more than that"
+
+
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
 @pytest.mark.parametrize("zipped", [False, True])
 def test_histograms_may_be_zipped_or_come_from_powershell(encoding, zipped, shell):

@@ -105,6 +105,29 @@ def test_something_may_stand_before_every_line_of_a_log(before, times):
     assert [(each.time_ms, each.whole, each.total) for each in found] == [(at, True, 500) for at in times]
 
 
+OPENJ9 = """num   object count     total size    class name
+-------------------------------------------------
+  1           3354         107328    [C
+  2            717          57360    org.apache.storm.daemon.Acker$AckObject
+Total         4071         164688"""
+SERVICEABILITY = """Object Histogram:
+
+num \t  #instances\t#bytes\tClass description
+--------------------------------------------------------------------------
+1:\t\t3354\t107328\tchar[]
+2:\t\t717\t57360\torg.apache.storm.daemon.Acker$AckObject
+Total : \t4071\t164688
+Heap traversal took 15.734 seconds."""
+
+
+@pytest.mark.parametrize("before", ["", "2026-11-21T22:58:10.123456789Z ", "Nov 21 22:58:10 host java[12]: "])
+@pytest.mark.parametrize("text", [OPENJ9, SERVICEABILITY])
+def test_other_tools_have_layouts_of_their_own(text, before):
+    [histogram] = parse(before + line for line in text.splitlines())
+    assert histogram.classes == {"char[]": (3354, 107328), ACK: (717, 57360)}
+    assert (histogram.whole, histogram.total) == (True, 164688)
+
+
 def test_what_is_behind_no_head_is_no_row():
     assert list(parse(["2026-11-21 22:58:35 worker 1:  12  400  done"])) == []
 
@@ -130,6 +153,24 @@ def test_a_histogram_before_a_collection_counts_garbage():
 )
 def test_most_histograms_tell_whose_they_are(jvms, most):
     assert told_most(Histogram(jvm=jvm) for jvm in jvms) == most
+
+
+@pytest.mark.parametrize(
+    ("amounts", "limit", "full_in"),
+    [
+        ([0, 1000, 2000, 3000], 150_000, "1 s"),
+        ([0, 1000, 2000, 3000], 120_000 + 40_000 * 100, "100 s"),
+        ([0, 1000, 2000, 3000], 120_000 + 40_000 * 180, "3 minutes"),
+        ([0, 1000, 2000, 3000], 119_000, "no time: what is alive is more than that"),
+    ],
+)
+def test_a_heap_that_is_soon_full_is_so_in_seconds(amounts, limit, full_in):
+    assert growth(series(Session=amounts), dated=True, limit=limit).full_in == full_in
+
+
+def test_a_slow_leak_has_a_rate():
+    [finding] = findings(growth(series(**{ACK.replace(".", "__"): range(0, 50_000, 2)}), dated=True), "h.txt")
+    assert "at 104 bytes an entry, its share of the table included, 0.21 kB a second" in finding.evidence.left
 
 
 def test_what_is_said_of_the_time_between_wins():

@@ -123,6 +123,8 @@ def _price(points: Sequence[GrowthPoint], line: Trend, size: int | None, heap: i
 def filled_in(per_second: float, heap: int) -> str:
     """How long a heap lasts that loses so many bytes a second."""
     hours = heap / per_second / 3600
+    if hours * 60 < 2:  # noqa: PLR2004
+        return f"{hours * 3600:,.0f} s"
     if hours < 2:  # noqa: PLR2004
         return f"{hours * 60:,.0f} minutes"
     return f"{hours:,.0f} hours" if hours < 48 else f"{hours / 24:,.0f} days"  # noqa: PLR2004
