@@ -26,7 +26,7 @@ from ackdoctor.reporters import Context, reporter
 from ackdoctor.reporters.context import PLAIN, Sources
 from ackdoctor.reporters.footer import counted
 from ackdoctor.reporters.life import life
-from ackdoctor.reporters.run import About, document
+from ackdoctor.reporters.run import About, document, verdict
 from ackdoctor.reporters.run import run as screen
 from ackdoctor.tracer.disk import jsonlines
 from ackdoctor.tracer.disk.reading import Reading, read
@@ -159,7 +159,7 @@ def show_report(question: Question) -> int:
         return 2  # what is wrong with the paths has been said
     with until_reader_leaves():
         _show(question.output_format, report, found, version, tolerant(sys.stdout), Sources(root=here))
-    if report.unreadable:
+    if report.unreadable or not found.telling:
         return 2
     return 1 if report.findings else 0
 
@@ -277,12 +277,15 @@ def _show(
         rows=found.rows,
         roots=found.roots,
         seconds=found.seconds,
+        telling=found.telling,
         width=width_for(stream),
     )
     show = {"full": partial(screen, context=context, about=about), "json": partial(document, about=about)}
     if form in show:
         show[form](report, stream)
     else:
+        if not about.telling:
+            chatter(verdict(report, about))
         reporter(form)(report, stream, context)
 
 

@@ -88,8 +88,8 @@ def report(
 ) -> None:
     """Say what a trace shows: findings, entries that stay in the acker, growth, and counts per component.
 
-    Exit code: 0 nothing found; 1 findings; 2 the work could not be done, or a part of the trace could not be
-    read to its end.
+    Exit code: 0 nothing found; 1 findings; 2 the work could not be done, a part of the trace could not be read
+    to its end, or no row tells of acking.
     """
     from ackdoctor.cli.recording import Question, show_report
 

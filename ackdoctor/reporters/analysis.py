@@ -7,16 +7,16 @@ from typing import TextIO
 
 from ackdoctor.model.finding import Finding, Report
 from ackdoctor.model.source import NOWHERE
-from ackdoctor.model.verdict import TupleTree
+from ackdoctor.model.verdict import Residue, TupleTree
 from ackdoctor.reporters.as_json import content
 from ackdoctor.reporters.context import Context, printable
 from ackdoctor.reporters.figures import drawn, span, sparkline, table
 from ackdoctor.reporters.footer import counted
 from ackdoctor.reporters.run import About, worst_first
 from ackdoctor.reporters.run import verdict as verdict_of_run
-from ackdoctor.spark.tables import Analysis, Books
+from ackdoctor.spark.tables import Analysis, TreeCount
 
-__all__ = ["about", "asides", "books", "document", "forecast", "named", "screen", "verdict"]
+__all__ = ["about", "asides", "books", "document", "forecast", "named", "screen", "tells", "verdict"]
 
 _MOST = 10
 _MOST_ROWS = 50  # of components, and of spouts
@@ -56,23 +56,17 @@ def document(report: Report, analysis: Analysis, stream: TextIO) -> None:
 def verdict(report: Report, analysis: Analysis) -> str:
     """The first line, in the words of `trace report`; where no row tells of acking, why."""
     kept = analysis.books
-    if kept.useless and not report.findings:
-        return _useless(kept)
     run = About(
         tally=analysis.tally,
         acker=analysis.acker,
         rows=kept.rows,
         roots=analysis.roots,
         quarantined=kept.quarantined,
+        telling=not kept.useless,
     )
-    return verdict_of_run(report, run)
-
-
-def _useless(kept: Books) -> str:
-    none = f"of {counted(kept.rows, 'row')} none tells of acking"
-    if kept.quarantined:
-        return f"INCOMPLETE: {none}: {kept.quarantined:,} in quarantine"
-    return f"EMPTY: {none}: {_NEEDS_DEBUG}"
+    said = verdict_of_run(report, run)
+    undebugged = kept.useless and kept.foreign and not kept.used and not kept.quarantined
+    return f"{said}: {_NEEDS_DEBUG}" if undebugged else said
 
 
 def about(report: Report, analysis: Analysis) -> Iterator[str]:
@@ -96,7 +90,7 @@ def about(report: Report, analysis: Analysis) -> Iterator[str]:
 def books(analysis: Analysis) -> str:
     """Where every row went: `191 rows of 1 file: 191 used, 0 continuations, 0 quarantined`."""
     kept = analysis.books
-    said = f"{kept.rows:,} rows of {counted(kept.files, 'file')}: {kept.used:,} used"
+    said = f"{counted(kept.rows, 'row')} of {counted(kept.files, 'file')}: {kept.used:,} used"
     said += f", {kept.continued:,} continuations" if kept.continued else ""
     said += f", {kept.foreign:,} that tell nothing of acking" if kept.foreign else ""
     said += f", {kept.quarantined:,} quarantined"
@@ -112,6 +106,11 @@ def forecast(analysis: Analysis) -> str:
     if line.full_in is None:
         return said
     return f"{said}: at {line.entry_bytes} bytes each, {line.heap >> 20:,} MB are full in {line.full_in}"
+
+
+def tells(kind: TreeCount) -> str:
+    """What is left of such roots tells, also where the acker has dropped it since; '' where nothing is."""
+    return "" if kind.residue == Residue.NONE.value else kind.residue
 
 
 def named(tree: TupleTree) -> str:
@@ -209,9 +208,8 @@ def _roots(analysis: Analysis, context: Context, width: int) -> str:
     }
     for kind in analysis.trees:
         one = example.get((kind.verdict, kind.residue))
-        tells = kind.residue if kind.residue != "nothing is left" else ""
         rows.add_row(
-            f"{kind.roots:,}", kind.verdict, f"{kind.left:,}", tells, "" if one is None else str(one)
+            f"{kind.roots:,}", kind.verdict, f"{kind.left:,}", tells(kind), "" if one is None else str(one)
         )
     return f"roots\n{drawn(rows, width, context)}"
 

@@ -28,7 +28,10 @@ _NARROW = 72  # columns below which a table drops what can be missed
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class About:
-    """What the screen needs besides the report: the counts, the acker's version, the size of the trace, rows that nobody can use."""
+    """What the screen needs besides the report: the counts, the acker's version, the size of the trace, rows that nobody can use.
+
+    `telling` is whether any row tells of a tuple.
+    """
 
     tally: RunTally
     acker: str
@@ -37,6 +40,7 @@ class About:
     seconds: float = 0.0
     width: int = 100
     quarantined: int = 0
+    telling: bool = True
 
 
 def run(report: Report, stream: TextIO, context: Context, about: About) -> None:
@@ -110,11 +114,17 @@ def verdict(report: Report, about: About) -> str:
         return f"BROKEN: {_gist(worst)}{more}"
     if not about.rows:
         return "INCOMPLETE: no row could be read" if report.unreadable else "EMPTY: the trace has no rows"
-    if report.unreadable or tally.dropped:
-        return f"INCOMPLETE: nothing is wrong in what could be read ({_volume(about)})"
-    if about.quarantined:
-        return f"INCOMPLETE: nothing is wrong in what could be used ({_volume(about)})"
-    return f"OK: {_volume(about)}, nothing is wrong"
+    word = "INCOMPLETE" if report.unreadable or tally.dropped or about.quarantined else "OK"
+    if not about.telling:
+        kept = f": {about.quarantined:,} in quarantine" if about.quarantined else ""
+        none = f"of {counted(about.rows, 'row')} none tells of acking{kept}"
+        return f"{'EMPTY' if word == 'OK' else word}: {none}"
+    unseen = report.hidden + report.suppressed
+    nothing = "nothing is wrong" + (f" but for {counted(unseen, 'finding')} not shown" if unseen else "")
+    if word == "OK":
+        return f"OK: {_volume(about)}, {nothing}"
+    what = "read" if report.unreadable or tally.dropped else "used"
+    return f"INCOMPLETE: {nothing} in what could be {what} ({_volume(about)})"
 
 
 def worst_first(findings: Iterable[Finding]) -> list[Finding]:
@@ -136,7 +146,7 @@ def _volume(about: About) -> str:
     tally = about.tally
     deliveries = sum(component.delivered for component in tally.components)
     parts = ["1 root" if about.roots == 1 else f"{about.roots:,} roots"] if about.roots else []
-    parts += [f"{deliveries:,} deliveries"] if deliveries else []
+    parts += ["1 delivery" if deliveries == 1 else f"{deliveries:,} deliveries"] if deliveries else []
     return ", ".join(parts) or counted(about.rows, "row")
 
 

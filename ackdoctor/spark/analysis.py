@@ -50,6 +50,7 @@ __all__ = ["Frames", "Terms", "analyze", "examine", "frames", "written"]
 
 _MOST_LIVES = 20
 _MOST_DARK = 500  # trees whose value is looked into, because no single tuple explains it
+_SILENT = (EventKind.NAMED, EventKind.ROTATED, EventKind.DIED, EventKind.DROPPED)  # tell of no tuple
 _MESSAGES = range(int(EventKind.INIT), int(EventKind.ROTATED) + 1)
 
 
@@ -167,9 +168,10 @@ def examine(session: SparkSession, tables: Frames, terms: Terms, books: Books | 
     begin_ns = min((row["begin_ns"] for row in counted if row["kind"] != EventKind.NAMED), default=0)
     end_ns = max((row["end_ns"] for row in counted), default=0)
     rows = sum(row["rows"] for row in counted)
+    silent = sum(row["rows"] for row in counted if row["kind"] in _SILENT)
     result = Analysis(
         acker=terms.version.name,
-        books=books or Books(files=0, rows=rows, used=rows),
+        books=replace(books or Books(files=0, rows=rows, used=rows), silent=silent),
         tally=RunTally(dropped=sum(row["missing"] for row in counted)),
         begin_ms=begin_ns / 1e6,
         end_ms=end_ns / 1e6,

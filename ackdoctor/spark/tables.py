@@ -169,6 +169,9 @@ class Books:
     continued: int = 0  # lines without a stamp, of the line before them
     foreign: int = 0  # lines of a log that tell nothing of acking, or nothing new
     quarantined: int = 0
+    silent: int = (
+        0  # of `used`: rows that name a component, a rotation, an end or a loss, and tell of no tuple
+    )
 
     @property
     def balanced(self) -> bool:
@@ -177,8 +180,8 @@ class Books:
 
     @property
     def useless(self) -> bool:
-        """Whether there are rows, and none that tells of acking."""
-        return self.rows > 0 and not self.used
+        """Whether no row tells of acking."""
+        return self.used <= self.silent
 
 
 @dataclass(slots=True, kw_only=True)

@@ -242,8 +242,10 @@ def test_sizes_and_times_have_units():
             "INCOMPLETE: nothing is wrong in what could be used",
         ),
         (Books(files=1, rows=9, used=8, foreign=1), 0, "OK: 9 rows, nothing is wrong"),
+        (Books(files=1, rows=9, used=8, foreign=1, silent=8), 2, "EMPTY: of 9 rows none tells of acking"),
+        (Books(files=1, rows=0, used=0), 2, "EMPTY: the trace has no rows"),
     ],
-    ids=["no debug", "quarantine", "partly", "used"],
+    ids=["no debug", "quarantine", "partly", "used", "ticks", "no rows"],
 )
 def test_where_no_row_tells_of_acking_it_is_not_ok(shell, monkeypatch, books, code, said):
     found = Analysis(acker="storm-2.8", books=books, tally=RunTally())
@@ -276,6 +278,7 @@ class TestOnSpark:
             "continued": 0,
             "foreign": 0,
             "quarantined": 0,
+            "silent": 2,
         }
         assert document["analysis"]["lives"][0]["culprits"][0]["component"] == "audit"
 
@@ -394,7 +397,15 @@ class TestOnSpark:
         assert document["verdict"].startswith("BROKEN: sql: ")
         assert [finding["code"] for finding in document["findings"]] == ["ACK104", "ACK101"]
         books = document["analysis"]["books"]
-        assert books == {"files": 2, "rows": 202, "used": 193, "continued": 2, "foreign": 2, "quarantined": 5}
+        assert books == {
+            "files": 2,
+            "rows": 202,
+            "used": 193,
+            "continued": 2,
+            "foreign": 2,
+            "quarantined": 5,
+            "silent": 2,
+        }
         assert [(row["rows"], row["reason"]) for row in document["analysis"]["quarantine"]] == [
             (2, "no row of a trace: kind or time is missing"),
             (1, "a kind of row that this version does not know"),

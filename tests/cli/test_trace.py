@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ackdoctor.model.event import Event
+from ackdoctor.model.event import Event, EventKind
 from ackdoctor.tracer.disk import jsonlines
 from tests.acker_rows import events_of
 
@@ -68,7 +68,9 @@ def test_findings_come_in_every_format(shell):
 def test_what_is_less_bad_is_hidden_and_counted(shell):
     stored(["init 66 3", "fail 66", "ack 66 2 by right"])
     outcome = shell("trace", "report", "trace")
-    assert (outcome.code, outcome.out.splitlines()[2]) == (0, "  1 finding below --min-severity not shown")
+    assert outcome.code == 0
+    assert outcome.out.startswith("OK: 1 root, nothing is wrong but for 1 finding not shown\n")
+    assert outcome.out.splitlines()[2] == "  1 finding below --min-severity not shown"
     assert shell("trace", "report", "trace", "--min-severity", "info").code == 1
 
 
@@ -87,6 +89,28 @@ def test_a_torn_line_is_told_and_everything_before_it_is_read(shell):
     assert outcome.code == 2
     assert outcome.out.startswith("INCOMPLETE: nothing is wrong in what could be read (1 root)\n")
     assert outcome.err.startswith(f"{part}:3: the last line was not finished\n")
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([], "EMPTY: the trace has no rows"),
+        (
+            [Event(EventKind.NAMED, 0, component="sql", note="storm IRichBolt")],
+            "EMPTY: of 1 row none tells of acking",
+        ),
+    ],
+)
+def test_where_no_row_tells_of_acking_it_is_not_ok_in_any_format(shell, rows, said):
+    part = stored(HEALTHY)
+    jsonlines.write(rows, part)
+    outcome = shell("trace", "report", "trace")
+    assert (outcome.code, outcome.out.splitlines()[0], outcome.err) == (2, said, "")
+    assert shell("trace", "report", "trace", "--output-format", "json-lines") == (
+        2,
+        "",
+        f"ackdoctor: {said}\n",
+    )
 
 
 def test_a_trace_that_is_not_there_exits_2(shell):

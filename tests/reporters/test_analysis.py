@@ -203,8 +203,9 @@ def test_books_that_do_not_balance_are_said_aloud():
             "INCOMPLETE: nothing is wrong in what could be used (120 roots)",
         ),
         (Books(files=1, rows=9, used=8, foreign=1), "OK: 120 roots, nothing is wrong"),
+        (Books(files=1, rows=9, used=8, foreign=1, silent=8), "EMPTY: of 9 rows none tells of acking"),
     ],
-    ids=["no debug", "quarantine", "partly", "used"],
+    ids=["no debug", "quarantine", "partly", "used", "ticks"],
 )
 def test_what_was_not_used_is_not_ok(kept, line):
     quiet = replace(ANALYSIS, findings=(), books=kept)

@@ -101,6 +101,24 @@ def test_the_figures_follow_the_findings():
             "BROKEN: acker: the pending map grows in every window although the load does not (ACK603)",
         ),
         (Report(), replace(ABOUT, rows=0), "EMPTY: the trace has no rows"),
+        (Report(), replace(ABOUT, rows=2, telling=False), "EMPTY: of 2 rows none tells of acking"),
+        (
+            Report(),
+            replace(ABOUT, rows=2, telling=False, tally=replace(TALLY, dropped=7)),
+            "INCOMPLETE: of 2 rows none tells of acking",
+        ),
+        (
+            Report(hidden=2, suppressed=1),
+            ABOUT,
+            "OK: 1,200 roots, 2,400 deliveries, nothing is wrong but for 3 findings not shown",
+        ),
+        (
+            Report(),
+            replace(
+                ABOUT, roots=1, tally=replace(TALLY, components=(replace(TALLY.components[0], delivered=1),))
+            ),
+            "OK: 1 root, 1 delivery, nothing is wrong",
+        ),
         (
             Report(unreadable=(Unreadable(path="t", line=0, column=0, reason="torn"),)),
             ABOUT,
@@ -112,7 +130,7 @@ def test_the_figures_follow_the_findings():
             "INCOMPLETE: nothing is wrong in what could be read (1,200 roots, 2,400 deliveries)",
         ),
     ],
-    ids=["broken", "leaking", "empty", "unreadable", "dropped"],
+    ids=["broken", "leaking", "empty", "mute", "mute and dropped", "hidden", "one", "unreadable", "dropped"],
 )
 def test_the_verdict_is_one_sentence(report, about, line):
     assert verdict(report, about) == line

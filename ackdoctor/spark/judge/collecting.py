@@ -91,7 +91,7 @@ def completions(rows: Iterable[Row], end_ns: int) -> tuple[Completions, ...]:
 
 def _completions(row: dict[str, Any], end_ns: int) -> dict[str, Any]:
     oldest_ns = row.pop("oldest_ns")
-    oldest_ms = 0.0 if oldest_ns is None else (end_ns - oldest_ns) / 1e6
+    oldest_ms = 0.0 if oldest_ns is None else max(0, end_ns - oldest_ns) / 1e6
     return {name: 0.0 if value is None else value for name, value in row.items()} | {"oldest_ms": oldest_ms}
 
 

@@ -32,13 +32,14 @@ _FIRST, _LAST = int(EventKind.INIT), int(EventKind.DIED)  # between them: messag
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Inquest:
-    """What the rows came to; `roots` is how many a spout began, 0 where no acker was traced."""
+    """What the rows came to; `roots` is how many a spout began, 0 where no acker was traced; `telling`, whether a row tells of a tuple."""
 
     tally: RunTally
     findings: tuple[Finding, ...]
     rows: int = 0
     roots: int = 0
     seconds: float = 0.0
+    telling: bool = True
     notes: tuple[str, ...] = ()
 
 
@@ -82,6 +83,8 @@ def inquest(
         rows=first.count,
         roots=first.roots,
         seconds=first.seconds,
+        telling=first.of_acker
+        or any(t.delivered or t.emitted or t.acked or t.failed or t.ticks for t in tally.components),
         notes=settled.notes,
     )
 
