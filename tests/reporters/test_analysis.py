@@ -173,6 +173,22 @@ def test_an_ack_that_came_again_is_marked(text):
     ]
 
 
+def test_what_dropped_entries_told_stands_on_the_page_as_on_the_screen():
+    kinds = [(Residue.EVEN, 3), (Residue.NONE, 1)]
+    trees = tuple(
+        TreeCount(verdict="expired", residue=each.value, roots=roots, left=0) for each, roots in kinds
+    )
+    rested = replace(ANALYSIS, trees=trees, lives=())
+    on_page, on_screen = StringIO(), StringIO()
+    page(REPORT, rested, on_page)
+    screen(REPORT, rested, on_screen, Context(sources=Sources(root=Path())), 200)
+    cells = '<tr><td class="n">{}</td><td>expired</td><td class="n">0</td><td>{}</td></tr>'
+    for row in (cells.format(3, Residue.EVEN.value), cells.format(1, "")):
+        assert row in on_page.getvalue()
+    lines = [line.split() for line in on_screen.getvalue().splitlines() if "expired" in line]
+    assert lines == [["3", "expired", "0", *Residue.EVEN.value.split()], ["1", "expired", "0"]]
+
+
 def test_the_page_of_nothing_is_a_page():
     stream = StringIO()
     page(
