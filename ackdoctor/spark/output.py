@@ -12,10 +12,12 @@ from pyspark.sql import SparkSession
 from ackdoctor.model.errors import UsageError
 from ackdoctor.spark.read.inputs import Inputs
 from ackdoctor.spark.read.remote import file_system
+from ackdoctor.spark.trouble import told
 
 __all__ = ["TABLES", "need_place", "place"]
 
 TABLES = ("verdicts", "entries", "deliveries", "completions", "growth", "ackers")
+_TRIED = "_ackdoctor"  # a folder that is made and taken away
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _PART = rf"part-\d{{5,}}-{_UUID}\S*\.parquet"  # a part of a trace has no such number, and no UUID
 _WRITTEN = re.compile(rf"_temporary|_SUCCESS|\._SUCCESS\.crc|{_PART}|\.{_PART}\.crc")
@@ -27,7 +29,7 @@ def place(directory: str, table: str) -> str:
 
 
 def need_place(session: SparkSession, inputs: Inputs, directory: str) -> None:
-    """UsageError where a table would overwrite an input, or anything that Spark did not write."""
+    """UsageError where a table would overwrite an input, or anything that Spark did not write, or cannot be written."""
     read = tuple(chain.from_iterable(inputs.files.values()))
     for table in TABLES:
         folder = _Folder.of(session, place(directory, table))
@@ -38,6 +40,11 @@ def need_place(session: SparkSession, inputs: Inputs, directory: str) -> None:
             raise UsageError(
                 f"--output-dir: the table {folder.said} would overwrite what is no table of ours: {name}"
             )
+    refused = f"--output-dir {directory} cannot be written: "
+    with told(whose=refused):
+        made = _Folder.of(session, place(directory, _TRIED)).is_made()
+    if not made:
+        raise UsageError(f"{refused}no folder can be made there")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -56,6 +63,12 @@ class _Folder:
         local = whole.toUri().getScheme() == "file"
         name = os.path.realpath(whole.toUri().getPath()) if local else str(whole.toString())
         return cls(said=said, whole=name, system=system, path=path)
+
+    def is_made(self) -> bool:
+        """Whether the folder can be made; it is taken away again.  Some systems have an error of Java's for it."""
+        made = bool(self.system.mkdirs(self.path))
+        self.system.delete(self.path, False)
+        return made
 
     def foreign(self) -> Iterator[str]:
         """What Spark did not write: the file that stands there instead of a folder, or files in it."""

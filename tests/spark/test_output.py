@@ -1,6 +1,7 @@
 """Where the full tables may be written: beside what is read, and over nothing but earlier tables."""
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -36,6 +37,32 @@ def test_what_is_no_table_is_not_overwritten(spark, tmp_path, name):
     folder.touch()
     with pytest.raises(UsageError, match="no table of ours: a file"):
         need_place(spark, reading(), str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("below", "reason"),
+    [("", "Parent path is not a directory: "), ("/deep", "Parent path is not a directory: ")],
+)
+def test_a_place_that_cannot_be_written_is_refused_before_anything_is_read(spark, tmp_path, below, reason):
+    (tmp_path / "file").touch()
+    directory = f"{tmp_path}/file{below}"
+    said = f"--output-dir {directory} cannot be written: {reason}"
+    with pytest.raises(UsageError, match=re.escape(said)):
+        need_place(spark, reading(), directory)
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="no folder is known in which nobody can make one")
+def test_a_place_in_which_no_folder_can_be_made_is_refused(spark):
+    with pytest.raises(
+        UsageError, match=r"^--output-dir /proc/none cannot be written: no folder can be made there$"
+    ):
+        need_place(spark, reading(), "/proc/none")
+
+
+def test_to_look_at_a_place_leaves_it_as_it_was(spark, tmp_path):
+    (tmp_path / "verdicts").mkdir()
+    need_place(spark, reading(), str(tmp_path))
+    assert list(tmp_path.rglob("*")) == [tmp_path / "verdicts"]
 
 
 @pytest.mark.parametrize("below", ["", "/part-1-000000000000.parquet", "/run=lab/part-1-000000000000.jsonl"])
