@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, Any
 
-from py4j.protocol import Py4JError, Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
 from pyspark.errors.exceptions.captured import CapturedException
 
@@ -20,8 +20,16 @@ __all__ = ["hushed", "told"]
 _LOUD = ("DataFrameQueryContextLogger", "SQLQueryContextLogger", "py4j")
 _MOST_CAUSES = 20
 _CLASS = re.compile(r"^(?:[a-z_][\w$]*\.)+([A-Z]\w+): ")
-_FILE = re.compile(r"(?:file|hdfs|s3a?|gs|abfss?):/+[^\s,;'\"]+")
+_FILE = re.compile(r"(?:file|hdfs|s3a?|gs|abfss?):/+[^\s\x00-\x1f,;'\"]+")
 _JAVA = "the JVM did not start"
+_GONE = "the JVM has ended"
+_COMPLAINS = re.compile(r"(?i)error|exception|unrecognized|could not|failed|invalid|too small")
+_SAYS_NOTHING = re.compile(
+    r"Error occurred during initialization of VM|Error: (?:Could not create the Java Virtual Machine|A fatal exception has occurred).*"
+)
+_LOGGED = re.compile(
+    r"^(?:\d\d/\d\d/\d\d \d\d:\d\d:\d\d (?:ERROR|FATAL) \w+: |Exception in thread \"[^\"]*\" )"
+)
 _HINTS = {
     "UnsupportedClassVersionError": "Spark needs Java 17 or 21, and the java it found is older: set JAVA_HOME to one of these",
     "FindException": "the java it found lacks modules that Spark needs: install a complete Java 17 or 21",
@@ -33,6 +41,7 @@ _MEANINGS = {
     r".*getSubject is not supported.*": "the java it found is too new for this version of Spark: set JAVA_HOME to Java 17 or 21",
     r"\S*UnknownHostException: (\S+).*": r"no such host: \1",
     r".*Class org\.apache\.hadoop\.fs\.\S+ not found": "Spark comes without what reads this: for s3a --conf spark.jars.packages=org.apache.hadoop:hadoop-aws:VERSION",
+    r"FAILED_TO_UNCOMPRESS.*": "damaged: what was compressed cannot be unpacked",
     r"column: \[(.+)\], physicalType: (\w+), logicalType: (\w+)": r"its column \1 holds \2, and that of a trace \3",
 }
 
@@ -66,34 +75,39 @@ def told(chatter: IO[bytes] | None = None, *, whose: str = "Spark: ") -> Iterato
         raise UsageError(f"{whose}{_innermost(error.java_exception)}") from error
     except CapturedException as error:
         raise UsageError(f"{whose}{_innermost(error._origin) or _first_line(str(error))}") from error  # noqa: SLF001 - it has no other name
-    except (PySparkException, Py4JError) as error:
+    except (PySparkException, Py4JError, ConnectionError) as error:
         raise UsageError(f"{whose}{_reason(error, chatter)}") from error
 
 
 def _innermost(cause: Any) -> str:
-    """The last cause that says something, with the file that an outer one may have named."""
+    """The last cause that says something, with the file that an outer one may have named: one that names several blames none."""
     said = file = ""
     for _ in range(_MOST_CAUSES):
         if cause is None:
             break
         text = str(cause.toString())
         said = _first_line(text) or said
-        file = next(iter(_FILE.findall(text)), file).rstrip(".:")
+        named = {each.rstrip(".:") for each in _FILE.findall(text)}
+        file = named.pop() if len(named) == 1 else file
         cause = cause.getCause()
     return said if not file or file in said else f"{file}: {said}"
 
 
 def _reason(error: Exception, chatter: IO[bytes] | None) -> str:
     text = str(error)
-    if "JAVA_GATEWAY_EXITED" not in text:
+    began = "JAVA_GATEWAY_EXITED" not in text
+    if began and not isinstance(error, Py4JNetworkError | ConnectionError):
         return _first_line(text)
     lines: list[str] = []
     if chatter is not None:
         chatter.seek(0)
         lines = chatter.read().decode("utf-8", "replace").splitlines()
     hint = next((hint for word, hint in _HINTS.items() if any(word in line for line in lines)), "")
-    told_ = [line for line in lines if re.search(r"(?i)error|exception|unrecognized|could not", line)]
-    return f"{_JAVA}: {hint or (told_ or lines or ['it said nothing'])[0].strip()}"
+    said = [line.strip() for line in lines if line.strip() and not _SAYS_NOTHING.fullmatch(line.strip())]
+    told_ = [line for line in said if _COMPLAINS.search(line)] or said or ["it said nothing"]
+    return (
+        f"{_GONE if began else _JAVA}: {hint or _CLASS.sub('', _LOGGED.sub('', told_[-1 if began else 0]))}"
+    )
 
 
 def _first_line(text: str) -> str:

@@ -146,10 +146,7 @@ def test_without_java_one_line_says_what_to_install(environment):
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        (
-            ["--conf", "spark.driver.memory=1k"],
-            "Spark: the JVM did not start: Error occurred during initialization of VM",
-        ),
+        (["--conf", "spark.driver.memory=1k"], "Spark: the JVM did not start: Too small maximum heap"),
         (
             ["--conf", "spark.sql.shuffle.partitions=many"],
             "Spark: spark.sql.shuffle.partitions should be int, but was many",

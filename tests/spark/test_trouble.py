@@ -1,5 +1,6 @@
 """What a JVM says on its way, and what of that a user gets to read."""
 
+import io
 import os
 import subprocess
 import sys
@@ -8,7 +9,11 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.spark.trouble import _innermost, hushed
+from py4j.protocol import Py4JNetworkError
+from pyspark.errors import PySparkRuntimeError
+
+from ackdoctor.model.errors import UsageError
+from ackdoctor.spark.trouble import _innermost, hushed, told
 
 TALK = "import sys; print('to stdout'); print('to stderr', file=sys.stderr)"
 
@@ -53,8 +58,59 @@ class Thrown:
             "the java it found is too new for this version of Spark: set JAVA_HOME to Java 17 or 21",
         ),
         ("java.net.UnknownHostException: namenode", "no such host: namenode"),
+        ("java.io.IOException: FAILED_TO_UNCOMPRESS(5)", "damaged: what was compressed cannot be unpacked"),
         ("java.io.EOFException: Reached the end of stream", "Reached the end of stream"),
     ],
 )
 def test_what_only_a_developer_of_spark_understands_is_said_otherwise(thrown, said):
     assert _innermost(Thrown("org.apache.spark.SparkException: Job aborted", Thrown(thrown))) == said
+
+
+def test_a_cause_that_names_several_files_blames_none():
+    cut = Thrown("java.io.EOFException: cut")
+    assert _innermost(Thrown("split(file:/logs/a.log\x01file:/logs/b.log, 2)", cut)) == "cut"
+    assert _innermost(Thrown("while reading file:/logs/a.log.", cut)) == "file:/logs/a.log: cut"
+
+
+DISK = b"""\
+WARNING: Using incubator modules: jdk.incubator.vector
+26/11/23 12:00:00 ERROR DiskBlockManager: Failed to create local dir in /full. Ignoring this directory.
+26/11/23 12:00:00 ERROR DiskBlockManager: Failed to create any local dir.
+"""
+
+
+@pytest.mark.parametrize(
+    ("raised", "chatter", "said"),
+    [
+        (
+            Py4JNetworkError("Error while sending or receiving"),
+            DISK,
+            "the JVM has ended: Failed to create any local dir.",
+        ),
+        (
+            ConnectionRefusedError(111, "Connection refused"),
+            DISK,
+            "the JVM has ended: Failed to create any local dir.",
+        ),
+        (ConnectionResetError(104, "reset"), b"", "the JVM has ended: it said nothing"),
+        (
+            PySparkRuntimeError("[JAVA_GATEWAY_EXITED] Java gateway process exited"),
+            b"Error occurred during initialization of VM\nToo small maximum heap\n",
+            "the JVM did not start: Too small maximum heap",
+        ),
+        (
+            PySparkRuntimeError("[JAVA_GATEWAY_EXITED] Java gateway process exited"),
+            b"Invalid maximum heap size: -Xmxlots\nError: Could not create the Java Virtual Machine.\n",
+            "the JVM did not start: Invalid maximum heap size: -Xmxlots",
+        ),
+        (
+            PySparkRuntimeError("[JAVA_GATEWAY_EXITED] Java gateway process exited"),
+            b'Exception in thread "main" org.apache.spark.SparkException: Master must either be yarn\n\tat x\n',
+            "the JVM did not start: Master must either be yarn",
+        ),
+    ],
+)
+def test_a_jvm_that_ends_says_why(raised, chatter, said):
+    with pytest.raises(UsageError) as error, told(io.BytesIO(chatter)):
+        raise raised
+    assert str(error.value) == f"Spark: {said}"
