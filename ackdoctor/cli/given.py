@@ -77,6 +77,10 @@ def spark_settings(conf: Sequence[str]) -> Mapping[str, str]:
     for name, is_, _ in pairs:
         if not name or not is_:
             raise UsageError(f"--conf must be KEY=VALUE, not {name!r}")
+        if not name.startswith("spark."):  # Spark would ignore it in silence
+            raise UsageError(
+                f"--conf: Spark's settings begin with `spark.`, Hadoop's with `spark.hadoop.`: {name!r}"
+            )
     return {name: value for name, _, value in pairs}
 
 

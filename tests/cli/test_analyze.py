@@ -50,6 +50,10 @@ def shell(monkeypatch, capsys) -> Shell:
         (["--heap", "1025t"], "--heap must be at most 1024t, not '1025t'"),
         (["--conf", "spark.x"], "--conf must be KEY=VALUE, not 'spark.x'"),
         (
+            ["--conf", "fs.s3a.x=1"],
+            "--conf: Spark's settings begin with `spark.`, Hadoop's with `spark.hadoop.`: 'fs.s3a.x'",
+        ),
+        (
             ["--output-format", "htm"],
             "--output-format must be one of full, json, json-lines, sarif, parquet, html, not 'htm'; did you mean `html`?",
         ),
