@@ -118,7 +118,10 @@ def test_where_nothing_can_be_read_the_reasons_are_said_and_no_java_is_started(s
     (tmp_path / "bad" / "nothing.log").write_bytes(b"")
     monkey = tmp_path / "prose.txt"
     monkey.write_text("once upon a time\n")
+    (tmp_path / "begun").mkdir()
+    (tmp_path / "begun" / "_meta.json").write_text("{}")
     said = {
+        "begun": "no part of a trace and no log is there",
         "empty": f"{tmp_path}/empty: the folder is empty",
         "bad": f"{tmp_path}/bad/cut.parquet: cut off: it has no Parquet footer; {tmp_path}/bad/nothing.log: the file is empty",
         "prose.txt": f"{monkey}: neither a trace nor a worker's log: no line begins as Storm's do",

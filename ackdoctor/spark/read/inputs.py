@@ -54,7 +54,7 @@ class Inputs:
         if self.count() or self.remote:
             return
         faults = [f"{each.path}: {each.reason}" for each in (*self.unreadable, *self.passed_over)]
-        told, more = faults[:_TOLD] or ["no input was named"], len(faults) - _TOLD
+        told, more = faults[:_TOLD] or ["no part of a trace and no log is there"], len(faults) - _TOLD
         raise UsageError(f"nothing to read: {'; '.join(told)}" + (f" (and {more} more)" if more > 0 else ""))
 
     def fault(self, path: str, reason: str) -> None:
