@@ -50,7 +50,7 @@ def watch(
     """Say of a growing trace, as soon as it is certain, which roots never became zero and what was acked too often.
 
     Started again it goes on where it was, whatever ended it. Needs Spark (the extra ackdoctor[spark]) and Java 17 or 21.
-    Exit code: 0 nothing told; 1 something told; 2 the work could not be done, or a part could not be read.
+    Exit code: 0 nothing told; 1 something told; 2 the work could not be done, a part could not be read, or there was none.
     """
     from ackdoctor.cli.watching import Request, run
 

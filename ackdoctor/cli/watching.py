@@ -32,6 +32,7 @@ _WAITING = (
     "{count} file{s} of processes that write, or were killed, will be read once they are parts "
     "(of killed ones `ackdoctor trace recover {folder}` makes them)"
 )
+_NO_PARTS = "no part of a trace is in {folder}: a tracer writes them (`ackdoctor trace run`); `ackdoctor analyze` reads logs"
 _SETTINGS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "2",
@@ -65,7 +66,9 @@ class Request:
         if self.once and self.idle_s is not None:
             raise UsageError("--once ends by itself: leave --until-idle out")
         if not self.folder.is_dir():
-            raise UsageError(f"{self.folder}: no such folder")
+            raise UsageError(
+                f"{self.folder}: {'a file, and no' if self.folder.exists() else 'no such'} folder"
+            )
         if self.place.is_relative_to(self.folder.resolve()):
             raise UsageError(f"{self.place}: a checkpoint inside of what is watched would be read as traces")
         _ = self.settings
@@ -95,6 +98,7 @@ def run(request: Request) -> int:
     from ackdoctor.spark.trouble import hushed, told
 
     terms = _terms(request)
+    no_parts = _NO_PARTS.format(folder=request.folder)
     size, segments = waiting(request.folder)
     if segments and not request.quiet:
         chatter(_WAITING.format(count=segments, s="s" * (segments != 1), folder=quote(str(request.folder))))
@@ -105,12 +109,17 @@ def run(request: Request) -> int:
         watched = _watch(request, terms, spark)
         if not request.quiet:
             chatter(f"watching {request.folder}" + ("" if request.once else "; Ctrl-C ends it"))
+            if not (size or segments or request.once):
+                chatter(no_parts)
         with told(), _signals(watched):
             watched.run(once=request.once, idle_s=request.idle_s)
     if not request.quiet:
         for line in _summary(watched):
             chatter(line)
     if watched.refused:
+        return 2
+    if not (watched.journal.totals.get("parts") or watched.stopped):
+        chatter(no_parts)
         return 2
     return 1 if watched.told else 0
 

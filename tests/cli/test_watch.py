@@ -12,9 +12,10 @@ from time import sleep
 import pytest
 
 from ackdoctor.cli import watching
-from ackdoctor.cli.watching import sentences
+from ackdoctor.cli.watching import _NO_PARTS, sentences
 from ackdoctor.model.errors import UsageError
 from tests.cli.running import Outcome, Shell
+from tests.spark.conftest import spark  # noqa: F401 - a fixture
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -30,6 +31,7 @@ def shell(monkeypatch, capsys, tmp_path) -> Shell:
     ("arguments", "said"),
     [
         (["nowhere"], "nowhere: no such folder"),
+        ([__file__], f"{__file__}: a file, and no folder"),
         ([""], "DIR is empty; the current folder is `.`"),
         (["trace", "--conf", "spark.x"], "--conf must be KEY=VALUE, not 'spark.x'"),
         (
@@ -141,5 +143,18 @@ def test_sigterm_ends_it_with_a_summary(tmp_path):
     assert (process.returncode, out) == (0, "")
     assert err.splitlines() == [
         f"ackdoctor: watching {tmp_path / 'trace'}; Ctrl-C ends it",
+        f"ackdoctor: {_NO_PARTS.format(folder=tmp_path / 'trace')}",
         "ackdoctor: told 0, 0 since this checkpoint was begun; read 0 rows of 0 parts; 0 roots are open",
     ]
+
+
+@pytest.mark.java
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.usefixtures("spark")
+def test_a_folder_of_logs_is_not_called_clean(shell, tmp_path):
+    folder = tmp_path / "trace"
+    (folder / "worker.log").write_text(
+        "2026-11-21 20:22:08.403 o.a.s.d.executor main [INFO] x\n", encoding="utf-8"
+    )
+    outcome = shell("watch", str(folder), "--once", "--quiet")
+    assert outcome == Outcome(2, "", f"ackdoctor: {_NO_PARTS.format(folder=folder)}\n")

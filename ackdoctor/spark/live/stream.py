@@ -188,7 +188,7 @@ class Watch:
 
     def _deliveries(self, events: DataFrame | None, clock: Clock, place: Path) -> list[Line]:
         carried = self._before(_OF_DELIVERIES, DONE)
-        if events is None and carried is None:
+        if (events is None and carried is None) or not clock.runs:  # no row has ever come
             return []
         ends = clock.ends(self.terms.remember_s)
         rows = deliveries.rows(self._or_empty(carried, DONE), self._or_empty(events, EVENTS))

@@ -289,6 +289,16 @@ def test_what_cannot_be_read_is_told_once_and_the_rest_is_read(watched):
     assert watch.watch.journal.totals == {"parts": 2, "told": 1, "refused": 5, "again": 2, "gone": 0}
 
 
+def test_a_trace_may_begin_with_parts_that_hold_no_row(watched):
+    watch = watched()
+    part = write([TWICE[0]._replace(pid=9)], watch.folder)
+    part.write_text(part.read_text(encoding="utf-8").replace('"kind":', '"sort":'), encoding="utf-8")
+    assert [line["what"] for line in watch()] == ["refused"]
+    part.with_name("part-8-000000000000.jsonl").write_text("\n", encoding="utf-8")
+    assert watch(*TWICE[:2]) == []
+    assert [line["what"] for line in watch(TWICE[2])] == ["over-acked"]
+
+
 def test_folders_whose_names_are_patterns_are_read_as_they_are(spark, tmp_path):
     for name in ("a1", "a[1]{x,y}*?\\"):
         (tmp_path / name).mkdir()
