@@ -243,6 +243,53 @@ def test_an_ack_that_only_writes_down_its_calls_hides_it():
     assert run.settlement.offences == ()
 
 
+class Chooses(Bolt):
+    auto_ack = False
+
+    def process(self, tup):
+        (self.fail if tup.values else self.ack)(tup)
+
+
+@pytest.mark.parametrize("acked", [(), ("1",)], ids=["alone", "beside an ack that is seen"])
+@pytest.mark.parametrize("fails", [1, 0], ids=["failed", "not failed"])
+def test_a_fail_that_only_writes_down_its_calls_hides_it(acked, fails):
+    failed: list[Any] = []
+    with traced() as run:
+        bolt = made(Chooses)
+        bolt.fail = failed.append
+        for delivery in acked:
+            bolt.process(tup(delivery))
+        for _ in range(fails):
+            bolt.process(tup("7", "bad"))
+    assert run.settlement.offences == ()
+    assert run.settlement.unobserved == ("Chooses: fail is replaced",) * fails
+
+
+def test_a_replaced_fail_hides_no_second_ack():
+    with traced() as run:
+        bolt = made(Manual)
+        bolt.fail = [].append
+        bolt.process(tup("7", "twice"))
+    assert [offence.misuse for offence in run.settlement.offences] == [Misuse.TWICE]
+    assert run.settlement.unobserved == ()
+
+
+def test_an_ack_that_goes_on_in_another_method_of_the_author_hides_no_missing_one():
+    class Counts(Forgets):
+        def ack(self, tup):
+            self._finish(tup)
+
+        def _finish(self, tup):
+            def go_on():
+                super(Counts, self).ack(tup)
+
+            go_on()
+
+    with traced() as run:
+        made(Counts).process(tup())
+    assert said(run.settlement.offences) == ["never completed: 7: received; end of the run"]
+
+
 def test_what_a_mock_in_the_place_of_a_verb_remembers_is_no_buffer():
     class Emits(Bolt):
         auto_ack = False

@@ -168,9 +168,7 @@ class Visits:
     # ---- mocks ----
 
     def _look(self, book: LiveBook) -> None:
-        hidden = look(book.component, book.dialect, book.role, book.mocked)
-        if hidden:
-            book.hidden = hidden
+        book.hidden |= look(book.component, book.dialect, book.role, book.mocked)
 
 
 def _caller(frame: FrameType) -> FrameType:

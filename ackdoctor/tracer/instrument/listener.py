@@ -215,14 +215,14 @@ class Listener:
     def played_ack(self, book: LiveBook, delivery: Hashable, site: int) -> None:
         """The ack that the framework would have sent after a direct call."""
         book.acked(delivery, site)
-        book.play()
+        book.play(VerbKind.ACK)
         if self._rows is not None:
             self._rows.write(book, _ACKED, delivery, site, 0)
 
     def played_fail(self, book: LiveBook, delivery: Hashable, site: int) -> None:
         """The fail that the framework would have sent after a direct call that raised."""
         book.failed(delivery, site)
-        book.play()
+        book.play(VerbKind.FAIL)
         if self._rows is not None:
             self._rows.write(book, _FAILED, delivery, site, 0)
 

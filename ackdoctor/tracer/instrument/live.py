@@ -1,5 +1,6 @@
 """The book of a component that runs in this process, and what the instrumentation remembers about it."""
 
+from collections import Counter
 from collections.abc import Callable, Collection, Container, Hashable, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from ackdoctor.tracer.ledger.suspects import describe, overrides
 
 __all__ = ["CALM", "CountedBook", "LiveBook", "all_in", "id_of"]
 
+_COMPLETES = (VerbKind.ACK, VerbKind.FAIL)
 CALM = 63  # after as many calls at most a counted book looks up again; a bit mask
 
 
@@ -20,7 +22,7 @@ class LiveBook(Book):
     """`thread` is the one that receives, `batcher` the framework's own batch thread, if it has one.
 
     `owner` is the component until the book is closed.  `fresh` is the tuple that was handed over and that no handler has been called with; `hidden`
-    says what a test has put before the wire; `played` completions nobody has sent; `heard` is how many emits, acks and fails there were when mocks were read last.
+    says what a test has put before the wire, for each way to complete a tuple; `played` completions nobody has sent; `heard` is how many emits, acks and fails there were when mocks were read last.
     """
 
     __slots__ = (
@@ -55,8 +57,8 @@ class LiveBook(Book):
         self.plain: object = None  # the owner, once nobody looks for mocks: its handlers take the short way
         self.mocked = Mocked()
         self.heard: dict[VerbKind, int] = {}
-        self.hidden = ""
-        self.played = 0
+        self.hidden: dict[VerbKind, str] = {}
+        self.played: Counter[VerbKind] = Counter()
         self.row: tuple[int, int] | None = None  # the recorder's codes of component and task
         self.stamps: dict[Hashable, int] = {}  # its rows so far, by what is the same in many of them
         self.arrivals: dict[Any, int] = {}  # those of plain receptions, by stream
@@ -138,9 +140,9 @@ class LiveBook(Book):
         closed = self._closed(delivery)
         return closed is not None and closed.entry == self.entry
 
-    def play(self) -> None:
+    def play(self, kind: VerbKind) -> None:
         """The last completion was the framework's part, played after a direct call: no wire and no mock has seen it."""
-        self.played += 1
+        self.played[kind] += 1
         self.heard = self._counts()
 
     def _counts(self) -> dict[VerbKind, int]:
@@ -152,7 +154,7 @@ class LiveBook(Book):
         self.fresh = None
         for entry in self.role.entries:
             if entry.kind is EntryKind.DATA and not is_ours(getattr(self.component, entry.method, None)):
-                self.hidden = f"{entry.method} is replaced"
+                self.hidden.setdefault(VerbKind.ACK, f"{entry.method} is replaced")
 
     def close(self) -> str:
         """Reads what mocks still have; returns what hid the component's completions, if something did."""
@@ -160,11 +162,14 @@ class LiveBook(Book):
         self.read_mocks()
         if self.fresh is not None:
             self.pass_over()
-        if not self.hidden or self.acks + self.fails > self.played:
+        counts = self._counts()
+        seen = {kind for kind in _COMPLETES if counts[kind] > self.played[kind]}
+        unseen = [why for kind, why in self.hidden.items() if kind not in seen]
+        if not unseen or (seen and not self.open):
             return ""
         for delivery in self.open:
             self.excuse(delivery)
-        return self.hidden
+        return unseen[0]
 
 
 class CountedBook(LiveBook):

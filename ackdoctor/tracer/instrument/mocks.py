@@ -5,9 +5,9 @@ Where a verb is a function, a test replaces the name that the component's own mo
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from inspect import unwrap
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
 from ackdoctor.model.dialect import Dialect, Role, Verb, VerbKind
@@ -70,18 +70,23 @@ class Mocked:
         return bool(self._read)
 
 
-def look(component: object, dialect: Dialect, role: Role, mocked: Mocked) -> str:
-    """Notes the mocked verbs of a component; returns what hides the wire from us, or ''."""
-    hidden = ""
+def look(component: object, dialect: Dialect, role: Role, mocked: Mocked) -> Mapping[VerbKind, str]:
+    """Notes the mocked verbs of a component; returns the ways to complete a tuple that are hidden from us, and by what."""
+    wire = _send(component, dialect)
+    hidden: dict[VerbKind, str] = {}
     for verb in (*role.verbs, *dialect.verbs):
         if verb.kind not in _READ or verb.on == "tuple":
             continue
         for found in _found(component, verb):
             if is_mock(found):
                 mocked.add(verb, found)
-            elif verb.kind is not VerbKind.EMIT and _is_replaced(component, dialect, verb, found):
-                hidden = f"{verb.name} is replaced"
-    return _send(component, dialect) or hidden
+            elif verb.kind is VerbKind.EMIT:
+                continue
+            elif wire:
+                hidden[verb.kind] = wire
+            elif _is_replaced(component, dialect, verb, found):
+                hidden[verb.kind] = f"{verb.name} is replaced"
+    return hidden
 
 
 def _found(component: object, verb: Verb) -> Iterator[Any]:
@@ -123,15 +128,36 @@ def _is_replaced(component: object, dialect: Dialect, verb: Verb, found: Any) ->
     """A method that no class of the component defines, a function that the framework's module does not."""
     if verb.on != "self":
         return not (getattr(found, "__module__", None) or "").endswith(verb.on)  # None: a built-in's
-    return _is_foreign_method(component, verb.name, found) or _ends_here(dialect, verb, found)
+    return _is_foreign_method(component, verb.name, found) or _ends_here(component, dialect, verb, found)
 
 
-def _ends_here(dialect: Dialect, verb: Verb, found: Any) -> bool:
-    """Whether a method mentions nothing by which it could reach the wire, as that of a test's own heir: it writes down its calls."""
-    code = getattr(unwrap(found), "__code__", None)
+def _ends_here(component: object, dialect: Dialect, verb: Verb, found: Any) -> bool:
+    """Whether a method mentions nothing by which it could reach the wire, as that of a test's own heir: it writes down its calls.
+
+    What it mentions are also the names in the component's own methods that it mentions.
+    """
     send = dialect.wire.send if dialect.wire else ()
     ways = {"super", verb.name, *(path.rpartition(".")[2] for path in send)}
-    return code is not None and ways.isdisjoint(code.co_names)
+    code = getattr(unwrap(found), "__code__", None)
+    waiting = [] if code is None else [code]
+    seen: set[str] = set()
+    while waiting:
+        code = waiting.pop()
+        if not ways.isdisjoint(code.co_names):
+            return False
+        waiting += (const for const in code.co_consts if isinstance(const, CodeType))
+        waiting += _own_methods(component, dialect, set(code.co_names) - seen)
+        seen.update(code.co_names)
+    return code is not None
+
+
+def _own_methods(component: object, dialect: Dialect, names: Collection[str]) -> Iterator[CodeType]:
+    """The methods of these names that the framework has not written."""
+    modules = dialect.wire.modules if dialect.wire else ()
+    for base in type(component).__mro__:
+        if not base.__module__.startswith(modules):
+            written = (unwrap(raw) for name, raw in vars(base).items() if name in names)
+            yield from (raw.__code__ for raw in written if isinstance(raw, FunctionType))
 
 
 def _is_foreign_method(component: object, name: str, found: Any) -> bool:
