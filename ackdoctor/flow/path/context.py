@@ -1,15 +1,31 @@
 """What the transfer functions share while one component is solved."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import field
 
+from ackdoctor.flow.graph.expressions import names_in, subexpressions
 from ackdoctor.flow.graph.once import once
 from ackdoctor.flow.linking.program import Program
 from ackdoctor.flow.path.lattice import Holding, State, Tick, Token, TokenKind, Value
-from ackdoctor.flow.path.questions import has_any, spelled_out, wholes
+from ackdoctor.flow.path.numbers import count_of, counted_by, less
+from ackdoctor.flow.path.questions import amounts, has_any, spelled_out, wholes
 from ackdoctor.flow.path.sighting import Deferral, Sighting
 from ackdoctor.flow.path.trail import Trail
-from ackdoctor.model.cfg import Attr, Bind, Call, Compare, Expr, Global, Item, Name, Next, Return, Test
+from ackdoctor.model.cfg import (
+    Attr,
+    Bind,
+    Call,
+    Compare,
+    Expr,
+    Global,
+    IsType,
+    Item,
+    Name,
+    Next,
+    Not,
+    Return,
+    Test,
+)
 from ackdoctor.model.component import Component, Function, Unit
 from ackdoctor.model.dialect import Verb
 from ackdoctor.model.protocol import State as Stage
@@ -89,10 +105,15 @@ _FLIPPED = {"!=": "==", "is not": "is", "not in": "in", ">=": "<", "<=": ">"}
 
 def normalised(condition: Expr) -> tuple[Expr, bool]:
     """A condition in its positive form, and whether it was already positive."""
-    if isinstance(condition, Compare) and condition.op in _FLIPPED:
-        fact, same = has_any(Compare(condition.left, _FLIPPED[condition.op], condition.right))
+    if isinstance(condition, Not):
+        fact, same = normalised(condition.value)
         return fact, not same
-    return has_any(condition)
+    if not isinstance(condition, Compare):
+        return has_any(condition)
+    left, more = count_of(condition.left)
+    positive = condition.op not in _FLIPPED
+    fact, same = has_any(Compare(left, _FLIPPED.get(condition.op, condition.op), less(condition.right, more)))
+    return fact, same == positive
 
 
 def subject(condition: Expr) -> Expr:
@@ -110,23 +131,33 @@ def tested_subjects(function: Function) -> frozenset[Expr]:
             case Test(condition=condition):
                 asked = subject(normalised(spelled_out(function, condition))[0])
                 seen[asked] = seen.get(asked, 0) + (2 if index in looped else 1)
+                said = spelled_out(function, condition)
+                for other in _beside(said.right) if isinstance(said, Compare) else ():
+                    seen[other] = seen.get(other, 0) + 1
             case Bind(value=value) if isinstance(
-                value, (Name, Attr, Item, Compare)
+                value, (Name, Attr, Item, Compare, Not, IsType)
             ):  # and then by another name
-                asked = subject(normalised(value)[0])
-                seen[asked] = seen.get(asked, 0) + 1
+                asked = subject(normalised(spelled_out(function, value))[0])
+                seen[asked] = seen.get(asked, 0) + (2 if index in looped else 1)
             case Call(
                 func=Name() | Global() | Attr(obj=Name()), args=args
             ):  # perhaps by a helper's parameter
                 for arg in args:
                     if isinstance(arg.value, (Name, Attr)):
                         seen[arg.value] = seen.get(arg.value, 0) + 1
-            case Next(iterable=iterable):
-                for asked in wholes(function, iterable):
+            case Next(iterable=iterable, loop=loop):
+                counted = counted_by(function).get(loop)
+                for asked in (*wholes(function, iterable), *(_beside(counted.stop) if counted else ())):
                     seen[asked] = seen.get(asked, 0) + 1
             case _:
                 pass
     return frozenset(asked for asked, count in seen.items() if count > 1)
+
+
+def _beside(bound: Expr) -> Iterator[Expr]:
+    """What is asked about where a number is compared with this: the locals in it, and whether there is anything in those."""
+    yield from (part for part in subexpressions(bound) if isinstance(part, Name))
+    yield from amounts(bound)
 
 
 def _looped(function: Function) -> frozenset[int]:
@@ -141,8 +172,8 @@ def tested_names(function: Function) -> frozenset[str]:
     for step in function.cfg.steps:
         match step.op:
             case Test(condition=condition):
-                sides = (condition.left, condition.right) if isinstance(condition, Compare) else (condition,)
-                names.update(side.id for side in sides if isinstance(side, Name))
+                names.update(names_in(condition) if isinstance(condition, Compare) else ())
+                names.update((condition.id,) if isinstance(condition, Name) else ())
             case Return(value=Name(id=name)):
                 names.add(name)
             case Call(func=Name() | Global() | Attr(obj=Name()), args=args):

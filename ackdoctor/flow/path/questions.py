@@ -27,6 +27,7 @@ from ackdoctor.model.cfg import Attr, Build, Call, Compare, Expr, Global, Litera
 from ackdoctor.model.component import Function
 
 __all__ = [
+    "amounts",
     "has_any",
     "leaves_alone",
     "questions",
@@ -48,9 +49,44 @@ _WORDS = ASKING - {"is", "has", "get"}  # they ask without a word behind them
 def spelled_out(function: Function, condition: Expr) -> Expr:
     """A condition with the question whose answer it looks at in place of the answer."""
     asked = questions(function)
-    if isinstance(condition, Compare) and condition.left in asked:
-        return Compare(asked[condition.left], condition.op, condition.right)
-    return asked.get(condition, condition)
+    if not isinstance(condition, Compare):
+        return asked.get(condition, condition)
+    left, right = asked.get(condition.left, condition.left), _sized(function, condition.right)
+    return (
+        condition
+        if (left, right) == (condition.left, condition.right)
+        else Compare(left, condition.op, right)
+    )
+
+
+def _sized(function: Function, expr: Expr) -> Expr:
+    """`rows.size() - 1`, where something is compared with it: how much there is in something may be asked in a loop, too."""
+    match expr:
+        case Name():
+            return _sizes(function).get(expr, expr)
+        case Mix(op="+" | "-" as sign, parts=(first, Literal() as step)):
+            return Mix(sign, (_sized(function, first), step))
+        case _:
+            return expr
+
+
+@once
+def _sizes(function: Function) -> Mapping[Expr, Expr]:
+    """How much there is in a local or a field, by the temporary that holds the answer."""
+    return {
+        step.op.result: Mix("call", (step.op.func,))
+        for step in function.cfg.steps
+        if isinstance(step.op, Call)
+        and isinstance(step.op.func, Attr)
+        and step.op.func.name in ("size", "length")
+        and not step.op.args
+        and (_local(step.op.func.obj) or _is_field(step.op.func.obj))
+        and not any(_local(step.op.func.obj) in inner.captures for inner in function.closures.values())
+    }
+
+
+def _local(expr: Expr) -> str:
+    return expr.id if isinstance(expr, Name) and not expr.id.startswith("%") else ""
 
 
 @once
@@ -67,7 +103,7 @@ def questions(function: Function) -> Mapping[Expr, Expr]:
     captured = frozenset(name for inner in function.closures.values() for name in inner.captures)
     found: dict[Expr, Expr] = {}
     for index, call in calls:
-        if index in looped or not isinstance(call.func, Attr):
+        if not isinstance(call.func, Attr) or (index in looped and call.func.name != "hasNext"):
             continue
         parts = [found.get(part, part) for part in (call.func.obj, *(arg.value for arg in call.args))]
         # of what is static nobody knows who changes it
@@ -88,21 +124,24 @@ def reopened(function: Function, state: State, call: Call) -> State:
     dead = [
         fact
         for fact in state.facts
-        if fact in filled or (_is_question(fact) and not changed.isdisjoint(subexpressions(fact)))
+        if fact in filled or (_has_question(fact) and not changed.isdisjoint(subexpressions(fact)))
     ]
     if not dead:
         return state
     return state.but(facts={fact: truth for fact, truth in state.facts.items() if fact not in dead})
 
 
-def _is_question(fact: Expr) -> bool:
-    return isinstance(fact.left if isinstance(fact, Compare) else fact, Mix)
+def _has_question(fact: Expr) -> bool:
+    return any(
+        isinstance(side, Mix) for side in ((fact.left, fact.right) if isinstance(fact, Compare) else (fact,))
+    )
 
 
 @once
 def _changed(function: Function) -> Mapping[Expr, frozenset[Expr]]:
     """What the questions of a function are put to that a call may change, by the call's result."""
-    asked = {part for question in questions(function).values() for part in subexpressions(question)}
+    put = (*questions(function).values(), *_sizes(function).values())
+    asked = {part for question in put for part in subexpressions(question)}
     asked = {part for part in asked if _is_field(part) or _may_change(function, part)}
     found: dict[Expr, frozenset[Expr]] = {}
     for step in function.cfg.steps if asked else ():
@@ -171,6 +210,16 @@ def has_any(fact: Expr) -> tuple[Expr, bool]:
                     return fact, True
         case _:
             return fact, True
+
+
+def amounts(bound: Expr) -> Iterator[Expr]:
+    """The facts that say whether there is anything in what a number is compared with: `i < rows.size() - 1` asks that of `rows`."""
+    for part in subexpressions(bound):
+        match part:
+            case Mix(op="len") | Mix(op="call", parts=(Attr(name="size" | "length"),)) | Attr(name="length"):
+                yield has_any(Compare(part, ">", Literal(0)))[0]
+            case _:
+                pass
 
 
 def wholes(function: Function, iterable: Expr) -> tuple[Expr, ...]:

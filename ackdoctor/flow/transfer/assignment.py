@@ -19,15 +19,32 @@ from ackdoctor.flow.path.lattice import (
     Value,
     tokens_in,
 )
+from ackdoctor.flow.path.meanings import MEANS, meant
+from ackdoctor.flow.path.numbers import count_of, counted_by, counters
 from ackdoctor.flow.path.trail import Trail
 from ackdoctor.flow.transfer.cells import in_cell, put
+from ackdoctor.flow.transfer.counting import counted
 from ackdoctor.flow.transfer.deciding import decided
 from ackdoctor.flow.transfer.evaluate import counted_on, evaluate, stored
 from ackdoctor.flow.transfer.holding import escape, forget, store, within
 from ackdoctor.flow.transfer.liveness import looked_up
-from ackdoctor.model.cfg import Attr, Bind, Build, Compare, Expr, Global, Item, Mix, Name, Star, Unpack
+from ackdoctor.model.cfg import (
+    Attr,
+    Bind,
+    Build,
+    Compare,
+    Expr,
+    Global,
+    Item,
+    Literal,
+    Mix,
+    Name,
+    Star,
+    Unpack,
+    Update,
+)
 
-__all__ = ["assign", "same_list", "same_under", "unpack", "update"]
+__all__ = ["assign", "next_number", "same_list", "same_under", "unpack", "update"]
 
 
 def assign(context: Context, trail: Trail, state: State, target: Expr | None, value: Value | None) -> State:
@@ -80,12 +97,10 @@ def _looked_up(context: Context, trail: Trail, state: State, name: str) -> State
 
 def same_under(trail: Trail, context: Context, after: State, target: Expr, value: Expr) -> State:
     """What was decided about a value holds under its new name, if that is asked about."""
-    if (
-        not isinstance(target, Name)
-        or mentions(value, target)
-        or target.id not in tested_names(trail.function)
-    ):
+    if not isinstance(target, Name) or target.id not in tested_names(trail.function):
         return after
+    if mentions(value, target):
+        return _counted(context, trail, after, target.id)
     facts = dict(after.facts)
     known = decided(context, trail.function, trail.state, value)
     if known is not None:
@@ -93,6 +108,9 @@ def same_under(trail: Trail, context: Context, after: State, target: Expr, value
     for fact, truth in trail.state.facts.items():
         if isinstance(fact, Compare) and fact.left == value:
             facts[Compare(target, fact.op, fact.right)] = truth
+    condition = meant(trail.function, target.id, value)
+    if condition is not None:
+        facts[Compare(target, MEANS, condition)] = True
     return after.but(facts=facts) if len(facts) > len(after.facts) else after
 
 
@@ -202,7 +220,18 @@ def unpack(context: Context, trail: Trail, targets: tuple[Expr | None, ...], val
         values = _parts(evaluate(context, function, state, value), len(targets))
     for target, part in zip(targets, values, strict=True):
         state = assign(context, trail, state, target, part)
-    return state
+    return next_number(context, trail, trail.state, state, value)
+
+
+def next_number(context: Context, trail: Trail, before: State, after: State, row: Expr | None) -> State:
+    """The state in which a loop over numbers has given the next one, which `row` is or is unpacked into."""
+    for loop, (name, start, stop, given) in counted_by(trail.function).items():
+        if given == row and loop in before.loops and name in counters(trail.function):
+            if before.loops[loop].position:
+                return counted(context, trail.function, before, after, name, 1)
+            after = after.bind(name, evaluate(context, trail.function, before, start))
+            return after.but(facts={**after.facts, Compare(Name(name), "<", stop): True})
+    return after
 
 
 def _parts(whole: Value | None, count: int) -> list[Value | None]:
@@ -225,6 +254,18 @@ def _parts(whole: Value | None, count: int) -> list[Value | None]:
             return [None] * count
 
 
+def _counted(context: Context, trail: Trail, after: State, name: str) -> State:
+    """What is known of a counter when a step has counted it on."""
+    match trail.step.op:
+        case Update(op="+" | "-" as sign, value=Literal(value=int() as step)):
+            by = step if sign == "+" else -step
+        case Bind(value=value) if count_of(value)[0] == Name(name):
+            by = count_of(value)[1]
+        case _:
+            return after
+    return counted(context, trail.function, trail.state, after, name, by)
+
+
 def update(context: Context, trail: Trail, target: Expr, value: Value | None) -> State:
     """`target += value`."""
     state = forget(trail.state, target)
@@ -235,6 +276,7 @@ def update(context: Context, trail: Trail, target: Expr, value: Value | None) ->
                 after = counted_on(before)
                 kept = put(trail.function, state, target.id, after)
                 state = kept if kept is not None else state.bind(target.id, after)
+            state = _counted(context, trail, state, target.id)
             return _looked_up(context, trail, state, target.id)
         return state
     match evaluate(context, trail.function, state, target):

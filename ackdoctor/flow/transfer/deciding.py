@@ -22,7 +22,10 @@ from ackdoctor.flow.path.lattice import (
     TokenRef,
     Value,
 )
+from ackdoctor.flow.path.meanings import meaning
+from ackdoctor.flow.path.numbers import count_of, counters
 from ackdoctor.flow.path.questions import spelled_out
+from ackdoctor.flow.transfer.counting import ordered
 from ackdoctor.flow.transfer.evaluate import evaluate, tick_comparison
 from ackdoctor.model.cfg import Attr, Build, Compare, Expr, Global, IsType, Item, Literal, Name, Not
 from ackdoctor.model.component import Function
@@ -41,9 +44,16 @@ def branch(
     if token is not None:
         yield from _tick_branches(context, state, token, condition)
         return
-    if not isinstance(evaluate(context, function, state, subject(normalised(condition)[0])), _ANSWERS):
+    if not any(
+        isinstance(evaluate(context, function, state, side), _ANSWERS) for side in _answers_in(condition)
+    ):
         condition = spelled_out(function, condition)
     fact, positive = _asked(context, function, state, condition)
+    meant = meaning(function, state, fact)
+    if meant is not None and fact not in state.facts:
+        for truth, learnt in branch(context, function, state, meant):
+            yield truth == positive, _learn(function, learnt, fact, truth=truth)
+        return
     known = _decide(context, function, state, fact)
     if known is not None and isinstance(evaluate(context, function, state, subject(fact)), Const):
         yield known == positive, state  # the constant says it each time
@@ -51,6 +61,14 @@ def branch(
     for truth in (True, False):
         if known is None or known == truth:
             yield truth == positive, _learn(function, state, fact, truth=truth)
+
+
+def _answers_in(condition: Expr) -> Iterator[Expr]:
+    """The temporaries that a condition looks at: answers of calls, of which the path may know better."""
+    fact = normalised(condition)[0]
+    for side in (fact.left, count_of(fact.right)[0]) if isinstance(fact, Compare) else (fact,):
+        if isinstance(side, Name) and side.id.startswith("%"):
+            yield side
 
 
 def decided(context: Context, function: Function, state: State, condition: Expr) -> bool | None:
@@ -104,17 +122,22 @@ def _decide(context: Context, function: Function, state: State, fact: Expr) -> b
                 return bool(value.value == right.value)
             if isinstance(value, Count) and right == Literal(0) and _truth(value):
                 return False
-            return _other_equality(context, function, state, left, right)
+            known = _other_equality(context, function, state, left, right)
+            return ordered(context, function, state, left, "==", right) if known is None else known
         case Compare(left=left, op="in", right=Build(items=items)):
             return _one_of(context, function, state, left, items)
         case Compare(left=left, op="<" | ">" as order, right=right):
             sides = (evaluate(context, function, state, side) for side in (left, right))
-            return _ordered(order, *sides)
+            known = _ordered(order, *sides)
+            return ordered(context, function, state, left, order, right) if known is None else known
         case Compare() | IsType():
             return None
         case Not(value=inner):
             known = _decide(context, function, state, inner)
             return None if known is None else not known
+        case Name(id=name) if name in counters(function):
+            none = _decide(context, function, state, Compare(fact, "==", Literal(0)))
+            return None if none is None else not none
         case _:
             if state.facts.get(Compare(fact, "is", Literal(None))):
                 return False
@@ -124,8 +147,6 @@ def _decide(context: Context, function: Function, state: State, fact: Expr) -> b
 def _ordered(order: str, left: Value | None, right: Value | None) -> bool | None:
     """`0 < 3`: a loop that counts from one constant to another, or through a list, runs at least once."""
     match left, right:
-        case Const(value=int() as one), Const(value=int() as other):
-            return one < other if order == "<" else one > other
         case (Const(value=0), Count() as count) if order == "<":
             return _truth(count)
         case (Count() as count, Const(value=0)) if order == ">":

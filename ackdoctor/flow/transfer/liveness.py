@@ -15,7 +15,9 @@ from ackdoctor.flow.graph.once import once
 from ackdoctor.flow.linking.known import CONTAINER_STORES
 from ackdoctor.flow.path.context import normalised, subject, tested_names
 from ackdoctor.flow.path.lattice import State
-from ackdoctor.flow.path.questions import spelled_out, wholes
+from ackdoctor.flow.path.meanings import meanings
+from ackdoctor.flow.path.numbers import counted_by, counters
+from ackdoctor.flow.path.questions import amounts, spelled_out, wholes
 from ackdoctor.model.cfg import (
     ENTRY,
     Attr,
@@ -195,11 +197,23 @@ def _asked(function: Function, op: Instr) -> Iterator[Place]:
         case Test(condition=condition):
             yield from _subjects(condition)
             yield from _subjects(spelled_out(function, condition))
+            yield from _compared(spelled_out(function, condition))
+            for name in names_in(condition):
+                for meant in meanings(function).get(name, ()):
+                    yield from _subjects(meant)
+                    yield from _compared(meant)
+        case Update(target=Name(id=name)) | Bind(target=Name(id=name)) if name in counters(function):
+            yield from _known_of(function, name)  # it is said anew of the next number
         case Bind(target=Name(id=name), value=value) if name in tested_names(function):
             yield value  # what is known of the value is known of the new name
             yield from _subjects(value)
-        case Next(iterable=iterable):
+            yield from _compared(value)
+        case Next(iterable=iterable, loop=loop):
             yield from wholes(function, iterable)
+            if loop in counted_by(function) and (name := counted_by(function)[loop].name) in counters(
+                function
+            ):
+                yield from _known_of(function, name)
         case Call(func=Attr(obj=Name() as obj, name=name)) if name in CONTAINER_STORES:
             yield obj  # which list it is
         case Bind(target=Name(), value=Name(id=name) as value) if name.startswith("%"):
@@ -210,6 +224,21 @@ def _asked(function: Function, op: Instr) -> Iterator[Place]:
             yield from (_RESULT, _YIELDED)
         case _:
             pass
+
+
+def _known_of(function: Function, counter: str) -> Iterator[Place]:
+    yield Name(counter)
+    yield counter
+    for bound in counters(function)[counter]:
+        yield from (part for part in subexpressions(bound) if isinstance(part, Name))
+        yield from amounts(bound)
+
+
+def _compared(condition: Expr) -> Iterator[Place]:
+    """The locals that are compared: each may stand for something else; and whether there is anything in what they are compared with."""
+    if isinstance(condition, Compare):
+        yield from (part for part in subexpressions(condition) if isinstance(part, Name))
+        yield from amounts(condition)
 
 
 def read(op: Instr) -> tuple[Expr, ...]:

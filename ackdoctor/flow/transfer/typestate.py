@@ -31,9 +31,10 @@ from ackdoctor.flow.path.lattice import (
     Zipped,
     tokens_in,
 )
+from ackdoctor.flow.path.numbers import Counted, counted_by, counters, less
 from ackdoctor.flow.path.questions import wholes
 from ackdoctor.flow.path.trail import Trail
-from ackdoctor.flow.transfer.assignment import assign, same_list, same_under, unpack, update
+from ackdoctor.flow.transfer.assignment import assign, next_number, same_list, same_under, unpack, update
 from ackdoctor.flow.transfer.catching import catches
 from ackdoctor.flow.transfer.deciding import branch
 from ackdoctor.flow.transfer.evaluate import evaluate, stored
@@ -230,8 +231,27 @@ def _rounds(
         case Generated(items=items) as given:
             for more, after in _rounds(context, trail, op, Coll(items), again=again):
                 yield more, after if more else _run_out(context, trail, after, given)
+        case _ if (loop := counted_by(trail.function).get(op.loop)) and loop.name in counters(trail.function):
+            yield from _counted_rounds(context, trail, op, loop)
         case _:
             yield from _unknown_rounds(context, trail, op, again=again)
+
+
+def _counted_rounds(context: Context, trail: Trail, op: Next, loop: Counted) -> Iterator[tuple[bool, State]]:
+    """Over `range(n)` or `enumerate(rows)`: another round while the counter, one more than it was, is below the end."""
+    state, again = trail.state, op.loop in trail.state.loops
+    last = Compare(Name(loop.name), "<", less(loop.stop, 1)) if again else Compare(loop.start, "<", loop.stop)
+    for more, after in branch(context, trail.function, state, last):
+        if more:
+            memory = LoopMemory(None, None, position=1 if again else 0)
+            before = after.but(loops={**state.loops, op.loop: memory})
+            given = assign(context, trail, before, op.target, None)
+            yield True, next_number(context, trail, before, given, op.target)
+        else:
+            yield (
+                False,
+                after.but(loops={each: kept for each, kept in state.loops.items() if each != op.loop}),
+            )
 
 
 def _run_out(context: Context, trail: Trail, state: State, given: Generated) -> State:

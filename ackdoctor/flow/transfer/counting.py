@@ -1,0 +1,183 @@
+"""What a path knows of numbers: how two of them compare, by what it has decided before, and what is left of that when one is counted on.
+
+Terms.  A *line* is an expression as a base and a number more: `n - 1` is `n` and -1, `3` is no base and 3.
+A path knows `i < n`, and that `i == n - 1` is not so; with `i++` behind it, it knows `i < n`, since `i` is a whole number.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ackdoctor.flow.graph.expressions import names_in
+from ackdoctor.flow.graph.once import once
+from ackdoctor.flow.path.context import Context
+from ackdoctor.flow.path.lattice import Const, State
+from ackdoctor.flow.path.meanings import meaning
+from ackdoctor.flow.path.numbers import count_of, counters, plain
+from ackdoctor.flow.path.questions import has_any
+from ackdoctor.flow.transfer.declared import text_of
+from ackdoctor.flow.transfer.evaluate import evaluate
+from ackdoctor.model.cfg import Attr, Compare, Expr, Literal, Mix, Name
+from ackdoctor.model.component import Function
+
+__all__ = ["counted", "ordered"]
+
+_FLIPPED = {"<": ">", ">": "<", "==": "=="}
+_WHOLE = frozenset("int long short byte Integer Long Short Byte".split())
+
+
+class _Line(NamedTuple):
+    base: Expr | None
+    more: float
+
+
+class _Limits(NamedTuple):
+    """What a number is at least and at most; `above` and `below` where it is not that itself; `never` what it is not."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    above: bool = False
+    below: bool = False
+    never: frozenset[float] = frozenset()
+
+
+def ordered(
+    context: Context, function: Function, state: State, left: Expr, op: str, right: Expr
+) -> bool | None:
+    """Whether `left op right` is so (`<`, `>` or `==`), as far as the path knows."""
+    if op not in _FLIPPED or (isinstance(right, Literal) and not plain(right.value)):
+        return None
+    one, other = (_line(context, function, state, side) for side in (left, right))
+    return _compared(context, function, state, one, op, other)
+
+
+def counted(context: Context, function: Function, before: State, after: State, name: str, by: int) -> State:
+    """The state in which a counter is `by` more than it was: all that is asked about it, as far as it follows from what was known."""
+    facts = dict(after.facts)
+    own = Name(name)
+    for bound in counters(function).get(name, ()):
+        now, limit = (_line(context, function, before, side) for side in (own, bound))
+        for op in _FLIPPED:
+            truth = _compared(context, function, before, now, op, limit._replace(more=limit.more - by))
+            if truth is not None:
+                facts[Compare(own, op, bound)] = truth
+    return after.but(facts=facts) if len(facts) > len(after.facts) else after
+
+
+def _line(context: Context, function: Function, state: State, expr: Expr) -> _Line:
+    base, more = count_of(expr)
+    value = evaluate(context, function, state, base)
+    if isinstance(value, Const) and plain(value.value):
+        return _Line(None, value.value + more)  # type: ignore[operator]  # a plain number
+    meant = meaning(function, state, base)
+    if isinstance(meant, (Mix, Name)):
+        inner = _line(context, function, state, meant)
+        return inner._replace(more=inner.more + more)
+    return _Line(base, more)
+
+
+def _compared(
+    context: Context, function: Function, state: State, one: _Line, op: str, other: _Line
+) -> bool | None:
+    if one.base == other.base:
+        return _holds(op, _Limits(one.more, one.more), other.more)
+    if one.base is None:
+        one, op, other = other, _FLIPPED[op], one
+    if isinstance(other.base, Literal):
+        return None
+    return _holds(op, _limits(context, function, state, one.base, other.base), other.more - one.more)
+
+
+def _holds(op: str, known: _Limits, bound: float) -> bool | None:
+    under = known.high < bound or (known.high == bound and known.below)
+    over = known.low > bound or (known.low == bound and known.above)
+    match op:
+        case "<" if under or known.low >= bound:
+            return under
+        case ">" if over or known.high <= bound:
+            return over
+        case "==" if under or over or bound in known.never:
+            return False
+        case "==" if known.low == known.high == bound:
+            return True
+        case _:
+            return None
+
+
+def _limits(
+    context: Context, function: Function, state: State, base: Expr | None, other: Expr | None
+) -> _Limits:
+    """What is known of `base - other`."""
+    known = _amount(state, base) if other is None and base is not None else _Limits()
+    for op, bound, truth in _decided(context, function, state, base, other):
+        match op, truth:
+            case "<", True if bound <= known.high:
+                known = known._replace(high=bound, below=True)
+            case "<", False if bound > known.low:
+                known = known._replace(low=bound, above=False)
+            case ">", True if bound >= known.low:
+                known = known._replace(low=bound, above=True)
+            case ">", False if bound < known.high:
+                known = known._replace(high=bound, below=False)
+            case "==", True:
+                known = known._replace(low=bound, high=bound, above=False, below=False)
+            case "==", False:
+                known = known._replace(never=known.never | {bound})
+            case _:
+                pass
+    return _whole(known) if _is_whole(function, base) else known
+
+
+def _decided(
+    context: Context, function: Function, state: State, base: Expr | None, other: Expr | None
+) -> Iterator[tuple[str, float, bool]]:
+    for fact, truth in state.facts.items():
+        if not isinstance(fact, Compare) or fact.op not in _FLIPPED:
+            continue
+        one, two = (_line(context, function, state, side) for side in (fact.left, fact.right))
+        if (one.base, two.base) == (base, other):
+            yield fact.op, two.more - one.more, truth
+        elif (two.base, one.base) == (base, other):
+            yield _FLIPPED[fact.op], one.more - two.more, truth
+
+
+def _amount(state: State, base: Expr) -> _Limits:
+    """How much there is of something is never less than nothing."""
+    match base:
+        case Mix(op="len") | Mix(op="call", parts=(Attr(name="size" | "length"),)) | Attr(name="length"):
+            asked, same = has_any(Compare(base, ">", Literal(0)))
+            some = state.facts.get(asked)
+            if some is None:
+                return _Limits(low=0)
+            return _Limits(low=1) if some == same else _Limits(low=0, high=0)
+        case _:
+            return _Limits()
+
+
+def _whole(known: _Limits) -> _Limits:
+    """The limits of a whole number are numbers that it can be."""
+    low = known.low + 1 if known.above else known.low
+    high = known.high - 1 if known.below else known.high
+    for _ in known.never:
+        low = low + 1 if low in known.never else low
+        high = high - 1 if high in known.never else high
+    return _Limits(low, high, never=known.never)
+
+
+@once
+def _bounds(function: Function) -> frozenset[str]:
+    """The locals that whole numbers are counted up to."""
+    return frozenset(
+        name for bounds in counters(function).values() for bound in bounds for name in names_in(bound)
+    )
+
+
+def _is_whole(function: Function, base: Expr | None) -> bool:
+    match base:
+        case Name(id=name):
+            own = text_of(function, name).rpartition(".")[2] in _WHOLE
+            return own or name in counters(function) or name in _bounds(function)
+        case Mix(op="len" | "call") | Attr(name="length"):
+            return True
+        case _:
+            return False

@@ -1,0 +1,136 @@
+"""What a path knows of a number that is counted on: which round is the first, the last, or one in between."""
+
+import pytest
+
+from tests.checks.sources import codes, in_bolt
+
+
+def in_rounds(head: str, condition: str, *, before: str = "pass") -> str:
+    """A handler that acks in the round of a loop of which the condition is so."""
+    return in_bolt(
+        f"""
+        def process(self, tup):
+            words, count = tup.values
+            if not words or count <= 0:
+                self.ack(tup)
+                return
+            {before}
+            {head}:
+                work(tup.values)
+                if {condition}:
+                    self.ack(tup)
+        """
+    )
+
+
+@pytest.mark.parametrize(
+    ("head", "condition"),
+    [
+        ("for i in range(3)", "i == 2"),
+        ("for i in range(3)", "i == 0"),
+        ("for i in range(3)", "i >= 2"),
+        ("for i in range(3)", "not i < 2"),
+        ("for i in range(1, 4)", "i == 3"),
+        ("for i in range(count)", "i == count - 1"),
+        ("for i in range(count)", "i + 1 == count"),
+        ("for i in range(count)", "count - 1 == i"),
+        ("for i in range(count)", "i + 2 > count"),
+        ("for i in range(len(words))", "i == len(words) - 1"),
+        ("for i, word in enumerate(words)", "i == len(words) - 1"),
+        ("for i, word in enumerate(words, 1)", "i == len(words)"),
+        ("for i, word in enumerate(words)", "i == 0"),
+    ],
+)
+def test_one_round_of_a_loop_is_one_ack(head, condition):
+    assert codes(in_rounds(head, condition)) == []
+
+
+@pytest.mark.parametrize(
+    ("head", "condition", "expected"),
+    [
+        ("for i in range(3)", "i == 3", ["ACK101"]),
+        ("for i in range(3)", "i >= 1", ["ACK104"]),
+        ("for i in range(3)", "i != 1", ["ACK104"]),
+        ("for i in range(count)", "i == count", ["ACK101"]),
+        ("for i in range(count)", "i == count - 2", ["ACK101"]),
+        ("for i in range(count)", "i >= count - 2", ["ACK104"]),
+    ],
+)
+def test_no_round_or_several_are_told(head, condition, expected):
+    assert [code for _, code in codes(in_rounds(head, condition))] == expected
+
+
+def test_a_number_that_the_loop_changes_otherwise_is_not_counted():
+    source = in_bolt(
+        """
+        def process(self, tup):
+            for i in range(3):
+                i = ready(i)
+                if i == 2:
+                    self.ack(tup)
+        """
+    )
+
+    assert [code for _, code in codes(source)] == ["ACK101", "ACK104"]
+
+
+@pytest.mark.parametrize("change", ["size = ready(size)", "size += 1", "large = ready(size)"])
+def test_a_local_stands_for_a_condition_until_one_of_the_two_changes(change):
+    source = in_bolt(
+        f"""
+        def process(self, tup):
+            name, size = tup.values
+            large = size > 1000
+            {change}
+            if large:
+                self.ack(tup)
+            if size <= 1000:
+                self.fail(tup)
+        """
+    )
+
+    assert [code for _, code in codes(source)] == ["ACK101", "ACK106"]
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ("size > 10", "size <= 10"),
+        ("size > 10", "size < 11 and size <= 10"),
+        ("size == 200", "size != 200"),
+        ("isinstance(size, dict)", "not isinstance(size, dict)"),
+        ("len(name) > 3", "len(name) <= 3"),
+        ("not name", "name"),
+    ],
+)
+def test_an_answer_that_is_kept_is_the_answer_to_the_question(first, then):
+    source = in_bolt(
+        f"""
+        def process(self, tup):
+            name, size = tup.values
+            kept = {first}
+            if {then}:
+                self.fail(tup)
+            if kept:
+                self.ack(tup)
+        """
+    )
+
+    assert codes(source) == []
+
+
+def test_numbers_that_a_status_may_not_be_are_not_gone_into():
+    source = in_bolt(
+        """
+        def process(self, tup):
+            status = ready(tup.values)
+            if status >= 500:
+                self.fail(tup)
+            elif status < 400:
+                self.ack(tup)
+            if status == 503 or status < 300:
+                self.fail(tup)
+        """
+    )
+
+    assert codes(source) == [(14, "ACK101"), (15, "ACK106")]
