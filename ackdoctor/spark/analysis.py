@@ -219,6 +219,11 @@ def written(tables: Frames, analysis: Analysis, directory: str) -> tuple[str, ..
 def _doubts(terms: Terms, counted: Iterable[Row]) -> Iterator[str]:
     """What the verdicts cannot know."""
     if not _has(counted, EventKind.INIT, EventKind.ACK):
+        if _has((row for row in counted if row["logged"]), EventKind.LINKED):
+            yield (
+                "no row is an acker's: what became of the roots is not known, only what components did; give the logs of "
+                "all workers"
+            )
         return
     ticks, version = _has(counted, EventKind.ROTATED), terms.version
     if version.first is not None and terms.timeless:

@@ -308,11 +308,12 @@ class TestOnSpark:
         log = tmp_path / "worker.log"
         log.write_text(line.format(1, received, 1) + line.format(2, acked, 1) + line.format(3, received, 5))
         outcome = shell("analyze", str(log), "--isolated", "-q")
-        verdict, _, note, *_ = outcome.out.splitlines()
+        verdict, _, note, doubt, *_ = outcome.out.splitlines()
         assert (outcome.code, verdict) == (0, "OK: 2 deliveries, nothing is wrong")
         assert note.startswith(
             "  1 tuple was in hand where a log ends or its worker was started anew, for less"
         )
+        assert doubt.startswith("  no row is an acker's: what became of the roots is not known")
 
     def test_what_a_worker_had_in_hand_when_it_died_and_was_started_anew_is_no_finding(self, shell, tmp_path):
         said = "2026-11-21 20:22:{:02}.403 o.a.s.d.executor Thread-3-x-executor[3 3] [INFO] {}\n"
