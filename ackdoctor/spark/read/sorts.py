@@ -35,8 +35,20 @@ _FOOTER = re.compile(rb"ackdoctor\.schema\x18.(\d+)", re.DOTALL)  # a Thrift pai
 _JSON_SCHEMA = re.compile(r'^\{.*"schema": ?(\d+)')
 _VERSIONED = re.compile(r"/v(\d+)/run=")
 _LOG_LINE = re.compile(LOG_LINE)
+_STAMP = re.compile(r"\W?\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d")
+_DOCKER_LINE = re.compile(r'\{"log": ?".*"(?:stream|time)": ?"')
 _PART_NAME = re.compile(r"part-.*\.jsonl(?:\.gz)?")
 _LOG_NAME = re.compile(r"(?:.+-)?worker(?:-\d+)?\.log")
+
+
+_NEITHER = "neither a trace nor a worker's log: no line begins as Storm's do"
+_OTHER_LAYOUT = (
+    "neither a trace nor a worker's log: its lines have a time, and no line then goes on as Storm's do: "
+    "logger, thread, [LEVEL], or level and thread in another order and ` - ` behind the logger"
+)
+_NO_ROW = "JSON, but no row of a trace: it names no schema; logs are read as text, not as JSON"
+_DOCKERS = "Docker's own file, in JSON: `docker logs CONTAINER > worker.log` makes a log of it"
+_WIDE = "UTF-16, and Spark reads UTF-8 only: `iconv -f UTF-16 -t UTF-8 FILE > worker.log` writes it so"
 
 
 class FaultError(Exception):
@@ -111,7 +123,7 @@ def sort_of_text(name: str, head: bytes, *, zipped: bool, stamped_later: Callabl
             raise
         sort = Sort.LOG
     if wide:
-        raise FaultError("UTF-16, and Spark reads UTF-8 only: write it again as UTF-8")
+        raise FaultError(_WIDE)
     if zipped is not name.endswith(ZIPPED):
         raise FaultError(_MISNAMED[zipped])
     return sort
@@ -165,7 +177,7 @@ def _sort_of_lines(lines: Iterable[str], name: str) -> Sort:
         if _LOG_LINE.match(bare(line)):
             return Sort.LOG
     if said and said[0].startswith("{"):
-        raise FaultError("JSON, but no row of a trace: it names no schema")
+        raise FaultError(_DOCKERS if _DOCKER_LINE.match(said[0]) else _NO_ROW)
     if _PART_NAME.fullmatch(name):
         return Sort.JSON_LINES
-    raise ForeignError("neither a trace nor a worker's log: no line begins as Storm's do")
+    raise ForeignError(_OTHER_LAYOUT if any(map(_STAMP.match, said)) else _NEITHER)

@@ -18,8 +18,8 @@ from collections.abc import Iterable
 from pyspark.sql import DataFrame
 
 from ackdoctor.model.event import RELIABLE, EventKind
-from ackdoctor.tracer.disk.put_before import PUT_BEFORE
-from ackdoctor.tracer.disk.workerlog import LEVELS, LOADS, LOG_LINE
+from ackdoctor.tracer.disk.put_before import LEVELS, OTHER_BEGIN, OTHER_LAYOUT, PUT_BEFORE, REORDERED
+from ackdoctor.tracer.disk.workerlog import LOADS, LOG_LINE
 
 __all__ = [
     "CONTINUED",
@@ -131,8 +131,11 @@ _FAULTS = (
 def asked(lines: DataFrame) -> DataFrame:
     """ASKED of LINES: the bare text, whether a line is `likely` to tell something, and what it `is` if it tells nothing."""
     bare = f"if({_BARE}, text, regexp_replace(text, {_text(PUT_BEFORE)}, '')) as text"
-    begun = lines.selectExpr("file", _ONCE, bare).selectExpr(
-        "file", _ONCE, "text", "substring_index(text, ' ', 2) as begin"
+    ordered = f"if({_REORDERS}, regexp_replace(text, {_text(OTHER_LAYOUT)}, '{REORDERED}'), text) as text"
+    begun = (
+        lines.selectExpr("file", _ONCE, bare)
+        .selectExpr("file", _ONCE, ordered)
+        .selectExpr("file", _ONCE, "text", "substring_index(text, ' ', 2) as begin")
     )
     likely = f"if({_DATED}, {_matches('text', _HINT)}, {_matches('text', _LOCAL_HINT)}) as likely"
     return begun.selectExpr(
@@ -183,6 +186,7 @@ _ONCE = "row | (spark_partition_id() & 0L) as row"  # said to be random; else Sp
 _DATED = f"{_bytes('begin', 5, '1')} = X'2D'"  # only a dated line has its hyphen there
 _TIMED = f"try_cast(cast({_bytes('begin', 1, '19')} as string) as timestamp) is not null"
 _BARE = "text < ':' and octet_length(substring_index(text, ' ', 1)) = 10"  # a day, behind which nobody but a worker has a blank
+_REORDERS = f"cast({_bytes('text', 1, '60')} as string) rlike {_text(OTHER_BEGIN)}"  # the sought is at the start, and Java seeks it everywhere
 _STAMPED = f"text >= '0' and text < ':' and ({_DATED} and {_TIMED} or {_matches('text', _STAMP_FIRST)})"
 
 

@@ -5,12 +5,20 @@ r"""What a collector of logs puts before every line of a log: no part of what th
 
 Storm's own stamp can look like a collector's, since a layout of log4j writes whatever its owner wants.  So a time alone
 is the collector's only where nothing writes it that logs in Java, in nanoseconds, or where Storm's own stamp comes next.
+A worker.xml of somebody's own may put the level first, or the thread, as log4j's manual does; then a ` - ` or a colon ends what
+comes before the message, and the parts are put in Storm's order:
+
+    2026-11-21 20:22:17,710 INFO  [Thread-41-source-executor[4, 4]] o.a.s.d.Task - Emitting Tuple: taskId=4
+    2026-11-21 20:22:17.710 [Thread-41-source-executor[4, 4]] INFO  o.a.s.d.Task - Emitting Tuple: taskId=4
+
 The patterns mean the same to Python and to Java, which is what Spark asks.
 """
 
 import re
 
-__all__ = ["PUT_BEFORE", "bare"]
+__all__ = ["LEVELS", "OTHER_BEGIN", "OTHER_LAYOUT", "PUT_BEFORE", "REORDERED", "bare"]
+
+LEVELS = "TRACE|DEBUG|INFO|WARN|ERROR|FATAL"
 
 _SECOND = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d"
 _ZONE = r"(?:Z|[+-]\d\d:?\d\d)"
@@ -30,9 +38,21 @@ _WHEN = (
 )
 PUT_BEFORE = rf"^(?:{'|'.join(_WHOSE)})?(?:{'|'.join(_WHEN)})?(?!^)"  # something, at least
 
-_PUT_BEFORE = re.compile(PUT_BEFORE)
+_THREAD = r"Thread-.{1,300}?\[-?\d{1,10},? -?\d{1,10}\]|[^ \[\]]{1,300}"
+_LEVEL = rf"\[?(?:{LEVELS})\]?"
+# a stamp, and what no logger is called, which is what Storm has there: a level, or a thread in brackets
+OTHER_BEGIN = rf"^\[?(\d{{4}}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[^ \]]{{0,20}})\]? {{1,9}}(?=\[|(?:{LEVELS}) )"
+OTHER_LAYOUT = (
+    rf"{OTHER_BEGIN}(?:"
+    rf"(?={_LEVEL} )\[?([A-Z]+)\]? +(?:\[?({_THREAD})\]? +)?([^ \[\]]+?)(?: +\[({_THREAD})\])?"
+    rf"|\[({_THREAD})\] +(?={_LEVEL} )\[?([A-Z]+)\]? +([^ \[\]]+?)"
+    r")(?: -|:) "
+)
+REORDERED = "$1 $4$8 $3$5$6 [$2$7] "  # as Java writes it
+_PUT_BEFORE, _OTHER_LAYOUT = re.compile(PUT_BEFORE), re.compile(OTHER_LAYOUT)
+_REORDERED = REORDERED.replace("$", "\\")
 
 
 def bare(line: str) -> str:
-    """The line as the worker wrote it."""
-    return _PUT_BEFORE.sub("", line)
+    """The line as the worker wrote it, in Storm's own layout."""
+    return _OTHER_LAYOUT.sub(_REORDERED, _PUT_BEFORE.sub("", line))

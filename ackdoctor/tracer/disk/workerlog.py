@@ -20,11 +20,10 @@ from typing import TextIO
 
 from ackdoctor.model.event import Event, EventKind
 from ackdoctor.model.finding import Unreadable
-from ackdoctor.tracer.disk.put_before import bare
+from ackdoctor.tracer.disk.put_before import LEVELS, bare
 
 __all__ = [
     "GZIP",
-    "LEVELS",
     "LOADS",
     "LOG_LINE",
     "PACKED",
@@ -35,7 +34,6 @@ __all__ = [
     "open_log",
 ]
 
-LEVELS = "TRACE|DEBUG|INFO|WARN|ERROR|FATAL"
 # a line that shows that the file is a log of Storm's
 LOG_LINE = rf"^(?:\d{{4}}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[^ ]* [^ ]+ .*\[(?:{LEVELS})\]|\d+ +\[.*\] (?:{LEVELS}) +[^ ]+ - )"
 # an executor that is started: its component, its first and its last task

@@ -277,7 +277,7 @@ def test_what_cannot_be_read_is_told_once_and_the_rest_is_read(watched):
     assert {name: line["reason"] for name, line in told.items()} == {
         "part-3-000000000000.parquet": "cut off: it has no Parquet footer",
         "part-4-000000000000.jsonl": "the file is empty",
-        "part-6-000000000000.jsonl.gz": "JSON, but no row of a trace: it names no schema",
+        "part-6-000000000000.jsonl.gz": "JSON, but no row of a trace: it names no schema; logs are read as text, not as JSON",
     }
     late = write(TWICE[2:], watch.folder)
     late.with_name(f"{late.name}.gz").write_bytes(gzip.compress(late.read_bytes()))

@@ -42,6 +42,8 @@ def test_a_file_that_cannot_be_read_is_told_with_its_reason(tmp_path):
     (tmp_path / "other.parquet").write_bytes(b"not at all")
     (tmp_path / "new.jsonl").write_text(json.dumps({"schema": 99, "kind": 1}) + "\n")
     (tmp_path / "foreign.jsonl").write_text('{"kind": 1}\n')
+    docker = {"log": LOG, "stream": "stdout", "time": "2026-11-21T20:22:17.710123456Z"}
+    (tmp_path / "4711-json.log").write_text(json.dumps(docker, separators=(",", ":")) + "\n")
     whole = gzip.compress((LOG * 5000).encode())
     (tmp_path / "cut.log.gz").write_bytes(whole[: len(whole) // 2])
     (tmp_path / "worker.log").write_text(LOG)
@@ -52,7 +54,8 @@ def test_a_file_that_cannot_be_read_is_told_with_its_reason(tmp_path):
         "cut.parquet": "cut off: it has no Parquet footer",
         "other.parquet": "is called Parquet and is none",
         "new.jsonl": "schema 99; this version of ackdoctor reads up to 1",
-        "foreign.jsonl": "JSON, but no row of a trace: it names no schema",
+        "foreign.jsonl": "JSON, but no row of a trace: it names no schema; logs are read as text, not as JSON",
+        "4711-json.log": "Docker's own file, in JSON: `docker logs CONTAINER > worker.log` makes a log of it",
         "cut.log.gz": "cut off or damaged: Compressed file ended before the end-of-stream marker was reached",
         "absent": "no such file or folder",
         "*.none": "nothing matches",
@@ -119,7 +122,7 @@ def test_a_log_as_powershell_writes_it_is_told_and_what_is_none_is_passed_over(t
     (tmp_path / "worker.log").write_text(LOG, encoding="utf-16")
     (tmp_path / "part-1-0.jsonl").write_bytes(b"\xfe\xff" + ROW.encode("utf-16-be"))
     (tmp_path / "notes.txt").write_text("nothing of ours\n", encoding="utf-16")
-    told = "UTF-16, and Spark reads UTF-8 only: write it again as UTF-8"
+    told = "UTF-16, and Spark reads UTF-8 only: `iconv -f UTF-16 -t UTF-8 FILE > worker.log` writes it so"
     assert reasons(listed([tmp_path])) == {"part-1-0.jsonl": told, "worker.log": told}
 
 
@@ -276,3 +279,11 @@ def test_a_uri_is_left_for_spark_and_that_of_a_local_file_is_a_path(tmp_path):
     inputs = listed(["hdfs://namenode/logs", f"file://{tmp_path}/worker.log"])
     assert inputs.remote == ["hdfs://namenode/logs"]
     assert inputs.files[Sort.LOG] == [str(tmp_path / "worker.log")]
+
+
+def test_of_a_log_in_an_unknown_layout_the_reason_says_which_are_known(tmp_path):
+    (tmp_path / "worker.log").write_text("2026-11-21 20:22:17.710|INFO|main|o.a.s.d.Task|as a spreadsheet\n")
+    reason = reasons(listed([tmp_path / "worker.log"]))["worker.log"]
+    assert reason.startswith(
+        "neither a trace nor a worker's log: its lines have a time, and no line then goes on as Storm's do: "
+    )

@@ -79,7 +79,7 @@ def test_what_cannot_be_read_is_told_with_its_reason(spark, mounted):
         "/empty.log": "the file is empty",
         "/worker.log.1.gz": "cut off or damaged: Error -3 while decompressing data: unknown compression method",
         "/worker.log.2.gz": "its name ends in .gz and it is not zipped, which Spark would take it for: rename it",
-        "/worker.log.3": "UTF-16, and Spark reads UTF-8 only: write it again as UTF-8",
+        "/worker.log.3": "UTF-16, and Spark reads UTF-8 only: `iconv -f UTF-16 -t UTF-8 FILE > worker.log` writes it so",
         "/.wal-7-0": "holds rows of a process that was killed: `ackdoctor trace recover` of a local copy makes them readable",
         "/v9/run=r/part-1-0.parquet": "schema 9; this version of ackdoctor reads up to 1",
     }

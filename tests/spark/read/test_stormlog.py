@@ -18,7 +18,7 @@ from ackdoctor.spark.read.sorts import Sort
 from ackdoctor.spark.read.stormlog import counted, events, kept, lines, quarantine, told
 from ackdoctor.spark.tables import Books
 from tests.spark.configured import COMPILED, configured
-from tests.tracer.disk.test_put_before import COLLECTORS
+from tests.tracer.disk.test_put_before import COLLECTORS, LAYOUTS, laid_out
 
 ADAPTIVE = {"spark.sql.adaptive.enabled": "true"}
 HUGE = 8000  # bytes of a method that the JVM never compiles
@@ -155,6 +155,18 @@ def test_behind_what_a_collector_puts_before_every_line_a_log_is_the_same(spark,
     assert books(surveyed).balanced
     seen = table.where(f"is = {stormline.QUARANTINED}").groupBy("text").count().collect()
     assert {row["text"]: row["count"] for row in seen} == dict.fromkeys(WRONG, 1 + len(copies))
+
+
+def test_in_a_layout_of_somebody_s_own_a_log_is_the_same(spark, tmp_path):
+    text = (*ACKER, *TUPLES, *FOREIGN, *CONTINUED)
+    for place, layout in enumerate(("", *LAYOUTS.values())):
+        said = [laid_out(layout, line) if layout else line for line in text]
+        (tmp_path / f"{place}.log").write_text("".join(f"{line}\n" for line in said))
+    _, surveyed = surveyed_of(spark, listed([tmp_path]))
+    first, *copies = surveyed.logs
+    assert {copy.copy_of for copy in copies} == {first.file}
+    assert [log.used for log in surveyed.logs] == [len(ACKER) + len(TUPLES)] * (1 + len(LAYOUTS))
+    assert (books(surveyed).foreign, books(surveyed).quarantined) == (len(FOREIGN), 0)
 
 
 @pytest.mark.parametrize("text", [[*FOREIGN[:3], *CONTINUED], []])

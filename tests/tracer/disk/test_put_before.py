@@ -1,5 +1,7 @@
 """What collectors of logs put before a line, and what only looks like it."""
 
+import re
+
 import pytest
 
 from ackdoctor.tracer.disk.put_before import bare
@@ -21,6 +23,17 @@ COLLECTORS = {
     "syslog, as it is sent": "<14>Nov 21 20:50:07 node-7 storm-worker: ",
     "syslog of RFC 5424": f"<14>1 {TIME}.123Z node-7 storm 4711 - - ",
 }
+LAYOUTS = {  # of a worker.xml of somebody's own
+    "level, thread, logger": "{stamp} {level} {thread} {logger} - {said}",
+    "level, thread in brackets, logger": "{stamp} {level:<5} [{thread}] {logger} - {said}",
+    "level, logger, thread": "{stamp} {level:<5} {logger} [{thread}]: {said}",
+    "as in log4j's manual": "{stamp} [{thread}] {level:<5} {logger} - {said}",
+    "all in brackets": "[{stamp}] [{level}] [{thread}] {logger}: {said}",
+}
+_THREADLESS = "{stamp} {level:<5} {logger} - {said}"
+_STORMS = re.compile(
+    r"(?s)(?P<stamp>\d{4}-\d\d-\d\d[ T]\S+) (?P<logger>\S+) (?:(?P<thread>[^\[]\S*(?: [^\[]\S*)*) )?\[(?P<level>[A-Z]+)\] (?P<said>.*)"
+)
 STORMS = (
     "2026-11-21 20:22:17.710 o.a.s.d.Task Thread-41-source-executor[4, 4] [INFO] Emitting Tuple: taskId=4",
     "2014-03-21T12:00:00.123+0000 b.s.d.task [INFO] Emitting: s __ack_init [1 2 4]",
@@ -43,4 +56,36 @@ def test_a_time_that_is_not_in_nanoseconds_is_the_collector_s_if_storm_s_comes_n
 
 @pytest.mark.parametrize("line", [*STORMS, *REST, "1 | 2026", "May 12 was late", "[pod] x"])
 def test_what_a_worker_wrote_stays(line):
+    assert bare(line) == line
+
+
+def laid_out(layout: str, line: str) -> str:
+    """A line of Storm's in another layout; what is no line of a worker's stays."""
+    parts = _STORMS.fullmatch(line)
+    if parts is None:
+        return line
+    return (layout if parts["thread"] else _THREADLESS).format(**parts.groupdict())
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=list(LAYOUTS))
+def test_a_layout_of_somebody_s_own_is_put_in_storm_s_order(layout):
+    dated = STORMS[:4]
+    lines = [laid_out(layout, line) for line in dated]
+    assert not set(lines) & set(dated)
+    assert [re.sub(" +", " ", bare(line)) for line in lines] == list(dated)
+    assert [bare(COLLECTORS["kubectl logs --timestamps"] + line) for line in lines] == [
+        bare(line) for line in lines
+    ]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "2026-11-21 20:22:17.710 INFO was said by nobody",
+        "2026-11-21 20:22:17.710 STDERR Thread-1 [INFO] as: Storm writes it",
+        "2026-11-21 20:22:17.710 [late] and no level - here",
+        "2026-11-21 [INFO] x - y",
+    ],
+)
+def test_what_only_looks_like_another_layout_stays(line):
     assert bare(line) == line

@@ -1,6 +1,7 @@
 """The plain reader of worker logs, on logs of real ackers."""
 
 import gzip
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from ackdoctor.acker.residue import suspicions
 from ackdoctor.model.event import EventKind
 from ackdoctor.spark.read.stormline import LOG_LINE as SPARKS
 from ackdoctor.tracer.disk.workerlog import LOG_LINE, WorkerLogs, is_log, open_log
-from tests.tracer.disk.test_put_before import COLLECTORS
+from tests.tracer.disk.test_put_before import COLLECTORS, LAYOUTS, laid_out
 
 LOGS = Path(__file__).parents[3] / "fixtures" / "logs"
 ROOTS = {  # leaf twice, inner twice, leaf never, healthy; all of the second wave
@@ -34,14 +35,15 @@ def test_each_delivery_is_tied_to_the_values_of_its_acks(version):
     ]
 
 
-def test_behind_what_journald_puts_before_a_line_a_log_tells_the_same(tmp_path):
+def test_behind_what_journald_puts_before_a_line_and_in_another_layout_a_log_tells_the_same(tmp_path):
     roots = ROOTS["2.8.3"]
     plain = LOGS / "storm-2.8.3" / "worker.log"
     log = tmp_path / "worker.log"
     lines = plain.read_text().splitlines()
-    log.write_text("".join(f"{COLLECTORS['journalctl']}{line}\n" for line in lines))
-    assert is_log(log)
-    assert list(WorkerLogs([log], roots).events()) == list(WorkerLogs([plain], roots).events())
+    for relaid in (COLLECTORS["journalctl"].__add__, partial(laid_out, LAYOUTS["as in log4j's manual"])):
+        log.write_text("".join(f"{relaid(line)}\n" for line in lines))
+        assert is_log(log)
+        assert list(WorkerLogs([log], roots).events()) == list(WorkerLogs([plain], roots).events())
 
 
 def test_an_acker_s_own_log_has_acks_without_deliveries(tmp_path):
