@@ -118,6 +118,7 @@ def test_where_nothing_can_be_read_the_reasons_are_said_and_no_java_is_started(s
     (tmp_path / "bad" / "nothing.log").write_bytes(b"")
     monkey = tmp_path / "prose.txt"
     monkey.write_text("once upon a time\n")
+    os.mkfifo(tmp_path / "pipe")
     (tmp_path / "begun").mkdir()
     (tmp_path / "begun" / "_meta.json").write_text("{}")
     said = {
@@ -126,6 +127,7 @@ def test_where_nothing_can_be_read_the_reasons_are_said_and_no_java_is_started(s
         "bad": f"{tmp_path}/bad/cut.parquet: cut off: it has no Parquet footer; {tmp_path}/bad/nothing.log: the file is empty",
         "prose.txt": f"{monkey}: neither a trace nor a worker's log: no line begins as Storm's do",
         "*.gz": f"{tmp_path}/*.gz: nothing matches",
+        "pipe": f"{tmp_path}/pipe: neither a file nor a folder, and Spark reads nothing else: write it to a file first",
     }
     for name, reason in said.items():
         outcome = shell("analyze", str(tmp_path / name))

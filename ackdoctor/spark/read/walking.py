@@ -11,6 +11,7 @@ __all__ = ["CHECKPOINT", "Walk"]
 
 _GLOB = frozenset("*?[")
 _BROKEN = "a symbolic link to nothing"
+_PIPE = "neither a file nor a folder, and Spark reads nothing else: write it to a file first"
 CHECKPOINT = "what `ackdoctor watch` has noted, and no trace"
 
 
@@ -32,7 +33,7 @@ class Walk:
         elif path.is_symlink() and not path.exists():
             self._told(path, _BROKEN)
         elif _GLOB.isdisjoint(str(path)):
-            self._told(path, "neither a file nor a folder" if path.exists() else "no such file or folder")
+            self._told(path, _PIPE if path.exists() or str(path) == "-" else "no such file or folder")
         else:
             yield from self._matching(path)
 
