@@ -71,12 +71,12 @@ class Watch:
     _failure: Exception | None = field(default=None, init=False)
 
     def run(self, *, once: bool = False, idle_s: float | None = None) -> None:
-        """Until all that is there is read (`once`), nothing came for so long, or `stopped`; raises what went wrong."""
+        """Until all that is there is read (`once`), nothing came for so long, or `stopped`; raises what went wrong, a UsageError where the folder is gone."""
         self._recall()
         self._shown(self.journal.unshown())
         query = self._started(once=once)
         try:
-            while query.isActive and not self.stopped:
+            while query.isActive and not self.stopped and self.folder.is_dir():
                 sleep(_LOOK_S)
                 if idle_s is not None and not self.busy and monotonic() - self._last > idle_s:
                     break
@@ -84,6 +84,8 @@ class Watch:
                 sleep(_LOOK_S)
         finally:
             query.stop()
+        if not self.folder.is_dir():
+            raise UsageError(f"{self.folder} is gone")
         if self._failure is not None:
             raise self._failure
         if (error := query.exception()) is not None and not self.stopped:

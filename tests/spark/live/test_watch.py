@@ -20,6 +20,7 @@ pytest.importorskip("pyspark")
 from pyspark.sql import DataFrame
 
 from ackdoctor.acker.versions import profile
+from ackdoctor.model.errors import UsageError
 from ackdoctor.model.event import Event, EventKind
 from ackdoctor.model.message import AckAck, AckInit, Tick
 from ackdoctor.spark.analysis import Terms, analyze
@@ -297,6 +298,15 @@ def test_a_trace_may_begin_with_parts_that_hold_no_row(watched):
     part.with_name("part-8-000000000000.jsonl").write_text("\n", encoding="utf-8")
     assert watch(*TWICE[:2]) == []
     assert [line["what"] for line in watch(TWICE[2])] == ["over-acked"]
+
+
+def test_a_folder_that_goes_away_ends_the_watch(watched):
+    watch = watched()
+    assert watch(*TWICE[:2]) == []
+    watch.watch.show = lambda _lines: shutil.rmtree(watch.folder)
+    write(TWICE[2:], watch.folder)
+    with pytest.raises(UsageError, match=r"/trace is gone$"):
+        watch.watch.run(idle_s=20)
 
 
 def test_folders_whose_names_are_patterns_are_read_as_they_are(spark, tmp_path):
