@@ -65,6 +65,7 @@ class Terms:
     heap: int = WORKER_HEAP
     ackers: int = 1
     timeless: bool = False  # an acker has said that it gets no ticks
+    log_ends: tuple[tuple[tuple[str, str, int], int], ...] = ()  # `Survey.ends`
     plan: Plan = Plan.PROVE_FIRST
     folder: str = "."  # where the paths of call sites start
     nowhere: str = "<input>"  # the site of what has no place in the code
@@ -112,6 +113,7 @@ def _analyzed(inputs: Inputs, session: SparkSession, terms: Terms, output_dir: s
             terms,
             ackers=max(1, surveyed.ackers),
             timeless=surveyed.ticks_disabled,
+            log_ends=tuple(surveyed.ends(inputs.ended).items()),
             plan=_plan(inputs.size),
         )
         with frames(source.events, terms) as tables:
@@ -166,7 +168,8 @@ def examine(session: SparkSession, tables: Frames, terms: Terms, books: Books | 
     """Everything there is to say; `tables` as `frames` has them."""
     counted = deliveries.counts(tables.events).collect()
     begin_ns = min((row["begin_ns"] for row in counted if row["kind"] != EventKind.NAMED), default=0)
-    end_ns = max((row["end_ns"] for row in counted), default=0)
+    last_ns = max((row["end_ns"] for row in counted), default=0)
+    end_ns = max((last_ns, *(end for _, end in terms.log_ends)))
     rows = sum(row["rows"] for row in counted)
     silent = sum(row["rows"] for row in counted if row["kind"] in _SILENT)
     result = Analysis(
@@ -175,7 +178,7 @@ def examine(session: SparkSession, tables: Frames, terms: Terms, books: Books | 
         tally=RunTally(dropped=sum(row["missing"] for row in counted)),
         begin_ms=begin_ns / 1e6,
         end_ms=end_ns / 1e6,
-        window_ms=terms.window_ms or collecting.window((end_ns - begin_ns) // 1_000_000),
+        window_ms=terms.window_ms or collecting.window((last_ns - begin_ns) // 1_000_000),
     )
     found = (
         _of_components(session, tables, terms, result, counted)
@@ -257,7 +260,7 @@ def _of_components(
         asked = deliveries.settled(asked, ends["ends"])
     if any(row["logged"] for row in counted):
         cut = deliveries.cut(tables.events).collect()
-        marked = deliveries.under_way(asked, cut, terms.patience_s)
+        marked = deliveries.under_way(asked, cut, terms.patience_s, dict(terms.log_ends))
         ends["young"] = marked.where("in_hand").groupBy("component").agg(F.count("*").alias("in_hand"))
         asked = marked.where("not in_hand").drop("in_hand")
     rows = collecting.together(

@@ -4,7 +4,8 @@ A delivery's id means nothing outside of its book: run, worker, process, compone
 need no order; only what came after the first completion does, and the smallest and largest `seq` tell that.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
@@ -28,6 +29,8 @@ __all__ = [
 
 BOOK = ("run", "worker", "pid", "component", "task", "test")
 DELIVERY = (*BOOK, "delivery")
+_LIFE = ("run", "worker", "pid")
+_NO_LOGS: Mapping[tuple[str, str, int], int] = MappingProxyType({})
 NO_PROCESS = 0  # the `pid` of what a log tells, and of its worker's later lives one less each
 
 _RECEIVED, _EMITTED, _ANCHORED = int(EventKind.RECEIVED), int(EventKind.EMITTED), int(EventKind.ANCHORED)
@@ -113,17 +116,25 @@ def settled(found: DataFrame, ends: DataFrame) -> DataFrame:
 def cut(events: DataFrame) -> DataFrame:
     """Where the log of each life of a worker ends, which need not be where the worker did: CUT."""
     logged = events.where(f"pid <= {NO_PROCESS}")
-    return logged.groupBy("run", "worker", "pid").agg(F.max("time_ns").alias("end_ns"))
+    return logged.groupBy(*_LIFE).agg(F.max("time_ns").alias("end_ns"))
 
 
-def under_way(found: DataFrame, ends: Sequence[Row], patience_s: int) -> DataFrame:
+def under_way(
+    found: DataFrame,
+    ends: Sequence[Row],
+    patience_s: int,
+    logs: Mapping[tuple[str, str, int], int] = _NO_LOGS,
+) -> DataFrame:
     """DELIVERIES, and whether a component had it `in_hand` where its log was CUT, and for less than the patience.
 
-    One that keeps its tuples may be about to complete any of them.
+    One that keeps its tuples may be about to complete any of them.  `logs` says by run, worker and process when the last
+    line of a log was written: one that goes on and tells of no tuple any more stands still, and was not cut there.
     """
-    logs = inlined(found.sparkSession, _CUT, (row.asDict() for row in ends))
+    last_ns = (max(row["end_ns"], logs.get(tuple(row[name] for name in _LIFE), 0)) for row in ends)
+    said = ({**row.asDict(), "end_ns": end_ns} for row, end_ns in zip(ends, last_ns, strict=True))
+    cuts = inlined(found.sparkSession, _CUT, said)
     young = f"pid <= {NO_PROCESS} and received_ns > end_ns - {patience_s * 1_000_000_000}L"
-    marked = found.join(F.broadcast(logs), ["run", "worker", "pid"], "left").select(
+    marked = found.join(F.broadcast(cuts), [*_LIFE], "left").select(
         *found.columns, F.expr(f"coalesce({young}, false)").alias("dead")
     )
     last = _marked(marked.where("dead"), kept="true")  # few, of a long log

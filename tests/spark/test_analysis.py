@@ -1,5 +1,6 @@
 """The whole analysis of a small trace: what the tracer's own inquest says of it, and what only Spark counts."""
 
+import gzip
 from dataclasses import replace
 
 import pytest
@@ -241,6 +242,42 @@ def test_an_acker_s_word_that_it_never_rotates_is_passed_on(spark, tmp_path, sai
     )
     found = analyze(listed([str(tmp_path)]), session=spark, terms=replace(TERMS, version=version(name)))
     assert found.notes == tuple(filter(None, [notes]))
+
+
+LOADS = "o.a.s.d.executor main [INFO] Loading executor x:[3 3]"
+ALIVE = "c.acme.Metrics main [INFO] alive"
+
+
+GOES_ON = [("20:09:00.000", ALIVE), ("20:10:00.000", ALIVE)]
+MOMENT = [("20:00:20.000", ALIVE)]
+STARTED_ANEW = [("20:09:00.000", LOADS), ("20:10:00.000", ALIVE)]
+
+
+@pytest.mark.parametrize(
+    ("later", "zone", "zipped", "codes"),
+    [
+        ([], "", False, []),
+        (MOMENT, "+0200", False, []),
+        (GOES_ON, "", False, ["ACK101"]),
+        (GOES_ON, "-0200", True, ["ACK101"]),
+        (STARTED_ANEW, "", False, []),
+    ],
+    ids=["ends", "goes on for a moment", "goes on", "goes on, zipped", "its worker was started anew"],
+)
+def test_a_log_ends_with_its_last_line_whatever_that_says(spark, tmp_path, later, zone, zipped, codes):
+    said = "o.a.s.d.executor Thread-3-x-executor[3 3] [INFO] {} FOR 3 TUPLE: source: s:4, stream: default, id: {{{}=2}}, [1]"
+    begin = [
+        ("20:00:00.000", LOADS),
+        ("20:00:01.000", said.format("Processing received message", 1)),
+        ("20:00:01.100", said.format("BOLT ack", 1).replace("FOR", "TASK:").replace("TUPLE", "TIME:  TUPLE")),
+        ("20:00:02.000", said.format("Processing received message", 5)),
+    ]
+    text = "".join(f"2026-11-21 {at}{zone} {line}\n" for at, line in (*begin, *later)).encode()
+    file = tmp_path / ("worker.log.gz" if zipped else "worker.log")
+    file.write_bytes(gzip.compress(text) if zipped else text)
+    found = analyze(listed([str(file)]), session=spark, terms=TERMS)
+    assert [finding.code for finding in found.findings] == codes
+    assert [one.never for one in found.completions] == [1]
 
 
 def test_what_a_rotation_dropped_is_no_longer_kept(spark):

@@ -4,9 +4,11 @@ Local paths are looked at without Spark, since how much there is to read decides
 address (`hdfs://...`, `s3a://...`) is found by its Hadoop (`remote`).
 """
 
-from collections.abc import Iterable, Iterator
+import zlib
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -14,10 +16,10 @@ from pyspark.sql import SparkSession
 from ackdoctor.model.errors import UsageError
 from ackdoctor.model.finding import Unreadable
 from ackdoctor.spark.read.copies import Found, copies, forms
-from ackdoctor.spark.read.logbook import begun_ns
 from ackdoctor.spark.read.paths import local
 from ackdoctor.spark.read.remote import Remote, remote
-from ackdoctor.spark.read.sorts import FaultError, ForeignError, Sort, sort_of
+from ackdoctor.spark.read.sorts import FaultError, ForeignError, Sort, ending, sort_of
+from ackdoctor.spark.read.stamps import begun_ns, ended_ns
 from ackdoctor.spark.read.unseen import HIDDEN, Unseen, is_unseen, unseen
 from ackdoctor.spark.read.walking import Walk
 from ackdoctor.tracer.disk.workerlog import open_log
@@ -43,6 +45,7 @@ class Inputs:
     passed_over: list[Unreadable] = field(default_factory=list)  # hidden files, and copies
     named: set[str] = field(default_factory=set)  # files that the user named, not a folder of theirs
     begun: dict[str, int | None] = field(default_factory=dict)  # of a log: the time of its first stamp, in ns
+    ended: dict[str, Callable[[], int | None]] = field(default_factory=dict)  # asks for that of its last one
     size: int = 0  # bytes
 
     def count(self) -> int:
@@ -125,6 +128,14 @@ def _add(file: Found, inputs: Inputs) -> None:
     if file.sort is Sort.LOG:
         with open_log(file.path) as lines:
             inputs.begun[path] = begun_ns(lines)
+        inputs.ended[path] = partial(_ended, file)
+
+
+def _ended(file: Found) -> int | None:
+    try:
+        return ended_ns(ending(file.path, file.size))
+    except (OSError, EOFError, zlib.error):  # Spark has said what is wrong with it
+        return None
 
 
 def _hidden(path: str, what: Unseen, live: str, inputs: Inputs) -> None:
@@ -141,21 +152,21 @@ def resolved(spark: SparkSession, inputs: Inputs) -> Inputs:
     for address in inputs.remote:
         for file in remote(spark, address, inputs.fault):
             files.setdefault(file.path, file)
-    said: dict[str, tuple[Sort, int | None]] = {}
+    said: dict[str, Sort] = {}
     for path, file in files.items():
         if is_unseen(file.name, file.folder):
             _hidden(path, unseen(file.name, file.size, file.beside), _LIVE_THERE, inputs)
             continue
         with _telling(path, inputs, named=file.named):
-            said[path] = file.sort()
+            said[path], inputs.begun[path] = file.sort()
+            inputs.ended[path] = file.ended_ns
     parts = [(path.removesuffix(files[path].name), files[path].name) for path in said]
     again = {"".join(other): "".join(best) for other, best in forms(parts)}
-    for path, (sort, begun) in said.items():
+    for path, sort in said.items():
         if path in again:
             inputs.pass_over(path, f"the same part as {again[path]}")
             continue
         inputs.files[sort].append(path)
-        inputs.begun[path] = begun
         inputs.size += files[path].size
     inputs.remote.clear()
     return inputs

@@ -5,9 +5,8 @@ Two files that tell the same are one log that was copied: only the first is used
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timezone
 from functools import cached_property
 from itertools import pairwise
 from pathlib import PurePosixPath
@@ -19,8 +18,8 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.model.errors import UsageError
 from ackdoctor.spark.deliveries import NO_PROCESS
+from ackdoctor.spark.read.stamps import stamped_ns
 from ackdoctor.spark.read.stormline import CONTINUED, FOREIGN, LOADS, QUARANTINED, TIMELESS, USED
-from ackdoctor.tracer.disk.put_before import bare
 
 __all__ = [
     "CONTENT",
@@ -32,7 +31,6 @@ __all__ = [
     "Start",
     "Survey",
     "arranged",
-    "begun_ns",
     "survey",
 ]
 
@@ -41,9 +39,6 @@ CONTENT = "xxhash64(time_ns, kind, task, root, value, acker)"  # by which a row 
 _ARTIFACTS = re.compile(r"/workers-artifacts/([^/]+)/\d+/[^/]+$")
 _WORKER_FILE = re.compile(r"^(?:(?P<run>.+)-)?worker-\d+\.log")
 _ROTATED = re.compile(r"(?:\.(\d+))?(?:\.gz)?$")  # worker.log.3.gz
-_STAMP = re.compile(
-    r"(?P<day>\d{4}-\d\d-\d\d)[ T](?P<time>\d\d:\d\d:\d\d)(?:[.,](?P<part>\d+))?\S* |(?P<ms>\d+) +\["
-)
 _ENDS = {
     "first": "min(seq)",
     "last": "max(seq)",
@@ -190,13 +185,30 @@ class Survey:
         """`NO_PROCESS`, and one less for each time that the worker of a row had been started anew before it, as SQL."""
         places = [
             f"when log in ({', '.join(map(str, logs))}) and seq >= {place} then {NO_PROCESS - number}"
-            for logs, anew in self._lives()
+            for logs, anew in self._lives().values()
             for number, place in reversed([*enumerate(anew, start=1)])
         ]
         return " ".join(("case", *places, f"else {NO_PROCESS} end")) if places else str(NO_PROCESS)
 
-    def _lives(self) -> Iterator[tuple[list[int], list[int]]]:
-        """Of each worker its logs, and the places from which it was started anew: where an executor is loaded that was already."""
+    def ends(self, ended: Mapping[str, Callable[[], int | None]]) -> dict[tuple[str, str, int], int]:
+        """By run, worker and process: when the last line was written of a worker's last log that tells something, whatever it says.
+
+        `ended` has that by path, and is asked for these alone.
+        """
+        lives = self._lives()
+        telling = sorted(
+            (log for log in self._placed.values() if log.used), key=lambda log: log.later + log.turn
+        )
+        found: dict[tuple[str, str, int], int] = {}
+        for (run, worker), log in {(log.run, log.worker): log for log in telling}.items():
+            ask = next((ended[name] for name in _names(log.file) if name in ended), None)
+            _, anew = lives.get((run, worker), ((), ()))
+            if (end := ask and ask()) is not None:
+                found[run, worker, NO_PROCESS - len(anew)] = end
+        return found
+
+    def _lives(self) -> dict[tuple[str, str], tuple[list[int], list[int]]]:
+        """Of a worker that was started anew its logs, and the places from which: where an executor is loaded that was already."""
         logs: dict[tuple[str, str], list[int]] = defaultdict(list)
         loaded: dict[tuple[str, str], list[tuple[int, tuple[str, int]]]] = defaultdict(list)
         for log in self._placed.values():
@@ -206,6 +218,7 @@ class Survey:
             of = self._placed.get(start.file)
             if of is not None and of.place >= 0 and not start.timeless:
                 loaded[of.run, of.worker].append((start.seq, (start.component, start.low)))
+        lives: dict[tuple[str, str], tuple[list[int], list[int]]] = {}
         for worker, starts in loaded.items():
             anew: list[int] = []
             running: set[tuple[str, int]] = set()
@@ -215,7 +228,8 @@ class Survey:
                     running.clear()
                 running.add(executor)
             if anew:
-                yield logs[worker], anew
+                lives[worker] = (logs[worker], anew)
+        return lives
 
     def _restarts(self) -> dict[tuple[int, str], list[tuple[int, int]]]:
         """By acker task and worker: the places of starts that are not the first, with their number."""
@@ -328,30 +342,12 @@ def _starts(rows: Iterable[Row], files: Mapping[int, str]) -> Iterator[Start]:
                 yield Start(
                     file=row["file"] or files[row["log"]],
                     seq=row["seq"],
-                    time_ns=_stamped_ns(row["text"]) or 0,
+                    time_ns=stamped_ns(row["text"]) or 0,
                     component=told[1],
                     low=int(told[2]),
                     high=int(told[3]),
                     timeless=timeless,
                 )
-
-
-def _stamped_ns(line: str) -> int | None:
-    """When a line of a log was written, taken as UTC; None if it has no stamp."""
-    if (stamp := _STAMP.match(bare(line))) is None:
-        return None
-    if stamp["ms"]:
-        return int(stamp["ms"]) * 1_000_000
-    try:
-        at = datetime.fromisoformat(f"{stamp['day']} {stamp['time']}").replace(tzinfo=timezone.utc)
-    except ValueError:
-        return None
-    return int(at.timestamp()) * 1_000_000_000 + int((stamp["part"] or "0").ljust(3, "0")[:3]) * 1_000_000
-
-
-def begun_ns(lines: Iterable[str]) -> int | None:
-    """When a log of these lines begins; rotated in the middle of a stack trace, its first may have no stamp."""
-    return next(filter(None, map(_stamped_ns, lines)), None)
 
 
 def _names(file: str) -> tuple[str, ...]:

@@ -12,7 +12,6 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from ackdoctor.model.errors import UsageError
-from ackdoctor.spark.read.logbook import begun_ns
 from ackdoctor.spark.read.sorts import (
     HEAD,
     MAGIC,
@@ -21,8 +20,10 @@ from ackdoctor.spark.read.sorts import (
     need_version_of,
     sort_of_name,
     sort_of_text,
+    text_of,
     unzipped,
 )
+from ackdoctor.spark.read.stamps import begun_ns, ended_ns
 from ackdoctor.spark.read.walking import CHECKPOINT
 from ackdoctor.spark.trouble import told
 from ackdoctor.tracer.disk.checkpoint import LOCK, TERMS
@@ -61,14 +62,21 @@ class Remote:
         sort = sort_of_text(self.name, text, zipped=head.startswith(GZIP), stamped_later=self._stamped_later)
         return sort, _begun(text) if sort is Sort.LOG else None
 
+    def ended_ns(self) -> int | None:
+        """When the last line was written of a log that is not zipped: of such a one all would have to be fetched."""
+        end = self._head(HEAD, max(0, self.size - HEAD))
+        return None if self._head(len(GZIP)) == GZIP else ended_ns(text_of(end))
+
     def _stamped_later(self) -> bool:
         return _begun(_unzipped(self._head(_LONG_HEAD))) is not None
 
-    def _head(self, count: int) -> bytes:
+    def _head(self, count: int, begin: int = 0) -> bytes:
         try:
             with told(whose=""):
                 stream = self._system.open(self._path)
                 try:
+                    if begin:
+                        stream.seek(begin)
                     return bytes(stream.readNBytes(count))
                 finally:
                     stream.close()
@@ -151,4 +159,4 @@ def _unzipped(head: bytes) -> bytes:
 
 
 def _begun(head: bytes) -> int | None:
-    return begun_ns(head.decode("utf-8-sig", errors="replace").splitlines())
+    return begun_ns(text_of(head))

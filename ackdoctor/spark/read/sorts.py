@@ -3,7 +3,7 @@
 import gzip
 import re
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum, unique
 from itertools import islice
 from pathlib import Path
@@ -20,10 +20,12 @@ __all__ = [
     "FaultError",
     "ForeignError",
     "Sort",
+    "ending",
     "need_version_of",
     "sort_of",
     "sort_of_name",
     "sort_of_text",
+    "text_of",
     "unzipped",
 ]
 
@@ -94,6 +96,24 @@ def sort_of(path: Path, size: int) -> Sort:
             "a colon in its name, and Hadoop, which reads for Spark, takes what is before it for a scheme"
         )
     return sort
+
+
+def ending(path: Path, size: int) -> Sequence[str]:
+    """The last lines of a text, unzipped."""
+    with path.open("rb") as opened:
+        if opened.read(len(GZIP)) != GZIP:
+            opened.seek(max(0, size - HEAD))
+            return text_of(opened.read())
+    end = b""
+    with gzip.open(path) as unpacked:
+        while more := unpacked.read(1 << 22):
+            end = (end + more)[-HEAD:]
+    return text_of(end)
+
+
+def text_of(some: bytes) -> Sequence[str]:
+    """The lines of a part of a log."""
+    return some.decode("utf-8-sig", errors="replace").splitlines()
 
 
 def _parquet(head: bytes, end: bytes) -> Sort:

@@ -48,6 +48,7 @@ def test_a_folder_is_searched_to_its_ground_and_every_name_is_taken_as_it_stands
     assert inputs.size == sum(path.stat().st_size for path in mounted.rglob("*") if path.is_file())
     assert (inputs.unreadable, inputs.passed_over, inputs.remote) == ([], [], [])
     assert inputs.begun[f"{AT}/worker.log.1.gz"] is not None
+    assert inputs.ended[f"{AT}/a b [x] {{y}} 100% ü/worker.log"]() == inputs.begun[f"{AT}/worker.log.1.gz"]
 
 
 def test_what_is_nothing_to_us_is_passed_over_and_a_fault_only_where_it_was_named(spark, mounted):
