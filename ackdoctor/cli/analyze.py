@@ -47,7 +47,9 @@ def analyze(
     isolated: Isolated = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")] = False,
 ) -> None:
-    """Say what traces and logs show: which trees never completed and why, who acked twice or never, how the map grew.
+    """Say what traces and logs of any size show, with Spark.
+
+    Which trees never completed and why, who acked twice or never, how the acker's map grew.
 
     Needs Spark (the extra ackdoctor[spark]) and Java 17 or 21. Exit code: 0 nothing found; 1 findings; 2 the work could
     not be done, an input could not be read, or no row tells of acking.

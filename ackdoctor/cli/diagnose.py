@@ -18,7 +18,9 @@ def diagnose(
     *,
     output_format: Annotated[str, typer.Option(metavar="full|json", help="How to show it.")] = "full",
 ) -> None:
-    """Say what an error means: the innermost cause, the likely causes in order, the rules, what to run next.
+    """Say what an error in a worker's log means.
+
+    The innermost cause, the likely causes in order, the rules, what to run next.
 
     Exit code: 0 nothing that is known here; 1 something is; 2 the file could not be read.
     """

@@ -37,7 +37,10 @@ def explain(
         bool, typer.Option("--all", help="All of a rule's examples, in every framework; not the first alone.")
     ] = False,
 ) -> None:
-    """Show what a rule means, what breaking it costs, and what stays silent; or tell one root's life."""
+    """Show what a rule means and what breaking it costs.
+
+    With --trace it tells the life of one root, or of the deliveries with that id.
+    """
     if trace:
         from ackdoctor.cli.recording import show_life
 

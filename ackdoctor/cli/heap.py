@@ -15,7 +15,7 @@ FORMS = ("full", "json", "json-lines", "concise", "sarif")
 _MOST = (1 << 31) - 1  # of entries
 
 heap = typer.Typer(
-    help="Say what a heap holds because tuples are not acked, or acked too often.",
+    help="Say what a heap keeps because tuples were acked wrongly.",
     no_args_is_help=True,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -45,7 +45,7 @@ def dump(
         typer.Option(
             parser=path_called("--trace"),
             metavar="TRACE|LOG",
-            help="A trace of the same run, or its workers' logs with topology.debug: the acks name the culprits.",
+            help="A trace of the same run, or its workers' logs with topology.debug: the acks name the culprits; may be repeated.",
         ),
     ] = None,
     message_timeout: Annotated[
@@ -66,7 +66,9 @@ def dump(
     min_severity: Least = None,
     isolated: Isolated = False,
 ) -> None:
-    """Read a heap dump: its classes, each acker's entries by bucket and kind, ShellBolt's inputs, spouts' pending.
+    """Read a heap dump: who keeps which tuples, and why.
+
+    Its classes, each acker's entries by bucket and kind, ShellBolt's inputs, spouts' pending.
 
     Make one with `jcmd PID GC.heap_dump worker.hprof`. Exit code: 0 nothing found; 1 findings; 2 the dump could
     not be read, or not to its end.
@@ -119,7 +121,9 @@ def hist(
     min_severity: Least = None,
     isolated: Isolated = False,
 ) -> None:
-    """Read class histograms, over time: what grows, how fast, what it means, and how long until the heap is full.
+    """Read class histograms: what grows, and how fast.
+
+    Over time, with what it means, and how long until the heap is full.
 
     Exit code: 0 nothing found; 1 findings; 2 a file could not be read.
     """

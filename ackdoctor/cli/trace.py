@@ -56,7 +56,9 @@ def run(
         bool, typer.Option("--heap", help="Look into the heaps of these processes as well; needs guppy3.")
     ] = False,
 ) -> None:
-    """Run a command; every Python process that it starts traces its components.
+    """Run a command, and trace the components in it.
+
+    Every Python process that it starts traces its bolts and spouts.
 
     The exit code is the command's own.
     """
@@ -67,7 +69,9 @@ def run(
 
 @trace.command(context_settings=_BEFORE_COMMAND)
 def proxy(command: Command, *, directory: Folder = _HERE) -> None:
-    """Stand between ShellBolt and a component on the multilang pipe, and write down what passes.
+    """Trace what passes between ShellBolt and a component.
+
+    It is run in place of the component, and stands between the two on the multilang pipe.
 
     No byte is changed, and a tracer that dies takes nothing with it. The exit code is the component's own.
     """
@@ -86,7 +90,9 @@ def report(
     min_severity: MinSeverity = None,
     isolated: Isolated = False,
 ) -> None:
-    """Say what a trace shows: findings, entries that stay in the acker, growth, and counts per component.
+    """Say what a trace shows.
+
+    Findings, entries that stay in the acker, growth, and counts per component.
 
     Exit code: 0 nothing found; 1 findings; 2 the work could not be done, a part of the trace could not be read
     to its end, or no row tells of acking.
@@ -108,7 +114,7 @@ def report(
 def recover(
     directory: Annotated[Path, typer.Argument(parser=path_called("DIR"), metavar="DIR", help="A trace.")],
 ) -> None:
-    """Turn what killed processes have left into parts that every reader understands."""
+    """Make readable what killed processes have left."""
     from ackdoctor.cli.recording import show_recovery
 
     raise typer.Exit(show_recovery(directory))

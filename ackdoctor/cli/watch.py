@@ -47,7 +47,9 @@ def watch(
     conf: SparkConf = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No words on standard error.")] = False,
 ) -> None:
-    """Say of a growing trace, as soon as it is certain, which roots never became zero and what was acked too often.
+    """Follow a trace that grows, and tell at once what went wrong.
+
+    Which roots never become zero, and what was acked too often: each once, as soon as it is certain.
 
     Started again it goes on where it was, whatever ended it. Needs Spark (the extra ackdoctor[spark]) and Java 17 or 21.
     Exit code: 0 nothing told; 1 something told; 2 the work could not be done, a part could not be read, or there was none.

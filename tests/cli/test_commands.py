@@ -102,6 +102,13 @@ def test_rules_come_as_json(shell):
     ]
 
 
+@pytest.mark.parametrize("group", [(), ("trace",), ("heap",)])
+def test_the_help_cuts_no_command_short(shell, group):
+    listed = shell(*group, "--help").out.partition("Commands:\n")[2].splitlines()
+    assert len(listed) > 1
+    assert [line for line in listed if not line.endswith(".") or line.endswith("..")] == []
+
+
 @pytest.mark.parametrize("asked", ["rules", "--help", "--version"])
 def test_what_finds_the_disk_full_exits_2(asked):
     if not Path("/dev/full").exists():
