@@ -138,7 +138,7 @@ WHERE = {
     "analyze": "Analyse a cluster's traces and logs",
     "watch": "Watch a running cluster",
     "heap": "Investigate a heap",
-    "diagnose": "Investigate a heap",
+    "diagnose": "What an error means",
 }
 
 
@@ -221,6 +221,15 @@ def test_links_lead_somewhere(page):
     text = (ROOT / page).read_text(encoding="utf-8")
     targets = [target for target in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in target]
     assert [target for target in targets if not (ROOT / page).parent.joinpath(target).exists()] == []
+    titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    headings = {re.sub(r"[^a-z0-9 -]", "", title.lower()).replace(" ", "-") for title in titles}
+    assert set(re.findall(r"\]\(#([^)]+)\)", text)) <= headings
+
+
+def test_where_to_begin_names_every_command():
+    commands = typer.main.get_group(app).list_commands(typer.Context(typer.main.get_group(app)))
+    named = set(re.findall(r"`ackdoctor ([a-z]+)", section("Where to begin")))
+    assert named == {*commands} - {"rules", "watch"}  # one lists, one is for what runs already
 
 
 def test_the_decisions_are_numbered_without_gaps():
