@@ -314,6 +314,17 @@ def test_mocks_that_come_one_after_the_other_are_all_read():
     assert run.settlement.offences == ()
 
 
+def test_a_mock_may_come_after_any_number_of_calls():
+    with traced() as run:
+        bolt = made(Manual)
+        for number in range(100):
+            bolt.process(tup(str(number)))
+        with mock.patch.object(bolt, "ack"):
+            bolt.process(tup("200"))
+            bolt.process(tup("201", "twice"))
+    assert [offence.misuse for offence in run.settlement.offences] == [Misuse.TWICE]
+
+
 def test_an_ack_of_another_component_is_a_replaced_one():
     with traced() as run:
         bolt = made(Manual)
