@@ -41,15 +41,16 @@ class Judge:
             file = find_config(config.rootpath)
             settings = load_settings(file) if file is not None else Settings(directory=config.rootpath)
             known: frozenset[str] = frozenset()
-            if options.baseline is not None and not options.write_baseline:
-                from ackdoctor.engine.shown import baseline as baselines
+            baseline, writes = options.baseline, options.write_baseline
+            if baseline is not None and (baseline.exists() or not writes):
+                from ackdoctor.engine.shown.baseline import read
 
-                if not options.baseline.exists():
+                if not baseline.exists():
                     raise pytest.UsageError(
-                        f"{options.baseline}: there is no such baseline; --ackdoctor-write-baseline makes it"
+                        f"{baseline}: there is no such baseline; --ackdoctor-write-baseline makes it"
                     )
-                entries = baselines.read(options.baseline).entries
-                known = frozenset(plain(entry.fingerprint) for entry in entries)
+                entries = read(baseline).entries  # what is none is not written over either
+                known = frozenset(plain(entry.fingerprint) for entry in entries if not writes)
         except AckdoctorError as error:
             raise pytest.UsageError(str(error)) from None
         return cls(settings=settings, folder=config.invocation_params.dir, known=known)

@@ -57,12 +57,14 @@ class Table:
 
     def _accept(self, file: Path) -> str:
         """Writes the baseline; says what became of it."""
-        from ackdoctor.engine.shown.baseline import Entry, save
+        from ackdoctor.engine.shown.baseline import Entry, read, save
         from ackdoctor.model.errors import BaselineError
 
         entries = {Entry(*map(str, entry)) for row in self.rows.values() for entry in row.baseline}
         try:
+            before = {*read(file).entries} if file.exists() else set()
             save(file, entries)
         except BaselineError as error:
             return str(error)
-        return f"{file.name}: {len(entries)} accepted"
+        new, dropped = len(entries - before), len(before - entries)
+        return f"{file.name}: {len(entries)} accepted, {new} of them new, {dropped} dropped"

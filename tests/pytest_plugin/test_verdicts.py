@@ -236,10 +236,22 @@ def test_a_baseline_accepts_what_was_there_and_nothing_new(run, pytester):
     baseline = ("--ackdoctor-baseline", "known.json")
     written = run("def test_twice(): drive(Twice)", *baseline, "--ackdoctor-write-baseline")
     written.assert_outcomes(passed=1)
-    assert section(written)[-1] == "known.json: 1 accepted"
+    assert section(written)[-1] == "known.json: 1 accepted, 1 of them new, 0 dropped"
     (entry,) = json.loads((pytester.path / "known.json").read_text())["findings"]
     assert (entry["path"], entry["code"], entry["where"]) == ("bolts.py", "ACK103", "Twice.process")
     assert letters(run(both, *baseline)) == ".A"
+    again = run("def test_forgets(): drive(Forgets)", *baseline, "--ackdoctor-write-baseline")
+    assert section(again)[-1] == "known.json: 1 accepted, 1 of them new, 1 dropped"
+
+
+def test_what_is_no_baseline_is_not_written_over(run, pytester):
+    (pytester.path / "settings.toml").write_text("[tool]\n")
+    result = run(
+        "def test_twice(): drive(Twice)", "--ackdoctor-baseline=settings.toml", "--ackdoctor-write-baseline"
+    )
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "settings.toml: not a baseline" in result.errlines[0]
+    assert (pytester.path / "settings.toml").read_text() == "[tool]\n"
 
 
 def test_a_baseline_that_is_not_there_ends_the_run(run):
