@@ -24,6 +24,7 @@ from ackdoctor.flow.path.lattice import (
 )
 from ackdoctor.flow.path.sighting import Ended, Flow, Stored
 from ackdoctor.flow.solver import Leaving, Solver
+from ackdoctor.flow.transfer.boxes import unsure
 from ackdoctor.flow.transfer.calls import apply_value
 from ackdoctor.flow.transfer.containers import packed
 from ackdoctor.flow.transfer.entering import Enter
@@ -251,7 +252,7 @@ class _Work:
         context.limited = context.limited or done < len(context.later)
 
     def _run_one(self, context: Context, subject: Token | None, later: Later) -> None:
-        state = State(tokens=self._tokens_later(later, subject), fields=later.state.fields)
+        state = State(tokens=self._tokens_later(later, subject), fields=unsure(later.state.fields))
         trail = later.trail.knowing(state)
         context.deferral = later.deferral
         call = later.trail.step.op

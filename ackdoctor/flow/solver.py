@@ -18,6 +18,7 @@ from ackdoctor.flow.path.lattice import Coll, Const, State, Value
 from ackdoctor.flow.path.questions import reopened
 from ackdoctor.flow.path.trail import Trail
 from ackdoctor.flow.transfer.assignment import assign
+from ackdoctor.flow.transfer.boxes import behind, behind_own, unboxed
 from ackdoctor.flow.transfer.calls import Done, resolve_call
 from ackdoctor.flow.transfer.cells import beyond_a_call, left
 from ackdoctor.flow.transfer.early import each_element
@@ -159,7 +160,7 @@ class Solver:
     def _past(self, trail: Trail, op: Call, done: Done) -> Iterator[tuple[WayOn, Trail | None]]:
         for kind, target in trail.step.edges:
             if kind is not EdgeKind.RAISE:
-                after = reopened(trail.function, done.state, op)
+                after = behind(trail.function, reopened(trail.function, done.state, op), op)
                 yield WayOn(kind, target, assign(self.context, trail, after, op.result, done.value)), None
             elif done.may_raise and self._worth_raising(trail, target):
                 raised = trail.state if trail.state.raising is not None else trail.state.but(raising="")
@@ -188,7 +189,8 @@ class Solver:
                 facts=about_locals(before.facts),
                 caught=leaving.state.caught,
             )
-            after = beyond_a_call(trail.function, reopened(trail.function, after, op))
+            after = behind_own(trail.function, reopened(trail.function, after, op), op)
+            after = beyond_a_call(trail.function, after)
             for kind, target in trail.step.edges:
                 if leaving.raised and kind is EdgeKind.RAISE:
                     yield WayOn(kind, target, after.but(raising=leaving.state.raising or "")), leaving.trail
@@ -237,7 +239,7 @@ def _exit_key(leaving: Leaving, *, outermost: bool) -> object:
 
 def _leave(trail: Trail) -> Leaving:
     raised = trail.index == RAISED
-    state = left(trail.function, trail.state)
+    state = unboxed(trail.function, left(trail.function, trail.state))
     after = State(tokens=state.tokens, fields=state.fields, caught=state.caught, raising=state.raising)
     return Leaving(raised, after, None if raised else _result(trail), trail)
 

@@ -18,6 +18,7 @@ from ackdoctor.flow.path.lattice import (
     Value,
 )
 from ackdoctor.flow.path.trail import Trail
+from ackdoctor.flow.transfer.boxes import held_value
 from ackdoctor.flow.transfer.containers import Done, arguments, method_call
 from ackdoctor.flow.transfer.declared import foreign_kind
 from ackdoctor.flow.transfer.entering import Enter, enter
@@ -47,6 +48,9 @@ def resolve_call(context: Context, trail: Trail, call: Call) -> Done | Enter:
     """What a call does, as far as it can be known from here."""
     call, trail = _spread(context, trail, call)
     function, state = trail.function, trail.state
+    held = held_value(function, state, call, arguments(context, trail, call)) if state.fields else None
+    if held is not None:
+        return Done(*held, may_raise=False)
     if context.typed:
         known = _typed(context, trail, call)
         if known is not None:

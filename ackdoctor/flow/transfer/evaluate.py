@@ -27,6 +27,7 @@ from ackdoctor.flow.path.lattice import (
     Trait,
     Value,
 )
+from ackdoctor.flow.transfer.boxes import in_box
 from ackdoctor.flow.transfer.cells import in_cell
 from ackdoctor.flow.transfer.declared import attribute_of, declared_field, declared_local, enclosing, field_of
 from ackdoctor.model.cfg import Attr, Build, Closure, Compare, Expr, Global, Item, Literal, Mix, Name, Star
@@ -53,13 +54,10 @@ def evaluate(context: Context, function: Function, state: State, expr: Expr) -> 
         case Global():
             return _global(context, function, expr)
         case Attr(obj=obj, name=name):
-            return _attribute(context, function, state, expr, obj, name)
+            kept = in_box(function, state, expr)
+            return kept or _attribute(context, function, state, expr, obj, name)
         case Item(obj=obj, key=key):
-            container = evaluate(context, function, state, obj)
-            if isinstance(container, Batch) and isinstance(key, Mix) and key.op == "slice":
-                return _slice(context, container, [evaluate(context, function, state, p) for p in key.parts])
-            inside = isinstance(container, (Batch, Coll))
-            return _item(container, key, evaluate(context, function, state, key) if inside else None)
+            return in_box(function, state, expr) or _looked_into(context, function, state, obj, key)
         case Build(kind="dict", items=items):
             values = _collection(context, function, state, items[1::2])
             return values if values.items else _collection(context, function, state, items)
@@ -183,6 +181,14 @@ def _of_instance(context: Context, state: State, instance: Instance, name: str) 
     if outer is not None and outer in context.component.lineage:
         return _own(context, state, name)
     return _of_instance(context, state, Instance(outer), name) if outer is not None else None
+
+
+def _looked_into(context: Context, function: Function, state: State, obj: Expr, key: Expr) -> Value | None:
+    container = evaluate(context, function, state, obj)
+    if isinstance(container, Batch) and isinstance(key, Mix) and key.op == "slice":
+        return _slice(context, container, [evaluate(context, function, state, p) for p in key.parts])
+    inside = isinstance(container, (Batch, Coll))
+    return _item(container, key, evaluate(context, function, state, key) if inside else None)
 
 
 def _item(container: Value | None, key: Expr, place: Value | None) -> Value | None:

@@ -35,6 +35,7 @@ from ackdoctor.flow.path.numbers import Counted, counted_by, counters, less
 from ackdoctor.flow.path.questions import wholes
 from ackdoctor.flow.path.trail import Trail
 from ackdoctor.flow.transfer.assignment import assign, next_number, same_list, same_under, unpack, update
+from ackdoctor.flow.transfer.boxes import made, set_in_box
 from ackdoctor.flow.transfer.catching import catches
 from ackdoctor.flow.transfer.deciding import branch
 from ackdoctor.flow.transfer.evaluate import evaluate, stored
@@ -115,12 +116,18 @@ def _after(context: Context, trail: Trail, step: Step) -> State:
     function, state = trail.function, trail.state
     match step.op:
         case Bind(target=target, value=value):
-            after = assign(context, trail, state, target, evaluate(context, function, state, value))
+            given = evaluate(context, function, state, value)
+            after = assign(context, trail, state, target, given)
+            if isinstance(target, Name):
+                after = made(function, after, target.id, value)
+            else:
+                after = set_in_box(function, after, target, given)
             return same_list(same_under(trail, context, after, target, value), target, value)
         case Unpack(targets=targets, value=value):
             return unpack(context, trail, targets, value)
         case Update(target=target, value=value):
-            return update(context, trail, target, evaluate(context, function, state, value))
+            after = update(context, trail, target, evaluate(context, function, state, value))
+            return set_in_box(function, after, target, None)
         case Drop(target=Name(id=name)):
             return state.bind(name, None)
         case Drop(target=Item(obj=whole)):
