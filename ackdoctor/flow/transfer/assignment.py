@@ -14,6 +14,7 @@ from ackdoctor.flow.path.lattice import (
     Row,
     SelfRef,
     State,
+    Token,
     TokenKind,
     TokenRef,
     Value,
@@ -71,9 +72,8 @@ def _assign_local(trail: Trail, state: State, name: str, value: Value | None) ->
     if isinstance(value, Const) and name not in tested_names(trail.function) and not name.startswith("%"):
         value = None
     if isinstance(value, TokenRef) and value.token.kind is TokenKind.STORED:
-        tokens = {token: held for token, held in state.tokens.items() if not within(token, value.token)}
         copied = isinstance(trail.step.op, (Bind, Unpack)) and _copies(trail.step.op, value)
-        state = state if copied or len(tokens) == len(state.tokens) else state.but(tokens=tokens)
+        state = state if copied else _another(state, value.token)
     return state.bind(name, value)
 
 
@@ -147,12 +147,19 @@ def _assign_attribute(
             return state.but(fields=fields)
         case Field(name=field) if value is not None:
             return store(context, trail, state, f"{field}.{name}", value, how="=", key=None)
-        case TokenRef(token=token) if token.kind is TokenKind.STORED and value is not None:
-            return store(context, trail, state, token.field, value, how="=", key=None)
+        case TokenRef(token=token) if token.kind is TokenKind.STORED:
+            state = _another(state, stored(token.field, f"{token.path}.{name}").token)
+            return store(context, trail, state, token.field, value, how="=", key=None) if value else state
         case Coll(items=items) if value is not None and any(tokens_in(value)) and isinstance(obj, Name):
             return state.bind(obj.id, Coll(items | {value}))
         case _:
             return escape(context, trail, state, (value,), "an object") if value is not None else state
+
+
+def _another(state: State, whole: Token) -> State:
+    """What lay there is no longer there: another tuple, or none."""
+    kept = {token: held for token, held in state.tokens.items() if not within(token, whole)}
+    return state.but(tokens=kept) if len(kept) < len(state.tokens) else state
 
 
 def _filled_later(trail: Trail, state: State, value: Value | None, kept: Field | TokenRef) -> State:
