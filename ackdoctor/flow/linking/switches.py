@@ -2,13 +2,27 @@
 
 The places in the order in which they win: from outside the class, in one of its methods (an initialiser as a
 rule), a decorator of the class, the class itself and its bases.  Anything but one literal is unknown.
+A `setattr` whose name only a run knows may mean the switch where no other place speaks of it.
 """
 
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from ackdoctor.flow.graph.once import once
-from ackdoctor.model.cfg import Arg, Attr, Bind, Build, Call, Expr, Global, Literal, Mix, Name, Unpack, Update
+from ackdoctor.model.cfg import (
+    Attr,
+    Bind,
+    Build,
+    Call,
+    Expr,
+    Global,
+    Literal,
+    Mix,
+    Name,
+    Next,
+    Unpack,
+    Update,
+)
 from ackdoctor.model.component import ClassInfo, Function, Unit
 from ackdoctor.model.dialect import Switch
 
@@ -37,7 +51,8 @@ def setting(program: "Program", order: tuple[ClassInfo, ...], switch: Switch) ->
     for cls in order:
         values = values or list(_in_class(program, cls, attribute))[:1]
     if not values:
-        return switch.default
+        perhaps = (*_from_outside(program, order[0], None), *_on_self(order, None))
+        return None if perhaps else switch.default
     truths = {value.value for value in values if isinstance(value, Literal)}
     if len(truths) != 1 or not all(isinstance(value, Literal) for value in values):
         return None
@@ -45,8 +60,8 @@ def setting(program: "Program", order: tuple[ClassInfo, ...], switch: Switch) ->
 
 
 def changes(order: tuple[ClassInfo, ...], attribute: str) -> bool:
-    """Whether a method gives an attribute another value than the one in the class."""
-    return any(True for _ in _on_self(order, attribute))
+    """Whether a method gives an attribute, or may give it, another value than the one in the class."""
+    return any(True for name in (attribute, None) for _ in _on_self(order, name))
 
 
 def setters(units: Iterable[Unit]) -> tuple[tuple[Unit, Function], ...]:
@@ -59,14 +74,14 @@ def setters(units: Iterable[Unit]) -> tuple[tuple[Unit, Function], ...]:
     )
 
 
-def _from_outside(program: "Program", cls: ClassInfo, attribute: str) -> Iterator[Expr]:
+def _from_outside(program: "Program", cls: ClassInfo, attribute: str | None) -> Iterator[Expr]:
     for unit, function in program.setters:
         for obj, value in _given(function, attribute):
             if cls in program.resolve(unit, obj):
                 yield value
 
 
-def _on_self(order: tuple[ClassInfo, ...], attribute: str) -> Iterator[Expr]:
+def _on_self(order: tuple[ClassInfo, ...], attribute: str | None) -> Iterator[Expr]:
     for cls in order:
         for method in cls.methods.values():
             if method.params:
@@ -95,11 +110,9 @@ def _by_decorator(function: Function, attribute: str) -> Iterator[Expr]:
         yield from _by_decorator(inner, attribute)
 
 
-def _given(function: Function, attribute: str) -> Iterator[tuple[Expr, Expr]]:
-    """The objects whose attribute a function sets, or may set, and to what."""
-    for each in _sets(function):
-        if each.name in (attribute, None):
-            yield each.obj, each.value if each.name else _UNKNOWN
+def _given(function: Function, attribute: str | None) -> Iterator[tuple[Expr, Expr]]:
+    """The objects whose attribute a function sets, and to what; None for those of which only a run knows the name."""
+    return ((each.obj, each.value) for each in _sets(function) if each.name == attribute)
 
 
 @once
@@ -107,12 +120,15 @@ def _sets(function: Function) -> tuple[_Set, ...]:
     """Every attribute that a function sets; a new object, and the type of one, go by what they were made of."""
     made: dict[Expr, Expr] = {}
     found: list[_Set] = []
+    spelt: dict[Expr, tuple[Expr, ...]] = {}
     for step in function.cfg.steps:
         match step.op:
-            case Call(func=Global(id="setattr"), args=(obj, Arg(value=Literal(value=str(name))), value)):
-                found.append(_Set(_origin(obj.value, made), name, value.value))
-            case Call(func=Global(id="setattr"), args=(obj, _, value)):
-                found.append(_Set(_origin(obj.value, made), None, value.value))
+            case Next(target=Name() as each, iterable=Build(items=items)):
+                spelt[each] = items
+            case Call(func=Global(id="setattr"), args=(obj, named, value)):
+                for name in spelt.get(named.value, (named.value,)):
+                    known = name.value if isinstance(name, Literal) and isinstance(name.value, str) else None
+                    found.append(_Set(_origin(obj.value, made), known, value.value))
             case Call(func=func, result=result):
                 made[result] = func
             case (
