@@ -54,7 +54,7 @@ _READS = frozenset("get getPlain getAcquire is_set isSet booleanValue isTrue get
 _SETS = frozenset("set lazySet setPlain setRelease setValue".split())
 _TAKES = frozenset({"getAndSet", "compareAndSet", "clear"})
 _VALUE = "()"  # the place of an object that holds one value
-_MARK = "{}"  # what says that there is a box
+_MARK, _HOLDS = "{}", "{()}"  # what says that there is a box, and that it is an object that holds one value
 _BOX = "box "  # no field of a component is called so
 _FEW = 4  # places of a new array of which it is known what they begin with
 
@@ -97,7 +97,7 @@ def held_value(
     if not state.fields or not isinstance(call.func, Attr) or not isinstance(call.func.obj, Name):
         return None
     key = _key(function, call.func.obj.id)
-    if key + _MARK not in state.fields:
+    if key + _HOLDS not in state.fields:
         return None
     now = state.fields.get(key + _VALUE)
     match call.func.name, values:
@@ -125,12 +125,12 @@ def behind(function: Function, state: State, call: Call) -> State:
     """The state behind a call out of sight: what it was given, itself or in a closure, may have other things in its places."""
     if not state.fields and not state.facts:
         return state
-    return _opened(state, (*_handed(function, call), *_known_to_closures(function, state, call)))
+    return _opened(state, (*_handed(function, state, call), *_known_to_closures(function, state, call)))
 
 
 def behind_own(function: Function, state: State, call: Call) -> State:
     """The state behind a call of the project's own code, which knows a box that it was given by another name."""
-    return _opened(state, _handed(function, call)) if state.fields or state.facts else state
+    return _opened(state, _handed(function, state, call)) if state.fields or state.facts else state
 
 
 def _opened(state: State, boxes: Iterable[tuple[Function, str]]) -> State:
@@ -155,15 +155,15 @@ def unboxed(function: Function, state: State) -> State:
     return state
 
 
-def _handed(function: Function, call: Call) -> Iterator[tuple[Function, str]]:
+def _handed(function: Function, state: State, call: Call) -> Iterator[tuple[Function, str]]:
     """The boxes that others get hold of in a call."""
-    if isinstance(call.func, Attr) and call.func.name in _READS | _SETS | _TAKES:
-        return
     for expr in _bare(arg.value for arg in call.args):
         if isinstance(expr, Name):
             yield function, expr.id
     if isinstance(call.func, Attr) and isinstance(call.func.obj, Name) and not leaves_alone(call):
-        yield function, call.func.obj.id
+        known = f"{_key(function, call.func.obj.id)}{_HOLDS}" in state.fields
+        if not (known and call.func.name in _READS | _SETS | _TAKES):
+            yield function, call.func.obj.id
 
 
 def _known_to_closures(function: Function, state: State, call: Call) -> Iterator[tuple[Function, str]]:
@@ -206,12 +206,11 @@ def _put(state: State, key: str, value: Value | None) -> State:
 
 def _emptied(state: State, key: str) -> State:
     """The state in which nothing is known of the places of a box."""
-    mark = key + _MARK
-    return _without(state, key, but=mark) if mark in state.fields else state
+    return _without(state, key, but=(key + _MARK, key + _HOLDS))
 
 
-def _without(state: State, key: str, but: str = "") -> State:
-    kept = {field: old for field, old in state.fields.items() if field == but or not field.startswith(key)}
+def _without(state: State, key: str, but: tuple[str, ...] = ()) -> State:
+    kept = {field: old for field, old in state.fields.items() if field in but or not field.startswith(key)}
     return state.but(fields=kept) if len(kept) < len(state.fields) else state
 
 
@@ -307,6 +306,7 @@ def _begun(function: Function, key: str, name: str, value: Expr) -> Iterator[tup
             maker = _makers(function).get(value)
             kind = last_name(maker.func) if maker is not None else ""
             if maker is not None and kind in _HOLDERS and len(maker.args) <= 1:
+                yield key + _HOLDS, Const(value=True)
                 first = maker.args[0].value if maker.args else Literal(_HOLDERS[kind])
                 if isinstance(first, Literal):
                     yield key + _VALUE, Const(first.value)

@@ -39,7 +39,14 @@ def test_what_was_put_into_a_box_is_in_it(begin, put, ask):
 
 @pytest.mark.parametrize(("begin", "put", "ask"), BOXES)
 @pytest.mark.parametrize(
-    "between", ["work(failed)", "work([failed])", "work(lambda: failed.clear())", "failed = ready(1)"]
+    "between",
+    [
+        "work(failed)",
+        "work([failed])",
+        "other.set(failed)",
+        "work(lambda: failed.clear())",
+        "failed = ready(1)",
+    ],
 )
 def test_what_others_get_hold_of_may_be_anything(begin, put, ask, between):
     found = [code for _, code in codes(asked(begin, put, ask, between=between))]
