@@ -7,7 +7,7 @@ from ackdoctor.checks.facts.shape import derived_names, given_names, handler_onl
 from ackdoctor.flow.graph.wording import last_name
 from ackdoctor.flow.linking.known import HARMLESS, LOGGING
 from ackdoctor.flow.path.sighting import Ended, Flow
-from ackdoctor.flow.path.trail import Station, turns_back
+from ackdoctor.flow.path.trail import Station, backwards, turns_back
 from ackdoctor.flow.transfer.told import only_told
 from ackdoctor.model.cfg import Bind, Call, Catch, EdgeKind, Name, Return, Step, Throw, Unpack
 from ackdoctor.model.component import Function
@@ -33,6 +33,8 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
         if caught is None or id(caught.visit.step) in told:
             continue
         if _was_done(caught, ended) or not _swallows(diagnosis, flow, caught):
+            continue
+        if _tried_again(diagnosis, flow, caught, ended):
             continue
         told.add(id(caught.visit.step))
         name = ended.token.name
@@ -79,6 +81,20 @@ def _was_done(caught: Station, ended: Ended) -> bool:
     """Whether the tuple was already acked when the handler was entered."""
     holding = caught.visit.state.tokens.get(ended.token) if ended.token is not None else None
     return holding is not None and holding.stage is not Stage.OWED
+
+
+def _tried_again(diagnosis: Diagnosis, flow: Flow, caught: Station, ended: Ended) -> bool:
+    """Whether the path comes to the same work once more, behind the handler, and it is done then."""
+    function = caught.visit.function
+    tried = raising_into(function, caught.visit.index)
+    derived = derived_names(function, given_names(flow, function))
+    for visit, after, _ in backwards(ended.trail):
+        if visit is caught.visit:
+            return False
+        done = after is not None and after.via is not EdgeKind.RAISE and visit.function is function
+        if done and visit.index in tried and _works(diagnosis, flow, function, visit.step, derived):
+            return True
+    return False
 
 
 def _swallows(diagnosis: Diagnosis, flow: Flow, caught: Station) -> bool:
