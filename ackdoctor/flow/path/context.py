@@ -20,6 +20,7 @@ from ackdoctor.model.cfg import (
     Global,
     IsType,
     Item,
+    Mix,
     Name,
     Next,
     Not,
@@ -134,6 +135,9 @@ def tested_subjects(function: Function) -> frozenset[Expr]:
                 said = spelled_out(function, condition)
                 for other in _beside(said.right) if isinstance(said, Compare) else ():
                     seen[other] = seen.get(other, 0) + 1
+            case Bind(value=Mix() as value):
+                for asked in amounts(value):
+                    seen[asked] = seen.get(asked, 0) + 1
             case Bind(value=value) if isinstance(
                 value, (Name, Attr, Item, Compare, Not, IsType)
             ):  # and then by another name

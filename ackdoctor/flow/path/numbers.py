@@ -14,6 +14,7 @@ from ackdoctor.flow.graph.expressions import names_in
 from ackdoctor.flow.graph.once import once
 from ackdoctor.flow.path.questions import has_any, spelled_out
 from ackdoctor.model.cfg import (
+    Attr,
     Bind,
     Call,
     Catch,
@@ -49,6 +50,7 @@ class Counted(NamedTuple):
     start: Expr
     stop: Expr
     row: Expr
+    step: int = 1
 
 
 def plain(value: object) -> bool:
@@ -113,6 +115,10 @@ def _counting(call: Call, target: Expr | None, parts: tuple[Expr | None, ...]) -
         return None
     given = [arg.value for arg in call.args]
     match target, parts, given:
+        case Name(id=name), (), [start, stop, Literal(value=int() as by)] if (
+            call.func.id in _RANGES and by > 0
+        ):
+            return Counted(name, start, stop, target, by)
         case Name(id=name), (), [*start, stop] if call.func.id in _RANGES and len(given) <= _ENDS:
             return Counted(name, start[0] if start else Literal(0), stop, target)
         case Name(), (Name(id=name), *_), [Name() as whole, *start] if call.func.id == "enumerate":
@@ -179,12 +185,22 @@ def _gives(op: Instr, own: Name) -> bool:
             return False
 
 
+def _is_amount(expr: Expr) -> bool:
+    """Whether it is how much there is in something, which is a whole number."""
+    match expr:
+        case Mix(op="len") | Attr(name="length"):
+            return True
+        case _:
+            return False
+
+
 def _counts(op: Instr, own: Name, *, looped: bool) -> bool:
     match op:
         case Bind(value=Literal(value=int())) | Update(op="+" | "-", value=Literal(value=int())):
             return True
         case Bind(value=value):
-            return count_of(value)[0] == own
+            base = count_of(value)[0]
+            return base == own or _is_amount(base)
         case Next() | Unpack():
             return looped
         case _:

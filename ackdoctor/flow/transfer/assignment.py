@@ -21,10 +21,10 @@ from ackdoctor.flow.path.lattice import (
     tokens_in,
 )
 from ackdoctor.flow.path.meanings import MEANS, meant
-from ackdoctor.flow.path.numbers import count_of, counted_by, counters
+from ackdoctor.flow.path.numbers import counted_by, counters
 from ackdoctor.flow.path.trail import Trail
 from ackdoctor.flow.transfer.cells import in_cell, put
-from ackdoctor.flow.transfer.counting import counted
+from ackdoctor.flow.transfer.counting import begun, counted
 from ackdoctor.flow.transfer.deciding import decided
 from ackdoctor.flow.transfer.evaluate import counted_on, evaluate, stored
 from ackdoctor.flow.transfer.holding import escape, forget, store, within
@@ -99,8 +99,10 @@ def same_under(trail: Trail, context: Context, after: State, target: Expr, value
     """What was decided about a value holds under its new name, if that is asked about."""
     if not isinstance(target, Name) or target.id not in tested_names(trail.function):
         return after
+    if target.id in counters(trail.function):
+        after = begun(context, trail.function, trail.state, after, target.id, value)
     if mentions(value, target):
-        return _counted(context, trail, after, target.id)
+        return after
     facts = dict(after.facts)
     known = decided(context, trail.function, trail.state, value)
     if known is not None:
@@ -232,10 +234,10 @@ def unpack(context: Context, trail: Trail, targets: tuple[Expr | None, ...], val
 
 def next_number(context: Context, trail: Trail, before: State, after: State, row: Expr | None) -> State:
     """The state in which a loop over numbers has given the next one, which `row` is or is unpacked into."""
-    for loop, (name, start, stop, given) in counted_by(trail.function).items():
+    for loop, (name, start, stop, given, step) in counted_by(trail.function).items():
         if given == row and loop in before.loops and name in counters(trail.function):
             if before.loops[loop].position:
-                return counted(context, trail.function, before, after, name, 1)
+                return counted(context, trail.function, before, after, name, step)
             after = after.bind(name, evaluate(context, trail.function, before, start))
             return after.but(facts={**after.facts, Compare(Name(name), "<", stop): True})
     return after
@@ -266,11 +268,9 @@ def _counted(context: Context, trail: Trail, after: State, name: str) -> State:
     match trail.step.op:
         case Update(op="+" | "-" as sign, value=Literal(value=int() as step)):
             by = step if sign == "+" else -step
-        case Bind(value=value) if count_of(value)[0] == Name(name):
-            by = count_of(value)[1]
+            return counted(context, trail.function, trail.state, after, name, by)
         case _:
             return after
-    return counted(context, trail.function, trail.state, after, name, by)
 
 
 def update(context: Context, trail: Trail, target: Expr, value: Value | None) -> State:

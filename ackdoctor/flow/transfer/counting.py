@@ -13,14 +13,14 @@ from ackdoctor.flow.graph.once import once
 from ackdoctor.flow.path.context import Context
 from ackdoctor.flow.path.lattice import Const, State
 from ackdoctor.flow.path.meanings import meaning
-from ackdoctor.flow.path.numbers import count_of, counters, plain
+from ackdoctor.flow.path.numbers import count_of, counters, less, plain
 from ackdoctor.flow.path.questions import has_any
 from ackdoctor.flow.transfer.declared import text_of
 from ackdoctor.flow.transfer.evaluate import evaluate
 from ackdoctor.model.cfg import Attr, Compare, Expr, Literal, Mix, Name
 from ackdoctor.model.component import Function
 
-__all__ = ["counted", "ordered"]
+__all__ = ["begun", "counted", "ordered"]
 
 _FLIPPED = {"<": ">", ">": "<", "==": "=="}
 _WHOLE = frozenset("int long short byte Integer Long Short Byte".split())
@@ -53,14 +53,17 @@ def ordered(
 
 def counted(context: Context, function: Function, before: State, after: State, name: str, by: int) -> State:
     """The state in which a counter is `by` more than it was: all that is asked about it, as far as it follows from what was known."""
+    return begun(context, function, before, after, name, less(Name(name), -by))
+
+
+def begun(context: Context, function: Function, before: State, after: State, name: str, value: Expr) -> State:
+    """The state in which a counter is given this value: all that is asked about it, as far as it follows from what was known."""
     facts = dict(after.facts)
-    own = Name(name)
     for bound in counters(function).get(name, ()):
-        now, limit = (_line(context, function, before, side) for side in (own, bound))
         for op in _FLIPPED:
-            truth = _compared(context, function, before, now, op, limit._replace(more=limit.more - by))
+            truth = ordered(context, function, before, value, op, bound)
             if truth is not None:
-                facts[Compare(own, op, bound)] = truth
+                facts[Compare(Name(name), op, bound)] = truth
     return after.but(facts=facts) if len(facts) > len(after.facts) else after
 
 

@@ -204,6 +204,7 @@ def _asked(function: Function, op: Instr) -> Iterator[Place]:
                     yield from _compared(meant)
         case Update(target=Name(id=name)) | Bind(target=Name(id=name)) if name in counters(function):
             yield from _known_of(function, name)  # it is said anew of the next number
+            yield from (place for expr in read(op) for place in amounts(expr))
         case Bind(target=Name(id=name), value=value) if name in tested_names(function):
             yield value  # what is known of the value is known of the new name
             yield from _subjects(value)

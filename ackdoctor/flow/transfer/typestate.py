@@ -247,7 +247,11 @@ def _rounds(
 def _counted_rounds(context: Context, trail: Trail, op: Next, loop: Counted) -> Iterator[tuple[bool, State]]:
     """Over `range(n)` or `enumerate(rows)`: another round while the counter, one more than it was, is below the end."""
     state, again = trail.state, op.loop in trail.state.loops
-    last = Compare(Name(loop.name), "<", less(loop.stop, 1)) if again else Compare(loop.start, "<", loop.stop)
+    last = (
+        Compare(Name(loop.name), "<", less(loop.stop, loop.step))
+        if again
+        else Compare(loop.start, "<", loop.stop)
+    )
     for more, after in branch(context, trail.function, state, last):
         if more:
             memory = LoopMemory(None, None, position=1 if again else 0)

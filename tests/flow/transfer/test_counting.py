@@ -39,6 +39,7 @@ def in_rounds(head: str, condition: str, *, before: str = "pass") -> str:
         ("for i, word in enumerate(words)", "i == len(words) - 1"),
         ("for i, word in enumerate(words, 1)", "i == len(words)"),
         ("for i, word in enumerate(words)", "i == 0"),
+        ("for i in range(0, count, 10)", "i + 10 >= count"),
     ],
 )
 def test_one_round_of_a_loop_is_one_ack(head, condition):
@@ -134,3 +135,23 @@ def test_numbers_that_a_status_may_not_be_are_not_gone_into():
     )
 
     assert codes(source) == [(14, "ACK101"), (15, "ACK106")]
+
+
+def test_a_list_from_behind_ends_with_its_first_place():
+    source = in_bolt(
+        """
+        def process(self, tup):
+            words = tup.values
+            if not words:
+                self.ack(tup)
+                return
+            i = len(words) - 1
+            while i >= 0:
+                work(words[i])
+                if i == 0:
+                    self.ack(tup)
+                i -= 1
+        """
+    )
+
+    assert codes(source) == []
