@@ -23,6 +23,7 @@ _FEWEST_POINTS = 3
 _ORPHAN_1, _TRACKED_1, _ENTRY_2 = 144, 200, 104  # bytes an entry, as measured in the real ackers
 _SPOUT = "spout"  # the component of a finding about some spout
 _COMPANIONS = (0.8, 1.25)  # how much as fast a class grows that grows with another
+_EXPLAINS = 0.7  # how much as fast one grows that leaves too little for anybody else
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
@@ -39,8 +40,19 @@ class Sign:
     of: str = ACKER
     grows: str = "the acker's pending map grows in every histogram"
     with_: str = ""  # another class that must grow along
+    without: str = ""  # another that explains it, if that grows along
     help: str = ""
 
+
+_WAITED_FOR = "messages that a spout waits for: slow, or never acked; topology.max.spout.pending bounds them"
+_SPOUT_GROWS = (
+    "the pending map of a spout grows in every histogram: its messages come faster than they are acked, or are "
+    "never acked, and an entry stays until an answer or a timeout"
+)
+_SPOUT_HELP = (
+    "set topology.max.spout.pending; if it grows past what a message timeout explains, ackdoctor lint the bolts: "
+    "a path without ack"
+)
 
 SIGNS = (
     Sign(
@@ -56,6 +68,7 @@ SIGNS = (
         each=_ORPHAN_1,
         code="ACK603",
         with_=r"java\.util\.HashMap\$Node",
+        without=r"clojure\.lang\.PersistentVector",
         help="take a dump and read it: ackdoctor heap dump worker.hprof",
     ),
     Sign(
@@ -66,13 +79,20 @@ SIGNS = (
     ),
     Sign(
         pattern=r"(?:org\.apache\.storm\.executor|com\.alibaba\.jstorm\.task\.comm)\.TupleInfo",
-        means="messages that a spout waits for: slow, or never acked; topology.max.spout.pending bounds them",
+        means=_WAITED_FOR,
         code="ACK603",
         of=_SPOUT,
-        grows="the pending map of a spout grows in every histogram: its messages come faster than they are acked, or are "
-        "never acked, and an entry stays until an answer or a timeout",
-        help="set topology.max.spout.pending; if it grows past what a message timeout explains, ackdoctor lint the bolts: "
-        "a path without ack",
+        grows=_SPOUT_GROWS,
+        help=_SPOUT_HELP,
+    ),
+    Sign(  # executor.clj: (.put pending root-id [task-id message-id {:stream .. :values ..} start-time])
+        pattern=r"clojure\.lang\.PersistentVector",
+        means=f"{_WAITED_FOR} (1.x)",
+        code="ACK603",
+        of=_SPOUT,
+        grows=_SPOUT_GROWS,
+        with_=r"clojure\.lang\.PersistentArrayMap",
+        help=_SPOUT_HELP,
     ),
     Sign(
         pattern=r"(?:org\.apache|backtype)\.storm\.tuple\.TupleImpl",
@@ -204,7 +224,7 @@ def _signed(row: ClassTrend, growing: dict[str, ClassTrend], *, single: bool) ->
             continue
         if single and not sign.with_:
             return _with(row, sign)
-        if row.name in growing and (not sign.with_ or _along(row, sign.with_, growing)):
+        if row.name in growing and _grows_so(row, sign, growing):
             return _with(row, sign)
     return row
 
@@ -221,14 +241,22 @@ def _with(row: ClassTrend, sign: Sign) -> ClassTrend:
     )
 
 
-def _along(row: ClassTrend, pattern: str, growing: dict[str, ClassTrend]) -> bool:
-    """Whether another class grows as fast: the mark of a map whose entries they make up together."""
+def _grows_so(row: ClassTrend, sign: Sign, growing: dict[str, ClassTrend]) -> bool:
+    """Whether what must grow along does: the mark of a map whose entries they make up together; and nothing explains it."""
     least, most = _COMPANIONS
-    return any(
-        least <= other.line.per_second / row.line.per_second <= most
-        for name, other in growing.items()
-        if re.fullmatch(pattern, name)
+    along = any(least <= share <= most for share in _shares(row, sign.with_, growing))
+    return (along or not sign.with_) and all(
+        share < _EXPLAINS for share in _shares(row, sign.without, growing)
     )
+
+
+def _shares(row: ClassTrend, pattern: str, growing: dict[str, ClassTrend]) -> list[float]:
+    """How much as fast as the row those grow that are called so."""
+    return [
+        other.line.per_second / row.line.per_second
+        for name, other in growing.items()
+        if pattern and re.fullmatch(pattern, name)
+    ]
 
 
 def findings(grown: Growth, path: str, keeper: Keeper | None = None) -> tuple[Finding, ...]:

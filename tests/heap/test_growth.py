@@ -233,3 +233,25 @@ def test_two_histograms_are_no_trend():
 
 def test_clojure_s_maps_alone_are_no_acker():
     assert told(series(clojure__lang__PersistentArrayMap=rising(5000))) == []
+
+
+MAP, VECTOR, NODE = (
+    "clojure__lang__PersistentArrayMap",
+    "clojure__lang__PersistentVector",
+    "java__util__HashMap$Node",
+)
+
+
+@pytest.mark.parametrize(
+    ("amounts", "components"),
+    [
+        ({MAP: 5000, NODE: 5000}, ["acker"]),
+        ({MAP: 5000, NODE: 5000, VECTOR: 5000}, ["spout"]),
+        ({MAP: 5000, NODE: 5000, VECTOR: 3900}, []),
+        ({MAP: 5000, NODE: 5000, VECTOR: 2500}, ["acker"]),
+        ({MAP: 5000, NODE: 5000, VECTOR: 100}, ["acker"]),
+    ],
+)
+def test_an_entry_of_a_spout_of_1_x_has_a_vector_and_a_map_too(amounts, components):
+    found = series(**{name: rising(step) for name, step in amounts.items()})
+    assert [each.strip("_") for _, each in told(found)] == components
