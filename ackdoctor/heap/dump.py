@@ -19,6 +19,8 @@ from ackdoctor.heap.jvm.walk import Terms, walk
 
 __all__ = ["ClassRow", "HeapDump", "held_bytes", "read_dump"]
 
+_TUPLES = {"org.apache.storm.tuple.TupleImpl", "backtype.storm.tuple.TupleImpl"}
+
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class ClassRow:
@@ -53,6 +55,12 @@ class HeapDump:
         return sum(row.size for row in self.classes)
 
     @property
+    def tuples(self) -> int:
+        """Tuples that are alive, but for those that a ShellBolt keeps, which are told of it."""
+        alive = sum(row.instances for row in self.classes if row.name in _TUPLES)
+        return alive - sum(holder.entries for holder in self.holders if holder.role == "shell")
+
+    @property
     def entries(self) -> int:
         """Entries in all ackers' maps."""
         return sum(acker.tally.entries for acker in self.ackers)
@@ -68,11 +76,11 @@ def held_bytes(acker: Acker, oops: Oops) -> int:
 def read_dump(path: Path, *, samples: int = 3, timeout_s: int = 30) -> HeapDump:
     """The dump in that file; HprofError if it is none.
 
-    An entry is old after twice the message timeout: by then its spout has given it up.
+    An entry is old after twice the message timeout, when its spout has given it up; in 1.x after the timeout, since from
+    1.0.6 on its acker may drop an entry then, and has none that is twice as old.
     """
     with Hprof(path) as dump:
-        old_before = dump.taken_ms - 2 * timeout_s * 1000
-        first = _FirstPass(dump, old_before)
+        first = _FirstPass(dump, timeout_s * 1000)
         census = sweep(dump, first.choose)
         objects = Objects(dump, census)
         holders = Holders(census.classes, objects, samples)
@@ -109,7 +117,7 @@ class _FirstPass:
     """Chooses what the first pass takes along: holders, and the entries of each generation of ackers."""
 
     dump: Hprof
-    old_before_ms: int
+    timeout_ms: int
     roles: Roles = field(default_factory=Roles)
     entries: list[Entries] = field(default_factory=list)
 
@@ -118,11 +126,11 @@ class _FirstPass:
         self.roles, noters = roles(classes)
         takers: dict[int, Take] = dict(noters)
         if self.roles.ack_objects:
-            java = AckObjects(self.old_before_ms)
+            java = AckObjects(self.dump.taken_ms - 2 * self.timeout_ms)
             self.entries.append(java)
             takers.update({each: java.taker(classes, each) for each in self.roles.ack_objects})
         if self.roles.clojure:
-            maps = ClojureMaps(self.old_before_ms)
+            maps = ClojureMaps(self.dump.taken_ms - self.timeout_ms)
             self.entries.append(maps)
             takers.update({each: maps.taker(classes, each) for each in self.roles.array_maps})
             takers.update(

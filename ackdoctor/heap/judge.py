@@ -45,12 +45,14 @@ def _of_acker(acker: Acker, dump: HeapDump, keeper: Keeper | None) -> Iterator[F
     kinds, old = acker.tally.kinds, acker.tally.old
     orphans = sum(kinds.get(kind, 0) for kind in _ORPHANS)
     if old.get(Kind.WAITING, 0):
+        given_up = acker.tally.oldest_ms > 2 * dump.timeout_s * 1000
+        known = "their spouts have given them up" if given_up else "they are older than the message timeout"
         yield _finding(
             "ACK601",
             dump,
-            message="the acker keeps entries that never came to zero, and their spouts have given them up: "
+            message=f"the acker keeps entries that never came to zero, and {known}: "
             f"a tuple of the tree was never acked, or an even number of times; such an entry {stays(keeper)}",
-            severity=Severity.ERROR,
+            severity=Severity.ERROR if given_up else Severity.WARNING,
             witness=_witness(acker, dump, (Kind.WAITING,), amount=old[Kind.WAITING]),
             help="name the tuple: give this dump --trace with a trace of the run, or a worker's log with topology.debug; or lint its source",
         )

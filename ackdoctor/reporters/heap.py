@@ -24,6 +24,7 @@ __all__ = ["dump_document", "dump_screen", "growth_document", "growth_screen"]
 _STYLES = {"BROKEN": "error", "GROWING": "warning", "INCOMPLETE": "warning", "EMPTY": "warning"}
 _MOST_NOTES = 5
 _MOST_CAUSES = 3
+_MANY_TUPLES = 10_000  # more than are on their way through the queues of a worker that keeps up
 
 
 # ---- a dump ----
@@ -129,9 +130,11 @@ def _verdict(report: Report, volume: str) -> str:
 
 def _dump_verdict(report: Report, dump: HeapDump) -> str:
     """Nothing is wrong in the dump of another process either; that it is another is what has to be known."""
-    if not (report.findings or report.unreadable or report.hidden or dump.ackers or dump.holders):
+    if not (report.findings or report.unreadable or report.hidden or dump.ackers):
         return f"EMPTY: {_no_acker(dump)}"
-    return _verdict(report, f"{dump.entries:,} entries in {counted(len(dump.ackers), 'acker')}")
+    told = _verdict(report, f"{dump.entries:,} entries in {counted(len(dump.ackers), 'acker')}")
+    many = told.startswith("OK") and dump.tuples >= _MANY_TUPLES
+    return f"{told} with them, but {dump.tuples:,} tuples are alive elsewhere" if many else told
 
 
 def _entries(finding: Finding) -> int:
@@ -148,8 +151,13 @@ def _about(report: Report, dump: HeapDump) -> Iterator[str]:
     yield f"HPROF {dump.version}, ids of {dump.id_size} bytes; compressed oops {oops}"
     for fault in dump.faults:
         yield f"incomplete: {fault}"
-    if not dump.ackers and (dump.faults or dump.holders):
+    if not dump.ackers and dump.faults:
         yield _no_acker(dump)
+    if dump.tuples >= _MANY_TUPLES:
+        yield (
+            f"{dump.tuples:,} tuples (TupleImpl) are alive: a bolt keeps them, acked or not, or they wait in a queue before "
+            "a slow one; ackdoctor heap hist tells whether they grow"
+        )
     if report.hidden:
         yield f"{counted(report.hidden, 'finding')} below --min-severity not shown"
     yield from report.notes[:_MOST_NOTES]
@@ -326,6 +334,12 @@ def _growth_verdict(report: Report, grown: Growth) -> str:
     if not (report.findings or report.hidden):
         if not grown.telling:
             return f"INCOMPLETE: {volume} cannot tell what grows: take three or more, some seconds apart"
+        kept = next((row for row in grown.rows if row.sign), None)
+        if grown.steady and kept is not None and kept.sign is not None:
+            return (
+                f"GROWING: the heap grows along a line, and with it {kept.name} ({kept.first:,} to {kept.last:,}): "
+                f"{kept.sign.means}"
+            )
         if grown.steady:
             most = grown.most
             return (

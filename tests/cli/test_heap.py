@@ -120,7 +120,8 @@ def test_a_worker_without_an_acker_is_told_from_no_worker(shell):
     heap.declare("java.lang.Object")
     heap.add(64, "java.lang.Object")
     Path("other.hprof").write_bytes(heap.hprof())
-    heap.declare("org.apache.storm.daemon.worker.Worker")
+    heap.declare("org.apache.storm.task.ShellBolt", {"inputs": "object"}, "java.lang.Object")
+    heap.add(96, "org.apache.storm.task.ShellBolt", inputs=0)
     Path("worker.hprof").write_bytes(heap.hprof())
     other, worker = shell("heap", "dump", "other.hprof"), shell("heap", "dump", "worker.hprof")
     assert (other.code, worker.code) == (0, 0)
@@ -130,6 +131,35 @@ def test_a_worker_without_an_acker_is_told_from_no_worker(shell):
     ]
     told = json.loads(shell("heap", "dump", "other.hprof", "--output-format", "json").out)
     assert told["verdict"] == other.out.partition("\n")[0]
+
+
+def test_tuples_that_nobody_is_known_to_keep_are_told(shell):
+    heap = acker_heap(entries=0)
+    heap.declare("org.apache.storm.tuple.TupleImpl", {}, "java.lang.Object")
+    for number in range(10_000):
+        heap.add(4096 + 16 * number, "org.apache.storm.tuple.TupleImpl")
+    Path("worker.hprof").write_bytes(heap.hprof())
+    lines = shell("heap", "dump", "worker.hprof").out.splitlines()
+    assert (
+        lines[0]
+        == "OK: 0 entries in 1 acker, nothing is wrong with them, but 10,000 tuples are alive elsewhere"
+    )
+    assert lines[3].startswith("  10,000 tuples (TupleImpl) are alive: a bolt keeps them, acked or not, or ")
+
+
+@pytest.mark.parametrize(
+    ("timeout_s", "told"),
+    [
+        ("60", "error ACK601 never-zero-entry (may)  the acker keeps entries that never came to zero, and their spouts have given them up: "),
+        ("100", "warning ACK601 never-zero-entry (may)  the acker keeps entries that never came to zero, and they are older than the message timeout: "),
+        ("126", ""),
+    ],
+)  # fmt: skip
+def test_an_entry_of_1_x_is_old_after_the_timeout_since_its_acker_may_drop_it_then(timeout_s, told, shell):
+    file = str(HEAPS / "statements-1.1.0.hprof")  # whose entries are 125 s old
+    lines = shell("heap", "dump", file, "--message-timeout", timeout_s).out.splitlines()
+    found = [line.partition(":1:1  ")[2] for line in lines if "ACK601 never-zero-entry" in line]
+    assert [line[: len(told)] for line in found] == ([told] if told else [])
 
 
 def test_a_cut_dump_is_reported_as_far_as_it_goes(shell):
@@ -306,6 +336,17 @@ def test_what_was_taken_before_the_end_is_judged(end, code, said, shell, monkeyp
     assert outcome.out.startswith("GROWING: ")
     assert "  3 histograms over " in outcome.out
     assert "  64 MB are full in " in outcome.out
+
+
+def test_what_a_bolt_may_keep_is_named_where_the_heap_fills(shell):
+    kept = "org.apache.storm.tuple.TupleImpl"
+    Path("a.txt").write_text("".join(histograms(Session=[5, 5, 5], **{kept: [5_000, 6_000, 7_000]})))
+    outcome = shell("heap", "hist", "a.txt")
+    assert (outcome.code, outcome.out.partition("\n")[0]) == (
+        0,
+        f"GROWING: the heap grows along a line, and with it {kept} (5,000 to 7,000): tuples that a bolt keeps, or that "
+        "wait in a queue before a slow one",
+    )
 
 
 def test_a_jvm_that_was_never_reached_is_one_line(shell, monkeypatch):

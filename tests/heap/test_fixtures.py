@@ -77,5 +77,5 @@ def test_the_other_maps_that_hold_tuples_are_found(file, paths):
 def test_old_entries_are_told_from_those_under_way():
     [acker] = read_dump(HEAPS / "statements-1.1.0.hprof").ackers
     assert acker.tally.old[Kind.WAITING] == acker.tally.kinds[Kind.WAITING] == 3
-    [patient] = read_dump(HEAPS / "statements-1.1.0.hprof", timeout_s=100).ackers
+    [patient] = read_dump(HEAPS / "statements-1.1.0.hprof", timeout_s=200).ackers
     assert patient.tally.old[Kind.WAITING] == 0
