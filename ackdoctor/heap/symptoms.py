@@ -106,15 +106,23 @@ SYMPTOMS: tuple[Symptom, ...] = (
         next=("ackdoctor lint --select ACK204,ACK205 SOURCES",),
     ),
     Symptom(
+        name="an exception that Petrel reports",
+        pattern=r"\bE_(?:BOLT|SPOUT)FAILED__(?P<id>\w*)",
+        says="a component raised, and Petrel ends its process with a word that is no message: script, host, process and exception",
+        causes=(_cause("the exception: its traceback is in the component's own log"),),
+        next=("pytest --ackdoctor",),
+    ),
+    Symptom(
         name="foreign words on the pipe",
         pattern=r"Unexpected(?:(?<=^Unexpected)|(?<=Exception: Unexpected)|(?<=Caused by: Unexpected)) (?:character|token|End Of File|exception|unicode)"
-        r"|cannot be cast to .*JSONObject|Command not found in (?:bolt|spout) message",
+        r"|cannot be cast to .*JSONObject|Command not found in (?:bolt|spout) message|unable to parse: (?!E_(?:BOLT|SPOUT)FAILED)",
         frame=_SHELL,
         says="what arrived on the pipe between component and worker is not a message",
         causes=(
             _cause("a print in the component", "ACK206"),
             _cause("two threads that write at once", "ACK108"),
             _cause("a payload that JSON cannot carry", "ACK205"),
+            _cause("an exception in Petrel, whose report is no message: E_BOLTFAILED, `(E) at position 0`"),
         ),
         next=("ackdoctor lint --select ACK205,ACK206,ACK108 SOURCES",),
     ),
@@ -319,7 +327,7 @@ SYMPTOMS: tuple[Symptom, ...] = (
     ),
     Symptom(
         name="an exception of the component's own",
-        pattern=r"Traceback \(most recent call last\)|Shell Process Exception: ",
+        pattern=r"Traceback \(most recent call last\)",
         says="Python code raised, and nobody caught it",
         causes=(
             _cause(

@@ -185,7 +185,8 @@ def test_a_python_traceback_is_the_cause():
         ("java.lang.IllegalArgumentException: Class is not registered: com.acme.Order", "a payload that cannot be sent"),
         ("Window count (length + sliding interval) value 2000 is more than topology.max.spout.pending value 1000", "a window larger than what may be pending"),
         ("java.lang.IllegalArgumentException: Unknown stream ID: nowhere", "a stream that nobody declared"),
-        ("java.lang.Exception: Shell Process Exception: E_BOLTFAILED__words", "an exception of the component's own"),
+        ("java.io.IOException: unable to parse: hello\n\tat backtype.storm.utils.ShellProcess.readMessage(ShellProcess.java:69)", "foreign words on the pipe"),
+        ("java.io.IOException: unable to parse: E_BOLTFAILED__count_py__host__pid__7__ValueError\n\tat backtype.storm.utils.ShellProcess.readMessage(ShellProcess.java:69)", "an exception that Petrel reports"),
     ],
 )  # fmt: skip
 def test_the_words_of_storm_are_known(text, name):
@@ -206,6 +207,8 @@ OWN = "\tat com.acme.ParseBolt.execute(ParseBolt.java:40)\n\tat org.apache.storm
         f"com.fasterxml.jackson.core.JsonParseException: Unexpected character ('h' (code 104)): expected a value\n at [Source: (String)x; line: 1]\n{OWN}",
         "java.io.IOException: Broken pipe\n\tat sun.nio.ch.FileDispatcherImpl.write0(Native Method)\n",
         "java.net.SocketException: Broken pipe (Write failed)",
+        f"java.io.IOException: unable to parse: 31.02.2026\n{OWN}",
+        "java.lang.Exception: Shell Process Exception: the store is slow today",
         "java.lang.IllegalArgumentException: the stream has already been closed",
         f"java.util.ConcurrentModificationException\n{OWN}",
     ],
