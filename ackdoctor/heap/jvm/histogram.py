@@ -158,7 +158,8 @@ def _time(line: str) -> int | None:
     if found := _EPOCH.match(line):
         return int(found[1]) * 1000 + int(found[2] or 0)
     if found := _ISO.search(line):
-        moment = _moment(f"{found[1]}T{found[2]}")
+        zone = "" if found[4] in {None, "Z"} else f"{found[4][:3]}:{found[4][-2:]}"
+        moment = _moment(f"{found[1]}T{found[2]}{zone}")
         return None if moment is None else moment + int((found[3] or "0").ljust(3, "0")[:3])
     if found := _DATE.match(line):
         hour = int(found["hour"])
@@ -172,6 +173,7 @@ def _time(line: str) -> int | None:
 def _moment(iso: str) -> int | None:
     """None for a day or an hour that there is not."""
     try:
-        return int(datetime.fromisoformat(iso).replace(tzinfo=timezone.utc).timestamp() * 1000)
+        moment = datetime.fromisoformat(iso)
+        return int((moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp() * 1000)
     except ValueError:
         return None
