@@ -23,7 +23,9 @@ _THROWN = re.compile(
     rf"(?:^|\s)(?P<what>(?:[a-z_][\w$]*\.)+(?:[A-Z][\w$]*)?(?:{'|'.join(_ENDS)})(?::.*|\s*$))"
 )
 _FRAME = re.compile(r"^\s+at .*\(|^\s*\.\.\. \d+ (?:more|common frames)|^\s+Suppressed: |^at [\w$./<>]+\(")
-_HEAD = re.compile(r"\[?\d{4}[-/]\d\d[-/]\d\d|\d{1,12} +\[|\[?\d\d:\d\d:\d\d")  # of what is logged
+_HEAD = re.compile(  # of what is logged
+    r"\[?(?:\d{4}[-/]\d\d[-/]\d\d|\d\d[./-]\d\d|\d\d:\d\d:\d\d|(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b)|\d{1,12} +\["
+)
 _COMPONENT = re.compile(
     r"\bpid:\S*, name:(?P<died>\S+)|\bThread-\d+-(?!disruptor-)(?P<thread>\S+?)-executor\["
 )

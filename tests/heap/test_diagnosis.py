@@ -110,6 +110,16 @@ def test_a_pipe_that_broke_long_after_python_had_raised_has_its_own():
     assert diagnose(text.splitlines()).innermost.startswith("java.lang.RuntimeException: org.apache")
 
 
+@pytest.mark.parametrize(
+    "begin",
+    ["2026-01-01 12:00:00.000 ", "01.01.2026 12:00 ", "12:00:00.000 ", "[INFO] ", "INFO  ", "1219 [main] "],
+)
+def test_what_is_logged_next_is_no_part_of_an_exception_without_a_stack(begin):
+    said = "java.lang.RuntimeException: Anchored onto 7 after ack/fail"
+    text = f"{begin}{said}\n{begin}b.CountBolt ready\n{TRACEBACK}"
+    assert diagnose(text.splitlines()).innermost == said
+
+
 def test_a_logger_s_name_is_no_exception():
     text = "2026-01-01 12:00:00.000 o.a.s.e.e.ReportError Thread-42 [ERROR] Error\nAsync loop died!\n"
     assert diagnose(text.splitlines()).innermost == ""
