@@ -61,6 +61,7 @@ def dump_document(report: Report, dump: HeapDump, stream: TextIO, *, top: int) -
         "file_bytes": dump.file_size,
         "objects": dump.objects,
         "bytes": dump.size,
+        "tuples": dump.tuples,
         "compressed_oops": dump.oops.reference < dump.id_size,
         "incomplete": list(dump.faults),
         "classes": [asdict(row) for row in dump.classes[:top]],

@@ -145,6 +145,8 @@ def test_tuples_that_nobody_is_known_to_keep_are_told(shell):
         == "OK: 0 entries in 1 acker, nothing is wrong with them, but 10,000 tuples are alive elsewhere"
     )
     assert lines[3].startswith("  10,000 tuples (TupleImpl) are alive: a bolt keeps them, acked or not, or ")
+    told = json.loads(shell("heap", "dump", "worker.hprof", "--output-format", "json").out)
+    assert (told["verdict"], told["heap"]["tuples"]) == (lines[0], 10_000)
 
 
 @pytest.mark.parametrize(
