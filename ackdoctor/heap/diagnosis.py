@@ -12,6 +12,7 @@ __all__ = ["Diagnosis", "Sign", "diagnose"]
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _LONGEST = 400
+_WHOLE = 20_000  # characters of a line that are looked at: what has more is data
 
 
 @dataclass(slots=True)
@@ -50,7 +51,7 @@ def diagnose(lines: Iterable[str], symptoms: Sequence[Symptom] = SYMPTOMS) -> Di
     thrown = Exceptions()
     number = 0
     for number, raw in enumerate(lines, start=1):
-        line = bare(_COLOURS.sub("", raw.rstrip("\r\n")) if "\x1b" in raw else raw.rstrip("\r\n"))
+        line = _bare(raw[:_WHOLE])
         thrown.read(number, line)
         found.go_on(number, thrown)
         for symptom, pattern in patterns:
@@ -71,6 +72,12 @@ def diagnose(lines: Iterable[str], symptoms: Sequence[Symptom] = SYMPTOMS) -> Di
         innermost_line=innermost.line if innermost else 0,
         lines=number,
     )
+
+
+def _bare(raw: str) -> str:
+    """The line as it was written."""
+    line = raw.rstrip("\r\n")
+    return bare(_COLOURS.sub("", line) if "\x1b" in line else line)
 
 
 class _Found:

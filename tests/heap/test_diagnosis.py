@@ -232,6 +232,12 @@ def test_what_a_component_s_own_json_is_about_is_its_own_exception():
     assert named(text) == ["an exception of the component's own"]
 
 
+def test_the_end_of_a_very_long_line_is_data():
+    said = "Acked a non-existent or already acked/failed id: 7"
+    assert named("x" * 9_000 + said) == ["acked twice"]
+    assert named("x" * 20_000 + said) == []
+
+
 def test_a_symptom_that_comes_again_is_counted():
     [sign] = diagnose(["REASON", *["SPOUT Failing 1 : x REASON: TIMEOUT MSG-ID: 2"] * 5]).signs
     assert (sign.line, sign.count) == (2, 5)
