@@ -33,6 +33,12 @@ _CHAINED = re.compile(
     r"^(?:During handling of the above exception, another|The above exception was the direct cause)"
 )
 _PIPE = re.compile(r"NoOutputException|IOException: Broken pipe")  # a consequence of what Python has raised
+_HAS_WORDS = re.compile(
+    rf"{_PIPE.pattern}|launching multilang subprocess"
+)  # of the process, where it has said any
+_LAST_WORDS = re.compile(
+    r"^\w[\w.]*(?:Error|Exception)(?::|\s*$)|No such file or directory|can't open file|Permission denied"
+)
 _LONGEST = 400
 _NEAR = 40  # lines within which one entry of a log explains the next
 _MOST_LINES = 200
@@ -94,6 +100,8 @@ class Exceptions:
         elif logged or self.stack.lines or number - self._begun > _NEAR:
             self._chained = self._chained or _CHAINED.match(line) is not None
             self._python, self.now = False, None
+        elif self.now and _HAS_WORDS.search(self.now.text) and _LAST_WORDS.search(line):
+            self._raise(number, line)
         else:
             self._chained = self._chained or _CHAINED.match(line) is not None
 
@@ -116,9 +124,13 @@ class Exceptions:
     def _end_trace(self, number: int, line: str) -> None:
         """What was raised; where one was raised of another the first is the cause."""
         if not self._later:
-            self._raised = (line.strip()[:_LONGEST], number)
-            self._keep(number, line, self.now)
+            self._raise(number, line)
         self._python = self._later = False
+
+    def _raise(self, number: int, line: str) -> None:
+        """What ended the process, in its own words."""
+        self._raised = (line.strip()[:_LONGEST], number)
+        self._keep(number, line, self.now)
 
     def _keep(self, number: int, what: str, of: Thrown | None) -> None:
         """A deeper cause of that exception, or a new one."""

@@ -105,6 +105,30 @@ def test_a_pipe_that_broke_since_python_raised_has_python_s_cause(text):
     assert diagnose(text.splitlines()).innermost == "KeyError: 1"
 
 
+@pytest.mark.parametrize("launched", [False, True])
+@pytest.mark.parametrize(
+    ("before", "words"),
+    [
+        ('  File "a.py", line 3\n    def f(:\n          ^\n', "SyntaxError: invalid syntax"),
+        ("", "/usr/bin/env: 'python': No such file or directory"),
+        ("", "python3: can't open file 'count.py': [Errno 2]"),
+    ],
+)
+def test_the_last_words_of_a_process_are_the_cause_if_they_name_one(before, words, launched):
+    text = DIED + BROKEN + before + words + "\n\n" + READ
+    if launched:
+        text = (
+            f"java.lang.RuntimeException: Error when launching multilang subprocess\n{before}{words}\n{READ}"
+        )
+        text += "Caused by: java.io.IOException: Broken pipe\n" + READ
+    assert diagnose(text.splitlines()).innermost == words
+
+
+def test_what_a_process_says_before_it_is_killed_is_no_cause():
+    text = DIED + BROKEN + "reading the model, no Error so far\n\n" + READ
+    assert diagnose(text.splitlines()).innermost.startswith("java.lang.RuntimeException: org.apache")
+
+
 def test_a_pipe_that_broke_long_after_python_had_raised_has_its_own():
     text = TRACEBACK + "x\n" * 50 + DIED + BROKEN + READ
     assert diagnose(text.splitlines()).innermost.startswith("java.lang.RuntimeException: org.apache")
