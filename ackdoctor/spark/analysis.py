@@ -355,14 +355,24 @@ def _of_roots(
 
 
 def _told(tables: Frames, sampled: Sequence[Row], ways: Sequence[Row], end_ns: int) -> tuple[TupleTree, ...]:
-    """The trees that are told one by one, with those to blame."""
+    """The trees that are told one by one, with those to blame.
+
+    Left out are those that nobody has looked into where others that went the same way are explained: they are no riddle.
+    """
+    gone = [row["way"] for row in sampled]
     trees = collecting.standing(
-        (tree(row, end_ns) for row in sampled),
-        [row["way"] for row in sampled],
-        {row["way"]: row["roots"] for row in ways},
+        (tree(row, end_ns) for row in sampled), gone, {row["way"]: row["roots"] for row in ways}
     )
-    dark = [one.root for one in trees if unexplained(one)][:_MOST_DARK]
-    return blamed(trees, roots.lives(tables.events, dark).collect()) if dark else trees
+    dark = [place for place, one in enumerate(trees) if unexplained(one)]
+    looked = set(sorted(dark, key=lambda place: sampled[place]["turn"])[:_MOST_DARK])  # of each way some
+    if not looked:
+        return trees
+    told = blamed(
+        trees, roots.lives(tables.events, [trees[place].root for place in sorted(looked)]).collect()
+    )
+    solved = {gone[place] for place in looked if not unexplained(told[place])}
+    unseen = {place for place in dark if place not in looked and gone[place] in solved}
+    return tuple(one for place, one in enumerate(told) if place not in unseen)
 
 
 def _untold(kinds: Sequence[Row], told: int) -> Iterator[str]:

@@ -133,6 +133,18 @@ def test_what_is_not_told_one_by_one_is_counted_and_it_is_said_where_it_is(spark
     assert bad > len(few.trees) == len(few.tally.trees)
 
 
+def test_what_nobody_has_looked_into_is_no_riddle_where_others_of_its_way_are_explained(
+    spark, monkeypatch, analysis
+):
+    monkeypatch.setattr("ackdoctor.spark.analysis._MOST_DARK", 1)
+    few = analyze(listed([str(STATEMENTS / "v1")]), session=spark, terms=TERMS)
+    assert [finding.code for finding in few.findings] == [finding.code for finding in analysis.findings]
+    assert few.trees == analysis.trees
+    assert few.notes == (
+        "2 more roots that did not end well are counted, and not told one by one: --output-dir writes each (verdicts)",
+    )
+
+
 def test_a_row_that_has_no_place_is_shown_all_the_same(spark):
     rows = [
         ("part-1", None, "2 7 sql", "damaged"),
