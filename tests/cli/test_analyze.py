@@ -4,11 +4,7 @@ import gzip
 import json
 import os
 import shutil
-import signal
-import subprocess
-import sys
 from pathlib import Path
-from time import sleep
 
 import pytest
 
@@ -132,67 +128,6 @@ def test_where_nothing_can_be_read_the_reasons_are_said_and_no_java_is_started(s
     for name, reason in said.items():
         outcome = shell("analyze", str(tmp_path / name))
         assert outcome == Outcome(2, "", f"ackdoctor: nothing to read: {reason}\n")
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(shutil.which("java") is None, reason="there is no Java that could be hidden")
-@pytest.mark.parametrize("environment", [{"PATH": ""}, {"JAVA_HOME": "/nowhere"}], ids=["no java", "no home"])
-def test_without_java_one_line_says_what_to_install(environment):
-    pytest.importorskip("pyspark")
-    command = [sys.executable, "-m", "ackdoctor", "analyze", TRACE]
-    kept = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
-    done = subprocess.run(
-        command, cwd=ROOT, env=kept | environment, capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "install one (Debian: apt install openjdk-17-jre-headless" in done.stderr
-    assert done.stderr.count("\n") == 1
-
-
-@pytest.mark.java
-@pytest.mark.slow
-@pytest.mark.skipif(not (shutil.which("java") or os.environ.get("JAVA_HOME")), reason="there is no Java")
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        (["--conf", "spark.driver.memory=1k"], "Spark: the JVM did not start: Too small maximum heap"),
-        (
-            ["--conf", "spark.sql.shuffle.partitions=many"],
-            "Spark: spark.sql.shuffle.partitions should be int, but was many",
-        ),
-    ],
-)
-def test_a_setting_that_cannot_be_is_to_blame_and_no_input(settings, said):
-    pytest.importorskip("pyspark")
-    command = [sys.executable, "-m", "ackdoctor", "analyze", TRACE, *settings]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"ackdoctor: {said}\n")
-
-
-@pytest.mark.java
-@pytest.mark.slow
-@pytest.mark.skipif(not (shutil.which("java") or os.environ.get("JAVA_HOME")), reason="there is no Java")
-@pytest.mark.parametrize("seconds", [0, 2])
-def test_ctrl_c_ends_it_as_the_shell_expects(seconds):
-    pytest.importorskip("pyspark")
-    # what a shell starts in the background ignores Ctrl-C, and so does what that starts
-    listening = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
-    command = [sys.executable, "-c", listening, "-m", "ackdoctor", "analyze", TRACE]
-    with subprocess.Popen(command, cwd=ROOT, stdout=-1, stderr=-1, text=True) as process:
-        _wait_for_a_child_of(process.pid)  # the JVM
-        sleep(seconds)
-        process.send_signal(signal.SIGINT)
-        said = process.communicate(timeout=60)
-    assert (process.returncode, *said) == (130, "", "")
-
-
-def _wait_for_a_child_of(pid: int) -> None:
-    children = Path(f"/proc/{pid}/task/{pid}/children")
-    if not children.exists():
-        sleep(3)
-        return
-    while not children.read_text():
-        sleep(0.02)
 
 
 @pytest.mark.parametrize(("given", "least"), [(TRACE, 0), ("hdfs://namenode/trace", 30_000_000)])
