@@ -178,8 +178,12 @@ def examine(session: SparkSession, tables: Frames, terms: Terms, books: Books | 
         tally=RunTally(dropped=sum(row["missing"] for row in counted)),
         begin_ms=begin_ns / 1e6,
         end_ms=end_ns / 1e6,
-        window_ms=terms.window_ms or collecting.window((last_ns - begin_ns) // 1_000_000),
+        window_ms=collecting.window((last_ns - begin_ns) // 1_000_000, terms.window_ms),
     )
+    if terms.window_ms not in (0, result.window_ms):
+        result.notes += (
+            f"windows of {terms.window_ms:,} ms would be too many: they are {result.window_ms // 1000:,} s wide",
+        )
     found = (
         _of_components(session, tables, terms, result, counted)
         if _has(counted, EventKind.RECEIVED, EventKind.ACKED)

@@ -83,6 +83,8 @@ def _compared(
     context: Context, function: Function, state: State, one: _Line, op: str, other: _Line
 ) -> bool | None:
     if one.base == other.base:
+        if one.base is not None and not _is_whole(function, one.base):
+            return None  # no number is less like itself than NaN, of which `value != value` asks
         return _holds(op, _Limits(one.more, one.more), other.more)
     if one.base is None:
         one, op, other = other, _FLIPPED[op], one

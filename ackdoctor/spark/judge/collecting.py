@@ -44,6 +44,7 @@ __all__ = [
 ]
 
 _WINDOWS = 200  # make a good curve
+_MOST_WINDOWS = 10_000  # a page of some megabytes
 _SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
 _WELL = {Verdict.COMPLETE: 4, Verdict.OPEN: 1, Verdict.EXPIRED: 0, Verdict.FAILED: 3, Verdict.ORPHAN: 2}
 _FEWEST_BURSTS = 3
@@ -69,8 +70,10 @@ def together(**tables: DataFrame) -> dict[str, list[Row]]:
     return {name: [row[name] for row in rows if row["of"] == name] for name in tables}
 
 
-def window(span_ms: int) -> int:
-    """The shortest handy window, in milliseconds, of which the span has not too many."""
+def window(span_ms: int, asked_ms: int = 0) -> int:
+    """The window that was asked for, in milliseconds, or the shortest handy one, of which the span has not too many."""
+    if asked_ms and span_ms <= asked_ms * _MOST_WINDOWS:
+        return asked_ms
     wanted = span_ms / 1000 / _WINDOWS
     return 1000 * next((seconds for seconds in _SECONDS if seconds >= wanted), _SECONDS[-1])
 

@@ -155,3 +155,14 @@ def test_a_list_from_behind_ends_with_its_first_place():
     )
 
     assert codes(source) == []
+
+
+def test_a_number_that_is_none_is_unlike_itself():
+    asked = """
+        def process(self, tup):
+            value = tup.values[0]
+            if value != value:
+                self.ack(tup)
+            self.ack(tup)
+        """
+    assert codes(in_bolt(asked)) == ["ACK103"]
