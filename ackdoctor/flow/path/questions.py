@@ -23,7 +23,21 @@ from ackdoctor.flow.linking.known import (
     VIEWS,
 )
 from ackdoctor.flow.path.lattice import State
-from ackdoctor.model.cfg import Attr, Build, Call, Compare, Expr, Global, Literal, Mix, Name, Next, Star
+from ackdoctor.model.cfg import (
+    Attr,
+    Bind,
+    Build,
+    Call,
+    Compare,
+    Expr,
+    Global,
+    Literal,
+    Mix,
+    Name,
+    Next,
+    Star,
+    Test,
+)
 from ackdoctor.model.component import Function
 
 __all__ = [
@@ -124,17 +138,27 @@ def reopened(function: Function, state: State, call: Call) -> State:
     dead = [
         fact
         for fact in state.facts
-        if fact in filled or (_has_question(fact) and not changed.isdisjoint(subexpressions(fact)))
+        if fact in filled
+        or not filled.isdisjoint(_counted_in(fact))
+        or (_has_question(fact) and not changed.isdisjoint(subexpressions(fact)))
     ]
     if not dead:
         return state
     return state.but(facts={fact: truth for fact, truth in state.facts.items() if fact not in dead})
 
 
+def _counted_in(fact: Expr) -> Iterator[Expr]:
+    """The collections of which a fact says how much there is in them."""
+    for part in subexpressions(fact):
+        match part:
+            case Mix(op="len", parts=(whole,)):
+                yield whole
+            case _:
+                pass
+
+
 def _has_question(fact: Expr) -> bool:
-    return any(
-        isinstance(side, Mix) for side in ((fact.left, fact.right) if isinstance(fact, Compare) else (fact,))
-    )
+    return any(isinstance(part, Mix) for part in subexpressions(fact))
 
 
 @once
@@ -156,9 +180,12 @@ def _changed(function: Function) -> Mapping[Expr, frozenset[Expr]]:
 
 @once
 def _filled(function: Function) -> Mapping[Expr, frozenset[Expr]]:
-    """The collections of the function's loops that a call is given and may fill or empty, by the call's result."""
+    """The collections that the function loops over or counts, and that a call is given and may fill or empty, by the call's result."""
     steps = [step.op for step in function.cfg.steps]
     looped = {whole for op in steps if isinstance(op, Next) for whole in wholes(function, op.iterable)}
+    for op in steps:
+        if isinstance(op, (Test, Bind)):
+            looped.update(_counted_in(op.condition if isinstance(op, Test) else op.value))
     return {
         op.result: frozenset(part for arg in op.args for part in _handed(arg.value) if part in looped)
         for op in (steps if looped else ())

@@ -165,4 +165,22 @@ def test_a_number_that_is_none_is_unlike_itself():
                 self.ack(tup)
             self.ack(tup)
         """
-    assert codes(in_bolt(asked)) == ["ACK103"]
+    assert [code for _, code in codes(in_bolt(asked))] == ["ACK103"]
+
+
+@pytest.mark.parametrize("change", ["rows.append(1)", "rows = work(1)", "work(rows)", "self.keep([rows])"])
+def test_how_much_there_was_is_no_answer_once_it_may_have_changed(change):
+    source = in_bolt(
+        f"""
+        def process(self, tup):
+            rows = work(tup.values)
+            full = len(rows) >= 10
+            {change}
+            if full:
+                self.fail(tup)
+            if len(rows) < 10:
+                self.ack(tup)
+        """
+    )
+
+    assert [code for _, code in codes(source)] == ["ACK101", "ACK106"]
