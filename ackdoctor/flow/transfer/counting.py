@@ -82,10 +82,9 @@ def _line(context: Context, function: Function, state: State, expr: Expr) -> _Li
 def _compared(
     context: Context, function: Function, state: State, one: _Line, op: str, other: _Line
 ) -> bool | None:
-    if one.base == other.base:
-        if one.base is not None and not _is_whole(function, one.base):
-            return None  # no number is less like itself than NaN, of which `value != value` asks
-        return _holds(op, _Limits(one.more, one.more), other.more)
+    if one.base == other.base:  # what is no number, NaN, is not even what it is
+        known = one.base is None or _is_whole(function, one.base)
+        return _holds(op, _Limits(one.more, one.more), other.more) if known else None
     if one.base is None:
         one, op, other = other, _FLIPPED[op], one
     if isinstance(other.base, Literal):

@@ -184,3 +184,17 @@ def test_how_much_there_was_is_no_answer_once_it_may_have_changed(change):
     )
 
     assert [code for _, code in codes(source)] == ["ACK101", "ACK106"]
+
+
+def test_what_is_no_number_is_not_what_it_is():
+    source = in_bolt(
+        """
+        def process(self, tup):
+            value = tup.values[0]
+            if value != value:
+                self.fail(tup)
+            self.ack(tup)
+        """
+    )
+
+    assert [code for _, code in codes(source)] == ["ACK106"]
