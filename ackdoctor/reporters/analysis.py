@@ -63,6 +63,7 @@ def verdict(report: Report, analysis: Analysis) -> str:
         roots=analysis.roots,
         quarantined=kept.quarantined,
         telling=not kept.useless,
+        unjudged=len(analysis.unjudged),
     )
     said = verdict_of_run(report, run)
     undebugged = kept.useless and kept.foreign and not kept.used and not kept.quarantined

@@ -30,7 +30,7 @@ _NARROW = 72  # columns below which a table drops what can be missed
 class About:
     """What the screen needs besides the report: the counts, the acker's version, the size of the trace, rows that nobody can use.
 
-    `telling` is whether any row tells of a tuple.
+    `telling` is whether any row tells of a tuple; of `unjudged` components none does that can be judged.
     """
 
     tally: RunTally
@@ -41,6 +41,7 @@ class About:
     width: int = 100
     quarantined: int = 0
     telling: bool = True
+    unjudged: int = 0
 
 
 def run(report: Report, stream: TextIO, context: Context, about: About) -> None:
@@ -114,7 +115,8 @@ def verdict(report: Report, about: About) -> str:
         return f"BROKEN: {_gist(worst)}{more}"
     if not about.rows:
         return "INCOMPLETE: no row could be read" if report.unreadable else "EMPTY: the trace has no rows"
-    word = "INCOMPLETE" if report.unreadable or tally.dropped or about.quarantined else "OK"
+    unread = bool(report.unreadable or tally.dropped)
+    word = "INCOMPLETE" if unread or about.quarantined or about.unjudged else "OK"
     if not about.telling:
         kept = f": {about.quarantined:,} in quarantine" if about.quarantined else ""
         none = f"of {counted(about.rows, 'row')} none tells of acking{kept}"
@@ -123,7 +125,7 @@ def verdict(report: Report, about: About) -> str:
     nothing = "nothing is wrong" + (f" but for {counted(unseen, 'finding')} not shown" if unseen else "")
     if word == "OK":
         return f"OK: {_volume(about)}, {nothing}"
-    what = "read" if report.unreadable or tally.dropped else "used"
+    what = "read" if unread else "used" if about.quarantined else "judged"
     return f"INCOMPLETE: {nothing} in what could be {what} ({_volume(about)})"
 
 

@@ -275,11 +275,10 @@ def _of_components(
         **ends,
     )
     result.notes += tuple(dict.fromkeys(collecting.ending(row) for row in rows.get("ends", ())))
-    if young := sum(row["in_hand"] for row in rows.get("young", ())):
-        result.notes += (
-            f"{'1 tuple was' if young == 1 else f'{young:,} tuples were'} in hand where a log ends or its worker was started anew, for less than "
-            f"{terms.patience_s} s: not judged",
-        )
+    result.completions = collecting.completions(rows["completions"], end_ns)
+    if young := {row["component"]: row["in_hand"] for row in rows.get("young", ())}:
+        result.unjudged = collecting.unjudged(result.completions, young)
+        result.notes += (collecting.under_way(sum(young.values()), terms.patience_s, result.unjudged),)
     wrong, more = ways.told(rows["shapes"])
     emits, unseen = ways.told(rows["bare"])
     if unseen:
@@ -293,7 +292,6 @@ def _of_components(
             "--output-dir writes each (deliveries)",
         )
     found = offences(session, tables.events, wrong, emits)
-    result.completions = collecting.completions(rows["completions"], end_ns)
     dialects = {row["component"]: row["note"].partition(" ")[0] for row in rows["named"]}
     guilt: Counter[str] = Counter()
     for offence in found:

@@ -209,6 +209,9 @@ class Analysis:
     unreadable: tuple[Unreadable, ...] = ()
     files: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    unjudged: tuple[
+        str, ...
+    ] = ()  # components that had all in hand that they were ever given, where a log ends
     written: tuple[str, ...] = field(default=())  # tables under --output-dir
 
     @property

@@ -252,6 +252,16 @@ class TestOnSpark:
         )
         assert doubt.startswith("  no row is an acker's: what became of the roots is not known")
 
+    def test_where_all_that_a_component_was_given_is_in_hand_it_is_not_called_sound(self, shell, tmp_path):
+        line = "2026-11-21 20:22:0{}.403 o.a.s.d.executor Thread-3-x-executor[3 3] [INFO] Processing received message FOR 3 TUPLE: source: s:4, stream: default, id: {{{}=2}}, [1]\n"
+        log = tmp_path / "worker.log"
+        log.write_text(line.format(1, 1))
+        outcome = shell("analyze", str(log), "--isolated", "-q")
+        verdict, _, note, *_ = outcome.out.splitlines()
+        assert outcome.code == 0
+        assert verdict == "INCOMPLETE: nothing is wrong in what could be judged (1 delivery)"
+        assert note.endswith("for less than 30 s: not judged, and so nothing of x")
+
     def test_what_a_worker_had_in_hand_when_it_died_and_was_started_anew_is_no_finding(self, shell, tmp_path):
         said = "2026-11-21 20:22:{:02}.403 o.a.s.d.executor Thread-3-x-executor[3 3] [INFO] {}\n"
         tuple_ = " source: s:4, stream: default, id: {{{}=2}}, [1]"

@@ -92,6 +92,21 @@ def completions(rows: Iterable[Row], end_ns: int) -> tuple[Completions, ...]:
     return tuple(sorted(made, key=lambda one: (-one.more - one.never, one.component, one.stream)))
 
 
+def unjudged(found: Iterable[Completions], in_hand: Mapping[str, int]) -> tuple[str, ...]:
+    """The components that had all in hand that they were ever given, in the order of their names."""
+    delivered: Counter[str] = Counter()
+    for row in found:
+        delivered[row.component] += row.delivered
+    return tuple(sorted(name for name, count in in_hand.items() if count >= delivered[name]))
+
+
+def under_way(tuples: int, patience_s: int, whose: Collection[str]) -> str:
+    """What is said of tuples that were in hand; `whose` are the components that had nothing else."""
+    many = "1 tuple was" if tuples == 1 else f"{tuples:,} tuples were"
+    all_of = f", and so nothing of {', '.join(whose)}" if whose else ""
+    return f"{many} in hand where a log ends or its worker was started anew, for less than {patience_s} s: not judged{all_of}"
+
+
 def _completions(row: dict[str, Any], end_ns: int) -> dict[str, Any]:
     oldest_ns = row.pop("oldest_ns")
     oldest_ms = 0.0 if oldest_ns is None else max(0, end_ns - oldest_ns) / 1e6
