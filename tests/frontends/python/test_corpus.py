@@ -29,6 +29,15 @@ pytestmark = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def nothing_of_other_tests_to_go_through():
+    """`gc.collect` before each file then takes as long as what that file has left."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 def lowered(path):
     return lower_source(path=path.name, module=path.stem, is_package=False, data=path.read_bytes())
 
