@@ -123,19 +123,23 @@ def held_value(
 
 def behind(function: Function, state: State, call: Call) -> State:
     """The state behind a call out of sight: what it was given, itself or in a closure, may have other things in its places."""
-    if not state.fields and not state.facts:
+    if not (_names(function) or function.closures or _any_box(state)):
         return state
     return _opened(state, (*_handed(function, state, call), *_known_to_closures(function, state, call)))
 
 
 def behind_own(function: Function, state: State, call: Call) -> State:
     """The state behind a call of the project's own code, which knows a box that it was given by another name."""
-    return _opened(state, _handed(function, state, call)) if state.fields or state.facts else state
+    return _opened(state, _handed(function, state, call)) if _names(function) or _any_box(state) else state
+
+
+def _any_box(state: State) -> bool:
+    return any(field.startswith(_BOX) for field in state.fields)
 
 
 def _opened(state: State, boxes: Iterable[tuple[Function, str]]) -> State:
     for function, name in boxes:
-        state = _emptied(state, _key(function, name))
+        state = _emptied(state, _key(function, name)) if _any_box(state) else state
         state = forget(state, Name(name)) if name in _names(function) else state
     return state
 

@@ -41,14 +41,37 @@ class _Limits(NamedTuple):
     never: frozenset[float] = frozenset()
 
 
+class _Apart(NamedTuple):
+    """One number is within `known` of another, and asked to be `bound` away; `flipped` if it is the right one that is asked about."""
+
+    known: _Limits
+    bound: float
+    flipped: bool = False
+
+    def holds(self, op: str) -> bool | None:
+        """Whether they compare so."""
+        known, bound = self.known, self.bound
+        under = known.high < bound or (known.high == bound and known.below)
+        over = known.low > bound or (known.low == bound and known.above)
+        match _FLIPPED[op] if self.flipped else op:
+            case "<" if under or known.low >= bound:
+                return under
+            case ">" if over or known.high <= bound:
+                return over
+            case "==" if under or over or bound in known.never:
+                return False
+            case "==" if known.low == known.high == bound:
+                return True
+            case _:
+                return None
+
+
 def ordered(
     context: Context, function: Function, state: State, left: Expr, op: str, right: Expr
 ) -> bool | None:
     """Whether `left op right` is so (`<`, `>` or `==`), as far as the path knows."""
-    if op not in _FLIPPED or (isinstance(right, Literal) and not plain(right.value)):
-        return None
-    one, other = (_line(context, function, state, side) for side in (left, right))
-    return _compared(context, function, state, one, op, other)
+    apart = _apart(context, function, state, left, right) if op in _FLIPPED else None
+    return apart.holds(op) if apart is not None else None
 
 
 def counted(context: Context, function: Function, before: State, after: State, name: str, by: int) -> State:
@@ -60,8 +83,9 @@ def begun(context: Context, function: Function, before: State, after: State, nam
     """The state in which a counter is given this value: all that is asked about it, as far as it follows from what was known."""
     facts = dict(after.facts)
     for bound in counters(function).get(name, ()):
+        apart = _apart(context, function, before, value, bound)
         for op in _FLIPPED:
-            truth = ordered(context, function, before, value, op, bound)
+            truth = apart.holds(op) if apart is not None else None
             if truth is not None:
                 facts[Compare(Name(name), op, bound)] = truth
     return after.but(facts=facts) if len(facts) > len(after.facts) else after
@@ -79,33 +103,20 @@ def _line(context: Context, function: Function, state: State, expr: Expr) -> _Li
     return _Line(base, more)
 
 
-def _compared(
-    context: Context, function: Function, state: State, one: _Line, op: str, other: _Line
-) -> bool | None:
+def _apart(context: Context, function: Function, state: State, left: Expr, right: Expr) -> _Apart | None:
+    """How far two expressions are apart, as far as they are numbers."""
+    if _no_number(right):
+        return None
+    one, other = (_line(context, function, state, side) for side in (left, right))
     if one.base == other.base:  # what is no number, NaN, is not even what it is
         known = one.base is None or _is_whole(function, one.base)
-        return _holds(op, _Limits(one.more, one.more), other.more) if known else None
-    if one.base is None:
-        one, op, other = other, _FLIPPED[op], one
+        return _Apart(_Limits(one.more, one.more), other.more) if known else None
+    flipped = one.base is None
+    if flipped:
+        one, other = other, one
     if isinstance(other.base, Literal):
         return None
-    return _holds(op, _limits(context, function, state, one.base, other.base), other.more - one.more)
-
-
-def _holds(op: str, known: _Limits, bound: float) -> bool | None:
-    under = known.high < bound or (known.high == bound and known.below)
-    over = known.low > bound or (known.low == bound and known.above)
-    match op:
-        case "<" if under or known.low >= bound:
-            return under
-        case ">" if over or known.high <= bound:
-            return over
-        case "==" if under or over or bound in known.never:
-            return False
-        case "==" if known.low == known.high == bound:
-            return True
-        case _:
-            return None
+    return _Apart(_limits(context, function, state, one.base, other.base), other.more - one.more, flipped)
 
 
 def _limits(
@@ -136,13 +147,17 @@ def _decided(
     context: Context, function: Function, state: State, base: Expr | None, other: Expr | None
 ) -> Iterator[tuple[str, float, bool]]:
     for fact, truth in state.facts.items():
-        if not isinstance(fact, Compare) or fact.op not in _FLIPPED:
+        if not isinstance(fact, Compare) or fact.op not in _FLIPPED or _no_number(fact.right):
             continue
         one, two = (_line(context, function, state, side) for side in (fact.left, fact.right))
         if (one.base, two.base) == (base, other):
             yield fact.op, two.more - one.more, truth
         elif (two.base, one.base) == (base, other):
             yield _FLIPPED[fact.op], one.more - two.more, truth
+
+
+def _no_number(expr: Expr) -> bool:
+    return isinstance(expr, Literal) and not plain(expr.value)
 
 
 def _amount(state: State, base: Expr) -> _Limits:
