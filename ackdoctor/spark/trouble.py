@@ -31,14 +31,14 @@ _LOGGED = re.compile(
     r"^(?:\d\d/\d\d/\d\d \d\d:\d\d:\d\d (?:ERROR|FATAL) \w+: |Exception in thread \"[^\"]*\" )"
 )
 _HINTS = {
-    "UnsupportedClassVersionError": "Spark needs Java 17 or 21, and the java it found is older: set JAVA_HOME to one of these",
+    "UnsupportedClassVersionError": "Spark needs Java 17 or newer, and the java it found is older: set JAVA_HOME to Java 17 or 21",
     "FindException": "the java it found lacks modules that Spark needs: install a complete Java 17 or 21",
     "Address already in use": "no free port on this machine",
     "Could not reserve enough space": "not enough memory for the driver: --conf spark.driver.memory=1g",
 }
 _MEANINGS = {
     r"Cannot call methods on a stopped SparkContext.*": "the master does not answer, or has ended the application: see --master",
-    r".*getSubject is not supported.*": "the java it found is too new for this version of Spark: set JAVA_HOME to Java 17 or 21",
+    r".*getSubject is not supported.*": "the java it found is too new for this version of Spark: set JAVA_HOME to Java 17 or 21, or install pyspark 4.2 or newer",
     r"\S*UnknownHostException: (\S+).*": r"no such host: \1",
     r".*Class org\.apache\.hadoop\.fs\.\S+ not found": "Spark comes without what reads this: for s3a --conf spark.jars.packages=org.apache.hadoop:hadoop-aws:VERSION",
     r"FAILED_TO_UNCOMPRESS.*": "damaged: what was compressed cannot be unpacked",

@@ -55,7 +55,7 @@ class Thrown:
         ),
         (
             "java.lang.UnsupportedOperationException: getSubject is not supported",
-            "the java it found is too new for this version of Spark: set JAVA_HOME to Java 17 or 21",
+            "the java it found is too new for this version of Spark: set JAVA_HOME to Java 17 or 21, or install pyspark 4.2 or newer",
         ),
         ("java.net.UnknownHostException: namenode", "no such host: namenode"),
         ("java.io.IOException: FAILED_TO_UNCOMPRESS(5)", "damaged: what was compressed cannot be unpacked"),

@@ -15,6 +15,7 @@ COMPLETED, GAVE_UP and TIMED_OUT are what a spout heard, with its own message id
 
 from collections.abc import Mapping, Sequence
 
+from py4j.protocol import Py4JJavaError
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
@@ -51,7 +52,7 @@ def kept(read: DataFrame, begun: Mapping[str, int | None]) -> tuple[DataFrame, S
     asked, passed = counted(read)
     table = told(asked, logs).persist(StorageLevel.MEMORY_AND_DISK)
     surveyed = joined(table, survey(table, logs))
-    surveyed.passed = Passed(**passed.get)
+    surveyed.passed = _seen(passed)
     if copies := [log.file for log in surveyed.logs if log.copy_of]:
         again = stormline.asked(read.where(F.col("file").isin(copies))).agg(*_passed()).collect()
         surveyed.passed -= Passed(**again[0].asDict())
@@ -62,6 +63,14 @@ def counted(read: DataFrame) -> tuple[DataFrame, Observation]:
     """ASKED of LINES, and what `Passed` says of it as soon as it has been read once."""
     passed = Observation()
     return stormline.asked(read).observe(passed, *_passed()), passed
+
+
+def _seen(passed: Observation) -> Passed:
+    """What was counted; of a table that Spark knows to be empty it counts nothing, which 4.3 cannot say."""
+    try:
+        return Passed(**passed.get)
+    except Py4JJavaError:
+        return Passed()
 
 
 def _passed() -> tuple[Column, ...]:
