@@ -1,6 +1,6 @@
 """One lowered file, and the bolts and spouts found in it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import NamedTuple
 
@@ -49,6 +49,12 @@ class Function:
     types: Mapping[str, str] = field(default_factory=dict)
     returns: str = ""
     worked_out: dict[object, object] = field(default_factory=dict)  # by `flow.once`
+
+    def tree(self) -> Iterator["Function"]:
+        """Itself and all functions inside."""
+        yield self
+        for inner in self.closures.values():
+            yield from inner.tree()
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

@@ -2,7 +2,7 @@
 
 The places in the order in which they win: from outside the class, in one of its methods (an initialiser as a
 rule), a decorator of the class, the class itself and its bases.  Anything but one literal is unknown.
-A `setattr` whose name only a run knows may mean the switch where no other place speaks of it.
+A `setattr` whose name only a run knows, or a `__dict__.update`, may mean the switch where no other place speaks of it.
 """
 
 from collections.abc import Iterable, Iterator
@@ -47,11 +47,11 @@ def setting(program: "Program", order: tuple[ClassInfo, ...], switch: Switch) ->
     attribute = switch.attribute
     if attribute is None:
         return switch.default
-    values = list(_from_outside(program, order[0], attribute)) or list(_on_self(order, attribute))
+    values = list(_from_outside(program, order[0], attribute)) or list(_on_self(program, order, attribute))
     for cls in order:
         values = values or list(_in_class(program, cls, attribute))[:1]
     if not values:
-        perhaps = (*_from_outside(program, order[0], None), *_on_self(order, None))
+        perhaps = (*_from_outside(program, order[0], None), *_on_self(program, order, None))
         return None if perhaps else switch.default
     truths = {value.value for value in values if isinstance(value, Literal)}
     if len(truths) != 1 or not all(isinstance(value, Literal) for value in values):
@@ -59,9 +59,14 @@ def setting(program: "Program", order: tuple[ClassInfo, ...], switch: Switch) ->
     return bool(truths.pop())
 
 
-def changes(order: tuple[ClassInfo, ...], attribute: str) -> bool:
-    """Whether a method gives an attribute, or may give it, another value than the one in the class."""
-    return any(True for name in (attribute, None) for _ in _on_self(order, name))
+def changes(program: "Program", order: tuple[ClassInfo, ...], attribute: str) -> bool:
+    """Whether any code gives an attribute, or may give it, another value than the one in the class: a method, or a function that is given the object."""
+    own = any(True for name in (attribute, None) for _ in _on_self(program, order, name))
+    return own or any(
+        isinstance(obj, Name) or not set(order).isdisjoint(program.resolve(unit, obj))
+        for unit, function in program.setters
+        for obj, _ in _given(function, attribute)
+    )
 
 
 def setters(units: Iterable[Unit]) -> tuple[tuple[Unit, Function], ...]:
@@ -81,12 +86,16 @@ def _from_outside(program: "Program", cls: ClassInfo, attribute: str | None) -> 
                 yield value
 
 
-def _on_self(order: tuple[ClassInfo, ...], attribute: str | None) -> Iterator[Expr]:
+def _on_self(program: "Program", order: tuple[ClassInfo, ...], attribute: str | None) -> Iterator[Expr]:
+    """Where a method sets it on the object or on the class, itself or in a function inside."""
     for cls in order:
+        unit = program.units[cls.path]
         for method in cls.methods.values():
-            if method.params:
-                own = Name(method.params[0].name)
-                yield from (value for obj, value in _given(method, attribute) if obj == own)
+            own = Name(method.params[0].name) if method.params else None
+            for function in method.tree():
+                for obj, value in _given(function, attribute):
+                    if obj == own or (not isinstance(obj, Name) and cls in program.resolve(unit, obj)):
+                        yield value
 
 
 def _in_class(program: "Program", cls: ClassInfo, attribute: str) -> Iterator[Expr]:
@@ -129,6 +138,8 @@ def _sets(function: Function) -> tuple[_Set, ...]:
                 for name in spelt.get(named.value, (named.value,)):
                     known = name.value if isinstance(name, Literal) and isinstance(name.value, str) else None
                     found.append(_Set(_origin(obj.value, made), known, value.value))
+            case Call(func=Attr(obj=Attr(obj=obj, name="__dict__"), name="update")):
+                found.append(_Set(_origin(obj, made), None, _UNKNOWN))
             case Call(func=func, result=result):
                 made[result] = func
             case (

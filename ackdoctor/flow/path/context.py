@@ -65,6 +65,7 @@ class Context:
     steps_left: int = 20_000
     entered: dict[int, Function] = field(default_factory=dict)  # functions looked into, by id
     offers: dict[tuple[str, str], tuple[Verb, ...]] = field(default_factory=dict)  # calls by place and name
+    own: dict[str, Value] = field(default_factory=dict)  # what fields are of which a path knows nothing more
     reaches: dict[int, object] = field(default_factory=dict)  # what functions lead to, by id
 
     def unit(self, function: Function) -> Unit:

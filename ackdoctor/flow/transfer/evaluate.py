@@ -146,6 +146,13 @@ def _own(context: Context, state: State, name: str) -> Value:
     """What `self.name` is."""
     if name in state.fields:
         return state.fields[name]
+    if name not in context.own:
+        context.own[name] = _at_first(context, name)
+    return context.own[name]
+
+
+def _at_first(context: Context, name: str) -> Value:
+    """What `self.name` is for all that the class says."""
     component = context.component
     if context.typed:
         handle = declared_field(context, name)
@@ -158,7 +165,7 @@ def _own(context: Context, state: State, name: str) -> Value:
     if any(verb.name == name and verb.on == "self" for verb in context.verbs()):
         return BoundMethod(name)
     match component.attribute(name):
-        case Literal(value=value) if not changes(component.lineage, name):
+        case Literal(value=value) if not changes(context.program, component.lineage, name):
             return Const(value)
         case _:
             return Field(name)
