@@ -10,11 +10,10 @@ that are compared at two places or more are told here: for the others it is enou
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from ackdoctor.flow.graph.expressions import names_in
+from ackdoctor.flow.graph.expressions import names_in, subexpressions
 from ackdoctor.flow.graph.once import once
-from ackdoctor.flow.path.questions import has_any, spelled_out
+from ackdoctor.flow.path.questions import has_any, is_amount, spelled_out
 from ackdoctor.model.cfg import (
-    Attr,
     Bind,
     Call,
     Catch,
@@ -35,7 +34,7 @@ from ackdoctor.model.cfg import (
 )
 from ackdoctor.model.component import Function
 
-__all__ = ["Counted", "count_of", "counted_by", "counters", "less", "plain"]
+__all__ = ["Counted", "count_of", "counted_by", "counters", "less", "plain", "targets_of", "whole_bounds"]
 
 MOST_BOUNDS = 4  # that a counter may be compared with
 _ORDERS = ("<", ">", "==", "<=", ">=", "!=")
@@ -83,7 +82,7 @@ def counters(function: Function) -> Mapping[str, frozenset[Expr]]:
     if not any(isinstance(step.op, (Update, Next)) for step in function.cfg.steps):
         return {}
     compared: dict[str, list[Expr]] = {}
-    for name, bound in _comparisons(function):
+    for name, _, bound in _comparisons(function):
         compared.setdefault(name, []).append(bound)
     return {
         name: frozenset(bounds)
@@ -93,17 +92,28 @@ def counters(function: Function) -> Mapping[str, frozenset[Expr]]:
 
 
 @once
+def whole_bounds(function: Function) -> frozenset[Expr]:
+    """What counters are counted up to that is a whole number: `range` takes no other, and nobody waits for `i == 2.5`."""
+    counted = counters(function)
+    return frozenset(
+        count_of(bound)[0]
+        for name, op, bound in (_comparisons(function) if counted else ())
+        if name in counted and op in ("range", "==", "!=")
+    )
+
+
+@once
 def counted_by(function: Function) -> Mapping[int, Counted]:
     """The loops over `range(n)` and `enumerate(rows)`, by their number."""
     steps = function.cfg.steps
     made = {step.op.result: step.op for step in steps if isinstance(step.op, Call)}
     unpacked = {step.op.value: step.op.targets for step in steps if isinstance(step.op, Unpack)}
     found: dict[int, Counted] = {}
-    for step in steps:
+    for head, step in enumerate(steps):
         match step.op:
             case Next(target=target, iterable=iterable, loop=loop) if iterable in made:
                 counted = _counting(made[iterable], target, unpacked.get(target, ()) if target else ())
-                if counted is not None:
+                if counted is not None and _goes_on(function, head, counted):
                     found[loop] = counted
             case _:
                 pass
@@ -130,10 +140,40 @@ def _counting(call: Call, target: Expr | None, parts: tuple[Expr | None, ...]) -
             return None
 
 
-def _comparisons(function: Function) -> Iterator[tuple[str, Expr]]:
-    """Each place where a local is compared, and with what: `i + 1 == n` compares `i` with `n - 1`."""
+def _goes_on(function: Function, head: int, counted: Counted) -> bool:
+    """Whether nothing in a loop but its head gives its counter, or what it counts up to, another value: the head would not see it."""
+    steps = function.cfg.steps
+    body = [steps[index].op for index in function.cfg.bodies[head] if index != head]
+    given = [op for op in body if not (isinstance(op, Unpack) and op.value == counted.row)]
+    stop = set(subexpressions(counted.stop))
+    return not any(
+        target == Name(counted.name) or target in stop for op in given for target in targets_of(op)
+    )
+
+
+def targets_of(op: Instr) -> Iterator[Expr]:
+    """What an instruction gives a value."""
+    match op:
+        case Bind(target=target) | Update(target=target) | Drop(target=target):
+            yield target
+        case Next(target=target) if target is not None:
+            yield target
+        case Call(result=result) | Yield(result=result):
+            yield result
+        case Unpack(targets=targets):
+            yield from (
+                each.value if isinstance(each, Star) else each for each in targets if each is not None
+            )
+        case Catch(name=str() as name):
+            yield Name(name)
+        case _:
+            pass
+
+
+def _comparisons(function: Function) -> Iterator[tuple[str, str, Expr]]:
+    """Each place where a local is compared, how, and with what: `i + 1 == n` compares `i` with `n - 1`."""
     for counted in counted_by(function).values():
-        yield counted.name, counted.stop
+        yield counted.name, "range", counted.stop
     for step in function.cfg.steps:
         match step.op:
             case Test(condition=Compare() as asked) | Bind(value=Compare() as asked):
@@ -144,9 +184,9 @@ def _comparisons(function: Function) -> Iterator[tuple[str, Expr]]:
                     base, more = count_of(one)
                     bound = less(other, more)
                     if isinstance(base, Name) and not _passing(base, bound):
-                        yield base.id, bound
+                        yield base.id, said.op, bound
             case Test(condition=Name(id=name)) if not name.startswith("%"):
-                yield name, Literal(0)
+                yield name, "==", Literal(0)
             case _:
                 pass
 
@@ -160,48 +200,24 @@ def _passing(counter: Name, bound: Expr) -> bool:
 
 def _only_counted(function: Function, name: str) -> bool:
     own = Name(name)
-    looped = {counted.name for counted in counted_by(function).values()}
+    loops = counted_by(function)
     if any(name in inner.captures for inner in function.closures.values()) or name in function.captures:
         return False
     if any(param.name == name for param in function.params):
         return False
-    return all(
-        _counts(step.op, own, looped=name in looped) for step in function.cfg.steps if _gives(step.op, own)
-    )
+    return all(_counts(step.op, own, loops) for step in function.cfg.steps if own in targets_of(step.op))
 
 
-def _gives(op: Instr, own: Name) -> bool:
-    """Whether an instruction gives the local a value."""
-    match op:
-        case Bind(target=target) | Update(target=target) | Next(target=target) | Drop(target=target):
-            return target == own
-        case Call(result=result) | Yield(result=result):
-            return result == own
-        case Unpack(targets=targets):
-            return any(target in (own, Star(own)) for target in targets)
-        case Catch(name=name):
-            return name == own.id
-        case _:
-            return False
-
-
-def _is_amount(expr: Expr) -> bool:
-    """Whether it is how much there is in something, which is a whole number."""
-    match expr:
-        case Mix(op="len") | Attr(name="length"):
-            return True
-        case _:
-            return False
-
-
-def _counts(op: Instr, own: Name, *, looped: bool) -> bool:
+def _counts(op: Instr, own: Name, loops: Mapping[int, Counted]) -> bool:
     match op:
         case Bind(value=Literal(value=int())) | Update(op="+" | "-", value=Literal(value=int())):
             return True
         case Bind(value=value):
             base = count_of(value)[0]
-            return base == own or _is_amount(base)
-        case Next() | Unpack():
-            return looped
+            return base == own or is_amount(base)
+        case Next(loop=loop):
+            return loop in loops
+        case Unpack(value=row):
+            return any(counted.name == own.id and counted.row == row for counted in loops.values())
         case _:
             return False

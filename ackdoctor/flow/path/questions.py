@@ -43,6 +43,7 @@ from ackdoctor.model.component import Function
 __all__ = [
     "amounts",
     "has_any",
+    "is_amount",
     "leaves_alone",
     "questions",
     "reopened",
@@ -242,11 +243,17 @@ def has_any(fact: Expr) -> tuple[Expr, bool]:
 def amounts(bound: Expr) -> Iterator[Expr]:
     """The facts that say whether there is anything in what a number is compared with: `i < rows.size() - 1` asks that of `rows`."""
     for part in subexpressions(bound):
-        match part:
-            case Mix(op="len") | Mix(op="call", parts=(Attr(name="size" | "length"),)) | Attr(name="length"):
-                yield has_any(Compare(part, ">", Literal(0)))[0]
-            case _:
-                pass
+        if is_amount(part):
+            yield has_any(Compare(part, ">", Literal(0)))[0]
+
+
+def is_amount(expr: Expr) -> bool:
+    """Whether it is how much there is in something: a whole number, and not less than nothing."""
+    match expr:
+        case Mix(op="len") | Mix(op="call", parts=(Attr(name="size" | "length"),)) | Attr(name="length"):
+            return True
+        case _:
+            return False
 
 
 def wholes(function: Function, iterable: Expr) -> tuple[Expr, ...]:

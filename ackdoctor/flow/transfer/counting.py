@@ -8,13 +8,11 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ackdoctor.flow.graph.expressions import names_in
-from ackdoctor.flow.graph.once import once
 from ackdoctor.flow.path.context import Context
 from ackdoctor.flow.path.lattice import Const, State
 from ackdoctor.flow.path.meanings import meaning
-from ackdoctor.flow.path.numbers import count_of, counters, less, plain
-from ackdoctor.flow.path.questions import has_any
+from ackdoctor.flow.path.numbers import count_of, counters, less, plain, whole_bounds
+from ackdoctor.flow.path.questions import has_any, is_amount
 from ackdoctor.flow.transfer.declared import text_of
 from ackdoctor.flow.transfer.evaluate import evaluate
 from ackdoctor.model.cfg import Attr, Compare, Expr, Literal, Mix, Name
@@ -124,15 +122,17 @@ def _limits(
 ) -> _Limits:
     """What is known of `base - other`."""
     known = _amount(state, base) if other is None and base is not None else _Limits()
+    whole = _is_whole(function, base) and _is_whole(function, other)
+    total = whole or other is None  # of two sets, or NaNs, none need be less, more or the same
     for op, bound, truth in _decided(context, function, state, base, other):
         match op, truth:
             case "<", True if bound <= known.high:
                 known = known._replace(high=bound, below=True)
-            case "<", False if bound > known.low:
+            case "<", False if total and bound > known.low:
                 known = known._replace(low=bound, above=False)
             case ">", True if bound >= known.low:
                 known = known._replace(low=bound, above=True)
-            case ">", False if bound < known.high:
+            case ">", False if total and bound < known.high:
                 known = known._replace(high=bound, below=False)
             case "==", True:
                 known = known._replace(low=bound, high=bound, above=False, below=False)
@@ -140,7 +140,7 @@ def _limits(
                 known = known._replace(never=known.never | {bound})
             case _:
                 pass
-    return _whole(known) if _is_whole(function, base) else known
+    return _whole(known) if whole else known
 
 
 def _decided(
@@ -162,41 +162,33 @@ def _no_number(expr: Expr) -> bool:
 
 def _amount(state: State, base: Expr) -> _Limits:
     """How much there is of something is never less than nothing."""
-    match base:
-        case Mix(op="len") | Mix(op="call", parts=(Attr(name="size" | "length"),)) | Attr(name="length"):
-            asked, same = has_any(Compare(base, ">", Literal(0)))
-            some = state.facts.get(asked)
-            if some is None:
-                return _Limits(low=0)
-            return _Limits(low=1) if some == same else _Limits(low=0, high=0)
-        case _:
-            return _Limits()
+    if not is_amount(base):
+        return _Limits()
+    asked, same = has_any(Compare(base, ">", Literal(0)))
+    some = state.facts.get(asked)
+    if some is None:
+        return _Limits(low=0)
+    return _Limits(low=1) if some == same else _Limits(low=0, high=0)
 
 
 def _whole(known: _Limits) -> _Limits:
     """The limits of a whole number are numbers that it can be."""
-    low = known.low + 1 if known.above else known.low
-    high = known.high - 1 if known.below else known.high
+    low, high = known.low, known.high
+    if math.isfinite(low):
+        low = math.floor(low) + 1 if known.above else math.ceil(low)
+    if math.isfinite(high):
+        high = math.ceil(high) - 1 if known.below else math.floor(high)
     for _ in known.never:
         low = low + 1 if low in known.never else low
         high = high - 1 if high in known.never else high
     return _Limits(low, high, never=known.never)
 
 
-@once
-def _bounds(function: Function) -> frozenset[str]:
-    """The locals that whole numbers are counted up to."""
-    return frozenset(
-        name for bounds in counters(function).values() for bound in bounds for name in names_in(bound)
-    )
-
-
 def _is_whole(function: Function, base: Expr | None) -> bool:
-    match base:
-        case Name(id=name):
-            own = text_of(function, name).rpartition(".")[2] in _WHOLE
-            return own or name in counters(function) or name in _bounds(function)
-        case Mix(op="len" | "call") | Attr(name="length"):
-            return True
-        case _:
-            return False
+    """Whether it is a whole number; a constant, which has no base, says so itself."""
+    if base is None or is_amount(base):
+        return True
+    declared = text_of(function, base.id).rpartition(".")[2] if isinstance(base, Name) else ""
+    if declared or not isinstance(base, (Name, Attr)):
+        return declared in _WHOLE
+    return base in whole_bounds(function) or (isinstance(base, Name) and base.id in counters(function))

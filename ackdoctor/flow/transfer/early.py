@@ -22,22 +22,21 @@ from ackdoctor.model.component import Function
 
 __all__ = ["each_element"]
 
+_ALL = range(1 << 30)  # the loops around a helper's call: no step of it leaves them
+
 
 def each_element(context: Context, trail: Trail, way: WayOn) -> Iterator[WayOn]:
     """The way itself, or, where it leaves a loop over the batch early, one for each kind of element."""
     token, state = context.subject, way.state
     bodies = _bodies(trail.function) if state.loops else {}
-    left = [
-        loop
-        for loop, memory in state.loops.items()
-        if memory.base is not None and way.target not in bodies[loop]
-    ]
-    if not left or token is None or token.kind is not TokenKind.ELEMENT:
-        yield way
+    left = {loop: memory for loop, memory in state.loops.items() if way.target not in bodies.get(loop, _ALL)}
+    if left:
+        state = state.but(loops={loop: kept for loop, kept in state.loops.items() if loop not in left})
+    batches = [loop for loop, memory in left.items() if memory.base is not None]
+    if not batches or token is None or token.kind is not TokenKind.ELEMENT:
+        yield way._replace(state=state) if left else way
         return
-    first = state.loops[min(left)]
-    kept = {loop: memory for loop, memory in state.loops.items() if loop not in left}
-    state = state.but(loops=kept)
+    first = left[min(batches)]
     now = context.holding(state, token)
     yield WayOn(way.kind, way.target, state)
     others = [holding for holding in (first.base, first.rest) if holding is not None and holding != now]

@@ -16,7 +16,7 @@ from ackdoctor.flow.linking.known import CONTAINER_STORES
 from ackdoctor.flow.path.context import normalised, subject, tested_names
 from ackdoctor.flow.path.lattice import State
 from ackdoctor.flow.path.meanings import meanings
-from ackdoctor.flow.path.numbers import counted_by, counters
+from ackdoctor.flow.path.numbers import counted_by, counters, targets_of
 from ackdoctor.flow.path.questions import amounts, spelled_out, wholes
 from ackdoctor.model.cfg import (
     ENTRY,
@@ -36,7 +36,6 @@ from ackdoctor.model.cfg import (
     Next,
     Not,
     Return,
-    Star,
     Test,
     Throw,
     Unpack,
@@ -167,26 +166,11 @@ def _writes(op: Instr, kind: EdgeKind) -> bool:
 
 def written(op: Instr) -> Iterator[str]:
     """The locals that an instruction assigns."""
-    match op:
-        case Bind(target=target) | Update(target=target) | Next(target=target) | Drop(target=target):
-            yield from _local(target)
-        case Call(result=result) | Yield(result=result):
-            yield result.id
-        case Unpack(targets=targets):
-            for target in targets:
-                yield from _local(target)
-        case Catch(name=str() as name):
-            yield name
-        case Return():
-            yield _RESULT
-        case _:
-            pass
-
-
-def _local(target: Expr | None) -> Iterator[str]:
-    inner = target.value if isinstance(target, Star) else target
-    if isinstance(inner, Name):
-        yield inner.id
+    for target in targets_of(op):
+        if isinstance(target, Name):
+            yield target.id
+    if isinstance(op, Return):
+        yield _RESULT
 
 
 def _asked(function: Function, op: Instr) -> Iterator[Place]:

@@ -198,3 +198,101 @@ def test_what_is_no_number_is_not_what_it_is():
     )
 
     assert [code for _, code in codes(source)] == ["ACK106"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "i = 7",
+        "i += 1",
+        "for i in range(2): work(i)",
+        "for i in work(i): pass",
+        "count = 1",
+    ],
+)
+def test_a_loop_whose_body_counts_as_well_goes_by_what_it_was_given(body):
+    source = in_bolt(
+        f"""
+        def process(self, tup):
+            count = 3
+            for i in range(count):
+                if i == 2:
+                    self.fail(tup)
+                {body}
+                if count == 1:
+                    work(i)
+            self.ack(tup)
+        """
+    )
+
+    assert (16, "ACK106") in codes(source)
+
+
+@pytest.mark.parametrize(
+    ("head", "first", "last"),
+    [
+        ("for i in range(2)", "i == 0", "i == 1"),
+        ("for i, word in enumerate(words)", "i == 0", "i == 1"),
+        ("for i in [tup]", "i is tup", "i is tup"),
+    ],
+)
+def test_a_loop_that_was_left_begins_anew(head, first, last):
+    source = in_bolt(
+        f"""
+        def process(self, tup):
+            words = tup.values
+            rounds = 0
+            while rounds < 2:
+                {head}:
+                    if rounds == 1 and {first}:
+                        self.fail(tup)
+                    if {last}:
+                        break
+                rounds += 1
+            self.ack(tup)
+        """
+    )
+
+    assert codes(source) == [(18, "ACK106")]
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ("value.getScore() > 0", "value.getScore() < 1"),
+        ("rounds > 1.5", "rounds < 2.5"),
+    ],
+)
+def test_between_two_numbers_may_be_one_more(first, then):
+    source = in_bolt(
+        f"""
+        def process(self, tup):
+            value, limit = tup.values
+            rounds = 0
+            while rounds < limit:
+                rounds += 1
+            if {first}:
+                if {then}:
+                    self.fail(tup)
+            self.ack(tup)
+        """
+    )
+
+    assert codes(source) == [(16, "ACK106")]
+
+
+def test_of_two_sets_none_need_be_in_the_other_nor_the_same():
+    source = in_bolt(
+        """
+        def process(self, tup):
+            have, want = tup.values
+            if have < want:
+                self.fail(tup)
+            elif have > want:
+                self.ack(tup)
+            elif have == want:
+                self.ack(tup)
+        """
+    )
+
+    assert [code for _, code in codes(source)] == ["ACK101"]
