@@ -27,7 +27,7 @@ from ackdoctor.flow.transfer.cells import in_cell, put
 from ackdoctor.flow.transfer.counting import begun, counted
 from ackdoctor.flow.transfer.deciding import decided
 from ackdoctor.flow.transfer.evaluate import counted_on, evaluate, stored
-from ackdoctor.flow.transfer.holding import escape, forget, store, within
+from ackdoctor.flow.transfer.holding import escape, forget, recount, store, within
 from ackdoctor.flow.transfer.liveness import looked_up
 from ackdoctor.model.cfg import (
     Attr,
@@ -191,6 +191,7 @@ def _may_run(value: Value) -> bool:
 
 def _refilled(state: State, obj: Expr, key: Expr) -> State:
     """What was empty has something under a key now; where a slice is replaced it is open whether anything is left."""
+    state = recount(state, obj, key)
     known = state.facts.get(obj)
     if known is None or (known and not (isinstance(key, Mix) and key.op == "slice")):
         return state
@@ -276,6 +277,8 @@ def _counted(context: Context, trail: Trail, after: State, name: str) -> State:
 def update(context: Context, trail: Trail, target: Expr, value: Value | None) -> State:
     """`target += value`."""
     state = forget(trail.state, target)
+    if isinstance(target, Item):
+        state = recount(state, target.obj, target.key)
     if value is None or not any(tokens_in(value)):
         if isinstance(target, Name):
             before = in_cell(trail.function, state, target.id) or state.env.get(target.id)

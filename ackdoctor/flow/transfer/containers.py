@@ -37,7 +37,7 @@ from ackdoctor.flow.path.lattice import (
 from ackdoctor.flow.path.questions import leaves_alone
 from ackdoctor.flow.path.trail import Trail
 from ackdoctor.flow.transfer.evaluate import as_held, evaluate, only, stored
-from ackdoctor.flow.transfer.holding import escape, forget, release, store
+from ackdoctor.flow.transfer.holding import escape, forget, recount, release, store
 from ackdoctor.flow.transfer.liveness import read, written
 from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Name
 from ackdoctor.model.component import Function
@@ -122,9 +122,10 @@ def method_call(
 
 def _local_method(context: Context, trail: Trail, call: Call, held: Coll, func: Attr) -> Done | None:
     """A method call on a local collection or an iterator over one; what is taken out is no longer in it."""
-    state, name, items = trail.state, func.name, held.items
+    name, items = func.name, held.items
+    state = trail.state if leaves_alone(call) else recount(trail.state, func.obj)
     if name in CONTAINER_STORES:
-        return Done(_add_to_local(context, trail, call, func.obj, items), None, may_raise=False)
+        return Done(_add_to_local(context, trail, state, call, func.obj, items), None, may_raise=False)
     if name in CONTAINER_VIEWS:
         return Done(state, held, may_raise=False)
     if name in CONTAINER_READS:
@@ -151,13 +152,15 @@ def _emptied(state: State, obj: Expr) -> State:
     return state.bind(obj.id, Coll(frozenset())) if isinstance(obj, Name) else state
 
 
-def _add_to_local(context: Context, trail: Trail, call: Call, obj: Expr, items: frozenset[Value]) -> State:
+def _add_to_local(
+    context: Context, trail: Trail, state: State, call: Call, obj: Expr, items: frozenset[Value]
+) -> State:
     added = frozenset(v for v in arguments(context, trail, call) if v is not None and any(tokens_in(v)))
     if not added:
-        return _no_longer_empty(trail.state, call, obj)
+        return _no_longer_empty(state, call, obj)
     if isinstance(obj, Name):
-        return _add_to_same(trail.state.bind(obj.id, Coll(items | added)), trail.state, obj, added)
-    return escape(context, trail, trail.state, added, "a container")
+        return _add_to_same(state.bind(obj.id, Coll(items | added)), state, obj, added)
+    return escape(context, trail, state, added, "a container")
 
 
 def _no_longer_empty(state: State, call: Call, obj: Expr) -> State:

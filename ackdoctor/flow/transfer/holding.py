@@ -1,6 +1,6 @@
 """Where tuples are kept: stores into fields, and what is handed to code that cannot be seen."""
 
-from ackdoctor.flow.graph.expressions import mentions
+from ackdoctor.flow.graph.expressions import mentions, subexpressions
 from ackdoctor.flow.path.context import Context
 from ackdoctor.flow.path.lattice import (
     Field,
@@ -15,10 +15,10 @@ from ackdoctor.flow.path.lattice import (
 )
 from ackdoctor.flow.path.sighting import Released, Stored
 from ackdoctor.flow.path.trail import Trail
-from ackdoctor.model.cfg import Expr
+from ackdoctor.model.cfg import Attr, Compare, Expr, Item, Literal, Mix
 from ackdoctor.model.protocol import State as Stage
 
-__all__ = ["EVERYTHING", "escape", "forget", "release", "store", "within", "worse"]
+__all__ = ["EVERYTHING", "escape", "forget", "recount", "release", "store", "within", "worse"]
 
 EVERYTHING = "*"  # the name under which all fields are released: the component itself was handed over
 
@@ -115,6 +115,31 @@ def forget(state: State, target: Expr) -> State:
     if not any(mentions(fact, target) for fact in state.facts):
         return state
     return state.but(facts={fact: truth for fact, truth in state.facts.items() if not mentions(fact, target)})
+
+
+def recount(state: State, whole: Expr, key: Expr | None = None) -> State:
+    """Something was put into a collection (under this key), or taken out: what is in it, and how much, is to be asked anew.
+
+    Whether there is anything in it at all is left as it is.
+    """
+    stale = [fact for fact in state.facts if any(_counts(part, whole, key) for part in subexpressions(fact))]
+    if not stale:
+        return state
+    return state.but(facts={fact: truth for fact, truth in state.facts.items() if fact not in stale})
+
+
+def _counts(part: Expr, whole: Expr, key: Expr | None) -> bool:
+    """Whether an expression asks how much there is in a collection, whether something is, or what lies at a place that may be the key's."""
+    match part:
+        case Mix(op="len", parts=(asked,)) | Mix(op="call", parts=(Attr(obj=asked, name="size"), *_)):
+            return asked == whole
+        case Mix(op="call", parts=(Attr(obj=asked), _, *_)) | Compare(op="in", right=asked):
+            return asked == whole
+        case Item(obj=asked, key=place):
+            other = isinstance(place, Literal) and isinstance(key, Literal) and place != key
+            return asked == whole and not other
+        case _:
+            return False
 
 
 def within(token: Token, whole: Token) -> bool:

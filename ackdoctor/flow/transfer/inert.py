@@ -129,13 +129,13 @@ def _fields(expr: Expr, own: str) -> set[str]:
 
 
 def about_locals(facts: Mapping[Expr, bool]) -> Mapping[Expr, bool]:
-    """Facts about locals survive a helper call; what a field holds may have changed in it."""
+    """Facts about locals survive a helper call; what a field or a module's name holds may have changed in it."""
     return {fact: truth for fact, truth in facts.items() if not _reads_field(fact)}
 
 
 def _reads_field(expr: Expr) -> bool:
     match expr:
-        case Attr(name=name):
+        case Attr(name=name) | Global(id=name):
             return not name.isupper()  # a constant stays what it is
         case Item():
             return True
