@@ -18,11 +18,12 @@ from ackdoctor.flow.path.lattice import Coll, Const, State, Value
 from ackdoctor.flow.path.questions import reopened
 from ackdoctor.flow.path.trail import Trail
 from ackdoctor.flow.transfer.assignment import assign
-from ackdoctor.flow.transfer.boxes import behind, behind_own, unboxed
+from ackdoctor.flow.transfer.boxes import unboxed
 from ackdoctor.flow.transfer.calls import Done, resolve_call
 from ackdoctor.flow.transfer.cells import beyond_a_call, left
 from ackdoctor.flow.transfer.early import each_element
 from ackdoctor.flow.transfer.entering import Enter
+from ackdoctor.flow.transfer.exposed import behind, behind_own
 from ackdoctor.flow.transfer.inert import about_locals
 from ackdoctor.flow.transfer.liveness import Needed, needed
 from ackdoctor.flow.transfer.told import only_told
@@ -160,11 +161,18 @@ class Solver:
     def _past(self, trail: Trail, op: Call, done: Done) -> Iterator[tuple[WayOn, Trail | None]]:
         for kind, target in trail.step.edges:
             if kind is not EdgeKind.RAISE:
-                after = behind(trail.function, reopened(trail.function, done.state, op), op)
+                after = self._changed(trail, op, done.state)
                 yield WayOn(kind, target, assign(self.context, trail, after, op.result, done.value)), None
             elif done.may_raise and self._worth_raising(trail, target):
-                raised = trail.state if trail.state.raising is not None else trail.state.but(raising="")
-                yield WayOn(kind, target, raised), None
+                raised = self._changed(trail, op, trail.state)  # it may have done half of it
+                yield (
+                    WayOn(kind, target, raised if raised.raising is not None else raised.but(raising="")),
+                    None,
+                )
+
+    def _changed(self, trail: Trail, op: Call, after: State) -> State:
+        """What a call out of sight may have changed is open behind it."""
+        return behind(self.context, trail.function, reopened(trail.function, after, op), op)
 
     def _worth_raising(self, trail: Trail, target: int) -> bool:
         """An exception that escapes the handler itself matters only once something was completed; one in a log line, until then."""

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from ackdoctor.flow.graph.expressions import subexpressions
 from ackdoctor.flow.graph.once import once
 from ackdoctor.flow.graph.wording import last_name
-from ackdoctor.flow.path.lattice import Const, FunctionRef, State, Value
-from ackdoctor.flow.path.questions import leaves_alone
-from ackdoctor.flow.transfer.holding import forget
-from ackdoctor.flow.transfer.liveness import read
+from ackdoctor.flow.linking.known import CONTAINER_STORES
+from ackdoctor.flow.path.lattice import Const, State, Value
+from ackdoctor.flow.transfer.cells import where
+from ackdoctor.flow.transfer.liveness import read, written
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
@@ -35,27 +35,45 @@ from ackdoctor.model.cfg import (
     Return,
     Star,
     Test,
+    Unpack,
     Update,
 )
 from ackdoctor.model.component import Function
 
-__all__ = ["behind", "behind_own", "held_value", "in_box", "made", "set_in_box", "unboxed", "unsure"]
+__all__ = [
+    "BOX",
+    "asked_places",
+    "bare",
+    "boxes",
+    "emptied",
+    "held_value",
+    "in_box",
+    "is_box",
+    "made",
+    "own_method",
+    "set_in_box",
+    "unboxed",
+    "unsure",
+]
 
+_EVENT = "Event"
 _HOLDERS = {  # objects that hold one value, with the one that they begin with
     "AtomicBoolean": False,
     "AtomicInteger": 0,
     "AtomicLong": 0,
     "AtomicReference": None,
     "MutableBoolean": False,
-    "Event": False,
+    _EVENT: False,
 }
 _EMPTY = {"boolean": False, "int": 0, "long": 0}  # what Java's arrays begin with
 _READS = frozenset("get getPlain getAcquire is_set isSet booleanValue isTrue getValue".split())
 _SETS = frozenset("set lazySet setPlain setRelease setValue".split())
 _TAKES = frozenset({"getAndSet", "compareAndSet", "clear"})
+_OF_EVENTS = frozenset("is_set isSet set clear".split())
+_METHODS = _READS | _SETS | _TAKES | CONTAINER_STORES  # no place is called so
 _VALUE = "()"  # the place of an object that holds one value
 _MARK, _HOLDS = "{}", "{()}"  # what says that there is a box, and that it is an object that holds one value
-_BOX = "box "  # no field of a component is called so
+BOX = "box "  # no field of a component is called so
 _FEW = 4  # places of a new array of which it is known what they begin with
 
 
@@ -69,7 +87,7 @@ def in_box(function: Function, state: State, expr: Expr) -> Value | None:
 
 def made(function: Function, state: State, name: str, value: Expr) -> State:
     """The state in which a local is another box, with what it begins with in its places."""
-    if name not in _boxes(function):
+    if name not in boxes(function):
         return state
     key = _key(function, name)
     state = _without(state, key)
@@ -85,7 +103,7 @@ def set_in_box(function: Function, state: State, target: Expr, value: Value | No
     if not name or key + _MARK not in state.fields:
         return state
     if not place:  # which one, nobody knows
-        return _emptied(state, key)
+        return emptied(state, where(function, name))
     fields = {known: old for known, old in state.fields.items() if known != key + place}
     return state.but(fields={**fields, key + place: value} if isinstance(value, Const) else fields)
 
@@ -96,9 +114,9 @@ def held_value(
     """What a call on an object that holds one value does and gives; None for any other call."""
     if not state.fields or not isinstance(call.func, Attr) or not isinstance(call.func.obj, Name):
         return None
-    key = _key(function, call.func.obj.id)
-    if key + _HOLDS not in state.fields:
+    if not own_method(function, state, call.func.obj.id, call.func.name):
         return None
+    key = _key(function, call.func.obj.id)
     now = state.fields.get(key + _VALUE)
     match call.func.name, values:
         case name, () if name in _READS:
@@ -121,37 +139,14 @@ def held_value(
             return None
 
 
-def behind(function: Function, state: State, call: Call) -> State:
-    """The state behind a call out of sight: what it was given, itself or in a closure, may have other things in its places."""
-    if not (_names(function) or function.closures or _any_box(state)):
-        return state
-    return _opened(state, (*_handed(function, state, call), *_known_to_closures(function, state, call)))
-
-
-def behind_own(function: Function, state: State, call: Call) -> State:
-    """The state behind a call of the project's own code, which knows a box that it was given by another name."""
-    return _opened(state, _handed(function, state, call)) if _names(function) or _any_box(state) else state
-
-
-def _any_box(state: State) -> bool:
-    return any(field.startswith(_BOX) for field in state.fields)
-
-
-def _opened(state: State, boxes: Iterable[tuple[Function, str]]) -> State:
-    for function, name in boxes:
-        state = _emptied(state, _key(function, name)) if _any_box(state) else state
-        state = forget(state, Name(name)) if name in _names(function) else state
-    return state
-
-
 def unsure(fields: Mapping[str, Value]) -> Mapping[str, Value]:
     """What is known of fields by the time that deferred code runs: nothing of what is in a box."""
-    return {field: value for field, value in fields.items() if not field.startswith(_BOX)}
+    return {field: value for field, value in fields.items() if not field.startswith(BOX)}
 
 
 def unboxed(function: Function, state: State) -> State:
     """The state when the function is over: its own boxes are gone."""
-    own = _boxes(function)
+    own = boxes(function)
     if not own or not state.fields:
         return state
     for name in own:
@@ -159,30 +154,8 @@ def unboxed(function: Function, state: State) -> State:
     return state
 
 
-def _handed(function: Function, state: State, call: Call) -> Iterator[tuple[Function, str]]:
-    """The boxes that others get hold of in a call."""
-    for expr in _bare(arg.value for arg in call.args):
-        if isinstance(expr, Name):
-            yield function, expr.id
-    if isinstance(call.func, Attr) and isinstance(call.func.obj, Name) and not leaves_alone(call):
-        known = f"{_key(function, call.func.obj.id)}{_HOLDS}" in state.fields
-        if not (known and call.func.name in _READS | _SETS | _TAKES):
-            yield function, call.func.obj.id
-
-
-def _known_to_closures(function: Function, state: State, call: Call) -> Iterator[tuple[Function, str]]:
-    """The boxes that the closures know which others get hold of in a call."""
-    for expr in _bare(arg.value for arg in call.args):
-        inner = function.closures.get(expr.key) if isinstance(expr, Closure) else None
-        known = state.env.get(expr.id) if isinstance(expr, Name) else None
-        if isinstance(known, FunctionRef):
-            inner = known.function
-        if inner is not None:
-            yield from ((inner, name) for name in inner.captures)
-
-
-def _bare(exprs: Iterable[Expr]) -> Iterator[Expr]:
-    """The locals and closures in expressions that stand there for themselves: not `done` in `done[0]`."""
+def bare(exprs: Iterable[Expr]) -> Iterator[Expr]:
+    """The locals and closures in expressions that stand there for themselves: not `done` in `done[0]`, but in `done.set`, a method."""
     stack = list(exprs)
     while stack:
         expr = stack.pop()
@@ -191,8 +164,8 @@ def _bare(exprs: Iterable[Expr]) -> Iterator[Expr]:
                 yield expr
             case Item(obj=obj, key=key):
                 stack += ([] if isinstance(obj, Name) else [obj]) + [key]
-            case Attr(obj=obj):
-                stack += [] if isinstance(obj, Name) else [obj]
+            case Attr(obj=obj, name=name):
+                stack += [] if isinstance(obj, Name) and name not in _METHODS else [obj]
             case Build(items=parts) | Mix(parts=parts):
                 stack += parts
             case Star(value=value) | Not(value=value) | IsType(value=value):
@@ -203,13 +176,27 @@ def _bare(exprs: Iterable[Expr]) -> Iterator[Expr]:
                 pass
 
 
+def is_box(function: Function, state: State, name: str) -> bool:
+    """Whether a local is a box, as far as the path knows."""
+    return _key(function, name) + _MARK in state.fields
+
+
+def own_method(function: Function, state: State, name: str, method: str) -> bool:
+    """Whether a call of this method on a local does what is known of an object that holds one value, and nothing else."""
+    holder = state.fields.get(_key(function, name) + _HOLDS)
+    if not isinstance(holder, Const):
+        return False
+    return method in (_OF_EVENTS if holder.value == _EVENT else _READS | _SETS | _TAKES)
+
+
 def _put(state: State, key: str, value: Value | None) -> State:
     fields = {field: old for field, old in state.fields.items() if field != key + _VALUE}
     return state.but(fields={**fields, key + _VALUE: value} if isinstance(value, Const) else fields)
 
 
-def _emptied(state: State, key: str) -> State:
-    """The state in which nothing is known of the places of a box."""
+def emptied(state: State, box: str) -> State:
+    """The state in which nothing is known of the places of a box, which is named as by `where`."""
+    key = f"{BOX}{box}:"
     return _without(state, key, but=(key + _MARK, key + _HOLDS))
 
 
@@ -219,15 +206,15 @@ def _without(state: State, key: str, but: tuple[str, ...] = ()) -> State:
 
 
 def _key(function: Function, name: str) -> str:
-    return f"{_BOX}{function.path}:{function.qualname.partition('.<locals>.')[0]}:{name}:"
+    return f"{BOX}{where(function, name)}:"
 
 
 def _place(expr: Expr) -> tuple[str, str]:
     """The local, and the place in it; no place where only a run knows which."""
     match expr:
-        case Item(obj=Name(id=name), key=Literal(value=value)):
+        case Item(obj=Name(id=name), key=Literal(value=value)) if not _from_behind(value):
             return name, f"[{value!r}]"
-        case Item(obj=Name(id=name)):
+        case Item(obj=Name(id=name)) | Name(id=name):
             return name, ""
         case Attr(obj=Name(id=name), name=field):
             return name, f".{field}"
@@ -235,15 +222,20 @@ def _place(expr: Expr) -> tuple[str, str]:
             return "", ""
 
 
+def _from_behind(place: object) -> bool:
+    """Whether a place is counted from the end, so that it has another name as well."""
+    return isinstance(place, int) and place < 0
+
+
 # ---- which locals are boxes ----
 
 
 @once
-def _boxes(function: Function) -> frozenset[str]:
+def boxes(function: Function) -> frozenset[str]:
     """The function's own locals that are boxes."""
-    tree = list(_tree(function))
+    tree = list(function.tree())
     steps = [step.op for each in tree for step in each.cfg.steps]
-    asked = {name for each in tree for name in _asked(each)}
+    asked = {name for each in tree for name in asked_places(each)}
     if not asked:
         return frozenset()
     own = {
@@ -252,13 +244,25 @@ def _boxes(function: Function) -> frozenset[str]:
         if isinstance(op, Bind) and isinstance(op.target, Name)
     }
     aliased = {
-        expr.id
-        for op in steps
-        if not isinstance(op, (Call, Test, Return, Next))
-        for expr in _bare(_given(op))
-        if isinstance(expr, Name)
+        expr.id for op in steps if not _only_reads(op) for expr in bare(_given(op)) if isinstance(expr, Name)
     }
-    return frozenset((asked & own) - aliased)
+    return frozenset((asked & own) - aliased - _set_otherwise(steps))
+
+
+def _only_reads(op: Instr) -> bool:
+    """Whether what stands in an instruction for itself gets no second name by it."""
+    return isinstance(op, (Call, Test, Return)) or (isinstance(op, Next) and isinstance(op.iterable, Name))
+
+
+def _set_otherwise(steps: Iterable[Instr]) -> set[str]:
+    """The locals that an unpacking, a loop or the like gives another value, themselves or one of their places."""
+    names: set[str] = set()
+    for op in steps:
+        if not isinstance(op, (Bind, Update)):
+            names.update(written(op))
+        targets = op.targets if isinstance(op, Unpack) else (op.target,) if isinstance(op, Next) else ()
+        names.update(_place(target)[0] for target in targets if target is not None)
+    return names
 
 
 def _given(op: Instr) -> tuple[Expr, ...]:
@@ -266,7 +270,7 @@ def _given(op: Instr) -> tuple[Expr, ...]:
     return tuple(expr for expr in read(op) if not (isinstance(op, (Bind, Update)) and expr == op.target))
 
 
-def _asked(function: Function) -> Iterator[str]:
+def asked_places(function: Function) -> Iterator[str]:
     """The locals whose places are set or asked about in a function."""
     for step in function.cfg.steps:
         match step.op:
@@ -280,17 +284,6 @@ def _asked(function: Function) -> Iterator[str]:
             case _:
                 continue
         yield from (name for name, place in map(_place, exprs) if place)
-
-
-@once
-def _names(function: Function) -> frozenset[str]:
-    return _boxes(function) | function.captures
-
-
-def _tree(function: Function) -> Iterator[Function]:
-    yield function
-    for inner in function.closures.values():
-        yield from _tree(inner)
 
 
 def _begun(function: Function, key: str, name: str, value: Expr) -> Iterator[tuple[str, Value]]:
@@ -309,8 +302,8 @@ def _begun(function: Function, key: str, name: str, value: Expr) -> Iterator[tup
         case Name():
             maker = _makers(function).get(value)
             kind = last_name(maker.func) if maker is not None else ""
-            if maker is not None and kind in _HOLDERS and len(maker.args) <= 1:
-                yield key + _HOLDS, Const(value=True)
+            if maker is not None and kind in _HOLDERS and len(maker.args) <= (kind != _EVENT):
+                yield key + _HOLDS, Const(kind)
                 first = maker.args[0].value if maker.args else Literal(_HOLDERS[kind])
                 if isinstance(first, Literal):
                     yield key + _VALUE, Const(first.value)

@@ -5,7 +5,8 @@ one when the closure runs, so it is kept beside the fields of the component, whi
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 
 from ackdoctor.flow.graph.expressions import mentions
 from ackdoctor.flow.graph.once import once
@@ -14,32 +15,32 @@ from ackdoctor.flow.transfer.liveness import written
 from ackdoctor.model.cfg import Name
 from ackdoctor.model.component import Function
 
-__all__ = ["beyond_a_call", "in_cell", "left", "put"]
+__all__ = ["beyond_a_call", "in_cell", "left", "put", "shared", "where", "without"]
 
 
 def in_cell(function: Function, state: State, name: str) -> Value | None:
     """The constant that a local has in its cell, if any."""
     if not state.fields or not (function.closures or function.captures):
         return None
-    where = _cells(function).get(name)
-    return state.fields.get(where) if where is not None else None
+    cell = _cells(function).get(name)
+    return state.fields.get(cell) if cell is not None else None
 
 
 def put(function: Function, state: State, name: str, value: Value | None) -> State | None:
     """The state with a constant in the cell of a local, or None where the value goes to the other locals."""
-    where = _cells(function).get(name) if function.closures or function.captures else None
-    if where is None:
+    cell = _cells(function).get(name) if function.closures or function.captures else None
+    if cell is None:
         return None
     if isinstance(value, Const):
-        return state.bind(name, None).but(fields={**state.fields, where: value})
-    return _without(state, {where}).bind(name, value) if where in state.fields else None
+        return state.bind(name, None).but(fields={**state.fields, cell: value})
+    return without(state, {cell}).bind(name, value) if cell in state.fields else None
 
 
 def left(function: Function, state: State) -> State:
     """The state when the function is over: its own cells are gone."""
     if not state.fields or not function.closures:
         return state
-    return _without(state, {_cells(function)[name] for name in _shared(function)})
+    return without(state, {_cells(function)[name] for name in shared(function)})
 
 
 def beyond_a_call(function: Function, state: State) -> State:
@@ -53,7 +54,8 @@ def beyond_a_call(function: Function, state: State) -> State:
     return state.but(facts={fact: truth for fact, truth in state.facts.items() if fact not in stale})
 
 
-def _without(state: State, cells: set[str]) -> State:
+def without(state: State, cells: AbstractSet[str]) -> State:
+    """The state in which nothing is known of what is in these cells, which are named as by `where`."""
     if cells.isdisjoint(state.fields):
         return state
     return state.but(fields={field: old for field, old in state.fields.items() if field not in cells})
@@ -62,24 +64,24 @@ def _without(state: State, cells: set[str]) -> State:
 @once
 def _cells(function: Function) -> Mapping[str, str]:
     """Where the locals are kept that have a cell, by their names; those around a closure are captured by it."""
-    outermost = function.qualname.partition(".<locals>.")[0]
-    return {name: f"{function.path}:{outermost}:{name}" for name in _shared(function) | function.captures}
+    return {name: where(function, name) for name in shared(function) | function.captures}
+
+
+def where(function: Function, name: str) -> str:
+    """What a local is called for all functions that know it: it belongs to the outermost of them."""
+    return f"{function.path}:{function.qualname.partition('.<locals>.')[0]}:{name}"
 
 
 @once
-def _shared(function: Function) -> frozenset[str]:
+def shared(function: Function) -> frozenset[str]:
     """The function's own locals that a closure assigns, or takes along although they are assigned several times."""
     if not function.closures:
         return frozenset()
     times = Counter(name for step in function.cfg.steps for name in written(step.op))
     shared: set[str] = set()
-    for inner in _inner(function):
+    for inner in function.tree():
+        if inner is function:
+            continue
         assigned = {name for step in inner.cfg.steps for name in written(step.op)}
         shared.update(name for name in inner.captures if name in assigned or times[name] > 1)
     return frozenset(shared - function.captures)
-
-
-def _inner(function: Function) -> Iterator[Function]:
-    for closure in function.closures.values():
-        yield closure
-        yield from _inner(closure)

@@ -39,6 +39,7 @@ from ackdoctor.flow.transfer.boxes import made, set_in_box
 from ackdoctor.flow.transfer.catching import catches
 from ackdoctor.flow.transfer.deciding import branch
 from ackdoctor.flow.transfer.evaluate import evaluate, stored
+from ackdoctor.flow.transfer.exposed import put_away
 from ackdoctor.flow.transfer.holding import forget, worse
 from ackdoctor.flow.transfer.verbs import complete
 from ackdoctor.model.cfg import (
@@ -122,6 +123,8 @@ def _after(context: Context, trail: Trail, step: Step) -> State:
                 after = made(function, after, target.id, value)
             else:
                 after = set_in_box(function, after, target, given)
+            if not isinstance(target, Name) or (isinstance(value, Build) and value.kind != "object"):
+                after = put_away(after, given)
             return same_list(same_under(trail, context, after, target, value), target, value)
         case Unpack(targets=targets, value=value):
             return unpack(context, trail, targets, value)
