@@ -65,9 +65,16 @@ class _Folder:
         return cls(said=said, whole=name, system=system, path=path)
 
     def is_made(self) -> bool:
-        """Whether the folder can be made; it is taken away again.  Some systems have an error of Java's for it."""
+        """Whether the folder can be made; it is taken away again, with all that it lies in and that was not there.
+
+        Some systems have an error of Java's for it.
+        """
+        new = [self.path]
+        while (around := new[-1].getParent()) is not None and not self.system.exists(around):
+            new.append(around)
         made = bool(self.system.mkdirs(self.path))
-        self.system.delete(self.path, False)
+        for path in new:
+            self.system.delete(path, False)
         return made
 
     def foreign(self) -> Iterator[str]:

@@ -62,6 +62,7 @@ def test_a_place_in_which_no_folder_can_be_made_is_refused(spark):
 def test_to_look_at_a_place_leaves_it_as_it_was(spark, tmp_path):
     (tmp_path / "verdicts").mkdir()
     need_place(spark, reading(), str(tmp_path))
+    need_place(spark, reading(), f"{tmp_path}/not/yet/there")
     assert list(tmp_path.rglob("*")) == [tmp_path / "verdicts"]
 
 
