@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
+from datetime import datetime, timezone
 from typing import TextIO
 
 from ackdoctor.model.finding import Finding, Report
@@ -23,6 +24,7 @@ _MOST_ROWS = 50  # of components, and of spouts
 _MOST_NOTES = 5
 _WIDE = 96  # columns that a table with times takes
 _FEWEST_POINTS = 3
+_FIRST_WALL_MS = 946_684_800_000  # the year 2000; a clock that begins with the run is behind
 _LONGEST_WORD = len("warning")
 _NEEDS_DEBUG = "a worker writes what acking needs only with topology.debug=true"
 _STYLES = {"BROKEN": "error", "INCOMPLETE": "warning", "EMPTY": "warning"}
@@ -74,6 +76,8 @@ def about(report: Report, analysis: Analysis) -> Iterator[str]:
     """What the verdict rests on, and what makes it less than the whole truth."""
     judged = f", judged as {analysis.acker} would have acked" if analysis.roots else ""
     yield f"{books(analysis)}, over {span(analysis.seconds)}{judged}"
+    if when := _when(analysis):
+        yield when
     if analysis.tally.dropped:
         yield f"{analysis.tally.dropped:,} rows are missing: the tracer had no room for them, or fell behind"
     if report.unreadable:
@@ -86,6 +90,18 @@ def about(report: Report, analysis: Analysis) -> Iterator[str]:
     yield from map(printable, notes[:_MOST_NOTES])
     if len(notes) > _MOST_NOTES:
         yield f"and {len(notes) - _MOST_NOTES:,} more such lines; --output-format json has all"
+
+
+def _when(analysis: Analysis) -> str:
+    """`from 2026-11-21 20:22:07 to 20:22:17 UTC`; '' where the clock is not that of a wall."""
+    if analysis.begin_ms < _FIRST_WALL_MS:
+        return ""
+    begin, end = (
+        datetime.fromtimestamp(ms // 1000, timezone.utc) for ms in (analysis.begin_ms, analysis.end_ms)
+    )
+    until = f"{end:%H:%M:%S}" if end.date() == begin.date() else f"{end:%Y-%m-%d %H:%M:%S}"
+    zone = "by the logs' own clocks (UTC where they name a zone)" if analysis.logged else "UTC"
+    return f"from {begin:%Y-%m-%d %H:%M:%S} to {until} {zone}"
 
 
 def books(analysis: Analysis) -> str:
@@ -305,6 +321,8 @@ def _plain(analysis: Analysis) -> dict[str, object]:
     return {
         "acker": analysis.acker,
         "books": asdict(analysis.books),
+        "begin_ms": analysis.begin_ms,
+        "end_ms": analysis.end_ms,
         "seconds": analysis.seconds,
         "window_ms": analysis.window_ms,
         "roots": analysis.roots,

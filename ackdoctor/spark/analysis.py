@@ -40,7 +40,6 @@ from ackdoctor.spark.replay.messages import messages
 from ackdoctor.spark.replay.trees import Plan, replayed
 from ackdoctor.spark.replay.verdicts import verdicts
 from ackdoctor.spark.replay.versions import NEWEST, Engine, Version
-from ackdoctor.spark.replay.windows import MOST_FOLDED
 from ackdoctor.spark.session import SMALL_BYTES, TINY_BYTES
 from ackdoctor.spark.tables import Analysis, Books
 from ackdoctor.tracer.judge.growth import WORKER_HEAP
@@ -126,7 +125,9 @@ def _analyzed(inputs: Inputs, session: SparkSession, terms: Terms, output_dir: s
     result.unreadable = tuple(replace(each, path=_near(each.path, terms)) for each in inputs.unreadable)
     result.files = tuple(_near(name, terms) for names in inputs.files.values() for name in names)
     result.notes += (
-        *notes.passed_over([(_near(each.path, terms), each.reason) for each in inputs.passed_over]),
+        *notes.passed_over(
+            [(_near(each.path, terms), _near(each.reason, terms)) for each in inputs.passed_over]
+        ),
         *notes.told_twice(surveyed, lambda file: _near(unescaped(file), terms)),
     )
     return result
@@ -139,9 +140,9 @@ def _plan(size: int) -> Plan:
     return Plan.WINDOWS if size < SMALL_BYTES else Plan.PROVE_FIRST
 
 
-def _near(path: str, terms: Terms) -> str:
-    """The path from where the user stands, if it lies below."""
-    return path.removeprefix(f"{terms.folder.rstrip('/')}/")
+def _near(said: str, terms: Terms) -> str:
+    """A path, or words with one, as from where the user stands, if it lies below."""
+    return f" {said}".replace(f" {terms.folder.rstrip('/')}/", " ")[1:]
 
 
 @contextmanager
@@ -178,6 +179,7 @@ def examine(session: SparkSession, tables: Frames, terms: Terms, books: Books | 
         tally=RunTally(dropped=sum(row["missing"] for row in counted)),
         begin_ms=begin_ns / 1e6,
         end_ms=end_ns / 1e6,
+        logged=any(row["logged"] for row in counted),
         window_ms=collecting.window((last_ns - begin_ns) // 1_000_000, terms.window_ms),
     )
     if terms.window_ms not in (0, result.window_ms):
@@ -262,7 +264,7 @@ def _of_components(
     if _has(counted, EventKind.DIED):
         ends["ends"] = deliveries.ended(tables.events)
         asked = deliveries.settled(asked, ends["ends"])
-    if any(row["logged"] for row in counted):
+    if result.logged:
         cut = deliveries.cut(tables.events).collect()
         marked = deliveries.under_way(asked, cut, terms.patience_s, dict(terms.log_ends))
         ends["young"] = marked.where("in_hand").groupBy("component").agg(F.count("*").alias("in_hand"))
@@ -332,7 +334,7 @@ def _of_roots(
     spouts = {row["task"]: row["component"] for row in rows["spouts"]}
     result.latencies = collecting.latencies(rows["latencies"], spouts)
     trees = _told(tables, rows["bad"], rows["ways"], end_ns)
-    result.notes += tuple(_untold(rows["kinds"], len(trees)))
+    result.notes += tuple(samples.untold(rows["kinds"], len(trees)))
     result.tally = collecting.with_tally(
         result.tally,
         growth=points,
@@ -375,20 +377,6 @@ def _told(tables: Frames, sampled: Sequence[Row], ways: Sequence[Row], end_ns: i
     solved = {gone[place] for place in looked if not unexplained(told[place])}
     unseen = {place for place in dark if place not in looked and gone[place] in solved}
     return tuple(one for place, one in enumerate(told) if place not in unseen)
-
-
-def _untold(kinds: Sequence[Row], told: int) -> Iterator[str]:
-    """What is counted, or estimated, and not told one by one."""
-    if vast := sum(row["vast"] for row in kinds):
-        yield (
-            f"{vast:,} roots have more than {MOST_FOLDED:,} messages each and are not replayed one by one: what is said of "
-            "them is estimated; --output-dir writes each (verdicts)"
-        )
-    if (more := sum(row["bad"] for row in kinds) - told) > 0:
-        yield (
-            f"{more:,} more roots that did not end well are counted, and not told one by one: --output-dir writes each "
-            "(verdicts)"
-        )
 
 
 def _spouts(taken: DataFrame) -> DataFrame:

@@ -195,6 +195,7 @@ class Analysis:
     roots: int = 0
     begin_ms: float = 0.0
     end_ms: float = 0.0
+    logged: bool = False  # some of it is told by logs, whose times are taken as UTC where they name no zone
     window_ms: int = 1000
     completions: tuple[Completions, ...] = ()
     latencies: tuple[Latency, ...] = ()

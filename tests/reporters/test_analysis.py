@@ -13,7 +13,7 @@ from ackdoctor.model.finding import Confidence, Finding, Report, Severity, TreeW
 from ackdoctor.model.source import Site, Span
 from ackdoctor.model.tally import GrowthPoint, RunTally
 from ackdoctor.model.verdict import Culprit, PendingEntry, Residue, TupleTree, Verdict
-from ackdoctor.reporters.analysis import books, forecast, screen, verdict
+from ackdoctor.reporters.analysis import about, books, forecast, screen, verdict
 from ackdoctor.reporters.context import Context, Sources
 from ackdoctor.reporters.html import page
 from ackdoctor.spark.tables import (
@@ -252,6 +252,29 @@ def test_the_screen_says_the_worst_first():
     assert lines[4] == "  error   ACK103 double-ack  bolts/sql.py:12 sql.execute  41 times"
     assert "timeouts in bursts: 44 roots in 4 bursts, multiples of 30 s apart" in lines
     assert "replays: orders emitted 2 message ids 5 times in all; order-7 came 3 times" in lines
+
+
+MORNING_MS = 1_795_292_527_890
+
+
+@pytest.mark.parametrize(
+    ("times", "logged", "said"),
+    [
+        ((0, 30_000), True, ""),
+        ((MORNING_MS, MORNING_MS + 30_000), False, "from 2026-11-21 20:22:07 to 20:22:37 UTC"),
+        ((MORNING_MS, MORNING_MS + 86_400_000), False, "from 2026-11-21 20:22:07 to 2026-11-22 20:22:07 UTC"),
+        (
+            (MORNING_MS, MORNING_MS),
+            True,
+            "from 2026-11-21 20:22:07 to 20:22:07 by the logs' own clocks (UTC where they name a zone)",
+        ),
+    ],
+    ids=["virtual", "a day", "two days", "a log"],
+)
+def test_it_says_from_when_to_when_it_is(times, logged, said):
+    begin, end = times
+    lines = [*about(REPORT, replace(ANALYSIS, begin_ms=begin, end_ms=end, logged=logged))]
+    assert [line for line in lines if line.startswith("from ")] == [said] * bool(said)
 
 
 @pytest.mark.parametrize("width", [40, 60, 80])

@@ -3,13 +3,15 @@
 Trees go the same way if the same components acked as often, at the same lines, with the same end.
 """
 
-from pyspark.sql import DataFrame, Window
+from collections.abc import Iterator, Sequence
+
+from pyspark.sql import DataFrame, Row, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.spark.replay.windows import MOST_FOLDED
 from ackdoctor.spark.schema import ESTIMATED, ROOT_KEY
 
-__all__ = ["MOST_TREES", "bad", "kinds", "late", "sampled", "ways"]
+__all__ = ["MOST_TREES", "bad", "kinds", "late", "sampled", "untold", "ways"]
 
 MOST_TREES = 2_000  # of one verdict and residue, brought to the driver
 _MOST_WAYS = 10_000  # that are counted
@@ -69,3 +71,17 @@ def kinds(found: DataFrame) -> DataFrame:
         )
         .select("verdict", "residue", "roots", "left", "bad", "vast")
     )
+
+
+def untold(kinds: Sequence[Row], told: int) -> Iterator[str]:
+    """What is counted, or estimated, and not told one by one."""
+    if vast := sum(row["vast"] for row in kinds):
+        yield (
+            f"{vast:,} roots have more than {MOST_FOLDED:,} messages each and are not replayed one by one: what is said of "
+            "them is estimated; --output-dir writes each (verdicts)"
+        )
+    if (more := sum(row["bad"] for row in kinds) - told) > 0:
+        yield (
+            f"{more:,} more roots that did not end well are counted, and not told one by one: --output-dir writes each "
+            "(verdicts)"
+        )
