@@ -125,7 +125,7 @@ def run(request: Request) -> int:
     _complain(report, analysis)
     with until_reader_leaves(), destination(request.output_file) as stream:
         _show(request.output_format, report, analysis, stream, here)
-    if not request.quiet:
+    if not request.quiet and request.output_format != "parquet":  # which has told them
         for place in analysis.written:
             chatter(f"wrote {place}")
     if report.unreadable or analysis.books.useless or not analysis.books.balanced:
