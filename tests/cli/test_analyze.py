@@ -111,16 +111,16 @@ def test_where_nothing_can_be_read_the_reasons_are_said_and_no_java_is_started(s
     (tmp_path / "empty").mkdir()
     (tmp_path / "bad").mkdir()
     (tmp_path / "bad" / "cut.parquet").write_bytes(b"PAR1 and so on")
-    (tmp_path / "bad" / "nothing.log").write_bytes(b"")
+    (tmp_path / "bad" / "nothing.jsonl").write_bytes(b"")
     monkey = tmp_path / "prose.txt"
     monkey.write_text("once upon a time\n")
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "begun").mkdir()
     (tmp_path / "begun" / "_meta.json").write_text("{}")
     said = {
-        "begun": "no part of a trace and no log is there",
+        "begun": f"{tmp_path}/begun: no part of a trace and no log is there",
         "empty": f"{tmp_path}/empty: the folder is empty",
-        "bad": f"{tmp_path}/bad/cut.parquet: cut off: it has no Parquet footer; {tmp_path}/bad/nothing.log: the file is empty",
+        "bad": f"{tmp_path}/bad/cut.parquet: cut off: it has no Parquet footer; {tmp_path}/bad/nothing.jsonl: the file is empty",
         "prose.txt": f"{monkey}: neither a trace nor a worker's log: no line begins as Storm's do",
         "*.gz": f"{tmp_path}/*.gz: nothing matches",
         "pipe": f"{tmp_path}/pipe: neither a file nor a folder, and Spark reads nothing else: write it to a file first",
@@ -196,6 +196,19 @@ def test_where_no_row_tells_of_acking_it_is_not_ok(shell, monkeypatch, books, co
     assert outcome.err == (f"ackdoctor: {outcome.out.partition(chr(10))[0]}\n" if code else "")
     sarif = shell("analyze", TRACE, "--output-format", "sarif", "--isolated")
     assert (said in sarif.out) is (code == 2)
+
+
+@pytest.mark.parametrize(
+    ("form", "said"),
+    [("parquet", ("out/growth\n", "")), ("json-lines", ("", "ackdoctor: wrote out/growth\n"))],
+)
+def test_where_tables_were_written_is_told_once(shell, monkeypatch, form, said):
+    found = Analysis(
+        acker="storm-2.8", books=Books(files=1, rows=9, used=9), tally=RunTally(), written=("out/growth",)
+    )
+    monkeypatch.setattr(examining, "_analysis", lambda _request: found)
+    outcome = shell("analyze", TRACE, "--output-dir", "out", "--output-format", form, "--isolated")
+    assert (outcome.out, outcome.err) == said
 
 
 @pytest.mark.java
@@ -310,7 +323,7 @@ class TestOnSpark:
         ]
 
     def test_whatever_is_wrong_with_the_inputs_the_books_balance_and_the_rest_is_judged(
-        self, shell, tmp_path
+        self, shell, tmp_path, monkeypatch
     ):
         """Rows out of order, and some that lack columns; damaged, foreign, doubled, cut and empty files around them."""
         first, *rows = Path(PART).read_text(encoding="utf-8").splitlines()
@@ -334,6 +347,8 @@ class TestOnSpark:
         log = gzip.compress(LOG.encode() * 2000)
         (tmp_path / "cut.log.gz").write_bytes(log[: len(log) // 2])
         (tmp_path / "worker.log").write_text(LOG, encoding="utf-8")
+        monkeypatch.chdir(tmp_path)
+        folder = folder.relative_to(tmp_path)
         outcome = shell(
             *("analyze", str(tmp_path), "--acker-version", "1.1.0", "--output-format", "json"),
             *("--isolated", "-q"),
@@ -341,7 +356,7 @@ class TestOnSpark:
         document = json.loads(outcome.out)
         assert outcome.code == 2
         assert outcome.err.splitlines() == [
-            f"{tmp_path}/cut.log.gz: cut off or damaged: Compressed file ended before the end-of-stream marker was reached",
+            "cut.log.gz: cut off or damaged: Compressed file ended before the end-of-stream marker was reached",
             f"{folder}/cut.parquet: cut off: it has no Parquet footer",
             f"{folder}/new.jsonl: schema 99; this version of ackdoctor reads up to 1",
             f"{folder}/nothing.jsonl: the file is empty",

@@ -5,7 +5,8 @@ address (`hdfs://...`, `s3a://...`) is found by its Hadoop (`remote`).
 """
 
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -27,6 +28,7 @@ from ackdoctor.tracer.disk.workerlog import open_log
 __all__ = ["Inputs", "listed", "resolved"]
 
 _TOLD = 3  # faults, in one line
+_NOTHING = "no part of a trace and no log is there"
 _LIVE = (
     "holds rows of a process that is running, or was killed: `ackdoctor trace recover {}` makes them readable"
 )
@@ -57,7 +59,7 @@ class Inputs:
         if self.count() or self.remote:
             return
         faults = [f"{each.path}: {each.reason}" for each in (*self.unreadable, *self.passed_over)]
-        told, more = faults[:_TOLD] or ["no part of a trace and no log is there"], len(faults) - _TOLD
+        told, more = faults[:_TOLD] or [_NOTHING], len(faults) - _TOLD
         raise UsageError(f"nothing to read: {'; '.join(told)}" + (f" (and {more} more)" if more > 0 else ""))
 
     def fault(self, path: str, reason: str) -> None:
@@ -73,6 +75,7 @@ def listed(paths: Iterable[str | Path]) -> Inputs:
     """Looks at files, folders and globs; of most nothing is read but the head and the end."""
     inputs = Inputs()
     walk, seen = Walk(fault=inputs.fault), dict[Path, Path]()
+    given: defaultdict[str, list[str]] = defaultdict(list)
     for path in map(str, paths):
         here = local(path)
         if here is None:
@@ -81,8 +84,9 @@ def listed(paths: Iterable[str | Path]) -> Inputs:
         if here.is_file():
             inputs.named.add(str(_whole(here)))
         for each in walk.files(here):
-            seen.setdefault(each.resolve(), _whole(each))
+            given[path].append(str(seen.setdefault(each.resolve(), _whole(each))))
     found = [file for path in seen.values() for file in _readable(path, inputs)]
+    _need_some_of_each(given, {str(file.path) for file in found}, inputs)
     again = copies(found)
     for file in found:
         if file.path in again:
@@ -90,6 +94,14 @@ def listed(paths: Iterable[str | Path]) -> Inputs:
         else:
             _add(file, inputs)
     return inputs
+
+
+def _need_some_of_each(given: Mapping[str, Collection[str]], read: Container[str], inputs: Inputs) -> None:
+    """A fault for what the user has given and whose files are all passed over; `given` has them by its path or address."""
+    told = {each.path for each in inputs.unreadable}
+    for path, files in given.items():
+        if files and not any(file in read or file in told for file in files):
+            inputs.fault(path, _NOTHING)
 
 
 def _whole(path: Path) -> Path:
@@ -149,9 +161,11 @@ def _hidden(path: str, what: Unseen, live: str, inputs: Inputs) -> None:
 def resolved(spark: SparkSession, inputs: Inputs) -> Inputs:
     """The same inputs with the files of the addresses among them."""
     files: dict[str, Remote] = {}
+    given: dict[str, list[str]] = {}
     for address in inputs.remote:
-        for file in remote(spark, address, inputs.fault):
-            files.setdefault(file.path, file)
+        found = list(remote(spark, address, inputs.fault))
+        given[address] = [file.path for file in found]
+        files |= {file.path: file for file in found if file.path not in files}
     said: dict[str, Sort] = {}
     for path, file in files.items():
         if is_unseen(file.name, file.folder):
@@ -160,6 +174,7 @@ def resolved(spark: SparkSession, inputs: Inputs) -> Inputs:
         with _telling(path, inputs, named=file.named):
             said[path], inputs.begun[path] = file.sort()
             inputs.ended[path] = file.ended_ns
+    _need_some_of_each(given, said, inputs)
     parts = [(path.removesuffix(files[path].name), files[path].name) for path in said]
     again = {"".join(other): "".join(best) for other, best in forms(parts)}
     for path, sort in said.items():

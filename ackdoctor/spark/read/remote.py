@@ -17,6 +17,7 @@ from ackdoctor.spark.read.sorts import (
     MAGIC,
     FaultError,
     Sort,
+    need_rows,
     need_version_of,
     sort_of_name,
     sort_of_text,
@@ -50,8 +51,7 @@ class Remote:
 
     def sort(self) -> tuple[Sort, int | None]:
         """What the file holds, and when it begins if it is a log; a FaultError if that is nothing for us."""
-        if self.size == 0:
-            raise FaultError("the file is empty")
+        need_rows(self.name, self.size)
         need_version_of(self.path)
         if (called := sort_of_name(self.name)) is not None:
             return called, None

@@ -12,7 +12,7 @@ from ackdoctor.model.event import SCHEMA
 from ackdoctor.spark.read.paths import ZIPPED
 from ackdoctor.spark.read.stormline import LOG_LINE
 from ackdoctor.tracer.disk.put_before import bare
-from ackdoctor.tracer.disk.workerlog import GZIP, UTF_16, open_log
+from ackdoctor.tracer.disk.workerlog import GZIP, PACKED, UTF_16, open_log
 
 __all__ = [
     "HEAD",
@@ -21,6 +21,7 @@ __all__ = [
     "ForeignError",
     "Sort",
     "ending",
+    "need_rows",
     "need_version_of",
     "sort_of",
     "sort_of_name",
@@ -41,6 +42,13 @@ _STAMP = re.compile(r"\W?\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d")
 _DOCKER_LINE = re.compile(r'\{"log": ?".*"(?:stream|time)": ?"')
 _PART_NAME = re.compile(r"part-.*\.jsonl(?:\.gz)?")
 _LOG_NAME = re.compile(r"(?:.+-)?worker(?:-\d+)?\.log")
+_ROTATED_NAME = re.compile(
+    rf"{_LOG_NAME.pattern}(?:\.\d+)?(?:\.gz)?"
+)  # `.err`, `.out` and `.metrics` are none
+_TRACE_NAME = re.compile(r".*\.(?:parquet|jsonl|jsonl\.gz)")
+_DEBUG = re.compile(  # what a worker writes with `topology.debug` alone, in whatever layout
+    r"(?:Processing received|BOLT (?:ack|fail)|TRANSFERR?ING tuple)[^\n]*source: [^\n]+:-?\d+, stream: [^\n]+, id: \{"
+)
 
 
 _NEITHER = "neither a trace nor a worker's log: no line begins as Storm's do"
@@ -50,6 +58,8 @@ _OTHER_LAYOUT = (
 )
 _NO_ROW = "JSON, but no row of a trace: it names no schema; logs are read as text, not as JSON"
 _DOCKERS = "Docker's own file, in JSON: `docker logs CONTAINER > worker.log` makes a log of it"
+_EMPTY = "the file is empty"
+_TAR_MARK, _TAR_AT, _TAR = b"ustar", 257, "a tar archive: unpack it first"
 _WIDE = "UTF-16, and Spark reads UTF-8 only: `iconv -f UTF-16 -t UTF-8 FILE > worker.log` writes it so"
 
 
@@ -82,8 +92,7 @@ def _need(said: re.Match[str] | re.Match[bytes] | None) -> None:
 
 def sort_of(path: Path, size: int) -> Sort:
     """What the file holds; a fault if that is nothing for us."""
-    if size == 0:
-        raise FaultError("the file is empty")
+    need_rows(path.name, size)
     need_version_of(path.as_posix())
     with path.open("rb") as opened:
         head = opened.read(HEAD)
@@ -96,6 +105,12 @@ def sort_of(path: Path, size: int) -> Sort:
             "a colon in its name, and Hadoop, which reads for Spark, takes what is before it for a scheme"
         )
     return sort
+
+
+def need_rows(name: str, size: int) -> None:
+    """A fault for a file without any, as `worker.log.err` mostly is; a part of a trace is never made so."""
+    if size == 0:
+        raise (FaultError if _TRACE_NAME.fullmatch(name) else ForeignError)(_EMPTY)
 
 
 def ending(path: Path, size: int) -> Sequence[str]:
@@ -134,12 +149,17 @@ def _text(path: Path, head: bytes) -> Sort:
 
 def sort_of_text(name: str, head: bytes, *, zipped: bool, stamped_later: Callable[[], bool]) -> Sort:
     """What a text of this name holds, of which this is the beginning, unzipped."""
+    _need_no_archive(name, head)
     wide = head.startswith(UTF_16)
     text = head.decode("utf-16" if wide else "utf-8-sig", errors="replace")
+    if len(head) < HEAD:
+        need_rows(name, len(text.strip()))
     try:
         sort = _sort_of_lines(text.splitlines(), name)
-    except ForeignError:
+    except ForeignError as foreign:
         if not (_LOG_NAME.match(name) and stamped_later()):
+            if _ROTATED_NAME.fullmatch(name) or _DEBUG.search(text):
+                raise FaultError(str(foreign)) from foreign
             raise
         sort = Sort.LOG
     if wide:
@@ -147,6 +167,14 @@ def sort_of_text(name: str, head: bytes, *, zipped: bool, stamped_later: Callabl
     if zipped is not name.endswith(ZIPPED):
         raise FaultError(_MISNAMED[zipped])
     return sort
+
+
+def _need_no_archive(name: str, head: bytes) -> None:
+    """A fault for what is packed, if it is called a log or shows that it holds one."""
+    packed = next((said for magic, said in PACKED.items() if head.startswith(magic)), "")
+    if said := packed or (_TAR if head.startswith(_TAR_MARK, _TAR_AT) else ""):
+        holds = ".log" in name or _DEBUG.search(head.decode("utf-8", errors="replace"))
+        raise (FaultError if holds else ForeignError)(said)
 
 
 def sort_of_name(name: str) -> Sort | None:
@@ -197,7 +225,9 @@ def _sort_of_lines(lines: Iterable[str], name: str) -> Sort:
         if _LOG_LINE.match(bare(line)):
             return Sort.LOG
     if said and said[0].startswith("{"):
-        raise FaultError(_DOCKERS if _DOCKER_LINE.match(said[0]) else _NO_ROW)
+        if _DOCKER_LINE.match(said[0]):
+            raise FaultError(_DOCKERS)
+        raise (FaultError if _TRACE_NAME.fullmatch(name) else ForeignError)(_NO_ROW)
     if _PART_NAME.fullmatch(name):
         return Sort.JSON_LINES
     raise ForeignError(_OTHER_LAYOUT if any(map(_STAMP.match, said)) else _NEITHER)

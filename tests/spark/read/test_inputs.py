@@ -4,6 +4,7 @@ import errno
 import gzip
 import json
 import shutil
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -36,7 +37,8 @@ def test_a_trace_and_a_log_are_told_apart():
 
 
 def test_a_file_that_cannot_be_read_is_told_with_its_reason(tmp_path):
-    (tmp_path / "empty.log").write_bytes(b"")
+    (tmp_path / "empty.jsonl").write_bytes(b"")
+    (tmp_path / "blank.jsonl").write_text("\n \n")
     (tmp_path / "prose.txt").write_text("once upon a time\n")
     (tmp_path / "cut.parquet").write_bytes(b"PAR1 and so on")
     (tmp_path / "other.parquet").write_bytes(b"not at all")
@@ -49,7 +51,8 @@ def test_a_file_that_cannot_be_read_is_told_with_its_reason(tmp_path):
     (tmp_path / "worker.log").write_text(LOG)
     inputs = listed([tmp_path, tmp_path / "prose.txt", tmp_path / "absent", tmp_path / "*.none"])
     assert reasons(inputs) == {
-        "empty.log": "the file is empty",
+        "empty.jsonl": "the file is empty",
+        "blank.jsonl": "the file is empty",
         "prose.txt": "neither a trace nor a worker's log: no line begins as Storm's do",
         "cut.parquet": "cut off: it has no Parquet footer",
         "other.parquet": "is called Parquet and is none",
@@ -287,3 +290,69 @@ def test_of_a_log_in_an_unknown_layout_the_reason_says_which_are_known(tmp_path)
     assert reason.startswith(
         "neither a trace nor a worker's log: its lines have a time, and no line then goes on as Storm's do: "
     )
+
+
+def test_beside_a_worker_s_log_lies_much_that_nobody_misses(tmp_path):
+    (tmp_path / "worker.log").write_text(LOG)
+    (tmp_path / "worker.log.err").touch()
+    (tmp_path / "worker.log.out").write_text("\n")
+    (tmp_path / "worker.log.metrics").write_text("2026-11-21 20:22:08,403 1 h:6700 4:x __ack-count {a=1}\n")
+    (tmp_path / "worker.yaml").write_text("worker-id: 1\n")
+    (tmp_path / "conf.json").write_text('{"a": 1}\n')
+    (tmp_path / "topology.jar").write_bytes(b"PK\x03\x04" + bytes(20))
+    inputs = listed([tmp_path])
+    assert inputs.files[Sort.LOG] == [str(tmp_path / "worker.log")]
+    assert inputs.unreadable == []
+    assert len(inputs.passed_over) == 6
+    empty = {each.name: "the file is empty" for each in tmp_path.glob("worker.log.[eo]*")}
+    assert reasons(listed(tmp_path / name for name in empty)) == empty
+
+
+STRANGE = LOG.replace("2026-11-21 20:22:08.403", "21.11.2026 20:22:08")
+TUPLE = "Processing received TUPLE: source: s:4, stream: default, id: {1=2}, [1]"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "missed"),
+    [
+        ("worker.log", STRANGE, True),
+        ("wc-1-2-worker-6700.log.3", STRANGE, True),
+        ("pod.txt", STRANGE, False),
+        ("pod.txt", STRANGE + f"21.11.2026 20:22:09 {TUPLE}\n", True),
+        ("pod.json", f'{{"level":"INFO","message":"{TUPLE}"}}\n', True),
+    ],
+)
+def test_what_claims_to_be_a_worker_s_log_and_cannot_be_read_is_missed(tmp_path, name, text, missed):
+    (tmp_path / "whole.log").write_text(LOG)
+    (tmp_path / name).write_text(text)
+    inputs = listed([tmp_path])
+    assert (set(reasons(inputs)) == {name}) is missed
+    assert len(inputs.passed_over) == (not missed)
+
+
+def test_an_input_of_which_nothing_is_read_is_missed(tmp_path):
+    (tmp_path / "worker.log").write_text(LOG)
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "one.txt").write_text("prose\n")
+    assert listed([tmp_path]).unreadable == []
+    inputs = listed([tmp_path, tmp_path / "notes", tmp_path / "notes" / "*.txt"])
+    nothing = "no part of a trace and no log is there"
+    assert reasons(inputs) == {"notes": nothing, "*.txt": nothing}
+
+
+def test_a_log_in_an_archive_is_missed(tmp_path):
+    with tarfile.open(tmp_path / "logs.tar.gz", "w:gz") as archive:
+        (tmp_path / "worker.log").write_text(f"2026-11-21 20:22:09.000 o.a.s.d.Task main [INFO] {TUPLE}\n")
+        archive.add(tmp_path / "worker.log", "worker.log")
+    with tarfile.open(tmp_path / "photos.tar", "w") as archive:
+        archive.add(ROOT / "LICENSE", "LICENSE")
+    (tmp_path / "worker.log.1.zip").write_bytes(b"PK\x03\x04" + bytes(20))
+    (tmp_path / "old.log.zst").write_bytes(b"\x28\xb5\x2f\xfd" + bytes(20))
+    inputs = listed([tmp_path])
+    assert inputs.files[Sort.LOG] == [str(tmp_path / "worker.log")]
+    assert reasons(inputs) == {
+        "logs.tar.gz": "a tar archive: unpack it first",
+        "worker.log.1.zip": "a zip archive: unpack it first",
+        "old.log.zst": "compressed with zstd: unpack it first",
+    }
+    assert [told.reason for told in inputs.passed_over] == ["a tar archive: unpack it first"]

@@ -63,11 +63,13 @@ def test_what_is_nothing_to_us_is_passed_over_and_a_fault_only_where_it_was_name
     }
     assert inputs.unreadable == []
     assert reasons(found(spark, f"{AT}/README").unreadable) == {"/README": FOREIGN}
-    assert reasons(found(spark, f"{AT}/READ*").passed_over) == {"/README": FOREIGN}
+    pattern = found(spark, f"{AT}/READ*")
+    assert reasons(pattern.passed_over) == {"/README": FOREIGN}
+    assert reasons(pattern.unreadable) == {"/READ*": "no part of a trace and no log is there"}
 
 
 def test_what_cannot_be_read_is_told_with_its_reason(spark, mounted):
-    (mounted / "empty.log").touch()
+    (mounted / "part-9-0.jsonl").touch()
     (mounted / "worker.log.1.gz").write_bytes(b"\x1f\x8bjunk")
     (mounted / "worker.log.2.gz").write_text(LOG)
     (mounted / "worker.log.3").write_bytes(LOG.encode("utf-16"))
@@ -77,7 +79,7 @@ def test_what_cannot_be_read_is_told_with_its_reason(spark, mounted):
     (mounted / "v9" / "run=r").mkdir(parents=True)
     (mounted / "v9" / "run=r" / "part-1-0.parquet").write_bytes(b"PAR1")
     assert reasons(found(spark, AT).unreadable) == {
-        "/empty.log": "the file is empty",
+        "/part-9-0.jsonl": "the file is empty",
         "/worker.log.1.gz": "cut off or damaged: Error -3 while decompressing data: unknown compression method",
         "/worker.log.2.gz": "its name ends in .gz and it is not zipped, which Spark would take it for: rename it",
         "/worker.log.3": "UTF-16, and Spark reads UTF-8 only: `iconv -f UTF-16 -t UTF-8 FILE > worker.log` writes it so",
@@ -91,7 +93,7 @@ def test_a_log_may_begin_with_long_stack_traces(spark, mounted):
     (mounted / "worker.log.1").write_text("\tat a.B.c(B.java:1)\n" * 10_000)
     inputs = found(spark, AT)
     assert inputs.files[Sort.LOG] == [f"{AT}/worker.log"]
-    assert reasons(inputs.passed_over) == {"/worker.log.1": FOREIGN}
+    assert reasons(inputs.unreadable) == {"/worker.log.1": FOREIGN}
 
 
 def test_a_file_that_two_addresses_lead_to_is_read_once(spark, mounted):
