@@ -15,7 +15,7 @@ from ackdoctor.acker.versions import Profile, profile
 from ackdoctor.cli.given import known_word, measured_bytes
 from ackdoctor.cli.heap import FORMS
 from ackdoctor.cli.manual import pages
-from ackdoctor.cli.shown import settings_for, shown
+from ackdoctor.cli.shown import settings_for, show_with, shown
 from ackdoctor.cli.streams import chatter, glyphs_for, palette_for, tolerant, until_reader_leaves, width_for
 from ackdoctor.cli.texts import lines_of
 from ackdoctor.heap import growth, judge
@@ -25,7 +25,7 @@ from ackdoctor.heap.jvm.hprof import HprofError
 from ackdoctor.heap.witnesses import testimony
 from ackdoctor.model.errors import UsageError
 from ackdoctor.model.finding import Finding, Report, Severity, Unreadable
-from ackdoctor.reporters import Context, reporter
+from ackdoctor.reporters import Context
 from ackdoctor.reporters import heap as screens
 from ackdoctor.reporters.context import PLAIN, Sources
 from ackdoctor.reporters.footer import counted
@@ -121,7 +121,7 @@ def show_dump(request: DumpRequest) -> int:
             case "json":
                 screens.dump_document(report, dump, stream, top=request.top)
             case form:
-                reporter(form)(report, stream, _context(stream, form))
+                show_with(screens.dump_verdict(report, dump), report, form, stream, _context(stream, form))
     return _code(report)
 
 
@@ -181,7 +181,8 @@ def show_histograms(request: HistRequest) -> int:
             case "json":
                 screens.growth_document(report, grown, stream, top=request.top)
             case form:
-                reporter(form)(report, stream, _context(stream, form))
+                said = screens.growth_verdict(report, grown)
+                show_with(said, report, form, stream, _context(stream, form))
     return 2 if unreadable else 1 if report.findings else 0
 
 

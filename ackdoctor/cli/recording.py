@@ -15,14 +15,14 @@ from typing import TextIO
 from ackdoctor.acker.versions import NEWEST, Profile, profile
 from ackdoctor.cli.given import known_word
 from ackdoctor.cli.manual import pages
-from ackdoctor.cli.shown import settings_for, shown
+from ackdoctor.cli.shown import settings_for, show_with, shown
 from ackdoctor.cli.streams import chatter, glyphs_for, palette_for, tolerant, until_reader_leaves, width_for
 from ackdoctor.config import FORMATS, Settings
 from ackdoctor.model.errors import UsageError
 from ackdoctor.model.event import SCHEMA, Event
 from ackdoctor.model.finding import Report, Severity, Unreadable
 from ackdoctor.model.source import NOWHERE, Site
-from ackdoctor.reporters import Context, reporter
+from ackdoctor.reporters import Context
 from ackdoctor.reporters.context import PLAIN, Sources
 from ackdoctor.reporters.footer import counted
 from ackdoctor.reporters.life import life
@@ -284,9 +284,7 @@ def _show(
     if form in show:
         show[form](report, stream)
     else:
-        if not about.telling:
-            chatter(verdict(report, about))
-        reporter(form)(report, stream, context)
+        show_with(verdict(report, about), report, form, stream, context)
 
 
 def _context(stream: TextIO, sources: Sources, form: str = "full") -> Context:

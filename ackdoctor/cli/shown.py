@@ -1,17 +1,19 @@
-"""Which findings of a run the user wants to see: those that lint's settings and comments leave."""
+"""Which findings of a run the user wants to see: those that lint's settings and comments leave; and the verdict in any format."""
 
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TextIO
 
+from ackdoctor.cli.streams import chatter
 from ackdoctor.config import Settings, find_config, load_settings
 from ackdoctor.engine.shown.select import select
-from ackdoctor.model.finding import Finding, Severity
+from ackdoctor.model.finding import Finding, Report, Severity
 from ackdoctor.model.fingerprint import stamp
-from ackdoctor.reporters.context import Sources
+from ackdoctor.reporters import Context, reporter
+from ackdoctor.reporters.context import Sources, printable
 
-__all__ = ["Shown", "settings_for", "shown"]
+__all__ = ["Shown", "settings_for", "show_with", "shown"]
 
 
 class Shown(NamedTuple):
@@ -42,6 +44,23 @@ def shown(findings: Iterable[Finding], settings: Settings, here: Path) -> Shown:
     heard = [finding for finding in chosen.findings if finding.code != "ACK901"]
     kept = [finding for finding in heard if _is_shown(finding, settings)]
     return Shown(stamp(kept), chosen.suppressed, len(heard) - len(kept), chosen.notes)
+
+
+def show_with(said: str, report: Report, form: str, stream: TextIO, context: Context) -> None:
+    """The report in a format that lists findings, and the verdict: in the last line, a note, or on standard error.
+
+    Without findings most formats are empty, and nobody could tell OK from the rest.
+    """
+    telling = not report.findings and not said.startswith("OK")
+    if form == "concise":
+        reporter(form)(report, stream, context)
+        stream.write(f"{printable(said)}\n")
+        return
+    if telling and form == "sarif":
+        report = replace(report, notes=(said, *report.notes))
+    if telling:
+        chatter(said)
+    reporter(form)(report, stream, context)
 
 
 def _is_shown(finding: Finding, settings: Settings) -> bool:

@@ -19,7 +19,14 @@ from ackdoctor.reporters.figures import drawn, span, table
 from ackdoctor.reporters.footer import counted
 from ackdoctor.reporters.terminal import full
 
-__all__ = ["dump_document", "dump_screen", "growth_document", "growth_screen"]
+__all__ = [
+    "dump_document",
+    "dump_screen",
+    "dump_verdict",
+    "growth_document",
+    "growth_screen",
+    "growth_verdict",
+]
 
 _STYLES = {"BROKEN": "error", "GROWING": "warning", "INCOMPLETE": "warning", "EMPTY": "warning"}
 _MOST_NOTES = 5
@@ -34,7 +41,7 @@ def dump_screen(
     report: Report, dump: HeapDump, stream: TextIO, context: Context, *, width: int, top: int
 ) -> None:
     """The whole screen."""
-    _head(stream, context, _dump_verdict(report, dump))
+    _head(stream, context, dump_verdict(report, dump))
     stream.writelines(f"  {printable(line)}\n" for line in _about(report, dump))
     if report.findings:
         stream.write("\n")
@@ -70,7 +77,7 @@ def dump_document(report: Report, dump: HeapDump, stream: TextIO, *, top: int) -
             {**asdict(holder), "roots": [str(root) for root in holder.roots]} for holder in dump.holders
         ],
     }
-    json.dump({**content(report), "verdict": _dump_verdict(report, dump), "heap": about}, stream, indent=2)
+    json.dump({**content(report), "verdict": dump_verdict(report, dump), "heap": about}, stream, indent=2)
     stream.write("\n")
 
 
@@ -124,12 +131,14 @@ def _verdict(report: Report, volume: str) -> str:
         more = f", and {counted(others, 'more finding')}" if others else ""
         what = worst.message.partition("; ")[0]
         return f"BROKEN: {printable(what)} ({worst.code}, {_entries(worst):,} entries){more}"
+    unseen = report.hidden + report.suppressed
+    nothing = "nothing is wrong" + (f" but for {counted(unseen, 'finding')} not shown" if unseen else "")
     if report.unreadable:
-        return f"INCOMPLETE: nothing is wrong in what could be read ({volume})"
-    return f"OK: {volume}, nothing is wrong"
+        return f"INCOMPLETE: {nothing} in what could be read ({volume})"
+    return f"OK: {volume}, {nothing}"
 
 
-def _dump_verdict(report: Report, dump: HeapDump) -> str:
+def dump_verdict(report: Report, dump: HeapDump) -> str:
     """Nothing is wrong in the dump of another process either; that it is another is what has to be known."""
     if not (report.findings or report.unreadable or report.hidden or dump.ackers):
         return f"EMPTY: {_no_acker(dump)}"
@@ -277,7 +286,7 @@ def growth_screen(
     report: Report, grown: Growth, stream: TextIO, context: Context, *, width: int, top: int
 ) -> None:
     """The whole screen."""
-    _head(stream, context, _growth_verdict(report, grown))
+    _head(stream, context, growth_verdict(report, grown))
     stream.writelines(f"  {printable(line)}\n" for line in _course(report, grown))
     if report.findings:
         stream.write("\n")
@@ -324,12 +333,12 @@ def growth_document(report: Report, grown: Growth, stream: TextIO, *, top: int) 
         ],
     }
     json.dump(
-        {**content(report), "verdict": _growth_verdict(report, grown), "growth": about}, stream, indent=2
+        {**content(report), "verdict": growth_verdict(report, grown), "growth": about}, stream, indent=2
     )
     stream.write("\n")
 
 
-def _growth_verdict(report: Report, grown: Growth) -> str:
+def growth_verdict(report: Report, grown: Growth) -> str:
     """That nothing known is wrong is no comfort where too little was looked at, or where the heap fills all the same."""
     volume = counted(grown.points, "histogram")
     if not (report.findings or report.hidden):

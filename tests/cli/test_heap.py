@@ -18,7 +18,8 @@ TRACE = ROOT / "fixtures" / "traces" / "statements" / "v1"
 
 
 def codes(outcome):
-    return [line.partition(": ")[2].partition(" ")[0] for line in outcome.out.splitlines()]
+    *findings, _ = outcome.out.splitlines()  # the last line is the verdict
+    return [line.partition(": ")[2].partition(" ")[0] for line in findings]
 
 
 # ---- dump ----

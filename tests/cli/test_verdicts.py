@@ -1,0 +1,64 @@
+"""The verdict of `heap` and `trace report` in the formats that list findings: that there are none is not that all is well."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.heap.writing import Heap, acker_heap
+
+HISTOGRAM = """ num     #instances         #bytes  class name
+   1:  5000  200000  org.apache.storm.daemon.Acker$AckObject
+Total  5000  200000
+"""
+
+
+def other_heap():
+    heap = Heap()
+    heap.declare("java.lang.Object")
+    heap.add(64, "java.lang.Object")
+    return heap.hprof()
+
+
+CASES = [
+    (["heap", "hist", "few.txt"], "INCOMPLETE: 1 histogram cannot tell what grows"),
+    (["heap", "dump", "other.hprof"], "EMPTY: no acker: no class of Storm's is loaded"),
+    (["heap", "dump", "cut.hprof"], "INCOMPLETE: nothing is wrong in what could be read"),
+    (["trace", "report", "nowhere"], "INCOMPLETE: no row could be read"),
+]
+
+
+@pytest.fixture(autouse=True)
+def _inputs(shell):
+    Path("few.txt").write_text(HISTOGRAM)
+    Path("other.hprof").write_bytes(other_heap())
+    Path("cut.hprof").write_bytes(other_heap()[:-4])
+
+
+@pytest.mark.parametrize(("command", "said"), CASES[:3])
+def test_the_last_line_of_concise_is_the_verdict(command, said, shell):
+    assert shell(*command, "--output-format", "concise").out.splitlines()[-1].startswith(said)
+
+
+def test_a_finding_in_concise_stands_before_the_verdict(shell):
+    Path("worker.hprof").write_bytes(acker_heap(held=[(5, 7, -1)] * 2).hprof())
+    finding, verdict = shell("heap", "dump", "worker.hprof", "--output-format", "concise").out.splitlines()
+    assert finding.startswith("worker.hprof:1:1: ACK602 orphan-entry ")
+    assert verdict.startswith("BROKEN: ")
+
+
+@pytest.mark.parametrize(("command", "said"), CASES)
+@pytest.mark.parametrize("form", ["json-lines", "sarif"])
+def test_a_format_without_a_line_for_it_has_the_verdict_on_standard_error(command, said, form, shell):
+    outcome = shell(*command, "--output-format", form)
+    assert f"ackdoctor: {said}" in outcome.err
+    if form == "sarif":
+        [run] = json.loads(outcome.out)["runs"]
+        notes = [each["message"]["text"] for each in run["invocations"][0]["toolExecutionNotifications"]]
+        assert [note for note in notes if note.startswith(said)]
+
+
+def test_what_is_not_shown_is_not_called_nothing(shell):
+    Path("worker.hprof").write_bytes(acker_heap(held=[(5, 7, -1)] * 2).hprof())
+    outcome = shell("heap", "dump", "worker.hprof", "--min-severity", "error")
+    assert outcome.out.startswith("OK: 2 entries in 1 acker, nothing is wrong but for 1 finding not shown\n")
