@@ -106,7 +106,7 @@ def open_log(path: Path) -> Iterator[TextIO]:
 
 @contextmanager
 def log_text(raw: BufferedReader) -> Iterator[TextIO]:
-    """The text, zipped or not, in UTF-8, or in UTF-16 if it begins with its mark; what is neither is replaced.
+    """The text, zipped or not, in UTF-8, or in UTF-16 with its mark or without; what is neither is replaced.
 
     OSError for what is no text: its `strerror` says what it is.
     """
@@ -114,12 +114,21 @@ def log_text(raw: BufferedReader) -> Iterator[TextIO]:
     head = unpacked.peek(_LONGEST_MAGIC)
     if said := next((said for magic, said in _NO_TEXT.items() if head.startswith(magic)), ""):
         raise OSError(errno.EINVAL, said)
-    encoding = "utf-16" if head.startswith(UTF_16) else "utf-8-sig"
-    text = TextIOWrapper(unpacked, encoding=encoding, errors="replace")
+    text = TextIOWrapper(unpacked, encoding=_encoding(head[:_LONGEST_MAGIC]), errors="replace")
     try:
         yield text
     finally:
         text.detach()  # whoever has opened it closes it
+
+
+def _encoding(head: bytes) -> str:
+    """UTF-16 by its mark, or by the zeros of the ASCII that every log begins with."""
+    if head.startswith(UTF_16):
+        return "utf-16"
+    even, odd = head[::2], head[1::2]
+    if odd and all(even) and not any(odd):
+        return "utf-16-le"
+    return "utf-16-be" if odd and all(odd) and not any(even) else "utf-8-sig"
 
 
 @dataclass(slots=True)
