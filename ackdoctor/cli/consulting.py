@@ -28,6 +28,9 @@ def show_diagnosis(text: str, path: Path, form: str) -> int:
     found = diagnose(lines_of(path, faults) if is_file else text.splitlines())
     for fault in faults:
         chatter(f"{path}: {fault}", prefix="")
+    if found.other and not (found.signs or found.innermost):
+        chatter(f"{path if is_file else 'this'}: {found.other}", prefix="")
+        return 2
     if faults and not found.lines:
         return 2
     with until_reader_leaves():

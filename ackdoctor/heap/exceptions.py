@@ -53,10 +53,14 @@ class Stack:
 
 @dataclass(slots=True)
 class Thrown:
-    """One exception: its deepest cause, as far as it has been read, with its line; of a traceback '' until its end."""
+    """One exception: its deepest cause, as far as it has been read, with its line; of a traceback '' until its end.
+
+    `component` is whose it is, '' where the log does not say so.
+    """
 
     text: str
     line: int
+    component: str = ""
 
 
 class Exceptions:
@@ -118,7 +122,7 @@ class Exceptions:
         if self._chained:
             self.now = self._last
         elif self.now is None:
-            self._open(Thrown("", number), number)
+            self._open(Thrown("", number, self.component), number)
         self._python, self._later, self._chained = True, self._chained, False
 
     def _end_trace(self, number: int, line: str) -> None:
@@ -138,7 +142,7 @@ class Exceptions:
         if _PIPE.search(text) and number - self._raised[1] <= _NEAR:
             text, line = self._raised
         if of is None:
-            of = Thrown(text, line)
+            of = Thrown(text, line, self.component)
         else:
             of.text, of.line = text, line
         self._open(of, number)

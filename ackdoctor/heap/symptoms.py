@@ -16,8 +16,8 @@ class Symptom:
     """One thing that is said: how it is recognised, what it means, its causes, and the commands that come next.
 
     With a `frame` it is told where one of the stack's lines below it matches that, or where no stack is given; where the
-    words are `vague` only with the stack.  A `wrapper` only says that something died: it is told where nothing else
-    explains it.  `fatal` if the worker does not survive it.
+    words are `vague` only with the stack.  A `wrapper` only says that something died: it is told of what nothing else
+    explains.  `fatal` if the worker does not survive it.
     """
 
     name: str
@@ -335,6 +335,7 @@ SYMPTOMS: tuple[Symptom, ...] = (
             ),
         ),
         next=("pytest --ackdoctor",),
+        fatal=False,
         wrapper=True,
     ),
     Symptom(

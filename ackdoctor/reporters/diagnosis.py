@@ -10,6 +10,8 @@ from ackdoctor.reporters.footer import counted
 
 __all__ = ["document", "screen"]
 
+_MOST_CAUSES = 5
+
 
 def screen(found: Diagnosis, stream: TextIO, palette: Palette, names: Mapping[str, str]) -> None:
     """The innermost cause first, then each symptom with its causes in order and what to run next."""
@@ -26,16 +28,21 @@ def screen(found: Diagnosis, stream: TextIO, palette: Palette, names: Mapping[st
         stream.write(f"{said} ({counted(found.lines, 'line')})\n")
         return
     for sign in found.signs:
-        stream.writelines(f"{line}\n" for line in ("", *_lines(sign, palette, names)))
+        stream.writelines(f"{line}\n" for line in ("", *_lines(sign, found, palette, names)))
 
 
-def _lines(sign: Sign, palette: Palette, names: Mapping[str, str]) -> Iterator[str]:
+def _lines(sign: Sign, found: Diagnosis, palette: Palette, names: Mapping[str, str]) -> Iterator[str]:
     symptom = sign.symptom
     style = "error" if symptom.fatal else "warning"
     often = f", {sign.count:,} times" if sign.count > 1 else ""
     whose = f", in {printable(', '.join(sign.components))}" if sign.components else ""
     yield f"{palette.paint(style, symptom.name)}  line {sign.line:,}{often}{whose}"
     yield f"  {symptom.says}"
+    if [cause.text for cause in sign.causes] != [found.innermost]:
+        for thrown in sign.causes[:_MOST_CAUSES]:
+            yield f"  {palette.paint('label', 'innermost cause')}, line {thrown.line:,}: {printable(thrown.text)}"
+        if len(sign.causes) > _MOST_CAUSES:
+            yield f"  and {len(sign.causes) - _MOST_CAUSES} more; --output-format json has them"
     yield f"  {palette.paint('label', 'likely causes, in order')}"
     for place, cause in enumerate(symptom.causes, start=1):
         law = f" (law {cause.law})" if cause.law else ""
@@ -59,6 +66,7 @@ def document(found: Diagnosis, stream: TextIO) -> None:
                 "count": sign.count,
                 "id": sign.subject,
                 "components": sign.components,
+                "innermost": [{"line": cause.line, "text": cause.text} for cause in sign.causes],
                 "says": sign.symptom.says,
                 "fatal": sign.symptom.fatal,
                 "causes": [

@@ -137,6 +137,54 @@ def test_a_cut_archive_is_diagnosed_as_far_as_it_goes(shell):
     assert outcome.err.startswith("worker.log.1.gz: cannot be read: Compressed file ended")
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("zipped", [False, True])
+def test_utf_16_is_read_with_its_mark_and_without(encoding, zipped, shell):
+    text = ACKED_TWICE.decode().encode(encoding)
+    Path("worker.log").write_bytes(gzip.compress(text) if zipped else text)
+    assert "acked twice  line 2" in shell("diagnose", "worker.log").out
+
+
+HISTOGRAM = """7:
+ num     #instances         #bytes  class name
+   1:  5000  200000  java.lang.Long
+"""
+ROW = '{"schema":1,"kind":7,"time_ns":0,"seq":0,"component":"sql"}\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (HISTOGRAM, "a class histogram: ackdoctor heap hist reads it"),
+        (HISTOGRAM.partition("class name\n")[2], "a class histogram: ackdoctor heap hist reads it"),
+        (ROW, "a part of a trace: ackdoctor trace report reads it"),
+    ],
+)
+def test_a_text_that_another_command_reads_is_not_called_clean(text, said, shell):
+    Path("some.txt").write_text(text)
+    assert shell("diagnose", "some.txt") == (2, "", f"some.txt: {said}\n")
+
+
+def test_a_log_with_a_histogram_in_it_is_a_log(shell):
+    Path("worker.log").write_text(HISTOGRAM + ACKED_TWICE.decode())
+    assert "acked twice  line 5" in shell("diagnose", "worker.log").out
+
+
+def test_causes_stand_with_their_symptoms_where_there_are_several(shell):
+    said = ["java.lang.OutOfMemoryError: Java heap space", "\tat a.B.c(B.java:1)", "x", "java.lang.RuntimeException: Anchored onto 7 after ack/fail"]  # fmt: skip
+    Path("worker.log").write_text("\n".join(said))
+    lines = shell("diagnose", "worker.log").out.splitlines()
+    assert [line for line in lines if "innermost" in line] == [
+        f"innermost cause, line 1: {said[0]}",
+        f"  innermost cause, line 4: {said[3]}",
+    ]
+    told = json.loads(shell("diagnose", "worker.log", "--output-format", "json").out)
+    assert [symptom["innermost"] for symptom in told["symptoms"]] == [
+        [{"line": 1, "text": said[0]}],
+        [{"line": 4, "text": said[3]}],
+    ]
+
+
 @pytest.mark.parametrize("text", ["", " "])
 def test_no_words_are_no_folder(shell, text):
     told = "ackdoctor: diagnose: give a log, the words of an error, or - for standard input\n"

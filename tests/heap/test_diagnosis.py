@@ -267,6 +267,61 @@ def test_a_symptom_that_comes_again_is_counted():
     assert (sign.line, sign.count) == (2, 5)
 
 
+SPACE = "java.lang.OutOfMemoryError: Java heap space\n\tat java.util.HashMap.resize(HashMap.java:700)\n"
+BEAT = "java.lang.RuntimeException: subprocess heartbeat timeout\n\tat org.apache.storm.task.ShellBolt.a(ShellBolt.java:3)\n"
+TIMED_OUT = "SPOUT Failing 1 : x REASON: TIMEOUT MSG-ID: 2\n"
+
+
+def test_deaths_are_told_in_the_order_of_time_and_what_a_worker_survives_behind_them():
+    text = TIMED_OUT + LOOP + SPACE + DIED + BEAT + STACK
+    assert named(text) == ["out of memory", "heartbeat timeout", "acked twice", "timeouts at the spout"]
+    assert diagnose(text.splitlines()).innermost.startswith("java.lang.OutOfMemoryError")
+
+
+def test_one_exception_is_told_by_what_explains_it_best():
+    said = "java.lang.RuntimeException: Error when launching multilang subprocess\n" + READ
+    text = LOOP + "java.io.IOException: Broken pipe\n" + READ + LOOP + said
+    assert named(text) == ["the component's pipe is broken", "a component that cannot be started"]
+    assert named(LOOP + said + "Caused by: java.io.IOException: Broken pipe\n" + READ) == [
+        "a component that cannot be started",
+        "the component's pipe is broken",
+    ]
+
+
+def test_each_death_has_its_own_cause():
+    other = DIED.replace("count", "total") + BROKEN + TRACEBACK.replace("Key", "Value") + "\n" + READ
+    [sign] = diagnose((DIED + BROKEN + TRACEBACK + "\n" + READ + other * 30).splitlines()).signs
+    assert [cause.text for cause in sign.causes] == ["KeyError: 1", "ValueError: 1"]
+    assert (sign.count, sign.components) == (31, ["count", "total"])
+
+
+SINK = "2026-01-01 12:00:09.000 o.a.s.u.Utils Thread-9-sink-executor[5, 5] [ERROR] Async loop died!\n"
+
+
+def test_a_death_that_the_known_ones_do_not_explain_is_told_beside_them():
+    found = diagnose((DIED + BEAT + SINK + NULL + SINK + BEAT).splitlines())
+    assert [(sign.symptom.name, sign.line, sign.components) for sign in found.signs] == [
+        ("heartbeat timeout", 2, ["count", "sink"]),
+        # not told again of sink, of which the one above tells
+    ]
+    found = diagnose((DIED + BEAT + SINK + NULL).splitlines())
+    assert [(sign.symptom.name, sign.line, sign.components) for sign in found.signs] == [
+        ("heartbeat timeout", 2, ["count"]),
+        ("a dead executor", 5, ["sink"]),
+    ]
+
+
+@pytest.mark.parametrize("worker", ['java.lang.RuntimeException: ("Worker died")', "java.lang.RuntimeException: Async loop died!"])  # fmt: skip
+def test_that_the_worker_halts_is_no_death_of_its_own(worker):
+    assert named(DIED + BEAT + "2026-01-01 12:00:01.000 o.a.s.util x [ERROR] Halting process\n" + worker) == [
+        "heartbeat timeout"
+    ]
+
+
+def test_zeros_before_and_within_a_line_are_no_part_of_it():
+    assert named("\0" * 30_000 + "A\0c\0ked a non-existent or already acked/failed id: 3") == ["acked twice"]
+
+
 def test_every_rule_that_a_symptom_names_has_its_page():
     codes = set(load_rules())
     assert {code for symptom in SYMPTOMS for cause in symptom.causes for code in cause.rules} <= codes
