@@ -36,7 +36,9 @@ def dump(
     file: Annotated[
         Path,
         typer.Argument(
-            parser=path_called("FILE"), metavar="FILE", help="An HPROF dump: worker.hprof, worker.hprof.gz."
+            parser=path_called("FILE"),
+            metavar="FILE",
+            help="An HPROF dump: worker.hprof, worker.hprof.gz; - is standard input.",
         ),
     ],
     *,

@@ -167,6 +167,18 @@ def test_a_dump_out_of_a_pipe_is_the_same_dump(pack, stored):
     assert piped.faults == ()
 
 
+@pytest.mark.parametrize("piped", [False, True])
+def test_a_dump_may_be_standard_input(piped, stored, monkeypatch):
+    path = stored(acker_heap().hprof())
+    whole = read_dump(path)
+    reader, writer = os.pipe()
+    os.write(writer, path.read_bytes())
+    os.close(writer)
+    with os.fdopen(reader) as pipe, path.open() as file:
+        monkeypatch.setattr("sys.stdin", pipe if piped else file)
+        assert read_dump(Path("-")).classes == whole.classes
+
+
 def test_that_there_is_no_room_to_unpack_is_not_said_of_the_dump(stored, monkeypatch):
     class Full(io.BytesIO):
         def write(self, data):

@@ -12,6 +12,7 @@ import errno
 import os
 import re
 import shutil
+import sys
 import tempfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -53,6 +54,7 @@ _FOREIGN: Mapping[bytes, str] = {  # how other files begin that people have at h
 }
 
 
+_STDIN = "-"  # in the place of a path
 _HISTOGRAM = re.compile(rb"\bnum +#instances")  # the line before may say when, or which JVM
 
 
@@ -71,7 +73,7 @@ class Record(NamedTuple):
 
 
 class Hprof:
-    """An open dump; `cut` says in words why it ends early, '' for a whole one.
+    """An open dump, of a file or, called `-`, of standard input; `cut` says in words why it ends early, '' for a whole one.
 
     A compressed dump is unpacked into a file without a name first, and one out of a pipe is written to one, since a
     walk needs to jump.
@@ -80,7 +82,7 @@ class Hprof:
     def __init__(self, path: Path) -> None:
         self.cut = ""
         try:
-            self._file: BinaryIO = path.open("rb")
+            self._file: BinaryIO = sys.stdin.buffer if str(path) == _STDIN else path.open("rb")
         except OSError as error:
             raise HprofError(f"cannot be read: {error.strerror}") from None
         try:
