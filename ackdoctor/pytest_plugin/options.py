@@ -163,7 +163,11 @@ def add_options(parser: pytest.Parser) -> None:
     group = parser.getgroup("ackdoctor", "acking of Storm-style components")
     choose: dict[str, Any] = {"dest": "ackdoctor_level", "action": "store_const", "default": None}
     group.addoption(
-        "--ackdoctor", **choose, const=_BARE, help="fail tests whose tuples are not completed once"
+        "--ackdoctor",
+        f"--ackdoctor={{{','.join(LEVELS)}}}",  # for argparse, which names the option so where the level is none of these
+        **choose,
+        const=_BARE,
+        help="fail tests whose tuples are not completed once",
     )
     for level, says in LEVELS.items():
         group.addoption(f"--ackdoctor={level}", **choose, const=level, help=says)

@@ -66,6 +66,13 @@ def test_a_bare_flag_means_sites_and_leaves_the_path_behind_it_alone(pytester):
     assert config.args == ["spam"]
 
 
+@pytest.mark.parametrize("level", ["site", "SITES", ""])
+def test_a_level_that_is_none_is_told_with_those_that_are(pytester, level):
+    result = pytester.runpytest_inprocess(f"--ackdoctor={level}")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"*--ackdoctor={{off,counts,sites,trace}}:*'{level}'"])
+
+
 @pytest.mark.parametrize(
     ("flag", "key", "value"),
     [
