@@ -278,6 +278,7 @@ def _show(
         roots=found.roots,
         seconds=found.seconds,
         telling=found.telling,
+        unjudged=len(found.tally.unobserved),
         width=width_for(stream),
     )
     show = {"full": partial(screen, context=context, about=about), "json": partial(document, about=about)}

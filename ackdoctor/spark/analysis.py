@@ -261,6 +261,8 @@ def _of_components(
     end_ns = int(result.end_ms * 1e6)
     named = tables.events.where(F.col("kind") == int(EventKind.NAMED)).select("component", "note").distinct()
     asked, ends = tables.deliveries, {}
+    if any(row["hides"] for row in counted):
+        asked = deliveries.observed(asked, tables.events)
     if _has(counted, EventKind.DIED):
         ends["ends"] = deliveries.ended(tables.events)
         asked = deliveries.settled(asked, ends["ends"])
@@ -281,6 +283,9 @@ def _of_components(
     if young := {row["component"]: row["in_hand"] for row in rows.get("young", ())}:
         result.unjudged = collecting.unjudged(result.completions, young)
         result.notes += (collecting.under_way(sum(young.values()), terms.patience_s, result.unjudged),)
+    hidden = collecting.hidden(rows["named"])
+    result.unjudged += tuple(hidden)
+    result.notes += tuple(f"not observed: {name}: {why}" for name, why in hidden.items())
     wrong, more = ways.told(rows["shapes"])
     emits, unseen = ways.told(rows["bare"])
     if unseen:
@@ -321,7 +326,7 @@ def _of_roots(
         loads=growth.ackers(tables.entries),
         growth=growth.growth(tables.entries, result.window_ms),
         kinds=samples.kinds(tables.verdicts),
-        spouts=_spouts(tables.messages),
+        spouts=roots.spouts(tables.messages),
         latencies=growth.latencies(tables.entries),
         bad=samples.sampled(bad),
         ways=samples.ways(bad),
@@ -377,11 +382,6 @@ def _told(tables: Frames, sampled: Sequence[Row], ways: Sequence[Row], end_ns: i
     solved = {gone[place] for place in looked if not unexplained(told[place])}
     unseen = {place for place in dark if place not in looked and gone[place] in solved}
     return tuple(one for place, one in enumerate(told) if place not in unseen)
-
-
-def _spouts(taken: DataFrame) -> DataFrame:
-    inits = taken.where(F.col("kind") == int(EventKind.INIT))
-    return inits.groupBy(F.col("spout_task").alias("task")).agg(F.any_value("component").alias("component"))
 
 
 def _has(counted: Iterable[Row], *kinds: EventKind) -> bool:

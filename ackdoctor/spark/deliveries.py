@@ -12,6 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.model.event import IN_HAND, TICK, EventKind
 from ackdoctor.spark.inlined import inlined
+from ackdoctor.tracer.disk.naming import UNOBSERVED
 
 __all__ = [
     "BOOK",
@@ -22,6 +23,7 @@ __all__ = [
     "cut",
     "deliveries",
     "ended",
+    "observed",
     "odd",
     "settled",
     "under_way",
@@ -113,6 +115,18 @@ def settled(found: DataFrame, ends: DataFrame) -> DataFrame:
     return _marked(marked, kept="first_seq > reached_seq").where("not in_hand").select(*found.columns)
 
 
+def observed(found: DataFrame, events: DataFrame) -> DataFrame:
+    """DELIVERIES without those that nobody saw completed, of components whose completions a mock hid."""
+    hid = events.where(_hides()).select(*BOOK).distinct().withColumn("hid", F.lit(True))
+    marked = found.join(F.broadcast(hid), [*BOOK], "left")
+    return marked.where("hid is null or acked + failed > 0").select(*found.columns)
+
+
+def _hides() -> Column:
+    """Whether a row tells that something stood between a component and the wire."""
+    return (F.col("kind") == int(EventKind.NAMED)) & F.col("note").contains(UNOBSERVED)
+
+
 def cut(events: DataFrame) -> DataFrame:
     """Where the log of each life of a worker ends, which need not be where the worker did: CUT."""
     logged = events.where(f"pid <= {NO_PROCESS}")
@@ -172,8 +186,9 @@ def counts(events: DataFrame) -> DataFrame:
             F.min("time_ns").alias("begin_ns"),
             F.max("time_ns").alias("end_ns"),
             F.max(F.col("pid") <= NO_PROCESS).alias("logged"),
+            F.max(_hides()).alias("hides"),
         )
-        .select("component", "kind", "tick", "rows", "missing", "begin_ns", "end_ns", "logged")
+        .select("component", "kind", "tick", "rows", "missing", "begin_ns", "end_ns", "logged", "hides")
     )
 
 

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 from ackdoctor.model.event import RELIABLE, EventKind
 from ackdoctor.spark.deliveries import DELIVERY
 
-__all__ = ["MOST_ROWS", "holders", "lives", "replays", "timeouts"]
+__all__ = ["MOST_ROWS", "holders", "lives", "replays", "spouts", "timeouts"]
 
 MOST_ROWS = 200  # of one root's life
 _EMITTED, _LINKED, _TIMED_OUT = int(EventKind.EMITTED), int(EventKind.LINKED), int(EventKind.TIMED_OUT)
@@ -40,6 +40,12 @@ def timeouts(events: DataFrame) -> DataFrame:
         .select("second", "roots")
         .orderBy("second")
     )
+
+
+def spouts(taken: DataFrame) -> DataFrame:
+    """Who asked for roots, by the task that messages to an acker name: SPOUTS."""
+    inits = taken.where(F.col("kind") == int(EventKind.INIT))
+    return inits.groupBy(F.col("spout_task").alias("task")).agg(F.any_value("component").alias("component"))
 
 
 def replays(events: DataFrame, spouts: Sequence[str]) -> DataFrame:

@@ -212,7 +212,7 @@ class Analysis:
     notes: tuple[str, ...] = ()
     unjudged: tuple[
         str, ...
-    ] = ()  # components that had all in hand that they were ever given, where a log ends
+    ] = ()  # components that had all in hand where a log ends, or whose wire was hidden
     written: tuple[str, ...] = field(default=())  # tables under --output-dir
 
     @property

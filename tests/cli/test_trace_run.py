@@ -1,5 +1,6 @@
 """`ackdoctor trace run` and `trace proxy`: what a command leaves behind, and its exit code."""
 
+import json
 import os
 import subprocess
 import sys
@@ -57,8 +58,27 @@ def test_a_command_that_is_run_traces_its_components_and_keeps_its_exit_code(she
     assert (outcome.code, outcome.out) == (
         1,
         "bolts.py:9:9: ACK103 double-ack the tuple is acked a second time: ShellBolt answers "
-        '"Acked a non-existent or already acked/failed id" and the worker exits\n',
+        '"Acked a non-existent or already acked/failed id" and the worker exits\n'
+        "BROKEN: TwiceBolt: the tuple is acked a second time, bolts.py:9 (ACK103, 2 times)\n",
     )
+
+
+@pytest.mark.slow
+def test_what_a_component_s_wire_was_hidden_by_stands_in_the_trace(shell):
+    Path("bolts.py").write_text(
+        BOLTS.replace("        self.ack(tup)\n", "        pass\n", 1), encoding="utf-8"
+    )
+    hides = DRIVER.replace("bolt._run()\nbolt._run()", "bolt.send_message = print\nbolt._run()\nbolt._run()")
+    Path("drive.py").write_text(hides, encoding="utf-8")
+    assert ackdoctor("trace", "run", "--", sys.executable, "drive.py").returncode == 3
+    outcome = shell("trace", "report", "ackdoctor-trace")
+    assert (outcome.code, outcome.out.splitlines()[0]) == (
+        0,
+        "INCOMPLETE: nothing is wrong in what could be judged (2 deliveries)",
+    )
+    assert "  not observed: TwiceBolt: send_message is replaced\n" in outcome.out
+    told = json.loads(shell("trace", "report", "ackdoctor-trace", "--output-format", "json").out)
+    assert told["run"]["unobserved"] == ["TwiceBolt: send_message is replaced"]
 
 
 @pytest.mark.slow

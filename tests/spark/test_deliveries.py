@@ -13,9 +13,11 @@ from ackdoctor.tracer.judge.place import Places
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.spark.deliveries import completions, cut, deliveries, ended, odd, settled, under_way
+from ackdoctor.spark.analysis import Terms, examine, frames
+from ackdoctor.spark.deliveries import completions, cut, deliveries, ended, observed, odd, settled, under_way
 from ackdoctor.spark.judge.offences import offences
 from ackdoctor.spark.judge.shapes import bare, shapes
+from ackdoctor.spark.replay.trees import Plan
 from tests.spark.telling import events
 
 RECEIVED, EMITTED, ACKED, FAILED, NAMED = (
@@ -189,6 +191,32 @@ def test_where_a_log_ends_is_what_a_component_had_in_hand_nobody_s_mistake(spark
     found = offences(spark, table, shapes(table, odd(asked)).collect(), ())
     mine = findings(found, places=Places(nowhere="log"), nowhere=Site("log", NOWHERE))
     assert [finding.code for finding in mine] == codes
+
+
+@pytest.mark.parametrize(
+    ("steps", "codes"),
+    [(NEVER, []), (TWICE, ["ACK103"]), ((*TWICE, (RECEIVED, "2")), ["ACK103"])],
+    ids=["never", "twice", "both"],
+)
+def test_a_component_whose_wire_was_hidden_is_not_charged_with_what_nobody_saw(spark, steps, codes):
+    rows = told(*steps)
+    rows.append(BOLT._replace(seq=99, time_ns=10**9, note=f"{BOLT.note} unobserved: ack is replaced"))
+    table = events(spark, rows)
+    found = offences(
+        spark, table, shapes(table, odd(observed(deliveries(table), table))).collect(), bare(table).collect()
+    )
+    mine = findings(found, places=Places(nowhere="trace"), nowhere=Site("trace", NOWHERE))
+    assert [finding.code for finding in mine] == codes
+    assert [finding.code for finding in by_tracer(rows)] == codes
+
+
+def test_what_hid_a_component_s_wire_is_said_and_it_is_not_called_well(spark):
+    hidden = BOLT._replace(seq=99, time_ns=10**9, note=f"{BOLT.note} unobserved: ack is replaced")
+    terms = Terms(plan=Plan.REPLAY)
+    with frames(events(spark, [*told(*NEVER), hidden]), terms) as tables:
+        found = examine(spark, tables, terms)
+    assert (found.findings, found.unjudged) == ((), ("count",))
+    assert found.notes == ("not observed: count: ack is replaced",)
 
 
 def test_one_shape_is_one_finding_however_many_suffered_it(spark):

@@ -301,3 +301,16 @@ def test_a_run_begins_with_what_happens_and_not_with_the_names_of_components():
     happened = trace(BY_HAND, row(EventKind.RECEIVED), row(EventKind.ACKED))
     assert held(happened).seconds == 1.0
     assert held(happened[:1]).seconds == 0.0
+
+
+def test_what_nobody_could_see_is_nobody_s_fault_and_is_said():
+    hidden = named("pystorm Bolt unobserved: ack is replaced")
+    found = held(trace(BY_HAND, row(RECEIVED), row(RECEIVED, "8"), hidden))
+    assert (codes(found), found.tally.unobserved) == ([], ("SqlBolt: ack is replaced",))
+    assert recalled("SqlBolt", 0, "", hidden.note) == recalled("SqlBolt", 0, "", BY_HAND.note)
+
+
+def test_what_was_seen_to_be_wrong_is_told_of_a_component_that_hid_the_rest():
+    hidden = named("pystorm Bolt unobserved: fail is replaced")
+    found = held(trace(BY_HAND, row(RECEIVED), row(ACKED, site=SITE), row(ACKED, site=OTHER_SITE), hidden))
+    assert [code for code, _, _ in codes(found)] == ["ACK103"]

@@ -23,6 +23,7 @@ from ackdoctor.spark.tables import (
     Replays,
     TreeCount,
 )
+from ackdoctor.tracer.disk.naming import unobserved
 
 __all__ = [
     "combs",
@@ -30,6 +31,7 @@ __all__ = [
     "components",
     "ending",
     "exemplary",
+    "hidden",
     "holders",
     "kinds",
     "latencies",
@@ -98,6 +100,12 @@ def unjudged(found: Iterable[Completions], in_hand: Mapping[str, int]) -> tuple[
     for row in found:
         delivered[row.component] += row.delivered
     return tuple(sorted(name for name, count in in_hand.items() if count >= delivered[name]))
+
+
+def hidden(named: Iterable[Row]) -> Mapping[str, str]:
+    """The components whose completions nobody could see, in the order of their names, and what hid them."""
+    found = {row["component"]: why for row in named if (why := unobserved(row["note"]))}
+    return dict(sorted(found.items()))
 
 
 def under_way(tuples: int, patience_s: int, whose: Collection[str]) -> str:

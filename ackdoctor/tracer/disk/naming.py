@@ -1,6 +1,7 @@
 """The note of a NAMED row: what a trace says of a component, for whoever replays it without the component.
 
-"pystorm Bolt auto_ack auto_fail": dialect, role, and the switches that were on.
+"pystorm Bolt auto_ack auto_fail": dialect, role, and the switches that were on.  A second one at its end says what nobody
+could see, "pystorm Bolt unobserved: send_message is replaced": what it was given and never completed is nobody's mistake.
 """
 
 from ackdoctor.dialects import known
@@ -9,8 +10,9 @@ from ackdoctor.model.dialect import Discipline, Entry, EntryKind, Kind, Misuse, 
 from ackdoctor.model.offence import Suspect
 from ackdoctor.tracer.judge.place import parsed
 
-__all__ = ["MULTILANG", "STORM", "described", "recalled", "role_of"]
+__all__ = ["MULTILANG", "STORM", "UNOBSERVED", "described", "recalled", "role_of", "unobserved"]
 
+UNOBSERVED = " unobserved: "
 _SWITCHES = ("auto_ack", "auto_fail", "auto_anchor")
 
 MULTILANG = Role(  # a component of which only the pipe is known, as the proxy sees it
@@ -54,10 +56,15 @@ def described(suspect: Suspect) -> str:
     return " ".join([suspect.dialect, suspect.role, *switches])
 
 
+def unobserved(note: str) -> str:
+    """What hid the completions of the component that a NAMED row tells of, '' if nothing did."""
+    return note.partition(UNOBSERVED)[2]
+
+
 def recalled(name: str, task: int, site: str = "", note: str = "") -> Suspect:
     """The component that a NAMED row tells of; without one, whatever speaks multilang."""
     dialect, _, rest = note.partition(" ")
-    role, _, switches = rest.partition(" ")
+    role, _, switches = rest.partition(UNOBSERVED)[0].partition(" ")
     place = parsed(site)
     on = switches.split()
     return Suspect(

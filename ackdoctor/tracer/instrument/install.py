@@ -210,7 +210,7 @@ class Installation:
                 else CountedBook(component, *found, cap=cap, now=now)
             )
             if self._rows is not None:
-                book.tell = self._rows.mocked
+                book.tell, book.hide = self._rows.mocked, self._rows.hidden
             self._share_mocks(book)
             self.ledger.keep(id(component), book)
         except Exception as error:  # noqa: BLE001 - ours, and never the author's

@@ -35,6 +35,7 @@ class LiveBook(Book):
         "fresh",
         "heard",
         "hidden",
+        "hide",
         "mocked",
         "owner",
         "plain",
@@ -67,6 +68,7 @@ class LiveBook(Book):
         self.tell: Callable[[LiveBook, VerbKind, list[Hashable]], None] = (
             _nobody  # of what a mock was called with
         )
+        self.hide: Callable[[LiveBook, str], None] = _nobody  # told at the end what hid the completions
 
     @property
     def accused(self) -> Suspect:
@@ -169,6 +171,7 @@ class LiveBook(Book):
             return ""
         for delivery in self.open:
             self.excuse(delivery)
+        self.hide(self, unseen[0])
         return unseen[0]
 
 
@@ -220,7 +223,7 @@ class CountedBook(LiveBook):
         return super().close()
 
 
-def _nobody(book: LiveBook, kind: VerbKind, told: list[Hashable]) -> None:
+def _nobody(book: LiveBook, *told: object) -> None:
     """Where no rows are written."""
 
 

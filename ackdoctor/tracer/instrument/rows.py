@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from ackdoctor.model.dialect import VerbKind
 from ackdoctor.model.event import AUTO, RELIABLE, EventKind
-from ackdoctor.tracer.disk.naming import described
+from ackdoctor.tracer.disk.naming import UNOBSERVED, described
 from ackdoctor.tracer.instrument.live import LiveBook
 from ackdoctor.tracer.ledger.sites import Sites
 
@@ -118,6 +118,11 @@ class Rows:
         else:
             self.write(book, _ACKED if kind is VerbKind.ACK else _FAILED, told[0], 0, 0)
 
+    def hidden(self, book: LiveBook, why: str) -> None:
+        """A row for what stood between a component and the wire."""
+        if book.row is not None:
+            self._named(book, book.row, f"{UNOBSERVED}{why}")
+
     def died(self, book: LiveBook, note: str) -> None:
         """A row for the end of a component."""
         self.recorder.write(
@@ -149,11 +154,15 @@ class Rows:
 
     def _name(self, book: LiveBook) -> tuple[int, int]:
         suspect = book.accused
-        code = self.recorder.code
-        book.row = (code(suspect.name), suspect.task)
-        site = code(f"{suspect.path}:{suspect.line} {suspect.name}") if suspect.path else 0
-        self.recorder.write(EventKind.NAMED, *book.row, 0, "", 0, 0, site, note=code(described(suspect)))
+        book.row = (self.recorder.code(suspect.name), suspect.task)
+        self._named(book, book.row)
         return book.row
+
+    def _named(self, book: LiveBook, row: tuple[int, int], more: str = "") -> None:
+        suspect = book.accused
+        code = self.recorder.code
+        site = code(f"{suspect.path}:{suspect.line} {suspect.name}") if suspect.path else 0
+        self.recorder.write(EventKind.NAMED, *row, 0, "", 0, 0, site, note=code(described(suspect) + more))
 
     def _place(self, site: int) -> tuple[int, int]:
         place = self._sites[site]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ackdoctor.model.dialect import EntryKind, Kind, Role
 from ackdoctor.model.event import AUTO, BARE, IN_HAND, RELIABLE, TICK, Event, EventKind
 from ackdoctor.model.offence import Suspect
-from ackdoctor.tracer.disk.naming import recalled, role_of
+from ackdoctor.tracer.disk.naming import recalled, role_of, unobserved
 from ackdoctor.tracer.judge.place import parsed
 from ackdoctor.tracer.ledger.book import Book, Delivery, Mark
 from ackdoctor.tracer.ledger.ledger import Ledger, Settlement, merged
@@ -135,7 +135,7 @@ class Playback:
             tallies=merged(tally for each in settled for tally in each.tallies),
             growth=tuple(self._windows.points),
             dropped=self.dropped + sum(each.dropped for each in settled),
-            unobserved=tuple(line for each in settled for line in each.unobserved),
+            unobserved=tuple(dict.fromkeys(line for each in settled for line in each.unobserved)),
             notes=(*dict.fromkeys(self._ends), *(line for each in settled for line in each.notes)),
         )
 
@@ -198,6 +198,11 @@ class Playback:
         self._suspects[key[:5]] = suspect
         if key not in self._books:
             self._begin(key, suspect)
+        if why := unobserved(event.note):
+            self._ledger(event.test).unobserved(event.component, why)
+            book = self._books[key]
+            for delivery in tuple(book.open):
+                book.excuse(delivery)
 
     # ---- books ----
 

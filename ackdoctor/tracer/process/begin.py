@@ -2,8 +2,13 @@
 
 import json
 import os
+from functools import partial
 from importlib import import_module
 from pathlib import Path
+
+TYPE_CHECKING = False  # typing's own would have to be imported
+if TYPE_CHECKING:
+    from ackdoctor.tracer.ledger.ledger import Ledger
 
 __all__ = ["VARIABLE", "begin"]
 
@@ -13,6 +18,7 @@ VARIABLE = "ACKDOCTOR_TRACE"  # what a process below needs to know, as JSON
 def begin() -> str:
     """Wrap the frameworks and write down what passes; the reason why not, '' if all is well."""
     from ackdoctor.tracer.disk.recorder import Recorder
+    from ackdoctor.tracer.ending import at_exit
     from ackdoctor.tracer.instrument.install import install
     from ackdoctor.tracer.ledger.ledger import Ledger
     from ackdoctor.tracer.levels import Level
@@ -24,8 +30,15 @@ def begin() -> str:
         )
         ledger = Ledger(Level.named(said["level"]))
         install(ledger, recorder)
+        at_exit(partial(_close, ledger))  # before the recorder is, which was made first
         for name in said.get("observers", ()):
             import_module(name).attach(ledger, recorder.folder)
     except Exception as error:  # noqa: BLE001 - the command must run, whatever is wrong with us
         return f"{type(error).__name__}: {error}"
     return ""
+
+
+def _close(ledger: "Ledger") -> None:
+    """The books' last rows: what was hidden from us."""
+    for book in tuple(ledger.books.values()):
+        book.close()
