@@ -18,7 +18,7 @@ from ackdoctor.tracer.instrument.install import install
 from ackdoctor.tracer.ledger.ledger import Ledger
 from ackdoctor.tracer.levels import Level
 from tests.tracer.driven import drive, frame, made, said, traced
-from tests.tracer.styles import AckWithAuto, Auto, Forgets, Manual, tup
+from tests.tracer.styles import Auto, Forgets, Manual, tup
 
 
 class Standing(NamedTuple):
@@ -155,22 +155,6 @@ def test_a_mocked_emit_is_counted():
     with traced() as run, mock.patch.object(Auto, "emit"):
         drive(Auto, frame("1"))
     assert [tally.emitted for tally in run.settlement.tallies] == [1]
-
-
-def test_a_mocked_wire_is_unobserved():
-    with traced() as run, mock.patch.object(Bolt, "send_message", autospec=True):
-        drive(Manual, frame("1"))
-    assert run.settlement.unobserved == ("Manual: send_message is mocked",)
-    assert run.settlement.offences == ()
-
-
-def test_a_mocked_wire_hides_what_a_bolt_does_by_hand_before_the_framework_would_ack():
-    with traced() as run:
-        bolt = made(AckWithAuto)
-        bolt.send_message = mock.Mock()
-        bolt.process(tup())
-    assert run.settlement.unobserved == ("AckWithAuto: send_message is mocked",)
-    assert run.settlement.offences == ()
 
 
 def test_the_wire_of_a_version_that_nobody_watches_hides_it(monkeypatch):

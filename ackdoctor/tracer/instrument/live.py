@@ -105,11 +105,17 @@ class LiveBook(Book):
         """
         if not self.mocked:
             return
+        passed: Counter[tuple[VerbKind, Hashable]] = Counter()  # by verbs' mocks, maybe on to the wire's
         wired = {kind: count - self.heard.get(kind, 0) for kind, count in self._counts().items()}
         for call in self.mocked.calls(self.component):
-            verb, arguments, _ = call
+            verb, arguments = call.verb, call.arguments
             subject = arguments.get(verb.subject or "")
             delivery = id_of(subject, self)
+            key = (verb.kind, None if verb.kind is VerbKind.EMIT else delivery)
+            if call.wired and passed[key]:
+                passed[key] -= 1
+                continue
+            passed[key] += not call.wired
             outside = self.mocked.shared and not self.handler
             if outside and (verb.kind is VerbKind.EMIT or delivery not in self.open):
                 continue  # another component's
@@ -119,6 +125,8 @@ class LiveBook(Book):
                 wired[verb.kind] -= 1
                 continue
             self._mocked(verb, arguments, delivery)
+        if self.mocked.forgotten:
+            self.hidden |= dict.fromkeys(_COMPLETES, "the mock of its wire was reset")
         self.heard = self._counts()
 
     def _mocked(self, verb: Verb, arguments: Mapping[str, Any], delivery: Hashable) -> None:

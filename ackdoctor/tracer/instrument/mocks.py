@@ -1,16 +1,18 @@
-"""What a test has put in the place of a verb: a mock is read, anything else is said to hide the wire.
+"""What a test has put in the place of a verb, or of the wire: a mock is read, anything else is said to hide the wire.
 
 A mock remembers its calls in `call_args_list`; its growth since the last look is what the component did.
-Where a verb is a function, a test replaces the name that the component's own module has for it.
+Where a verb is a function, a test replaces the name that the component's own module has for it.  The wire's
+mock has the messages: what a verb's mock was called with, and passed on, stands in both.
 """
 
 import sys
 from collections.abc import Collection, Iterator, Mapping
 from inspect import unwrap
+from operator import is_
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
-from ackdoctor.model.dialect import Dialect, Role, Verb, VerbKind
+from ackdoctor.model.dialect import Dialect, Role, Verb, VerbKind, WireForm
 from ackdoctor.tracer.instrument.patches import is_mock, is_ours
 
 __all__ = ["Call", "Mocked", "look"]
@@ -18,19 +20,72 @@ __all__ = ["Call", "Mocked", "look"]
 _READ = (VerbKind.EMIT, VerbKind.ACK, VerbKind.FAIL)  # emits first: what came first is not known
 
 
+_COMMANDS = {"emit": VerbKind.EMIT, "ack": VerbKind.ACK, "fail": VerbKind.FAIL}
+
+
 class Call(NamedTuple):
-    """One call of a mocked verb."""
+    """One call of a mocked verb; or of the mocked wire, as if it was one."""
 
     verb: Verb
     arguments: dict[str, Any]
     record: Any  # the mock's own
+    wired: bool = False
+
+
+class _Log:
+    """The calls of one mock from now on.  A reset begins another list: the one before is read to its end first."""
+
+    def __init__(self, mock: Any) -> None:
+        self._mock = mock
+        self._calls = mock.call_args_list
+        self._read = len(self._calls)
+        self.was_reset = False
+
+    def new(self) -> list[Any]:
+        """Those since the last look."""
+        now, known = self._mock.call_args_list, self._calls
+        calls = list((now if _goes_on(now, known) else known)[self._read :])
+        self._read += len(calls)
+        if not _goes_on(now, known):
+            self.was_reset = True
+            calls += now
+            self._read = len(now)
+        self._calls = now
+        return calls
+
+
+def _goes_on(now: list[Any], known: list[Any]) -> bool:
+    """Whether a list of calls is the known one, or a copy that has more."""
+    return now is known or (0 < len(known) <= len(now) and all(map(is_, now, known)))
+
+
+class _Wire(NamedTuple):
+    """A mock in the place of the wire: its calls, and how messages become verbs."""
+
+    log: _Log
+    form: WireForm
+    verbs: Mapping[VerbKind, Verb]
+
+    def said(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Verb, dict[str, Any]] | None:
+        """The verb whose message this is, with its arguments; None for a handshake, a log or what is no message."""
+        given = (*args, *kwargs.values(), None, None)
+        command, body = given[:2] if self.form is WireForm.COMMAND else (None, given[0])
+        body = body if isinstance(body, dict) else {}
+        kind = _COMMANDS.get(str(command or body.get("command")))
+        verb = self.verbs.get(kind) if kind is not None else None
+        if verb is None:
+            return None
+        names = (verb.subject, verb.message_id, verb.anchors)
+        values = (body.get("id"), body.get("id"), body.get("anchors"))
+        return verb, {name: value for name, value in zip(names, values, strict=True) if name is not None}
 
 
 class Mocked:
     """The mocks of one component, and how far each was read."""
 
     def __init__(self) -> None:
-        self._read: dict[int, tuple[Verb, Any, int]] = {}
+        self._read: dict[int, tuple[Verb, _Log]] = {}
+        self._wires: dict[int, _Wire] = {}
         self.shared = False  # whether another component may call them, too
         self.claims: dict[
             int, Any
@@ -48,31 +103,45 @@ class Mocked:
     def add(self, verb: Verb, mock: Any) -> None:
         """A mock that stands for a verb from now on."""
         mock = getattr(mock, "__func__", mock)
-        self._read.setdefault(id(mock), (verb, mock, len(mock.call_args_list)))
+        if id(mock) not in self._read:
+            self._read[id(mock)] = verb, _Log(mock)
+
+    def add_wire(self, mock: Any, dialect: Dialect, role: Role) -> None:
+        """A mock that stands in the place of the wire from now on."""
+        mock = getattr(mock, "__func__", mock)
+        if id(mock) in self._wires or dialect.wire is None:
+            return
+        verbs = {verb.kind: verb for verb in reversed((*role.verbs, *dialect.verbs)) if verb.kind in _READ}
+        self._wires[id(mock)] = _Wire(_Log(mock), dialect.wire.form, verbs)
+
+    @property
+    def forgotten(self) -> bool:
+        """Whether the wire's mock was reset: more than once since a look, and nobody knows of what came in between."""
+        return any(wire.log.was_reset for wire in self._wires.values())
 
     def calls(self, component: object) -> Iterator[Call]:
         """The calls since the last look, verb by verb."""
-        for key, (verb, mock, read) in sorted(
-            self._read.items(), key=lambda row: _READ.index(row[1][0].kind)
-        ):
-            begin = min(read, len(mock.call_args_list))  # fewer than before: it was reset
-            calls = mock.call_args_list[begin:]
-            self._read[key] = (verb, mock, begin + len(calls))
-            for call in calls:
+        for verb, log in sorted(self._read.values(), key=lambda row: _READ.index(row[0].kind)):
+            for call in log.new():
                 if id(call) in self.claims:
                     continue
                 args, kwargs = tuple(call.args), dict(call.kwargs)
                 if args and args[0] is component:  # autospec, on the class
                     args = args[1:]
                 yield Call(verb, {**dict(zip(verb.params, args, strict=False)), **kwargs}, call)
+        for wire in self._wires.values():
+            for call in wire.log.new():
+                args = call.args[1:] if call.args and call.args[0] is component else call.args
+                if id(call) not in self.claims and (told := wire.said(args, call.kwargs)) is not None:
+                    yield Call(*told, call, wired=True)
 
     def __bool__(self) -> bool:
-        return bool(self._read)
+        return bool(self._read or self._wires)
 
 
 def look(component: object, dialect: Dialect, role: Role, mocked: Mocked) -> Mapping[VerbKind, str]:
     """Notes the mocked verbs of a component; returns the ways to complete a tuple that are hidden from us, and by what."""
-    wire = _send(component, dialect)
+    wire = _send(component, dialect, role, mocked)
     hidden: dict[VerbKind, str] = {}
     for verb in (*role.verbs, *dialect.verbs):
         if verb.kind not in _READ or verb.on == "tuple":
@@ -172,7 +241,8 @@ def _is_foreign_method(component: object, name: str, found: Any) -> bool:
     return all(base.__qualname__ != owner for base in type(component).__mro__)
 
 
-def _send(component: object, dialect: Dialect) -> str:
+def _send(component: object, dialect: Dialect, role: Role, mocked: Mocked) -> str:
+    """What hides the wire, '' if it can be read."""
     send = dialect.wire.send if dialect.wire else ()
     if len(send) != 1:
         return ""
@@ -187,5 +257,6 @@ def _send(component: object, dialect: Dialect) -> str:
         if stands and not any(is_ours(vars(base).get(name)) for base in type(component).__mro__):
             return f"{name} is not of a version that is watched"
     if is_mock(found):
-        return f"{name} is mocked"
+        mocked.add_wire(found, dialect, role)
+        return ""
     return "" if stands else f"{name} is replaced"

@@ -11,6 +11,7 @@ _DEPTH = 5  # containers within containers
 _PLAIN = (str, bytes, bytearray, int, float, complex, bool, type(None), type, range)
 _TOLD = frozenset({"context", "storm_conf", "conf"})  # by the handshake: its task ids look like deliveries
 _FRAMEWORK = frozenset({"delegate"})  # heronpy's: it remembers all that went through it
+_MOCKS = frozenset({"_mock_call_args_list", "call_args_list"})  # fields of what remembers its calls
 _CONTAINERS = (list, tuple, set, frozenset, deque)
 
 
@@ -65,4 +66,6 @@ def _inside(node: Any) -> Iterable[Any]:
     if isinstance(node, _CONTAINERS):
         return list(node)
     fields = getattr(node, "__dict__", None)
-    return list(fields.values()) if isinstance(fields, dict) else ()
+    if not isinstance(fields, dict) or not _MOCKS.isdisjoint(fields):
+        return ()
+    return list(fields.values())

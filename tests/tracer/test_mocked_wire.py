@@ -1,0 +1,175 @@
+"""A mock in the place of the wire has the messages, and tells as much as the wire would."""
+
+from unittest import mock
+
+import pytest
+from pystorm import Bolt, Spout
+from pystorm.component import Component
+
+from ackdoctor.dialects import known
+from ackdoctor.model.dialect import Kind, VerbKind
+from ackdoctor.tracer.instrument.mocks import Mocked
+from ackdoctor.tracer.levels import Level
+from tests.tracer.driven import drive, frame, made, said, traced
+from tests.tracer.styles import AckWithAuto, Auto, Forgets, Manual, tup
+
+NEVER = "never completed: 7: received; end of the run"
+LEVELS = pytest.mark.parametrize("level", [Level.COUNTS, Level.SITES])
+
+
+@LEVELS
+@pytest.mark.parametrize("owner", [Component, Bolt, Manual])
+@pytest.mark.parametrize("autospec", [False, True])
+def test_what_is_acked_over_a_mocked_wire_is_acked(owner, autospec, level):
+    with traced(level) as run, mock.patch.object(owner, "send_message", autospec=autospec):
+        drive(Manual, frame("1"), frame("2"))
+        made(Manual).process(tup())
+    assert (run.settlement.offences, run.settlement.unobserved) == ((), ())
+    assert [(tally.delivered, tally.acked) for tally in run.settlement.tallies] == [(3, 3)]
+
+
+@LEVELS
+def test_what_is_never_acked_over_a_mocked_wire_is_told(level):
+    with traced(level) as run:
+        bolt = made(Forgets)
+        bolt.send_message = mock.Mock()
+        bolt.process(tup())
+    assert [text.partition(";")[2] for text in said(run.settlement.offences)] == [" end of the run"]
+
+
+@pytest.mark.parametrize("mocked", [["send_message"], ["send_message", "ack"], ["send_message", "ack", "fail"]])  # fmt: skip
+def test_any_verbs_may_be_mocked_beside_the_wire(mocked):
+    with traced() as run:
+        for component in (Forgets, Manual):
+            bolt = made(component)
+            for name in mocked:
+                setattr(bolt, name, mock.Mock())
+            bolt.process(tup())
+    assert said(run.settlement.offences) == [NEVER]
+    assert run.settlement.unobserved == ()
+
+
+@pytest.mark.parametrize("spied", [["ack"], ["send_message"], ["ack", "send_message"]])
+@pytest.mark.parametrize("wire", [False, True])
+def test_what_a_spy_passes_on_is_no_second_ack(spied, wire):
+    with traced() as run:
+        bolt = made(Manual)
+        if wire and "send_message" not in spied:
+            bolt.send_message = mock.Mock()
+        for name in spied:
+            setattr(bolt, name, mock.Mock(wraps=getattr(bolt, name)))
+        bolt.process(tup())
+        bolt.process(tup("8"))
+    assert run.settlement.offences == ()
+    assert [tally.acked for tally in run.settlement.tallies] == [2]
+
+
+def test_what_the_framework_acks_after_the_author_is_seen_on_a_mocked_wire():
+    with traced() as run, mock.patch.object(Component, "send_message"):
+        drive(AckWithAuto, frame("2"))
+    [offence] = run.settlement.offences
+    assert (offence.suspect.name, offence.delivery) == ("AckWithAuto", "2")
+
+
+def test_what_the_framework_does_over_a_mocked_wire_is_right():
+    with traced() as run, mock.patch.object(Component, "send_message"):
+        drive(Auto, frame("1"), frame("2"))
+    assert run.settlement.offences == ()
+
+
+class Emits(Spout):
+    def next_tuple(self):
+        self.emit(["a"], tup_id=7, need_task_ids=False)
+
+
+def test_a_spout_s_emit_over_a_mocked_wire_is_counted():
+    with traced() as run:
+        spout = made(Emits)
+        spout.send_message = mock.Mock()
+        spout.next_tuple()
+    assert [tally.emitted for tally in run.settlement.tallies] == [1]
+
+
+@pytest.mark.parametrize("name", ["ack", "send_message"])
+def test_a_mock_that_is_reset_has_been_read_to_its_end(name):
+    with traced() as run:
+        bolt = made(Forgets)
+        setattr(bolt, name, mock.Mock())
+        bolt.process(tup("1"))
+        bolt.ack(tup("1"))  # by the test: nobody looks before the next handler
+        getattr(bolt, name).reset_mock()
+        for number in "234":
+            bolt.process(tup(number))
+            bolt.ack(tup(number))
+    assert run.settlement.offences == ()
+    assert [tally.acked for tally in run.settlement.tallies] == [4]
+
+
+def test_after_a_reset_of_the_wire_s_mock_nobody_is_charged_with_what_may_have_been_forgotten():
+    with traced() as run:
+        bolt = made(Forgets)
+        bolt.send_message = mock.Mock()
+        bolt.process(tup())
+        bolt.send_message.reset_mock()
+        bolt.ack(tup())
+        bolt.send_message.reset_mock()
+    assert run.settlement.offences == ()
+    assert run.settlement.unobserved == ("Forgets: the mock of its wire was reset",)
+
+
+def test_a_spy_of_a_test_s_own_may_give_a_copy_of_its_calls():
+    class Spy:
+        def __init__(self):
+            self.calls = []
+
+        def __call__(self, *args):
+            self.calls.append(mock.call(*args))
+
+        @property
+        def call_args_list(self):
+            return list(self.calls)
+
+    with traced() as run:
+        bolt = made(Manual)
+        bolt.ack = Spy()
+        for number in "123":
+            bolt.process(tup(number))
+    assert run.settlement.offences == ()
+    assert [tally.acked for tally in run.settlement.tallies] == [3]
+
+
+def test_a_mock_that_was_called_with_a_tuple_is_no_buffer():
+    class Stores(Bolt):
+        auto_ack = False
+
+        def process(self, tup):
+            self.database.insert(tup)
+
+    with traced() as run:
+        bolt = made(Stores)
+        bolt.database = mock.MagicMock()
+        bolt.process(tup())
+        wrapped = made(Forgets)
+        wrapped.process = mock.Mock(wraps=wrapped.process)
+        wrapped.process(tup())
+    assert said(run.settlement.offences) == [NEVER, NEVER]
+
+
+@pytest.mark.parametrize(
+    ("dialect", "call"),
+    [
+        ("pyleus", lambda wire: wire("ack", {"id": "7"})),
+        ("pystorm", lambda wire: wire({"command": "ack", "id": "7"})),
+        ("pystorm", lambda wire: wire(message={"command": "ack", "id": "7"})),
+    ],
+)
+def test_a_message_is_the_verb_that_sends_it(dialect, call):
+    found = next(each for each in known() if each.name == dialect)
+    role = next(each for each in found.roles if each.kind is Kind.BOLT)
+    mocked, wire = Mocked(), mock.Mock()
+    mocked.add_wire(wire, found, role)
+    for other in (lambda: wire("log", {"msg": "x"}), lambda: wire({"pid": 7}), wire, lambda: wire(None)):
+        other()
+    call(wire)
+    [told] = mocked.calls(object())
+    assert (told.verb.kind, told.arguments[told.verb.subject or ""]) == (VerbKind.ACK, "7")
