@@ -1,4 +1,4 @@
-"""A heap dump, read: classes, ackers with all their entries, and the other maps that hold tuples.
+"""A heap dump, read: classes, ackers with all their entries, the other maps that hold tuples, and the bolts' fields that lead to some.
 
 What is damaged or cut off is said; what could be read is there all the same.
 """
@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ackdoctor.heap.jvm.ackers import Holder, Holders, Roles, roles
+from ackdoctor.heap.jvm.bolts import TUPLES, bolts
 from ackdoctor.heap.jvm.bytes import entry_bytes, oops_of
 from ackdoctor.heap.jvm.entries import Acker
 from ackdoctor.heap.jvm.gather import AckObjects, ClojureMaps, Entries
@@ -19,7 +20,7 @@ from ackdoctor.heap.jvm.walk import Terms, walk
 
 __all__ = ["ClassRow", "HeapDump", "held_bytes", "read_dump"]
 
-_TUPLES = {"org.apache.storm.tuple.TupleImpl", "backtype.storm.tuple.TupleImpl"}
+_MANY_TUPLES = 1_000  # of fewer nobody asks who holds them
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
@@ -57,7 +58,7 @@ class HeapDump:
     @property
     def tuples(self) -> int:
         """Tuples that are alive, but for those that a ShellBolt keeps, which are told of it."""
-        alive = sum(row.instances for row in self.classes if row.name in _TUPLES)
+        alive = sum(row.instances for row in self.classes if row.name in TUPLES)
         return alive - sum(holder.entries for holder in self.holders if holder.role == "shell")
 
     @property
@@ -102,7 +103,7 @@ def read_dump(path: Path, *, samples: int = 3, timeout_s: int = 30) -> HeapDump:
             oops=oops,
             classes=tuple(rows),
             ackers=tuple(ackers),
-            holders=tuple(holders.others(first.roles)),
+            holders=(*holders.others(first.roles), *_bolts(census, first.roles, objects)),
             storm=any(
                 name.startswith(("org.apache.storm.", "backtype.storm.", "com.alibaba.jstorm."))
                 for name in census.classes.names.values()
@@ -110,6 +111,14 @@ def read_dump(path: Path, *, samples: int = 3, timeout_s: int = 30) -> HeapDump:
             faults=tuple(filter(None, (dump.cut, *census.damage))),
             timeout_s=timeout_s,
         )
+
+
+def _bolts(census: Census, found: Roles, objects: Objects) -> Iterator[Holder]:
+    """Those fields of bolts that lead to tuples, the most first."""
+    ids = [each for name in TUPLES for each in census.classes.named(name)]
+    if sum(census.instances.get(each, 0) for each in ids) < _MANY_TUPLES:
+        return iter(())
+    return iter(sorted(bolts(found, census.classes, objects), key=lambda holder: -holder.entries))
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Column, Table
 
-__all__ = ["drawn", "span", "sparkline", "table"]
+__all__ = ["drawn", "sized", "span", "sparkline", "table"]
 
 _BARS, _ASCII_BARS = "▁▂▃▄▅▆▇█", "_.-:=+*#"
 _SPARKS = 48  # columns of the sparkline
@@ -118,3 +118,12 @@ def _console(width: int, context: Context) -> "Console":
         emoji=False,
         legacy_windows=False,
     )
+
+
+def sized(size: int) -> str:
+    """Bytes, as people read them: `9,999 bytes`, `12.8 kB`, `1.0 MB`."""
+    if size < 10_000:  # noqa: PLR2004
+        return f"{size:,} bytes"
+    if size < 1_000_000:  # noqa: PLR2004
+        return f"{size / 1e3:,.1f} kB"
+    return f"{size / 1e6:,.1f} MB"

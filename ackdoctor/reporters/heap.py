@@ -10,12 +10,13 @@ from typing import TextIO
 from ackdoctor.heap.causes import CAUSES, LABELS, Cause
 from ackdoctor.heap.dump import ClassRow, HeapDump, held_bytes
 from ackdoctor.heap.growth import ClassTrend, Growth
+from ackdoctor.heap.jvm.ackers import Holder
 from ackdoctor.heap.jvm.entries import Acker, Kind
 from ackdoctor.model.finding import Finding, HeapWitness, Report
 from ackdoctor.model.verdict import PendingEntry
 from ackdoctor.reporters.as_json import content
 from ackdoctor.reporters.context import Context, printable
-from ackdoctor.reporters.figures import drawn, span, table
+from ackdoctor.reporters.figures import drawn, sized, span, table
 from ackdoctor.reporters.footer import counted
 from ackdoctor.reporters.terminal import full
 
@@ -143,8 +144,20 @@ def dump_verdict(report: Report, dump: HeapDump) -> str:
     if not (report.findings or report.unreadable or report.hidden or dump.ackers):
         return f"EMPTY: {_no_acker(dump)}"
     told = _verdict(report, f"{dump.entries:,} entries in {counted(len(dump.ackers), 'acker')}")
-    many = told.startswith("OK") and dump.tuples >= _MANY_TUPLES
-    return f"{told} with them, but {dump.tuples:,} tuples are alive elsewhere" if many else told
+    if not told.startswith("OK") or dump.tuples < _MANY_TUPLES:
+        return told
+    where = f": {led}" if (led := _led_to(dump)) else ""
+    return f"{told} with them, but {dump.tuples:,} tuples are alive elsewhere{where}"
+
+
+def _led_to(dump: HeapDump) -> str:
+    """The field of a bolt that leads to most of them, as far as the search has come."""
+    kept = (holder for holder in dump.holders if holder.role == "bolt")
+    return next((f"{printable(most.path)} leads to {_amount(most)} of them" for most in kept), "")
+
+
+def _amount(holder: Holder) -> str:
+    return f"{holder.entries:,}{' or more' if holder.more else ''}"
 
 
 def _entries(finding: Finding) -> int:
@@ -154,7 +167,7 @@ def _entries(finding: Finding) -> int:
 def _about(report: Report, dump: HeapDump) -> Iterator[str]:
     taken = datetime.fromtimestamp(dump.taken_ms / 1000, tz=timezone.utc)
     yield (
-        f"{dump.path}: {_size(dump.file_size)}, {dump.objects:,} objects, {_size(dump.size)} of heap as modelled, "
+        f"{dump.path}: {sized(dump.file_size)}, {dump.objects:,} objects, {sized(dump.size)} of heap as modelled, "
         f"taken {taken:%Y-%m-%d %H:%M:%S} UTC"
     )
     oops = {8: "off"}.get(dump.oops.reference, "on") if dump.id_size > 4 else "none: a JVM of 32 bits"  # noqa: PLR2004
@@ -164,10 +177,13 @@ def _about(report: Report, dump: HeapDump) -> Iterator[str]:
     if not dump.ackers and dump.faults:
         yield _no_acker(dump)
     if dump.tuples >= _MANY_TUPLES:
-        yield (
-            f"{dump.tuples:,} tuples (TupleImpl) are alive: a bolt keeps them, acked or not, or they wait in a queue before "
-            "a slow one; ackdoctor heap hist tells whether they grow"
+        led = _led_to(dump)
+        where = (
+            f"{led}, acked or not"
+            if led
+            else "a bolt keeps them, acked or not, or they wait in a queue before a slow one"
         )
+        yield f"{dump.tuples:,} tuples (TupleImpl) are alive: {where}; ackdoctor heap hist tells whether they grow"
     if report.hidden:
         yield f"{counted(report.hidden, 'finding')} below --min-severity not shown"
     yield from report.notes[:_MOST_NOTES]
@@ -189,7 +205,7 @@ def _acker(number: int, acker: Acker, dump: HeapDump, context: Context, width: i
         return f"{printable(title)}\n  {acker.trouble}\n"
     weight = held_bytes(acker, dump.oops)
     oldest = f", the oldest {span(tally.oldest_ms / 1000)}" if tally.oldest_ms else ""
-    title += f": {tally.entries:,} entries, about {_size(weight)}{oldest}"
+    title += f": {tally.entries:,} entries, about {sized(weight)}{oldest}"
     present = [kind for kind in Kind if tally.kinds.get(kind)]
     heads = [
         "bucket",
@@ -242,13 +258,13 @@ def _one(entry: PendingEntry) -> str:
 def _holders(dump: HeapDump, context: Context, width: int) -> str:
     if not dump.holders:
         return ""
-    rows = table(context, "map", "of", "entries", "what it holds", numbers=[2])
+    rows = table(context, "where", "of", "entries", "what it holds", numbers=[2])
     for holder in dump.holders:
         groups = ", ".join(f"{amount:,} {stream}" for stream, amount in sorted(holder.groups.items()))
         sample = f" (of {holder.looked_at:,} looked at)" if 0 < holder.looked_at < holder.entries else ""
-        what = f"{groups}{sample}" if holder.role == "shell" else "messages that the spout waits for"
-        rows.add_row(printable(holder.path), printable(holder.owner), f"{holder.entries:,}", printable(what))
-    return f"other maps that hold tuples\n{drawn(rows, width, context)}"
+        what = "messages that the spout waits for" if holder.role == "spout" else f"{groups}{sample}"
+        rows.add_row(printable(holder.path), printable(holder.owner), _amount(holder), printable(what))
+    return f"what else holds tuples\n{drawn(rows, width, context)}"
 
 
 def _classes(rows: Sequence[ClassRow], total: int, context: Context, width: int) -> str:
@@ -361,14 +377,14 @@ def growth_verdict(report: Report, grown: Growth) -> str:
 
 def _course(report: Report, grown: Growth) -> Iterator[str]:
     over = f" over {span(grown.seconds)}" if grown.dated and grown.points > 1 else ""
-    at_last = f" at first, {_size(grown.last_size)} at last" if grown.points > 1 else ""
-    yield f"{counted(grown.points, 'histogram')}{over}: {_size(grown.first_size)}{at_last}"
+    at_last = f" at first, {sized(grown.last_size)} at last" if grown.points > 1 else ""
+    yield f"{counted(grown.points, 'histogram')}{over}: {sized(grown.first_size)}{at_last}"
     if grown.points > 1 and not grown.dated:
         yield "no times: say how far they are apart with --every SECONDS"
     if 0 < grown.limit <= grown.last_size:
         yield f"{grown.limit >> 20:,} MB: what was counted last is more than that"
     elif grown.limit and grown.full_in:
-        yield f"{grown.limit >> 20:,} MB are full in {grown.full_in}, at {_size(round(grown.bytes_per_second))} a second (R2 {grown.fit:.2f})"
+        yield f"{grown.limit >> 20:,} MB are full in {grown.full_in}, at {sized(round(grown.bytes_per_second))} a second (R2 {grown.fit:.2f})"
     elif grown.limit and grown.telling and grown.dated:
         yield f"{grown.limit >> 20:,} MB: not in sight, the heap does not grow along a line"
     if report.hidden:
@@ -382,11 +398,3 @@ def _cells(row: ClassTrend, grown: Growth) -> Iterator[str]:
     yield f"{row.line.per_second:+,.1f}" if grown.points > 1 else ""
     yield f"{row.line.fit:.2f}" if grown.points > 1 else ""
     yield f"{row.gained:+,}" if grown.points > 1 else ""
-
-
-def _size(size: int) -> str:
-    if size < 10_000:  # noqa: PLR2004
-        return f"{size:,} bytes"
-    if size < 1_000_000:  # noqa: PLR2004
-        return f"{size / 1e3:,.1f} kB"
-    return f"{size / 1e6:,.1f} MB"

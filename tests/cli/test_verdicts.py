@@ -58,6 +58,24 @@ def test_a_format_without_a_line_for_it_has_the_verdict_on_standard_error(comman
         assert [note for note in notes if note.startswith(said)]
 
 
+def test_tuples_in_a_bolt_s_field_are_told_with_it(shell):
+    heap = acker_heap(entries=0)
+    for name in ("org.apache.storm.tuple.TupleImpl", "org.apache.storm.topology.base.BaseRichBolt"):
+        heap.declare(name, {}, "java.lang.Object")
+    heap.declare("com.acme.Sink", {"waiting": "object"}, "org.apache.storm.topology.base.BaseRichBolt")
+    heap.declare("[Ljava.lang.Object;")
+    for number in range(10_000):
+        heap.add(0x10000 + 32 * number, "org.apache.storm.tuple.TupleImpl")
+    heap.array(0x8000, "[Ljava.lang.Object;", *(0x10000 + 32 * number for number in range(10_000)))
+    heap.add(0x9000, "com.acme.Sink", waiting=0x8000)
+    Path("worker.hprof").write_bytes(heap.hprof())
+    lines = shell("heap", "dump", "worker.hprof").out.splitlines()
+    assert lines[0].endswith(
+        "but 10,000 tuples are alive elsewhere: Sink.waiting leads to 9,999 or more of them"
+    )
+    assert "  Sink.waiting        9,999 or more   9,999 ?" in lines
+
+
 def test_what_is_not_shown_is_not_called_nothing(shell):
     Path("worker.hprof").write_bytes(acker_heap(held=[(5, 7, -1)] * 2).hprof())
     outcome = shell("heap", "dump", "worker.hprof", "--min-severity", "error")

@@ -5,8 +5,9 @@ MutableObject, `acker$mk_acker_bolt$reify__972.pending.o._buckets`.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from ackdoctor.heap.jvm.columns import Columns
 from ackdoctor.heap.jvm.entries import Acker
@@ -14,7 +15,7 @@ from ackdoctor.heap.jvm.layout import OBJECT, Classes
 from ackdoctor.heap.jvm.objects import Objects
 from ackdoctor.heap.jvm.sweep import Take
 
-__all__ = ["Holder", "Holders", "Roles", "roles"]
+__all__ = ["Holder", "Holders", "Roles", "roles", "short"]
 
 _STORM = r"(?:org\.apache|backtype)\.storm\."
 _JSTORM = r"com\.alibaba\.jstorm\.task\."
@@ -25,6 +26,8 @@ _SPOUT = re.compile(
     rf"{_STORM}(?:executor\.spout\.SpoutExecutor|daemon\.executor\$.*)|{_JSTORM}execute\.spout\.\w+SpoutExecutors"
 )
 _SHELL_BOLT = re.compile(rf"{_STORM}task\.ShellBolt")
+_BASE_OF_BOLTS = re.compile(rf"{_STORM}topology\.base\.Base\w*Bolt")
+_TASK = re.compile(rf"{_STORM}daemon\.Task")
 _ARRAY_MAP = "clojure.lang.PersistentArrayMap"
 
 
@@ -35,6 +38,8 @@ class Roles:
     ack_objects: list[int] = field(default_factory=list)
     array_maps: list[int] = field(default_factory=list)
     seen: list[tuple[int, int]] = field(default_factory=list)  # class, id
+    bolts: list[int] = field(default_factory=list)  # by their base class
+    tasks: list[int] = field(default_factory=list)
     clojure: bool = False
 
 
@@ -47,17 +52,16 @@ def roles(classes: Classes) -> tuple[Roles, Mapping[int, Take]]:
     """The parts, and what notes each instance of a holder."""
     found = Roles()
     takers: dict[int, Take] = {}
-    shells = {
-        each
-        for id_, name in classes.names.items()
-        if _SHELL_BOLT.fullmatch(name)
-        for each in classes.family(name)
-    }
+    shells, bolts = _heirs(classes, _SHELL_BOLT), _heirs(classes, _BASE_OF_BOLTS)
     for class_id, name in classes.names.items():
         if _ACK_OBJECT.fullmatch(name):
             found.ack_objects.append(class_id)
         elif _is_acker(name) or class_id in shells or _is_spout(classes, class_id, name):
-            takers[class_id] = _noter(found, classes, class_id)
+            takers[class_id] = _noter(classes, class_id, partial(_seen, found, class_id))
+        elif class_id in bolts:
+            takers[class_id] = _noter(classes, class_id, found.bolts.append)
+        elif _TASK.fullmatch(name):
+            takers[class_id] = _noter(classes, class_id, found.tasks.append)
         if _ACKER_1.fullmatch(name):
             found.clojure = True
     if found.clojure:
@@ -65,34 +69,47 @@ def roles(classes: Classes) -> tuple[Roles, Mapping[int, Take]]:
     return found, takers
 
 
+def _seen(found: Roles, class_id: int, id_: int) -> None:
+    found.seen.append((class_id, id_))
+
+
+def _heirs(classes: Classes, base: re.Pattern[str]) -> frozenset[int]:
+    """The classes of such names, and all that derive from them."""
+    names = {name for name in classes.names.values() if base.fullmatch(name)}
+    return frozenset(each for name in names for each in classes.family(name))
+
+
 def _is_spout(classes: Classes, class_id: int, name: str) -> bool:
     return bool(_SPOUT.fullmatch(name)) and ("pending", OBJECT) in classes.fields(class_id)
 
 
-def _noter(found: Roles, classes: Classes, class_id: int) -> Take:
+def _noter(classes: Classes, class_id: int, note: Callable[[int], None]) -> Take:
     columns = Columns(classes, class_id)
 
     def take(data: bytes, places: Sequence[int]) -> None:
         (ids,) = columns.read(data, places)
-        found.seen += [(class_id, id_) for id_ in ids]
+        for id_ in ids:
+            note(id_)
 
     return take
 
 
 @dataclass(slots=True)
 class Holder:
-    """A map that holds tuples, other than an acker's: how it is reached, and what it is known to hold.
+    """A map that holds tuples, other than an acker's, or a bolt's field that leads to some: how it is reached, and what it holds.
 
-    `groups` counts a sample of `looked_at` by stream (ShellBolt) or by spout task.
+    `groups` counts a sample of `looked_at` by stream (ShellBolt, a bolt) or by spout task; there are `more` where the search
+    was not ended.
     """
 
-    role: str  # "shell" or "spout"
+    role: str  # "shell", "spout" or "bolt"
     owner: str  # the component's name, where the heap tells it
     path: str
     entries: int
     groups: dict[str, int] = field(default_factory=dict)
     looked_at: int = 0
     roots: tuple[int, ...] = ()
+    more: bool = False
 
 
 class Holders:
@@ -110,7 +127,7 @@ class Holders:
                 continue
             clojure = not _ACKER_2.fullmatch(name)
             pending = self._objects.fields(id_).get("pending", 0)
-            path = f"{_short(name)}.pending"
+            path = f"{short(name)}.pending"
             if clojure:
                 pending = self._objects.fields(pending).get("o", 0)
                 path += ".o"
@@ -167,7 +184,7 @@ class Holders:
         holder = Holder(
             "spout",
             self._objects.text(self._objects.fields(id_).get("componentId", 0)),
-            f"{_short(name)}.pending.{field_name}",
+            f"{short(name)}.pending.{field_name}",
             sum(fields.get("size", 0) or self._counted(fields) for fields in tables),
         )
         roots: list[int] = []
@@ -182,7 +199,7 @@ class Holders:
         field_name = "inputs" if "inputs" in fields else "_inputs"
         map_fields = self._objects.fields(fields.get(field_name, 0))
         holder = Holder(
-            "shell", self._command(fields), f"{_short(name)}.{field_name}", self._counted(map_fields)
+            "shell", self._command(fields), f"{short(name)}.{field_name}", self._counted(map_fields)
         )
         table = map_fields.get("table", 0)
         for _, value in self._nodes(table, _LOOKED_AT):
@@ -224,5 +241,6 @@ class Holders:
 _LOOKED_AT = 1_000
 
 
-def _short(name: str) -> str:
+def short(name: str) -> str:
+    """A class without its package."""
     return name.rpartition(".")[2]

@@ -1,0 +1,108 @@
+"""Which field of a Java bolt leads to tuples, and to how many: a walk from the bolt, over what is not Storm's own.
+
+In 2.x a `Task` has the bolt as its `taskObject`, and the component's name; where there are none (1.x and before), a bolt
+is known by its base class, and one that only implements an interface is not, since a dump does not tell of interfaces.
+"""
+
+import re
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping
+
+from ackdoctor.heap.jvm.ackers import Holder, Roles, short
+from ackdoctor.heap.jvm.layout import OBJECT, Classes
+from ackdoctor.heap.jvm.objects import Objects
+from ackdoctor.heap.jvm.records import INSTANCE, OBJECTS
+
+__all__ = ["TUPLES", "bolts"]
+
+TUPLES = frozenset({"org.apache.storm.tuple.TupleImpl", "backtype.storm.tuple.TupleImpl"})
+# Storm's own that keep what a bolt gives them: its windows, its batches; the rest leads everywhere
+_KEEPS = re.compile(
+    r"(?:org\.apache|backtype)\.storm\.(?:windowing\..*|topology\.\w*Executor|utils\.(?:RotatingMap|TimeCacheMap|BatchHelper)\b.*)"
+)
+_ELSEWHERE = re.compile(
+    r"(?:org\.apache|backtype)\.storm\..*|java\.lang\.(?:Thread|ClassLoader|String|Class|ref\..*)|sun\..*|jdk\..*"
+)
+_FEW = 2_000  # objects that are looked at before the first tuple is met
+_MANY = 10_000  # below one field
+_ALL = 50_000
+
+
+def bolts(found: Roles, classes: Classes, objects: Objects) -> Iterator[Holder]:
+    """The fields that lead to tuples, each bolt's in the order of its class."""
+    names: dict[int, str] = {}
+    for task in found.tasks:
+        fields = objects.fields(task)
+        names[fields.get("taskObject", 0)] = objects.text(fields.get("componentId", 0))
+    left = _ALL
+    for bolt in dict.fromkeys((*names, *found.bolts)):
+        seen = objects.at(bolt)
+        if seen is None or seen.kind != INSTANCE:
+            continue
+        title, values = short(classes.name(seen.class_id)), objects.fields(bolt)
+        for field in dict.fromkeys(name for name, kind in classes.fields(seen.class_id) if kind == OBJECT):
+            walk = _Walk(classes, objects, {0, bolt}, min(left, _MANY))
+            walk.go(values.get(field, 0))
+            left -= walk.looked_at
+            if walk.tuples:
+                yield Holder(
+                    "bolt",
+                    names.get(bolt, ""),
+                    f"{title}.{field}",
+                    walk.tuples,
+                    groups=dict(walk.streams),
+                    looked_at=walk.tuples,
+                    more=walk.more,
+                )
+
+
+class _Walk:
+    """What can be reached from one field, the nearest first; `more` if it did not come to an end."""
+
+    def __init__(self, classes: Classes, objects: Objects, seen: set[int], most: int) -> None:
+        self._classes, self._objects = classes, objects
+        self._seen, self._most = seen, most
+        self._names: dict[int, str] = {}
+        self._references: dict[int, tuple[str, ...]] = {}
+        self.looked_at = self.tuples = 0
+        self.streams: Counter[str] = Counter()
+        self.more = False
+
+    def go(self, start: int) -> None:
+        """From there, until everything has been seen, or enough."""
+        waiting = deque([start])
+        while waiting:
+            if self.looked_at >= (self._most if self.tuples else min(_FEW, self._most)):
+                self.more = True
+                return
+            waiting += self._next(waiting.popleft())
+
+    def _next(self, id_: int) -> Iterator[int]:
+        if id_ in self._seen:
+            return
+        self._seen.add(id_)
+        found = self._objects.at(id_)
+        self.looked_at += 1
+        if found is None or found.kind not in (INSTANCE, OBJECTS):
+            return
+        if found.kind == OBJECTS:
+            yield from (each for each in self._objects.elements(id_) if each not in self._seen)
+            return
+        name = self._classes.name(found.class_id)
+        if name in TUPLES:
+            self.tuples += 1
+            stream = self._objects.fields(id_).get("streamId", 0)
+            if stream not in self._names:
+                self._names[stream] = self._objects.text(stream) or "?"
+            self.streams[self._names[stream]] += 1
+        elif _KEEPS.fullmatch(name) or not _ELSEWHERE.fullmatch(name):
+            fields: Mapping[str, int] = self._objects.fields(id_)
+            yield from (fields[each] for each in self._of(found.class_id) if each in fields)
+
+    def _of(self, class_id: int) -> tuple[str, ...]:
+        """The fields of a class that refer to something."""
+        if class_id not in self._references:
+            self._references[class_id] = tuple(
+                name for name, kind in self._classes.fields(class_id) if kind == OBJECT
+            )
+        return self._references[class_id]

@@ -1,0 +1,87 @@
+"""Fields of Java bolts that lead to tuples are named; nothing else is."""
+
+from pathlib import Path
+
+import pytest
+
+from ackdoctor.heap import judge
+from ackdoctor.heap.dump import read_dump
+from ackdoctor.heap.jvm import bolts
+from tests.heap.writing import Heap
+
+OBJECT = "java.lang.Object"
+TUPLES = 1_000
+
+
+def worker(tuples: int = TUPLES, prefix: str = "org.apache.storm") -> Heap:
+    """A bolt, at 64, whose `waiting` is a list at 96 with its array at 128; tuples of the stream `words` from 4096 on."""
+    heap = Heap(8)
+    heap.declare(OBJECT)
+    heap.declare("[Ljava.lang.Object;")
+    heap.declare(f"{prefix}.tuple.TupleImpl", {"streamId": "object", "context": "object"}, OBJECT)
+    heap.declare(f"{prefix}.topology.base.BaseRichBolt", {}, OBJECT)
+    heap.declare(f"{prefix}.task.OutputCollector", {"delegate": "object"}, OBJECT)
+    heap.declare("java.util.ArrayList", {"size": "int", "elementData": "object"}, OBJECT)
+    heap.declare("java.lang.String", {"value": "object", "coder": "byte"}, OBJECT)
+    heap.declare("com.acme.Base", {"collector": "object"}, f"{prefix}.topology.base.BaseRichBolt")
+    heap.declare("com.acme.Sink", {"waiting": "object", "size": "int"}, "com.acme.Base")
+    heap.declare("com.acme.Plain", {"batch": "object"}, OBJECT)
+    heap.declare("org.apache.storm.daemon.Task", {"componentId": "object", "taskObject": "object"}, OBJECT)
+    heap.text(256, b"words")
+    heap.add(288, "java.lang.String", value=256, coder=0)
+    for number in range(tuples):
+        heap.add(4096 + 32 * number, f"{prefix}.tuple.TupleImpl", streamId=288, context=0)
+    heap.add(96, "java.util.ArrayList", size=tuples, elementData=128)
+    heap.array(128, "[Ljava.lang.Object;", *(4096 + 32 * number for number in range(tuples)), 0, 0)
+    return heap
+
+
+def held(heap: Heap, folder: Path) -> list[tuple[str, str, int, bool]]:
+    path = folder / "worker.hprof"
+    path.write_bytes(heap.hprof())
+    dump = read_dump(path)
+    assert judge.findings(dump) == ()  # whether they are acked no heap can tell
+    return [(holder.path, holder.owner, holder.entries, holder.more) for holder in dump.holders]
+
+
+@pytest.mark.parametrize("prefix", ["org.apache.storm", "backtype.storm"])
+def test_the_field_of_a_bolt_that_leads_to_tuples_is_named(prefix, tmp_path):
+    heap = worker(prefix=prefix)
+    heap.add(64, "com.acme.Sink", waiting=96, size=3, collector=0)
+    assert held(heap, tmp_path) == [("Sink.waiting", "", TUPLES, False)]
+    [holder] = read_dump(tmp_path / "worker.hprof").holders
+    assert (holder.groups, holder.looked_at) == ({"words": TUPLES}, TUPLES)
+
+
+def test_a_task_names_its_component_whatever_its_bolt_derives_from(tmp_path):
+    heap = worker()
+    heap.add(64, "com.acme.Plain", batch=96)
+    heap.add(320, "org.apache.storm.daemon.Task", componentId=288, taskObject=64)
+    assert held(heap, tmp_path) == [("Plain.batch", "words", TUPLES, False)]
+
+
+def test_what_storm_itself_holds_is_not_the_bolt_s(tmp_path):
+    heap = worker()
+    heap.add(64, "com.acme.Sink", waiting=0, size=3, collector=352)
+    heap.add(352, "org.apache.storm.task.OutputCollector", delegate=96)
+    assert held(heap, tmp_path) == []
+
+
+def test_an_object_that_is_no_bolt_is_not_asked(tmp_path):
+    heap = worker()
+    heap.add(64, "com.acme.Plain", batch=96)
+    assert held(heap, tmp_path) == []
+
+
+def test_of_few_tuples_nobody_asks_who_holds_them(tmp_path):
+    heap = worker(TUPLES - 1)
+    heap.add(64, "com.acme.Sink", waiting=96, size=3, collector=0)
+    assert held(heap, tmp_path) == []
+
+
+def test_a_search_that_was_not_ended_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(bolts, "_MANY", 500)
+    heap = worker()
+    heap.add(64, "com.acme.Sink", waiting=96, size=3, collector=0)
+    [(path, _, entries, more)] = held(heap, tmp_path)
+    assert (path, entries < TUPLES, more) == ("Sink.waiting", True, True)
