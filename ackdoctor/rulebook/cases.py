@@ -69,7 +69,6 @@ class _Draft(NamedTuple):
     expected: list[Expected]
     todo: list[Expected]
     severities: dict[Expected, Severity]
-    diff: list[str]
 
 
 def read_cases(path: Path, code: str, section: str, lines: Sequence[str], within: range) -> tuple[Case, ...]:
@@ -77,13 +76,11 @@ def read_cases(path: Path, code: str, section: str, lines: Sequence[str], within
     drafts: list[_Draft] = []
     heading = ""
     for block in _blocks(lines, within):
-        if block.info[:1] == ("diff",):
-            _fix(path, drafts, block)
-        elif block.info[:1] and block.info[0] in _DEFAULT_NAMES:
+        if block.info[:1] and block.info[0] in _DEFAULT_NAMES:
             _grow(path, drafts, block, same_heading=heading == block.heading)
             heading = block.heading
         elif "".join(block.info[:1]) not in _PROSE:
-            known = ", ".join([*_DEFAULT_NAMES, "diff", *_PROSE[1:]])
+            known = ", ".join([*_DEFAULT_NAMES, *_PROSE[1:]])
             raise trouble(path, block.first_line - 1, f"unknown block {block.info[0]!r}: known are {known}")
     if section == CASE_SECTIONS[1]:
         _check_silent(path, code, drafts)
@@ -115,7 +112,7 @@ def _grow(path: Path, drafts: list[_Draft], block: _Block, *, same_heading: bool
         and name not in (other.name for other in last.files)
     )
     if last is None or not fits:
-        last = _Draft(language, dialect, _slug(block.heading), [], [], [], {}, [])
+        last = _Draft(language, dialect, _slug(block.heading), [], [], [], {})
         drafts.append(last)
     last.files.append(file)
     for number, line in enumerate(block.lines, start=1):
@@ -156,12 +153,6 @@ def _marks(path: Path, at: int, line: str) -> Iterator[_Mark]:
             yield _Mark(word, code.strip(), _SEVERITIES.get(severity))
 
 
-def _fix(path: Path, drafts: list[_Draft], block: _Block) -> None:
-    if not drafts or drafts[-1].diff:
-        raise trouble(path, block.first_line - 1, "a diff must follow the case that it fixes")
-    drafts[-1].diff.append("".join(f"{line}\n" for line in block.lines))
-
-
 def _check_silent(path: Path, code: str, drafts: Sequence[_Draft]) -> None:
     for draft in drafts:
         first = {file.name: file.first_line for file in draft.files}
@@ -187,7 +178,6 @@ def _finished(code: str, section: str, drafts: Sequence[_Draft]) -> Iterator[Cas
             expected=tuple(sorted(draft.expected)),
             todo=tuple(sorted(draft.todo)),
             severities=draft.severities,
-            diff="".join(draft.diff),
         )
 
 

@@ -78,8 +78,6 @@ def parse_head(path: Path, lines: Sequence[str]) -> Rule:
         severity=_SEVERITIES[str(values["severity"])],
         default=values["default"] is True,
         evidence=tuple(str(kind) for kind in _items(values["evidence"])),
-        fix=str(values["fix"]),
-        since=str(values["since"]),
         path=path,
     )
 

@@ -30,8 +30,7 @@ class Expected(NamedTuple):
 class Case:
     """One example: some files of one dialect and the findings in them, and no others.
 
-    `todo` are findings that are right but not made yet; `severities` holds those that a marker insists
-    on.  `diff` is the exact fix, if the page shows it.
+    `todo` are findings that are right but not made yet; `severities` holds those that a marker insists on.
     """
 
     code: str  # of the page's rule
@@ -44,7 +43,6 @@ class Case:
     expected: tuple[Expected, ...]
     todo: tuple[Expected, ...] = ()
     severities: Mapping[Expected, Severity] = field(default_factory=dict)
-    diff: str = ""
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)

@@ -58,8 +58,6 @@ def parse_page(path: Path, text: str) -> RulePage:
         severity=rule.severity,
         default=rule.default,
         evidence=rule.evidence,
-        fix=rule.fix,
-        since=rule.since,
         path=rule.path,
         sections={s.title: "\n".join(lines[s.start : s.end]).strip() for s in sections},
         text=text,

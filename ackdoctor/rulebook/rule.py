@@ -18,6 +18,4 @@ class Rule:
     severity: Severity
     default: bool  # in the default rule set
     evidence: tuple[str, ...]
-    fix: str  # "none", "sometimes" or "always"
-    since: str
     path: Path
