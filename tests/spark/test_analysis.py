@@ -7,7 +7,6 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from pyspark.sql import Row
 
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.engine import Engine
@@ -15,7 +14,6 @@ from ackdoctor.model.event import RELIABLE, Event, EventKind
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.spark.analysis import Terms, analyze, examine, frames
 from ackdoctor.spark.growth import growth
-from ackdoctor.spark.judge.collecting import combs
 from ackdoctor.spark.judge.findings import Keeper
 from ackdoctor.spark.read.inputs import listed
 from ackdoctor.spark.read.quarantine import quarantined
@@ -24,7 +22,7 @@ from ackdoctor.spark.replay.trees import Plan
 from ackdoctor.spark.replay.versions import version
 from ackdoctor.spark.roots import holders, replays
 from ackdoctor.spark.schema import ENTRIES, EVENTS, QUARANTINE
-from ackdoctor.spark.tables import Analysis, Books, Comb, Holder, Latency, Replays, TreeCount
+from ackdoctor.spark.tables import Analysis, Books, Holder, Latency, Replays, TreeCount
 from ackdoctor.tracer.disk.reading import read
 from ackdoctor.tracer.judge.inquest import inquest
 from ackdoctor.tracer.judge.place import Places
@@ -385,17 +383,3 @@ def test_what_an_entry_costs_depends_on_the_version_as_in_the_model(name):
     keeper, model = Keeper.of(versions.version(name)), profile(name)
     assert (keeper.name, keeper.engine, keeper.forgets) == (model.name, model.engine, model.forgets)
     assert isinstance(keeper.engine, Engine)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "found"),
-    [
-        ([30, 60, 90], (Comb(period_s=30, bursts=3, roots=6),)),
-        ([30, 60, 151], (Comb(period_s=30, bursts=3, roots=6),)),
-        ([30, 60], ()),
-        ([30, 47, 90], ()),
-        ([30, 31, 32], ()),
-    ],
-)
-def test_timeouts_in_bursts_are_a_comb(seconds, found):
-    assert combs([Row(second=second, roots=2) for second in seconds]) == found

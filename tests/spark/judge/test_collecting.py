@@ -4,7 +4,10 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.spark.judge.collecting import window
+from pyspark.sql import Row
+
+from ackdoctor.spark.judge.collecting import combs, window
+from ackdoctor.spark.tables import Comb
 
 HOUR = 3_600_000
 
@@ -15,3 +18,17 @@ HOUR = 3_600_000
 )  # fmt: skip
 def test_windows_are_as_wide_as_was_asked_unless_they_would_be_too_many(span_ms, asked_ms, wide_ms):
     assert window(span_ms, asked_ms) == wide_ms
+
+
+@pytest.mark.parametrize(
+    ("seconds", "found"),
+    [
+        ([30, 60, 90], (Comb(period_s=30, bursts=3, roots=6),)),
+        ([30, 60, 151], (Comb(period_s=30, bursts=3, roots=6),)),
+        ([30, 60], ()),
+        ([30, 47, 90], ()),
+        ([30, 31, 32], ()),
+    ],
+)
+def test_timeouts_in_bursts_are_a_comb(seconds, found):
+    assert combs([Row(second=second, roots=2) for second in seconds]) == found
