@@ -3,7 +3,9 @@
 import errno
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 
 from ackdoctor.cli.given import STDIN, known_word
 from ackdoctor.cli.manual import names
@@ -20,9 +22,11 @@ _SUFFIXES = frozenset({".log", ".err", ".txt", ".gz", ".out"})  # of a rotated o
 _NO_NAME = {errno.ENAMETOOLONG, errno.ENOENT, errno.EINVAL, errno.ENOTDIR}
 
 
-def show_diagnosis(text: str, path: Path, form: str) -> int:
+def show_diagnosis(words: Sequence[str], form: str) -> int:
     """Everything the command does; the result is the exit code."""
     known_word("--output-format", form, _FORMS)
+    text = words[0] if len(words) == 1 else _joined(words)
+    path = Path(text)
     faults: list[str] = []
     is_file = text == STDIN or _is_there(text, path)
     found = diagnose(lines_of(path, faults) if is_file else text.splitlines())
@@ -44,6 +48,23 @@ def show_diagnosis(text: str, path: Path, form: str) -> int:
     return 2 if faults else 1 if found.signs else 0
 
 
+def _joined(words: Sequence[str]) -> str:
+    """The words of an error, given without quotes; UsageError for several logs."""
+    if any(map(_is_file, words)):
+        one = f"zcat -f {' '.join(map(quote, words))} | ackdoctor diagnose -"
+        raise UsageError(f"diagnose: one log at a time; to read several as one, the oldest first: {one}")
+    if all(map(_is_named_as_one, words)):
+        raise UsageError(f"{words[0]}: no such file")
+    return " ".join(words)
+
+
+def _is_file(word: str) -> bool:
+    try:
+        return Path(word).is_file()
+    except (OSError, ValueError):  # too long for a name, or a null character
+        return False
+
+
 def _is_there(text: str, path: Path) -> bool:
     """UsageError for what looks like a file and is none, and for no words at all."""
     if not text.strip():
@@ -53,12 +74,17 @@ def _is_there(text: str, path: Path) -> bool:
     except OSError as error:
         if error.errno not in _NO_NAME:
             return True  # and cannot be read
-        if _is_one_word(text) and (os.sep in text or not _SUFFIXES.isdisjoint(path.suffixes)):
+        if _is_named_as_one(text):
             raise UsageError(f"{text}: no such file") from None
         return False
     except ValueError:  # a null character
         return False
     return True
+
+
+def _is_named_as_one(text: str) -> bool:
+    """Whether it can only be meant for a file."""
+    return _is_one_word(text) and (os.sep in text or not _SUFFIXES.isdisjoint(Path(text).suffixes))
 
 
 def _is_one_word(text: str) -> bool:

@@ -1,6 +1,5 @@
 """`ackdoctor diagnose`: what a worker's log or a pasted error means."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,7 +9,7 @@ __all__ = ["diagnose"]
 
 def diagnose(
     subject: Annotated[
-        str,
+        list[str],
         typer.Argument(
             metavar="LOG|TEXT|-", help="A file (also .gz), the words of an error, or - for standard input."
         ),
@@ -26,4 +25,4 @@ def diagnose(
     """
     from ackdoctor.cli.consulting import show_diagnosis
 
-    raise typer.Exit(show_diagnosis(subject, Path(subject), output_format))
+    raise typer.Exit(show_diagnosis(subject, output_format))

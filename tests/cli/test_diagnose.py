@@ -23,6 +23,19 @@ def test_a_pasted_error_is_diagnosed(shell):
     ]
 
 
+def test_the_words_of_an_error_need_no_quotes(shell):
+    said = "java.lang.RuntimeException: Anchored onto 12 after ack/fail"
+    assert shell("diagnose", *said.split()) == shell("diagnose", said)
+
+
+def test_of_several_logs_it_is_said_how_they_are_one(shell):
+    for name in ("worker.log.1.gz", "worker log"):
+        Path(name).touch()
+    said = "diagnose: one log at a time; to read several as one, the oldest first: zcat -f worker.log.1.gz 'worker log' | ackdoctor diagnose -"
+    assert shell("diagnose", "worker.log.1.gz", "worker log") == (2, "", f"ackdoctor: {said}\n")
+    assert shell("diagnose", "not.log", "here.log") == (2, "", "ackdoctor: not.log: no such file\n")
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
