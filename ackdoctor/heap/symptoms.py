@@ -107,7 +107,7 @@ SYMPTOMS: tuple[Symptom, ...] = (
     ),
     Symptom(
         name="an exception that Petrel reports",
-        pattern=r"\bE_(?:BOLT|SPOUT)FAILED__(?P<id>\w*)",
+        pattern=r"E_(?:BOLT|SPOUT)FAILED__(?P<id>\w*)",
         says="a component raised, and Petrel ends its process with a word that is no message: script, host, process and exception",
         causes=(_cause("the exception: its traceback is in the component's own log"),),
         next=("pytest --ackdoctor",),
