@@ -3,6 +3,7 @@
 from collections import defaultdict, deque
 from queue import Queue
 from typing import Any
+from unittest.mock import Mock
 
 from pystorm.component import Tuple
 
@@ -46,6 +47,12 @@ def test_tuples_are_found_in_whatever_a_field_is():
 
 def test_ids_are_found_as_well():
     assert holders(Component(ids={"7": 1}, seen=["8"]), {"7", "8"}) == {"7": "ids", "8": "seen"}
+
+
+def test_what_a_mock_remembers_is_no_buffer():
+    store = Mock()
+    store.save(tup("1"))
+    assert holders(Component(store=store, stores=[store]), {"1"}) == {}
 
 
 def test_cycles_properties_and_things_without_hash_do_no_harm():

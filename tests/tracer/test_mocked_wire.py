@@ -147,7 +147,8 @@ def test_a_mock_that_was_called_with_a_tuple_is_no_buffer():
 
     with traced() as run:
         bolt = made(Stores)
-        bolt.database = mock.MagicMock()
+        bolt.database = mock.Mock()
+        bolt.database.insert.return_value = 1  # it answers: nobody goes on with the tuple
         bolt.process(tup())
         wrapped = made(Forgets)
         wrapped.process = mock.Mock(wraps=wrapped.process)

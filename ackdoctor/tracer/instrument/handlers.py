@@ -22,9 +22,8 @@ from ackdoctor.tracer.ledger.suspects import played_by, switched_on
 
 __all__ = ["Visit", "Visits"]
 
-_LOOKS = (
-    64  # the handler calls of a framework in which the first mock is looked for; in a test's own it always is
-)
+# the handler calls of a framework in which the first mock is looked for; in a test's own it always is
+_LOOKS = 64
 _NEVER_RUN = (GeneratorType, CoroutineType, AsyncGeneratorType)
 _INPUTS = {EntryKind.DATA, EntryKind.BATCH, EntryKind.TICK}
 _OWN = f"{__name__.rpartition('.')[0]}."
@@ -78,6 +77,7 @@ class Visits:
                 site = self._played(book, book.dialect.wire.completes if book.dialect.wire else ())
                 for delivery in visit.direct:
                     self._listener.played_ack(book, delivery, site)
+            book.hand_on()
             book.handler = visit.outer
         except Exception as error:  # noqa: BLE001 - as above
             self._listener.trouble(error)
@@ -172,6 +172,7 @@ class Visits:
 
     def _look(self, book: LiveBook) -> None:
         book.hidden |= look(book.component, book.dialect, book.role, book.mocked)
+        book.given.begin(book.component, book.dialect, book.role)
 
 
 def _caller(frame: FrameType) -> FrameType:

@@ -6,6 +6,7 @@ from typing import Any
 
 from ackdoctor.model.dialect import Dialect, EntryKind, Role, Verb, VerbKind
 from ackdoctor.model.offence import Suspect
+from ackdoctor.tracer.instrument.given import Given
 from ackdoctor.tracer.instrument.mocks import Mocked
 from ackdoctor.tracer.instrument.patches import is_ours
 from ackdoctor.tracer.ledger.book import Book, Delivery, Owed
@@ -22,7 +23,7 @@ class LiveBook(Book):
     """`thread` is the one that receives, `batcher` the framework's own batch thread, if it has one.
 
     `owner` is the component until the book is closed.  `fresh` is the tuple that was handed over and that no handler has been called with; `hidden`
-    says what a test has put before the wire, for each way to complete a tuple; `played` completions nobody has sent; `heard` is how many emits, acks and fails there were when mocks were read last.
+    says what a test has put before the wire, for each way to complete a tuple; `handed` which mock was given which tuple; `played` completions nobody has sent; `heard` is how many emits, acks and fails there were when mocks were read last.
     """
 
     __slots__ = (
@@ -33,6 +34,8 @@ class LiveBook(Book):
         "emissions",
         "endings",
         "fresh",
+        "given",
+        "handed",
         "heard",
         "hidden",
         "hide",
@@ -57,6 +60,8 @@ class LiveBook(Book):
         self.fresh: Any = None
         self.plain: object = None  # the owner, once nobody looks for mocks: its handlers take the short way
         self.mocked = Mocked()
+        self.given = Given()
+        self.handed: dict[Hashable, str] = {}
         self.heard: dict[VerbKind, int] = {}
         self.hidden: dict[VerbKind, str] = {}
         self.played: Counter[VerbKind] = Counter()
@@ -65,10 +70,10 @@ class LiveBook(Book):
         self.arrivals: dict[Any, int] = {}  # those of plain receptions, by stream
         self.emissions: dict[Hashable, int] = {}  # of anchored emits, by site, and by site and stream
         self.endings: dict[int, int] = {}  # of acks, by site
-        self.tell: Callable[[LiveBook, VerbKind, list[Hashable]], None] = (
-            _nobody  # of what a mock was called with
-        )
-        self.hide: Callable[[LiveBook, str], None] = _nobody  # told at the end what hid the completions
+        # of what a mock was called with
+        self.tell: Callable[[LiveBook, VerbKind, list[Hashable]], None] = _nobody
+        # told at the end what hid the completions
+        self.hide: Callable[[LiveBook, str], None] = _nobody
 
     @property
     def accused(self) -> Suspect:
@@ -166,21 +171,33 @@ class LiveBook(Book):
             if entry.kind is EntryKind.DATA and not is_ours(getattr(self.component, entry.method, None)):
                 self.hidden.setdefault(VerbKind.ACK, f"{entry.method} is replaced")
 
+    def hand_on(self) -> None:
+        """Notes whose tuples this handler call has given to a mock: that stands for somebody who may complete them."""
+        if self.given and self.open:
+            self.handed |= self.given.tuples(self.open)
+
     def close(self) -> str:
         """Reads what mocks still have; returns what hid the component's completions, if something did."""
         self.owner = self.plain = None
         self.read_mocks()
         if self.fresh is not None:
             self.pass_over()
+        to_mocks = [self.handed[delivery] for delivery in self.open if delivery in self.handed]
+        for delivery in self.handed:
+            self.excuse(delivery)
         counts = self._counts()
         seen = {kind for kind in _COMPLETES if counts[kind] > self.played[kind]}
         unseen = [why for kind, why in self.hidden.items() if kind not in seen]
-        if not unseen or (seen and not self.open):
-            return ""
-        for delivery in self.open:
-            self.excuse(delivery)
-        self.hide(self, unseen[0])
-        return unseen[0]
+        why = ""
+        if unseen and (self.open or not seen):
+            for delivery in self.open:
+                self.excuse(delivery)
+            why = unseen[0]
+        elif to_mocks:
+            why = f"{to_mocks[0]} is a mock"
+        if why:
+            self.hide(self, why)
+        return why
 
 
 class CountedBook(LiveBook):

@@ -3,6 +3,7 @@
 A mock remembers its calls in `call_args_list`; its growth since the last look is what the component did.
 Where a verb is a function, a test replaces the name that the component's own module has for it.  The wire's
 mock has the messages: what a verb's mock was called with, and passed on, stands in both.
+What stands in the place of anything else is `given`'s.
 """
 
 import sys
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 from ackdoctor.model.dialect import Dialect, Role, Verb, VerbKind, WireForm
 from ackdoctor.tracer.instrument.patches import is_mock, is_ours
 
-__all__ = ["Call", "Mocked", "look"]
+__all__ = ["Call", "Mocked", "look", "own_classes"]
 
 _READ = (VerbKind.EMIT, VerbKind.ACK, VerbKind.FAIL)  # emits first: what came first is not known
 
@@ -87,9 +88,8 @@ class Mocked:
         self._read: dict[int, tuple[Verb, _Log]] = {}
         self._wires: dict[int, _Wire] = {}
         self.shared = False  # whether another component may call them, too
-        self.claims: dict[
-            int, Any
-        ] = {}  # calls that were made while one of those components ran, by their id
+        # calls that were made while one of those components ran, by their id
+        self.claims: dict[int, Any] = {}
 
     def share(self, other: "Mocked") -> None:
         """From now on another component may call the same mocks."""
@@ -137,6 +137,14 @@ class Mocked:
 
     def __bool__(self) -> bool:
         return bool(self._read or self._wires)
+
+
+def own_classes(component: object, dialect: Dialect) -> Iterator[type]:
+    """Those of a component that the framework has not written."""
+    modules = dialect.wire.modules if dialect.wire else ()
+    for base in type(component).__mro__[:-1]:
+        if not any(base.__module__ == name or base.__module__.startswith(f"{name}.") for name in modules):
+            yield base
 
 
 def look(component: object, dialect: Dialect, role: Role, mocked: Mocked) -> Mapping[VerbKind, str]:
@@ -222,11 +230,9 @@ def _ends_here(component: object, dialect: Dialect, verb: Verb, found: Any) -> b
 
 def _own_methods(component: object, dialect: Dialect, names: Collection[str]) -> Iterator[CodeType]:
     """The methods of these names that the framework has not written."""
-    modules = dialect.wire.modules if dialect.wire else ()
-    for base in type(component).__mro__:
-        if not base.__module__.startswith(modules):
-            written = (unwrap(raw) for name, raw in vars(base).items() if name in names)
-            yield from (raw.__code__ for raw in written if isinstance(raw, FunctionType))
+    for base in own_classes(component, dialect):
+        written = (unwrap(raw) for name, raw in vars(base).items() if name in names)
+        yield from (raw.__code__ for raw in written if isinstance(raw, FunctionType))
 
 
 def _is_foreign_method(component: object, name: str, found: Any) -> bool:

@@ -97,9 +97,8 @@ class Playback:
         self.dropped = 0
         self._ledgers: dict[str, Ledger] = {}
         self._books: dict[_Key, _StoredBook] = {}
-        self._suspects: dict[
-            tuple[object, ...], Suspect
-        ] = {}  # by key without the test: named once a process
+        # by key without the test: named once a process
+        self._suspects: dict[tuple[object, ...], Suspect] = {}
         self._sites: dict[tuple[str, int, str], int] = {}
         self._now_ns = 0
         self._open = self._begun = self._grown_ns = 0

@@ -1,10 +1,12 @@
-"""Which field of a component still holds an open tuple: a bounded walk, made when the books are closed."""
+"""Where open tuples are: in which field of a component, or in what it has given away.  Walks are bounded."""
 
 from collections import deque
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from functools import partial
+from types import FunctionType
 from typing import Any
 
-__all__ = ["NODES", "holders"]
+__all__ = ["NODES", "holders", "tuples_in"]
 
 NODES = 20_000  # objects looked at per component
 _DEPTH = 5  # containers within containers
@@ -38,6 +40,41 @@ def holders(
     return found
 
 
+def tuples_in(given: Any, wanted: Collection[Hashable]) -> Iterator[Hashable]:
+    """The deliveries in `wanted` whose tuples a call was given, in containers, partials and closures too; an id alone is none."""
+    seen: set[int] = set()
+    edge: list[tuple[Any, int]] = [(given, 0)]
+    while edge and len(seen) < NODES:
+        node, depth = edge.pop()
+        if _has_id(node):
+            if isinstance(node.id, Hashable) and _is_in(node.id, wanted):
+                yield node.id
+        elif depth < _DEPTH and id(node) not in seen:
+            seen.add(id(node))
+            edge.extend((inner, depth + 1) for inner in _carried(node))
+
+
+def _carried(node: Any) -> Iterable[Any]:
+    """What comes along with an argument, and is nobody's field."""
+    if isinstance(node, dict):
+        return dict.values(node)
+    if isinstance(node, _CONTAINERS):
+        return list(node)
+    if isinstance(node, partial):
+        return (node.func, node.args, node.keywords)
+    if isinstance(node, FunctionType):
+        cells = node.__closure__ or ()
+        return [*(node.__defaults__ or ()), *(cell.cell_contents for cell in cells if _is_filled(cell))]
+    return ()
+
+
+def _is_filled(cell: Any) -> bool:
+    try:
+        return cell.cell_contents is not cell
+    except ValueError:  # its variable has no value yet
+        return False
+
+
 def _delivery(node: Any, wanted: Collection[Hashable]) -> Hashable:
     """The delivery that a node is: a tuple by its id, or the id itself."""
     key = getattr(node, "id", None) if _has_id(node) else node
@@ -65,6 +102,8 @@ def _inside(node: Any) -> Iterable[Any]:
         return [*dict.keys(node), *dict.values(node)]
     if isinstance(node, _CONTAINERS):
         return list(node)
+    if hasattr(type(node), "call_args_list"):  # what a mock remembers is no buffer
+        return ()
     fields = getattr(node, "__dict__", None)
     if not isinstance(fields, dict) or not _MOCKS.isdisjoint(fields):
         return ()

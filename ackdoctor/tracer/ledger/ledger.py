@@ -56,9 +56,8 @@ class Ledger:
         self.sites = Sites()
         self.books: dict[int, Book] = {}
         self.windows = Windows()
-        self.growing: Callable[[int], None] | None = (
-            None  # told of a new book, and of what is pending after each window
-        )
+        # told of a new book, and of what is pending after each window
+        self.growing: Callable[[int], None] | None = None
         self._begun = 0
         self._unobserved: dict[str, None] = {}
         self._notes: dict[str, None] = {}
