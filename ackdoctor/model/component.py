@@ -43,9 +43,8 @@ class Function:
     decorators: tuple[Expr, ...] = ()
     closures: dict[str, "Function"] = field(default_factory=dict)
     captures: frozenset[str] = frozenset()
-    docstring_only: bool = (
-        False  # the body is nothing but pass, ..., a docstring or `raise NotImplementedError`
-    )
+    # the body is nothing but pass, ..., a docstring or `raise NotImplementedError`
+    docstring_only: bool = False
     types: Mapping[str, str] = field(default_factory=dict)
     returns: str = ""
     worked_out: dict[object, object] = field(default_factory=dict)  # by `flow.once`

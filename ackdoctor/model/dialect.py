@@ -200,9 +200,8 @@ class Discipline:
     replays: bool = False  # spout: failed tuples are emitted again by the framework
     payload_types: tuple[str, ...] = ()  # what emit accepts; () where it does not look
     serializer: str = "json"  # what a payload must survive: "json", "simplejson", "msgpack" or "pickle"
-    thread_safe: bool = (
-        False  # messages are written under a lock; the current tuple is still the main thread's
-    )
+    # messages are written under a lock; the current tuple is still the main thread's
+    thread_safe: bool = False
     stdout_is_pipe: bool = False
     accepts_id: bool = False  # ack/fail take the id as well as the tuple
     prices: Mapping[Misuse, tuple[Price, ...]] = field(default_factory=dict)
@@ -329,9 +328,8 @@ class Dialect:
     verbs: tuple[Verb, ...] = ()
     shape: TupleShape = PLAIN
     since: tuple[int, ...] = ()  # the first version described
-    until: tuple[
-        int, ...
-    ] = ()  # the last one, as far as these digits go; () for one that a newer one follows
+    # the last one, as far as these digits go; () for one that a newer one follows
+    until: tuple[int, ...] = ()
     replaces: str = ""
     vendored: bool = False
     python2: bool = False  # runs on no other Python

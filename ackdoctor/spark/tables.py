@@ -169,9 +169,8 @@ class Books:
     continued: int = 0  # lines without a stamp, of the line before them
     foreign: int = 0  # lines of a log that tell nothing of acking, or nothing new
     quarantined: int = 0
-    silent: int = (
-        0  # of `used`: rows that name a component, a rotation, an end or a loss, and tell of no tuple
-    )
+    # of `used`: rows that name a component, a rotation, an end or a loss, and tell of no tuple
+    silent: int = 0
 
     @property
     def balanced(self) -> bool:
@@ -210,9 +209,8 @@ class Analysis:
     unreadable: tuple[Unreadable, ...] = ()
     files: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    unjudged: tuple[
-        str, ...
-    ] = ()  # components that had all in hand where a log ends, or whose wire was hidden
+    # components that had all in hand that they were ever given, where a log ends, or whose wire was hidden
+    unjudged: tuple[str, ...] = ()
     written: tuple[str, ...] = field(default=())  # tables under --output-dir
 
     @property

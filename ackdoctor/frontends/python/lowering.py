@@ -91,9 +91,8 @@ class Lowering:
         self.qualname = qualname
         self.builder = CfgBuilder(span)
         self.closures: dict[str, Function] = {}
-        self.answers: dict[
-            tuple[str, ...], tuple[Expr, bool]
-        ] = {}  # to filters: of batch, variable, question
+        # to filters: of batch, variable, question
+        self.answers: dict[tuple[str, ...], tuple[Expr, bool]] = {}
         self.values = file.tables.values
 
     def value(self, node: cst.CSTNode) -> Expr:

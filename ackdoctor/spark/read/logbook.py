@@ -71,9 +71,8 @@ class Log:
     first: "Edge | None" = None  # the first row that tells of a root, and the last
     last: "Edge | None" = None
     copy_of: str = ""
-    told: range | None = (
-        None  # the `seq` of the rows that no earlier log has told, nor one that goes on from it tells
-    )
+    # the `seq` of the rows that no earlier log has told, nor one that goes on from it tells
+    fresh: range | None = None
     again: int = 0  # how many of its lines an earlier log has told
     after: str = ""  # the first file of the worker that it goes on from
     later: int = 0  # how many turns its worker had before its own
@@ -142,8 +141,8 @@ class Survey:
 
     def fresh(self) -> str:
         """Whether no other log has told a row before, as SQL."""
-        told = {log.place: _within(log.told) for log in self.logs if log.told is not None}
-        return _of_log(told | {log.place: "false" for log in self.logs if log.copy_of}, else_="true")
+        known = {log.place: _within(log.fresh) for log in self.logs if log.fresh is not None}
+        return _of_log(known | {log.place: "false" for log in self.logs if log.copy_of}, else_="true")
 
     def seq(self) -> str:
         """The place of a row among all of its worker's, as SQL."""
@@ -366,8 +365,8 @@ def _whose(file: str) -> tuple[str, str]:
     return (named["run"] or "") if named else "", worker
 
 
-def _within(told: range) -> str:
-    return f"seq between {told.start} and {told.stop - 1}"
+def _within(fresh: range) -> str:
+    return f"seq between {fresh.start} and {fresh.stop - 1}"
 
 
 def _of_log(said: Mapping[int, str], *, else_: str) -> str:

@@ -233,11 +233,10 @@ def _cut(logs: dict[str, Log], workers: Sequence[_Worker], common: _Common, told
     sides = {log.place: (False, log.file) for log in workers[common.early].logs}
     sides |= {log.place: (True, log.file) for log in workers[common.late].logs}
     for late, file in sides.values():
-        told_ = logs[file].told or range(_END)
-        new = range(common.until + 1, told_.stop) if late else range(told_.start, common.high + 1)
-        logs[file] = replace(
-            logs[file], told=new, after=workers[common.early].file if late else logs[file].after
-        )
+        log = logs[file]
+        whole = log.fresh or range(_END)
+        fresh = range(common.until + 1, whole.stop) if late else range(whole.start, common.high + 1)
+        logs[file] = replace(log, fresh=fresh, after=workers[common.early].file if late else log.after)
     for row in told:
         late, file = sides[row["log"]]
         if row["part"] <= 0 if late else row["part"] > 0:
@@ -278,5 +277,5 @@ def _starts(starts: Iterable[Start], logs: Mapping[str, Log]) -> Iterator[Start]
     """Each start once, at its place."""
     for start in starts:
         log = logs[start.file]
-        if log.told is None or start.seq in log.told:
+        if log.fresh is None or start.seq in log.fresh:
             yield replace(start, seq=start.seq + (log.later << TURN_BITS))
