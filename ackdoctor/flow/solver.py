@@ -111,7 +111,7 @@ class Solver:
                 return
             context.steps_left -= 1
             for way, inner in self._next(trail):
-                for each in each_element(context, trail, way):
+                for each in each_element(context, trail, way) if way.state.loops else (way,):
                     following = self._follow(trail, each, inner, merging, visited)
                     if following is not None:
                         paths.append(following)

@@ -1,10 +1,25 @@
 """What stands in a pure expression."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from ackdoctor.model.cfg import Attr, Build, Compare, Expr, IsType, Item, Mix, Name, Not, Star
 
-__all__ = ["mentions", "names_in", "subexpressions"]
+__all__ = ["apart_from", "mentions", "names_in", "subexpressions"]
+
+
+_INSIDE: Mapping[
+    type, Callable[[Any], tuple[Expr, ...]]
+] = {  # what stands directly in an expression, by its class
+    Attr: lambda expr: (expr.obj,),
+    Star: lambda expr: (expr.value,),
+    Not: lambda expr: (expr.value,),
+    Item: lambda expr: (expr.obj, expr.key),
+    Mix: lambda expr: expr.parts,
+    Build: lambda expr: expr.items,
+    Compare: lambda expr: (expr.left, expr.right),
+    IsType: lambda expr: (expr.value, *expr.types),
+}
 
 
 def subexpressions(expr: Expr) -> Iterator[Expr]:
@@ -13,19 +28,9 @@ def subexpressions(expr: Expr) -> Iterator[Expr]:
     while stack:
         part = stack.pop()
         yield part
-        match part:
-            case Attr(obj=obj) | Star(value=obj) | Not(value=obj):
-                stack.append(obj)
-            case Item(obj=obj, key=key):
-                stack += (obj, key)
-            case Mix(parts=parts) | Build(items=parts):
-                stack += parts
-            case Compare(left=left, right=right):
-                stack += (left, right)
-            case IsType(value=value, types=types):
-                stack += (value, *types)
-            case _:
-                pass
+        inside = _INSIDE.get(part.__class__)
+        if inside is not None:
+            stack += inside(part)
 
 
 def names_in(expr: Expr) -> Iterator[str]:
@@ -35,4 +40,19 @@ def names_in(expr: Expr) -> Iterator[str]:
 
 def mentions(expr: Expr, target: Expr) -> bool:
     """Whether `target` occurs in `expr`."""
-    return target in subexpressions(expr)
+    wanted = target.__class__
+    stack = [expr]
+    while stack:
+        part = stack.pop()
+        if part.__class__ is wanted and part == target:
+            return True
+        inside = _INSIDE.get(part.__class__)
+        if inside is not None:
+            stack += inside(part)
+    return False
+
+
+def apart_from(facts: Mapping[Expr, bool], target: Expr) -> Mapping[Expr, bool]:
+    """What is decided about anything but the target; the same mapping where that is all."""
+    stale = [fact for fact in facts if mentions(fact, target)]
+    return {fact: truth for fact, truth in facts.items() if fact not in stale} if stale else facts

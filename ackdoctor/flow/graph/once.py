@@ -20,7 +20,7 @@ def once(
     @wraps(work)
     def kept(function: Function, /, *more: _More.args, **named: _More.kwargs) -> _Result:
         known = function.worked_out
-        key = (work, more)
+        key: object = (work, more) if more else work
         if key not in known:
             known[key] = work(function, *more, **named)
         return cast("_Result", known[key])

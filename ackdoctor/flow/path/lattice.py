@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from enum import Enum, unique
 from typing import NamedTuple, TypeAlias
 
-from ackdoctor.flow.graph.expressions import mentions
+from ackdoctor.flow.graph.expressions import apart_from
 from ackdoctor.flow.path.generators import Generated
 from ackdoctor.model.cfg import Expr, Name
 from ackdoctor.model.component import ClassInfo, Function
@@ -367,16 +367,17 @@ class State:
 
     def but(self, **changes: object) -> "State":
         """This state with some parts replaced."""
-        parts: dict[str, object] = {name: getattr(self, name) for name in self.__slots__ if name != "_key"}
-        parts.update(changes)
-        return State(**parts)  # type: ignore[arg-type]  # the names are those of __init__
+        made = State.__new__(State)
+        made.env, made.tokens, made.fields, made.facts = self.env, self.tokens, self.fields, self.facts
+        made.loops, made.caught, made.raising = self.loops, self.caught, self.raising
+        changes["_key"] = None
+        for name, value in changes.items():
+            setattr(made, name, value)
+        return made
 
     def bind(self, name: str, value: Value | None) -> "State":
         """The local `name` now is `value`; facts about it die."""
-        target = Name(name)
-        facts = self.facts
-        if facts and any(mentions(fact, target) for fact in facts):
-            facts = {fact: truth for fact, truth in facts.items() if not mentions(fact, target)}
+        facts = apart_from(self.facts, Name(name)) if self.facts else self.facts
         if value is None:
             if name not in self.env:
                 return self if facts is self.facts else self.but(facts=facts)

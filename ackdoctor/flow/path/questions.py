@@ -8,6 +8,7 @@ Whether there is anything in a collection is asked in many words: `rows.isEmpty(
 `if rows`.  They are one fact, and a loop over `rows` puts the same question.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 
 from ackdoctor.flow.graph.expressions import names_in, subexpressions
@@ -58,6 +59,7 @@ _SIZES = ("isEmpty", "size", "length")
 _LEAVES_ALONE = DISPLAYS | LOGGING | CONTAINER_VIEWS | {"get"}
 _READS = HARMLESS | VIEWS  # they leave what they are given as it was
 _ANY = {("==", 0): False, ("<", 1): False, (">", 0): True}  # what is said of how many there are
+_ASKS = re.compile(rf"(?:{'|'.join(sorted(ASKING))})(?=[A-Z])")
 _WORDS = ASKING - {"is", "has", "get"}  # they ask without a word behind them
 
 
@@ -285,10 +287,7 @@ def unchanging(function: Function, expr: Expr) -> bool:
 def _only_asks(call: Call) -> bool:
     """Whether a call's name says that it asks something, and changes nothing."""
     name = last_name(call.func)
-    return (
-        any(name.startswith(word) and name[len(word) : len(word) + 1].isupper() for word in ASKING)
-        or name in _WORDS
-    )
+    return name in _WORDS or _ASKS.match(name) is not None
 
 
 def leaves_alone(call: Call) -> bool:

@@ -82,7 +82,8 @@ def in_box(function: Function, state: State, expr: Expr) -> Value | None:
     if not state.fields:
         return None
     name, place = _place(expr)
-    return state.fields.get(f"{_key(function, name)}{place}") if place else None
+    key = _keys(function).get(name)
+    return state.fields.get(key + place) if place and key is not None else None
 
 
 def made(function: Function, state: State, name: str, value: Expr) -> State:
@@ -99,8 +100,8 @@ def made(function: Function, state: State, name: str, value: Expr) -> State:
 def set_in_box(function: Function, state: State, target: Expr, value: Value | None) -> State:
     """The state in which a place of a box is given a value."""
     name, place = _place(target)
-    key = _key(function, name)
-    if not name or key + _MARK not in state.fields:
+    key = _keys(function).get(name)
+    if key is None or key + _MARK not in state.fields:
         return state
     if not place:  # which one, nobody knows
         return emptied(state, where(function, name))
@@ -178,12 +179,14 @@ def bare(exprs: Iterable[Expr]) -> Iterator[Expr]:
 
 def is_box(function: Function, state: State, name: str) -> bool:
     """Whether a local is a box, as far as the path knows."""
-    return _key(function, name) + _MARK in state.fields
+    key = _keys(function).get(name)
+    return key is not None and key + _MARK in state.fields
 
 
 def own_method(function: Function, state: State, name: str, method: str) -> bool:
     """Whether a call of this method on a local does what is known of an object that holds one value, and nothing else."""
-    holder = state.fields.get(_key(function, name) + _HOLDS)
+    key = _keys(function).get(name)
+    holder = state.fields.get(key + _HOLDS) if key is not None else None
     if not isinstance(holder, Const):
         return False
     return method in (_OF_EVENTS if holder.value == _EVENT else _READS | _SETS | _TAKES)
@@ -203,6 +206,12 @@ def emptied(state: State, box: str) -> State:
 def _without(state: State, key: str, but: tuple[str, ...] = ()) -> State:
     kept = {field: old for field, old in state.fields.items() if field in but or not field.startswith(key)}
     return state.but(fields=kept) if len(kept) < len(state.fields) else state
+
+
+@once
+def _keys(function: Function) -> Mapping[str, str]:
+    """Where the places of the boxes are kept that a function may know, by their names."""
+    return {name: _key(function, name) for name in boxes(function) | function.captures}
 
 
 def _key(function: Function, name: str) -> str:

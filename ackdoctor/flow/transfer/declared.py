@@ -4,6 +4,9 @@
 derives from such a class is known by its own methods first.
 """
 
+from collections.abc import Mapping
+
+from ackdoctor.flow.graph.once import once
 from ackdoctor.flow.path.context import Context
 from ackdoctor.flow.path.lattice import Handle, Instance, State, Value
 from ackdoctor.model.cfg import Attr, Bind, Call, Expr, Global, Name
@@ -41,9 +44,12 @@ def declared_local(context: Context, function: Function, name: str) -> Value | N
 
 def text_of(function: Function, name: str) -> str:
     """The declared type of a local or parameter as written, or ""."""
-    if name in function.types:
-        return function.types[name]
-    return next((param.type for param in function.params if param.name == name and param.type), "") or ""
+    return _texts(function).get(name, "")
+
+
+@once
+def _texts(function: Function) -> Mapping[str, str]:
+    return {param.name: param.type for param in function.params if param.type} | dict(function.types)
 
 
 def declared_field(context: Context, name: str) -> Value | None:

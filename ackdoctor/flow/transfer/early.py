@@ -28,7 +28,7 @@ _ALL = range(1 << 30)  # the loops around a helper's call: no step of it leaves 
 def each_element(context: Context, trail: Trail, way: WayOn) -> Iterator[WayOn]:
     """The way itself, or, where it leaves a loop over the batch early, one for each kind of element."""
     token, state = context.subject, way.state
-    bodies = _bodies(trail.function) if state.loops else {}
+    bodies = _bodies(trail.function)
     left = {loop: memory for loop, memory in state.loops.items() if way.target not in bodies.get(loop, _ALL)}
     if left:
         state = state.but(loops={loop: kept for loop, kept in state.loops.items() if loop not in left})

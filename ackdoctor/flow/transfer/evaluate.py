@@ -48,7 +48,9 @@ def evaluate(context: Context, function: Function, state: State, expr: Expr) -> 
     match expr:
         case Name(id=name):
             value = in_cell(function, state, name) or state.env.get(name)
-            return declared_local(context, function, name) if value is None and context.typed else value
+            if value is not None or name.startswith("%") or not context.typed:
+                return value
+            return declared_local(context, function, name)
         case Literal(value=value):
             return Const(value)
         case Global():

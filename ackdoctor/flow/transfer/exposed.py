@@ -5,7 +5,8 @@ where others find it.  From then on each call that leads out of sight leaves it 
 `client.each(rows, lambda row: done.set(True))`, and any later one, as `client.poll()`, which may run what was given before.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from ackdoctor.flow.graph.once import once
 from ackdoctor.flow.graph.wording import last_name
@@ -26,31 +27,37 @@ _CODE = (FunctionRef, Partial, Coll, Instance)
 _RUNS_NOTHING = (LOGGING | HARMLESS | NO_RAISE | VIEWS) - {"sleep"}  # while this one sleeps others run
 
 
+class _Handing(NamedTuple):
+    """What a call gives away: locals, by their names, and what the closures know that are written there; and what it may change or run itself."""
+
+    names: tuple[str, ...]
+    places: frozenset[str]
+    receiver: str  # the local that it is made on, itself or something in it, if it may change that
+    runs: str  # the local that it calls, or whose method
+    quiet: bool  # whether its name says that it runs nothing that others were given
+
+
 def behind(context: Context, function: Function, state: State, call: Call) -> State:
     """The state behind a call out of sight."""
-    known = state.fields.get(_EXPOSED)
-    if (
-        known is None
-        and not (function.closures or function.captures or boxes(function))
-        and not _given_code(state, call)
-    ):
-        return state
-    given = _known_to(function, state, (*_receivers(state, call), *(arg.value for arg in call.args)))
+    handing = _handings(function)[call.result.id]
+    given = handing.places
+    for name in (*handing.names, handing.runs):
+        value = state.env.get(name)
+        if isinstance(value, _CODE):
+            given |= frozenset(_reached(value))
+    given |= _boxes_in(function, state, handing.names)
     state = _expose(state, given)
-    changed = _receiver(function, state, call) | given
-    if not _runs_nothing(context, function, state, call):
+    changed = given | _receiver(function, state, call, handing)
+    if _EXPOSED in state.fields and not _runs_nothing(context, function, state, call, handing):
         changed |= _exposed(state)
     return _opened(function, state, changed, given)
 
 
 def behind_own(function: Function, state: State, call: Call) -> State:
     """The state behind a call of the project's own code, which knows a box that it was given by another name, and may keep it."""
-    if not _tracked(function):
-        return state
-    given = {expr.id for expr in bare(arg.value for arg in call.args) if isinstance(expr, Name)}
-    held = frozenset(where(function, name) for name in given if is_box(function, state, name))
-    state = _expose(state, held)
-    return _opened(function, state, _exposed(state) | _receiver(function, state, call))
+    handing = _handings(function)[call.result.id]
+    state = _expose(state, _boxes_in(function, state, handing.names))
+    return _opened(function, state, _exposed(state) | _receiver(function, state, call, handing))
 
 
 def put_away(state: State, value: Value | None) -> State:
@@ -58,18 +65,8 @@ def put_away(state: State, value: Value | None) -> State:
     return _expose(state, frozenset(_reached(value))) if isinstance(value, _CODE) else state
 
 
-def _known_to(function: Function, state: State, values: Iterable[Expr]) -> frozenset[str]:
-    """The boxes and cells that somebody knows who has these values: boxes, and closures with all that those know."""
-    places: set[str] = set()
-    for expr in bare(values):
-        if isinstance(expr, Name) and is_box(function, state, expr.id):
-            places.add(where(function, expr.id))
-        elif isinstance(expr, Name):
-            places.update(_reached(state.env.get(expr.id)))
-        elif isinstance(expr, Closure) and expr.key in function.closures:
-            inner = function.closures[expr.key]
-            places.update(where(inner, name) for name in inner.captures)
-    return frozenset(places)
+def _boxes_in(function: Function, state: State, names: Iterable[str]) -> frozenset[str]:
+    return frozenset(where(function, name) for name in names if is_box(function, state, name))
 
 
 def _expose(state: State, places: frozenset[str]) -> State:
@@ -97,24 +94,23 @@ def _opened(
     return state
 
 
-def _receiver(function: Function, state: State, call: Call) -> frozenset[str]:
-    """The box that a call is made on, itself or something in it, and that the call may change."""
-    if not isinstance(call.func, Attr) or leaves_alone(call):
+def _receiver(function: Function, state: State, call: Call, handing: _Handing) -> frozenset[str]:
+    """The box that a call is made on and may change otherwise than is known."""
+    name = handing.receiver
+    if not name or not is_box(function, state, name) or _known_method(function, state, call):
         return frozenset()
-    root: Expr = call.func.obj
-    while isinstance(root, (Attr, Item)):
-        root = root.obj
-    if not isinstance(root, Name) or not is_box(function, state, root.id):
-        return frozenset()
-    own = root is call.func.obj and own_method(function, state, root.id, call.func.name)
-    return frozenset() if own else frozenset({where(function, root.id)})
+    return frozenset({where(function, name)})
 
 
-def _runs_nothing(context: Context, function: Function, state: State, call: Call) -> bool:
+def _runs_nothing(context: Context, function: Function, state: State, call: Call, handing: _Handing) -> bool:
     """Whether a call is known to run no code of the project's that others were given."""
-    name = last_name(call.func)
-    if name in _RUNS_NOTHING or leaves_alone(call) or any(verb.name == name for verb in context.verbs()):
+    if handing.quiet or _known_method(function, state, call):
         return True
+    name = last_name(call.func)
+    return any(verb.name == name for verb in context.verbs())
+
+
+def _known_method(function: Function, state: State, call: Call) -> bool:
     match call.func:
         case Attr(obj=Name(id=local), name=method):
             return own_method(function, state, local, method)
@@ -122,16 +118,33 @@ def _runs_nothing(context: Context, function: Function, state: State, call: Call
             return False
 
 
-def _given_code(state: State, call: Call) -> bool:
-    """Whether a call is given a local that is a function."""
-    env = state.env
-    return any(isinstance(arg.value, Name) and isinstance(env.get(arg.value.id), _CODE) for arg in call.args)
+@once
+def _handings(function: Function) -> Mapping[str, _Handing]:
+    """What each call of a function gives away, by its result."""
+    return {
+        step.op.result.id: _handing(function, step.op)
+        for step in function.cfg.steps
+        if isinstance(step.op, Call)
+    }
 
 
-def _receivers(state: State, call: Call) -> tuple[Expr, ...]:
-    """The local whose code a call runs, itself or by a method."""
-    func = call.func.obj if isinstance(call.func, Attr) else call.func
-    return (func,) if isinstance(func, Name) and isinstance(state.env.get(func.id), _CODE) else ()
+def _handing(function: Function, call: Call) -> _Handing:
+    given = list(bare(arg.value for arg in call.args))
+    closures = (function.closures.get(expr.key) for expr in given if isinstance(expr, Closure))
+    func: Expr = call.func.obj if isinstance(call.func, Attr) else call.func
+    root = func
+    while isinstance(root, (Attr, Item)):
+        root = root.obj
+    changes = isinstance(call.func, Attr) and isinstance(root, Name) and not leaves_alone(call)
+    return _Handing(
+        names=tuple(expr.id for expr in given if isinstance(expr, Name)),
+        places=frozenset(
+            where(each, name) for each in closures if each is not None for name in each.captures
+        ),
+        receiver=root.id if changes and isinstance(root, Name) else "",
+        runs=func.id if isinstance(func, Name) else "",
+        quiet=last_name(call.func) in _RUNS_NOTHING or leaves_alone(call),
+    )
 
 
 def _reached(value: Value | None) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Where tuples are kept: stores into fields, and what is handed to code that cannot be seen."""
 
-from ackdoctor.flow.graph.expressions import mentions, subexpressions
+from ackdoctor.flow.graph.expressions import apart_from, subexpressions
 from ackdoctor.flow.path.context import Context
 from ackdoctor.flow.path.lattice import (
     Field,
@@ -112,9 +112,8 @@ def _hand_over(context: Context, trail: Trail, state: State, token: Token, holde
 
 def forget(state: State, target: Expr) -> State:
     """The target changes: what was decided about it no longer holds."""
-    if not any(mentions(fact, target) for fact in state.facts):
-        return state
-    return state.but(facts={fact: truth for fact, truth in state.facts.items() if not mentions(fact, target)})
+    facts = apart_from(state.facts, target)
+    return state if facts is state.facts else state.but(facts=facts)
 
 
 def recount(state: State, whole: Expr, key: Expr | None = None) -> State:
