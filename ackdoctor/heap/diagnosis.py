@@ -42,9 +42,14 @@ class Sign:
 
     @property
     def causes(self) -> list[Thrown]:
-        """The innermost of its exceptions, each once."""
+        """The innermost of its exceptions, each once; of a wrapper, those that say more than it does, if any."""
         first = {each.text: each for each in reversed(self.thrown) if each.text}
-        return list(reversed(first.values()))
+        causes = list(reversed(first.values()))
+        more = [each for each in causes if not (self.symptom.wrapper and self._is_said_in(each))]
+        return more or causes
+
+    def _is_said_in(self, thrown: Thrown) -> bool:
+        return re.search(self.symptom.pattern, thrown.text) is not None
 
     def is_part_of(self, thrown: Thrown | None) -> None:
         """One more exception, unless it is the last one again, or there have been many different ones."""
@@ -62,9 +67,7 @@ class Sign:
         left = [
             each
             for each in self.causes
-            if each.text not in known
-            and each.component not in named
-            and not re.search(self.symptom.pattern, each.text)
+            if each.text not in known and each.component not in named and not self._is_said_in(each)
         ]
         components = list(dict.fromkeys(each.component for each in left if each.component))
         return (

@@ -318,6 +318,12 @@ def test_that_the_worker_halts_is_no_death_of_its_own(worker):
     ]
 
 
+def test_that_the_worker_halts_is_no_cause_of_a_death_either():
+    halts = "2026-01-01 12:00:01.000 o.a.s.util x [ERROR] Halting process\njava.lang.RuntimeException: Worker died\n\tat a.B.c(B.java:1)\n"
+    [sign] = diagnose((LOOP + NULL + halts).splitlines()).signs
+    assert [cause.text for cause in sign.causes] == ["java.lang.NullPointerException: null"]
+
+
 def test_zeros_before_and_within_a_line_are_no_part_of_it():
     assert named("\0" * 30_000 + "A\0c\0ked a non-existent or already acked/failed id: 3") == ["acked twice"]
 
