@@ -1,5 +1,6 @@
 """A mock in the place of the wire has the messages, and tells as much as the wire would."""
 
+from contextlib import suppress
 from unittest import mock
 
 import pytest
@@ -154,6 +155,36 @@ def test_a_mock_that_was_called_with_a_tuple_is_no_buffer():
         wrapped.process = mock.Mock(wraps=wrapped.process)
         wrapped.process(tup())
     assert said(run.settlement.offences) == [NEVER, NEVER]
+
+
+class Tries(Bolt):
+    auto_ack = False
+
+    def process(self, tup):
+        with suppress(OSError):
+            self.ack(tup)
+
+
+@pytest.mark.parametrize("name", ["ack", "send_message"])
+@pytest.mark.parametrize("effect", [BrokenPipeError, BrokenPipeError("gone")])
+def test_an_ack_that_is_made_to_raise_is_none(name, effect):
+    with traced() as run:
+        bolt = made(Manual)
+        setattr(bolt, name, mock.Mock(side_effect=effect))
+        with pytest.raises(BrokenPipeError):
+            bolt.process(tup())
+    assert run.settlement.offences == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "why"), [("ack", "ack is made to raise"), ("send_message", "its wire is made to raise")]
+)
+def test_what_comes_of_an_ack_that_is_made_to_raise_is_not_judged(name, why):
+    with traced() as run:
+        bolt = made(Tries)
+        setattr(bolt, name, mock.Mock(side_effect=OSError))
+        bolt.process(tup())
+    assert (run.settlement.offences, run.settlement.unobserved) == ((), (f"Tries: {why}",))
 
 
 @pytest.mark.parametrize(

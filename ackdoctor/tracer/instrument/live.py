@@ -132,6 +132,7 @@ class LiveBook(Book):
             self._mocked(verb, arguments, delivery)
         if self.mocked.forgotten:
             self.hidden |= dict.fromkeys(_COMPLETES, "the mock of its wire was reset")
+        self.hidden |= {kind: why for kind, why in self.mocked.raised.items() if kind in _COMPLETES}
         self.heard = self._counts()
 
     def _mocked(self, verb: Verb, arguments: Mapping[str, Any], delivery: Hashable) -> None:

@@ -42,6 +42,14 @@ class _Log:
         self._read = len(self._calls)
         self.was_reset = False
 
+    @property
+    def raises(self) -> bool:
+        """Whether the mock is made to raise, whoever calls it: then a call comes to nothing."""
+        effect = getattr(self._mock, "side_effect", None)
+        return isinstance(effect, BaseException) or (
+            isinstance(effect, type) and issubclass(effect, BaseException)
+        )
+
     def new(self) -> list[Any]:
         """Those since the last look."""
         now, known = self._mock.call_args_list, self._calls
@@ -87,6 +95,9 @@ class Mocked:
     def __init__(self) -> None:
         self._read: dict[int, tuple[Verb, _Log]] = {}
         self._wires: dict[int, _Wire] = {}
+        self.raised: dict[
+            VerbKind, str
+        ] = {}  # what was made to raise, and so says nothing of what real ones would
         self.shared = False  # whether another component may call them, too
         # calls that were made while one of those components ran, by their id
         self.claims: dict[int, Any] = {}
@@ -122,7 +133,11 @@ class Mocked:
     def calls(self, component: object) -> Iterator[Call]:
         """The calls since the last look, verb by verb."""
         for verb, log in sorted(self._read.values(), key=lambda row: _READ.index(row[0].kind)):
-            for call in log.new():
+            calls = log.new()
+            if calls and log.raises:
+                self.raised[verb.kind] = f"{verb.name} is made to raise"
+                continue
+            for call in calls:
                 if id(call) in self.claims:
                     continue
                 args, kwargs = tuple(call.args), dict(call.kwargs)
@@ -130,7 +145,11 @@ class Mocked:
                     args = args[1:]
                 yield Call(verb, {**dict(zip(verb.params, args, strict=False)), **kwargs}, call)
         for wire in self._wires.values():
-            for call in wire.log.new():
+            calls = wire.log.new()
+            if calls and wire.log.raises:
+                self.raised |= dict.fromkeys(_COMMANDS.values(), "its wire is made to raise")
+                continue
+            for call in calls:
                 args = call.args[1:] if call.args and call.args[0] is component else call.args
                 if id(call) not in self.claims and (told := wire.said(args, call.kwargs)) is not None:
                     yield Call(*told, call, wired=True)
