@@ -1,6 +1,7 @@
 """What findings do to a test's report: a passed one fails, the user's own failure stays first."""
 
 import io
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +20,8 @@ __all__ = ["attach", "context_of", "described", "fail", "one_line", "reason"]
 _SECTION = "ackdoctor"
 
 _MOST_FINDINGS = 10  # of one test, without -vv
-_STRICT = "[XPASS(strict)] "
+# how a test has failed that was expected to and did not: pytest's own, and unittest's
+_EXPECTED = re.compile(r"\A(?:\[XPASS\(strict\)\] |Unexpected success(?:: )?)")
 
 
 def fail(report: pytest.TestReport, why: str) -> bool:
@@ -29,9 +31,9 @@ def fail(report: pytest.TestReport, why: str) -> bool:
     """
     if hasattr(report, "wasxfail"):
         report.outcome = "skipped" if report.outcome == "passed" else report.outcome
-    elif report.outcome == "failed" and str(report.longrepr).startswith(_STRICT):
+    elif report.outcome == "failed" and _EXPECTED.match(str(report.longrepr)):
         report.outcome = "skipped"
-        report.wasxfail = str(report.longrepr).removeprefix(_STRICT)
+        report.wasxfail = _EXPECTED.sub("", str(report.longrepr))
     elif report.outcome == "passed":
         report.outcome = "failed"
         report.longrepr = why

@@ -108,6 +108,18 @@ def test_a_test_that_is_expected_to_fail_may_fail_of_its_acks(run):
     result.assert_outcomes(xfailed=2, xpassed=1)
 
 
+def test_a_unittest_that_is_expected_to_fail_has_failed_as_expected(run):
+    result = run("""
+        import unittest
+        class TestBolts(unittest.TestCase):
+            @unittest.expectedFailure
+            def test_twice(self): drive(Twice)
+            @unittest.expectedFailure
+            def test_works(self): drive(Healthy)
+    """)
+    result.assert_outcomes(xfailed=1, failed=1)
+
+
 def test_each_test_is_charged_with_its_own(run):
     result = run("""
         @pytest.mark.parametrize("bolt", [Healthy, Twice, Forgets, Healthy])
