@@ -156,6 +156,9 @@ def show_histograms(request: HistRequest) -> int:
         raise UsageError("name files with histograms, or a JVM with --pid PID")
     if request.pid is not None and request.files:
         raise UsageError("--pid takes histograms itself: name no files with it")
+    for file in request.files:
+        if str(file).isdecimal() and not file.exists():
+            raise UsageError(f"{file}: no such file; a JVM is named with --pid {file}")
     unreadable: list[Unreadable] = []
     if request.pid is not None:
         limit = limit or _max_heap(request.pid)  # asked first: a JVM that fills up may not live to answer

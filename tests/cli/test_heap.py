@@ -380,6 +380,7 @@ def test_a_log_s_histograms_after_collections_are_compared_without_those_before(
         ([], "ackdoctor: name files with histograms, or a JVM with --pid PID\n"),
         (["a.txt", "--pid", "1"], "ackdoctor: --pid takes histograms itself: name no files with it\n"),
         (["a.txt"], "a.txt: cannot be read: No such file or directory\n"),
+        (["4711"], "ackdoctor: 4711: no such file; a JVM is named with --pid 4711\n"),
         (["a.txt", "--xmx", "much"], "ackdoctor: --xmx must be like 768m or 4g, not 'much'\n"),
     ],
 )
