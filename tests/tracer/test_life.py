@@ -113,3 +113,13 @@ def test_one_id_in_two_components_is_two_tuples():
     assert found.verdict == (
         "sql[0] acked it once; store[2] never acked it, and owed exactly one ack or one fail"
     )
+
+
+def test_of_a_delivery_that_nobody_saw_completed_it_is_not_said_that_it_never_was():
+    received = Event(EventKind.RECEIVED, 0, component="count", task=4, delivery="7")
+    hidden = Event(
+        EventKind.NAMED, 9, component="count", task=4, note="pystorm Bolt unobserved: ack is replaced"
+    )
+    found = life_of_delivery(lambda: [received, hidden], "7")
+    assert found is not None
+    assert found.verdict == "count[4] did with it what nobody could see: ack is replaced"

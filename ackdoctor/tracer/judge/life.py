@@ -15,6 +15,7 @@ from ackdoctor.acker.versions import Profile
 from ackdoctor.model.event import AUTO, TICK, Event, EventKind
 from ackdoctor.model.message import AnswerKind
 from ackdoctor.model.verdict import PendingEntry, TupleTree, Verdict
+from ackdoctor.tracer.disk.naming import unobserved
 from ackdoctor.tracer.judge.entries import left_by, times
 from ackdoctor.tracer.judge.keeping import stays
 
@@ -105,11 +106,17 @@ def life_of_delivery(events: Events, delivery: str) -> Life | None:
     if not moments:
         return None
     done: dict[tuple[object, ...], Counter[EventKind]] = {}
+    hidden: dict[tuple[object, ...], str] = {}
     for event in events():
+        owner = (event.component, event.task, event.run, event.worker, event.pid, event.test)
         if event.delivery == delivery and event.kind in _OWED:
-            owner = (event.component, event.task, event.run, event.worker, event.pid, event.test)
             done.setdefault(owner, Counter())[event.kind] += 1
-    said = [f"{owner[0]}[{owner[1]}] {_completed(counts)}" for owner, counts in done.items()]
+        elif event.kind is EventKind.NAMED and (why := unobserved(event.note)):
+            hidden[owner] = why
+    said = [
+        f"{owner[0]}[{owner[1]}] {_completed(counts, hidden.get(owner, ''))}"
+        for owner, counts in done.items()
+    ]
     return Life(
         subject=f"delivery {delivery}",
         moments=moments,
@@ -118,8 +125,10 @@ def life_of_delivery(events: Events, delivery: str) -> Life | None:
     )
 
 
-def _completed(counts: Counter[EventKind]) -> str:
+def _completed(counts: Counter[EventKind], hidden: str) -> str:
     acks, fails = counts[EventKind.ACKED], counts[EventKind.FAILED]
+    if hidden and not (acks or fails):
+        return f"did with it what nobody could see: {hidden}"
     how = [_ACKED_IT.get(acks, f"acked it {acks} times")] if acks or not fails else []
     if fails:
         how.append("failed it" if fails == 1 else f"failed it {fails} times")
