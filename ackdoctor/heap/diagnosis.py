@@ -61,9 +61,9 @@ class Sign:
             self.thrown.append(thrown)
 
     def unexplained(self, telling: Sequence["Sign"]) -> "Sign | None":
-        """What is left of a wrapper: the exceptions that no such sign is part of, of components of which none tells."""
+        """What is left of a wrapper: the exceptions that no such sign is part of, of components of whose death none tells."""
         known = {cause.text for sign in telling for cause in sign.causes}
-        named = {component for sign in telling for component in sign.components}
+        named = {each for sign in telling if sign.symptom.fatal for each in sign.components}
         left = [
             each
             for each in self.causes

@@ -311,6 +311,15 @@ def test_a_death_that_the_known_ones_do_not_explain_is_told_beside_them():
     ]
 
 
+def test_what_a_component_survived_does_not_explain_its_death():
+    heard = SINK.replace("[ERROR] Async loop died!", "[INFO] " + TIMED_OUT.strip())
+    found = diagnose((heard + SINK + NULL).splitlines())
+    assert [(sign.symptom.name, sign.components) for sign in found.signs] == [
+        ("a dead executor", ["sink"]),
+        ("timeouts at the spout", ["sink"]),
+    ]
+
+
 @pytest.mark.parametrize("worker", ['java.lang.RuntimeException: ("Worker died")', "java.lang.RuntimeException: Async loop died!"])  # fmt: skip
 def test_that_the_worker_halts_is_no_death_of_its_own(worker):
     assert named(DIED + BEAT + "2026-01-01 12:00:01.000 o.a.s.util x [ERROR] Halting process\n" + worker) == [
