@@ -118,6 +118,7 @@ def _bolts(census: Census, found: Roles, objects: Objects) -> Iterator[Holder]:
     ids = [each for name in TUPLES for each in census.classes.named(name)]
     if sum(census.instances.get(each, 0) for each in ids) < _MANY_TUPLES:
         return iter(())
+    objects.hurry()  # for thousands of objects, each of which may be missed
     return iter(sorted(bolts(found, census.classes, objects), key=lambda holder: -holder.entries))
 
 

@@ -80,8 +80,37 @@ def test_of_few_tuples_nobody_asks_who_holds_them(tmp_path):
 
 
 def test_a_search_that_was_not_ended_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr(bolts, "_MANY", 500)
+    monkeypatch.setattr(bolts, "_ALL", 500)
     heap = worker()
     heap.add(64, "com.acme.Sink", waiting=96, size=3, collector=0)
     [(path, _, entries, more)] = held(heap, tmp_path)
     assert (path, entries < TUPLES, more) == ("Sink.waiting", True, True)
+
+
+def test_a_field_that_comes_late_is_not_passed_over_for_one_that_has_much(tmp_path, monkeypatch):
+    monkeypatch.setattr(bolts, "_SOME", 100)
+    heap = worker()
+    heap.add(64, "com.acme.Sink", waiting=96, size=3, collector=0)
+    heap.add(320, "com.acme.Plain", batch=352)
+    heap.add(352, "java.util.ArrayList", size=1, elementData=384)
+    heap.array(384, "[Ljava.lang.Object;", 4096)
+    heap.add(416, "org.apache.storm.daemon.Task", componentId=288, taskObject=64)
+    heap.add(448, "org.apache.storm.daemon.Task", componentId=0, taskObject=320)
+    assert held(heap, tmp_path) == [
+        ("Sink.waiting", "words", TUPLES, False),
+        ("Plain.batch", "", 1, False),
+    ]
+
+
+def test_a_large_table_is_not_all_that_is_seen(tmp_path, monkeypatch):
+    monkeypatch.setattr(bolts, "_FEW", 20)
+    heap = worker()
+    heap.declare("java.util.HashMap", {"table": "object"}, OBJECT)
+    heap.declare("java.util.HashMap$Node", {"next": "object", "value": "object"}, OBJECT)
+    heap.array(512, "[Ljava.lang.Object;", *(0x10000 + 64 * number for number in range(TUPLES)))
+    for number in range(TUPLES):
+        following = 0x10000 + 64 * (number + 1) if number + 1 < TUPLES else 0
+        heap.add(0x10000 + 64 * number, "java.util.HashMap$Node", next=following, value=4096 + 32 * number)
+    heap.add(480, "java.util.HashMap", table=512)
+    heap.add(64, "com.acme.Sink", waiting=480, size=3, collector=0)
+    assert held(heap, tmp_path) == [("Sink.waiting", "", TUPLES, False)]

@@ -5,7 +5,7 @@ is known by its base class, and one that only implements an interface is not, si
 """
 
 import re
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from ackdoctor.heap.jvm.ackers import Holder, Roles, short
@@ -23,9 +23,10 @@ _KEEPS = re.compile(
 _ELSEWHERE = re.compile(
     r"(?:org\.apache|backtype)\.storm\..*|java\.lang\.(?:Thread|ClassLoader|String|Class|ref\..*)|sun\..*|jdk\..*"
 )
-_FEW = 2_000  # objects that are looked at before the first tuple is met
-_MANY = 10_000  # below one field
-_ALL = 50_000
+_NEIGHBOURS = frozenset({"next", "prev", "after", "before", "left", "right", "parent"})
+_FEW = 1_000  # objects that are looked at below a field before the first tuple is met
+_SOME = 3_000  # below each field
+_ALL = 150_000  # those below the fields that lead to more share what is left
 
 
 def bolts(found: Roles, classes: Classes, objects: Objects) -> Iterator[Holder]:
@@ -34,48 +35,56 @@ def bolts(found: Roles, classes: Classes, objects: Objects) -> Iterator[Holder]:
     for task in found.tasks:
         fields = objects.fields(task)
         names[fields.get("taskObject", 0)] = objects.text(fields.get("componentId", 0))
+    walks = []
     left = _ALL
     for bolt in dict.fromkeys((*names, *found.bolts)):
-        seen = objects.at(bolt)
-        if seen is None or seen.kind != INSTANCE:
-            continue
-        title, values = short(classes.name(seen.class_id)), objects.fields(bolt)
-        for field in dict.fromkeys(name for name, kind in classes.fields(seen.class_id) if kind == OBJECT):
-            walk = _Walk(classes, objects, {0, bolt}, min(left, _MANY))
-            walk.go(values.get(field, 0))
+        for walk in _of_bolt(bolt, classes, objects):
+            walk.go(min(left, _SOME))
             left -= walk.looked_at
             if walk.tuples:
-                yield Holder(
-                    "bolt",
-                    names.get(bolt, ""),
-                    f"{title}.{field}",
-                    walk.tuples,
-                    groups=dict(walk.streams),
-                    looked_at=walk.tuples,
-                    more=walk.more,
-                )
+                walks.append((bolt, walk))
+    unended = [walk for _, walk in walks if walk.more]
+    for walk in unended:
+        walk.go(walk.looked_at + left // len(unended))
+    for bolt, walk in walks:
+        groups = dict(walk.streams)
+        yield Holder("bolt", names.get(bolt, ""), walk.path, walk.tuples, groups, walk.tuples, more=walk.more)
+
+
+def _of_bolt(bolt: int, classes: Classes, objects: Objects) -> "Iterator[_Walk]":
+    """A walk from each of its fields."""
+    seen = objects.at(bolt)
+    if seen is None or seen.kind != INSTANCE:
+        return
+    title, values = short(classes.name(seen.class_id)), objects.fields(bolt)
+    for field in dict.fromkeys(name for name, kind in classes.fields(seen.class_id) if kind == OBJECT):
+        yield _Walk(classes, objects, f"{title}.{field}", [bolt, values.get(field, 0)])
 
 
 class _Walk:
-    """What can be reached from one field, the nearest first; `more` if it did not come to an end."""
+    """What can be reached from one field; `more` if it did not come to an end.
 
-    def __init__(self, classes: Classes, objects: Objects, seen: set[int], most: int) -> None:
+    It goes down to what an entry holds before it goes on to the next one, or a large table would be all that it sees.
+    """
+
+    def __init__(self, classes: Classes, objects: Objects, path: str, begin: list[int]) -> None:
         self._classes, self._objects = classes, objects
-        self._seen, self._most = seen, most
+        self.path = path
+        self._seen, self._waiting = {0, begin[0]}, begin[1:]
         self._names: dict[int, str] = {}
         self._references: dict[int, tuple[str, ...]] = {}
         self.looked_at = self.tuples = 0
         self.streams: Counter[str] = Counter()
-        self.more = False
 
-    def go(self, start: int) -> None:
-        """From there, until everything has been seen, or enough."""
-        waiting = deque([start])
-        while waiting:
-            if self.looked_at >= (self._most if self.tuples else min(_FEW, self._most)):
-                self.more = True
-                return
-            waiting += self._next(waiting.popleft())
+    @property
+    def more(self) -> bool:
+        """Whether there is something left to look at."""
+        return bool(self._waiting)
+
+    def go(self, most: int) -> None:
+        """On, until everything has been seen, or so many objects, or nothing found among the first."""
+        while self._waiting and self.looked_at < (most if self.tuples else min(_FEW, most)):
+            self._waiting += self._next(self._waiting.pop())
 
     def _next(self, id_: int) -> Iterator[int]:
         if id_ in self._seen:
@@ -100,9 +109,8 @@ class _Walk:
             yield from (fields[each] for each in self._of(found.class_id) if each in fields)
 
     def _of(self, class_id: int) -> tuple[str, ...]:
-        """The fields of a class that refer to something."""
+        """The fields of a class that refer to something, those to other entries first: they are taken last."""
         if class_id not in self._references:
-            self._references[class_id] = tuple(
-                name for name, kind in self._classes.fields(class_id) if kind == OBJECT
-            )
+            names = [name for name, kind in self._classes.fields(class_id) if kind == OBJECT]
+            self._references[class_id] = tuple(sorted(names, key=lambda name: name not in _NEIGHBOURS))
         return self._references[class_id]

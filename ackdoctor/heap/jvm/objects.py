@@ -56,6 +56,10 @@ class Objects:
             self._known[id_] = self._search(id_) if is_object else None
         return self._known[id_]
 
+    def hurry(self) -> None:
+        """From now on an object that is not where it must be is not searched for in the whole file."""
+        self._patience = 0
+
     def class_name(self, id_: int) -> str:
         """What class an object is of; '' for null and what is not there."""
         found = self.at(id_)
