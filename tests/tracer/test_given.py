@@ -113,12 +113,15 @@ def test_a_mock_that_is_given_no_tuple_or_only_logs_it_excuses_nobody(way):
     assert run.settlement.unobserved == ()
 
 
-@pytest.mark.parametrize(
-    "does",
-    [{"side_effect": KeyError}, {"side_effect": KeyError()}, {"side_effect": [1]}, {"return_value": False}],
-    ids=["raises", "raises this", "answers in turn", "answers"],
-)
-@pytest.mark.parametrize("way", ["helper", "pool"])
+RAISES = {"raises": {"side_effect": KeyError}, "raises this": {"side_effect": KeyError()}}
+ANSWERS = {"answers in turn": {"side_effect": [1]}, "answers": {"return_value": False}}
+IDLE = [
+    *(("pool", does) for does in (RAISES | ANSWERS).values()),
+    *(("helper", does) for does in RAISES.values()),  # one that answers would have acked before
+]
+
+
+@pytest.mark.parametrize(("way", "does"), IDLE)
 def test_a_mock_that_raises_or_answers_takes_nothing_over(way, does):
     class Forgives(Gives):
         def process(self, tup):
@@ -127,7 +130,8 @@ def test_a_mock_that_raises_or_answers_takes_nothing_over(way, does):
 
     with traced() as run:
         bolt = made(Forgives)
-        bolt.work = mock.Mock(**does)
+        if way == "helper":
+            bolt.work = mock.Mock(**does)
         bolt.pool = mock.Mock(**{f"submit.{name}": value for name, value in does.items()})
         bolt.process(tup("7", way))
     assert [offence.misuse for offence in run.settlement.offences] == [Misuse.NEVER]

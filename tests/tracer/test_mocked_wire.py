@@ -187,6 +187,55 @@ def test_what_comes_of_an_ack_that_is_made_to_raise_is_not_judged(name, why):
     assert (run.settlement.offences, run.settlement.unobserved) == ((), (f"Tries: {why}",))
 
 
+class Steps(Bolt):
+    auto_ack = False
+
+    def process(self, tup):
+        self.count()
+        self.done(tup)
+
+    def count(self):
+        pass
+
+    def done(self, tup):
+        self.finish(tup)
+
+    def finish(self, tup):
+        self.ack(tup)
+
+
+class Lost(Steps):
+    def finish(self, tup):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("component", "name", "unobserved", "offences"),
+    [
+        (Steps, "done", ("Steps: done is mocked",), []),
+        (Steps, "finish", ("Steps: finish is mocked",), []),
+        (Steps, "count", (), []),
+        (Lost, "count", (), [NEVER]),
+    ],
+)
+def test_a_method_of_the_author_s_by_which_it_acks_hides_that_where_it_is_mocked(
+    component, name, unobserved, offences
+):
+    with traced() as run:
+        bolt = made(component)
+        setattr(bolt, name, mock.Mock())
+        bolt.process(tup())
+    assert (run.settlement.unobserved, said(run.settlement.offences)) == (unobserved, offences)
+
+
+def test_a_method_of_the_author_s_that_is_spied_on_hides_nothing():
+    with traced() as run:
+        bolt = made(Steps)
+        bolt.done = mock.Mock(wraps=bolt.done)
+        bolt.process(tup())
+    assert (run.settlement.unobserved, run.settlement.offences) == ((), ())
+
+
 @pytest.mark.parametrize(
     ("dialect", "call"),
     [

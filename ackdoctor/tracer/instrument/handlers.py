@@ -12,11 +12,11 @@ from threading import get_ident
 from types import AsyncGeneratorType, CoroutineType, FrameType, GeneratorType
 from typing import Any, NamedTuple
 
-from ackdoctor.model.dialect import Entry, EntryKind, Misuse, Moment, Switch, TickDuty
+from ackdoctor.model.dialect import Entry, EntryKind, Misuse, Moment, Switch, TickDuty, VerbKind
 from ackdoctor.model.offence import CallSite, TouchKind
 from ackdoctor.tracer.instrument.listener import HEARTBEAT, TICKS, Listener, exception
 from ackdoctor.tracer.instrument.live import LiveBook, id_of
-from ackdoctor.tracer.instrument.mocks import look
+from ackdoctor.tracer.instrument.mocks import completes_unseen, look
 from ackdoctor.tracer.ledger.sites import stands_in
 from ackdoctor.tracer.ledger.suspects import played_by, switched_on
 
@@ -107,7 +107,7 @@ class Visits:
     def _prepare(self, book: LiveBook, entry: Entry) -> None:
         called = book.fresh is None and entry.kind is EntryKind.DATA  # by a test
         if called or book.entry < _LOOKS or book.mocked:
-            self._look(book)
+            self._look(book, called=called)
         else:
             book.plain = book.owner
         book.read_mocks()
@@ -170,9 +170,11 @@ class Visits:
 
     # ---- mocks ----
 
-    def _look(self, book: LiveBook) -> None:
+    def _look(self, book: LiveBook, *, called: bool) -> None:
         book.hidden |= look(book.component, book.dialect, book.role, book.mocked)
         book.given.begin(book.component, book.dialect, book.role)
+        if called and (why := completes_unseen(book.component, book.dialect, book.role)):
+            book.hidden |= dict.fromkeys((VerbKind.ACK, VerbKind.FAIL), why)
 
 
 def _caller(frame: FrameType) -> FrameType:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from ackdoctor.model.dialect import Dialect, Role, Verb, VerbKind, WireForm
 from ackdoctor.tracer.instrument.patches import is_mock, is_ours
 
-__all__ = ["Call", "Mocked", "look", "own_classes"]
+__all__ = ["Call", "Mocked", "completes_unseen", "look", "own_classes"]
 
 _READ = (VerbKind.EMIT, VerbKind.ACK, VerbKind.FAIL)  # emits first: what came first is not known
 
@@ -235,16 +235,36 @@ def _ends_here(component: object, dialect: Dialect, verb: Verb, found: Any) -> b
     send = dialect.wire.send if dialect.wire else ()
     ways = {"super", verb.name, *(path.rpartition(".")[2] for path in send)}
     code = getattr(unwrap(found), "__code__", None)
-    waiting = [] if code is None else [code]
-    seen: set[str] = set()
+    return code is not None and not _mentions(component, dialect, code, ways)
+
+
+def _mentions(component: object, dialect: Dialect, code: CodeType, names: Collection[str]) -> bool:
+    """Whether a function mentions one of these names, or a method of the component's that does."""
+    waiting, seen = [code], set[str]()
     while waiting:
         code = waiting.pop()
-        if not ways.isdisjoint(code.co_names):
-            return False
+        if not set(names).isdisjoint(code.co_names):
+            return True
         waiting += (const for const in code.co_consts if isinstance(const, CodeType))
         waiting += _own_methods(component, dialect, set(code.co_names) - seen)
         seen.update(code.co_names)
-    return code is not None
+    return False
+
+
+def completes_unseen(component: object, dialect: Dialect, role: Role) -> str:
+    """Why nobody may see it complete: a test has mocked a method of its own, by which it acks or fails."""
+    verbs = {verb.name for verb in role.verbs if verb.kind in (VerbKind.ACK, VerbKind.FAIL)}
+    ours = {*verbs, *(verb.name for verb in role.verbs), *(entry.method for entry in role.entries)}
+    mocked = {
+        name
+        for name, raw in list(getattr(component, "__dict__", {}).items())
+        if name not in ours and is_mock(raw) and not _raises(raw)
+    }
+    for name in sorted(mocked):
+        for code in _own_methods(component, dialect, {name}):
+            if _mentions(component, dialect, code, verbs):
+                return f"{name} is mocked"
+    return ""
 
 
 def _own_methods(component: object, dialect: Dialect, names: Collection[str]) -> Iterator[CodeType]:
@@ -252,6 +272,12 @@ def _own_methods(component: object, dialect: Dialect, names: Collection[str]) ->
     for base in own_classes(component, dialect):
         written = (unwrap(raw) for name, raw in vars(base).items() if name in names)
         yield from (raw.__code__ for raw in written if isinstance(raw, FunctionType))
+
+
+def _raises(mock: Any) -> bool:
+    """Whether a test has it fail: then nobody completes anything in its place."""
+    does = getattr(mock, "side_effect", None)
+    return isinstance(does, BaseException) or (isinstance(does, type) and issubclass(does, BaseException))
 
 
 def _is_foreign_method(component: object, name: str, found: Any) -> bool:
