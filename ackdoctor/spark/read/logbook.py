@@ -121,7 +121,7 @@ class Survey:
     logs: tuple[Log, ...]
     starts: tuple[Start, ...] = ()
     passed: Passed = field(default_factory=Passed)  # of the logs that are no copies
-    doubtful: tuple[tuple[str, str], ...] = ()  # files that begin within another, and differ from it
+    torn: tuple[tuple[str, str], ...] = ()  # files that overlap with another, and differ from it there
 
     @property
     def ticks_disabled(self) -> bool:

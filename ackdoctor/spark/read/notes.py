@@ -29,11 +29,11 @@ def told_twice(surveyed: Survey, near: Callable[[str], str]) -> Iterator[str]:
     if others := again[_MOST:]:
         lines = sum(log.again for log in others)
         yield f"{len(others):,} more logs go on from others: {lines:,} lines are used once"
-    if surveyed.doubtful:
-        late, early = surveyed.doubtful[0]
+    if surveyed.torn:
+        late, early = surveyed.torn[0]
         yield (
-            f"{near(late)}{_more(surveyed.doubtful)} begins with a line of {near(early)}, and does not go on as that does: "
-            "what both tell is counted twice, and looks like a second ack; give one of them"
+            f"{near(late)}{_more(surveyed.torn)} and {near(early)} differ where they overlap, as if lines were missing: "
+            "what they tell there is taken from one of them"
         )
 
 

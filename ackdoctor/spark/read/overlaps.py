@@ -4,11 +4,12 @@ All logs of a topology are of the same hours, and only those of one worker have 
 worker's logs that tells of a root is looked for among the rows of the others, and the last.  Where the later one's first stands
 in the earlier, and the earlier one's last in the later, both must tell the same in between: as many rows, with the same XOR.  What
 stands around them tells of no root, and must be found on the longer side.  Then the later goes on from the earlier, and
-both are one worker's.  A log that ends inside of another is a copy of a part.
+both are one worker's.  A log that ends inside of another is a copy of a part.  Where the ends are met and the same is not told in
+between, lines are missing: the stretch is then taken from the side that tells more of it.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, Row
@@ -79,25 +80,24 @@ def joined(read: DataFrame, surveyed: Survey) -> Survey:
     supposed = [*_supposed(met, workers)]
     if not supposed:
         return surveyed
-    told = _told(placed, supposed)
-    proven = {common: number for number, common in enumerate(supposed) if _equal(told[number], common)}
-    copies = _copies(proven, workers)
-    after = _after(proven, copies)
+    told = dict(zip(supposed, _told(placed, supposed), strict=True))
+    proven = [common for common, its in told.items() if its.is_equal(whole=common.whole)]
+    torn = [*_torn(told, {(common.late, common.early) for common in proven})]
+    copies = _copies((*proven, *torn), workers)
+    after = _after((*proven, *torn), copies)
     logs = {log.file: log for log in surveyed.logs}
     for late, early in copies.items():
         logs |= {log.file: replace(log, copy_of=workers[early].file) for log in workers[late].logs}
     for common in after.values():
-        _cut(logs, workers, common, told[proven[common]])
+        by_late = told[common].missing > 0 and common.early not in after
+        _cut(logs, workers, common, told[common], begin=common.begin if by_late else common.until + 1)
     for chain in _chains(workers, after):
         logs |= {log.file: log for log in _in_a_row(chain, logs)}
-    met_once = {(common.late, common.early) for common in supposed} - {
-        (each.late, each.early) for each in proven
-    }
     return replace(
         surveyed,
         logs=tuple(logs.values()),
         starts=tuple(_starts(surveyed.starts, logs)),
-        doubtful=tuple((workers[late].file, workers[early].file) for late, early in sorted(met_once)),
+        torn=tuple(sorted((workers[common.late].file, workers[common.early].file) for common in torn)),
     )
 
 
@@ -161,8 +161,38 @@ def _supposed(met: _Met, workers: Sequence[_Worker]) -> Iterator[_Common]:
                 )
 
 
-def _told(placed: DataFrame, supposed: Sequence[_Common]) -> dict[int, list[Row]]:
-    """Of each what either side tells by log, before the stretch, in it, and behind it: `part` -1, 0, 1."""
+class _Told:
+    """What either side of a stretch tells by log, before it, in it and behind it: `part` -1, 0, 1."""
+
+    def __init__(self) -> None:
+        self.rows: list[Row] = []
+        self.counts: Counter[tuple[bool, int]] = Counter()  # by whether it is the late side's, and by part
+        self._content = {False: 0, True: 0}
+
+    def add(self, row: Row) -> None:
+        """What one log tells of one part."""
+        self.rows.append(row)
+        self.counts[row["late"], row["part"]] += row["rows"]
+        if not row["part"]:
+            self._content[row["late"]] ^= row["content"]
+
+    @property
+    def missing(self) -> int:
+        """How many rows of the stretch the early side lacks; less than 0 where the late one lacks some."""
+        return self.counts[True, 0] - self.counts[False, 0]
+
+    def is_equal(self, *, whole: bool) -> bool:
+        """Whether both tell the same in the stretch, and the longer side has what the other tells around it."""
+        return (
+            not self.missing
+            and self._content[False] == self._content[True]
+            and self.counts[True, -1] <= self.counts[False, -1]
+            and self.counts[whole, 1] <= self.counts[not whole, 1]
+        )
+
+
+def _told(placed: DataFrame, supposed: Sequence[_Common]) -> list[_Told]:
+    """What is told of each."""
     stretches = [
         {"number": number, "late": late, "whose": whose, "low": low, "high": high}
         for number, common in enumerate(supposed)
@@ -182,26 +212,22 @@ def _told(placed: DataFrame, supposed: Sequence[_Common]) -> dict[int, list[Row]
         .groupBy("number", "late", "log", F.expr("if(seq < low, -1, if(seq <= high, 0, 1)) as part"))
         .agg(*(F.expr(count).alias(name) for name, count in counts.items()))
     )
-    told: dict[int, list[Row]] = {number: [] for number in range(len(supposed))}
+    told = [_Told() for _ in supposed]
     for row in found.collect():
-        told[row["number"]].append(row)
+        told[row["number"]].add(row)
     return told
 
 
-def _equal(told: Iterable[Row], common: _Common) -> bool:
-    """Whether both tell the same in the stretch, and the longer side has what the other tells around it."""
-    rows: Counter[tuple[bool, int]] = Counter()
-    content = {False: 0, True: 0}
-    for row in told:
-        rows[row["late"], row["part"]] += row["rows"]
-        if not row["part"]:
-            content[row["late"]] ^= row["content"]
-    behind = (rows[common.whole, 1], rows[not common.whole, 1])
-    return (
-        (rows[False, 0], content[False]) == (rows[True, 0], content[True])
-        and rows[True, -1] <= rows[False, -1]
-        and behind[0] <= behind[1]
-    )
+def _torn(told: Mapping[_Common, _Told], proven: Collection[tuple[int, int]]) -> Iterator[_Common]:
+    """Of each two workers for whom nothing is proven the stretch in which the fewest lines are missing; the late one that tells less behind it is taken for a copy."""
+    of_two: dict[tuple[int, int], list[_Common]] = defaultdict(list)
+    for common in told:
+        of_two[common.late, common.early].append(common)
+    for pair, stretches in of_two.items():
+        if pair not in proven:
+            least = min(stretches, key=lambda common: abs(told[common].missing))
+            counts = told[least].counts
+            yield replace(least, whole=least.whole or counts[True, 1] < counts[False, 1])
 
 
 def _copies(proven: Iterable[_Common], workers: Sequence[_Worker]) -> dict[int, int]:
@@ -228,18 +254,22 @@ def _after(proven: Iterable[_Common], copies: Mapping[int, int]) -> dict[int, _C
     return found
 
 
-def _cut(logs: dict[str, Log], workers: Sequence[_Worker], common: _Common, told: Iterable[Row]) -> None:
-    """What both tell is the earlier one's up to its last row that tells of a root, and nothing new in the later one."""
+def _cut(
+    logs: dict[str, Log], workers: Sequence[_Worker], common: _Common, told: _Told, *, begin: int
+) -> None:
+    """What both tell is nothing new in the later one, whose own `begin`s behind it: at its first row if the stretch is to be its own."""
     sides = {log.place: (False, log.file) for log in workers[common.early].logs}
     sides |= {log.place: (True, log.file) for log in workers[common.late].logs}
+    by_late = begin == common.begin
+    end = common.low if by_late else common.high + 1
     for late, file in sides.values():
         log = logs[file]
         whole = log.fresh or range(_END)
-        fresh = range(common.until + 1, whole.stop) if late else range(whole.start, common.high + 1)
+        fresh = range(begin, whole.stop) if late else range(whole.start, end)
         logs[file] = replace(log, fresh=fresh, after=workers[common.early].file if late else log.after)
-    for row in told:
+    for row in told.rows:
         late, file = sides[row["log"]]
-        if row["part"] <= 0 if late else row["part"] > 0:
+        if row["part"] < (0 if by_late else 1) if late else row["part"] > (-1 if by_late else 0):
             log = logs[file]
             twice = row["used"] + row["quarantined"]
             logs[file] = replace(
@@ -247,8 +277,10 @@ def _cut(logs: dict[str, Log], workers: Sequence[_Worker], common: _Common, told
                 used=log.used - row["used"],
                 quarantined=log.quarantined - row["quarantined"],
                 foreign=log.foreign + twice,
-                again=log.again + twice if late else log.again,
             )
+            told_again = file if late else workers[common.late].file
+            if late or by_late:
+                logs[told_again] = replace(logs[told_again], again=logs[told_again].again + twice)
 
 
 def _chains(workers: Sequence[_Worker], after: Mapping[int, _Common]) -> Iterator[list[_Worker]]:

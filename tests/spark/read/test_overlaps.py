@@ -104,14 +104,46 @@ def test_pieces_tell_what_the_whole_tells(spark, tmp_path, whole, pieces, said):
     assert bad == 1
 
 
-def test_where_a_line_is_missing_it_is_said(spark, tmp_path):
-    gap = [line for at, line in enumerate(WHOLE) if at != 12]
-    rows, _, said, _ = told(spark, tmp_path, {"a.log": WHOLE[:30], "b.log": gap[10:]})
-    assert len(rows) > len(WHOLE)
+def without(places, begin=0, end=60):
+    return [line for at, line in enumerate(WHOLE[:end]) if at >= begin and at not in places]
+
+
+@pytest.mark.parametrize(
+    ("pieces", "again"),
+    [
+        ({"a.log": WHOLE[:30], "b.log": without([12], 10)}, "b.log goes on from a.log: 19 lines that both tell are used once"),
+        ({"a.log": without([12, 25], 0, 30), "b.log": WHOLE[10:]}, "b.log goes on from a.log: 18 lines that both tell are used once"),
+        ({"a.log": WHOLE, "b.log": without([21], 10, 40)}, "passed over b.log: a.log tells the same"),
+    ],
+    ids=["in the later one", "in the earlier one", "in one within the other"],
+)  # fmt: skip
+def test_where_lines_are_missing_the_log_that_has_more_is_used_and_it_is_said(
+    spark, tmp_path, whole, pieces, again
+):
+    rows, _, said, bad = told(spark, tmp_path, pieces)
+    assert as_told(rows) == whole
+    assert bad == 1
     assert said == [
-        "b.log begins with a line of a.log, and does not go on as that does: what both tell is counted twice, and looks "
-        "like a second ack; give one of them"
+        again,
+        "b.log and a.log differ where they overlap, as if lines were missing: what they tell there is taken from one of them",
     ]
+
+
+def test_of_what_is_missing_in_both_nothing_is_told_twice(spark, tmp_path, whole):
+    pieces = {"a.log": without([12, 25], 0, 30), "b.log": without([13, 26], 10)}
+    rows, _, said, _ = told(spark, tmp_path, pieces)
+    begin_ns = whole[0][0] - 1_000_000_000  # of the log, whose first line tells of an executor
+    missing = {begin_ns + at * 1_000_000_000 for at in (12, 25)}
+    assert as_told(rows) == [row for row in whole if row[0] not in missing]
+    assert said[-1].startswith("b.log and a.log differ")
+
+
+def test_a_log_of_all_workers_has_what_the_log_of_one_tells(spark, tmp_path):
+    everything = [line for both in zip(WHOLE, log_of(3), strict=True) for line in both]
+    rows, *_ = told(spark, tmp_path / "alone", {"all.log": everything})
+    again, _, said, _ = told(spark, tmp_path / "beside", {"all.log": everything, "one.log": WHOLE[5:50]})
+    assert as_told(again) == as_told(rows)
+    assert said[0] == "passed over one.log: all.log tells the same"
 
 
 def test_lines_that_tell_of_no_root_may_stand_at_the_ends(spark, tmp_path):
