@@ -9,7 +9,7 @@ between, lines are missing: the stretch is then taken from the side that tells m
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, Row
@@ -69,6 +69,11 @@ class _Common:
     until: int
     whole: bool
 
+    @property
+    def workers(self) -> frozenset[int]:
+        """Both of them."""
+        return frozenset({self.early, self.late})
+
 
 def joined(read: DataFrame, surveyed: Survey) -> Survey:
     """The SURVEY, of whose logs each knows what of it another tells; `read` is TOLD, kept, and is read twice if need be."""
@@ -82,7 +87,7 @@ def joined(read: DataFrame, surveyed: Survey) -> Survey:
         return surveyed
     told = dict(zip(supposed, _told(placed, supposed), strict=True))
     proven = [common for common, its in told.items() if its.is_equal(whole=common.whole)]
-    torn = [*_torn(told, {(common.late, common.early) for common in proven})]
+    torn = [*_torn(told, proven)]
     copies = _copies((*proven, *torn), workers)
     after = _after((*proven, *torn), copies)
     logs = {log.file: log for log in surveyed.logs}
@@ -218,14 +223,18 @@ def _told(placed: DataFrame, supposed: Sequence[_Common]) -> list[_Told]:
     return told
 
 
-def _torn(told: Mapping[_Common, _Told], proven: Collection[tuple[int, int]]) -> Iterator[_Common]:
-    """Of each two workers for whom nothing is proven the stretch in which the fewest lines are missing; the late one that tells less behind it is taken for a copy."""
-    of_two: dict[tuple[int, int], list[_Common]] = defaultdict(list)
+def _torn(told: Mapping[_Common, _Told], proven: Iterable[_Common]) -> Iterator[_Common]:
+    """Of each two workers for whom nothing is proven the stretch in which the fewest lines are missing.
+
+    Where the late one tells less behind it than the early one, it is taken for a copy.
+    """
+    of_two: dict[frozenset[int], list[_Common]] = defaultdict(list)
     for common in told:
-        of_two[common.late, common.early].append(common)
-    for pair, stretches in of_two.items():
-        if pair not in proven:
-            least = min(stretches, key=lambda common: abs(told[common].missing))
+        of_two[common.workers].append(common)
+    settled = {common.workers for common in proven}
+    for two, stretches in of_two.items():
+        if two not in settled:
+            least = min(stretches, key=lambda common: (abs(told[common].missing), common.whole))
             counts = told[least].counts
             yield replace(least, whole=least.whole or counts[True, 1] < counts[False, 1])
 

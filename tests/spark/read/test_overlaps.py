@@ -86,6 +86,7 @@ def whole(spark, tmp_path_factory):
                 "4.log goes on from 3.log: 3 lines that both tell are used once",
             ],
         ),
+        ({"a.log": WHOLE[1:30], "b.log": WHOLE}, ["passed over a.log: b.log tells the same"]),
         (
             {"worker.log.1.gz": WHOLE[:25], "worker.log": WHOLE[25:], "kubectl.log": WHOLE[12:44]},
             ["passed over kubectl.log: worker.log.1.gz tells the same"],
@@ -113,9 +114,10 @@ def without(places, begin=0, end=60):
     [
         ({"a.log": WHOLE[:30], "b.log": without([12], 10)}, "b.log goes on from a.log: 19 lines that both tell are used once"),
         ({"a.log": without([12, 25], 0, 30), "b.log": WHOLE[10:]}, "b.log goes on from a.log: 18 lines that both tell are used once"),
+        ({"a.log": WHOLE[:30], "b.log": without([12])}, "b.log goes on from a.log: 28 lines that both tell are used once"),
         ({"a.log": WHOLE, "b.log": without([21], 10, 40)}, "passed over b.log: a.log tells the same"),
     ],
-    ids=["in the later one", "in the earlier one", "in one within the other"],
+    ids=["in the later one", "in the earlier one", "in the longer one", "in one within the other"],
 )  # fmt: skip
 def test_where_lines_are_missing_the_log_that_has_more_is_used_and_it_is_said(
     spark, tmp_path, whole, pieces, again
