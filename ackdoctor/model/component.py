@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ackdoctor.model.cfg import Cfg, Expr
 from ackdoctor.model.dialect import Dialect, Role
@@ -47,7 +47,7 @@ class Function:
     docstring_only: bool = False
     types: Mapping[str, str] = field(default_factory=dict)
     returns: str = ""
-    worked_out: dict[object, object] = field(default_factory=dict)  # by `flow.once`
+    worked_out: dict[object, Any] = field(default_factory=dict)  # by `flow.once`
 
     def tree(self) -> Iterator["Function"]:
         """Itself and all functions inside."""

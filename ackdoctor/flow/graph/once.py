@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Concatenate, ParamSpec, TypeVar, cast
+from typing import Concatenate, ParamSpec, TypeVar
 
 from ackdoctor.model.component import Function
 
@@ -23,6 +23,7 @@ def once(
         key: object = (work, more) if more else work
         if key not in known:
             known[key] = work(function, *more, **named)
-        return cast("_Result", known[key])
+        found: _Result = known[key]
+        return found
 
     return kept

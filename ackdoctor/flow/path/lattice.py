@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from enum import Enum, unique
 from typing import NamedTuple, TypeAlias
 
-from ackdoctor.flow.graph.expressions import apart_from
+from ackdoctor.flow.graph.expressions import apart_from, names_in
 from ackdoctor.flow.path.generators import Generated
 from ackdoctor.model.cfg import Expr, Name
 from ackdoctor.model.component import ClassInfo, Function
@@ -307,10 +307,7 @@ def tokens_in(value: Value | None) -> Iterator[Token]:
 
 
 class LoopMemory(NamedTuple):
-    """What a loop remembers: a batch's holding before it, the worst an earlier round left, the rounds of a known list.
-
-    `among` are the local collections that held the batch before it.
-    """
+    """What a loop remembers: a batch's holding before it and the locals it was among, the worst an earlier round left, the rounds of a known list."""
 
     base: Holding | None
     rest: Holding | None
@@ -329,7 +326,7 @@ class State:
     `caught` the handler (path, line) it last went through, `raising` the exception class under way.
     """
 
-    __slots__ = ("_key", "caught", "env", "facts", "fields", "loops", "raising", "tokens")
+    __slots__ = ("_about", "_key", "caught", "env", "facts", "fields", "loops", "raising", "tokens")
 
     def __init__(
         self,
@@ -350,6 +347,7 @@ class State:
         self.caught = caught
         self.raising = raising
         self._key: object = None
+        self._about: frozenset[str] | None = None  # the locals that the facts read
 
     def key(self) -> object:
         """What makes two states the same; hashable."""
@@ -370,14 +368,17 @@ class State:
         made = State.__new__(State)
         made.env, made.tokens, made.fields, made.facts = self.env, self.tokens, self.fields, self.facts
         made.loops, made.caught, made.raising = self.loops, self.caught, self.raising
-        changes["_key"] = None
+        same = changes.get("facts", self.facts) is self.facts
+        changes |= {"_key": None, "_about": self._about if same else None}
         for name, value in changes.items():
             setattr(made, name, value)
         return made
 
     def bind(self, name: str, value: Value | None) -> "State":
         """The local `name` now is `value`; facts about it die."""
-        facts = apart_from(self.facts, Name(name)) if self.facts else self.facts
+        if self._about is None:
+            self._about = frozenset(each for fact in self.facts for each in names_in(fact))
+        facts = apart_from(self.facts, Name(name)) if name in self._about else self.facts
         if value is None:
             if name not in self.env:
                 return self if facts is self.facts else self.but(facts=facts)

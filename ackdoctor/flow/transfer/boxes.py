@@ -81,9 +81,11 @@ def in_box(function: Function, state: State, expr: Expr) -> Value | None:
     """The constant in a place of a box, as far as the path knows."""
     if not state.fields:
         return None
+    keys = _keys(function)
+    if not keys:
+        return None
     name, place = _place(expr)
-    key = _keys(function).get(name)
-    return state.fields.get(key + place) if place and key is not None else None
+    return state.fields.get(keys[name] + place) if place and name in keys else None
 
 
 def made(function: Function, state: State, name: str, value: Expr) -> State:

@@ -90,6 +90,8 @@ def begun(context: Context, function: Function, before: State, after: State, nam
 
 
 def _line(context: Context, function: Function, state: State, expr: Expr) -> _Line:
+    if isinstance(expr, Literal):
+        return _Line(None, expr.value) if plain(expr.value) else _Line(expr, 0)  # type: ignore[arg-type]  # a plain number
     base, more = count_of(expr)
     value = evaluate(context, function, state, base)
     if isinstance(value, Const) and plain(value.value):

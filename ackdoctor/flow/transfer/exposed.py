@@ -5,7 +5,7 @@ where others find it.  From then on each call that leads out of sight leaves it 
 `client.each(rows, lambda row: done.set(True))`, and any later one, as `client.poll()`, which may run what was given before.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from ackdoctor.flow.graph.once import once
@@ -46,6 +46,8 @@ def behind(context: Context, function: Function, state: State, call: Call) -> St
         if isinstance(value, _CODE):
             given |= frozenset(_reached(value))
     given |= _boxes_in(function, state, handing.names)
+    if not given and not handing.receiver and _EXPOSED not in state.fields:
+        return state
     state = _expose(state, given)
     changed = given | _receiver(function, state, call, handing)
     if _EXPOSED in state.fields and not _runs_nothing(context, function, state, call, handing):
@@ -65,11 +67,15 @@ def put_away(state: State, value: Value | None) -> State:
     return _expose(state, frozenset(_reached(value))) if isinstance(value, _CODE) else state
 
 
-def _boxes_in(function: Function, state: State, names: Iterable[str]) -> frozenset[str]:
+def _boxes_in(function: Function, state: State, names: tuple[str, ...]) -> frozenset[str]:
+    if not names or not (function.captures or boxes(function)):
+        return frozenset()
     return frozenset(where(function, name) for name in names if is_box(function, state, name))
 
 
 def _expose(state: State, places: frozenset[str]) -> State:
+    if not places:
+        return state
     known = _exposed(state)
     return state if places <= known else state.but(fields={**state.fields, _EXPOSED: Const(known | places)})
 
