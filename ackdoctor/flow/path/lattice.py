@@ -326,7 +326,7 @@ class State:
     `caught` the handler (path, line) it last went through, `raising` the exception class under way.
     """
 
-    __slots__ = ("_about", "_key", "caught", "env", "facts", "fields", "loops", "raising", "tokens")
+    __slots__ = ("about", "caught", "env", "facts", "fields", "keyed", "loops", "raising", "tokens")
 
     def __init__(
         self,
@@ -346,13 +346,13 @@ class State:
         self.loops = loops if loops is not None else {}
         self.caught = caught
         self.raising = raising
-        self._key: object = None
-        self._about: frozenset[str] | None = None  # the locals that the facts read
+        self.keyed: object = None
+        self.about: frozenset[str] | None = None  # the locals that the facts read
 
     def key(self) -> object:
         """What makes two states the same; hashable."""
-        if self._key is None:
-            self._key = (
+        if self.keyed is None:
+            self.keyed = (
                 frozenset(self.env.items()),
                 frozenset(self.tokens.items()),
                 frozenset(self.fields.items()),
@@ -361,24 +361,23 @@ class State:
                 self.caught,
                 self.raising,
             )
-        return self._key
+        return self.keyed
 
     def but(self, **changes: object) -> "State":
         """This state with some parts replaced."""
         made = State.__new__(State)
         made.env, made.tokens, made.fields, made.facts = self.env, self.tokens, self.fields, self.facts
-        made.loops, made.caught, made.raising = self.loops, self.caught, self.raising
-        same = changes.get("facts", self.facts) is self.facts
-        changes |= {"_key": None, "_about": self._about if same else None}
+        made.loops, made.caught, made.raising, made.keyed = self.loops, self.caught, self.raising, None
+        made.about = self.about if changes.get("facts", self.facts) is self.facts else None
         for name, value in changes.items():
             setattr(made, name, value)
         return made
 
     def bind(self, name: str, value: Value | None) -> "State":
         """The local `name` now is `value`; facts about it die."""
-        if self._about is None:
-            self._about = frozenset(each for fact in self.facts for each in names_in(fact))
-        facts = apart_from(self.facts, Name(name)) if name in self._about else self.facts
+        if self.about is None:
+            self.about = frozenset(each for fact in self.facts for each in names_in(fact))
+        facts = apart_from(self.facts, Name(name)) if name in self.about else self.facts
         if value is None:
             if name not in self.env:
                 return self if facts is self.facts else self.but(facts=facts)
