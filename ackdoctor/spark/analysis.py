@@ -8,9 +8,10 @@ What comes back to the driver is small: counts, and the first few of everything 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -26,7 +27,9 @@ from ackdoctor.spark import deliveries, growth, roots
 from ackdoctor.spark.judge import collecting, samples
 from ackdoctor.spark.judge import shapes as ways
 from ackdoctor.spark.judge.blame import blamed, traced, unexplained
+from ackdoctor.spark.judge.doubts import doubts, has
 from ackdoctor.spark.judge.findings import Keeper, forecast, judged, tree, under_way
+from ackdoctor.spark.judge.lost import Ends
 from ackdoctor.spark.judge.offences import offences
 from ackdoctor.spark.judge.shapes import bare, shapes
 from ackdoctor.spark.keeping import Kept
@@ -34,12 +37,14 @@ from ackdoctor.spark.opening import opened
 from ackdoctor.spark.output import TABLES, need_place, place
 from ackdoctor.spark.read import notes
 from ackdoctor.spark.read.inputs import Inputs, resolved
+from ackdoctor.spark.read.lives import Lives
 from ackdoctor.spark.read.paths import unescaped
 from ackdoctor.spark.read.sound import sifted
+from ackdoctor.spark.replay import restarts
 from ackdoctor.spark.replay.messages import messages
 from ackdoctor.spark.replay.trees import Plan, replayed
 from ackdoctor.spark.replay.verdicts import verdicts
-from ackdoctor.spark.replay.versions import NEWEST, Engine, Version
+from ackdoctor.spark.replay.versions import NEWEST, Version
 from ackdoctor.spark.session import SMALL_BYTES, TINY_BYTES
 from ackdoctor.spark.tables import Analysis, Books
 from ackdoctor.tracer.judge.growth import WORKER_HEAP
@@ -50,6 +55,7 @@ __all__ = ["Frames", "Terms", "analyze", "examine", "frames", "written"]
 _MOST_LIVES = 20
 _MOST_DARK = 500  # trees whose value is looked into, because no single tuple explains it
 _SILENT = (EventKind.NAMED, EventKind.ROTATED, EventKind.DIED, EventKind.DROPPED)  # tell of no tuple
+_Root: TypeAlias = tuple[str, int]  # its run, and its id
 _MESSAGES = range(int(EventKind.INIT), int(EventKind.ROTATED) + 1)
 
 
@@ -64,7 +70,9 @@ class Terms:
     heap: int = WORKER_HEAP
     ackers: int = 1
     timeless: bool = False  # an acker has said that it gets no ticks
-    log_ends: tuple[tuple[tuple[str, str, int], int], ...] = ()  # `Survey.ends`
+    log_ends: tuple[tuple[deliveries.Life, int], ...] = ()  # `Lives.ends`
+    followed: tuple[tuple[deliveries.Life, int], ...] = ()  # `Lives.followed`
+    forgotten: tuple[tuple[str, int, int, int], ...] = ()  # `Lives.forgotten`
     plan: Plan = Plan.PROVE_FIRST
     folder: str = "."  # where the paths of call sites start
     nowhere: str = "<input>"  # the site of what has no place in the code
@@ -107,12 +115,14 @@ def analyze(
 
 def _analyzed(inputs: Inputs, session: SparkSession, terms: Terms, output_dir: str | None) -> Analysis:
     with opened(session, inputs) as source:
-        surveyed = source.surveyed
+        surveyed, lives = source.surveyed, Lives(source.surveyed)
         terms = replace(
             terms,
             ackers=max(1, surveyed.ackers),
             timeless=surveyed.ticks_disabled,
-            log_ends=tuple(surveyed.ends(inputs.ended).items()),
+            log_ends=tuple((lives.ends(inputs.ended) | source.stood(lives)).items()),
+            followed=tuple(lives.followed().items()),
+            forgotten=tuple(lives.forgotten()),
             plan=_plan(inputs.size),
         )
         with frames(source.events, terms) as tables:
@@ -129,6 +139,7 @@ def _analyzed(inputs: Inputs, session: SparkSession, terms: Terms, output_dir: s
             [(_near(each.path, terms), _near(each.reason, terms)) for each in inputs.passed_over]
         ),
         *notes.told_twice(surveyed, lambda file: _near(unescaped(file), terms)),
+        *notes.started_anew(lives, lambda file: _near(unescaped(file), terms)),
     )
     return result
 
@@ -156,6 +167,7 @@ def frames(events: DataFrame, terms: Terms) -> Iterator[Frames]:
         told = replayed(
             taken, terms.version, message_timeout_s=terms.message_timeout_s, plan=terms.plan, keep=keep
         )
+        told.entries = restarts.remembered(told.entries, terms.forgotten)
         yield Frames(
             events=events,
             deliveries=keep(deliveries.deliveries(events)),
@@ -186,20 +198,30 @@ def examine(session: SparkSession, tables: Frames, terms: Terms, books: Books | 
         result.notes += (
             f"windows of {terms.window_ms:,} ms would be too many: they are {result.window_ms // 1000:,} s wide",
         )
+    cut = deliveries.cut(tables.events).collect() if result.logged else ()
+    ends = deliveries.lasting(cut, dict(terms.log_ends))
     found = (
-        _of_components(session, tables, terms, result, counted)
-        if _has(counted, EventKind.RECEIVED, EventKind.ACKED)
+        _of_components(session, tables, terms, result, counted, ends)
+        if has(counted, EventKind.RECEIVED, EventKind.ACKED)
         else ()
     )
-    result.notes += tuple(_doubts(terms, counted))
-    trees = (
-        _of_roots(tables, terms, result, counted) if any(row["kind"] in _MESSAGES for row in counted) else ()
+    result.notes += tuple(doubts(counted, terms.version, terms.message_timeout_s, timeless=terms.timeless))
+    started = ((run, start_ns) for run, _, _, start_ns in terms.forgotten)
+    lost = Ends.of(ends, dict(terms.followed), started, terms.patience_s)
+    trees, excused = (
+        _of_roots(tables, terms, result, counted, lost.sql())
+        if any(row["kind"] in _MESSAGES for row in counted)
+        else ((), frozenset[_Root]())
     )
+    asked = [one for one in traced(trees, found) if not under_way(one, terms.patience_s)]
+    charged = [one for one in asked if (one.run, one.root) not in excused]
+    if gone := sum(one.roots for one in asked) - sum(one.roots for one in charged):
+        result.notes += (collecting.lost(gone, terms.patience_s),)
     keeper = Keeper.of(terms.version)
     result.forecast = forecast(result.tally.growth, keeper, terms.heap)
     result.findings = judged(
         found,
-        [one for one in traced(trees, found) if not under_way(one, terms.patience_s)],
+        charged,
         result.tally.growth if result.roots else (),
         keeper=keeper,
         places=Places(folder=terms.folder, nowhere=terms.nowhere),
@@ -225,37 +247,16 @@ def written(tables: Frames, analysis: Analysis, directory: str) -> tuple[str, ..
     return places
 
 
-def _doubts(terms: Terms, counted: Iterable[Row]) -> Iterator[str]:
-    """What the verdicts cannot know."""
-    if not _has(counted, EventKind.INIT, EventKind.ACK):
-        if _has((row for row in counted if row["logged"]), EventKind.LINKED):
-            yield (
-                "no row is an acker's: what became of the roots is not known, only what components did; give the logs of "
-                "all workers"
-            )
-        return
-    ticks, version = _has(counted, EventKind.ROTATED), terms.version
-    if version.first is not None and terms.timeless:
-        yield (
-            f"an acker says that it gets no ticks, and so it never drops an entry, as {version.name} does: judge it with "
-            "--acker-version 1.1.0, or 2.8-no-timeouts"
-        )
-    elif version.first is not None and not ticks and terms.message_timeout_s is None:
-        yield (
-            f"no row says when the acker rotated its map, as {version.name} does: without --message-timeout what it "
-            "has forgotten counts as pending"
-        )
-    if version.engine is Engine.JSTORM and terms.message_timeout_s is not None:
-        yield "JStorm rotates after a message, not by the clock: an acker that was idle kept its entries for longer than is said here"
-    if version.engine is Engine.HERON and terms.message_timeout_s is not None:
-        yield "each stream manager counts its rotations from its own start: they are counted from the first row here"
-
-
 # ---- components ----
 
 
 def _of_components(
-    session: SparkSession, tables: Frames, terms: Terms, result: Analysis, counted: Sequence[Row]
+    session: SparkSession,
+    tables: Frames,
+    terms: Terms,
+    result: Analysis,
+    counted: Sequence[Row],
+    log_ends: deliveries.Ends,
 ) -> tuple[Offence, ...]:
     """Completions by component, and what went wrong with deliveries."""
     end_ns = int(result.end_ms * 1e6)
@@ -263,12 +264,11 @@ def _of_components(
     asked, ends = tables.deliveries, {}
     if any(row["hides"] for row in counted):
         asked = deliveries.observed(asked, tables.events)
-    if _has(counted, EventKind.DIED):
+    if has(counted, EventKind.DIED):
         ends["ends"] = deliveries.ended(tables.events)
         asked = deliveries.settled(asked, ends["ends"])
-    if result.logged:
-        cut = deliveries.cut(tables.events).collect()
-        marked = deliveries.under_way(asked, cut, terms.patience_s, dict(terms.log_ends))
+    if log_ends:
+        marked = deliveries.under_way(asked, log_ends, terms.patience_s)
         ends["young"] = marked.where("in_hand").groupBy("component").agg(F.count("*").alias("in_hand"))
         asked = marked.where("not in_hand").drop("in_hand")
     rows = collecting.together(
@@ -293,10 +293,8 @@ def _of_components(
             f"of calls that emit without anchors only the {len(emits):,} most frequent are looked at",
         )
     if more:
-        left = deliveries.odd(asked).count() - sum(row["deliveries"] for row in wrong)
         result.notes += (
-            f"{left:,} more deliveries went other ways than the {len(wrong):,} most frequent, and may be wrong: "
-            "--output-dir writes each (deliveries)",
+            collecting.other_ways(deliveries.odd(asked).groupBy("component").count().collect(), wrong),
         )
     found = offences(session, tables.events, wrong, emits)
     dialects = {row["component"]: row["note"].partition(" ")[0] for row in rows["named"]}
@@ -317,11 +315,11 @@ def _of_components(
 
 
 def _of_roots(
-    tables: Frames, terms: Terms, result: Analysis, counted: Sequence[Row]
-) -> tuple[TupleTree, ...]:
-    """What became of every root; returns trees that did not end well, the first of each kind and way, for all that did not."""
+    tables: Frames, terms: Terms, result: Analysis, counted: Sequence[Row], lost: str
+) -> tuple[tuple[TupleTree, ...], frozenset[_Root]]:
+    """What became of every root; returns trees that did not end well, the first of each kind and way, for all that did not; and which are `lost`."""
     end_ns = int(result.end_ms * 1e6)
-    bad = samples.bad(tables.verdicts, end_ns, terms.patience_s)
+    bad = samples.bad(tables.verdicts, end_ns, terms.patience_s, lost)
     rows = collecting.together(
         loads=growth.ackers(tables.entries),
         growth=growth.growth(tables.entries, result.window_ms),
@@ -350,17 +348,17 @@ def _of_roots(
         if len(peaks) > 1
         else max(peaks.values(), default=0),
     )
-    if _has(counted, EventKind.LINKED):
-        late = samples.late(tables.verdicts, end_ns, terms.patience_s)
+    if has(counted, EventKind.LINKED):
+        late = samples.late(tables.verdicts, end_ns, terms.patience_s, lost)
         never = tables.deliveries.where("acked + failed = 0 and not tick")
         result.holders = collecting.holders(roots.holders(tables.events, late, never).collect())
-    if _has(counted, EventKind.TIMED_OUT):
+    if has(counted, EventKind.TIMED_OUT):
         result.combs = collecting.combs(roots.timeouts(tables.events).collect())
     chosen = collecting.exemplary(trees, _MOST_LIVES)
     if chosen:
         lived = roots.lives(tables.events, [one.root for one in chosen]).collect()
         result.lives = collecting.lives(chosen, lived)
-    return trees
+    return trees, frozenset((row["run"], row["root"]) for row in rows["bad"] if row["lost"])
 
 
 def _told(tables: Frames, sampled: Sequence[Row], ways: Sequence[Row], end_ns: int) -> tuple[TupleTree, ...]:
@@ -382,7 +380,3 @@ def _told(tables: Frames, sampled: Sequence[Row], ways: Sequence[Row], end_ns: i
     solved = {gone[place] for place in looked if not unexplained(told[place])}
     unseen = {place for place in dark if place not in looked and gone[place] in solved}
     return tuple(one for place, one in enumerate(told) if place not in unseen)
-
-
-def _has(counted: Iterable[Row], *kinds: EventKind) -> bool:
-    return any(row["kind"] in kinds for row in counted)

@@ -4,8 +4,8 @@ A delivery's id means nothing outside of its book: run, worker, process, compone
 need no order; only what came after the first completion does, and the smallest and largest `seq` tell that.
 """
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
 
 from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
@@ -18,21 +18,25 @@ __all__ = [
     "BOOK",
     "DELIVERY",
     "NO_PROCESS",
+    "Ends",
+    "Life",
     "completions",
     "counts",
     "cut",
     "deliveries",
     "ended",
+    "lasting",
     "observed",
     "odd",
     "settled",
     "under_way",
 ]
 
+Life: TypeAlias = tuple[str, str, int]  # of a worker: run, worker and process
+Ends: TypeAlias = Mapping[Life, int]  # in ns
 BOOK = ("run", "worker", "pid", "component", "task", "test")
 DELIVERY = (*BOOK, "delivery")
 _LIFE = ("run", "worker", "pid")
-_NO_LOGS: Mapping[tuple[str, str, int], int] = MappingProxyType({})
 NO_PROCESS = 0  # the `pid` of what a log tells, and of its worker's later lives one less each
 
 _RECEIVED, _EMITTED, _ANCHORED = int(EventKind.RECEIVED), int(EventKind.EMITTED), int(EventKind.ANCHORED)
@@ -130,22 +134,26 @@ def _hides() -> Column:
 def cut(events: DataFrame) -> DataFrame:
     """Where the log of each life of a worker ends, which need not be where the worker did: CUT."""
     logged = events.where(f"pid <= {NO_PROCESS}")
-    return logged.groupBy(*_LIFE).agg(F.max("time_ns").alias("end_ns"))
+    last = F.max_by("time_ns", "seq")  # a clock may have been put back
+    return logged.groupBy(*_LIFE).agg(last.alias("end_ns"))
 
 
-def under_way(
-    found: DataFrame,
-    ends: Sequence[Row],
-    patience_s: int,
-    logs: Mapping[tuple[str, str, int], int] = _NO_LOGS,
-) -> DataFrame:
-    """DELIVERIES, and whether a component had it `in_hand` where its log was CUT, and for less than the patience.
+def lasting(ends: Iterable[Row], logs: Mapping[Life, int]) -> Ends:
+    """When each life of a worker ended, from CUT.
 
-    One that keeps its tuples may be about to complete any of them.  `logs` says by run, worker and process when the last
-    line of a log was written: one that goes on and tells of no tuple any more stands still, and was not cut there.
+    `logs` says when the last line of a log was written: one that goes on and tells of no tuple any more stands still, and
+    was not cut there.
     """
-    last_ns = (max(row["end_ns"], logs.get(tuple(row[name] for name in _LIFE), 0)) for row in ends)
-    said = ({**row.asDict(), "end_ns": end_ns} for row, end_ns in zip(ends, last_ns, strict=True))
+    found = {(row["run"], row["worker"], row["pid"]): row["end_ns"] for row in ends}
+    return {life: max(end_ns, logs.get(life, end_ns)) for life, end_ns in found.items()}
+
+
+def under_way(found: DataFrame, ends: Ends, patience_s: int) -> DataFrame:
+    """DELIVERIES, and whether a component had it `in_hand` where its log `ends`, and for less than the patience.
+
+    One that keeps its tuples may be about to complete any of them.
+    """
+    said = ({**dict(zip(_LIFE, life, strict=True)), "end_ns": end_ns} for life, end_ns in ends.items())
     cuts = inlined(found.sparkSession, _CUT, said)
     young = f"pid <= {NO_PROCESS} and received_ns > end_ns - {patience_s * 1_000_000_000}L"
     marked = found.join(F.broadcast(cuts), [*_LIFE], "left").select(

@@ -8,14 +8,17 @@ from functools import reduce
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
+from ackdoctor.spark.deliveries import Life
 from ackdoctor.spark.judge.collecting import together
 from ackdoctor.spark.keeping import Kept
 from ackdoctor.spark.read import stormlog
 from ackdoctor.spark.read.inputs import Inputs
+from ackdoctor.spark.read.lives import Lives
 from ackdoctor.spark.read.logbook import Survey
 from ackdoctor.spark.read.paths import literally
 from ackdoctor.spark.read.quarantine import books, gathered, refusals
 from ackdoctor.spark.read.sorts import Sort
+from ackdoctor.spark.read.standing import stood
 from ackdoctor.spark.read.traces import refused, traces
 from ackdoctor.spark.tables import Books, Quarantined
 
@@ -30,6 +33,7 @@ class Opened:
     trace_rows: int
     trace_files: int
     surveyed: Survey
+    lines: DataFrame | None = None  # of the logs
     refused: tuple[Quarantined, ...] = ()
 
     def books(self) -> Books:
@@ -38,6 +42,10 @@ class Opened:
         return books(
             self.surveyed, trace_files=self.trace_files, trace_rows=self.trace_rows, trace_quarantined=bad
         )
+
+    def stood(self, lives: Lives) -> dict[Life, int]:
+        """When workers that were started anew wrote their last line before, where that is long after their last row."""
+        return {} if self.lines is None else stood(self.lines, self.events, lives)
 
     def _logs(self) -> set[str]:
         return {log.file for log in self.surveyed.logs}
@@ -50,13 +58,15 @@ def opened(session: SparkSession, inputs: Inputs) -> Iterator[Opened]:
     parts: list[DataFrame] = []
     bad: list[DataFrame] = []
     surveyed = Survey(logs=())
+    read: DataFrame | None = None
     with Kept() as keep:
         for sort in (Sort.PARQUET, Sort.JSON_LINES):
             if files := inputs.files[sort]:
                 parts.append(traces(session, sort, files))
                 bad.append(refused(session, sort, files))
         if logs:
-            told, surveyed = stormlog.kept(stormlog.lines(session, logs), inputs.begun)
+            read = stormlog.lines(session, logs)
+            told, surveyed = stormlog.kept(read, inputs.begun)
             keep.tables.append(told)
             parts.append(stormlog.events(told, surveyed))
             if any(log.quarantined for log in surveyed.logs):
@@ -70,6 +80,7 @@ def opened(session: SparkSession, inputs: Inputs) -> Iterator[Opened]:
             trace_rows=rows,
             trace_files=len(columnar) + len(lines),
             surveyed=surveyed,
+            lines=read,
             refused=refused_,
         )
 

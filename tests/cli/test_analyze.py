@@ -258,7 +258,7 @@ class TestOnSpark:
         log = tmp_path / "worker.log"
         log.write_text(line.format(1, received, 1) + line.format(2, acked, 1) + line.format(3, received, 5))
         outcome = shell("analyze", str(log), "--isolated", "-q")
-        verdict, _, note, doubt, *_ = outcome.out.splitlines()
+        verdict, _, _, note, doubt, *_ = outcome.out.splitlines()
         assert (outcome.code, verdict) == (0, "OK: 2 deliveries, nothing is wrong")
         assert note.startswith(
             "  1 tuple was in hand where a log ends or its worker was started anew, for less"
@@ -270,7 +270,7 @@ class TestOnSpark:
         log = tmp_path / "worker.log"
         log.write_text(line.format(1, 1))
         outcome = shell("analyze", str(log), "--isolated", "-q")
-        verdict, _, note, *_ = outcome.out.splitlines()
+        verdict, _, _, note, *_ = outcome.out.splitlines()
         assert outcome.code == 0
         assert verdict == "INCOMPLETE: nothing is wrong in what could be judged (1 delivery)"
         assert note.endswith("for less than 30 s: not judged, and so nothing of x")
@@ -286,7 +286,7 @@ class TestOnSpark:
         log = tmp_path / "worker.log"
         log.write_text("".join(said.format(at, text) for at, text in enumerate([*life, *life, *again])))
         outcome = shell("analyze", str(log), "--isolated", "-q")
-        verdict, _, note, *_ = outcome.out.splitlines()
+        verdict, _, _, note, *_ = outcome.out.splitlines()
         assert (outcome.code, verdict) == (0, "OK: 5 deliveries, nothing is wrong")
         assert note.startswith("  2 tuples were in hand where a log ends or its worker was started anew, for")
 

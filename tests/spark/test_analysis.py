@@ -124,7 +124,7 @@ def test_what_is_not_told_one_by_one_is_counted_and_it_is_said_where_it_is(spark
     few = analyze(listed([str(STATEMENTS / "v1")]), session=spark, terms=TERMS)
     bad = sum(kind.roots for kind in few.trees if kind.verdict != "complete" or kind.left)
     assert few.notes == (
-        "3 more deliveries went other ways than the 1 most frequent, and may be wrong: --output-dir writes each (deliveries)",
+        "3 more deliveries (3 of audit) went other ways than the 1 that are told, and may be wrong: --output-dir writes each (deliveries)",
         f"{bad - len(few.trees):,} more roots that did not end well are counted, and not told one by one: "
         "--output-dir writes each (verdicts)",
     )

@@ -14,7 +14,17 @@ from ackdoctor.tracer.judge.place import Places
 pytest.importorskip("pyspark")
 
 from ackdoctor.spark.analysis import Terms, examine, frames
-from ackdoctor.spark.deliveries import completions, cut, deliveries, ended, observed, odd, settled, under_way
+from ackdoctor.spark.deliveries import (
+    completions,
+    cut,
+    deliveries,
+    ended,
+    lasting,
+    observed,
+    odd,
+    settled,
+    under_way,
+)
 from ackdoctor.spark.judge.offences import offences
 from ackdoctor.spark.judge.shapes import bare, shapes
 from ackdoctor.spark.replay.trees import Plan
@@ -186,8 +196,8 @@ KEEPS = ((RECEIVED, "1"), (RECEIVED, "2"), (RECEIVED, "3"), (ACKED, "2"), (RECEI
 def test_where_a_log_ends_is_what_a_component_had_in_hand_nobody_s_mistake(spark, steps, later_s, codes):
     rows = [row._replace(pid=0, site="") for row in told(*steps)[1:]]
     last = Event(EventKind.INIT, rows[-1].time_ns + later_s * 10**9, component="spout", task=1, root=7)
-    table = events(spark, [*rows, last])
-    asked = under_way(deliveries(table), cut(table).collect(), 30).where("not in_hand")
+    table = events(spark, [*rows, last._replace(seq=99)])
+    asked = under_way(deliveries(table), lasting(cut(table).collect(), {}), 30).where("not in_hand")
     found = offences(spark, table, shapes(table, odd(asked)).collect(), ())
     mine = findings(found, places=Places(nowhere="log"), nowhere=Site("log", NOWHERE))
     assert [finding.code for finding in mine] == codes
@@ -231,6 +241,23 @@ def test_one_shape_is_one_finding_however_many_suffered_it(spark):
     (finding,) = by_spark(spark, rows)
     assert finding.evidence.seen == 30
     assert finding.evidence.delivery == "1"
+
+
+def test_of_many_ways_those_of_one_component_hide_no_other(spark):
+    ways = {"often": (TWICE, TWICE, TWICE, BOTH, BOTH), "seldom": (LATE,)}
+    rows = [
+        row._replace(component=name, delivery=f"{name} {number}", seq=row.seq + number * 10)
+        for name, its in ways.items()
+        for number, steps in enumerate(its)
+        for row in told(*steps)[1:]
+    ]
+    table = events(spark, rows)
+    found = shapes(table, odd(deliveries(table))).collect()
+    assert [(row["component"], row["deliveries"]) for row in found] == [
+        ("often", 3),
+        ("seldom", 1),
+        ("often", 2),
+    ]
 
 
 def test_a_log_tells_of_java_bolts_without_naming_them(spark):

@@ -37,6 +37,8 @@ __all__ = [
     "latencies",
     "lives",
     "loads",
+    "lost",
+    "other_ways",
     "points",
     "replays",
     "standing",
@@ -50,6 +52,7 @@ _MOST_WINDOWS = 10_000  # a page of some megabytes
 _SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
 _WELL = {Verdict.COMPLETE: 4, Verdict.OPEN: 1, Verdict.EXPIRED: 0, Verdict.FAILED: 3, Verdict.ORPHAN: 2}
 _FEWEST_BURSTS = 3
+_MOST_NAMED = 3  # components
 _FEWEST_SECONDS = 2  # what comes every second is no comb
 _WORDS: Mapping[int, str] = {
     EventKind.EMITTED: "emitted",
@@ -113,6 +116,24 @@ def under_way(tuples: int, patience_s: int, whose: Collection[str]) -> str:
     many = "1 tuple was" if tuples == 1 else f"{tuples:,} tuples were"
     all_of = f", and so nothing of {', '.join(whose)}" if whose else ""
     return f"{many} in hand where a log ends or its worker was started anew, for less than {patience_s} s: not judged{all_of}"
+
+
+def other_ways(odd: Iterable[Row], told: Collection[Row]) -> str:
+    """What is said of deliveries that went ways which are not told; `odd` counts all by component, `told` are SHAPES."""
+    left = Counter({row["component"]: row["count"] for row in odd})
+    for row in told:
+        left[row["component"]] -= row["deliveries"]
+    most = [f"{count:,} of {name}" for name, count in left.most_common(_MOST_NAMED) if count]
+    return (
+        f"{left.total():,} more deliveries ({', '.join(most)}) went other ways than the {len(told):,} that are told, and may be "
+        "wrong: --output-dir writes each (deliveries)"
+    )
+
+
+def lost(roots: int, patience_s: int) -> str:
+    """What is said of roots that went down with a worker, or whose acks nobody has written down."""
+    many = "1 root was" if roots == 1 else f"{roots:,} roots were"
+    return f"{many} young where a log ends or a worker was started anew, less than {patience_s} s away: not judged"
 
 
 def _completions(row: dict[str, Any], end_ns: int) -> dict[str, Any]:

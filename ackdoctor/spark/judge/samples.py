@@ -18,24 +18,31 @@ _MOST_WAYS = 10_000  # that are counted
 _BAD = "(verdict != 'COMPLETE' or tracked is not null)"
 
 
-def bad(found: DataFrame, end_ns: int, patience_s: int) -> DataFrame:
-    """Those that did not end well, each with its `way`; `end_ns` is when the evidence ends, `patience_s` what an open root has."""
+def bad(found: DataFrame, end_ns: int, patience_s: int, lost: str = "false") -> DataFrame:
+    """Those that did not end well, each with its `way`; `end_ns` is when the evidence ends, `patience_s` what an open root has.
+
+    `lost` says as SQL which nobody is to blame for (`Ends.sql`), and is a column, too.
+    """
     charged = (
         "array_sort(array_distinct(transform(culprits, one -> struct(one.component, one.acks, one.sites))))"
     )
-    young = _young(end_ns, patience_s)
+    young = _young(end_ns, patience_s, lost)
     return found.where(_BAD).selectExpr(
-        "*", f"xxhash64(verdict, residue, tracked, {young}, {charged}) as way"
+        "*",
+        f"xxhash64(verdict, residue, tracked, {young}, {charged}) as way",
+        f"coalesce({lost}, false) as lost",
     )
 
 
-def late(found: DataFrame, end_ns: int, patience_s: int) -> DataFrame:
-    """Those that were lost, or are open for longer than an open root has."""
-    return found.where(f"verdict in ('EXPIRED', 'OPEN') and not {_young(end_ns, patience_s)}")
+def late(found: DataFrame, end_ns: int, patience_s: int, lost: str = "false") -> DataFrame:
+    """Those that timed out, or are open for longer than an open root has."""
+    young = _young(end_ns, patience_s, lost)
+    return found.where(f"verdict in ('EXPIRED', 'OPEN') and not coalesce({young}, false)")
 
 
-def _young(end_ns: int, patience_s: int) -> str:
-    return f"(verdict = 'OPEN' and ({end_ns}L - first_ns) div 1000000 < {patience_s * 1000})"
+def _young(end_ns: int, patience_s: int, lost: str) -> str:
+    at_end = f"verdict = 'OPEN' and ({end_ns}L - first_ns) div 1000000 < {patience_s * 1000}"
+    return f"({at_end} or {lost})"
 
 
 def sampled(bad: DataFrame) -> DataFrame:

@@ -7,7 +7,7 @@ once, by the ledger that judges a test (`offences`).
 
 from collections.abc import Sequence
 
-from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.model.event import BARE, EventKind
@@ -74,17 +74,24 @@ def _trait(row: Column) -> Column:
 
 
 def _gathered(rows: DataFrame, traits: Column) -> DataFrame:
-    """Deliveries of the same shape as one; the same call a third time makes no other shape than the second."""
+    """Deliveries of the same shape as one; the same call a third time makes no other shape than the second.
+
+    The most frequent of each component come first, then the second of each: of many ways none hides a component.
+    """
     again = F.least(F.size("rows") - F.size(F.array_distinct(traits)), F.lit(1))
     first = F.col("rows")[0]
     order = F.struct(first["time_ns"], *(name for name in DELIVERY if name != "component"))
+    most = F.desc("deliveries"), F.col("component"), F.col("delivery")
+    turn = F.row_number().over(Window.partitionBy("component").orderBy(*most))
     return (
         rows.groupBy("component", F.array_distinct(traits).alias("traits"), again.alias("again"))
         .agg(
             F.count("*").alias("deliveries"),
             F.min_by(F.struct(*DELIVERY, F.slice("rows", 1, 64).alias("rows")), order).alias("first"),
         )
-        .orderBy(F.col("deliveries").desc(), "first.component", "first.delivery")
-        .limit(MOST_SHAPES + 1)
         .select("component", "deliveries", *(F.col(f"first.{name}").alias(name) for name in _SHAPE[2:]))
+        .select("*", turn.alias("turn"))
+        .orderBy("turn", *most)
+        .limit(MOST_SHAPES + 1)
+        .drop("turn")
     )

@@ -5,9 +5,8 @@ Two files that tell the same are one log that was copied: only the first is used
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import NamedTuple
@@ -17,7 +16,6 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.model.errors import UsageError
-from ackdoctor.spark.deliveries import NO_PROCESS
 from ackdoctor.spark.read.stamps import stamped_ns
 from ackdoctor.spark.read.stormline import CONTINUED, FOREIGN, LOADS, QUARANTINED, TIMELESS, USED
 
@@ -31,6 +29,8 @@ __all__ = [
     "Start",
     "Survey",
     "arranged",
+    "names_of",
+    "quoted",
     "survey",
 ]
 
@@ -154,12 +154,8 @@ class Survey:
         known = {log.place: str(getattr(log, name)) for log in self.logs if log.place >= 0}
         if not known:
             return else_
-        texts = _quoted(_BETWEEN.join(known.get(place, "") for place in range(max(known) + 1)))
+        texts = quoted(_BETWEEN.join(known.get(place, "") for place in range(max(known) + 1)))
         return f"if(log < 0, {else_}, element_at(split({texts}, '{_BETWEEN}'), log + 1))"
-
-    @cached_property
-    def _placed(self) -> dict[str, Log]:
-        return {log.file: log for log in self.logs if not log.copy_of}
 
     def component(self, name: str, task: str) -> str:
         """That component, or where it is empty whose task that is, if a start has told, as SQL."""
@@ -168,82 +164,8 @@ class Survey:
         }
         if not known:
             return name
-        tasks = ", ".join(f"{number}, {_quoted(component)}" for number, component in known.items())
+        tasks = ", ".join(f"{number}, {quoted(component)}" for number, component in known.items())
         return f"if({name} != '', {name}, coalesce(try_element_at(map({tasks}), {task}), ''))"
-
-    def incarnation(self) -> str:
-        """How often the acker of a row had been started before the start that the row comes after, as SQL."""
-        places = [
-            f"when acker = {task} and {self.said('worker', 'file')} = {_quoted(worker)} and seq >= {place} then {number}"
-            for (task, worker), starts in self._restarts().items()
-            for place, number in reversed(starts)
-        ]
-        return " ".join(("cast(case when acker is null then null", *places, "else 0 end as int)"))
-
-    def process(self) -> str:
-        """`NO_PROCESS`, and one less for each time that the worker of a row had been started anew before it, as SQL."""
-        places = [
-            f"when log in ({', '.join(map(str, logs))}) and seq >= {place} then {NO_PROCESS - number}"
-            for logs, anew in self._lives().values()
-            for number, place in reversed([*enumerate(anew, start=1)])
-        ]
-        return " ".join(("case", *places, f"else {NO_PROCESS} end")) if places else str(NO_PROCESS)
-
-    def ends(self, ended: Mapping[str, Callable[[], int | None]]) -> dict[tuple[str, str, int], int]:
-        """By run, worker and process: when the last line was written of a worker's last log that tells something, whatever it says.
-
-        `ended` has that by path, and is asked for these alone.
-        """
-        lives = self._lives()
-        telling = sorted(
-            (log for log in self._placed.values() if log.used), key=lambda log: log.later + log.turn
-        )
-        found: dict[tuple[str, str, int], int] = {}
-        for (run, worker), log in {(log.run, log.worker): log for log in telling}.items():
-            ask = next((ended[name] for name in _names(log.file) if name in ended), None)
-            _, anew = lives.get((run, worker), ((), ()))
-            if (end := ask and ask()) is not None:
-                found[run, worker, NO_PROCESS - len(anew)] = end
-        return found
-
-    def _lives(self) -> dict[tuple[str, str], tuple[list[int], list[int]]]:
-        """Of a worker that was started anew its logs, and the places from which: where an executor is loaded that was already."""
-        logs: dict[tuple[str, str], list[int]] = defaultdict(list)
-        loaded: dict[tuple[str, str], list[tuple[int, tuple[str, int]]]] = defaultdict(list)
-        for log in self._placed.values():
-            if log.place >= 0:
-                logs[log.run, log.worker].append(log.place)
-        for start in self.starts:
-            of = self._placed.get(start.file)
-            if of is not None and of.place >= 0 and not start.timeless:
-                loaded[of.run, of.worker].append((start.seq, (start.component, start.low)))
-        lives: dict[tuple[str, str], tuple[list[int], list[int]]] = {}
-        for worker, starts in loaded.items():
-            anew: list[int] = []
-            running: set[tuple[str, int]] = set()
-            for place, executor in sorted(starts):
-                if executor in running:
-                    anew.append(place)
-                    running.clear()
-                running.add(executor)
-            if anew:
-                lives[worker] = (logs[worker], anew)
-        return lives
-
-    def _restarts(self) -> dict[tuple[int, str], list[tuple[int, int]]]:
-        """By acker task and worker: the places of starts that are not the first, with their number."""
-        begun: dict[tuple[str, int], list[tuple[int, str, int]]] = defaultdict(list)
-        for start in self.starts:
-            log = self._placed.get(start.file)
-            if start.component == "__acker" and not start.timeless and log is not None:
-                for task in range(start.low, start.high + 1):
-                    begun[log.run, task].append((start.time_ns, log.worker, start.seq))
-        found: dict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
-        for (_, task), starts in begun.items():
-            for number, (_, worker, place) in enumerate(sorted(starts)):
-                if number:
-                    found[task, worker].append((place, number))
-        return found
 
 
 def arranged(files: Iterable[str], begun: Mapping[str, int | None]) -> tuple[Log, ...]:
@@ -251,7 +173,7 @@ def arranged(files: Iterable[str], begun: Mapping[str, int | None]) -> tuple[Log
     by_worker: dict[str, list[Log]] = defaultdict(list)
     for file in sorted(re.sub(r"^file:/+", "file:/", name) for name in files):
         run, worker = _whose(file)  # `_metadata.file_path` has one slash, `inputFiles` three
-        begin = next((begun[name] for name in _names(file) if name in begun), None)
+        begin = next((begun[name] for name in names_of(file) if name in begun), None)
         by_worker[worker].append(Log(file=file, run=run, worker=worker, begin_ns=begin))
     found: list[Log] = []
     for rotated in by_worker.values():
@@ -349,7 +271,7 @@ def _starts(rows: Iterable[Row], files: Mapping[int, str]) -> Iterator[Start]:
                 )
 
 
-def _names(file: str) -> tuple[str, ...]:
+def names_of(file: str) -> tuple[str, ...]:
     """How a user may have named the file."""
     plain = unquote(file)
     return (file, plain, re.sub(r"^file:/+", "/", plain))
@@ -375,6 +297,6 @@ def _of_log(said: Mapping[int, str], *, else_: str) -> str:
     return " ".join(("case log", *cases, f"else {else_} end")) if said else else_
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
     """A literal of SQL."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

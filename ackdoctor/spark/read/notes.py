@@ -2,10 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sized
+from shlex import quote
 
+from ackdoctor.spark.read.lives import Lives
 from ackdoctor.spark.read.logbook import Survey
 
-__all__ = ["passed_over", "told_twice"]
+__all__ = ["passed_over", "started_anew", "told_twice"]
 
 _MOST = 3  # logs that are named one by one
 
@@ -35,6 +37,16 @@ def told_twice(surveyed: Survey, near: Callable[[str], str]) -> Iterator[str]:
             f"{near(late)}{_more(surveyed.torn)} and {near(early)} differ where they overlap, as if lines were missing: "
             "what they tell there is taken from one of them"
         )
+
+
+def started_anew(lives: Lives, near: Callable[[str], str]) -> Iterator[str]:
+    """Workers that did not live as long as their logs."""
+    often = sorted(lives.anew.items(), key=lambda worker: (-len(worker[1]), worker[0]))
+    for _, starts in often[:_MOST]:
+        log, times = near(starts[-1].file), "once" if len(starts) == 1 else f"{len(starts):,} times"
+        yield f"the worker of {log} was started anew {times}: `ackdoctor diagnose {quote(log)}` looks for the reason"
+    if others := often[_MOST:]:
+        yield f"{len(others):,} more workers were started anew, {sum(len(starts) for _, starts in others):,} times"
 
 
 def _more(of: Sized) -> str:

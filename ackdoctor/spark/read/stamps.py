@@ -10,7 +10,7 @@ __all__ = ["begun_ns", "ended_ns", "stamped_ns"]
 
 _STAMP = re.compile(
     r"(?P<day>\d{4}-\d\d-\d\d)[ T](?P<time>\d\d:\d\d:\d\d)(?:[.,](?P<part>\d+))?"
-    r"(?:(?P<sign>[+-])(?P<hours>\d\d):?(?P<minutes>\d\d))?\S* |(?P<ms>\d+) +\["
+    r"(?: ?(?P<sign>[+-])(?P<hours>\d\d):?(?P<minutes>\d\d))?\S* |(?P<ms>\d+) +\["
 )
 
 

@@ -43,8 +43,10 @@ _STAMP_FIRST = r"^(?:\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d|\d+ +\[)"
 
 # worker.xml since 1.0.3 has the thread, 0.10 to 1.0.2 has none, 0.9 stamps with a T and a zone, or whole seconds only;
 # a LocalCluster's default is milliseconds since its start
-_STAMP = r"(\d{4}-.{5}[ T][^ ]*) [^ ]+ |(\d+) +\["
-_EXECUTOR = r"Thread-[^-]*-([^\[]*)\[(-?\d+),? (-?\d+)\]|Thread-\d+-([^\[\]]*?)"
+_STAMP = r"(\d{4}-.{5}[ T][^ ]*(?: [+-]\d\d:?\d\d)?) (?:[A-Z]{2,5} )?[^ ]+ |(\d+) +\["
+_EXECUTOR = (
+    r"Thread-[^-]*-([^\[]*(?:\[(?!-?\d+,? -?\d+\][ \]])[^\[]*)*)\[(-?\d+),? (-?\d+)\]|Thread-\d+-([^\[\]]*?)"
+)
 _OTHER = rf"((?:(?!\[(?:{LEVELS})\]).){{0,300}}?)"
 _PREFIX = rf"^(?>(?:{_STAMP})(?:{_EXECUTOR}|{_OTHER})(?: ?\[INFO\] |\] INFO +[^ ]+ - ))"
 

@@ -22,6 +22,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.spark.inlined import inlined
 from ackdoctor.spark.read import stormline
+from ackdoctor.spark.read.lives import Lives
 from ackdoctor.spark.read.logbook import TURN_BITS, Log, Passed, Survey, arranged, survey
 from ackdoctor.spark.read.overlaps import joined
 from ackdoctor.spark.read.paths import literally
@@ -105,12 +106,13 @@ def events(read: DataFrame, surveyed: Survey) -> DataFrame:
     own = used.selectExpr(
         *(f"{surveyed.seq()} as {name}" if name == "seq" else name for name in used.columns)
     )
+    lives = Lives(surveyed)
     late = {
         "component": surveyed.component("component", "task"),
         "run": surveyed.said("run", "''"),
         "worker": surveyed.said("worker", "file"),
-        "pid": surveyed.process(),
-        "incarnation": surveyed.incarnation(),
+        "pid": lives.process(),
+        "incarnation": lives.incarnation(),
         **dict.fromkeys(("site", "test", "note"), "''"),
     }
     return own.selectExpr(*(f"{late[name]} as {name}" if name in late else name for name in EVENTS.names))

@@ -6,6 +6,7 @@ of what the part uses, so that a part explains itself and Spark reads the folder
 
 from array import array
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ __all__ = ["SUFFIX", "TEXT", "events", "rows", "write"]
 SUFFIX = ".parquet"
 TEXT = pa.dictionary(pa.int32(), pa.string())  # few different values, named once in each part
 _TEXTS = ("component", "stream", "site", "thread", "test", "note")
+_NUMBERS = frozenset(Event._fields) - {*_TEXTS, "delivery", "run", "worker"}
 _MARK = b"ackdoctor.schema"
 _ROWS = b"ackdoctor.rows"  # once more: the footer is the one place without a checksum
 _END = b"PAR1"
@@ -143,12 +145,18 @@ def events(path: Path, run: str, worker: str) -> Iterator[Event]:
         for name in names:
             if name not in file.schema_arrow.names:
                 raise FaultError(f"no part of a trace: it has no column {name!r}")
+            kind = file.schema_arrow.field(name).type
+            if name in _NUMBERS and not pa.types.is_integer(kind):
+                raise FaultError(f"no part of a trace: its column {name!r} holds no whole numbers but {kind}")
         seen = 0
         for batch in file.iter_batches(_ROWS_AT_ONCE, columns=names):
             columns = [_values(batch.column(name)) for name in names]
-            columns[0] = [_KINDS[kind] for kind in columns[0]]
-            for pid, *row in zip(columns[-1], *columns[:-1], strict=True):
+            said_kinds, columns[0] = columns[0], [_KINDS.get(kind) for kind in columns[0]]
+            good = columns[0].index(None) if None in columns[0] else batch.num_rows
+            for pid, *row in islice(zip(columns[-1], *columns[:-1], strict=True), good):
                 yield Event._make((*row, run, worker, pid))
+            if good < batch.num_rows:
+                raise FaultError(f"no row of a trace: its kind is {said_kinds[good]}")
             seen += batch.num_rows
         if seen != int(said.get(_ROWS, seen)):
             raise FaultError(f"its footer is damaged: {said[_ROWS].decode()} rows were written")

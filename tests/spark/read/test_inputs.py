@@ -163,6 +163,7 @@ def test_a_colon_in_a_name_is_beyond_hadoop(tmp_path):
         ("t.jsonl", "\ufeff" + ROW, Sort.JSON_LINES),
         ("t.jsonl", '{"schema"\n' + ROW, Sort.JSON_LINES),
         ("part-1-0.jsonl", ROW[9:] * 9, Sort.JSON_LINES),
+        ("part-1-0.jsonl", "\n", Sort.JSON_LINES),
         ("part-1-0.jsonl", "x" * 100_000 + "\n" + ROW, Sort.JSON_LINES),
         ("worker.log.1", "\tat java.lang.Thread.run\n" * 5_000 + LOG, Sort.LOG),
         ("wc-1-2-worker-6700.log", "\tat java.lang.Thread.run\n" * 5_000 + LOG, Sort.LOG),

@@ -61,6 +61,9 @@ TUPLES = {  # (kind, component, task, delivery, root, value) of each row
     BOLT + "TRANSFERRING tuple [dest: 5 tuple: source: my bolt:8, stream: default, id: {1=7}, [x]]": [
         (EventKind.EMITTED, "my bolt", 8, "", 1, 7),
     ],
+    BOLT.replace("my bolt", "a[1]: b, (c)]") + "BOLT ack TASK: 9 TIME: -1 TUPLE: source: x[7, 7]:4, stream: default, id: {1=2}, []": [
+        (EventKind.ACKED, "a[1]: b, (c)]", 9, "1=2", 0, 0),
+    ],
     BOLT + "SPOUT Acking message 77 some, id with spaces": [(EventKind.COMPLETED, "my bolt", 0, "some, id with spaces", 77, 0)],
     BOLT + 'SPOUT Failing -8: {:stream "default", :values ["REASON: FAIL-STREAM"]} REASON: TIMEOUT MSG-ID: m 1': [
         (EventKind.TIMED_OUT, "my bolt", 0, "m 1", -8, 0),
@@ -167,6 +170,18 @@ def test_in_a_layout_of_somebody_s_own_a_log_is_the_same(spark, tmp_path):
     assert {copy.copy_of for copy in copies} == {first.file}
     assert [log.used for log in surveyed.logs] == [len(ACKER) + len(TUPLES)] * (1 + len(LAYOUTS))
     assert (books(surveyed).foreign, books(surveyed).quarantined) == (len(FOREIGN), 0)
+
+
+def test_a_zone_may_stand_behind_a_blank(spark, tmp_path):
+    acked = BOLT + "BOLT ack TASK: {} TIME: -1 TUPLE: source: a:4, stream: default, id: {{3=2}}, []"
+    east, named = acked.replace("20:22:08.403", "22:22:08.403 +0200"), acked.replace(".403", ".403 CEST")
+    text = "".join(f"{line.format(task)}\n" for line, task in ((east, 7), (named, 8)))
+    (tmp_path / "worker.log").write_text(text)
+    inputs = listed([tmp_path])
+    rows = events(*surveyed_of(spark, inputs)).collect()
+    at = 1795292528403 * 1_000_000
+    assert [(row["component"], row["time_ns"]) for row in rows] == [("my bolt", at), ("my bolt", at)]
+    assert [*inputs.begun.values()] == [at]
 
 
 @pytest.mark.parametrize("text", [[*FOREIGN[:3], *CONTINUED], []])

@@ -188,6 +188,31 @@ def test_a_parquet_file_of_somebody_else_is_told(tmp_path):
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "read_", "reason"),
+    [
+        ("kind", 77, 2, "no row of a trace: its kind is 77"),
+        ("kind", None, 2, "no row of a trace: its kind is None"),
+        ("root", "66", 0, "no part of a trace: its column 'root' holds no whole numbers but string"),
+    ],
+)
+def test_a_value_that_no_trace_has_is_told_and_the_rows_before_it_are_read(
+    tmp_path, name, value, read_, reason
+):
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    (part,) = parts(tmp_path, 1)
+    table = parquet.read_table(part).slice(0, 3)
+    kind = pa.string() if isinstance(value, str) else pa.int8()
+    column = pa.array([*map(type(value or 0), table.column(name).to_pylist()[:2]), value], kind)
+    table = table.set_column(table.schema.get_field_index(name), name, column)
+    parquet.write_table(table.replace_schema_metadata({"ackdoctor.schema": "1"}), part)
+    reading = read([part])
+    assert len(list(reading.events())) == read_
+    after = f" (after {read_} rows)" if read_ else ""
+    assert reading.unreadable == [told(part, f"{reason}{after}")]
+
+
 @pytest.mark.parametrize("json_lines", [True, False])
 def test_a_part_that_comes_twice_is_read_once(tmp_path, json_lines):
     (part, _) = parts(tmp_path / "a", 2, json_lines=json_lines)

@@ -1,0 +1,113 @@
+"""A worker that ends in the middle of its log: what it took along is nobody's mistake, and what it sat on before is."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from ackdoctor.spark.analysis import Terms, analyze
+from ackdoctor.spark.read.inputs import listed
+from ackdoctor.spark.replay.versions import version
+
+TERMS = Terms(version=version("2.8.8"), nowhere="log")
+TUPLE = "source: s:4, stream: default, id: {{{0}={0}7}}, [w]"
+TO_ACKER = "Processing received TUPLE: source: {}, stream: {}, id: {{}}, [{}] for TASK: 1 "
+ACKER, BOLT, SPOUT = (
+    "Thread-1-__acker-executor[1, 1]",
+    "Thread-3-x-executor[3, 3]",
+    "Thread-4-s-executor[4, 4]",
+)
+MOMENT = "2 roots were young where a log ends or a worker was started anew, less than 30 s away: not judged"
+IN_HAND = (
+    "1 tuple was in hand where a log ends or its worker was started anew, for less than 30 s: not judged"
+)
+
+ANEW = "the worker of {0}/worker.log was started anew once: `ackdoctor diagnose {0}/worker.log` looks for the reason"
+
+
+def line(second: float, thread: str, said: str) -> str:
+    at = datetime(2026, 11, 21, 20, tzinfo=timezone.utc) + timedelta(seconds=second)
+    return f"{at:%Y-%m-%d %H:%M:%S}.{at.microsecond // 1000:03} o.a.s.e.Executor {thread} [INFO] {said}\n"
+
+
+def tree(second: float, root: int, steps: int = 6) -> list[str]:
+    """What is logged of a root, or the first steps of that: its spout sends it and tells the acker, and so does the bolt."""
+    tuple_ = TUPLE.format(root)
+    said = (
+        (SPOUT, f"TRANSFERRING tuple [dest: 3 tuple: {tuple_}]"),
+        (ACKER, TO_ACKER.format("s:4", "__ack_init", f"{root}, {root}7, 4")),
+        (BOLT, f"Processing received TUPLE: {tuple_} for TASK: 3 "),
+        (BOLT, f"BOLT ack TASK: 3 TIME: -1 TUPLE: {tuple_}"),
+        (ACKER, TO_ACKER.format("x:3", "__ack_ack", f"{root}, {root}7")),
+        (SPOUT, f"SPOUT Acking message {root} m"),
+    )
+    return [line(second + at / 100, *step) for at, step in enumerate(said[:steps])]
+
+
+def started(second: float, *executors: str) -> list[str]:
+    return [line(second, "main", f"Loading executor tasks {name}") for name in executors]
+
+
+def alive(*seconds: int) -> list[str]:
+    return [line(second, "metrics", "alive") for second in seconds]
+
+
+def run(begin: int, end: int) -> list[str]:
+    ticks = {
+        at: line(at, ACKER, "Processing received TUPLE: source: __system:-1, stream: __tick, id: {}, [30]")
+        for at in range(begin, end, 30)
+    }
+    return [
+        told
+        for at in range(begin, end, 10)
+        for told in (*tree(at + 1, 1000 + at), *([ticks[at]] if at in ticks else []))
+    ]
+
+
+ALL = ("__acker:[1, 1]", "s:[4, 4]", "x:[3, 3]")
+LIFE = [*run(0, 200), *tree(201, 51, steps=3), *tree(202, 52, steps=2)]
+
+
+def lived(spark, folder, **logs: list[str]):
+    for name, lines in logs.items():
+        (folder / name).mkdir()
+        (folder / name / "worker.log").write_text("".join(lines))
+    return analyze(listed([str(folder)]), session=spark, terms=replace(TERMS, folder=str(folder)))
+
+
+@pytest.mark.parametrize("head", [started(0, *ALL), []], ids=["whole", "its beginning was rotated away"])
+def test_what_a_worker_took_along_is_no_finding_and_nobody_keeps_it(spark, tmp_path, head):
+    found = lived(spark, tmp_path, a=[*head, *LIFE, *started(230, *ALL), *run(240, 400)])
+    assert (found.findings, found.notes) == ((), (IN_HAND, MOMENT, ANEW.format("a")))
+    assert (found.tally.pending, found.tally.high_water) == (0, 2)
+    assert [kind.left for kind in found.trees] == [0, 0]
+
+
+def test_what_is_sent_to_a_worker_that_is_down_is_lost_with_it(spark, tmp_path):
+    life = [*LIFE, *tree(220, 53, steps=2), *run(240, 400)]
+    bolt = [told for told in life if BOLT in told and told < line(203, "", "")]
+    again = [told for told in life if BOLT in told and told > line(203, "", "")]
+    others = [*started(0, *ALL[:2]), *(told for told in life if BOLT not in told)]
+    found = lived(spark, tmp_path, a=others, b=[*bolt, *started(230, ALL[2]), *again])
+    assert (found.findings, found.notes) == ((), (IN_HAND, MOMENT.replace("2", "3", 1), ANEW.format("b")))
+    assert found.tally.pending == 0
+
+
+@pytest.mark.parametrize(
+    ("stands", "codes"),
+    [((300, 400, 500), ["ACK101"]), ((), []), ((210, 600), [])],
+    ids=["stands still", "ends", "stands still for a moment, and an agent of the next begins early"],
+)
+def test_a_worker_that_stands_still_before_it_is_started_anew_has_not_ended_there(
+    spark, tmp_path, stands, codes
+):
+    stalled = [*run(0, 200), *tree(201, 51, steps=3), *alive(*stands)]
+    found = lived(spark, tmp_path, a=[*started(0, *ALL), *stalled, *started(640, *ALL), *run(660, 720)])
+    assert [finding.code for finding in found.findings] == codes
+
+
+def test_where_a_clock_is_put_back_a_log_ends_with_its_last_line(spark, tmp_path):
+    found = lived(spark, tmp_path, a=[*started(0, *ALL), *run(3600, 3700), *tree(201, 51, steps=3)])
+    assert (found.findings, found.notes[0]) == ((), IN_HAND)
