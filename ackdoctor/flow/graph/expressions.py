@@ -1,11 +1,11 @@
 """What stands in a pure expression."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from ackdoctor.model.cfg import Attr, Build, Compare, Expr, IsType, Item, Mix, Name, Not, Star
 
-__all__ = ["apart_from", "mentions", "names_in", "subexpressions"]
+__all__ = ["about", "apart_from", "mentions", "names_in", "subexpressions"]
 
 
 _INSIDE: Mapping[
@@ -52,7 +52,11 @@ def mentions(expr: Expr, target: Expr) -> bool:
     return False
 
 
-def apart_from(facts: Mapping[Expr, bool], target: Expr) -> Mapping[Expr, bool]:
-    """What is decided about anything but the target; the same mapping where that is all."""
-    stale = [fact for fact in facts if mentions(fact, target)]
+def about(facts: Mapping[Expr, bool], target: Expr) -> list[Expr]:
+    """What is decided about the target."""
+    return [fact for fact in facts if mentions(fact, target)]
+
+
+def apart_from(facts: Mapping[Expr, bool], stale: Collection[Expr]) -> Mapping[Expr, bool]:
+    """What else is decided; the same mapping where nothing is stale."""
     return {fact: truth for fact, truth in facts.items() if fact not in stale} if stale else facts

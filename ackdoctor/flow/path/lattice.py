@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from enum import Enum, unique
 from typing import NamedTuple, TypeAlias
 
-from ackdoctor.flow.graph.expressions import apart_from, names_in
+from ackdoctor.flow.graph.expressions import about, apart_from, names_in
 from ackdoctor.flow.path.generators import Generated
 from ackdoctor.model.cfg import Expr, Name
 from ackdoctor.model.component import ClassInfo, Function
@@ -377,7 +377,8 @@ class State:
         """The local `name` now is `value`; facts about it die."""
         if self.about is None:
             self.about = frozenset(each for fact in self.facts for each in names_in(fact))
-        facts = apart_from(self.facts, Name(name)) if name in self.about else self.facts
+        stale = about(self.facts, Name(name)) if name in self.about else ()
+        facts = apart_from(self.facts, stale)
         if value is None:
             if name not in self.env:
                 return self if facts is self.facts else self.but(facts=facts)

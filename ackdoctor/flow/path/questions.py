@@ -9,9 +9,9 @@ Whether there is anything in a collection is asked in many words: `rows.isEmpty(
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
-from ackdoctor.flow.graph.expressions import names_in, subexpressions
+from ackdoctor.flow.graph.expressions import apart_from, names_in, subexpressions
 from ackdoctor.flow.graph.once import once
 from ackdoctor.flow.graph.wording import last_name
 from ackdoctor.flow.linking.known import (
@@ -47,6 +47,7 @@ __all__ = [
     "is_amount",
     "leaves_alone",
     "questions",
+    "reopen",
     "reopened",
     "spelled_out",
     "unchanging",
@@ -145,9 +146,12 @@ def reopened(function: Function, state: State, call: Call) -> State:
         or not filled.isdisjoint(_counted_in(fact))
         or (_has_question(fact) and not changed.isdisjoint(subexpressions(fact)))
     ]
-    if not dead:
-        return state
-    return state.but(facts={fact: truth for fact, truth in state.facts.items() if fact not in dead})
+    return reopen(state, dead)
+
+
+def reopen(state: State, stale: Collection[Expr]) -> State:
+    """The state in which these of its facts are to be asked anew; itself where there are none."""
+    return state.but(facts=apart_from(state.facts, stale)) if stale else state
 
 
 def _counted_in(fact: Expr) -> Iterator[Expr]:

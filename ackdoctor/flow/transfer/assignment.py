@@ -22,6 +22,7 @@ from ackdoctor.flow.path.lattice import (
 )
 from ackdoctor.flow.path.meanings import MEANS, meant
 from ackdoctor.flow.path.numbers import counted_by, counters
+from ackdoctor.flow.path.questions import reopen
 from ackdoctor.flow.path.trail import Trail
 from ackdoctor.flow.transfer.cells import in_cell, put
 from ackdoctor.flow.transfer.counting import begun, counted
@@ -195,7 +196,7 @@ def _refilled(state: State, obj: Expr, key: Expr) -> State:
     known = state.facts.get(obj)
     if known is None or (known and not (isinstance(key, Mix) and key.op == "slice")):
         return state
-    return state.but(facts={fact: truth for fact, truth in state.facts.items() if fact != obj})
+    return reopen(state, [obj])
 
 
 def _assign_item(

@@ -11,6 +11,7 @@ from collections.abc import Set as AbstractSet
 from ackdoctor.flow.graph.expressions import mentions
 from ackdoctor.flow.graph.once import once
 from ackdoctor.flow.path.lattice import Const, State, Value
+from ackdoctor.flow.path.questions import reopen
 from ackdoctor.flow.transfer.liveness import written
 from ackdoctor.model.cfg import Name
 from ackdoctor.model.component import Function
@@ -48,10 +49,7 @@ def beyond_a_call(function: Function, state: State) -> State:
     if not state.facts or not (function.closures or function.captures):
         return state
     names = [Name(name) for name in _cells(function)]
-    stale = [fact for fact in state.facts if any(mentions(fact, name) for name in names)]
-    if not stale:
-        return state
-    return state.but(facts={fact: truth for fact, truth in state.facts.items() if fact not in stale})
+    return reopen(state, [fact for fact in state.facts if any(mentions(fact, name) for name in names)])
 
 
 def without(state: State, cells: AbstractSet[str]) -> State:

@@ -1,6 +1,6 @@
 """Where tuples are kept: stores into fields, and what is handed to code that cannot be seen."""
 
-from ackdoctor.flow.graph.expressions import apart_from, subexpressions
+from ackdoctor.flow.graph.expressions import about, subexpressions
 from ackdoctor.flow.path.context import Context
 from ackdoctor.flow.path.lattice import (
     Field,
@@ -13,6 +13,7 @@ from ackdoctor.flow.path.lattice import (
     Value,
     tokens_in,
 )
+from ackdoctor.flow.path.questions import reopen
 from ackdoctor.flow.path.sighting import Released, Stored
 from ackdoctor.flow.path.trail import Trail
 from ackdoctor.model.cfg import Attr, Compare, Expr, Item, Literal, Mix
@@ -112,8 +113,7 @@ def _hand_over(context: Context, trail: Trail, state: State, token: Token, holde
 
 def forget(state: State, target: Expr) -> State:
     """The target changes: what was decided about it no longer holds."""
-    facts = apart_from(state.facts, target)
-    return state if facts is state.facts else state.but(facts=facts)
+    return reopen(state, about(state.facts, target))
 
 
 def recount(state: State, whole: Expr, key: Expr | None = None) -> State:
@@ -122,9 +122,7 @@ def recount(state: State, whole: Expr, key: Expr | None = None) -> State:
     Whether there is anything in it at all is left as it is.
     """
     stale = [fact for fact in state.facts if any(_counts(part, whole, key) for part in subexpressions(fact))]
-    if not stale:
-        return state
-    return state.but(facts={fact: truth for fact, truth in state.facts.items() if fact not in stale})
+    return reopen(state, stale)
 
 
 def _counts(part: Expr, whole: Expr, key: Expr | None) -> bool:
