@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
-from ackdoctor.spark.deliveries import Life, cut
+from ackdoctor.spark.deliveries import Life, cut, lasting
 from ackdoctor.spark.inlined import inlined
 from ackdoctor.spark.read import stormline
 from ackdoctor.spark.read.lives import Lives
@@ -35,7 +35,7 @@ def stood(lines: DataFrame, events: DataFrame, lives: Lives) -> dict[Life, int]:
     followed = lives.followed()
     if not followed:
         return {}
-    last = {(row["run"], row["worker"], row["pid"]): row["end_ns"] for row in cut(events).collect()}
+    last = lasting(cut(events).collect(), {})
     gaps = {
         life: began - _UP_NS
         for life, began in followed.items()

@@ -45,10 +45,7 @@ class _Log:
     @property
     def raises(self) -> bool:
         """Whether the mock is made to raise, whoever calls it: then a call comes to nothing."""
-        effect = getattr(self._mock, "side_effect", None)
-        return isinstance(effect, BaseException) or (
-            isinstance(effect, type) and issubclass(effect, BaseException)
-        )
+        return _raises(self._mock)
 
     def new(self) -> list[Any]:
         """Those since the last look."""
@@ -275,7 +272,7 @@ def _own_methods(component: object, dialect: Dialect, names: Collection[str]) ->
 
 
 def _raises(mock: Any) -> bool:
-    """Whether a test has it fail: then nobody completes anything in its place."""
+    """Whether a test has made it raise, whoever calls it: then nothing comes of a call, and nobody acts in its place."""
     does = getattr(mock, "side_effect", None)
     return isinstance(does, BaseException) or (isinstance(does, type) and issubclass(does, BaseException))
 
