@@ -6,9 +6,9 @@ from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.facts.chosen import ACKING, chosen
 from ackdoctor.flow.path.lattice import Tick, Token, TokenRef
 from ackdoctor.flow.path.sighting import Completed, Ended, Flow, Stored
-from ackdoctor.flow.path.witness import leaving_step
+from ackdoctor.flow.path.witness import implicit_raise, leaving_step
 from ackdoctor.model.dialect import EntryKind, Misuse
-from ackdoctor.model.finding import Finding
+from ackdoctor.model.finding import Confidence, Finding
 from ackdoctor.model.protocol import Op
 
 __all__ = ["check"]
@@ -35,7 +35,7 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
         token = missing[0].token
         assert token is not None  # filtered above
         if _never(flow, token):
-            first = missing[0]
+            first = next((ended for ended in missing if not implicit_raise(ended.trail)), missing[0])
             yield diagnosis.finding(
                 at=(flow.function, flow.function.head),
                 message=f"no path through {diagnosis.component.name}.{flow.function.name} acks or fails {token.words}",
@@ -43,6 +43,7 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
                 trail=first.trail,
                 token=token,
                 last="returns to the framework",
+                confidence=Confidence.MAY if flow.limited else Confidence.MUST,  # it is true of every path
                 flow=flow,
                 help=_by_id(diagnosis, flow)
                 or f"ack {token.words} when its work is done, fail it when it cannot",
@@ -106,9 +107,14 @@ def _ended_as_tick(state: object, token: Token) -> bool:
 
 
 def _completing(flow: Flow, token: Token) -> frozenset[int]:
-    """The functions in which the tuple is completed by hand, the handler among them."""
+    """The functions in which the tuple is completed by hand or stored, the handler among them."""
     found = {id(flow.function)}
     for sighting in flow.sightings:
-        if isinstance(sighting, Completed) and sighting.token == token and sighting.op in _BY_HAND:
-            found.add(id(sighting.function))
+        match sighting:
+            case Completed(op=op) if op not in _BY_HAND:
+                continue
+            case Completed(token=done) | Stored(token=done) if done == token:
+                found.add(id(sighting.function))
+            case _:
+                pass
     return frozenset(found)

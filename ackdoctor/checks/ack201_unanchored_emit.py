@@ -8,6 +8,7 @@ from ackdoctor.flow.path.lattice import Tick
 from ackdoctor.flow.path.sighting import Anchors, Emitted
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Finding, Severity
+from ackdoctor.model.protocol import State as Stage
 
 __all__ = ["check"]
 
@@ -40,6 +41,15 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
             last="emitted without anchor",
             flow=flow,
             severity=Severity.WARNING,
-            help=diagnosis.advice(Misuse.UNANCHORED, name)
-            or f"pass `{emit.verb.anchors}={anchors}`; if nobody needs the replay, say so with `{emit.verb.anchors}=[]`",
+            help=(f"emit before `{name}` is completed, and " if _is_late(emit) else "")
+            + (
+                diagnosis.advice(Misuse.UNANCHORED, name)
+                or f"pass `{emit.verb.anchors}={anchors}`; if nobody needs the replay, say so with `{emit.verb.anchors}=[]`"
+            ),
         )
+
+
+def _is_late(emit: Emitted) -> bool:
+    """Whether the tuple is completed by then: as an anchor it would make matters worse."""
+    holding = emit.trail.state.tokens.get(emit.subject) if emit.subject is not None else None
+    return holding is not None and holding.stage in (Stage.ACKED, Stage.FAILED)

@@ -37,7 +37,7 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
             last=f"entry of self.{join.field} made here",
             help="drop or emit incomplete entries at a tick, some time after their first part",
         )
-    if diagnosis.role.needs_ticks and not diagnosis.component.heirs and not _ticks_somewhere(diagnosis):
+    if diagnosis.role.batch_ticks and not diagnosis.component.heirs and not _ticks_somewhere(diagnosis):
         yield _no_ticks(diagnosis)
 
 

@@ -16,7 +16,7 @@ from ackdoctor.flow.transfer.overloads import choose_verb
 from ackdoctor.flow.transfer.verbs import external_verb
 from ackdoctor.model import price
 from ackdoctor.model.cfg import Attr, Call, Expr, Global, Item, Name, Step
-from ackdoctor.model.component import ClassInfo, Component, Function
+from ackdoctor.model.component import Component, Function
 from ackdoctor.model.dialect import Dialect, Discipline, EntryKind, Kind, Misuse, Role, Verb, VerbKind
 from ackdoctor.model.finding import Confidence, Finding, PathStep, PathWitness, Severity
 from ackdoctor.model.source import Site, Span
@@ -91,9 +91,9 @@ class Diagnosis:
         """Every function of the component that can run: its methods, inherited ones included, with their closures."""
         seen: set[str] = set()
         for cls in self.component.lineage:
-            for name, method in cls.methods.items():
+            for name in cls.methods:
                 if name not in seen:
-                    for each in cls.overloads.get(name, (method,)):
+                    for each in cls.named(name):
                         yield from _with_closures(each)
                 seen.add(name)
 
@@ -157,7 +157,7 @@ class Diagnosis:
     def own_name(self, function: Function) -> Name | None:
         """What a function calls the component: its first parameter, or in a closure the captured one."""
         for cls in self.component.lineage:
-            for method in methods_of(cls):
+            for method in cls.all_methods():
                 if (function is method or _contains(method, function)) and method.params:
                     return Name(method.params[0].name) if method.binding != "static" else None
         return None
@@ -265,12 +265,6 @@ class Diagnosis:
             if cls.path == function.path and function.qualname.startswith(f"{cls.qualname}."):
                 return cls.qualname if cls is not self.component.cls else ""
         return ""
-
-
-def methods_of(cls: ClassInfo) -> Iterator[Function]:
-    """Every method of a class, overloads included."""
-    for name, method in cls.methods.items():
-        yield from cls.overloads.get(name, (method,))
 
 
 def _with_closures(function: Function) -> Iterator[Function]:

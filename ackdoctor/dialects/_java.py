@@ -152,21 +152,25 @@ _STATE = tuple(
     for name in ("initState", "preCommit", "prePrepare", "preRollback")
 )
 
-BOLT = (Entry(method="execute", kind=EntryKind.DATA), _PREPARE, _CLEANUP)
-BASIC_BOLT = BOLT
-TICK_AWARE_BOLT = (
-    Entry(method="process", kind=EntryKind.DATA),
-    Entry(method="onTickTuple", kind=EntryKind.TICK),
+BOLT = (Entry(method="execute", kind=EntryKind.DATA, takes=("Tuple",)), _PREPARE, _CLEANUP)
+BASIC_BOLT = (
+    Entry(method="execute", kind=EntryKind.DATA, takes=("Tuple", "BasicOutputCollector")),
     _PREPARE,
     _CLEANUP,
 )
-WINDOWED_BOLT = (Entry(method="execute", kind=EntryKind.BATCH), _PREPARE, _CLEANUP)
+TICK_AWARE_BOLT = (
+    Entry(method="process", kind=EntryKind.DATA, takes=("Tuple",)),
+    Entry(method="onTickTuple", kind=EntryKind.TICK, takes=("Tuple",)),
+    _PREPARE,
+    _CLEANUP,
+)
+WINDOWED_BOLT = (Entry(method="execute", kind=EntryKind.BATCH, takes=("TupleWindow",)), _PREPARE, _CLEANUP)
 STATEFUL_BOLT = (*BOLT, *_STATE)
 STATEFUL_WINDOWED_BOLT = (*WINDOWED_BOLT, *_STATE)
 SPOUT = (
     Entry(method="nextTuple", kind=EntryKind.NEXT, subject=None),
-    Entry(method="ack", kind=EntryKind.ACKED),
-    Entry(method="fail", kind=EntryKind.FAILED),
+    Entry(method="ack", kind=EntryKind.ACKED, takes=("Object",)),
+    Entry(method="fail", kind=EntryKind.FAILED, takes=("Object",)),
     Entry(method="open", kind=EntryKind.INIT, subject=None),
     *(
         Entry(method=name, kind=EntryKind.LIFE, subject=None)

@@ -137,9 +137,11 @@ def spout() -> Discipline:
         prices={
             Misuse.NO_MESSAGE_ID: (Price.LOSS,),
             Misuse.OFF_THREAD: (Price.LOSS,),
+            Misuse.NEVER_RETURNS: (Price.TIMEOUT,),
         },
         notes={
             Misuse.NO_MESSAGE_ID: "Storm does not track the tuple and will never call ack or fail for it",
             Misuse.OFF_THREAD: "a SpoutOutputCollector is not thread-safe: tuples and their entries among the pending ones get lost",
+            Misuse.NEVER_RETURNS: "ack, fail and timeouts are the same thread's work and never come, so its pending map only grows",
         },
     )

@@ -48,6 +48,7 @@ SPOUT_PRICES: Mapping[Misuse, tuple[Price, ...]] = {
     Misuse.NO_MESSAGE_ID: (Price.LOSS,),
     Misuse.SPOUT_COMPLETES: (Price.KILL,),
     Misuse.NEVER_RUNS: (Price.LOSS,),
+    Misuse.NEVER_RETURNS: (Price.KILL, Price.TIMEOUT),
 }
 
 SPOUT_NOTES: Mapping[Misuse, str] = {
@@ -55,4 +56,7 @@ SPOUT_NOTES: Mapping[Misuse, str] = {
     Misuse.NO_MESSAGE_ID: "Storm does not track the tuple and will never call ack or fail for it",
     Misuse.SPOUT_COMPLETES: f'ShellSpout answers "Unknown command received" {_EXITS}',
     Misuse.NEVER_RUNS: "the call makes a generator or coroutine that nobody runs, and nothing is emitted",
+    Misuse.NEVER_RETURNS: "ShellSpout waits for the answer meanwhile: no ack, fail or deactivation arrives, and where nothing is "
+    'emitted for as long as a worker\'s timeout (30 s) it says "subprocess heartbeat timeout" '
+    f"{_EXITS}",
 }

@@ -46,7 +46,15 @@ def _jstorm(discipline: Discipline) -> Discipline:
     )
 
 
-def _roles(by_hand: Discipline, by_framework: Discipline) -> tuple[Role, ...]:
+def _jstorm_spout() -> Discipline:
+    """JStorm calls ack and fail on a thread of their own, unless `spout.single.thread` (jstorm-core Task.java @ 0e22855)."""
+    alike = spout()
+    prices = dict(alike.prices)
+    del prices[Misuse.NEVER_RETURNS]
+    return replace(alike, prices=prices)
+
+
+def _roles(by_hand: Discipline, by_framework: Discipline, spouts: Discipline) -> tuple[Role, ...]:
     return (
         Role(
             name="Bolt",
@@ -82,7 +90,7 @@ def _roles(by_hand: Discipline, by_framework: Discipline) -> tuple[Role, ...]:
             ),
             entries=_java.SPOUT,
             verbs=(),
-            discipline=spout(),
+            discipline=spouts,
         ),
     )
 
@@ -94,7 +102,7 @@ _STORM = Dialect(
     since=(0, 8),
     until=(0, 10),
     words=(b"backtype.storm", b"com.alibaba.jstorm"),
-    roles=_roles(_one_thread(bolt(_FOREVER)), _one_thread(basic(_FOREVER))),
+    roles=_roles(_one_thread(bolt(_FOREVER)), _one_thread(basic(_FOREVER)), spout()),
     verbs=(*_java.VERBS, *_java.tick_tests(f"{_ROOT}.utils")),
     shape=_java.SHAPE,
     own="this",
@@ -115,6 +123,7 @@ DIALECTS = (
         roles=_roles(
             _jstorm(bolt("for one to one and a half timeouts")),
             _jstorm(basic("for one to one and a half timeouts")),
+            _jstorm_spout(),
         ),
     ),
 )

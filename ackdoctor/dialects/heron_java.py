@@ -96,9 +96,10 @@ DIALECTS = (
                 replace(
                     spout(),
                     advisory=True,
-                    prices={Misuse.NO_MESSAGE_ID: (Price.LOSS,)},
+                    prices={Misuse.NO_MESSAGE_ID: (Price.LOSS,), Misuse.NEVER_RETURNS: (Price.TIMEOUT,)},
                     notes={
                         Misuse.NO_MESSAGE_ID: "Heron does not track the tuple and will never call ack or fail for it",
+                        Misuse.NEVER_RETURNS: "ack, fail and checkpoints are the same thread's work and never come, and what is emitted leaves in full buffers only",
                     },
                 ),
             ),

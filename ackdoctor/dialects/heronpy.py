@@ -88,12 +88,14 @@ _SPOUT_DISCIPLINE = Discipline(
     prices={
         Misuse.NO_MESSAGE_ID: (Price.LOSS,),
         Misuse.NEVER_RUNS: (Price.LOSS,),
+        Misuse.NEVER_RETURNS: (Price.TIMEOUT,),
         Misuse.PAYLOAD_SHAPE: (Price.EXIT,),
         Misuse.PAYLOAD_OPAQUE: (Price.EXIT,),
     },
     notes={
         Misuse.NO_MESSAGE_ID: "Heron does not track the tuple and will never call ack or fail for it",
         Misuse.NEVER_RUNS: "the call makes a generator or coroutine that nobody runs, and nothing is emitted",
+        Misuse.NEVER_RETURNS: "ack, fail and checkpoints are the same thread's work and never come, and what is emitted leaves in full buffers only",
         Misuse.PAYLOAD_SHAPE: _NOTES[Misuse.PAYLOAD_SHAPE],
         Misuse.PAYLOAD_OPAQUE: _NOTES[Misuse.PAYLOAD_OPAQUE],
     },

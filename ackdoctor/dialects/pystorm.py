@@ -210,7 +210,7 @@ BATCHING = Role(
         "run": _RUN,
         "_run": _RUN,
     },
-    needs_ticks=True,
+    batch_ticks=2,  # ticks_between_batches = 1, and the tick after that (bolt.py:273, 328 @ pystorm 3.1.4)
 )
 TICKLESS = Role(
     name="TicklessBatchingBolt",

@@ -69,12 +69,9 @@ class _Work:
 
     def _entered(self, entry: Entry) -> Function | None:
         """The method that the framework calls: of several of the name, the one that takes what it is given."""
-        offered = named(self.component.lineage, entry.method) if self.component.dialect.objects else ()
-        for function in offered:
+        for function in named(self.component.lineage, entry.method) if entry.takes else ():
             params = [param for param in function.params if param.kind == "positional"][1:]
-            wanted = params[entry.subject or 0 :][:1]
-            text = (wanted[0].type or "").rpartition(".")[2] if wanted else ""
-            if text in ("Tuple", "TupleWindow", "Object", "ITuple"):
+            if tuple((param.type or "").rpartition(".")[2] for param in params) == entry.takes:
                 return function
         return self.component.method(entry.method)
 

@@ -12,25 +12,30 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import NamedTuple
 
+from ackdoctor.flow.graph.wording import last_name
+from ackdoctor.flow.path.changes import elsewhere, reopened
 from ackdoctor.flow.path.context import Context
 from ackdoctor.flow.path.generators import NOTHING, Generated, paused, taken_one_by_one
 from ackdoctor.flow.path.lattice import Coll, Const, State, Value
-from ackdoctor.flow.path.questions import reopened
+from ackdoctor.flow.path.names import also, got_field
+from ackdoctor.flow.path.questions import is_field
 from ackdoctor.flow.path.trail import Trail
 from ackdoctor.flow.transfer.assignment import assign
 from ackdoctor.flow.transfer.boxes import unboxed
 from ackdoctor.flow.transfer.calls import Done, resolve_call
 from ackdoctor.flow.transfer.cells import beyond_a_call, left
+from ackdoctor.flow.transfer.declared import declared_result
 from ackdoctor.flow.transfer.early import each_element
 from ackdoctor.flow.transfer.entering import Enter
 from ackdoctor.flow.transfer.exposed import behind, behind_own
+from ackdoctor.flow.transfer.fields import ANY, by_given_code, callees, changed_fields
+from ackdoctor.flow.transfer.holding import completed
 from ackdoctor.flow.transfer.inert import about_locals
 from ackdoctor.flow.transfer.liveness import Needed, needed
-from ackdoctor.flow.transfer.told import only_told
+from ackdoctor.flow.transfer.told import taken_to_work
 from ackdoctor.flow.transfer.typestate import WayOn, ways_on
 from ackdoctor.model.cfg import ENTRY, EXIT, RAISED, Call, EdgeKind
 from ackdoctor.model.component import Function
-from ackdoctor.model.protocol import State as Stage
 from ackdoctor.model.values import dataclass
 
 __all__ = ["Leaving", "Solver"]
@@ -159,12 +164,13 @@ class Solver:
                 yield from self._through(trail, op, each)
 
     def _past(self, trail: Trail, op: Call, done: Done) -> Iterator[tuple[WayOn, Trail | None]]:
+        after = self._changed(trail, op, done.state)
         for kind, target in trail.step.edges:
             if kind is not EdgeKind.RAISE:
-                after = self._changed(trail, op, done.state)
                 yield WayOn(kind, target, assign(self.context, trail, after, op.result, done.value)), None
             elif done.may_raise and self._worth_raising(trail, target):
-                raised = self._changed(trail, op, trail.state)  # it may have done half of it
+                # it may have done half of it
+                raised = after if done.state is trail.state else self._changed(trail, op, trail.state)
                 yield (
                     WayOn(kind, target, raised if raised.raising is not None else raised.but(raising="")),
                     None,
@@ -172,31 +178,48 @@ class Solver:
 
     def _changed(self, trail: Trail, op: Call, after: State) -> State:
         """What a call out of sight may have changed is open behind it."""
-        return behind(self.context, trail.function, reopened(trail.function, after, op), op)
+        if trail.state.facts and not self._maybe_verb(op):
+            fields = self._own_fields(callees(self.context, last_name(op.func)) if is_field(op.func) else ())
+            after = elsewhere(trail.function, trail.index, trail.state, after, fields)
+        after = by_given_code(self.context, trail.function, after, op)
+        after = behind(self.context, trail.function, reopened(trail.function, after, op), op)
+        return also(trail.function, trail.index, after)
+
+    def _own_fields(self, functions: tuple[Function, ...]) -> frozenset[str] | None:
+        """The fields that these methods may change; None where that is open."""
+        known = [changed_fields(self.context, function) for function in functions]
+        return frozenset[str]().union(*known) if known and not any(ANY in each for each in known) else None
+
+    def _maybe_verb(self, op: Call) -> bool:
+        """Whether a call may be one of the framework's, by its name; where types are declared those are not made on the component itself."""
+        if self.context.typed and is_field(op.func):
+            return False
+        return last_name(op.func) in self.context.verb_names
 
     def _worth_raising(self, trail: Trail, target: int) -> bool:
-        """An exception that escapes the handler itself matters only once something was completed; one in a log line, until then."""
+        """An exception that escapes the handler itself matters only once something was completed; one in a log line, or as something is closed, until then."""
         inside = target != RAISED or self._depth > 1
-        told = trail.index in only_told(trail.function)
-        if inside and not told:
+        works = trail.index in taken_to_work(trail.function)
+        if inside and not works:
             return True
-        earlier = (memory.rest for memory in trail.state.loops.values() if memory.rest is not None)
-        held = (*trail.state.tokens.values(), *earlier)
-        completed = any(holding.stage in (Stage.ACKED, Stage.FAILED) for holding in held)
-        return inside and not completed if told else completed
+        late = completed(trail.state)
+        return inside and not late if works else late
 
     def _through(self, trail: Trail, op: Call, enter: Enter) -> Iterator[tuple[WayOn, Trail | None]]:
         before = trail.state
         exits = self.solve(enter.function, enter.state, trail)
         words = {leaving.value for leaving in exits if _is_word(leaving.value)}
         told: set[object] = set()
+        changed = changed_fields(self.context, enter.function) if before.facts else frozenset()
+        fields = None if ANY in changed else changed
         for leaving in exits:
             after = before.but(
                 tokens=leaving.state.tokens,
                 fields=leaving.state.fields,
-                facts=about_locals(before.facts),
+                facts=about_locals(before.facts, changed),
                 caught=leaving.state.caught,
             )
+            after = elsewhere(trail.function, trail.index, before, after, fields)
             after = behind_own(trail.function, reopened(trail.function, after, op), op)
             after = beyond_a_call(trail.function, after)
             for kind, target in trail.step.edges:
@@ -204,11 +227,14 @@ class Solver:
                     yield WayOn(kind, target, after.but(raising=leaving.state.raising or "")), leaving.trail
                 elif not leaving.raised and kind is not EdgeKind.RAISE:
                     value = leaving.value
+                    if value is None:
+                        value = declared_result(self.context, enter.function)
                     if isinstance(value, Generated):
                         after, value = _given(trail.function, op, after, value, enter.function.name)
                     if value in words and (op.dropped or len(words) > WORDS):
                         value = None
                     bound = assign(self.context, trail, after, op.result, value)
+                    bound = got_field(trail.function, bound, op, value)
                     if _means_something(leaving, exits):
                         bound = bound.but(facts={**bound.facts, op.result: True})
                     if value is not leaving.value and bound.key() in told:

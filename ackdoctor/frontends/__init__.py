@@ -1,1 +1,1 @@
-"""Source text to `Unit`, one package per language."""
+"""Source text to `Unit`, one package per language; each has one function, `lower_source`.  `branches` is what they share."""

@@ -13,7 +13,10 @@ __all__ = ["ClassInfo", "Component", "Function", "Param", "Unit"]
 
 
 class Param(NamedTuple):
-    """One formal parameter; `kind` is 'positional', 'keyword', '*' or '**'; `type` is the annotation as written."""
+    """One formal parameter; `kind` is 'positional', 'keyword', '*' or '**'.
+
+    `type` is the annotation as written; a type parameter of the class is none.
+    """
 
     name: str
     kind: str = "positional"
@@ -78,6 +81,15 @@ class ClassInfo:
     decorators: tuple[Expr, ...] = ()
     types: Mapping[str, str] = field(default_factory=dict)
     overloads: Mapping[str, tuple[Function, ...]] = field(default_factory=dict)
+
+    def named(self, name: str) -> tuple[Function, ...]:
+        """Its own methods of that name, overloads included."""
+        return self.overloads.get(name, (self.methods[name],) if name in self.methods else ())
+
+    def all_methods(self) -> Iterator[Function]:
+        """Every method that it has itself, overloads included."""
+        for name in self.methods:
+            yield from self.named(name)
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

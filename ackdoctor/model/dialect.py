@@ -133,6 +133,7 @@ class Misuse(Enum):
     EMIT_POSITIONAL = "emitted with a positional argument that must be a keyword"
     NO_MESSAGE_ID = "emitted without a message id"
     SPOUT_COMPLETES = "completed by a spout"
+    NEVER_RETURNS = "the call for the next tuple never returns"
 
 
 @unique
@@ -212,11 +213,15 @@ class Discipline:
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Entry:
-    """A method that the framework calls; `subject` is the position of the tuple, list or id after self (None: none)."""
+    """A method that the framework calls; `subject` is the position of the tuple, list or id after self (None: none).
+
+    `takes` are the simple names of its parameters' types, in a language that tells methods of one name apart by them.
+    """
 
     method: str
     kind: EntryKind
     subject: int | None = 0
+    takes: tuple[str, ...] = ()
     off_thread: bool = False  # called from a thread of the framework's own
 
 
@@ -263,7 +268,7 @@ class Role:
     verbs: tuple[Verb, ...]
     discipline: Discipline
     owned: Mapping[str, str] = field(default_factory=dict)
-    needs_ticks: bool = False  # completes only when ticks are configured (pystorm BatchingBolt)
+    batch_ticks: int = 0  # how many ticks end a batch unless the component says otherwise; 0: none does
     abstract: bool = False  # a base that defines no component by itself
     config_attribute: str | None = None  # the class attribute that may hold the tick frequency
     fields: Mapping[str, str] = field(default_factory=dict)  # inherited fields that hold `Dialect.objects`

@@ -1,4 +1,4 @@
-"""What a trace is made of: one kind of row for everything that happens to tuples (README, "The trace on disk").
+"""What a trace is made of: one kind of row for everything that happens to tuples (fixtures/traces/README.md).
 
 A component's own rows name deliveries: the private id under which it was handed one tuple.  Rows
 of the acker name roots.  Only where both are known (the lab, Storm's own logs) do LINKED rows tie them.
@@ -23,6 +23,7 @@ class EventKind(IntEnum):
     FAILED = 5  # delivery
     LINKED = 6  # the delivery stands for edge `value` of `root`
     NAMED = 7  # a component is seen for the first time: site = its class, note = "pystorm Bolt auto_ack"
+    WAITS = 8  # at the end of the run the framework still keeps the delivery, for its next batch
     INIT = 10  # messages to the acker: root, value
     ACK = 11  # root, value; delivery where it is known which tuple was acked
     FAIL = 12  # root

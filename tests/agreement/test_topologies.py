@@ -15,7 +15,6 @@ from tests.agreement.differences import differences
 from tests.agreement.scenes import SCENES
 from tests.agreement.stage import components_of, stage
 from tests.agreement.witness import Defect, foretold, shown
-from tests.cli.running import Shell
 from tests.frameworks import framework
 
 TOPOLOGIES = Path(__file__).parents[2] / "fixtures" / "topologies"
@@ -50,11 +49,6 @@ def performed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Mapping
     root = folder / "src"
     with stage(root if root.exists() else folder, BUSINESS[topology(folder)], scripts) as modules:
         yield modules
-
-
-@pytest.fixture
-def shell(monkeypatch, capsys) -> Shell:
-    return Shell(monkeypatch, capsys)
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=name)

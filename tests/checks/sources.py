@@ -5,10 +5,12 @@ from textwrap import dedent, indent
 from ackdoctor.checks import diagnose
 from ackdoctor.dialects import load
 from ackdoctor.flow.linking.program import Program
+from ackdoctor.frontends.java import Lowered
+from ackdoctor.frontends.java import lower_source as lower_java
 from ackdoctor.frontends.python import lower_source
 from ackdoctor.model.finding import Finding, Unreadable
 
-__all__ = ["HANDLER_LINE", "codes", "findings", "in_bolt"]
+__all__ = ["HANDLER_LINE", "codes", "findings", "in_bolt", "java_codes"]
 
 HANDLER_LINE = 8  # where the first line of `body` stands in `in_bolt(body)`
 
@@ -20,6 +22,17 @@ from elsewhere import ready, work
 class Made(Bolt):
     {switches}
 
+"""
+
+
+_JAVA_HEAD = """\
+import java.util.*;
+import org.apache.storm.task.*;
+import org.apache.storm.topology.base.BaseRichBolt;
+import org.apache.storm.tuple.*;
+class Made extends BaseRichBolt {
+    OutputCollector collector;
+    Client client;
 """
 
 
@@ -40,3 +53,18 @@ def findings(source: str) -> list[Finding]:
 def codes(source: str) -> list[tuple[int, str]]:
     """Line and code of everything found in one source."""
     return list(dict.fromkeys((finding.site.span.line, finding.code) for finding in findings(source)))
+
+
+def java_codes(body: str) -> list[str]:
+    """The codes of all that is found in a bolt of Storm's with these methods, line by line; `collector` and `client` are its fields."""
+    lowered = lower_java(path="Made.java", data=(_JAVA_HEAD + dedent(body) + "\n}\n").encode())
+    assert isinstance(lowered, Lowered)
+    assert lowered.broken == ()
+    program = Program([lowered.unit], load())
+    found = {
+        (finding.site.span.line, finding.code)
+        for component in program.components
+        for finding in diagnose(program, component)
+        if finding.severity.word != "info"
+    }
+    return [code for _, code in sorted(found)]

@@ -319,7 +319,7 @@ def test_completions_are_advisory_only_in_heron() -> None:
 
 
 def test_only_a_batching_bolt_needs_ticks() -> None:
-    needing = {role.name for dialect in known() for role in dialect.roles if role.needs_ticks}
+    needing = {role.name for dialect in known() for role in dialect.roles if role.batch_ticks}
     assert needing == {"BatchingBolt"}
 
 

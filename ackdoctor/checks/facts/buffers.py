@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.facts.chosen import ACKING, chosen
 from ackdoctor.flow.graph.expressions import subexpressions
+from ackdoctor.flow.graph.results import calls_by_result
 from ackdoctor.flow.path.lattice import TokenKind
 from ackdoctor.flow.path.sighting import Ended, Flow, Stored
 from ackdoctor.flow.transfer.declared import maker
@@ -80,7 +81,7 @@ def _field(holder: str) -> str:
 def assigned(diagnosis: Diagnosis, function: Function, field: str) -> Iterator[Call]:
     """The calls whose result becomes the field."""
     own = diagnosis.own_name(function)
-    results = {step.op.result: step.op for step in function.cfg.steps if isinstance(step.op, Call)}
+    results = calls_by_result(function)
     for step in function.cfg.steps:
         match step.op:
             case Bind(target=Attr(obj=obj, name=name), value=Name() as value) if name == field and obj == own:

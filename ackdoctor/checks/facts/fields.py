@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from ackdoctor.checks.diagnosis import Diagnosis
+from ackdoctor.flow.graph.results import calls_by_result
 from ackdoctor.flow.linking.known import CONTAINER_STORES, CONTAINER_VIEWS, HARMLESS, LOGGING
 from ackdoctor.model.cfg import (
     Arg,
@@ -84,11 +85,11 @@ def _is_queue(diagnosis: Diagnosis, name: str) -> bool:
 
 def _given(diagnosis: Diagnosis, name: str) -> Iterator[tuple[Function, Expr | Call]]:
     for function in diagnosis.functions():
-        made = {step.op.result.id: step.op for step in function.cfg.steps if isinstance(step.op, Call)}
+        made = calls_by_result(function)
         for step in function.cfg.steps:
             match step.op:
                 case Bind(target=target, value=value) if own_field(diagnosis, function, target) == name:
-                    yield function, made.get(value.id, value) if isinstance(value, Name) else value
+                    yield function, made.get(value, value)
                 case _:
                     pass
     given = diagnosis.component.attribute(name)

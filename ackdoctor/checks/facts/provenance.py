@@ -5,7 +5,7 @@
 and what is put into containers; it never asks in which order that happens.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import field
 
 from ackdoctor.checks.diagnosis import Diagnosis
@@ -36,7 +36,7 @@ from ackdoctor.model.cfg import (
 from ackdoctor.model.component import ClassInfo, Function
 from ackdoctor.model.values import dataclass
 
-__all__ = ["provenance", "source"]
+__all__ = ["field_values", "given", "provenance", "source"]
 
 
 def provenance(diagnosis: Diagnosis, function: Function, expr: Expr) -> frozenset[str]:
@@ -141,25 +141,22 @@ class _Walk:
     # ---- where a place gets its value ----
 
     def _local(self, function: Function, name: Name) -> None:
-        for source in _given(function, name):
+        for source in given(function, name):
             self._source(function, source)
         params = [param.name for param in function.params]
         if name.id in params:
             self._parameter(function, params.index(name.id))
 
     def _field(self, name: str) -> None:
-        for function in self.functions:
-            own = self.diagnosis.own_name(function)
-            if own is not None:
-                for source in _given(function, Attr(own, name)):
-                    self._source(function, source)
+        for function, source in field_values(self.diagnosis, self.functions, name):
+            self._source(function, source)
         value = self.diagnosis.component.attribute(name)
         if value is not None:
             self.value(next(iter(self.diagnosis.component.cls.methods.values()), self.functions[0]), value)
 
     def _module_value(self, function: Function, place: Expr) -> None:
         body = self.diagnosis.program.units[function.path].body
-        for source in _given(body, place):
+        for source in given(body, place):
             self._source(body, source)
 
     def _source(self, function: Function, source: Expr | Call) -> None:
@@ -197,7 +194,7 @@ class _Walk:
             case Name():
                 return any(
                     isinstance(source, Closure) and caller.closures.get(source.key) is function
-                    for source in _given(caller, value)
+                    for source in given(caller, value)
                 )
             case _:
                 return self.diagnosis.own_method(caller, value) is function
@@ -222,7 +219,17 @@ class _Walk:
                         self._symbol(symbol)
 
 
-def _given(function: Function, place: Expr) -> Iterator[Expr | Call]:
+def field_values(
+    diagnosis: Diagnosis, functions: Iterable[Function], name: str
+) -> Iterator[tuple[Function, Expr | Call]]:
+    """Everything that these functions assign to a field of the component, or put into it."""
+    for function in functions:
+        own = diagnosis.own_name(function)
+        if own is not None:
+            yield from ((function, value) for value in given(function, Attr(own, name)))
+
+
+def given(function: Function, place: Expr) -> Iterator[Expr | Call]:
     """Everything that a function assigns to a local or field, or puts into it."""
     for step in function.cfg.steps:
         match step.op:

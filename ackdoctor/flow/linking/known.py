@@ -19,15 +19,19 @@ __all__ = [
     "CONTAINER_TAKES",
     "CONTAINER_VIEWS",
     "DISPLAYS",
+    "ENDINGS",
     "EXCEPTIONS",
     "HARMLESS",
     "LATER",
     "LAZY",
+    "LIVE_VIEWS",
     "LOGGING",
     "NO_RAISE",
+    "ORDERS",
     "PLAIN_BASES",
     "RUNNERS",
     "SEE_THROUGH",
+    "SUMS",
     "THREADS",
     "TICK",
     "UNCHANGING",
@@ -95,9 +99,19 @@ CONTAINER_QUIET = frozenset(
     "sort reverse index count remove rotate discard clear size isEmpty contains containsKey containsValue hasNext "
     "ensureCapacity trimToSize length".split()
 )
+ENDINGS = frozenset(  # in `finally` they end what was begun before it
+    "close unlock release stop disconnect finish end".split()
+)
+ORDERS = frozenset("sort reverse shuffle rotate swap".split())  # afterwards there is as much in it as before
+SUMS = frozenset(  # functions that only read the collection that they are given
+    "sum max min any all join frequency binarySearch".split()
+)
 CONTAINER_VIEWS = frozenset(
     "items values keys copy itervalues iteritems iterkeys entrySet keySet iterator listIterator stream descendingIterator "
     "asMap subList elements toArray parallelStream sorted distinct collect toList".split()
+)
+LIVE_VIEWS = frozenset(  # of those, the ones that take out of their collection what is taken out of them
+    "keySet entrySet values subList iterator listIterator descendingIterator".split()
 )
 
 ASKING = (

@@ -16,7 +16,7 @@ from ackdoctor.flow.linking.switches import setters, setting
 from ackdoctor.flow.linking.variants import asked_role
 from ackdoctor.model.cfg import Attr, Expr, Global, Literal
 from ackdoctor.model.component import ClassInfo, Component, Function, Unit
-from ackdoctor.model.dialect import Dialect, Role
+from ackdoctor.model.dialect import Dialect, EntryKind, Role
 from ackdoctor.model.values import dataclass
 
 __all__ = ["Program", "Symbol"]
@@ -70,7 +70,7 @@ class Program:
         self.extra_bases = dict(extra_bases or {})
         self._owners: dict[int, ClassInfo] = {}
         for cls in self.classes():
-            for function in (*cls.methods.values(), *(f for fs in cls.overloads.values() for f in fs)):
+            for function in cls.all_methods():
                 self._owners[id(function)] = cls
         self._mro: dict[int, _Lineage] = {}
         self._types: dict[tuple[str, str], ClassInfo | tuple[str, ...]] = {}
@@ -297,7 +297,7 @@ class Program:
             role = asked_role(self, ahead, known.role)
             discipline = role.discipline
             yield Component(
-                name=_called(cls),
+                name=_called(order, role),
                 cls=cls,
                 lineage=order,
                 dialect=known.dialect,
@@ -310,10 +310,14 @@ class Program:
             )
 
 
-def _called(cls: ClassInfo) -> str:
-    """What a reader calls a component: one without a name of its own after its base."""
+def _called(lineage: Sequence[ClassInfo], role: Role) -> str:
+    """What a reader calls a component: one without a name of its own after its base, and as that itself where it inherits all handlers."""
+    cls, *above = lineage
     base = last_name(cls.bases[0]) if cls.name.startswith("$") and cls.bases else ""
-    return f"an anonymous {base}" if base else cls.name
+    if not base:
+        return cls.name
+    handlers = {entry.method for entry in role.entries if entry.kind not in (EntryKind.INIT, EntryKind.LIFE)}
+    return base if above and handlers.isdisjoint(cls.methods) else f"an anonymous {base}"
 
 
 def _role_index(dialects: Iterable[Dialect]) -> dict[str, _Known]:

@@ -64,5 +64,4 @@ def _is_asked(program: "Program", cls: ClassInfo, call: str) -> bool:
 def _functions(unit: Unit) -> Iterator[Function]:
     yield unit.body
     for cls in unit.classes.values():
-        for name, method in cls.methods.items():
-            yield from cls.overloads.get(name, (method,))
+        yield from cls.all_methods()

@@ -7,8 +7,8 @@ from ackdoctor.flow.graph.expressions import names_in, subexpressions
 from ackdoctor.flow.graph.once import once
 from ackdoctor.flow.linking.program import Program
 from ackdoctor.flow.path.lattice import Holding, State, Tick, Token, TokenKind, Value
-from ackdoctor.flow.path.numbers import count_of, counted_by, less
-from ackdoctor.flow.path.questions import amounts, has_any, spelled_out, wholes
+from ackdoctor.flow.path.questions import amounts, has_any, is_field, iterators, spelled_out, wholes
+from ackdoctor.flow.path.rounds import count_of, counted_by, less
 from ackdoctor.flow.path.sighting import Deferral, Sighting
 from ackdoctor.flow.path.trail import Trail
 from ackdoctor.model.cfg import (
@@ -66,7 +66,18 @@ class Context:
     entered: dict[int, Function] = field(default_factory=dict)  # functions looked into, by id
     offers: dict[tuple[str, str], tuple[Verb, ...]] = field(default_factory=dict)  # calls by place and name
     own: dict[str, Value] = field(default_factory=dict)  # what fields are of which a path knows nothing more
+    changes: dict[int, frozenset[str]] = field(
+        default_factory=dict
+    )  # fields that functions may change, by id
     reaches: dict[int, object] = field(default_factory=dict)  # what functions lead to, by id
+    settings: frozenset[str] | None = (
+        None  # fields that nothing fills while the component runs, if looked for
+    )
+    verb_names: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Nearly every call is asked whether it may be one of them."""
+        self.verb_names = frozenset(verb.name for verb in self.verbs())
 
     def unit(self, function: Function) -> Unit:
         """The file that a function stands in."""
@@ -136,14 +147,15 @@ def tested_subjects(function: Function) -> frozenset[Expr]:
                 said = spelled_out(function, condition)
                 for other in _beside(said.right) if isinstance(said, Compare) else ():
                     seen[other] = seen.get(other, 0) + 1
-            case Bind(value=Mix() as value):
-                for asked in amounts(value):
-                    seen[asked] = seen.get(asked, 0) + 1
             case Bind(value=value) if isinstance(
-                value, (Name, Attr, Item, Compare, Not, IsType)
+                value, (Name, Attr, Item, Compare, Not, IsType, Mix)
             ):  # and then by another name
-                asked = subject(normalised(spelled_out(function, value))[0])
-                seen[asked] = seen.get(asked, 0) + (2 if index in looped else 1)
+                said = spelled_out(function, value)
+                if not isinstance(value, Mix):
+                    asked = subject(normalised(said)[0])
+                    seen[asked] = seen.get(asked, 0) + (2 if index in looped else 1)
+                for other in (*amounts(said), *iterators(function).get(value, ())):
+                    seen[other] = seen.get(other, 0) + 1
             case Call(
                 func=Name() | Global() | Attr(obj=Name()), args=args
             ):  # perhaps by a helper's parameter
@@ -160,8 +172,8 @@ def tested_subjects(function: Function) -> frozenset[Expr]:
 
 
 def _beside(bound: Expr) -> Iterator[Expr]:
-    """What is asked about where a number is compared with this: the locals in it, and whether there is anything in those."""
-    yield from (part for part in subexpressions(bound) if isinstance(part, Name))
+    """What is asked about where a number is compared with this: the locals and fields in it, and whether there is anything in those."""
+    yield from (part for part in subexpressions(bound) if isinstance(part, Name) or is_field(part))
     yield from amounts(bound)
 
 
@@ -179,6 +191,8 @@ def tested_names(function: Function) -> frozenset[str]:
             case Test(condition=condition):
                 names.update(names_in(condition) if isinstance(condition, Compare) else ())
                 names.update((condition.id,) if isinstance(condition, Name) else ())
+            case Bind(value=Compare() as condition):
+                names.update(names_in(condition))
             case Return(value=Name(id=name)):
                 names.add(name)
             case Call(func=Name() | Global() | Attr(obj=Name()), args=args):

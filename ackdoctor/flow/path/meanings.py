@@ -11,7 +11,7 @@ from ackdoctor.flow.graph.once import once
 from ackdoctor.flow.path.context import normalised, subject, tested_subjects
 from ackdoctor.flow.path.lattice import State
 from ackdoctor.flow.path.numbers import counters
-from ackdoctor.flow.path.questions import spelled_out
+from ackdoctor.flow.path.questions import is_amount, spelled_out
 from ackdoctor.model.cfg import Bind, Compare, Expr, IsType, Mix, Name, Not
 from ackdoctor.model.component import Function
 
@@ -54,7 +54,7 @@ def _told(function: Function) -> Iterator[tuple[str, Expr]]:
         if not isinstance(step.op, Bind) or not isinstance(step.op.target, Name):
             continue
         said, name = spelled_out(function, step.op.value), step.op.target.id
-        number = isinstance(said, Mix) and said.op in _NUMBERS and name in bounds
+        number = (is_amount(said) or (isinstance(said, Mix) and said.op in _NUMBERS)) and name in bounds
         passing = any(each.startswith("%") for each in (name, *names_in(said))) or mentions(said, Name(name))
         if not passing and (number or (_asks(said) and _about(said) in tested_subjects(function))):
             yield name, said

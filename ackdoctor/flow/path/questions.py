@@ -9,9 +9,9 @@ Whether there is anything in a collection is asked in many words: `rows.isEmpty(
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
-from ackdoctor.flow.graph.expressions import apart_from, names_in, subexpressions
+from ackdoctor.flow.graph.expressions import names_in, subexpressions
 from ackdoctor.flow.graph.once import once
 from ackdoctor.flow.graph.wording import last_name
 from ackdoctor.flow.linking.known import (
@@ -20,45 +20,37 @@ from ackdoctor.flow.linking.known import (
     DISPLAYS,
     HARMLESS,
     LOGGING,
+    SUMS,
     UNCHANGING,
     VIEWS,
 )
-from ackdoctor.flow.path.lattice import State
-from ackdoctor.model.cfg import (
-    Attr,
-    Bind,
-    Build,
-    Call,
-    Compare,
-    Expr,
-    Global,
-    Literal,
-    Mix,
-    Name,
-    Next,
-    Star,
-    Test,
-)
+from ackdoctor.model.cfg import Attr, Build, Call, Compare, Expr, Global, Literal, Mix, Name, Star
 from ackdoctor.model.component import Function
 
 __all__ = [
+    "OWN",
+    "READERS",
     "amounts",
+    "changing",
+    "handed",
     "has_any",
     "is_amount",
+    "is_field",
+    "iterators",
     "leaves_alone",
     "questions",
-    "reopen",
-    "reopened",
+    "sizes",
     "spelled_out",
+    "split_by",
     "unchanging",
     "wholes",
 ]
 
 _NONE: Mapping[Expr, Expr] = {}
-_OWN = ("this", "self")
+OWN = frozenset({"this", "self"})
 _SIZES = ("isEmpty", "size", "length")
 _LEAVES_ALONE = DISPLAYS | LOGGING | CONTAINER_VIEWS | {"get"}
-_READS = HARMLESS | VIEWS  # they leave what they are given as it was
+READERS = HARMLESS | VIEWS | SUMS  # they leave what they are given as it was
 _ANY = {("==", 0): False, ("<", 1): False, (">", 0): True}  # what is said of how many there are
 _ASKS = re.compile(rf"(?:{'|'.join(sorted(ASKING))})(?=[A-Z])")
 _WORDS = ASKING - {"is", "has", "get"}  # they ask without a word behind them
@@ -81,7 +73,7 @@ def _sized(function: Function, expr: Expr) -> Expr:
     """`rows.size() - 1`, where something is compared with it: how much there is in something may be asked in a loop, too."""
     match expr:
         case Name():
-            return _sizes(function).get(expr, expr)
+            return sizes(function).get(expr, expr)
         case Mix(op="+" | "-" as sign, parts=(first, Literal() as step)):
             return Mix(sign, (_sized(function, first), step))
         case _:
@@ -89,7 +81,7 @@ def _sized(function: Function, expr: Expr) -> Expr:
 
 
 @once
-def _sizes(function: Function) -> Mapping[Expr, Expr]:
+def sizes(function: Function) -> Mapping[Expr, Expr]:
     """How much there is in a local or a field, by the temporary that holds the answer."""
     return {
         step.op.result: Mix("call", (step.op.func,))
@@ -98,7 +90,7 @@ def _sizes(function: Function) -> Mapping[Expr, Expr]:
         and isinstance(step.op.func, Attr)
         and step.op.func.name in ("size", "length")
         and not step.op.args
-        and (_local(step.op.func.obj) or _is_field(step.op.func.obj))
+        and (_local(step.op.func.obj) or is_field(step.op.func.obj))
         and not any(_local(step.op.func.obj) in inner.captures for inner in function.closures.values())
     }
 
@@ -131,99 +123,32 @@ def questions(function: Function) -> Mapping[Expr, Expr]:
     return found
 
 
-def reopened(function: Function, state: State, call: Call) -> State:
-    """The state in which what a call may change, what it is made on or is given, is to be asked about anew."""
-    if not state.facts:
-        return state
-    changed = _changed(function).get(call.result, frozenset())
-    filled = _filled(function).get(call.result, frozenset())
-    if not changed and not filled:
-        return state
-    dead = [
-        fact
-        for fact in state.facts
-        if fact in filled
-        or not filled.isdisjoint(_counted_in(fact))
-        or (_has_question(fact) and not changed.isdisjoint(subexpressions(fact)))
-    ]
-    return reopen(state, dead)
-
-
-def reopen(state: State, stale: Collection[Expr]) -> State:
-    """The state in which these of its facts are to be asked anew; itself where there are none."""
-    return state.but(facts=apart_from(state.facts, stale)) if stale else state
-
-
-def _counted_in(fact: Expr) -> Iterator[Expr]:
-    """The collections of which a fact says how much there is in them."""
-    for part in subexpressions(fact):
-        match part:
-            case Mix(op="len", parts=(whole,)):
-                yield whole
-            case _:
-                pass
-
-
-def _has_question(fact: Expr) -> bool:
-    return any(isinstance(part, Mix) for part in subexpressions(fact))
-
-
-@once
-def _changed(function: Function) -> Mapping[Expr, frozenset[Expr]]:
-    """What the questions of a function are put to that a call may change, by the call's result."""
-    put = (*questions(function).values(), *_sizes(function).values())
-    asked = {part for question in put for part in subexpressions(question)}
-    asked = {part for part in asked if _is_field(part) or _may_change(function, part)}
-    found: dict[Expr, frozenset[Expr]] = {}
-    for step in function.cfg.steps if asked else ():
-        if isinstance(step.op, Call) and not leaves_alone(step.op):
-            receiver = (step.op.func.obj,) if isinstance(step.op.func, Attr) else ()
-            touched = (*receiver, *(arg.value for arg in step.op.args))
-            found[step.op.result] = frozenset(
-                part for expr in touched for part in subexpressions(expr) if part in asked
-            )
-    return found
-
-
-@once
-def _filled(function: Function) -> Mapping[Expr, frozenset[Expr]]:
-    """The collections that the function loops over or counts, and that a call is given and may fill or empty, by the call's result."""
-    steps = [step.op for step in function.cfg.steps]
-    looped = {whole for op in steps if isinstance(op, Next) for whole in wholes(function, op.iterable)}
-    for op in steps:
-        if isinstance(op, (Test, Bind)):
-            looped.update(_counted_in(op.condition if isinstance(op, Test) else op.value))
-    return {
-        op.result: frozenset(part for arg in op.args for part in _handed(arg.value) if part in looped)
-        for op in (steps if looped else ())
-        if isinstance(op, Call) and not leaves_alone(op) and last_name(op.func) not in _READS
-    }
-
-
-def _handed(expr: Expr) -> Iterator[Expr]:
-    """What others get hold of when they are given this: itself, what it is a method of, what it is a list of."""
-    yield expr
-    match expr:
-        case Attr(obj=obj) | Star(value=obj):
-            yield from _handed(obj)
-        case Build(items=items):
-            for item in items:
-                yield from _handed(item)
-        case _:
-            pass
-
-
-def _may_change(function: Function, part: Expr) -> bool:
-    return isinstance(part, Name) and part.id not in _OWN and _type(function, part.id) not in UNCHANGING
+def changing(function: Function, part: Expr) -> bool:
+    """Whether an expression is a local whose object may change."""
+    return isinstance(part, Name) and part.id not in OWN and not unchanging(function, part)
 
 
 def _field_size(asked: Attr) -> bool:
     """Whether it is asked how much a field of the component has."""
-    return _is_field(asked.obj) and asked.name in _SIZES
+    return is_field(asked.obj) and asked.name in _SIZES
 
 
-def _is_field(expr: Expr) -> bool:
-    return isinstance(expr, Attr) and isinstance(expr.obj, Name) and expr.obj.id in _OWN
+def is_field(expr: Expr) -> bool:
+    """Whether an expression is a field of the component."""
+    return isinstance(expr, Attr) and isinstance(expr.obj, Name) and expr.obj.id in OWN
+
+
+def handed(expr: Expr) -> Iterator[Expr]:
+    """What others get hold of when they are given this: itself, what it is a method of, what it is a list of."""
+    yield expr
+    match expr:
+        case Attr(obj=obj) | Star(value=obj):
+            yield from handed(obj)
+        case Build(items=items):
+            for item in items:
+                yield from handed(item)
+        case _:
+            pass
 
 
 def has_any(fact: Expr) -> tuple[Expr, bool]:
@@ -264,7 +189,9 @@ def is_amount(expr: Expr) -> bool:
 
 def wholes(function: Function, iterable: Expr) -> tuple[Expr, ...]:
     """The facts that say whether a loop over this, or over a view of it, has a round; none where a closure may change it."""
-    whole = _views(function).get(iterable, iterable)
+    whole = iterable
+    while whole in _views(function):
+        whole = _views(function)[whole]
     if isinstance(whole, Name) and any(whole.id in inner.captures for inner in function.closures.values()):
         return ()
     return (whole, Mix("any", (whole,))) if isinstance(whole, (Name, Attr)) else ()
@@ -281,6 +208,31 @@ def _views(function: Function) -> Mapping[Expr, Expr]:
         and step.op.func.name in CONTAINER_VIEWS
         and not step.op.args
     }
+
+
+@once
+def iterators(function: Function) -> Mapping[Expr, tuple[Expr, ...]]:
+    """The facts that say whether an iterator has a first element, by the result of the call that makes it: `rows.iterator()`."""
+    made = {step.op.result for step in function.cfg.steps if isinstance(step.op, Call) and _iterates(step.op)}
+    return {result: facts for result in made if (facts := wholes(function, result))}
+
+
+def _iterates(call: Call) -> bool:
+    return isinstance(call.func, Attr) and call.func.name in ("iterator", "listIterator") and not call.args
+
+
+@once
+def split_by(function: Function) -> frozenset[Expr]:
+    """What comes of a `split(",")`: in Python, at least one part."""
+    return frozenset(
+        step.op.result
+        for step in function.cfg.steps
+        if isinstance(step.op, Call)
+        and last_name(step.op.func) in ("split", "rsplit")
+        and step.op.args
+        and isinstance(step.op.args[0].value, Literal)
+        and isinstance(step.op.args[0].value.value, str)
+    )
 
 
 def unchanging(function: Function, expr: Expr) -> bool:
@@ -306,7 +258,7 @@ def _stays(function: Function, part: Expr, captured: frozenset[str]) -> bool:
     if not isinstance(part, (Name, Global, Literal, Attr, Mix)):
         return False
     names = list(names_in(part))
-    if any(name in _OWN for name in names):
+    if any(name in OWN for name in names):
         return False
     return all(_type(function, name) in UNCHANGING or name not in captured for name in names)
 

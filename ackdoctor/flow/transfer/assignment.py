@@ -1,6 +1,7 @@
 """What an assignment does: to a local, a field, an item of either, or several at once."""
 
 from ackdoctor.flow.graph.expressions import mentions
+from ackdoctor.flow.path.changes import forget, recount, reopen
 from ackdoctor.flow.path.context import Context, tested_names
 from ackdoctor.flow.path.lattice import (
     BoundMethod,
@@ -21,14 +22,15 @@ from ackdoctor.flow.path.lattice import (
     tokens_in,
 )
 from ackdoctor.flow.path.meanings import MEANS, meant
-from ackdoctor.flow.path.numbers import counted_by, counters
-from ackdoctor.flow.path.questions import reopen
+from ackdoctor.flow.path.numbers import counters
+from ackdoctor.flow.path.questions import iterators, split_by
+from ackdoctor.flow.path.rounds import counted_by
 from ackdoctor.flow.path.trail import Trail
 from ackdoctor.flow.transfer.cells import in_cell, put
 from ackdoctor.flow.transfer.counting import begun, counted
 from ackdoctor.flow.transfer.deciding import decided
 from ackdoctor.flow.transfer.evaluate import counted_on, evaluate, stored
-from ackdoctor.flow.transfer.holding import escape, forget, recount, store, within
+from ackdoctor.flow.transfer.holding import escape, store, within
 from ackdoctor.flow.transfer.liveness import looked_up
 from ackdoctor.model.cfg import (
     Attr,
@@ -98,7 +100,14 @@ def _looked_up(context: Context, trail: Trail, state: State, name: str) -> State
 
 def same_under(trail: Trail, context: Context, after: State, target: Expr, value: Expr) -> State:
     """What was decided about a value holds under its new name, if that is asked about."""
-    if not isinstance(target, Name) or target.id not in tested_names(trail.function):
+    if not isinstance(target, Name):
+        return after
+    asked = iterators(trail.function).get(value, ())
+    for first in (trail.state.facts[fact] for fact in asked if fact in trail.state.facts):
+        after = after.but(facts={**after.facts, Mix("call", (Attr(target, "hasNext"),)): first})
+    if not context.typed and value in split_by(trail.function):
+        after = after.but(facts={**after.facts, target: True})
+    if target.id not in tested_names(trail.function):
         return after
     if target.id in counters(trail.function):
         after = begun(context, trail.function, trail.state, after, target.id, value)
@@ -289,7 +298,11 @@ def update(context: Context, trail: Trail, target: Expr, value: Value | None) ->
                 state = kept if kept is not None else state.bind(target.id, after)
             state = _counted(context, trail, state, target.id)
             return _looked_up(context, trail, state, target.id)
-        return state
+        match target:
+            case Attr(obj=obj, name=name) if evaluate(context, trail.function, state, obj) == SelfRef():
+                return state.but(fields={field: old for field, old in state.fields.items() if field != name})
+            case _:
+                return state
     match evaluate(context, trail.function, state, target):
         case Field(name=field):
             return store(context, trail, state, field, value, how="+=", key=None)

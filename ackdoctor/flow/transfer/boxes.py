@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from ackdoctor.flow.graph.expressions import subexpressions
 from ackdoctor.flow.graph.once import once
+from ackdoctor.flow.graph.results import calls_by_result
 from ackdoctor.flow.graph.wording import last_name
 from ackdoctor.flow.linking.known import CONTAINER_STORES
 from ackdoctor.flow.path.lattice import Const, State, Value
@@ -311,7 +312,7 @@ def _begun(function: Function, key: str, name: str, value: Expr) -> Iterator[tup
                 if isinstance(held, Literal):
                     yield f"{key}[{number}]", Const(held.value)
         case Name():
-            maker = _makers(function).get(value)
+            maker = calls_by_result(function).get(value)
             kind = last_name(maker.func) if maker is not None else ""
             if maker is not None and kind in _HOLDERS and len(maker.args) <= (kind != _EVENT):
                 yield key + _HOLDS, Const(kind)
@@ -320,8 +321,3 @@ def _begun(function: Function, key: str, name: str, value: Expr) -> Iterator[tup
                     yield key + _VALUE, Const(first.value)
         case _:
             pass
-
-
-@once
-def _makers(function: Function) -> Mapping[Expr, Call]:
-    return {step.op.result: step.op for step in function.cfg.steps if isinstance(step.op, Call)}

@@ -11,6 +11,7 @@ from ackdoctor.flow.path.lattice import (
     External,
     Field,
     FunctionRef,
+    Instance,
     Partial,
     SelfRef,
     Thrown,
@@ -20,10 +21,11 @@ from ackdoctor.flow.path.lattice import (
 from ackdoctor.flow.path.trail import Trail
 from ackdoctor.flow.transfer.boxes import held_value
 from ackdoctor.flow.transfer.containers import Done, arguments, method_call
-from ackdoctor.flow.transfer.declared import foreign_kind
+from ackdoctor.flow.transfer.declared import declared_result, foreign_kind
 from ackdoctor.flow.transfer.entering import Enter, enter
 from ackdoctor.flow.transfer.evaluate import evaluate, stored
-from ackdoctor.flow.transfer.inert import about_locals, inert
+from ackdoctor.flow.transfer.fields import changed_fields
+from ackdoctor.flow.transfer.inert import about_locals, fails, inert
 from ackdoctor.flow.transfer.objects import (
     Method,
     captured_by,
@@ -108,10 +110,16 @@ def _enter_one(
     functions = _overloads(context, trail, call, method.functions, values)
     if len(functions) > 1:  # the one that is running is asked for least
         functions = tuple(function for function in functions if function is not trail.function)
+    result = declared_result(context, functions[0]) if functions else None
     if functions and all(function.docstring_only for function in functions):
-        return unknown(context, trail, call, values)  # abstract: an heir's, out of sight
-    if functions and all(inert(context, trail.state, function, values) for function in functions):
-        return Done(trail.state.but(facts=about_locals(trail.state.facts)), None, may_raise=True)
+        done = unknown(context, trail, call, values)  # abstract: an heir's, out of sight
+        return done if result is None else replace(done, value=result)
+    knowing = isinstance(method.receiver, Instance) and method.receiver.given
+    seen = (*values, method.receiver) if knowing else values  # a getter of a record may give the tuple in it
+    if functions and all(inert(context, trail.state, function, seen) for function in functions):
+        fields = frozenset[str]().union(*(changed_fields(context, function) for function in functions))
+        may_raise = any(fails(context, function) for function in functions)
+        return Done(trail.state.but(facts=about_locals(trail.state.facts, fields)), result, may_raise)
     entered = [
         enter(context, trail, call, function, method.receiver, None, captured_by(function, method.receiver))
         for function in functions

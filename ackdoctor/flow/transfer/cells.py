@@ -10,8 +10,8 @@ from collections.abc import Set as AbstractSet
 
 from ackdoctor.flow.graph.expressions import mentions
 from ackdoctor.flow.graph.once import once
+from ackdoctor.flow.path.changes import reopen
 from ackdoctor.flow.path.lattice import Const, State, Value
-from ackdoctor.flow.path.questions import reopen
 from ackdoctor.flow.transfer.liveness import written
 from ackdoctor.model.cfg import Name
 from ackdoctor.model.component import Function

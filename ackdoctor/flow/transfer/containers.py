@@ -16,6 +16,7 @@ from ackdoctor.flow.linking.known import (
     NO_RAISE,
     TICK,
 )
+from ackdoctor.flow.path.changes import changed, recount
 from ackdoctor.flow.path.context import Context
 from ackdoctor.flow.path.lattice import (
     Batch,
@@ -37,7 +38,7 @@ from ackdoctor.flow.path.lattice import (
 from ackdoctor.flow.path.questions import leaves_alone
 from ackdoctor.flow.path.trail import Trail
 from ackdoctor.flow.transfer.evaluate import as_held, evaluate, only, stored
-from ackdoctor.flow.transfer.holding import escape, forget, recount, release, store
+from ackdoctor.flow.transfer.holding import escape, release, store
 from ackdoctor.flow.transfer.liveness import read, written
 from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Name
 from ackdoctor.model.component import Function
@@ -139,7 +140,7 @@ def _local_method(context: Context, trail: Trail, call: Call, held: Coll, func: 
         return Done(state, value, may_raise=not quiet)
     match name:
         case "size":
-            return Done(state, Count(held), may_raise=False)
+            return Done(state, Count(held) if items else None, may_raise=False)
         case "isEmpty" | "hasNext" | "isPresent" if items:
             return Done(state, Const(name != "isEmpty"), may_raise=False)
         case "clear":
@@ -190,7 +191,7 @@ def _field_method(
 ) -> Done | None:
     values = arguments(context, trail, call)
     carried = [value for value in values if value is not None and any(tokens_in(value))]
-    state = _changed(trail.state, call)
+    state = changed(trail.state, call)
     if context.typed and name in CONTAINER_STORES:
         state = _shared(state, call, values, stored(field))
     if name == "drainTo" and call.args and isinstance(call.args[0].value, Name):
@@ -233,8 +234,3 @@ def _shared(state: State, call: Call, values: tuple[Value | None, ...], element:
         if isinstance(arg.value, Name) and isinstance(value, Coll) and not any(tokens_in(value)):
             state = state.bind(arg.value.id, element)
     return state
-
-
-def _changed(state: State, call: Call) -> State:
-    """A method that does not only ask may change its receiver."""
-    return forget(state, call.func.obj) if isinstance(call.func, Attr) and not leaves_alone(call) else state

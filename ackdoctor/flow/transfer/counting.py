@@ -11,8 +11,9 @@ from typing import NamedTuple
 from ackdoctor.flow.path.context import Context
 from ackdoctor.flow.path.lattice import Const, State
 from ackdoctor.flow.path.meanings import meaning
-from ackdoctor.flow.path.numbers import count_of, counters, less, plain, whole_bounds
-from ackdoctor.flow.path.questions import has_any, is_amount
+from ackdoctor.flow.path.numbers import counters, whole_bounds
+from ackdoctor.flow.path.questions import has_any, is_amount, sizes
+from ackdoctor.flow.path.rounds import count_of, less, paced_by, plain
 from ackdoctor.flow.transfer.declared import text_of
 from ackdoctor.flow.transfer.evaluate import evaluate
 from ackdoctor.model.cfg import Attr, Compare, Expr, Literal, Mix, Name
@@ -80,12 +81,16 @@ def counted(context: Context, function: Function, before: State, after: State, n
 def begun(context: Context, function: Function, before: State, after: State, name: str, value: Expr) -> State:
     """The state in which a counter is given this value: all that is asked about it, as far as it follows from what was known."""
     facts = dict(after.facts)
+    value = sizes(function).get(value, value)
     for bound in counters(function).get(name, ()):
         apart = _apart(context, function, before, value, bound)
         for op in _FLIPPED:
             truth = apart.holds(op) if apart is not None else None
             if truth is not None:
                 facts[Compare(Name(name), op, bound)] = truth
+    for pace in paced_by(function).values():
+        if pace.name == name and pace.mark in before.facts:
+            facts[pace.mark] = True
     return after.but(facts=facts) if len(facts) > len(after.facts) else after
 
 

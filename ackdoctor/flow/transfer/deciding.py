@@ -23,8 +23,10 @@ from ackdoctor.flow.path.lattice import (
     Value,
 )
 from ackdoctor.flow.path.meanings import meaning
-from ackdoctor.flow.path.numbers import count_of, counters
+from ackdoctor.flow.path.numbers import counters
 from ackdoctor.flow.path.questions import spelled_out
+from ackdoctor.flow.path.rounds import count_of
+from ackdoctor.flow.path.settled import settle, with_settled
 from ackdoctor.flow.transfer.counting import ordered
 from ackdoctor.flow.transfer.evaluate import evaluate, tick_comparison
 from ackdoctor.model.cfg import Attr, Build, Compare, Expr, Global, IsType, Item, Literal, Name, Not
@@ -52,15 +54,15 @@ def branch(
     meant = meaning(function, state, fact)
     if meant is not None and fact not in state.facts:
         for truth, learnt in branch(context, function, state, meant):
-            yield truth == positive, _learn(function, learnt, fact, truth=truth)
+            yield truth == positive, _learn(context, function, learnt, fact, truth=truth)
         return
-    known = _decide(context, function, state, fact)
+    known = _decide(context, function, with_settled(context, state, fact), fact)
     if known is not None and isinstance(evaluate(context, function, state, subject(fact)), Const):
         yield known == positive, state  # the constant says it each time
         return
     for truth in (True, False):
         if known is None or known == truth:
-            yield truth == positive, _learn(function, state, fact, truth=truth)
+            yield truth == positive, _learn(context, function, state, fact, truth=truth)
 
 
 def _answers_in(condition: Expr) -> Iterator[Expr]:
@@ -76,13 +78,15 @@ def decided(context: Context, function: Function, state: State, condition: Expr)
     if not isinstance(condition, (Name, Attr, Item, Compare, Not)):
         return None
     fact, positive = _asked(context, function, state, condition)
-    known = _decide(context, function, state, fact)
+    known = _decide(context, function, with_settled(context, state, fact), fact)
     return None if known is None else known == positive
 
 
 def _asked(context: Context, function: Function, state: State, condition: Expr) -> tuple[Expr, bool]:
-    """A condition in its positive form; a named constant on its right is what it stands for, and `is` that is `==`."""
+    """A condition in its positive form; a named constant on its right is what it stands for, `is` that is `==`, and `if left` is `left != 0`."""
     fact, positive = normalised(condition)
+    if isinstance(fact, Name) and fact.id in counters(function):
+        return Compare(fact, "==", Literal(0)), not positive
     if context.typed or not isinstance(fact, Compare):
         return fact, positive
     match fact.op, fact.right:
@@ -135,9 +139,6 @@ def _decide(context: Context, function: Function, state: State, fact: Expr) -> b
         case Not(value=inner):
             known = _decide(context, function, state, inner)
             return None if known is None else not known
-        case Name(id=name) if name in counters(function):
-            none = _decide(context, function, state, Compare(fact, "==", Literal(0)))
-            return None if none is None else not none
         case _:
             if state.facts.get(Compare(fact, "is", Literal(None))):
                 return False
@@ -237,7 +238,8 @@ def _truth(value: Value | None) -> bool | None:
             return None
 
 
-def _learn(function: Function, state: State, fact: Expr, *, truth: bool) -> State:
+def _learn(context: Context, function: Function, state: State, fact: Expr, *, truth: bool) -> State:
+    state = settle(context, state, fact, truth=truth)
     if (
         len(state.facts) < MOST_FACTS
         and subject(fact) in tested_subjects(function)

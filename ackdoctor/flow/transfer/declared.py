@@ -18,6 +18,7 @@ __all__ = [
     "class_of",
     "declared_field",
     "declared_local",
+    "declared_result",
     "enclosing",
     "field_of",
     "foreign_kind",
@@ -83,6 +84,15 @@ def attribute_of(context: Context, instance: Instance, name: str) -> Value | Non
         return None
     cls, text = found
     return _handle(context, context.program.units[cls.path], text)
+
+
+def declared_result(context: Context, function: Function) -> Handle | None:
+    """The collector that a method is declared to give, however it comes by it."""
+    found = _handle(context, context.unit(function), function.returns) if function.returns else None
+    return found if found is not None and found.kind not in _DATA else None
+
+
+_DATA = ("tuple", "window")  # which one it is tells more than what it is
 
 
 def enclosing(context: Context, cls: ClassInfo) -> ClassInfo | None:

@@ -11,12 +11,12 @@ from typing import NamedTuple
 from ackdoctor.flow.graph.once import once
 from ackdoctor.flow.graph.wording import last_name
 from ackdoctor.flow.linking.known import HARMLESS, LOGGING, NO_RAISE, VIEWS
+from ackdoctor.flow.path.changes import forget, inside
 from ackdoctor.flow.path.context import Context
 from ackdoctor.flow.path.lattice import Coll, Const, FunctionRef, Instance, Partial, State, Value
 from ackdoctor.flow.path.questions import leaves_alone
 from ackdoctor.flow.transfer.boxes import BOX, asked_places, bare, boxes, emptied, is_box, own_method
 from ackdoctor.flow.transfer.cells import shared, where, without
-from ackdoctor.flow.transfer.holding import forget
 from ackdoctor.model.cfg import Attr, Call, Closure, Expr, Item, Name
 from ackdoctor.model.component import Function
 
@@ -52,14 +52,14 @@ def behind(context: Context, function: Function, state: State, call: Call) -> St
     changed = given | _receiver(function, state, call, handing)
     if _EXPOSED in state.fields and not _runs_nothing(context, function, state, call, handing):
         changed |= _exposed(state)
-    return _opened(function, state, changed, given)
+    return _opened(function, state, call, changed, given)
 
 
 def behind_own(function: Function, state: State, call: Call) -> State:
     """The state behind a call of the project's own code, which knows a box that it was given by another name, and may keep it."""
     handing = _handings(function)[call.result.id]
     state = _expose(state, _boxes_in(function, state, handing.names))
-    return _opened(function, state, _exposed(state) | _receiver(function, state, call, handing))
+    return _opened(function, state, call, _exposed(state) | _receiver(function, state, call, handing))
 
 
 def put_away(state: State, value: Value | None) -> State:
@@ -86,7 +86,7 @@ def _exposed(state: State) -> frozenset[str]:
 
 
 def _opened(
-    function: Function, state: State, places: frozenset[str], given: frozenset[str] = frozenset()
+    function: Function, state: State, call: Call, places: frozenset[str], given: frozenset[str] = frozenset()
 ) -> State:
     """The state in which nothing is known of what is in these boxes and cells, nor of anything else that was given just now."""
     if not places:
@@ -96,7 +96,8 @@ def _opened(
         state = emptied(state, place)
         name = place.rpartition(":")[2]
         if where(function, name) == place and (place in given or name in _tracked(function)):
-            state = forget(state, Name(name))
+            own = is_box(function, state, name) and name not in shared(function)
+            state = inside(state, Name(name), call) if own else forget(state, Name(name))
     return state
 
 
@@ -112,8 +113,7 @@ def _runs_nothing(context: Context, function: Function, state: State, call: Call
     """Whether a call is known to run no code of the project's that others were given."""
     if handing.quiet or _known_method(function, state, call):
         return True
-    name = last_name(call.func)
-    return any(verb.name == name for verb in context.verbs())
+    return last_name(call.func) in context.verb_names
 
 
 def _known_method(function: Function, state: State, call: Call) -> bool:

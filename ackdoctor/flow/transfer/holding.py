@@ -1,6 +1,5 @@
 """Where tuples are kept: stores into fields, and what is handed to code that cannot be seen."""
 
-from ackdoctor.flow.graph.expressions import about, subexpressions
 from ackdoctor.flow.path.context import Context
 from ackdoctor.flow.path.lattice import (
     Field,
@@ -13,18 +12,23 @@ from ackdoctor.flow.path.lattice import (
     Value,
     tokens_in,
 )
-from ackdoctor.flow.path.questions import reopen
 from ackdoctor.flow.path.sighting import Released, Stored
 from ackdoctor.flow.path.trail import Trail
-from ackdoctor.model.cfg import Attr, Compare, Expr, Item, Literal, Mix
+from ackdoctor.model.cfg import Expr
 from ackdoctor.model.protocol import State as Stage
 
-__all__ = ["EVERYTHING", "escape", "forget", "recount", "release", "store", "within", "worse"]
+__all__ = ["EVERYTHING", "completed", "escape", "release", "store", "within", "worse"]
 
 EVERYTHING = "*"  # the name under which all fields are released: the component itself was handed over
 
 WORST = (Stage.OWED, Stage.HELD, Stage.FAILED, Stage.ACKED)
 _UNASKED = (Tick.NO, Tick.MAYBE, Tick.YES)  # of two that are equally undone, the data tuple is worse
+
+
+def completed(state: State) -> bool:
+    """Whether the path has completed any tuple, be it in an earlier round."""
+    earlier = (memory.rest for memory in state.loops.values() if memory.rest is not None)
+    return any(holding.stage in (Stage.ACKED, Stage.FAILED) for holding in (*state.tokens.values(), *earlier))
 
 
 def worse(one: Holding | None, other: Holding) -> Holding:
@@ -109,34 +113,6 @@ def _hand_over(context: Context, trail: Trail, state: State, token: Token, holde
     if holding.stage is Stage.OWED:
         return state.hold(token, Holding(Stage.HELD, holding.tick, holder))
     return state
-
-
-def forget(state: State, target: Expr) -> State:
-    """The target changes: what was decided about it no longer holds."""
-    return reopen(state, about(state.facts, target))
-
-
-def recount(state: State, whole: Expr, key: Expr | None = None) -> State:
-    """Something was put into a collection (under this key), or taken out: what is in it, and how much, is to be asked anew.
-
-    Whether there is anything in it at all is left as it is.
-    """
-    stale = [fact for fact in state.facts if any(_counts(part, whole, key) for part in subexpressions(fact))]
-    return reopen(state, stale)
-
-
-def _counts(part: Expr, whole: Expr, key: Expr | None) -> bool:
-    """Whether an expression asks how much there is in a collection, whether something is, or what lies at a place that may be the key's."""
-    match part:
-        case Mix(op="len", parts=(asked,)) | Mix(op="call", parts=(Attr(obj=asked, name="size"), *_)):
-            return asked == whole
-        case Mix(op="call", parts=(Attr(obj=asked), _, *_)) | Compare(op="in", right=asked):
-            return asked == whole
-        case Item(obj=asked, key=place):
-            other = isinstance(place, Literal) and isinstance(key, Literal) and place != key
-            return asked == whole and not other
-        case _:
-            return False
 
 
 def within(token: Token, whole: Token) -> bool:

@@ -16,8 +16,10 @@ from ackdoctor.flow.linking.known import CONTAINER_STORES
 from ackdoctor.flow.path.context import normalised, subject, tested_names
 from ackdoctor.flow.path.lattice import State
 from ackdoctor.flow.path.meanings import meanings
-from ackdoctor.flow.path.numbers import counted_by, counters, targets_of
-from ackdoctor.flow.path.questions import amounts, spelled_out, wholes
+from ackdoctor.flow.path.names import second_names
+from ackdoctor.flow.path.numbers import counters
+from ackdoctor.flow.path.questions import amounts, is_field, iterators, spelled_out, wholes
+from ackdoctor.flow.path.rounds import counted_by, paced_by, targets_of
 from ackdoctor.model.cfg import (
     ENTRY,
     Attr,
@@ -72,7 +74,8 @@ def needed(function: Function) -> Mapping[int, Needed]:
     """What is live where a function begins, and at those of its steps where paths meet."""
     numbers: dict[Place, int] = {}
     read = [_bits(numbers, _asked(function, step.op)) for step in function.cfg.steps]
-    own = _bits(numbers, (_OWN,))  # a call on `super()` means `this` without naming it
+    named = (fact.left for facts in second_names(function).values() for fact in facts)
+    own = _bits(numbers, (_OWN, *named))  # a call on `super()` means `this` without naming it
     live = _live(function, [places | own for places in read], _rewritten(function, numbers))
     places = list(numbers)
     known: dict[int, Needed] = {}
@@ -195,14 +198,14 @@ def _asked(function: Function, op: Instr) -> Iterator[Place]:
             yield from _compared(value)
         case Next(iterable=iterable, loop=loop):
             yield from wholes(function, iterable)
-            if loop in counted_by(function) and (name := counted_by(function)[loop].name) in counters(
-                function
-            ):
-                yield from _known_of(function, name)
+            for loops in (counted_by(function), paced_by(function)):
+                if loop in loops and (name := loops[loop].name) in counters(function):
+                    yield from _known_of(function, name)
         case Call(func=Attr(obj=Name() as obj, name=name)) if name in CONTAINER_STORES:
             yield obj  # which list it is
         case Bind(target=Name(), value=Name(id=name) as value) if name.startswith("%"):
             yield value  # the same
+            yield from iterators(function).get(value, ())
         case Yield():
             yield _YIELDED
         case Mark(word="EXIT"):
@@ -215,15 +218,15 @@ def _known_of(function: Function, counter: str) -> Iterator[Place]:
     yield Name(counter)
     yield counter
     for bound in counters(function)[counter]:
-        yield from (part for part in subexpressions(bound) if isinstance(part, Name))
+        yield from (part for part in subexpressions(bound) if isinstance(part, Name) or is_field(part))
         yield from amounts(bound)
 
 
 def _compared(condition: Expr) -> Iterator[Place]:
     """The locals that are compared: each may stand for something else; and whether there is anything in what they are compared with."""
     if isinstance(condition, Compare):
-        yield from (part for part in subexpressions(condition) if isinstance(part, Name))
-        yield from amounts(condition)
+        yield from (part for part in subexpressions(condition) if isinstance(part, Name) or is_field(part))
+    yield from amounts(condition)
 
 
 def read(op: Instr) -> tuple[Expr, ...]:

@@ -7,6 +7,8 @@ class of the project is looked into wherever it is given a tuple, a collector or
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from ackdoctor.flow.graph.expressions import names_in
+from ackdoctor.flow.graph.once import once
 from ackdoctor.flow.path.context import Context
 from ackdoctor.flow.path.lattice import (
     Batch,
@@ -30,6 +32,7 @@ from ackdoctor.flow.path.lattice import (
 from ackdoctor.flow.path.trail import Trail
 from ackdoctor.flow.transfer.declared import class_of, enclosing, foreign_kind
 from ackdoctor.flow.transfer.evaluate import evaluate
+from ackdoctor.flow.transfer.liveness import read as read_by
 from ackdoctor.flow.transfer.overloads import choose_verb
 from ackdoctor.model.cfg import Attr, Bind, Call, Expr, Name
 from ackdoctor.model.component import ClassInfo, Function
@@ -71,14 +74,19 @@ class Read(NamedTuple):
 def named(order: Sequence[ClassInfo], name: str) -> tuple[Function, ...]:
     """The functions of that name that the first class in a resolution order to have one offers, and its bases' overloads."""
     found: list[Function] = []
-    seen: set[tuple[str | None, ...]] = set()
     for cls in order:
-        for function in cls.overloads.get(name, (cls.methods[name],) if name in cls.methods else ()):
-            types = tuple(param.type for param in function.params[1:])
-            if types not in seen:
-                seen.add(types)
-                found.append(function)
+        found += [
+            function for function in cls.named(name) if not any(_overrides(each, function) for each in found)
+        ]
     return tuple(found)
+
+
+def _overrides(heirs: Function, base: Function) -> bool:
+    """Whether a function takes the place of one of a base class, whose type parameters the heir may have filled."""
+    given, asked = heirs.params[1:], base.params[1:]
+    return len(given) == len(asked) and all(
+        mine.type == its.type or its.type is None for mine, its in zip(given, asked, strict=True)
+    )
 
 
 def method_of(context: Context, trail: Trail, call: Call, values: tuple[Value | None, ...]) -> Method | None:
@@ -94,26 +102,13 @@ def method_of(context: Context, trail: Trail, call: Call, values: tuple[Value | 
     cls = class_of(context, function, state, call.func.obj)
     if cls is None or isinstance(receiver, (TokenRef, Batch)):
         return None
-    found = _implemented(context, cls, name)
+    found = named(context.program.lineage(cls).order, name)
     instance = receiver if isinstance(receiver, Instance) else Instance(cls)
     wanted = instance.given or foreign_kind(context, cls) is not None or any(map(_matters, values))
     if found and wanted:
         return Method(found, instance)
     outer = _outer_method(context, instance, name) if not found else ()
     return Method(outer, SelfRef()) if outer else None
-
-
-def _implemented(context: Context, cls: ClassInfo, name: str) -> tuple[Function, ...]:
-    """The methods of a class, or, where it only declares them, of the one class that defines them."""
-    found = named(context.program.lineage(cls).order, name)
-    if not found or not all(function.docstring_only for function in found):
-        return found
-    heirs = [
-        each
-        for each in context.program.classes()
-        if name in each.methods and each is not cls and cls in context.program.lineage(each).order
-    ]
-    return named(heirs, name) if len(heirs) == 1 else ()
 
 
 def _outer_method(context: Context, instance: Instance, name: str) -> tuple[Function, ...]:
@@ -190,8 +185,12 @@ def constructed(context: Context, trail: Trail, call: Call, values: tuple[Value 
     pairs = [(arg.name, value) for arg, value in zip(call.args, values, strict=True)]
     plain = tuple(value for name, value in pairs if name is None)
     captured = ((name, value) for name, value in pairs if name is not None and value is not None)
-    given = (*_given(context, cls, plain), *captured)
-    carried = {token for value in values for token in tokens_in(value)}
+    maker = _constructor(context, cls, len(plain))
+    given = (*(_given(maker, plain) if maker else ()), *captured)
+    asked = (
+        _only_asked(maker, frozenset(context.component.dialect.shape.getters)) if maker else frozenset[int]()
+    )
+    carried = {token for at, value in enumerate(values) if at not in asked for token in tokens_in(value)}
     kept = {token for _, value in given for token in tokens_in(value)}
     return Instance(cls, given) if carried <= kept else None
 
@@ -202,25 +201,38 @@ def _dotted(expr: Expr) -> bool:
     return not isinstance(expr, Name)
 
 
-def _given(context: Context, cls: ClassInfo, values: tuple[Value | None, ...]) -> Iterator[tuple[str, Value]]:
+def _constructor(context: Context, cls: ClassInfo, count: int) -> Function | None:
+    """The first constructor that takes so many arguments."""
+    offered = named(context.program.lineage(cls).order[:1], CONSTRUCTOR)
+    return next((function for function in offered if len(function.params) == count + 1), None)
+
+
+def _given(function: Function, values: tuple[Value | None, ...]) -> Iterator[tuple[str, Value]]:
     """The fields that a constructor fills with its parameters."""
-    for function in named(context.program.lineage(cls).order[:1], CONSTRUCTOR):
-        params = function.params[1:]
-        if len(params) != len(values):
-            continue
-        own = Name(function.params[0].name)
-        by_name = {
-            param.name: value for param, value in zip(params, values, strict=True) if value is not None
-        }
-        for step in function.cfg.steps:
-            match step.op:
-                case Bind(target=Attr(obj=obj, name=field), value=Name(id=name)) if (
-                    obj == own and name in by_name
-                ):
-                    yield field, by_name[name]
-                case _:
-                    pass
-        return
+    own, *params = function.params
+    by_name = {param.name: value for param, value in zip(params, values, strict=True) if value is not None}
+    for step in function.cfg.steps:
+        match step.op:
+            case Bind(target=Attr(obj=obj, name=field), value=Name(id=name)) if (
+                obj == Name(own.name) and name in by_name
+            ):
+                yield field, by_name[name]
+            case _:
+                pass
+
+
+@once
+def _only_asked(function: Function, getters: frozenset[str]) -> frozenset[int]:
+    """The places of the parameters that a constructor does nothing with but to ask them for what is in them."""
+    used: set[str] = set().union(*(inner.captures for inner in function.tree()))
+    for step in function.cfg.steps:
+        match step.op:
+            case Call(func=Attr(obj=Name(), name=name), args=args) if name in getters:
+                read_there = tuple(arg.value for arg in args)
+            case op:
+                read_there = read_by(op)
+        used.update(name for expr in read_there for name in names_in(expr))
+    return frozenset(at for at, param in enumerate(function.params[1:]) if param.name not in used)
 
 
 def task(context: Context, made: Value) -> Value | None:

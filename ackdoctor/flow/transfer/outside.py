@@ -19,6 +19,7 @@ from ackdoctor.flow.linking.known import (
     TICK,
     VIEWS,
 )
+from ackdoctor.flow.path.changes import changed
 from ackdoctor.flow.path.context import Context, Later
 from ackdoctor.flow.path.lattice import (
     Batch,
@@ -40,12 +41,12 @@ from ackdoctor.flow.path.lattice import (
     Zipped,
     tokens_in,
 )
-from ackdoctor.flow.path.questions import leaves_alone, unchanging
+from ackdoctor.flow.path.questions import unchanging
 from ackdoctor.flow.path.sighting import Deferral, Handed
 from ackdoctor.flow.path.trail import Trail
 from ackdoctor.flow.transfer.containers import Done, arguments, elements
 from ackdoctor.flow.transfer.evaluate import evaluate, part
-from ackdoctor.flow.transfer.holding import escape, forget
+from ackdoctor.flow.transfer.holding import escape
 from ackdoctor.flow.transfer.objects import callbacks
 from ackdoctor.model.cfg import Attr, Call, Name
 from ackdoctor.model.component import Function
@@ -140,8 +141,8 @@ def unknown(context: Context, trail: Trail, call: Call, given: tuple[Value | Non
     if TICK.search(name) and len(values) == 1 and isinstance(values[0], TokenRef):
         return Done(trail.state, TickTest(values[0].token), may_raise=False)
     state = trail.state
-    if isinstance(call.func, Attr) and not (leaves_alone(call) or unchanging(trail.function, call.func.obj)):
-        state = forget(state, call.func.obj)
+    if isinstance(call.func, Attr) and not unchanging(trail.function, call.func.obj):
+        state = changed(state, call)
     if context.typed and isinstance(call.func, Attr):
         receiver = evaluate(context, trail.function, trail.state, call.func.obj)
         if isinstance(receiver, Instance) or (isinstance(receiver, Coll) and any(_callables((receiver,)))):

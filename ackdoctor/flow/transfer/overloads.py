@@ -4,6 +4,7 @@ Only what is known counts: an argument of unknown kind fits everything.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from ackdoctor.flow.graph.wording import last_name
 from ackdoctor.flow.path.context import Context
@@ -36,6 +37,11 @@ _SORT_OF_RESULT = {
         "toString format getString getStringByField getSourceStreamId getSourceComponent name join concat valueOf "
         "toLowerCase toUpperCase trim substring getStreamId streamId".split(),
         "text",
+    ),
+    **dict.fromkeys(
+        "currentTimeMillis nanoTime size length getInteger getIntegerByField getLong getLongByField parseInt parseLong "
+        "intValue longValue incrementAndGet getAndIncrement nextInt nextLong hashCode".split(),
+        "number",
     ),
 }
 
@@ -121,12 +127,20 @@ def _by_words(word: str) -> str:
 def choose_verb(
     context: Context, function: Function, state: State, args: tuple[Arg, ...], verbs: Iterable[Verb]
 ) -> Verb | None:
-    """The verb whose parameters take these arguments; of several that may, one that can be anchored."""
+    """The verb whose parameters take these arguments; of several that may, one that can be anchored.
+
+    Where one of those passes a message id and another does not, what it gives has no `message_id`: nobody knows.
+    """
     candidates = [verb for verb in verbs if not verb.types or len(verb.params) == len(args)]
     if len(candidates) < 2:  # noqa: PLR2004
         return candidates[0] if candidates else None
     sorts = [sort_of(context, function, state, arg.value) for arg in args]
-    return max(candidates, key=lambda verb: (_fit(verb.types, sorts), verb.anchors == "anchors"))
+    fits = [_fit(verb.types, sorts) for verb in candidates]
+    best = [verb for verb, fit in zip(candidates, fits, strict=True) if fit == max(fits)]
+    chosen = max(best, key=lambda verb: verb.anchors == "anchors")
+    if len({verb.message_id in verb.params for verb in best}) > 1:
+        return replace(chosen, message_id=None)
+    return chosen
 
 
 def _fit(wanted: Sequence[str], given: Sequence[str]) -> int:

@@ -1,14 +1,32 @@
-"""Calls that are made for a log line: in `log.info("kept %s", place.name())` nobody expects the name to fail."""
+"""Calls that nobody expects to fail: in `log.info("kept %s", place.name())` the name, in `finally: writer.close()` the end."""
 
 from ackdoctor.flow.graph.expressions import names_in
 from ackdoctor.flow.graph.once import once
 from ackdoctor.flow.graph.wording import last_name
-from ackdoctor.flow.linking.known import LOGGING
+from ackdoctor.flow.linking.known import ENDINGS, LOGGING
 from ackdoctor.flow.transfer.liveness import read
 from ackdoctor.model.cfg import Call
 from ackdoctor.model.component import Function
 
-__all__ = ["only_told"]
+__all__ = ["only_told", "taken_to_work"]
+
+
+@once
+def taken_to_work(function: Function) -> frozenset[int]:
+    """The calls (by step) that are taken not to raise once a tuple was completed.
+
+    What a `finally` closes or releases is closed as behind a `try` with resources, where the close that nobody wrote raises nothing either.
+    """
+    endings = {
+        index
+        for index, step in enumerate(function.cfg.steps)
+        if step.way is not None
+        and isinstance(step.op, Call)
+        and step.op.dropped
+        and not step.op.args
+        and last_name(step.op.func) in ENDINGS
+    }
+    return only_told(function) | endings
 
 
 @once

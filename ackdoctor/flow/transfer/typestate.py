@@ -10,6 +10,7 @@ Example.  At `self.pending[key] = tup`, a token that is OWED becomes HELD by "se
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from ackdoctor.flow.path.changes import elsewhere, forget, inside
 from ackdoctor.flow.path.context import Context
 from ackdoctor.flow.path.generators import NOTHING, Generated, ended
 from ackdoctor.flow.path.lattice import (
@@ -31,16 +32,16 @@ from ackdoctor.flow.path.lattice import (
     Zipped,
     tokens_in,
 )
-from ackdoctor.flow.path.numbers import Counted, counted_by, counters, less
-from ackdoctor.flow.path.questions import wholes
+from ackdoctor.flow.path.names import also
 from ackdoctor.flow.path.trail import Trail
-from ackdoctor.flow.transfer.assignment import assign, next_number, same_list, same_under, unpack, update
+from ackdoctor.flow.transfer.assignment import assign, same_list, same_under, unpack, update
 from ackdoctor.flow.transfer.boxes import made, set_in_box
 from ackdoctor.flow.transfer.catching import catches
 from ackdoctor.flow.transfer.deciding import branch
 from ackdoctor.flow.transfer.evaluate import evaluate, stored
 from ackdoctor.flow.transfer.exposed import put_away
-from ackdoctor.flow.transfer.holding import forget, worse
+from ackdoctor.flow.transfer.holding import completed, worse
+from ackdoctor.flow.transfer.rounds import number_of_rounds
 from ackdoctor.flow.transfer.verbs import complete
 from ackdoctor.model.cfg import (
     RAISED,
@@ -52,7 +53,9 @@ from ackdoctor.model.cfg import (
     EdgeKind,
     Expr,
     Global,
+    Instr,
     Item,
+    Literal,
     Name,
     Next,
     Return,
@@ -90,6 +93,7 @@ def ways_on(context: Context, trail: Trail) -> Iterator[WayOn]:
         case _:
             after = _after(context, trail, step)
             quiet = isinstance(step.op, Yield) and _gives_nothing(context, trail, step.op)
+            quiet = quiet or (_counts(step.op) and completed(trail.state))
             for kind, target in step.edges:
                 if kind is EdgeKind.RAISE and quiet:
                     continue
@@ -97,6 +101,11 @@ def ways_on(context: Context, trail: Trail) -> Iterator[WayOn]:
                     yield WayOn(kind, target, _raising(context, trail, step))
                 else:
                     yield WayOn(kind, target, after)
+
+
+def _counts(op: Instr) -> bool:
+    """Whether it is `stats["acked"] += 1`: behind a completion nobody expects that to fail."""
+    return isinstance(op, Update) and isinstance(op.target, Item) and isinstance(op.value, Literal)
 
 
 def _raising(context: Context, trail: Trail, step: Step) -> State:
@@ -114,6 +123,12 @@ def _raising(context: Context, trail: Trail, step: Step) -> State:
 
 
 def _after(context: Context, trail: Trail, step: Step) -> State:
+    """The state behind a step, with what has a second name by it."""
+    after = elsewhere(trail.function, trail.index, trail.state, _done(context, trail, step))
+    return also(trail.function, trail.index, after)
+
+
+def _done(context: Context, trail: Trail, step: Step) -> State:
     function, state = trail.function, trail.state
     match step.op:
         case Bind(target=target, value=value):
@@ -134,7 +149,7 @@ def _after(context: Context, trail: Trail, step: Step) -> State:
         case Drop(target=Name(id=name)):
             return state.bind(name, None)
         case Drop(target=Item(obj=whole)):
-            return forget(state, whole)
+            return inside(state, whole, step.op)
         case Return(value=value):
             return state.bind(
                 "%return", _returned(context, trail, value) if value is not None else Const(None)
@@ -211,7 +226,8 @@ def _iterated(context: Context, trail: Trail, op: Next) -> Iterator[WayOn]:
         wanted = EdgeKind.TRUE if more else EdgeKind.FALSE
         for kind, target in trail.step.edges:
             if kind is wanted:
-                yield WayOn(kind, target, after)
+                known = also(trail.function, trail.index, after) if more else after
+                yield WayOn(kind, target, known)
     if iterable is None and isinstance(op.iterable, Name):
         for kind, target in trail.step.edges:
             if kind is EdgeKind.RAISE and target != RAISED:
@@ -241,31 +257,8 @@ def _rounds(
         case Generated(items=items) as given:
             for more, after in _rounds(context, trail, op, Coll(items), again=again):
                 yield more, after if more else _run_out(context, trail, after, given)
-        case _ if (loop := counted_by(trail.function).get(op.loop)) and loop.name in counters(trail.function):
-            yield from _counted_rounds(context, trail, op, loop)
         case _:
-            yield from _unknown_rounds(context, trail, op, again=again)
-
-
-def _counted_rounds(context: Context, trail: Trail, op: Next, loop: Counted) -> Iterator[tuple[bool, State]]:
-    """Over `range(n)` or `enumerate(rows)`: another round while the counter, one more than it was, is below the end."""
-    state, again = trail.state, op.loop in trail.state.loops
-    last = (
-        Compare(Name(loop.name), "<", less(loop.stop, loop.step))
-        if again
-        else Compare(loop.start, "<", loop.stop)
-    )
-    for more, after in branch(context, trail.function, state, last):
-        if more:
-            memory = LoopMemory(None, None, position=1 if again else 0)
-            before = after.but(loops={**state.loops, op.loop: memory})
-            given = assign(context, trail, before, op.target, None)
-            yield True, next_number(context, trail, before, given, op.target)
-        else:
-            yield (
-                False,
-                after.but(loops={each: kept for each, kept in state.loops.items() if each != op.loop}),
-            )
+            yield from number_of_rounds(context, trail, op)
 
 
 def _run_out(context: Context, trail: Trail, state: State, given: Generated) -> State:
@@ -279,19 +272,6 @@ def _run_out(context: Context, trail: Trail, state: State, given: Generated) -> 
             op = Op.ACK if holding.stage is Stage.ACKED else Op.FAIL
             state = complete(context, trail, state, op, token)
     return ended(state, given)
-
-
-def _unknown_rounds(context: Context, trail: Trail, op: Next, *, again: bool) -> Iterator[tuple[bool, State]]:
-    """Over something else: any number of rounds, at least one where the path has asked and there is something, none where there is nothing."""
-    state = trail.state
-    known = next(
-        (state.facts[fact] for fact in wholes(trail.function, op.iterable) if fact in state.facts), None
-    )
-    if known is not False:
-        more = state.but(loops={**state.loops, op.loop: LoopMemory(None, None)}) if known else state
-        yield True, assign(context, trail, more, op.target, None)
-    if again or not known:
-        yield False, state.but(loops={loop: kept for loop, kept in state.loops.items() if loop != op.loop})
 
 
 def _open_rounds(context: Context, trail: Trail, op: Next, element: TokenRef) -> Iterator[tuple[bool, State]]:

@@ -28,6 +28,7 @@ __all__ = [
 
 _NAME, _BODY, _VALUE, _TYPE, _DECLARATOR = map(field, "name body value type declarator".split())
 _PARAMETERS, _SUPERCLASS = field("parameters"), field("superclass")
+_VARIABLES, _ANNOTATIONS = field("type_parameters"), kinds("annotation marker_annotation")
 _METHOD, _ELEMENT = kind("method_declaration"), kind("annotation_type_element_declaration")
 _CONSTRUCTOR, _COMPACT = kind("constructor_declaration"), kind("compact_constructor_declaration")
 _FIELDS = kinds("field_declaration constant_declaration")
@@ -105,6 +106,7 @@ def bases(file: SourceFile, nodes: Iterable[Node]) -> Iterator[Expr]:
 def define_class(file: SourceFile, shape: Shape, parent: Owner | Frame | None) -> ClassInfo:
     """Lowers a class of any kind."""
     owner = Owner(shape.name, shape.qualname, parent, extends=shape.extends)
+    owner.variables = frozenset(_variables(file, shape.node))
     types = scan(file, owner, shape)
     constants = Lowering(file, Frame(owner, file.outside), shape.qualname, shape.head)
     info = ClassInfo(
@@ -132,6 +134,13 @@ def define_class(file: SourceFile, shape: Shape, parent: Owner | Frame | None) -
     info.methods.update((name, several[0]) for name, several in overloads.items())
     info.overloads = {name: tuple(several) for name, several in overloads.items() if len(several) > 1}
     return info
+
+
+def _variables(file: SourceFile, node: Node) -> Iterator[str]:
+    """`S` and `T` of `class Base<S, @Nonnull T extends Event>`."""
+    written = node.child_by_field_id(_VARIABLES)
+    for each in () if written is None else parts(written):
+        yield file.positions.text(next(part for part in parts(each) if part.kind_id not in _ANNOTATIONS))
 
 
 def _members(
@@ -215,6 +224,7 @@ def _heading(file: SourceFile, prefix: str, node: Node, name: str | None = None)
         node,
         node.child_by_field_id(_PARAMETERS),
         modifiers(node).annotations,
+        node.child_by_field_id(_TYPE),
     )
 
 

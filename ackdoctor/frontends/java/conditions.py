@@ -3,12 +3,13 @@
 from collections.abc import Callable
 
 from ackdoctor.flow.graph.build import Ends, Fork
+from ackdoctor.frontends.branches import choice, choice_fork, fork_on, junction_fork, truth
 from ackdoctor.frontends.java.expressions import binary
 from ackdoctor.frontends.java.grammar import Node, by_kind, child, field, kind, parts
 from ackdoctor.frontends.java.lowering import Lowering
 from ackdoctor.frontends.java.patterns import match
 from ackdoctor.frontends.java.typenames import type_of
-from ackdoctor.model.cfg import Bind, Expr, IsType, Literal, Mix, Name, Not
+from ackdoctor.model.cfg import Bind, Expr, IsType, Literal, Mix, Name
 
 __all__ = ["FORKS", "PURE_BRANCHES", "VALUE_BRANCHES", "plain_fork"]
 
@@ -21,16 +22,7 @@ _WORDS = {"&&": "and", "||": "or"}
 
 def plain_fork(fn: Lowering, node: Node) -> Fork:
     """A condition with nothing to unfold; a constant has one way on."""
-    return _fork_on(fn, fn.value(node), node)
-
-
-def _fork_on(fn: Lowering, value: Expr, node: Node) -> Fork:
-    if isinstance(value, Not):
-        return _fork_on(fn, value.value, node).swapped()
-    if isinstance(value, Literal) and isinstance(value.value, bool):
-        fork = Fork(fn.builder.take(), [])
-        return fork if value.value else fork.swapped()
-    return fn.builder.test(value, fn.span(node))
+    return fork_on(fn.builder, fn.value(node), fn.span(node))
 
 
 def _bracket_fork(fn: Lowering, node: Node) -> Fork:
@@ -47,15 +39,7 @@ def _binary_fork(fn: Lowering, node: Node) -> Fork:
     sign = child(node, _OPERATOR).type
     if sign not in _WORDS:
         return plain_fork(fn, node)
-    operands, is_and = _operands(node, sign), sign == "&&"
-    short: Ends = []
-    for operand in operands[:-1]:
-        fork = fn.fork(operand)
-        go_on, stop = fork if is_and else fork.swapped()
-        short += stop
-        fn.builder.resume(go_on)
-    last = fn.fork(operands[-1])
-    return Fork(last.true, last.false + short) if is_and else Fork(last.true + short, last.false)
+    return junction_fork(fn, _WORDS[sign], _operands(node, sign))
 
 
 def _operands(node: Node, sign: str) -> list[Node]:
@@ -70,12 +54,7 @@ def _operands(node: Node, sign: str) -> list[Node]:
 
 
 def _ternary_fork(fn: Lowering, node: Node) -> Fork:
-    choice = fn.fork(child(node, _CONDITION))
-    fn.builder.resume(choice.true)
-    first = fn.fork(child(node, _THEN))
-    fn.builder.resume(choice.false)
-    second = fn.fork(child(node, _ELSE))
-    return Fork(first.true + second.true, first.false + second.false)
+    return choice_fork(fn, child(node, _CONDITION), child(node, _THEN), child(node, _ELSE))
 
 
 def _instanceof_fork(fn: Lowering, node: Node) -> Fork:
@@ -101,28 +80,7 @@ def _instanceof_fork(fn: Lowering, node: Node) -> Fork:
 
 
 def _ternary(fn: Lowering, node: Node) -> Expr:
-    result = fn.builder.temp()
-    fork = fn.fork(child(node, _CONDITION))
-    after: Ends = []
-    for ends, side in ((fork.true, child(node, _THEN)), (fork.false, child(node, _ELSE))):
-        fn.builder.resume(ends)
-        fn.builder.add(Bind(result, fn.value(side)), fn.span(side))
-        after += fn.builder.take()
-    fn.builder.resume(after)
-    return result
-
-
-def _truth(fn: Lowering, node: Node) -> Expr:
-    """A condition's outcome as a value."""
-    result = fn.builder.temp()
-    fork = fn.fork(node)
-    after: Ends = []
-    for ends, truth in ((fork.true, True), (fork.false, False)):
-        fn.builder.resume(ends)
-        fn.builder.add(Bind(result, Literal(truth)), fn.span(node))
-        after += fn.builder.take()
-    fn.builder.resume(after)
-    return result
+    return choice(fn, child(node, _CONDITION), child(node, _THEN), child(node, _ELSE))
 
 
 def _binary(fn: Lowering, node: Node) -> Expr:
@@ -146,7 +104,7 @@ def _binary(fn: Lowering, node: Node) -> Expr:
 
 def _instanceof(fn: Lowering, node: Node) -> Expr:
     if node.child_by_field_id(_NAME) is not None or node.child_by_field_id(_PATTERN) is not None:
-        return _truth(fn, node)
+        return truth(fn, node)
     return IsType(fn.value(child(node, _LEFT)), (type_of(fn.type_name(child(node, _RIGHT))),))
 
 

@@ -64,7 +64,7 @@ def params_of(file: SourceFile, frame: Frame, node: Node | None) -> list[Param]:
             many = "*"
         else:
             continue
-        declared = None if written == "var" else written
+        declared = None if written == "var" or frame.variable(written) else written
         name = frame.declare(file.positions.text(word), declared)
         found.append(Param(name.id, many, None, declared))
     return found
@@ -80,6 +80,7 @@ class Heading(NamedTuple):
     node: Node  # what to complain about
     parameters: Node | None = None
     annotations: Sequence[Node] = ()
+    returns: Node | None = None
 
 
 def method(
@@ -124,7 +125,13 @@ def function(
         captures=frozenset(frame.captures),
         docstring_only=body is None,
         types=frame.declared(),
+        returns=_result_of(file, frame, heading.returns),
     )
+
+
+def _result_of(file: SourceFile, frame: Frame, node: Node | None) -> str:
+    written = type_name(file.positions, node) if node is not None else ""
+    return "" if frame.variable(written) else written
 
 
 def _lowered(

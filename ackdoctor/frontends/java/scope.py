@@ -29,10 +29,11 @@ class Outside:
 class Owner:
     """A class and its members, each with whether it is static; `own` is the name its methods know it by.
 
-    `inherits` says that undeclared members are taken for those of its base class.
+    `inherits` says that undeclared members are taken for those of its base class; `variables` are its type
+    parameters, each of which an heir may fill as it likes.
     """
 
-    __slots__ = ("fields", "inherits", "methods", "name", "own", "parent", "qualname", "types")
+    __slots__ = ("fields", "inherits", "methods", "name", "own", "parent", "qualname", "types", "variables")
 
     def __init__(
         self, name: str, qualname: str, parent: "Place | None", *, extends: bool, own: str = "this"
@@ -45,6 +46,7 @@ class Owner:
         self.fields: dict[str, bool] = {}
         self.methods: dict[str, bool] = {}
         self.types: set[str] = set()
+        self.variables: frozenset[str] = frozenset()
 
 
 class Frame:
@@ -105,6 +107,15 @@ class Frame:
             if found is not None:
                 return found
         return None
+
+    def variable(self, type_name: str) -> bool:
+        """Whether a type is a type parameter of a class around."""
+        place: Place | None = self.parent
+        while place is not None:
+            if isinstance(place, Owner) and type_name in place.variables:
+                return True
+            place = place.parent
+        return False
 
     # ---- what a word stands for ----
 

@@ -158,8 +158,7 @@ def _synchronized(fn: Lowering, node: Node) -> None:
 def _class(fn: Lowering, node: Node) -> None:
     made = fn.file.tables.declare(fn.file, node, fn.frame)
     if made is not None:
-        methods = (*made.methods.values(), *(each for several in made.overloads.values() for each in several))
-        fn.frame.classes[made.name] = frozenset[str]().union(*(each.captures for each in methods))
+        fn.frame.classes[made.name] = frozenset[str]().union(*(each.captures for each in made.all_methods()))
 
 
 def _nothing(_fn: Lowering, _node: Node) -> None:

@@ -6,25 +6,17 @@ from typing import Any
 import libcst as cst
 
 from ackdoctor.flow.graph.build import Ends, Fork
+from ackdoctor.frontends.branches import choice, choice_fork, fork_on, junction_fork, truth
 from ackdoctor.frontends.python.expressions import comparison_sign
 from ackdoctor.frontends.python.lowering import Lowering
-from ackdoctor.model.cfg import Bind, Compare, Expr, Literal, Mix, Not
+from ackdoctor.model.cfg import Bind, Compare, Expr, Mix
 
 __all__ = ["FORKS", "PURE_BRANCHES", "VALUE_BRANCHES", "plain_fork"]
 
 
 def plain_fork(fn: Lowering, node: cst.CSTNode) -> Fork:
     """A condition with nothing to unfold; a constant has one way on."""
-    return _fork_on(fn, fn.value(node), node)
-
-
-def _fork_on(fn: Lowering, value: Expr, node: cst.CSTNode) -> Fork:
-    if isinstance(value, Not):
-        return _fork_on(fn, value.value, node).swapped()
-    if isinstance(value, Literal) and isinstance(value.value, int):
-        fork = Fork(fn.builder.take(), [])
-        return fork if value.value else fork.swapped()
-    return fn.builder.test(value, fn.span(node))
+    return fork_on(fn.builder, fn.value(node), fn.span(node))
 
 
 def _not_fork(fn: Lowering, node: cst.UnaryOperation) -> Fork:
@@ -34,19 +26,12 @@ def _not_fork(fn: Lowering, node: cst.UnaryOperation) -> Fork:
 
 
 def _boolean_fork(fn: Lowering, node: cst.BooleanOperation) -> Fork:
-    operands, is_and = _operands(node)
-    short: Ends = []
-    for operand in operands[:-1]:
-        fork = fn.fork(operand)
-        go_on, stop = fork if is_and else fork.swapped()
-        short += stop
-        fn.builder.resume(go_on)
-    last = fn.fork(operands[-1])
-    return Fork(last.true, last.false + short) if is_and else Fork(last.true + short, last.false)
+    operands, word = _operands(node)
+    return junction_fork(fn, word, operands)
 
 
-def _operands(node: cst.BooleanOperation) -> tuple[list[cst.BaseExpression], bool]:
-    """The operands of a run of the same operator, and whether it is `and`."""
+def _operands(node: cst.BooleanOperation) -> tuple[list[cst.BaseExpression], str]:
+    """The operands of a run of the same operator, and its word."""
     kind = type(node.operator)
     operands: list[cst.BaseExpression] = []
     left: cst.BaseExpression = node
@@ -55,7 +40,7 @@ def _operands(node: cst.BooleanOperation) -> tuple[list[cst.BaseExpression], boo
         left = left.left
     operands.append(left)
     operands.reverse()
-    return operands, kind is cst.And
+    return operands, "and" if kind is cst.And else "or"
 
 
 def _comparison_fork(fn: Lowering, node: cst.Comparison) -> Fork:
@@ -76,38 +61,25 @@ def _comparison_fork(fn: Lowering, node: cst.Comparison) -> Fork:
 
 
 def _ternary_fork(fn: Lowering, node: cst.IfExp) -> Fork:
-    choice = fn.fork(node.test)
-    fn.builder.resume(choice.true)
-    first = fn.fork(node.body)
-    fn.builder.resume(choice.false)
-    second = fn.fork(node.orelse)
-    return Fork(first.true + second.true, first.false + second.false)
+    return choice_fork(fn, node.test, node.body, node.orelse)
 
 
 # ---- as values ----
 
 
 def _ternary(fn: Lowering, node: cst.IfExp) -> Expr:
-    result = fn.builder.temp()
-    fork = fn.fork(node.test)
-    fn.builder.resume(fork.true)
-    fn.builder.add(Bind(result, fn.value(node.body)), fn.span(node.body))
-    after = fn.builder.take()
-    fn.builder.resume(fork.false)
-    fn.builder.add(Bind(result, fn.value(node.orelse)), fn.span(node.orelse))
-    fn.builder.resume(after)
-    return result
+    return choice(fn, node.test, node.body, node.orelse)
 
 
 def _boolean(fn: Lowering, node: cst.BooleanOperation) -> Expr:
-    operands, is_and = _operands(node)
+    operands, word = _operands(node)
     result = fn.builder.temp()
     after: Ends = []
     for operand in operands[:-1]:
         span = fn.span(operand)
         value = fn.value(operand)
-        fork = _fork_on(fn, value, operand)
-        go_on, stop = fork if is_and else fork.swapped()
+        fork = fork_on(fn.builder, value, span)
+        go_on, stop = fork if word == "and" else fork.swapped()
         fn.builder.resume(stop)
         fn.builder.add(Bind(result, value), span)
         after += fn.builder.take()
@@ -122,15 +94,7 @@ def _comparison(fn: Lowering, node: cst.Comparison) -> Expr:
         target = node.comparisons[0]
         left = fn.value(node.left)
         return Compare(left, comparison_sign(target.operator), fn.value(target.comparator))
-    result = fn.builder.temp()
-    fork = _comparison_fork(fn, node)
-    fn.builder.resume(fork.true)
-    fn.builder.add(Bind(result, Literal(value=True)), fn.span(node))
-    after = fn.builder.take()
-    fn.builder.resume(fork.false)
-    fn.builder.add(Bind(result, Literal(value=False)), fn.span(node))
-    fn.builder.resume(after)
-    return result
+    return truth(fn, node)
 
 
 # ---- where no step may be made ----
@@ -141,8 +105,8 @@ def _pure_ternary(fn: Lowering, node: cst.IfExp) -> Expr:
 
 
 def _pure_boolean(fn: Lowering, node: cst.BooleanOperation) -> Expr:
-    operands, is_and = _operands(node)
-    return Mix("and" if is_and else "or", tuple(map(fn.value, operands)))
+    operands, word = _operands(node)
+    return Mix(word, tuple(map(fn.value, operands)))
 
 
 def _pure_comparison(fn: Lowering, node: cst.Comparison) -> Expr:

@@ -163,11 +163,7 @@ def _assign(names: Names, node: cst.Assign) -> None:
         names.bound.update(target_names(target.target))
 
 
-def _target(names: Names, node: cst.AnnAssign | cst.AugAssign | cst.For) -> None:
-    names.bound.update(target_names(node.target))
-
-
-def _del(names: Names, node: cst.Del) -> None:
+def _target(names: Names, node: cst.AnnAssign | cst.AugAssign | cst.For | cst.Del) -> None:
     names.bound.update(target_names(node.target))
 
 
@@ -211,7 +207,7 @@ _BINDERS: dict[type, Callable[..., None]] = {
     cst.AnnAssign: _target,
     cst.AugAssign: _target,
     cst.For: _target,
-    cst.Del: _del,
+    cst.Del: _target,
     cst.FunctionDef: _definition,
     cst.ClassDef: _definition,
     cst.With: _with,

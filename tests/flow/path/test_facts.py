@@ -5,6 +5,25 @@ import pytest
 from tests.checks.sources import codes, in_bolt
 
 
+def asked(first, then):
+    """The findings where the second condition is asked once the first was true."""
+    return codes(
+        in_bolt(
+            f"""
+            def process(self, tup):
+                kind, seen = tup.values
+                if {first}:
+                    work(kind)
+                else:
+                    self.ack(tup)
+                    return
+                if {then}:
+                    self.ack(tup)
+            """
+        )
+    )
+
+
 @pytest.mark.parametrize(
     ("first", "then"),
     [
@@ -21,21 +40,7 @@ from tests.checks.sources import codes, in_bolt
     ],
 )
 def test_one_condition_decides_another(first, then):
-    source = in_bolt(
-        f"""
-        def process(self, tup):
-            kind, seen = tup.values
-            if {first}:
-                work(kind)
-            else:
-                self.ack(tup)
-                return
-            if {then}:
-                self.ack(tup)
-        """
-    )
-
-    assert codes(source) == []
+    assert asked(first, then) == []
 
 
 @pytest.mark.parametrize(
@@ -51,21 +56,7 @@ def test_one_condition_decides_another(first, then):
     ],
 )
 def test_one_condition_leaves_another_open(first, then):
-    source = in_bolt(
-        f"""
-        def process(self, tup):
-            kind, seen = tup.values
-            if {first}:
-                work(kind)
-            else:
-                self.ack(tup)
-                return
-            if {then}:
-                self.ack(tup)
-        """
-    )
-
-    assert codes(source) == [(15, "ACK101")]
+    assert asked(first, then) == [(15, "ACK101")]
 
 
 def test_a_helper_that_falls_off_its_end_has_returned_none():

@@ -38,6 +38,9 @@ def in_rounds(head: str, condition: str, *, before: str = "pass") -> str:
         ("for i in range(len(words))", "i == len(words) - 1"),
         ("for i, word in enumerate(words)", "i == len(words) - 1"),
         ("for i, word in enumerate(words, 1)", "i == len(words)"),
+        ("for i, word in enumerate(words, start=1)", "i == len(words)"),
+        ("for i, word in enumerate(sorted(words))", "i == len(words) - 1"),
+        ("for i, (word, much) in enumerate(words.items())", "i == len(words) - 1"),
         ("for i, word in enumerate(words)", "i == 0"),
         ("for i in range(0, count, 10)", "i + 10 >= count"),
     ],
@@ -155,6 +158,26 @@ def test_a_list_from_behind_ends_with_its_first_place():
     )
 
     assert codes(source) == []
+
+
+@pytest.mark.parametrize(
+    "head", ["while i < 3:\n                i = i + 1", "while (i := i + 1) <= 3:\n                pass"]
+)
+@pytest.mark.parametrize(("last", "expected"), [(3, []), (4, ["ACK101"]), (2, ["ACK106"])])
+def test_a_number_may_be_given_what_is_one_more(head, last, expected):
+    source = in_bolt(
+        f"""
+        def process(self, tup):
+            i = 0
+            {head}
+                if ready(tup.values):
+                    return self.ack(tup)
+                if i == {last}:
+                    self.fail(tup)
+        """
+    )
+
+    assert sorted({code for _, code in codes(source)}) == expected
 
 
 def test_a_number_that_is_none_is_unlike_itself():

@@ -3,7 +3,7 @@
 import textwrap
 from collections.abc import Iterator
 
-from ackdoctor.flow.graph.dump import dump, show, show_instr
+from ackdoctor.flow.graph.dump import dump, show
 from ackdoctor.frontends.java import Lowered, lower_source
 from ackdoctor.model.component import ClassInfo, Function, Unit
 from ackdoctor.model.finding import Unreadable
@@ -84,8 +84,3 @@ def body(source: str) -> Function:
     """The method `m` of a class around some statements, which stand from line 2 on."""
     lowered = unit("class A { void m(Tuple tuple) {\n" + textwrap.dedent(source) + "\n} }")
     return lowered.classes["A"].methods["m"]
-
-
-def steps(function: Function) -> list[str]:
-    """The instructions as text, in the order they were laid out, ENTRY, EXIT and RAISED left out."""
-    return [show_instr(step.op) for step in function.cfg.steps[3:]]

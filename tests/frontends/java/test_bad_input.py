@@ -5,7 +5,8 @@ import pytest
 from ackdoctor.flow.graph.dump import show
 from ackdoctor.frontends.java import Lowered
 from ackdoctor.model.finding import Unreadable
-from tests.frontends.java.lowered import PATH, all_functions, lower, steps
+from tests.frontends.java.lowered import PATH, all_functions, lower
+from tests.frontends.stretches import steps
 
 BOLT = """\
 package a;

@@ -4,16 +4,7 @@ import pytest
 
 from ackdoctor.model.cfg import Bind, Call, Catch, Jump, Next, Return, Test, Throw, Update
 from tests.frontends.java.lowered import unit
-
-
-def text_of(source, span):
-    lines = source.split("\n")
-    if span.line == span.end_line:
-        return lines[span.line - 1][span.column - 1 : span.end_column - 1]
-    middle = lines[span.line : span.end_line - 1]
-    return "\n".join(
-        [lines[span.line - 1][span.column - 1 :], *middle, lines[span.end_line - 1][: span.end_column - 1]]
-    )
+from tests.frontends.stretches import text_of
 
 
 def texts(source, kind):

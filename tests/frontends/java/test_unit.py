@@ -4,7 +4,8 @@ import pytest
 
 from ackdoctor.model.cfg import Attr, Global, Literal
 from ackdoctor.model.component import Param
-from tests.frontends.java.lowered import body, steps, unit
+from tests.frontends.java.lowered import body, unit
+from tests.frontends.stretches import steps
 
 
 def test_the_module_is_the_package_and_its_neighbours_are_in_sight():

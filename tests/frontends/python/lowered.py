@@ -3,7 +3,7 @@
 import textwrap
 from collections.abc import Iterator
 
-from ackdoctor.flow.graph.dump import dump, show, show_instr
+from ackdoctor.flow.graph.dump import dump, show
 from ackdoctor.frontends.python import lower_source
 from ackdoctor.model.component import Function, Unit
 from ackdoctor.model.finding import Unreadable
@@ -56,18 +56,3 @@ def picture(unit: Unit) -> str:
         flags = " async" * function.is_async + " generator" * function.is_generator
         parts.append(f"{function.qualname}({params}){flags}{captures}\n{dump(function.cfg)}")
     return "\n".join(parts)
-
-
-def steps(function: Function) -> list[str]:
-    """The instructions as text, in the order they were laid out, ENTRY, EXIT and RAISED left out."""
-    return [show_instr(step.op) for step in function.cfg.steps[3:]]
-
-
-def text_of(source: str, span: tuple[int, int, int, int]) -> str:
-    """The stretch of text a span covers."""
-    line, column, end_line, end_column = span
-    lines = source.splitlines(keepends=True)
-    if line == end_line:
-        return lines[line - 1][column - 1 : end_column - 1]
-    middle = "".join(lines[line : end_line - 1])
-    return lines[line - 1][column - 1 :] + middle + lines[end_line - 1][: end_column - 1]

@@ -5,7 +5,8 @@ import pytest
 from ackdoctor.flow.graph.dump import show_instr
 from ackdoctor.frontends.python.python2 import translate
 from ackdoctor.model.finding import Unreadable
-from tests.frontends.python.lowered import all_functions, lower, picture, text_of, unit
+from tests.frontends.python.lowered import all_functions, lower, picture, unit
+from tests.frontends.stretches import text_of
 
 BOLT = """\
 # a bolt as people wrote them

@@ -3,7 +3,8 @@
 import pytest
 
 from ackdoctor.model.cfg import Bind, Call, Catch, Jump, Next, Return, Test, Throw, Unpack, Update, Yield
-from tests.frontends.python.lowered import only_function, text_of, unit
+from tests.frontends.python.lowered import only_function, unit
+from tests.frontends.stretches import text_of
 
 
 def texts(source, kind):

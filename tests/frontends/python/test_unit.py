@@ -4,7 +4,8 @@ import pytest
 
 from ackdoctor.model.cfg import Build, Closure, Global, Literal, Mix, Name
 from ackdoctor.model.component import Param
-from tests.frontends.python.lowered import only_function, steps, unit
+from tests.frontends.python.lowered import only_function, unit
+from tests.frontends.stretches import steps
 
 
 def test_an_import_in_a_try_leaves_both_candidates_in_order():
