@@ -21,11 +21,10 @@ FORGOTTEN = "-1138701488754717430"
 
 
 @pytest.fixture
-def shell(monkeypatch, capsys) -> Shell:
+def shell(shell: Shell, monkeypatch) -> Shell:
     monkeypatch.chdir(ROOT)
-    monkeypatch.delenv("FORCE_COLOR", raising=False)
     monkeypatch.setenv("COLUMNS", "100")
-    return Shell(monkeypatch, capsys)
+    return shell
 
 
 def recorded(monkeypatch) -> list[str]:

@@ -3,6 +3,7 @@
 What is imported here is paid for by every pytest run on the machine: next to nothing.
 """
 
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["ackdoctor_fixture", "pytest_addoption", "pytest_collection_modifyitems", "pytest_configure"]
 
 _HOOKS = "ackdoctor-hooks"
+_APART = "ackdoctor-apart"
+_ONE_TRACER = "`ackdoctor trace run` traces this process already: run pytest without it"
 _OPTIONS = pytest.StashKey[options.Options]()
 
 
@@ -30,6 +33,11 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", marks.MARK)
     config.stash[_OPTIONS] = session = options.read_options(config)
     config.pluginmanager.register(Table(session), "ackdoctor-table")
+    beginning = sys.modules.get("ackdoctor.tracer.process.begin")
+    if beginning is not None and beginning.begun:
+        from ackdoctor.pytest_plugin.apart import Apart
+
+        config.pluginmanager.register(Apart(*beginning.begun[0]), _APART)
 
 
 @pytest.hookimpl(trylast=True)
@@ -44,6 +52,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item, wanted in traced:
         item.stash[ASKED] = wanted
     if config.pluginmanager.hasplugin(_HOOKS):
+        return
+    if config.pluginmanager.hasplugin(_APART):
+        config.pluginmanager.register(Refusal(_ONE_TRACER), _HOOKS)
         return
     try:
         config.pluginmanager.register(Hooks(config, session), _HOOKS)
@@ -67,7 +78,10 @@ def ackdoctor_fixture(request: pytest.FixtureRequest) -> "Iterator[Fixture]":
 
 
 def _wanted(item: pytest.Item, session: options.Options) -> options.Options | str | None:
-    """What the test is traced with, or what is wrong with its marks."""
+    """What the test is traced with, or what is wrong with its marks; below `trace run` a mark alone switches nothing on."""
+    apart = item.config.pluginmanager.hasplugin(_APART)
+    if apart and session.level == "off" and marks.NAME not in getattr(item, "fixturenames", ()):
+        return None
     try:
         return marks.asked(item, session)
     except pytest.UsageError as error:

@@ -15,9 +15,9 @@ from ackdoctor.pytest_plugin.table import TURNED
 if TYPE_CHECKING:
     from ackdoctor.reporters import Context
 
-__all__ = ["attach", "context_of", "described", "fail", "one_line", "reason"]
+__all__ = ["SECTION", "attach", "context_of", "described", "fail", "one_line", "reason"]
 
-_SECTION = "ackdoctor"
+SECTION = "ackdoctor"
 
 _MOST_FINDINGS = 10  # of one test, without -vv
 # how a test has failed that was expected to and did not: pytest's own, and unittest's
@@ -42,7 +42,7 @@ def fail(report: pytest.TestReport, why: str) -> bool:
     return False
 
 
-def attach(report: pytest.TestReport, text: str, section: str = _SECTION) -> None:
+def attach(report: pytest.TestReport, text: str, section: str = SECTION) -> None:
     """Puts the findings below whatever the report says already."""
     if text:
         report.sections.append((section, text))

@@ -42,11 +42,27 @@ class Table:
             return
         from ackdoctor.pytest_plugin.summary import summary
 
+        if self.options.warn:
+            self._warn(terminalreporter)
         terminalreporter.write_sep("=", "ackdoctor")
         for line in summary(self.rows, terminalreporter.verbosity):
             terminalreporter.write_line(line)
         if self.options.write_baseline and self.options.baseline is not None:
             terminalreporter.write_line(self._accept(self.options.baseline))
+
+    def _warn(self, terminalreporter: "pytest.TerminalReporter") -> None:
+        """The findings of tests that passed all the same: of those pytest shows nothing, unless it is asked by -rP or -rA."""
+        from ackdoctor.pytest_plugin.outcome import SECTION
+
+        if not {"P", "A"}.isdisjoint(terminalreporter.reportchars):
+            return
+        passed = [each for each in terminalreporter.stats.get("passed", ()) if each.nodeid in self.rows]
+        shown = [(each, text) for each in passed for section, text in each.sections if section == SECTION]
+        for number, (report, text) in enumerate(shown):
+            if not number:
+                terminalreporter.write_sep("=", "ACKDOCTOR'S WARNINGS")
+            terminalreporter.write_sep("_", report.head_line or report.nodeid)
+            terminalreporter.write_line(text)
 
     def _take(self, report: pytest.TestReport) -> None:
         from ackdoctor.pytest_plugin.rows import PROPERTY, read_row  # only where there may be one

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Collection
 from math import ceil
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from ackdoctor.tracer.levels import Level
 if TYPE_CHECKING:
     from ackdoctor.pytest_plugin.files import Files
 
-__all__ = ["Watch"]
+__all__ = ["Watch", "wait"]
 
 _POLL_S = 0.005
 
@@ -47,19 +48,13 @@ class Watch:
             self._files.begin(test)
 
     def wait(self, seconds: float) -> None:
-        """Gives threads that the tests have started time to complete what is open, no longer than they need.
-
-        Looks are counted, since the clock may be a fixture's that stands still.
-        """
-        for _ in range(ceil(seconds / _POLL_S)):
-            if not (self.pending and self._busy()):
-                return
-            time.sleep(_POLL_S)
+        """Gives threads that the tests have started time to complete what is open."""
+        wait(self.ledger, self._threads, seconds)
 
     @property
     def pending(self) -> int:
         """How many deliveries are open."""
-        return sum(len(book.overdue()) for book in tuple(self.ledger.books.values()))
+        return _pending(self.ledger)
 
     def look(self) -> tuple[Offence, ...]:
         """What is wrong so far; nothing is closed."""
@@ -88,5 +83,17 @@ class Watch:
             self._installation.undo()
             self._installation = None
 
-    def _busy(self) -> bool:
-        return any(thread not in self._threads for thread in threading.enumerate())
+
+def wait(ledger: Ledger, threads: Collection[threading.Thread], seconds: float) -> None:
+    """Gives all other threads time to complete what is open, no longer than they need.
+
+    Looks are counted, since the clock may be a fixture's that stands still.
+    """
+    for _ in range(ceil(seconds / _POLL_S)):
+        if not (_pending(ledger) and any(thread not in threads for thread in threading.enumerate())):
+            return
+        time.sleep(_POLL_S)
+
+
+def _pending(ledger: Ledger) -> int:
+    return sum(len(book.overdue()) for book in tuple(ledger.books.values()))

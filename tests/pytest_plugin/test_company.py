@@ -164,24 +164,31 @@ def test_a_thread_has_a_moment_to_complete_what_the_test_left(pytester):
     write(
         pytester,
         """
-        import threading, time
+        import threading
 
-        def later(bolt, seconds):
+        now = threading.Event()
+
+        def later(bolt, wait):
             def work():
-                time.sleep(seconds)
+                wait()
                 bolt.flush()
-            threading.Thread(target=work, daemon=True).start()
+            thread = threading.Thread(target=work, daemon=True)
+            thread.start()
+            return thread
 
-        @pytest.mark.ackdoctor(complete_within=5)
-        def test_waits(): later(drive(Keeps, 2), 0.1)
+        @pytest.mark.ackdoctor(complete_within=20)
+        def test_waits(): later(drive(Keeps, 2), lambda: now.wait(0.1))
 
         @pytest.mark.ackdoctor(complete_within=0)
-        def test_does_not_wait(): later(drive(Keeps, 2), 0.1)
+        def test_does_not_wait():
+            global thread
+            thread = later(drive(Keeps, 2), now.wait)
 
         @pytest.mark.ackdoctor
         def test_next():
             drive(Healthy)
-            time.sleep(0.2)
+            now.set()
+            thread.join()
         """,
     )
     result = pytester.runpytest_inprocess()
@@ -237,7 +244,7 @@ def test_nobody_waits_where_no_thread_is_left(pytester):
     write(pytester, "@pytest.mark.ackdoctor(complete_within=60)\ndef test_forgets(): drive(Forgets)")
     result = pytester.runpytest_inprocess()
     result.assert_outcomes(failed=1)
-    assert result.duration < 30
+    assert result.duration < 60
 
 
 def test_an_async_test_is_judged_when_it_is_over(pytester):

@@ -38,16 +38,16 @@ def test_time_is_virtual_and_ticks_flush(run):
                 self.ack(tup)
 
         def test_ticks(ackdoctor):
-            bench = ackdoctor.bench(Ticks, tick_secs=10)
+            bench = ackdoctor.bench(Ticks, tick_secs=25)
             bench.feed("the")
             assert ackdoctor.open == ("Ticks 1",)
             (entry,) = ackdoctor.pending
             assert entry.task is not None
-            bench.advance(10)
+            bench.advance(25)
             assert ackdoctor.open == ackdoctor.pending == ()
     """)
     result.assert_outcomes(passed=1)
-    assert result.duration < 10
+    assert result.duration < 25
 
 
 def test_what_a_forgotten_tuple_leaves_in_the_ackers_map_is_told(run):
@@ -166,7 +166,7 @@ def test_it_can_be_asked_for_by_another_fixture(run):
 def test_what_is_no_component_is_refused(run):
     result = run("""
         def test_dict(ackdoctor):
-            with pytest.raises(TypeError, match="dict is no bolt or spout of heronpy, Petrel"):
+            with pytest.raises(TypeError, match="dict is no bolt or spout of .*Petrel"):
                 ackdoctor.bench(dict)
     """)
     result.assert_outcomes(passed=1)

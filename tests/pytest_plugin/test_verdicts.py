@@ -215,6 +215,13 @@ def test_warn_reports_and_lets_the_test_pass(run):
     assert section(result)[-1] == "1 of 1 test broke the protocol: ACK103 · ackdoctor explain ACK103"
 
 
+@pytest.mark.parametrize(("flags", "times"), [([], 1), (["-rA"], 1), (["-n1"], 1), (["-qq"], 0)])
+def test_warn_shows_each_finding_once(run, flags, times):
+    result = run("def test_twice(): drive(Twice)", "--ackdoctor-warn", *flags)
+    assert str(result.stdout).count("error ACK103 double-ack") == times
+    assert ("ACKDOCTOR'S WARNINGS" in str(result.stdout)) == (times > 0 and flags != ["-rA"])
+
+
 def test_a_comment_in_the_source_silences_a_finding_as_it_does_for_lint(run, pytester):
     write(pytester, "")
     text = (pytester.path / "bolts.py").read_text()

@@ -138,6 +138,36 @@ def test_a_mock_that_raises_or_answers_takes_nothing_over(way, does):
     assert run.settlement.unobserved == ()
 
 
+@pytest.mark.parametrize("answer", [None, True])
+def test_a_function_that_is_given_the_component_may_complete_whatever_it_answers(answer):
+    with traced() as run, mock.patch.object(MODULE, "store", return_value=answer):
+        made(Gives).process(tup("7", "function"))
+    assert run.settlement.offences == ()
+    assert run.settlement.unobserved == ("Gives: store is a mock",)
+
+
+def test_what_answers_none_only_acts():
+    with traced() as run:
+        bolt = made(Gives)
+        bolt.pool = mock.Mock(**{"submit.return_value": None})
+        bolt.process(tup("7", "pool"))
+    assert run.settlement.unobserved == ("Gives: pool is a mock",)
+
+
+def test_a_method_that_is_asked_about_the_tuple_takes_nothing_over():
+    class Asks(Gives):
+        def process(self, tup):
+            if self.is_wanted(tup):
+                self.ack(tup)
+
+        def is_wanted(self, tup):
+            return True
+
+    with traced() as run, mock.patch.object(Asks, "is_wanted", autospec=True, return_value=False):
+        made(Asks).process(tup("7"))
+    assert [offence.misuse for offence in run.settlement.offences] == [Misuse.NEVER]
+
+
 def test_what_is_completed_beside_a_mock_is_judged():
     with traced() as run:
         bolt = made(Gives)

@@ -113,13 +113,13 @@ def test_a_component_is_named_once_for_all_tests_of_a_process():
     assert [(f.code, f.dialect, f.evidence.test) for f in found.findings] == [("ACK103", "pystorm", "t::b")]
 
 
-def test_what_came_after_the_last_tick_may_wait_for_its_batch():
-    tick = row(RECEIVED, "t1", flags=TICK, stream="__tick")
-    batching = named("pystorm BatchingBolt auto_ack auto_fail")
-    before, after = row(RECEIVED, "1"), row(RECEIVED, "2")
-    found = held(trace(batching, before, tick, row(ACKED, "t1", site=LOOP, flags=AUTO), after))
+def test_what_the_end_found_in_a_batch_is_not_called_missing():
+    batching = named("pystorm TicklessBatchingBolt auto_ack auto_fail")
+    rows = [batching, *(row(RECEIVED, delivery) for delivery in "123")]
+    found = held(trace(*rows, row(ACKED, "3"), *(row(EventKind.WAITS, delivery) for delivery in "23")))
     assert [(f.code, f.evidence.delivery) for f in found.findings] == [("ACK101", "1")]
     assert found.tally.pending == 2
+    assert found.notes == ("SqlBolt: 1 waited for a batch when the run ended",)
 
 
 def test_one_id_in_two_processes_or_two_tests_is_two_tuples():
@@ -189,10 +189,11 @@ def test_who_keeps_its_tuples_had_those_under_way_that_came_after_the_last_it_co
 
 def test_a_batch_that_was_being_flushed_was_under_way():
     batching = named("pystorm BatchingBolt auto_ack auto_fail")
-    ticks = [row(RECEIVED, name, flags=TICK, stream="__tick") for name in ("t1", "t2")]
+    ticks = [row(RECEIVED, name, flags=TICK, stream="__tick") for name in ("t1", "t2", "t3")]
+    acks = [row(ACKED, name, site=LOOP, flags=AUTO) for name in ("t1", "t2")]
     forgotten, acked, in_batch = (row(RECEIVED, delivery) for delivery in "123")
-    rows = [batching, forgotten, ticks[0], row(ACKED, "t1", site=LOOP, flags=AUTO), in_batch, acked]
-    found = held(trace(*rows, ticks[1], row(ACKED, "2", site=LOOP, flags=AUTO), ENDS[0]))
+    rows = [batching, forgotten, ticks[0], acks[0], in_batch, ticks[1], acks[1], acked]
+    found = held(trace(*rows, ticks[2], row(ACKED, "2", site=LOOP, flags=AUTO), ENDS[0]))
     assert blamed(found) == [("ACK101", "1")]
 
 

@@ -1,6 +1,7 @@
 """The books by themselves, fed with plain data as a stored trace feeds them."""
 
 from collections import Counter
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,7 @@ from ackdoctor.model.dialect import Misuse, Role
 from ackdoctor.model.offence import CallSite, Suspect, TouchKind
 from ackdoctor.model.protocol import TABLE, Breach, Op, State
 from ackdoctor.model.tally import GrowthPoint
-from ackdoctor.tracer.ledger.book import BREACHES, Book, Mark
+from ackdoctor.tracer.ledger.book import BREACHES, Book, Delivery, Mark, Owed
 from ackdoctor.tracer.ledger.ledger import Ledger
 from ackdoctor.tracer.ledger.windows import POINTS, Windows
 from ackdoctor.tracer.levels import Level
@@ -109,6 +110,38 @@ def test_an_ack_of_what_nobody_handed_over_is_a_note():
     settlement = ledger.settle()
     assert settlement.offences == ()
     assert settlement.notes == ("Bolt: 1 completions of tuples that nobody was seen to hand over",)
+
+
+class Shared(dict[Delivery, Owed]):
+    """Open deliveries; what has just been taken out of them is acked by another thread at once."""
+
+    def __init__(self, book: Book) -> None:
+        super().__init__()
+        self.book = book
+
+    def pop(self, delivery: Delivery, *default: Any) -> Any:
+        taken = super().pop(delivery, *default)
+        if taken is not None:
+            self.book.acked(delivery)
+        return taken
+
+
+def test_an_ack_between_two_steps_of_another_threads_ack_is_a_second_one():
+    ledger, book = ledger_and_book()
+    book.open = Shared(book)
+    for delivery in DELIVERIES:
+        book.received(delivery)
+        book.acked(delivery)
+    assert said(ledger.settle().offences) == ["completed twice x3: 1: received; acked; acked"]
+
+
+def test_an_ack_of_what_is_handed_over_only_later_is_no_second_one():
+    ledger, book = ledger_and_book()
+    book.acked("1")
+    book.received("1")
+    book.acked("1")
+    settled = ledger.settle()
+    assert (settled.offences, len(settled.notes)) == ((), 1)
 
 
 def test_a_completion_from_another_thread_is_a_fault_where_nothing_is_locked():

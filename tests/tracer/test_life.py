@@ -115,6 +115,23 @@ def test_one_id_in_two_components_is_two_tuples():
     )
 
 
+def test_one_id_in_two_tests_is_told_with_each():
+    received = Event(kind=EventKind.RECEIVED, time_ns=1, component="sql", delivery="7", test="t.py::a")
+    acked = received._replace(kind=EventKind.ACKED)
+    found = life_of_delivery(lambda: [received, acked, received._replace(test="t.py::b")], "7")
+    assert found is not None
+    assert [moment.test for moment in found.moments] == ["t.py::a", "t.py::a", "t.py::b"]
+    assert found.verdict == (
+        "in t.py::a sql[0] acked it once; in t.py::b sql[0] never acked it, and owed exactly one ack or one fail"
+    )
+
+
+def test_what_waits_for_a_batch_is_not_said_to_be_owed():
+    told = delivery(EventKind.RECEIVED, EventKind.WAITS)
+    assert told == "sql[0] kept it for a batch that had not come when the run ended"
+    assert delivery(EventKind.RECEIVED, EventKind.WAITS, EventKind.ACKED) == "sql[0] acked it once"
+
+
 def test_of_a_delivery_that_nobody_saw_completed_it_is_not_said_that_it_never_was():
     received = Event(EventKind.RECEIVED, 0, component="count", task=4, delivery="7")
     hidden = Event(

@@ -187,53 +187,28 @@ def test_what_comes_of_an_ack_that_is_made_to_raise_is_not_judged(name, why):
     assert (run.settlement.offences, run.settlement.unobserved) == ((), (f"Tries: {why}",))
 
 
-class Steps(Bolt):
+class Later(Bolt):
     auto_ack = False
 
     def process(self, tup):
-        self.count()
-        self.done(tup)
+        self.current = tup
 
-    def count(self):
-        pass
-
-    def done(self, tup):
-        self.finish(tup)
-
-    def finish(self, tup):
-        self.ack(tup)
+    def flush(self):
+        self.ack(self.current)
 
 
-class Lost(Steps):
-    def finish(self, tup):
-        pass
-
-
-@pytest.mark.parametrize(
-    ("component", "name", "unobserved", "offences"),
-    [
-        (Steps, "done", ("Steps: done is mocked",), []),
-        (Steps, "finish", ("Steps: finish is mocked",), []),
-        (Steps, "count", (), []),
-        (Lost, "count", (), [NEVER]),
-    ],
-)
-def test_a_method_of_the_author_s_by_which_it_acks_hides_that_where_it_is_mocked(
-    component, name, unobserved, offences
-):
-    with traced() as run:
-        bolt = made(component)
-        setattr(bolt, name, mock.Mock())
-        bolt.process(tup())
-    assert (run.settlement.unobserved, said(run.settlement.offences)) == (unobserved, offences)
-
-
-def test_a_method_of_the_author_s_that_is_spied_on_hides_nothing():
-    with traced() as run:
-        bolt = made(Steps)
-        bolt.done = mock.Mock(wraps=bolt.done)
-        bolt.process(tup())
-    assert (run.settlement.unobserved, run.settlement.offences) == ((), ())
+@pytest.mark.parametrize("name", ["ack", "send_message"])
+@pytest.mark.parametrize("ids", ["78", "77"])
+def test_a_mock_that_writes_down_whose_calls_they_are_tells_apart_those_who_share_it(name, ids):
+    """Outside of a handler nothing else does."""
+    with traced() as run, mock.patch.object(Later, name, autospec=True):
+        one, other = made(Later), made(Later)
+        for bolt, number in zip((one, other), ids, strict=True):
+            bolt.process(tup(number))
+        for bolt in (one, other, one):
+            bolt.flush()
+    assert said(run.settlement.offences) == ["completed twice: 7: received; acked; acked"]
+    assert [tally.acked for tally in run.settlement.tallies] == [3]
 
 
 @pytest.mark.parametrize(

@@ -165,7 +165,7 @@ for line in sys.stdin:
         assert process.stdin is not None
         process.stdin.write(sent)
         process.stdin.flush()
-        code = process.wait(20)
+        code = process.wait(60)
     assert [(row.flags, row.note) for row in rows(trace) if row.kind is K.DIED] == [
         (IN_HAND, f"exit code {code}")
     ]

@@ -36,7 +36,7 @@ def test_how_the_component_ended_is_passed_on(tmp_path, script, code, note):
     ) as process:
         assert process.stdout is not None
         assert process.stdout.read() == b""
-        assert process.wait(20) == code
+        assert process.wait(60) == code
     assert said(tmp_path) == [(K.DIED, "", note)]
 
 
@@ -66,11 +66,11 @@ while True: time.sleep(0.05)
         assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
         process.send_signal(number)
-        assert (process.stdout.read(), process.wait(20)) == (f"heard {int(number)}\n".encode(), 5)
+        assert (process.stdout.read(), process.wait(60)) == (f"heard {int(number)}\n".encode(), 5)
 
 
 def test_a_component_that_closes_its_input_breaks_the_pipe_of_its_parent(tmp_path):
-    script = "import os, time; os.close(0); os.write(1, b'closed'); time.sleep(20)"
+    script = "import os, time; os.close(0); os.write(1, b'closed'); time.sleep(60)"
     with subprocess.Popen(
         command(tmp_path, *python(script)), stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:
@@ -78,7 +78,7 @@ def test_a_component_that_closes_its_input_breaks_the_pipe_of_its_parent(tmp_pat
         assert process.stdout is not None
         assert process.stdout.read(6) == b"closed"
         with pytest.raises(BrokenPipeError):  # noqa: PT012 - the break may need a moment to come through
-            for _ in range(200):
+            for _ in range(2000):
                 os.write(process.stdin.fileno(), b"x")
                 time.sleep(0.01)
         process.send_signal(signal.SIGTERM)
@@ -101,7 +101,7 @@ except BrokenPipeError:
         assert process.stdout is not None
         process.stdout.read(1)
         process.stdout.close()
-        assert process.wait(20) == 9
+        assert process.wait(60) == 9
 
 
 def test_a_parent_that_is_killed_ends_the_component_as_without_the_proxy(tmp_path):
@@ -116,7 +116,7 @@ time.sleep(30)
         process.stdout.readline()
         time.sleep(0.5)
         process.kill()
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         with contextlib.suppress(AssertionError):  # a part that is being written cannot be read
             if (tmp_path / "trace").exists() and said(tmp_path / "trace") == [(K.DIED, "", "exit code 3")]:
@@ -134,7 +134,7 @@ def test_a_trace_that_cannot_be_written_changes_nothing(tmp_path):
 
 def test_a_helper_of_the_component_that_lives_on_holds_nothing_up(tmp_path):
     script = (
-        "import os, time\nif os.fork() == 0: time.sleep(15); os._exit(0)\nos.write(1, b'out'); os._exit(6)"
+        "import os, time\nif os.fork() == 0: time.sleep(30); os._exit(0)\nos.write(1, b'out'); os._exit(6)"
     )
     start = time.monotonic()
     with subprocess.Popen(
@@ -142,5 +142,5 @@ def test_a_helper_of_the_component_that_lives_on_holds_nothing_up(tmp_path):
     ) as process:
         assert process.stdout is not None
         assert process.stdout.read() == b"out"
-        assert process.wait(20) == 6
-    assert time.monotonic() - start < 12
+        assert process.wait(60) == 6
+    assert time.monotonic() - start < 25

@@ -45,4 +45,11 @@ def launcher(component_class: type) -> _Launcher:
         raise NotAComponentError(
             f"{component_class.__qualname__}: no bench runs components of {dialect.title} behind a pipe"
         )
-    return _LAUNCHERS[dialect.name]
+    launch = _LAUNCHERS[dialect.name]
+    if launch is PystormChild and all(
+        base.__module__ != "pystorm.component" for base in component_class.__mro__
+    ):
+        raise NotAComponentError(
+            f"{component_class.__qualname__}: no bench runs this {dialect.title}: before 3.0 its classes are not pystorm's"
+        )
+    return launch

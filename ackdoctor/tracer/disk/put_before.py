@@ -36,7 +36,10 @@ _WHEN = (
     rf"<\d{{1,3}}>1 {_TIME} (?:[^ ]{{1,255}} ){{4}}- ",  # syslog of RFC 5424, without data of its own
     rf"{_TIME} {_STORMS}",
 )
-PUT_BEFORE = rf"^(?:{'|'.join(_WHOSE)})?(?:{'|'.join(_WHEN)})?(?!^)"  # something, at least
+_HOLE = (
+    r"\x00{1,1048576}"  # what a file system leaves of what it had not yet written when the machine went down
+)
+PUT_BEFORE = rf"^(?:{_HOLE})?(?:{'|'.join(_WHOSE)})?(?:{'|'.join(_WHEN)})?(?!^)"  # something, at least
 
 _THREAD = r"Thread-.{1,300}?\[-?\d{1,10},? -?\d{1,10}\]|[^ \[\]]{1,300}"
 _LEVEL = rf"\[?(?:{LEVELS})\]?"
@@ -55,4 +58,9 @@ _REORDERED = REORDERED.replace("$", "\\")
 
 def bare(line: str) -> str:
     """The line as the worker wrote it, in Storm's own layout."""
-    return _OTHER_LAYOUT.sub(_REORDERED, _PUT_BEFORE.sub("", line))
+    # a search would look for the line's beginning at each of its places
+    if before := _PUT_BEFORE.match(line):
+        line = line[before.end() :]
+    if other := _OTHER_LAYOUT.match(line):
+        return f"{other.expand(_REORDERED)}{line[other.end() :]}"
+    return line

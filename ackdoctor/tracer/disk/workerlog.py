@@ -27,8 +27,8 @@ __all__ = [
     "LOADS",
     "LOG_LINE",
     "PACKED",
-    "UTF_16",
     "WorkerLogs",
+    "encoding_of",
     "is_log",
     "log_text",
     "open_log",
@@ -40,7 +40,7 @@ LOG_LINE = rf"^(?:\d{{4}}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[^ ]* [^ ]+ .*\[(?:{LEVELS}
 LOADS = r"Loading executor (?:tasks )?(.+):\[(-?\d+),? (-?\d+)\]"
 _HEAD_LINES = 200
 GZIP = b"\x1f\x8b"
-UTF_16 = (BOM_UTF16_LE, BOM_UTF16_BE)  # as PowerShell writes what a command prints
+_UTF_16 = (BOM_UTF16_LE, BOM_UTF16_BE)  # as PowerShell writes what a command prints
 PACKED: Mapping[bytes, str] = {  # how files begin that nothing here unpacks
     b"PK\x03\x04": "a zip archive: unpack it first",
     b"\x28\xb5\x2f\xfd": "compressed with zstd: unpack it first",
@@ -55,6 +55,10 @@ _NO_TEXT: Mapping[bytes, str] = {
     b"\x7fELF": "a program, or a core file",
 }
 _LONGEST_MAGIC = 16
+# in any encoding; zeros are holes
+_OF_TEXT = bytes({*range(7, 14), 0x1B, *range(0x20, 0x7F), *range(0x80, 0x100), 0})
+_ODD = 1 / 32  # of a file's first bytes; of what is packed, or no text at all, a tenth are none of a text's
+_HEAD_BYTES = 512
 
 _LINE = re.compile(
     r"(?:\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d\S* \S+ (.*?) ?\[INFO\] |\d+ +\[(.*?)\] INFO +\S+ - )(.*)"
@@ -114,17 +118,22 @@ def log_text(raw: BufferedReader) -> Iterator[TextIO]:
     head = unpacked.peek(_LONGEST_MAGIC)
     if said := next((said for magic, said in _NO_TEXT.items() if head.startswith(magic)), ""):
         raise OSError(errno.EINVAL, said)
-    text = TextIOWrapper(unpacked, encoding=_encoding(head[:_LONGEST_MAGIC]), errors="replace")
+    encoding = encoding_of(head)
+    first = head[:_HEAD_BYTES]
+    if "16" not in encoding and len(first.translate(None, _OF_TEXT)) > max(3, _ODD * len(first)):
+        raise OSError(errno.EINVAL, "no text")
+    text = TextIOWrapper(unpacked, encoding=encoding, errors="replace")
     try:
         yield text
     finally:
         text.detach()  # whoever has opened it closes it
 
 
-def _encoding(head: bytes) -> str:
-    """UTF-16 by its mark, or by the zeros of the ASCII that every log begins with."""
-    if head.startswith(UTF_16):
+def encoding_of(head: bytes) -> str:
+    """Of a text that begins so: UTF-16 by its mark, or by the zeros of the ASCII that every log begins with; else UTF-8."""
+    if head.startswith(_UTF_16):
         return "utf-16"
+    head = head[:_LONGEST_MAGIC]
     even, odd = head[::2], head[1::2]
     if odd and all(even) and not any(odd):
         return "utf-16-le"

@@ -8,15 +8,15 @@ import under the names that the component's own methods mention.
 """
 
 import sys
-from collections.abc import Collection, Hashable, Iterator
-from functools import cache
+from collections.abc import Collection, Hashable, Iterator, Sequence
+from functools import lru_cache
 from inspect import unwrap
-from types import CodeType, FunctionType, ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from ackdoctor.model.dialect import Dialect, Role
-from ackdoctor.tracer.instrument.mocks import own_classes
-from ackdoctor.tracer.instrument.patches import is_mock
+from ackdoctor.tracer.instrument.patches import Effect, effect, is_itself_a_mock
+from ackdoctor.tracer.instrument.written import names_in, own_classes
 from ackdoctor.tracer.ledger.holding import tuples_in
 
 __all__ = ["Given"]
@@ -42,12 +42,12 @@ class Given:
             if name not in verbs
         ]
 
-    def tuples(self, wanted: Collection[Hashable]) -> Iterator[tuple[Hashable, str]]:
+    def tuples(self, component: object, wanted: Collection[Hashable]) -> Iterator[tuple[Hashable, str]]:
         """The deliveries in `wanted` whose tuples a mock was given since then, each with the mock's name."""
         around, self._around = self._around, []
         for name, mock, before in around:
             for called, *arguments in mock.mock_calls[before:]:
-                if _takes_over(mock, called):
+                if _takes_over(mock, called) or _completes(mock, name, component, arguments):
                     for delivery in tuples_in(arguments, wanted):
                         yield delivery, name
 
@@ -56,51 +56,47 @@ class Given:
 
 
 def _takes_over(mock: Any, called: str) -> bool:
-    """Whether a mock, or what was `called` of it, stands for somebody who goes on with what it is given: not if it raises, answers or logs."""
+    """Whether a mock, or what was `called` of it, stands for somebody who goes on with what it is given: not if it raises, answers, passes it on or logs."""
     *path, last = called.split(".")
     if last in _LOGS:
         return False
     for name in (*path, last) if called else ():
         mock = getattr(mock, name.removesuffix("()"), None)
         mock = mock.return_value if name.endswith("()") and mock is not None else mock
-    does = getattr(mock, "side_effect", None)
-    if does is not None:
-        return callable(does) and not isinstance(does, type)  # no error, and no list of answers
-    return is_mock(type(getattr(mock, "return_value", mock)))  # nobody has set it
+    return effect(mock) in (Effect.NOTHING, Effect.ACTS)
+
+
+def _completes(mock: Any, name: str, component: object, arguments: Sequence[Any]) -> bool:
+    """Whether a mock stands for a function that is given the component itself: whatever it answers, it may have acked before."""
+    args, kwargs = arguments
+    passed = any(each is component for each in (*args, *kwargs.values()))
+    # autospec tells a method its `self`, too: what that completes is read from the method
+    return passed and effect(mock) is Effect.ANSWERS and not hasattr(type(component), name)
 
 
 def _around(component: object, dialect: Dialect) -> Iterator[tuple[str, Any]]:
     """The mocks that a component's methods can name, but for the framework's."""
     if sys.modules.keys().isdisjoint(_MAKERS):
         return
-    own = tuple(own_classes(component, dialect))
+    own = own_classes(component, dialect)
     modules = [sys.modules.get(name) for name in dict.fromkeys(base.__module__ for base in own)]
-    parts = (found for _, found in _named_in(component) if not _is_mock(found))
+    parts = (found for _, found in _named_in(component) if not is_itself_a_mock(found))
     for place in (component, *parts, *own, *modules):
-        yield from ((name, found) for name, found in _named_in(place) if _is_mock(found))
+        yield from ((name, found) for name, found in _named_in(place) if is_itself_a_mock(found))
     mentioned = _mentioned(own)
     imported = (found for module in modules for _, found in _named_in(module) if type(found) is ModuleType)
     for there in map(vars, imported):
-        yield from ((name, there[name]) for name in mentioned if name in there and _is_mock(there[name]))
+        yield from (
+            (name, there[name]) for name in mentioned if name in there and is_itself_a_mock(there[name])
+        )
 
 
-def _is_mock(found: object) -> bool:
-    """Whether it is one itself: a proxy of something else is not asked."""
-    return is_mock(found if type(found) is FunctionType else type(found))
-
-
-@cache
+@lru_cache
 def _mentioned(own: tuple[type, ...]) -> tuple[str, ...]:
     """The names in the methods of these classes."""
     written = (raw for base in own for raw in vars(base).values() if type(raw) is FunctionType)
     codes = (getattr(unwrap(raw), "__code__", None) for raw in written)
-    waiting = [code for code in codes if code is not None]
-    names: dict[str, None] = {}
-    while waiting:
-        code = waiting.pop()
-        names |= dict.fromkeys(code.co_names)
-        waiting += (const for const in code.co_consts if isinstance(const, CodeType))
-    return tuple(names)
+    return tuple(sorted(frozenset[str]().union(*(names_in(code) for code in codes if code is not None))))
 
 
 def _named_in(place: object) -> list[tuple[str, Any]]:

@@ -16,7 +16,8 @@ from ackdoctor.model.dialect import Entry, EntryKind, Misuse, Moment, Switch, Ti
 from ackdoctor.model.offence import CallSite, TouchKind
 from ackdoctor.tracer.instrument.listener import HEARTBEAT, TICKS, Listener, exception
 from ackdoctor.tracer.instrument.live import LiveBook, id_of
-from ackdoctor.tracer.instrument.mocks import completes_unseen, look
+from ackdoctor.tracer.instrument.mocks import look
+from ackdoctor.tracer.instrument.written import Written
 from ackdoctor.tracer.ledger.sites import stands_in
 from ackdoctor.tracer.ledger.suspects import played_by, switched_on
 
@@ -42,9 +43,10 @@ class Visit(NamedTuple):
 class Visits:
     """Begins and ends the visits of every component."""
 
-    def __init__(self, listener: Listener) -> None:
+    def __init__(self, listener: Listener, written: Written) -> None:
         self._listener = listener
         self._ledger = listener.ledger
+        self._written = written
 
     def begin(
         self, book: LiveBook, entry: Entry, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -107,7 +109,7 @@ class Visits:
     def _prepare(self, book: LiveBook, entry: Entry) -> None:
         called = book.fresh is None and entry.kind is EntryKind.DATA  # by a test
         if called or book.entry < _LOOKS or book.mocked:
-            self._look(book, called=called)
+            self._look(book)
         else:
             book.plain = book.owner
         book.read_mocks()
@@ -170,10 +172,11 @@ class Visits:
 
     # ---- mocks ----
 
-    def _look(self, book: LiveBook, *, called: bool) -> None:
-        book.hidden |= look(book.component, book.dialect, book.role, book.mocked)
-        book.given.begin(book.component, book.dialect, book.role)
-        if called and (why := completes_unseen(book.component, book.dialect, book.role)):
+    def _look(self, book: LiveBook) -> None:
+        component, dialect, role = book.component, book.dialect, book.role
+        book.hidden |= look(component, dialect, role, book.mocked, self._written)
+        book.given.begin(component, dialect, role)
+        if why := self._written.completes_unseen(component, dialect, role):
             book.hidden |= dict.fromkeys((VerbKind.ACK, VerbKind.FAIL), why)
 
 

@@ -20,6 +20,7 @@ from ackdoctor.tracer.instrument.patches import Patches, Target, is_mock, is_our
 from ackdoctor.tracer.instrument.rows import Presser, Rows
 from ackdoctor.tracer.instrument.seats import Seats
 from ackdoctor.tracer.instrument.wiring import Wiring
+from ackdoctor.tracer.instrument.written import Written
 from ackdoctor.tracer.ledger.ledger import Ledger
 from ackdoctor.tracer.ledger.suspects import belongs
 from ackdoctor.tracer.levels import Level
@@ -56,7 +57,9 @@ class Installation:
         self._live = False
         self._arrivals = Arrivals(self._is_wanted, self._arrived)
         books = cast("dict[int, LiveBook]", ledger.books)  # under the id of a component is a live one
-        self._wiring = Wiring(self._listener, Visits(self._listener), books, self._attach, self._seats)
+        self._written = Written()
+        visits = Visits(self._listener, self._written)
+        self._wiring = Wiring(self._listener, visits, books, self._attach, self._seats)
 
     def begin(self) -> None:
         """Wraps what is there and waits for the rest."""
@@ -188,6 +191,7 @@ class Installation:
         """Wraps a component class's handlers, each where it is written: a mixin of its own is no heir of the framework's."""
         if not self._live:
             return
+        self._written.note(cls)
         for method, entry in _entries(cls).items():
             for base in cls.__mro__:
                 raw = vars(base).get(method)
@@ -210,7 +214,7 @@ class Installation:
                 else CountedBook(component, *found, cap=cap, now=now)
             )
             if self._rows is not None:
-                book.tell, book.hide = self._rows.mocked, self._rows.hidden
+                book.tell, book.hide, book.wait = self._rows.mocked, self._rows.hidden, self._rows.waiting
             self._share_mocks(book)
             self.ledger.keep(id(component), book)
         except Exception as error:  # noqa: BLE001 - ours, and never the author's

@@ -88,6 +88,9 @@ class Listener:
         try:
             if self.recorder is not None and threading.active_count() > 1:
                 with deaf():
+                    for book in tuple(self.ledger.books.values()):
+                        if isinstance(book, LiveBook):
+                            book.tell_what_waits()
                     self.recorder.roll()
         except Exception as error:  # noqa: BLE001 - as above
             self.trouble(error)
@@ -135,31 +138,42 @@ class Listener:
         try:
             if delivery.__class__ is not str:
                 delivery = id_of(delivery, book)
-            if get_ident() == book.thread and (exception() is None or not self.located):
-                mark = None
-            else:
-                mark = self._mark(book, site)
-            opened = book.acked(delivery, site, mark)
+            if get_ident() != book.thread or (self.located and exception() is not None):
+                self._acked_oddly(book, delivery, site)
+                return
+            opened = book.acked(delivery, site)
             recorder = self.recorder
             if recorder is None:
                 return
             stamp = book.endings.get(site)
-            if stamp is None or mark is not None or opened is None or opened[2] is None:
-                self._write(book, _ACKED, delivery, site, 0, None, mark.thread if mark else "")
+            if stamp is None or opened is None or opened[2] is None:
+                self._write(book, _ACKED, delivery, site, 0)
             else:
                 press = recorder.press
                 press(stamp, opened[2])
         except Exception as error:  # noqa: BLE001 - as above
             self.trouble(error)
 
+    def _acked_oddly(self, book: LiveBook, delivery: Hashable, site: int) -> None:
+        """An ack from another thread, or while an exception is handled.
+
+        Its row comes first: who waits for the thread goes on as soon as the book has nothing open.
+        """
+        mark = self._mark(book, site)
+        self._ended(book, _ACKED, delivery, site, mark)
+        book.acked(delivery, site, mark)
+
     def failed(self, book: LiveBook, delivery: Hashable, depth: int = 1) -> None:
         """A fail; the author is at least `depth` frames up."""
         site = self._here(depth) if self.located else NOWHERE
         mark = self._mark(book, site)
         delivery = id_of(delivery, book)
+        self._ended(book, _FAILED, delivery, site, mark)
         book.failed(delivery, site, mark)
+
+    def _ended(self, book: LiveBook, kind: int, delivery: Hashable, site: int, mark: Mark | None) -> None:
         if self._rows is not None:
-            self._rows.write(book, _FAILED, delivery, site, 0, None, mark.thread if mark else "")
+            self._rows.write(book, kind, delivery, site, 0, None, mark.thread if mark else "")
 
     def emitted(
         self,

@@ -47,6 +47,7 @@ class LiveBook(Book):
         "stamps",
         "tell",
         "thread",
+        "wait",
     )
 
     def __init__(self, component: object, dialect: Dialect, role: Role, *, cap: int) -> None:
@@ -74,6 +75,8 @@ class LiveBook(Book):
         self.tell: Callable[[LiveBook, VerbKind, list[Hashable]], None] = _nobody
         # told at the end what hid the completions
         self.hide: Callable[[LiveBook, str], None] = _nobody
+        # and what waits for a batch
+        self.wait: Callable[[LiveBook, list[Hashable]], None] = _nobody
 
     @property
     def accused(self) -> Suspect:
@@ -121,7 +124,7 @@ class LiveBook(Book):
                 passed[key] -= 1
                 continue
             passed[key] += not call.wired
-            outside = self.mocked.shared and not self.handler
+            outside = self.mocked.shared and not (self.handler or call.own)
             if outside and (verb.kind is VerbKind.EMIT or delivery not in self.open):
                 continue  # another component's
             if self.mocked.shared and not outside:
@@ -175,7 +178,7 @@ class LiveBook(Book):
     def hand_on(self) -> None:
         """Notes whose tuples this handler call has given to a mock: that stands for somebody who may complete them."""
         if self.given and self.open:
-            self.handed |= self.given.tuples(self.open)
+            self.handed |= self.given.tuples(self.component, self.open)
 
     def close(self) -> str:
         """Reads what mocks still have; returns what hid the component's completions, if something did."""
@@ -198,7 +201,15 @@ class LiveBook(Book):
             why = f"{to_mocks[0]} is a mock"
         if why:
             self.hide(self, why)
+        self.tell_what_waits()
         return why
+
+    def tell_what_waits(self) -> None:
+        """Tells, where rows are written, which deliveries the framework keeps for a batch that will not come any more."""
+        if self.wait is not _nobody and (owed := {delivery for delivery, _ in self.overdue()}):
+            self.wait(
+                self, [delivery for delivery, field in self.held(owed).items() if field in self.buffers]
+            )
 
 
 class CountedBook(LiveBook):

@@ -7,16 +7,17 @@ What stands in the place of anything else is `given`'s.
 """
 
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from inspect import unwrap
 from operator import is_
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
 from ackdoctor.model.dialect import Dialect, Role, Verb, VerbKind, WireForm
-from ackdoctor.tracer.instrument.patches import is_mock, is_ours
+from ackdoctor.tracer.instrument.patches import Effect, effect, is_mock, is_ours
+from ackdoctor.tracer.instrument.written import Written, own_classes
 
-__all__ = ["Call", "Mocked", "completes_unseen", "look", "own_classes"]
+__all__ = ["Call", "Mocked", "look"]
 
 _READ = (VerbKind.EMIT, VerbKind.ACK, VerbKind.FAIL)  # emits first: what came first is not known
 
@@ -31,6 +32,7 @@ class Call(NamedTuple):
     arguments: dict[str, Any]
     record: Any  # the mock's own
     wired: bool = False
+    own: bool = False  # autospec, on the class, has written down that it is this component's
 
 
 class _Log:
@@ -45,7 +47,7 @@ class _Log:
     @property
     def raises(self) -> bool:
         """Whether the mock is made to raise, whoever calls it: then a call comes to nothing."""
-        return _raises(self._mock)
+        return effect(self._mock) is Effect.RAISES
 
     def new(self) -> list[Any]:
         """Those since the last look."""
@@ -137,33 +139,32 @@ class Mocked:
             for call in calls:
                 if id(call) in self.claims:
                     continue
-                args, kwargs = tuple(call.args), dict(call.kwargs)
-                if args and args[0] is component:  # autospec, on the class
-                    args = args[1:]
-                yield Call(verb, {**dict(zip(verb.params, args, strict=False)), **kwargs}, call)
+                own, args = _told_to(component, call)
+                arguments = {**dict(zip(verb.params, args, strict=False)), **call.kwargs}
+                yield Call(verb, arguments, call, own=own)
         for wire in self._wires.values():
             calls = wire.log.new()
             if calls and wire.log.raises:
                 self.raised |= dict.fromkeys(_COMMANDS.values(), "its wire is made to raise")
                 continue
             for call in calls:
-                args = call.args[1:] if call.args and call.args[0] is component else call.args
+                own, args = _told_to(component, call)
                 if id(call) not in self.claims and (told := wire.said(args, call.kwargs)) is not None:
-                    yield Call(*told, call, wired=True)
+                    yield Call(*told, call, wired=True, own=own)
 
     def __bool__(self) -> bool:
         return bool(self._read or self._wires)
 
 
-def own_classes(component: object, dialect: Dialect) -> Iterator[type]:
-    """Those of a component that the framework has not written."""
-    modules = dialect.wire.modules if dialect.wire else ()
-    for base in type(component).__mro__[:-1]:
-        if not any(base.__module__ == name or base.__module__.startswith(f"{name}.") for name in modules):
-            yield base
+def _told_to(component: object, call: Any) -> tuple[bool, tuple[Any, ...]]:
+    """Whether the call names the component as its `self`, and the arguments without that."""
+    own = bool(call.args) and call.args[0] is component
+    return own, tuple(call.args[1:] if own else call.args)
 
 
-def look(component: object, dialect: Dialect, role: Role, mocked: Mocked) -> Mapping[VerbKind, str]:
+def look(
+    component: object, dialect: Dialect, role: Role, mocked: Mocked, written: Written
+) -> Mapping[VerbKind, str]:
     """Notes the mocked verbs of a component; returns the ways to complete a tuple that are hidden from us, and by what."""
     wire = _send(component, dialect, role, mocked)
     hidden: dict[VerbKind, str] = {}
@@ -177,7 +178,7 @@ def look(component: object, dialect: Dialect, role: Role, mocked: Mocked) -> Map
                 continue
             elif wire:
                 hidden[verb.kind] = wire
-            elif _is_replaced(component, dialect, verb, found):
+            elif _is_replaced(component, dialect, verb, found, written):
                 hidden[verb.kind] = f"{verb.name} is replaced"
     return hidden
 
@@ -217,14 +218,16 @@ def _module(component: object, name: str) -> Any:
     return sys.modules.get(name)
 
 
-def _is_replaced(component: object, dialect: Dialect, verb: Verb, found: Any) -> bool:
+def _is_replaced(component: object, dialect: Dialect, verb: Verb, found: Any, written: Written) -> bool:
     """A method that no class of the component defines, a function that the framework's module does not."""
     if verb.on != "self":
         return not (getattr(found, "__module__", None) or "").endswith(verb.on)  # None: a built-in's
-    return _is_foreign_method(component, verb.name, found) or _ends_here(component, dialect, verb, found)
+    return _is_foreign_method(component, verb.name, found) or _ends_here(
+        component, dialect, verb, found, written
+    )
 
 
-def _ends_here(component: object, dialect: Dialect, verb: Verb, found: Any) -> bool:
+def _ends_here(component: object, dialect: Dialect, verb: Verb, found: Any, written: Written) -> bool:
     """Whether a method mentions nothing by which it could reach the wire, as that of a test's own heir: it writes down its calls.
 
     What it mentions are also the names in the component's own methods that it mentions.
@@ -232,49 +235,8 @@ def _ends_here(component: object, dialect: Dialect, verb: Verb, found: Any) -> b
     send = dialect.wire.send if dialect.wire else ()
     ways = {"super", verb.name, *(path.rpartition(".")[2] for path in send)}
     code = getattr(unwrap(found), "__code__", None)
-    return code is not None and not _mentions(component, dialect, code, ways)
-
-
-def _mentions(component: object, dialect: Dialect, code: CodeType, names: Collection[str]) -> bool:
-    """Whether a function mentions one of these names, or a method of the component's that does."""
-    waiting, seen = [code], set[str]()
-    while waiting:
-        code = waiting.pop()
-        if not set(names).isdisjoint(code.co_names):
-            return True
-        waiting += (const for const in code.co_consts if isinstance(const, CodeType))
-        waiting += _own_methods(component, dialect, set(code.co_names) - seen)
-        seen.update(code.co_names)
-    return False
-
-
-def completes_unseen(component: object, dialect: Dialect, role: Role) -> str:
-    """Why nobody may see it complete: a test has mocked a method of its own, by which it acks or fails."""
-    verbs = {verb.name for verb in role.verbs if verb.kind in (VerbKind.ACK, VerbKind.FAIL)}
-    ours = {*verbs, *(verb.name for verb in role.verbs), *(entry.method for entry in role.entries)}
-    mocked = {
-        name
-        for name, raw in list(getattr(component, "__dict__", {}).items())
-        if name not in ours and is_mock(raw) and not _raises(raw)
-    }
-    for name in sorted(mocked):
-        for code in _own_methods(component, dialect, {name}):
-            if _mentions(component, dialect, code, verbs):
-                return f"{name} is mocked"
-    return ""
-
-
-def _own_methods(component: object, dialect: Dialect, names: Collection[str]) -> Iterator[CodeType]:
-    """The methods of these names that the framework has not written."""
-    for base in own_classes(component, dialect):
-        written = (unwrap(raw) for name, raw in vars(base).items() if name in names)
-        yield from (raw.__code__ for raw in written if isinstance(raw, FunctionType))
-
-
-def _raises(mock: Any) -> bool:
-    """Whether a test has made it raise, whoever calls it: then nothing comes of a call, and nobody acts in its place."""
-    does = getattr(mock, "side_effect", None)
-    return isinstance(does, BaseException) or (isinstance(does, type) and issubclass(does, BaseException))
+    own = own_classes(component, dialect)
+    return isinstance(code, CodeType) and not written.mentions(own, code, ways)
 
 
 def _is_foreign_method(component: object, name: str, found: Any) -> bool:

@@ -2,10 +2,22 @@
 
 import sys
 from collections.abc import Callable
-from types import MethodType, ModuleType
+from enum import Enum, auto
+from types import FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
-__all__ = ["Patches", "Standing", "Target", "is_mock", "is_ours", "ours", "resolve"]
+__all__ = [
+    "Effect",
+    "Patches",
+    "Standing",
+    "Target",
+    "effect",
+    "is_itself_a_mock",
+    "is_mock",
+    "is_ours",
+    "ours",
+    "resolve",
+]
 
 _MARK = "__ackdoctor__"
 
@@ -52,6 +64,43 @@ def is_ours(raw: object) -> bool:
 def is_mock(raw: object) -> bool:
     """Whether a test has put a mock here, which is left as it is."""
     return hasattr(raw, "call_args_list")
+
+
+def is_itself_a_mock(found: object) -> bool:
+    """As `is_mock`, of anything at all: a proxy of something else, which may not be there, is not asked."""
+    return is_mock(found if type(found) is FunctionType else type(found))
+
+
+class Effect(Enum):
+    """What comes of a call of a mock, whoever calls it."""
+
+    NOTHING = auto()  # nobody has said, or None, as of what only acts; it stands for whoever would act
+    RAISES = auto()
+    ANSWERS = auto()
+    PASSES_ON = auto()  # as a spy does
+    ACTS = auto()  # a function of the test's own runs instead
+
+
+def effect(mock: Any) -> Effect:
+    """As the mock is set now; of a list of answers it does not matter whether some are errors.
+
+    unittest.mock asks `side_effect` first, then `return_value`, then what it wraps.  Its `return_value` is never asked for
+    here: that would make one, and up to Python 3.11 the mock would wrap nothing from then on.
+    """
+    does = getattr(mock, "side_effect", None)
+    if isinstance(does, BaseException) or (isinstance(does, type) and issubclass(does, BaseException)):
+        return Effect.RAISES
+    if callable(does) and not isinstance(does, type):
+        return (
+            Effect.PASSES_ON if hasattr(does, "__wrapped__") else Effect.ACTS
+        )  # pytest-mock's spy, or a fake
+    if does is not None:
+        return Effect.ANSWERS
+    fields = getattr(mock, "__dict__", {})
+    answer = fields.get("return_value", fields.get("_mock_return_value", mock))  # autospec's function, a Mock
+    if type(answer).__name__ == "_SentinelObject":  # nothing was set: DEFAULT
+        return Effect.PASSES_ON if fields.get("_mock_wraps") is not None else Effect.NOTHING
+    return Effect.NOTHING if answer is None or is_mock(type(answer)) else Effect.ANSWERS
 
 
 class Standing:

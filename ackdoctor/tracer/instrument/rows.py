@@ -14,7 +14,7 @@ __all__ = ["Presser", "Rows", "Writer"]
 
 _STAMPS = 4_096  # of one book; streams and threads may have any number of names
 _RECEIVED, _ACKED = int(EventKind.RECEIVED), int(EventKind.ACKED)
-_FAILED = int(EventKind.FAILED)
+_FAILED, _WAITS = int(EventKind.FAILED), int(EventKind.WAITS)
 _EMITTED, _ANCHORED = int(EventKind.EMITTED), int(EventKind.ANCHORED)
 
 
@@ -122,6 +122,11 @@ class Rows:
         """A row for what stood between a component and the wire."""
         if book.row is not None:
             self._named(book, book.row, f"{UNOBSERVED}{why}")
+
+    def waiting(self, book: LiveBook, deliveries: Sequence[Hashable]) -> None:
+        """A row for each delivery that the framework still keeps for its next batch."""
+        for delivery in deliveries:
+            self.write(book, _WAITS, delivery, 0, 0)
 
     def died(self, book: LiveBook, note: str) -> None:
         """A row for the end of a component."""

@@ -156,7 +156,7 @@ class Circumstances:
         return "put the result into a queue and complete the tuple at a later tick, on the framework's thread"
 
     def _ticks(self) -> str:
-        if self.role is not None and self.role.needs_ticks and self.dialect is not None:
+        if self.role is not None and self.role.batch_ticks and self.dialect is not None:
             return f"set {self.dialect.tick_settings[-1]} in the class's config or in the topology"
         return "let the batch be processed before the run ends"
 

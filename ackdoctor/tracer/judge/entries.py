@@ -10,12 +10,12 @@ from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Confidence, Finding, PathStep, Severity, TreeWitness
 from ackdoctor.model.offence import CallSite, Offence, TouchKind
 from ackdoctor.model.source import NOWHERE, Site
-from ackdoctor.model.verdict import Culprit, PendingEntry, TupleTree, Verdict
+from ackdoctor.model.verdict import Culprit, PendingEntry, Residue, TupleTree, Verdict
 from ackdoctor.tracer.judge.keeping import Keeper, stays
 from ackdoctor.tracer.judge.labels import name_of
 from ackdoctor.tracer.judge.place import Places, parsed
 
-__all__ = ["ACKER", "Causes", "left_by", "times", "tree_findings"]
+__all__ = ["ACKER", "Causes", "left_by", "times", "tree_findings", "under_way"]
 
 ACKER = "acker"  # the component of a finding that names no other
 _HEARD: Mapping[Verdict, str] = {
@@ -84,6 +84,13 @@ def left_by(tree: TupleTree) -> str:
 def times(acks: int) -> str:
     """`never acked`, `acked once`, `acked twice`, `acked 3 times`."""
     return {0: "never acked", 1: "acked once", 2: "acked twice"}.get(acks, f"acked {acks} times")
+
+
+def under_way(tree: TupleTree, patience_s: int) -> bool:
+    """Whether the acks of an open root may still have been on their way when the evidence ended."""
+    young = tree.entry is not None and tree.entry.age_ms < patience_s * 1000
+    surplus = any(culprit.acks > 1 for culprit in tree.culprits)
+    return tree.verdict is Verdict.OPEN and young and not surplus and tree.residue is not Residue.FAILED
 
 
 def tree_findings(

@@ -17,7 +17,8 @@ from ackdoctor.model.finding import Finding
 from ackdoctor.model.message import AnswerKind
 from ackdoctor.model.source import Site
 from ackdoctor.model.tally import GrowthPoint, RunTally
-from ackdoctor.model.verdict import Residue, TupleTree, Verdict
+from ackdoctor.model.verdict import TupleTree, Verdict
+from ackdoctor.tracer.judge.entries import under_way
 from ackdoctor.tracer.judge.findings import findings, gathered
 from ackdoctor.tracer.judge.growth import growth_finding
 from ackdoctor.tracer.judge.life import Events
@@ -61,7 +62,7 @@ def inquest(
     acker = replay(rows(first.listen(events())), profile, message_timeout_s=message_timeout_s)
     settled = first.playback.settle()
     trees = _explained(acker.trees, events, profile) if any(tree.entry for tree in acker.trees) else ()
-    charged = [tree for tree in trees if not _under_way(tree, patience_s)]
+    charged = [tree for tree in trees if not under_way(tree, patience_s)]
     found = list(findings(settled.offences, charged, profile=profile, places=places, nowhere=nowhere))
     growth = tuple(first.loaded(acker.growth)) if first.of_acker else settled.growth
     grown = growth_finding(growth, profile=profile, nowhere=nowhere) if first.of_acker else None
@@ -191,10 +192,3 @@ class _Heard:
         """The tree; of an orphan with the first thing that its spout heard."""
         known = self._verdicts.get(tree.root)
         return replace(tree, verdict=known) if tree.verdict is Verdict.ORPHAN and known is not None else tree
-
-
-def _under_way(tree: TupleTree, patience_s: int) -> bool:
-    """Whether the acks of an open root may still have been on their way when the trace ended."""
-    young = tree.entry is not None and tree.entry.age_ms < patience_s * 1000
-    surplus = any(culprit.acks > 1 for culprit in tree.culprits)
-    return tree.verdict is Verdict.OPEN and young and not surplus and tree.residue is not Residue.FAILED

@@ -30,6 +30,7 @@ _WORDS = {
     EventKind.ACKED: "acked",
     EventKind.FAILED: "failed",
     EventKind.LINKED: "linked",
+    EventKind.WAITS: "waits for a batch",
     EventKind.INIT: "init",
     EventKind.ACK: "ack",
     EventKind.FAIL: "fail",
@@ -40,7 +41,7 @@ _WORDS = {
     EventKind.TIMED_OUT: "timeout",
 }
 _ANSWERS = {AnswerKind.ACK: "ACK", AnswerKind.FAIL: "FAIL", AnswerKind.RESET: "RESET"}
-_OWED = (EventKind.RECEIVED, EventKind.ACKED, EventKind.FAILED)
+_OWED = (EventKind.RECEIVED, EventKind.ACKED, EventKind.FAILED, EventKind.WAITS)
 _ACKED_IT = {0: "never acked it", 1: "acked it once", 2: "acked it twice"}
 _VALUED = (EventKind.INIT, EventKind.ACK, EventKind.LINKED)
 _HEARD = {AnswerKind.ACK: Verdict.COMPLETE, AnswerKind.FAIL: Verdict.FAILED}
@@ -62,6 +63,7 @@ class Moment:
     answer: str = ""
     site: str = ""
     note: str = ""
+    test: str = ""
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
@@ -114,7 +116,7 @@ def life_of_delivery(events: Events, delivery: str) -> Life | None:
         elif event.kind is EventKind.NAMED and (why := unobserved(event.note)):
             hidden[owner] = why
     said = [
-        f"{owner[0]}[{owner[1]}] {_completed(counts, hidden.get(owner, ''))}"
+        f"{f'in {owner[-1]} ' if owner[-1] else ''}{owner[0]}[{owner[1]}] {_completed(counts, hidden.get(owner, ''))}"
         for owner, counts in done.items()
     ]
     return Life(
@@ -129,6 +131,8 @@ def _completed(counts: Counter[EventKind], hidden: str) -> str:
     acks, fails = counts[EventKind.ACKED], counts[EventKind.FAILED]
     if hidden and not (acks or fails):
         return f"did with it what nobody could see: {hidden}"
+    if counts[EventKind.WAITS] and not (acks or fails):
+        return "kept it for a batch that had not come when the run ended"
     how = [_ACKED_IT.get(acks, f"acked it {acks} times")] if acks or not fails else []
     if fails:
         how.append("failed it" if fails == 1 else f"failed it {fails} times")
@@ -176,6 +180,7 @@ def _moment(event: Event) -> Moment:
         delivery=event.delivery,
         site=event.site,
         note=", ".join(filter(None, (event.thread and f"on thread {event.thread}", event.note))),
+        test=event.test,
     )
 
 

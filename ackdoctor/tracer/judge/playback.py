@@ -3,6 +3,7 @@
 Books are kept apart by process, component, task and test: a delivery's id means nothing outside of them.
 """
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import NamedTuple
@@ -38,18 +39,19 @@ class _Key(NamedTuple):
 
 
 class _StoredBook(Book):
-    """A component of which only rows are left: what came after its last tick may wait for the next one.
+    """A component of which only rows are left.
 
     `reached` is the place, among all that was handed in, of the last delivery that it worked on; `keeps` is set
-    once it has completed a delivery after another one had come.
+    once it has completed a delivery after another one had come; `waiting` are those that its end found in a batch.
     """
 
-    __slots__ = ("keeps", "reached")
+    __slots__ = ("keeps", "reached", "waiting")
 
     def __init__(self, suspect: Suspect, role: Role) -> None:
         super().__init__(suspect, role)
         self.reached = 0
         self.keeps = False
+        self.waiting: set[Delivery] = set()
 
     def touched(self, delivery: Delivery, *, done: int) -> None:
         """The component has come as far as this one; `done` is 1 if it completed it."""
@@ -61,14 +63,15 @@ class _StoredBook(Book):
         """What the component had in hand when it was killed, or had not read yet.
 
         A component is handed one tuple after the other, so that is its last one.  A batching bolt also had the
-        batch that the last tick ended, and one that keeps its tuples all after the last that it worked on.  On
+        batch that the last ticks ended, and one that keeps its tuples all after the last that it worked on.  On
         a pipe (no dialect) nobody sees what was read: there it is what came after that, and only the
         last one where it has not worked on any.
         """
         last = self.entry - 1
         if any(entry.kind is EntryKind.BATCH for entry in self.role.entries):
             flushes = [opened.entry for opened, _ in self.ticks.values() if opened.entry < self.entry]
-            last = flushes[-1] if flushes and self.role.needs_ticks else 0
+            ticks = self.role.batch_ticks
+            last = flushes[-ticks] if 0 < ticks <= len(flushes) else 0
         elif self.keeps or not self.suspect.dialect:
             last = self.reached or last
         placed = [(opened.entry, tick) for tick, (opened, closed) in self.ticks.items() if not closed]
@@ -77,17 +80,12 @@ class _StoredBook(Book):
 
     @property
     def buffers(self) -> tuple[str, ...]:
-        """A batching bolt's own, whatever it is called."""
-        return (_BATCH,) if self.role.needs_ticks else ()
+        """The framework's own, whatever it is called."""
+        return (_BATCH,)
 
     def held(self, deliveries: Collection[Delivery]) -> Mapping[Delivery, str]:
         """Those that wait for a batch."""
-        last = max((opened.entry for opened, _ in self.ticks.values()), default=0)
-        return {
-            delivery: _BATCH
-            for delivery in deliveries
-            if self.role.needs_ticks and self.open.get(delivery, (0, 0, 0))[1] > last
-        }
+        return dict.fromkeys(self.waiting.intersection(deliveries), _BATCH)
 
 
 class Playback:
@@ -117,6 +115,8 @@ class Playback:
                 self._emitted(event)
             case EventKind.NAMED:
                 self._named(event)
+            case EventKind.WAITS:
+                self._book(event).waiting.add(event.delivery)
             case EventKind.DROPPED:
                 self.dropped += event.value
             case EventKind.DIED:
@@ -128,6 +128,12 @@ class Playback:
         """All books closed; the components' counts added up over processes and tests."""
         if self._begun and self._now_ns != self._grown_ns:
             self._close_window()
+        kept = Counter(
+            book.suspect.name for book in self._books.values() for _ in book.open.keys() & book.waiting
+        )
+        self._ends += [
+            f"{name}: {count} waited for a batch when the run ended" for name, count in kept.items()
+        ]
         settled = [ledger.settle() for ledger in self._ledgers.values()]
         return Settlement(
             offences=tuple(offence for each in settled for offence in each.offences),

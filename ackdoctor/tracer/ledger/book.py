@@ -9,7 +9,7 @@ A delivery is known by the id under which the component was handed it.  `site` i
 plain data: a stored trace is replayed through the same book.
 """
 
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from threading import RLock
 from typing import TypeAlias
 
@@ -17,6 +17,7 @@ from ackdoctor.model.dialect import Anchoring, Kind, Misuse, Role, TickDuty
 from ackdoctor.model.offence import Suspect, TouchKind
 from ackdoctor.model.protocol import TABLE, Breach, Op, State
 from ackdoctor.tracer.ledger.deliveries import Closed, Delivery, Incident, Mark, Opened
+from ackdoctor.tracer.ledger.incidents import Incidents
 
 __all__ = ["ACK", "BREACHES", "CAP", "Book", "Closed", "Delivery", "Incident", "Mark", "Opened", "Owed"]
 
@@ -43,6 +44,8 @@ _Row: TypeAlias = tuple[Owed, int, int, int, Mark | None] | int
 
 One number is the handler call in which it came and was acked, nobody knows from where.
 """
+_Moment: TypeAlias = tuple[int, str]
+"""The number of the handler call, and which handler runs."""
 
 
 class Book:
@@ -56,11 +59,10 @@ class Book:
         "_cap",
         "_excused",
         "_incidents",
-        "_known",
         "_lock",
         "_older",
-        "_told",
         "_twins",
+        "_unknown",
         "acks",
         "current",
         "done",
@@ -96,8 +98,8 @@ class Book:
         self._excused: set[Delivery] = set()
         self._older: dict[Delivery, _Row] = {}
         self._twins: dict[Delivery, list[Owed]] = {}
-        self._incidents: dict[Hashable, Incident] = {}
-        self._told: set[Hashable] = set()
+        self._incidents = Incidents(INCIDENTS, cap)
+        self._unknown: list[tuple[Delivery, Op, int, Mark | None, _Moment]] = []
         self._lock = RLock()
 
     # ---- the four verbs ----
@@ -228,7 +230,8 @@ class Book:
 
     def incidents(self) -> Iterable[Incident]:
         """Every different offence so far, in the order of the first of its kind."""
-        return tuple(self._incidents.values())
+        self._look_again()
+        return self._incidents.all()
 
     def overdue(self) -> tuple[tuple[Delivery, Opened], ...]:
         """The deliveries that nobody has completed, oldest first."""
@@ -294,17 +297,32 @@ class Book:
             if mark is not None and mark.thread and not self.role.discipline.thread_safe:
                 self.offended(Misuse.OFF_THREAD, _KINDS[op], delivery, site, mark)
 
-    def _again(self, delivery: Delivery, op: Op, site: int, mark: Mark | None) -> None:
+    def _again(
+        self, delivery: Delivery, op: Op, site: int, mark: Mark | None, moment: _Moment | None = None
+    ) -> None:
         closed = self._closed(delivery)
         if closed is None:
             if self.role.kind is Kind.SPOUT:
                 self._incident(Misuse.SPOUT_COMPLETES, _KINDS[op], delivery, None, None, site, mark)
             else:
                 self.strays += 1
+                if len(self._unknown) < self._cap:
+                    self._unknown.append((delivery, op, site, mark, (self.entry, self.handler)))
             return
         breach = TABLE[closed.state, op].breach
         if breach is not None:
-            self._incident(BREACHES[breach], _KINDS[op], delivery, closed.opened, closed, site, mark)
+            misuse, kind = BREACHES[breach], _KINDS[op]
+            self._incident(misuse, kind, delivery, closed.opened, closed, site, mark, moment=moment)
+
+    def _look_again(self) -> None:
+        """A delivery is nowhere while another thread, about to complete it, has only taken it from the open ones."""
+        with self._lock:
+            unknown, self._unknown = self._unknown, []
+            for delivery, op, site, mark, moment in unknown:
+                closed = self._closed(delivery)
+                if closed is not None and closed.opened.entry <= moment[0]:  # not handed over later
+                    self.strays -= 1
+                    self._again(delivery, op, site, mark, moment)
 
     def _tick_completed(self, delivery: Delivery, op: Op, site: int, mark: Mark | None) -> None:
         opened, closed = self.ticks[delivery]
@@ -352,43 +370,22 @@ class Book:
         *,
         tick: bool = False,
         note: str = "",
+        moment: _Moment | None = None,
     ) -> None:
         if not self.prices(misuse):
             return
-        key = (
-            misuse,
-            kind,
-            closed.site if closed else 0,
-            closed.op if closed else None,
-            site,
-            self.handler,
-            tick,
+        entry, handler = moment or (self.entry, self.handler)
+        incident = Incident(
+            misuse=misuse,
+            delivery=delivery,
+            kind=kind,
+            opened=opened,
+            closed=closed,
+            site=site,
+            entry=entry,
+            mark=mark,
+            handler=handler,
+            tick=tick,
+            note=note,
         )
-        seen = self._incidents.get(key)
-        if seen is not None:
-            if (key, delivery) in self._told:
-                seen.discarded += 1
-            else:
-                seen.count += 1
-                self._tell(key, delivery)
-        elif len(self._incidents) < INCIDENTS:
-            self._tell(key, delivery)
-            self._incidents[key] = Incident(
-                misuse=misuse,
-                delivery=delivery,
-                kind=kind,
-                opened=opened,
-                closed=closed,
-                site=site,
-                entry=self.entry,
-                mark=mark,
-                handler=self.handler,
-                tick=tick,
-                note=note,
-            )
-        else:
-            self.dropped += 1
-
-    def _tell(self, key: Hashable, delivery: Delivery) -> None:
-        if len(self._told) < self._cap:
-            self._told.add((key, delivery))
+        self.dropped += not self._incidents.take_down(incident)

@@ -4,7 +4,7 @@ import inspect
 import linecache
 import re
 from contextlib import suppress
-from functools import cache
+from functools import cache, lru_cache
 
 from ackdoctor import dialects
 from ackdoctor.model.dialect import Dialect, Role, Switch
@@ -13,7 +13,7 @@ from ackdoctor.model.offence import CallSite, Suspect
 __all__ = ["belongs", "describe", "switched_on"]
 
 
-@cache
+@lru_cache  # of the last classes: tests make some each, and one that is kept alive is wrapped by every installation to come
 def belongs(cls: type) -> tuple[Dialect, Role] | None:
     """The dialect and role of a component class: those of the nearest base that a dialect names."""
     for base in cls.__mro__:
@@ -68,7 +68,7 @@ def describe(component: object, dialect: Dialect, role: Role) -> Suspect:
     )
 
 
-@cache
+@lru_cache
 def _defined(cls: type) -> tuple[str, int]:
     path = ""
     with suppress(OSError, TypeError):  # no file; a built-in
@@ -85,7 +85,7 @@ def _begun(path: str, name: str) -> int:
     return next((at for at, line in enumerate(linecache.getlines(path), 1) if begins.match(line)), 0)
 
 
-@cache
+@lru_cache
 def played_by(cls: type, names: tuple[str, ...]) -> CallSite | None:
     """The first of these functions of the framework that a component of this class runs through."""
     for base in cls.__mro__:

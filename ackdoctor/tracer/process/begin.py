@@ -8,11 +8,16 @@ from pathlib import Path
 
 TYPE_CHECKING = False  # typing's own would have to be imported
 if TYPE_CHECKING:
+    from ackdoctor.tracer.disk.recorder import Recorder
+    from ackdoctor.tracer.instrument.install import Installation
     from ackdoctor.tracer.ledger.ledger import Ledger
 
-__all__ = ["VARIABLE", "begin"]
+__all__ = ["VARIABLE", "begin", "begun"]
 
 VARIABLE = "ACKDOCTOR_TRACE"  # what a process below needs to know, as JSON
+
+begun: "list[tuple[Installation, Recorder]]" = []
+"""What traces this process, if anything does: whoever imports `sitecustomize` takes no result."""
 
 
 def begin() -> str:
@@ -29,7 +34,7 @@ def begin() -> str:
             Path(said["directory"]), run=said["run"], worker=os.uname().nodename, level=said["level"]
         )
         ledger = Ledger(Level.named(said["level"]))
-        install(ledger, recorder)
+        begun.append((install(ledger, recorder), recorder))
         at_exit(partial(_close, ledger))  # before the recorder is, which was made first
         for name in said.get("observers", ()):
             import_module(name).attach(ledger, recorder.folder)

@@ -1,14 +1,14 @@
-"""What every framework's bolt that completes its tuples by hand does alike."""
+"""What every framework's bolt that completes its tuples by hand does alike, and every spout."""
 
 from collections.abc import Callable
 
 import pytest
 
-from ackdoctor.lab.bench import Bench
+from ackdoctor.lab.bench import Bench, Emitted, SpoutBench
 from ackdoctor.model.verdict import Verdict
 from tests.lab.shell.wire import wire
 
-__all__ = ["TWICE", "ByHand"]
+__all__ = ["TWICE", "ByHand", "Hears"]
 
 TWICE = "java.lang.RuntimeException: Acked a non-existent or already acked/failed id: 1"
 
@@ -46,3 +46,17 @@ class ByHand:
             bench.feed("a")
             bench.tick()
             assert bench.inputs == ("1", "2")
+
+
+class Hears:
+    """Tests of a framework: `spout` emits ["a"] with the id "m", and writes down what it hears in `heard`."""
+
+    spout: type
+
+    def test_a_spout_hears_what_became_of_its_messages(self):
+        with SpoutBench(self.spout) as bench:
+            assert bench.next_tuple() == [Emitted(["a"], msg_id="m")]
+            bench.ack("m")
+            bench.next_tuple()
+            bench.advance(60)
+            assert bench.component.heard == [("ack", "m"), ("fail", "m")]

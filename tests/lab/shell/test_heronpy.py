@@ -9,6 +9,7 @@ from ackdoctor.lab.bench import Bench, Emitted, SpoutBench
 from ackdoctor.lab.shell.heron import InstanceDiedError
 from ackdoctor.model.verdict import Verdict
 from tests.frameworks import framework
+from tests.lab.shell.by_hand import Hears
 from tests.lab.shell.wire import line
 
 api: Any = framework("heronpy.api.bolt.bolt")
@@ -212,10 +213,5 @@ class Spout(spouts.Spout):
         pass
 
 
-def test_a_spout_hears_what_became_of_its_messages():
-    with SpoutBench(Spout) as bench:
-        assert bench.next_tuple() == [Emitted(["a"], msg_id="m")]
-        bench.ack("m")
-        bench.next_tuple()
-        bench.advance(60)
-        assert bench.component.heard == [("ack", "m"), ("fail", "m")]
+class TestHears(Hears):
+    spout = Spout

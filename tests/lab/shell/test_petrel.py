@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from ackdoctor.lab.bench import Bench, Emitted, SpoutBench
+from ackdoctor.lab.bench import Bench
 from tests.frameworks import framework
-from tests.lab.shell.by_hand import TWICE, ByHand
+from tests.lab.shell.by_hand import TWICE, ByHand, Hears
 from tests.lab.shell.wire import NO_JSON, OLD, wire
 
 emitter: Any = framework("petrel.emitter")
@@ -137,10 +137,5 @@ class Spout(emitter.Spout):
         self.heard.append(("fail", id))
 
 
-def test_a_spout_hears_what_became_of_its_messages():
-    with SpoutBench(Spout) as bench:
-        assert bench.next_tuple() == [Emitted(["a"], msg_id="m")]
-        bench.ack("m")
-        bench.next_tuple()
-        bench.advance(60)
-        assert bench.component.heard == [("ack", "m"), ("fail", "m")]
+class TestHears(Hears):
+    spout = Spout

@@ -139,7 +139,7 @@ def test_a_log_record_of_another_component_does_not_reach_the_pipe():
 
 
 def test_a_class_of_no_framework_is_refused():
-    with pytest.raises(NotAComponentError, match=r"^int is no bolt or spout of heronpy, .* or streamparse$"):
+    with pytest.raises(NotAComponentError, match=r"^int is no bolt or spout of .*Petrel, .* or .+$"):
         Bench(int)
 
 
@@ -154,3 +154,12 @@ def test_a_framework_without_a_loop_of_ours_is_refused(monkeypatch):
 def test_a_bolt_is_no_spout():
     with pytest.raises(NotAComponentError, match=r"^Quiet is a bolt, not a spout$"):
         SpoutBench(Quiet)
+
+
+def test_a_streamparse_that_is_not_built_on_pystorm_is_refused():
+    base = type("Bolt", (), {"__module__": "streamparse.storm.bolt"})  # as 2.x has it
+    with pytest.raises(
+        NotAComponentError,
+        match=r"^Old: no bench runs this streamparse: before 3\.0 its classes are not pystorm's$",
+    ):
+        Bench(type("Old", (base,), {"__module__": "old"}))

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from ackdoctor.lab.bench import Bench, Emitted, SpoutBench
+from ackdoctor.lab.bench import Bench, SpoutBench
 from tests.frameworks import framework
-from tests.lab.shell.by_hand import TWICE, ByHand
+from tests.lab.shell.by_hand import TWICE, ByHand, Hears
 from tests.lab.shell.wire import NO_JSON, OLD, wire
 
 storm: Any = framework("pyleus.storm")
@@ -137,13 +137,8 @@ class Spout(storm.Spout):
         self.heard.append(("fail", tup_id))
 
 
-def test_a_spout_hears_what_became_of_its_messages():
-    with SpoutBench(Spout) as bench:
-        assert bench.next_tuple() == [Emitted(["a"], msg_id="m")]
-        bench.ack("m")
-        bench.next_tuple()
-        bench.advance(60)
-        assert bench.component.heard == [("ack", "m"), ("fail", "m")]
+class TestHears(Hears):
+    spout = Spout
 
 
 def test_a_spout_that_emits_directly_hangs():

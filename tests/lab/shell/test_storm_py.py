@@ -2,15 +2,13 @@
 
 from typing import Any
 
-import pytest
-
 from ackdoctor.lab.bench import Bench, Emitted, SpoutBench
 from ackdoctor.model.verdict import Verdict
 from tests.frameworks import framework
+from tests.lab.shell.by_hand import TWICE, ByHand, Hears
 from tests.lab.shell.wire import NO_JSON, wire
 
 storm: Any = framework("storm")
-TWICE = "java.lang.RuntimeException: Acked a non-existent or already acked/failed id: 1"
 
 
 def manual(*steps: str) -> type:
@@ -21,7 +19,7 @@ def manual(*steps: str) -> type:
             if step == "emit":
                 storm.emit(["a"], anchors=[tup])
             else:
-                getattr(storm, step)(tup)
+                getattr(storm, step.partition(" ")[0])(tup)
 
     return type("Manual", (storm.Bolt,), {"process": process})
 
@@ -31,26 +29,8 @@ class Echo(storm.BasicBolt):
         storm.emit(tup.values)
 
 
-def test_a_bolt_that_emits_and_acks_completes_its_tuple():
-    with Bench(manual("emit", "ack")) as bench:
-        delivery = bench.feed("a")
-        assert wire(bench) == ["emit ['a'] <- 1", "ack 1"]
-        assert (bench.verdict(delivery), bench.inputs) == (Verdict.COMPLETE, ())
-
-
-@pytest.mark.parametrize(
-    ("steps", "text"),
-    [
-        (("ack", "ack"), TWICE),
-        (("fail", "ack"), TWICE),
-        (("ack", "fail"), TWICE.replace("Acked", "Failed")),
-        (("ack", "emit"), "java.lang.RuntimeException: Anchored onto 1 after ack/fail"),
-    ],
-)
-def test_misuse_kills(steps, text):
-    with Bench(manual(*steps)) as bench:
-        bench.feed("a")
-        assert str(bench.died) == text
+class TestByHand(ByHand):
+    manual = staticmethod(manual)
 
 
 def test_a_bolt_that_forgets_leaks_and_times_out():
@@ -200,13 +180,8 @@ class Spout(storm.Spout):
         self.heard.append(("fail", id))
 
 
-def test_a_spout_hears_what_became_of_its_messages():
-    with SpoutBench(Spout) as bench:
-        bench.next_tuple()
-        bench.ack("m")
-        bench.next_tuple()
-        bench.advance(60)
-        assert bench.component.heard == [("ack", "m"), ("fail", "m")]
+class TestHears(Hears):
+    spout = Spout
 
 
 def test_a_spout_that_acks_kills():

@@ -22,6 +22,8 @@ COLLECTORS = {
     "rsyslog": f"{TIME}.123456+01:00 node-7 storm-worker[4711]: ",
     "syslog, as it is sent": "<14>Nov 21 20:50:07 node-7 storm-worker: ",
     "syslog of RFC 5424": f"<14>1 {TIME}.123Z node-7 storm 4711 - - ",
+    "a file system, when the machine had gone down": "\0" * 4096,
+    "the same before kubectl logs --timestamps": "\0" * 7 + f"{TIME}.123456789Z ",
 }
 LAYOUTS = {  # of a worker.xml of somebody's own
     "level, thread, logger": "{stamp} {level} {thread} {logger} - {said}",
