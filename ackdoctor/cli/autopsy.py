@@ -25,8 +25,7 @@ from ackdoctor.heap.jvm.hprof import HprofError
 from ackdoctor.heap.witnesses import testimony
 from ackdoctor.model.errors import UsageError
 from ackdoctor.model.finding import Finding, Report, Severity, Unreadable
-from ackdoctor.reporters import Context
-from ackdoctor.reporters import heap as screens
+from ackdoctor.reporters import Context, heap_dump, heap_hist
 from ackdoctor.reporters.context import PLAIN, Sources
 from ackdoctor.reporters.footer import counted
 from ackdoctor.tracer.judge.place import Places
@@ -37,6 +36,7 @@ _SAMPLES, _SAMPLES_WITH_TRACE = 3, 1_000
 _EVERY_S = 10.0
 _JCMD_PATIENCE_S = 120
 _NO_HISTOGRAM = "no class histogram: no line like `1:  1000  40000  java.lang.Long`"
+_CUT_OFF = "the histogram is cut off and left out: it lacks its last line, Total"
 _OF_ANOTHER = "{count} of JVM {its} left out, since most are of {jvm}: give each JVM's by themselves"
 _PEOPLE = {"full", "concise"}
 
@@ -117,11 +117,11 @@ def show_dump(request: DumpRequest) -> int:
         match request.output_format:
             case "full":
                 context = _context(stream, "full")
-                screens.dump_screen(report, dump, stream, context, width=width_for(stream), top=request.top)
+                heap_dump.dump_screen(report, dump, stream, context, width=width_for(stream), top=request.top)
             case "json":
-                screens.dump_document(report, dump, stream, top=request.top)
+                heap_dump.dump_document(report, dump, stream, top=request.top)
             case form:
-                show_with(screens.dump_verdict(report, dump), report, form, stream, _context(stream, form))
+                show_with(heap_dump.dump_verdict(report, dump), report, form, stream, _context(stream, form))
     return _code(report)
 
 
@@ -178,13 +178,13 @@ def show_histograms(request: HistRequest) -> int:
         match request.output_format:
             case "full":
                 context = _context(stream, "full")
-                screens.growth_screen(
+                heap_hist.growth_screen(
                     report, grown, stream, context, width=width_for(stream), top=request.top
                 )
             case "json":
-                screens.growth_document(report, grown, stream, top=request.top)
+                heap_hist.growth_document(report, grown, stream, top=request.top)
             case form:
-                said = screens.growth_verdict(report, grown)
+                said = heap_hist.growth_verdict(report, grown)
                 show_with(said, report, form, stream, _context(stream, form))
     return 2 if unreadable else 1 if report.findings else 0
 
@@ -201,12 +201,11 @@ def _read(request: HistRequest, unreadable: list[Unreadable]) -> tuple[bool, Seq
         of_file = [each for each in everything if not each.garbage] or everything
         if not of_file:
             unreadable.append(_fault(file.as_posix(), _NO_HISTOGRAM))
-        unreadable += [
-            _fault(file.as_posix(), "the histogram is cut off: it lacks its last line, Total", line=each.line)
-            for each in of_file
-            if not each.whole and len(each.classes) < len(max(of_file, key=lambda h: len(h.classes)).classes)
-        ]
-        read += [(file, each) for each in of_file]
+        most = max((len(each.classes) for each in of_file), default=0)
+        cut = [each for each in of_file if not each.whole and len(each.classes) < most]
+        unreadable += [_fault(file.as_posix(), _CUT_OFF, line=each.line) for each in cut]
+        read += [(file, each) for each in of_file if each not in cut]  # what it lacks would have shrunk
+    read = _each_once(read)
     if not read:
         return False, ()
     jvm = told_most(each for _, each in read)
@@ -220,6 +219,17 @@ def _read(request: HistRequest, unreadable: list[Unreadable]) -> tuple[bool, Seq
     return timed(
         [each for _, each in kept], every_ms=every_ms, fallback=[_changed_ms(file) for file, _ in kept]
     )
+
+
+def _each_once(read: Sequence[tuple[Path, Histogram]]) -> list[tuple[Path, Histogram]]:
+    """Without copies of one before, from which nothing could be seen to grow or to stand still."""
+    first: dict[tuple[object, ...], tuple[Path, Histogram]] = {}
+    for file, each in read:
+        first.setdefault((each.time_ms, *each.classes.items()), (file, each))
+    kept = list(first.values())
+    if copies := len(read) - len(kept):
+        chatter(f"{counted(copies, 'histogram')} given again: each is counted once")
+    return kept
 
 
 def _changed_ms(file: Path) -> int:

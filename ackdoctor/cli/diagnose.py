@@ -11,7 +11,8 @@ def diagnose(
     subject: Annotated[
         list[str],
         typer.Argument(
-            metavar="LOG|TEXT|-", help="A file (also .gz), the words of an error, or - for standard input."
+            metavar="LOG...|TEXT|-",
+            help="Files (also .gz) and folders of logs, read in the order of time; the words of an error, or - for standard input.",
         ),
     ],
     *,

@@ -1,12 +1,17 @@
 """`ackdoctor heap`: what a worker's heap holds, from a dump or from class histograms."""
 
 from pathlib import Path
-from typing import Annotated
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer.core import TyperGroup
 
 from ackdoctor.cli.given import path_called
 from ackdoctor.cli.options import Isolated, seconds
+
+if TYPE_CHECKING:
+    from typer._click import Command, Context
 
 __all__ = ["FORMS", "heap"]
 
@@ -14,7 +19,24 @@ FORMS = ("full", "json", "json-lines", "concise", "sarif")
 
 _MOST = (1 << 31) - 1  # of entries
 
+
+class _Kinds(TyperGroup):
+    """Of a file in the place of a command it is said which two commands take one."""
+
+    def get_command(self, ctx: "Context", cmd_name: str) -> "Command | None":
+        """The command that is called so; UsageError for what is a file, or looks like one."""
+        found = super().get_command(ctx, cmd_name)
+        file = Path(cmd_name)
+        if found is None and not ctx.resilient_parsing and (file.suffix or file.exists()):
+            ctx.fail(
+                f"`ackdoctor heap dump {quote(cmd_name)}` reads a heap dump, "
+                f"`ackdoctor heap hist {quote(cmd_name)}` class histograms"
+            )
+        return found
+
+
 heap = typer.Typer(
+    cls=_Kinds,
     help="Say what a heap keeps because tuples were acked wrongly.",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -47,7 +69,7 @@ def dump(
         typer.Option(
             parser=path_called("--trace"),
             metavar="TRACE|LOG",
-            help="A trace of the same run, or its workers' logs with topology.debug: the acks name the culprits; may be repeated.",
+            help="A trace of the same run, or its workers' logs with topology.debug, rotated and zipped ones too, or a folder of them: the acks name the culprits; may be repeated.",
         ),
     ] = None,
     message_timeout: Annotated[

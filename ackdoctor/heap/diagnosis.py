@@ -1,11 +1,11 @@
 """A log or a pasted error, read: which known symptoms it has, in which components, and the innermost cause of its exceptions."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ackdoctor.heap.exceptions import Exceptions, Stack, Thrown
-from ackdoctor.heap.json_log import unpacked
+from ackdoctor.heap.json_log import entries, unpacked
 from ackdoctor.heap.symptoms import SYMPTOMS, Symptom
 from ackdoctor.tracer.disk.put_before import bare
 
@@ -29,6 +29,7 @@ _OTHER: Mapping[str, re.Pattern[str]] = {  # what a text is that is no log
 class Sign:
     """A symptom in the text: the line of the first, how often, the id that it names, and the exceptions that it is part of.
 
+    One exception that says it more than once, as its own and as its cause's words, counts once; `latest` is the last one that did.
     `components` are those that it is said of, as far as the log tells; both are in the order in which they come.
     """
 
@@ -39,6 +40,7 @@ class Sign:
     subject: str = ""
     thrown: list[Thrown] = field(default_factory=list)
     components: list[str] = field(default_factory=list)
+    latest: Thrown | None = None
 
     @property
     def causes(self) -> list[Thrown]:
@@ -53,6 +55,7 @@ class Sign:
 
     def is_part_of(self, thrown: Thrown | None) -> None:
         """One more exception, unless it is the last one again, or there have been many different ones."""
+        self.latest = thrown
         if thrown is None or (self.thrown and self.thrown[-1] is thrown):
             return
         if any(each.text == self.thrown[-1].text for each in self.thrown[:-1]):
@@ -92,18 +95,30 @@ class Diagnosis:
     other: str = ""
 
 
-def diagnose(lines: Iterable[str], symptoms: Sequence[Symptom] = SYMPTOMS) -> Diagnosis:
-    """Looks for each symptom in each line; one that has a `frame` waits for the stack below."""
+def diagnose(
+    lines: Iterable[str], symptoms: Sequence[Symptom] = SYMPTOMS, *, begins: Collection[int] = ()
+) -> Diagnosis:
+    """Looks for each symptom in each line; one that has a `frame` waits for the stack below.
+
+    Of several files read as one, `begins` says after which lines one begins, as it becomes known: no exception goes on there.
+    """
     patterns = [(each, re.compile(each.pattern)) for each in symptoms]
+    words = tuple({word for each in symptoms for word in each.words})
     found = _Found()
     thrown = Exceptions()
+    first: Thrown | None = None
     number = 0
     other = ""
     for number, line in _read(lines):
+        if number - 1 in begins:
+            found.settle()
+            first, thrown = first or thrown.first, Exceptions()
         if number <= _HEAD_LINES and not other:
             other = next((said for said, form in _OTHER.items() if form.match(line)), "")
         thrown.read(number, line)
         found.go_on(number, thrown)
+        if not any(map(line.__contains__, words)):
+            continue
         for symptom, pattern in patterns:
             if match := pattern.search(line):
                 subject = match.groupdict().get("id") or ""
@@ -117,7 +132,7 @@ def diagnose(lines: Iterable[str], symptoms: Sequence[Symptom] = SYMPTOMS) -> Di
         left = [sign.unexplained(telling) for sign in told if sign.symptom.wrapper]
         told = [*telling, *filter(None, left)]
     signs = _in_time(told, symptoms)
-    innermost = next((cause for sign in signs for cause in sign.causes), thrown.first)
+    innermost = next((cause for sign in signs for cause in sign.causes), first or thrown.first)
     return Diagnosis(
         signs=signs,
         innermost=innermost.text if innermost else "",
@@ -143,7 +158,7 @@ def _in_time(signs: Sequence[Sign], symptoms: Sequence[Symptom]) -> tuple[Sign, 
 
 def _read(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
     """What each line says, with its number."""
-    for number, raw in enumerate(lines, start=1):
+    for number, raw in entries(lines):
         line = _bare(raw[:_LONGEST_ENTRY])
         if line.startswith("{") or "\\n" in line:
             yield from ((number, _bare(each)[:_WHOLE]) for each in unpacked(line))
@@ -198,7 +213,6 @@ class _Found:
         if not seen.thrown:
             self._announced = [(seen.line, known)]
         if known is not seen:
-            known.count += 1
-            for thrown in seen.thrown:
-                known.is_part_of(thrown)
+            known.count += seen.latest is None or seen.latest is not known.latest
+            known.is_part_of(seen.latest)
             known.components += [each for each in seen.components if each not in known.components]

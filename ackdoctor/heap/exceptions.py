@@ -26,6 +26,8 @@ _FRAME = re.compile(r"^\s+at .*\(|^\s*\.\.\. \d+ (?:more|common frames)|^\s+Supp
 _HEAD = re.compile(  # of what is logged
     r"\[?(?:\d{4}[-/]\d\d[-/]\d\d|\d\d[./-]\d\d|\d\d:\d\d:\d\d|(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b)|\d{1,12} +\["
 )
+# collector.reportError logs once more what `ShellBolt.die` or an executor's loop has logged (ReportError.java @ v2.8.3; executor.clj)
+_REPORTED = re.compile(r"\[ERROR\] (?:Error)?\s*$")
 _COMPONENT = re.compile(
     r"\bpid:\S*, name:(?P<died>\S+)|\bThread-\d+-(?!disruptor-)(?P<thread>\S+?)-executor\["
 )
@@ -61,6 +63,7 @@ class Thrown:
     text: str
     line: int
     component: str = ""
+    began: str = ""  # its first line, before its causes; '' where it may not be told again
 
 
 class Exceptions:
@@ -81,12 +84,15 @@ class Exceptions:
         self._python = False  # a traceback is being read,
         self._later = False  # which came of the one before
         self._chained = False  # and it is said that the next one does
+        self._reporting = False  # the entry that is read is `reportError`'s
 
     def read(self, number: int, line: str) -> None:
         """One line."""
         logged = _HEAD.match(line) is not None
         if logged or "pid:" in line:
             self._name(line)
+        if logged:
+            self._reporting = "[ERROR] " in line and _REPORTED.search(line) is not None
         if found := _CAUSED.match(line):
             self._keep(number, found["what"], self._last)
             self._python = TRACEBACK in line
@@ -139,10 +145,14 @@ class Exceptions:
     def _keep(self, number: int, what: str, of: Thrown | None) -> None:
         """A deeper cause of that exception, or a new one."""
         text, line = what.strip()[:_LONGEST], number
+        told = self._last if self._reporting else None
+        if told is not None and told.began and (of is told or (of is None and text == told.began)):
+            self._open(told, number)  # told once more
+            return
         if _PIPE.search(text) and number - self._raised[1] <= _NEAR:
             text, line = self._raised
         if of is None:
-            of = Thrown(text, line, self.component)
+            of = Thrown(text, line, self.component, began="" if self._reporting else what.strip()[:_LONGEST])
         else:
             of.text, of.line = text, line
         self._open(of, number)

@@ -3,16 +3,16 @@ r"""A line of a log that is JSON, as the lines that it says: those of log4j's an
     {"level": "ERROR", "thread_name": "Thread-8-count-executor[3, 3]", "message": "Async loop died!",
      "stack_trace": "java.lang.RuntimeException: ...\n\tat org.apache.storm...\nCaused by: ..."}
 
-is an entry with its stack below it.  What names no thread carries a line of somebody else's log (`docker logs`' own file, Filebeat).
+is an entry with its stack below it, on one line or, as `jq` and log4j's layout print it, on several between `{` and `}`.  What names no thread carries a line of somebody else's log (`docker logs`' own file, Filebeat).
 Names of fields: log4j's JsonLayout, GelfLayout, EcsLayout.json and LogstashJsonEventLayoutV1.json, logstash-logback-encoder, docker's
 json-file.  Whatever else has a stack in one line, with its ends of lines escaped, is read as the lines of that stack, too.
 """
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-__all__ = ["unpacked"]
+__all__ = ["entries", "unpacked"]
 
 _THREAD = ("thread", "thread_name", "process.thread.name", "_thread")
 _LEVEL = ("level", "log.level", "severity")
@@ -22,7 +22,31 @@ _WHY = re.compile(
 )  # the name of what tells of an exception
 _OF_JSON_LAYOUT = "extendedStackTrace"
 _STACK = re.compile(r"\\n(?:\\t| +)(?:at|File) ")  # of Java, or of Python
+# around an entry on several lines; log4j's `complete` layout writes them as a list
+_BEGINS = frozenset({"{", "[{", ",{", ", {"})
+_ENDS = frozenset({"}", "},", "}]"})
+_MOST_LINES = 20_000  # of one entry
 _ESCAPED = re.compile(r"\\([nt])")
+
+
+def entries(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """The lines with their numbers, those of one entry as one; what begins as one and is none, or is too long, comes line by line."""
+    begun: list[str] = []
+    for number, line in enumerate(lines, start=1):
+        words = line.rstrip()
+        if not begun and words not in _BEGINS:
+            yield number, line
+            continue
+        begun.append(line)
+        if words in _ENDS or len(begun) == _MOST_LINES:
+            yield from _joined(begun, number - len(begun) + 1)
+            begun.clear()
+    yield from _joined(begun, number - len(begun) + 1) if begun else ()
+
+
+def _joined(lines: Sequence[str], first: int) -> Iterator[tuple[int, str]]:
+    whole = "\n".join(lines).strip(" \t\r\n,[]")
+    yield from [(first, whole)] if _entry(whole) else enumerate(lines, start=first)
 
 
 def unpacked(line: str) -> Iterator[str]:

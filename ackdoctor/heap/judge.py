@@ -11,13 +11,13 @@ from ackdoctor.heap.dump import HeapDump
 from ackdoctor.heap.jvm.ackers import Holder
 from ackdoctor.heap.jvm.bytes import entry_bytes
 from ackdoctor.heap.jvm.entries import Acker, Kind
-from ackdoctor.model.finding import Confidence, Finding, HeapWitness, Severity, TreeWitness
+from ackdoctor.heap.told import heap_finding
+from ackdoctor.model.finding import Finding, HeapWitness, Severity, TreeWitness
 from ackdoctor.model.fingerprint import stamp
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.model.verdict import PendingEntry, Residue, TupleTree, Verdict
-from ackdoctor.tracer.judge.entries import ACKER, tree_findings
+from ackdoctor.tracer.judge.entries import tree_findings
 from ackdoctor.tracer.judge.keeping import Keeper, stays
-from ackdoctor.tracer.judge.labels import name_of
 from ackdoctor.tracer.judge.place import Places
 
 __all__ = ["findings", "joined", "trees"]
@@ -42,14 +42,15 @@ def findings(dump: HeapDump, keeper: Keeper | None = None) -> tuple[Finding, ...
 
 
 def _of_acker(acker: Acker, dump: HeapDump, keeper: Keeper | None) -> Iterator[Finding]:
+    site = Site(dump.path, NOWHERE)
     kinds, old = acker.tally.kinds, acker.tally.old
     orphans = sum(kinds.get(kind, 0) for kind in _ORPHANS)
     if old.get(Kind.WAITING, 0):
         given_up = acker.tally.oldest_ms > 2 * dump.timeout_s * 1000
         known = "their spouts have given them up" if given_up else "they are older than the message timeout"
-        yield _finding(
+        yield heap_finding(
             "ACK601",
-            dump,
+            site=site,
             message=f"the acker keeps entries that never came to zero, and {known}: "
             f"a tuple of the tree was never acked, or an even number of times; such an entry {stays(keeper)}",
             severity=Severity.ERROR if given_up else Severity.WARNING,
@@ -60,9 +61,9 @@ def _of_acker(acker: Acker, dump: HeapDump, keeper: Keeper | None) -> Iterator[F
         most = max(_ORPHANS, key=lambda kind: kinds.get(kind, 0))
         reason = CAUSES[most].causes[0].text
         notable = orphans > kinds.get(Kind.WAITING, 0) or any(old.get(kind, 0) for kind in _ORPHANS)
-        yield _finding(
+        yield heap_finding(
             "ACK602",
-            dump,
+            site=site,
             message=f"the acker keeps entries that no spout waits for, most likely because {reason}; "
             f"such an entry {stays(keeper)}",
             severity=Severity.WARNING if notable else Severity.INFO,
@@ -70,9 +71,9 @@ def _of_acker(acker: Acker, dump: HeapDump, keeper: Keeper | None) -> Iterator[F
             help="lint the source for a second ack; an orphan alone proves no misuse while trees fail or time out",
         )
     if acker.tally.oldest_ms > _TIMEOUTS_OF_AN_OLD_MAP * dump.timeout_s * 1000:
-        yield _finding(
+        yield heap_finding(
             "ACK603",
-            dump,
+            site=site,
             message="the acker's map does not rotate: entries are older than rotation would let them become, so it grows "
             "until the worker restarts",
             severity=Severity.ERROR,
@@ -83,15 +84,16 @@ def _of_acker(acker: Acker, dump: HeapDump, keeper: Keeper | None) -> Iterator[F
 
 def _of_shell(holder: Holder, dump: HeapDump) -> Iterator[Finding]:
     """Inputs under way are as many as the spouts may have pending; ticks are at most one or two."""
+    site = Site(dump.path, NOWHERE)
     ticks = holder.groups.get(_TICK, 0)
     if not holder.entries:
         return
     notable = holder.entries >= _MANY_INPUTS or ticks > _MORE_TICKS
     streams = ", ".join(f"{amount:,} of {stream}" for stream, amount in sorted(holder.groups.items()))
     of = f"of {holder.looked_at:,} looked at: " if holder.looked_at < holder.entries else ""
-    yield _finding(
+    yield heap_finding(
         "ACK401",
-        dump,
+        site=site,
         message="ShellBolt keeps tuples that its component has neither acked nor failed, ticks among them: nothing "
         "takes them away but an ack or a fail"
         if ticks > _MORE_TICKS
@@ -121,32 +123,6 @@ def _witness(acker: Acker, dump: HeapDump, kinds: Sequence[Kind], *, amount: int
         size=sum(many * size for many, size in each) * amount // whole if whole else 0,
         roots=tuple(samples[:_ROOTS_TOLD]),
         left=tuple(lines),
-    )
-
-
-def _finding(
-    code: str,
-    dump: HeapDump,
-    *,
-    message: str,
-    severity: Severity,
-    witness: HeapWitness,
-    help: str,  # noqa: A002  # the word a reader of the finding knows
-    component: str = ACKER,
-) -> Finding:
-    return Finding(
-        code=code,
-        name=name_of(code),
-        severity=severity,
-        confidence=Confidence.MAY,
-        site=Site(dump.path, NOWHERE),
-        message=message,
-        component=component,
-        handler="",
-        dialect="",
-        evidence=witness,
-        cause=f"{witness.path}|{message}",
-        help=help,
     )
 
 

@@ -4,11 +4,18 @@ The words are Storm's own (as in `ackdoctor/lab/shell`), those of its queues, it
 The table is searched from the top: what stands first is more telling.
 """
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ackdoctor.heap.causes import Cause
 
 __all__ = ["SYMPTOMS", "Symptom"]
+
+
+_GROUP = r"\((?:[^()\\]|\\.|\((?:[^()\\]|\\.|\([^()]*\))*\))*\)"  # three deep
+_ALTERNATIVES = re.compile(rf"(?:[^|()\\]|\\.|{_GROUP})+")
+_PLAIN = re.compile(r"(?:[\w #':-](?![?*{]))*")
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
@@ -29,6 +36,14 @@ class Symptom:
     next: tuple[str, ...] = ()
     fatal: bool = True
     wrapper: bool = False
+
+    @property
+    def words(self) -> Sequence[str]:
+        """What the pattern's alternatives begin with, as far as it is plain text: a line without any of these is none of its own.
+
+        Asking for a text is ten times as fast as a search, and few lines of a log tell anything.
+        """
+        return [_PLAIN.match(each)[0] for each in _ALTERNATIVES.findall(self.pattern)]  # type: ignore[index]
 
 
 _SHELL = r"\bmultilang\.|\bShell(?:Process|Bolt|Spout)\b"  # the worker's side of the pipe to a component
@@ -85,11 +100,14 @@ SYMPTOMS: tuple[Symptom, ...] = (
         says="a component has not answered a heartbeat in time; the worker exits",
         causes=(
             _cause("one call of `process` takes longer than topology.subprocess.timeout.secs", "ACK404"),
+            _cause(
+                "a spout's `next_tuple` never returns, and for that long there was nothing to emit", "ACK305"
+            ),
             _cause("it blocks on a pipe that nobody reads: output on stdout or stderr", "ACK206"),
             _cause("it is busy while it starts"),
         ),
         next=(
-            "ackdoctor lint --select ACK206 SOURCES",
+            "ackdoctor lint --select ACK206,ACK305 SOURCES",
             "ackdoctor trace proxy -- COMMAND   shows the slow call",
         ),
     ),
@@ -248,7 +266,7 @@ SYMPTOMS: tuple[Symptom, ...] = (
     ),
     Symptom(
         name="out of memory",
-        pattern=r"OutOfMemoryError: (?:Java heap space|GC overhead limit exceeded)",
+        pattern=r"OutOfMemory(?:Error:| encountered:) (?:Java heap space|GC overhead limit exceeded)",
         says="the worker's heap is full",
         causes=(
             _cause(
@@ -261,6 +279,30 @@ SYMPTOMS: tuple[Symptom, ...] = (
             _cause("a spout without topology.max.spout.pending, or no ackers: nothing slows it down"),
         ),
         next=("ackdoctor heap dump worker.hprof", "ackdoctor heap hist --pid PID"),
+    ),
+    Symptom(  # vmError.cpp, debug.cpp; the same words begin a hs_err_pid file
+        name="the JVM has crashed",
+        pattern=r"#  (?:(?:SIG[A-Z]+|EXCEPTION_[A-Z_]+) \(0x|(?:guarantee|assert)\(|Error: |fatal error: (?!OutOfMemory ))",
+        says="the worker's JVM itself has crashed; no tuple and no exception does that",
+        causes=(
+            _cause("a native library of a component: the line below `Problematic frame` names it"),
+            _cause("a library or a jar that was overwritten while it was mapped (SIGBUS)"),
+            _cause("a bug of this JVM, or the machine's memory"),
+        ),
+        next=("grep -A2 -e 'Problematic frame' -e 'Current thread' hs_err_pid*.log",),
+    ),
+    Symptom(
+        name="the machine is out of memory",
+        pattern=r"insufficient memory for the Java Runtime Environment to continue",
+        says="the system gave the worker's JVM no more memory, and the JVM is gone; its heap need not be full",
+        causes=(
+            _cause(
+                "the container or machine has less than the -Xmx of its workers, their native memory and their Python processes need"
+            ),
+            _cause("a limit: of the cgroup, ulimit -v, vm.max_map_count, or of threads"),
+            _cause("memory outside of the heap that grows: threads, direct buffers, a native library"),
+        ),
+        next=("dmesg | grep -i -e oom -e 'out of memory'   names what the system has killed",),
     ),
     Symptom(
         name="timeouts at the spout",

@@ -16,9 +16,9 @@ def test_a_pasted_error_is_diagnosed(shell):
     outcome = shell("diagnose", "java.lang.RuntimeException: Anchored onto 12 after ack/fail")
     assert outcome.code == 1
     assert outcome.out.splitlines()[:4] == [
-        "innermost cause, line 1: java.lang.RuntimeException: Anchored onto 12 after ack/fail",
+        "innermost cause: java.lang.RuntimeException: Anchored onto 12 after ack/fail",
         "",
-        "anchored too late  line 1",
+        "anchored too late",
         "  an emit names an anchor that has been acked or failed; the bolt dies and the worker exits",
     ]
 
@@ -28,12 +28,92 @@ def test_the_words_of_an_error_need_no_quotes(shell):
     assert shell("diagnose", *said.split()) == shell("diagnose", said)
 
 
-def test_of_several_logs_it_is_said_how_they_are_one(shell):
-    for name in ("worker.log.1.gz", "worker log"):
-        Path(name).touch()
-    said = "diagnose: one log at a time; to read several as one, the oldest first: zcat -f worker.log.1.gz 'worker log' | ackdoctor diagnose -"
-    assert shell("diagnose", "worker.log.1.gz", "worker log") == (2, "", f"ackdoctor: {said}\n")
-    assert shell("diagnose", "not.log", "here.log") == (2, "", "ackdoctor: not.log: no such file\n")
+def test_several_logs_are_read_in_the_order_of_time(shell):
+    said = "2026-01-0{} 12:00:00.000 o.a.s.util Thread-8-count-executor[3, 3] [ERROR] Async loop died!\n"
+    late, early = (
+        "java.lang.RuntimeException: Anchored onto 7 after ack/fail",
+        "java.lang.OutOfMemoryError: Java heap space",
+    )
+    Path("worker.log").write_text("\n\n" + said.format(2) + late)
+    Path("worker.log.1.gz").write_bytes(gzip.compress((said.format(1) + early).encode()))
+    Path("hs_err_pid1.log").write_text(
+        "#  SIGSEGV (0xb) at pc=0x1, pid=1, tid=1\n"
+    )  # no date: as old as the file
+    outcome = shell("diagnose", "hs_err_pid1.log", "worker.log", "worker.log.1.gz")
+    assert outcome.code == 1
+    assert [line for line in outcome.out.splitlines() if ".log" in line][:5] == [
+        f"innermost cause, worker.log.1.gz, line 2: {early}",
+        "out of memory  worker.log.1.gz, line 2, in count",
+        "anchored too late  worker.log, line 4, in count",
+        f"  innermost cause, worker.log, line 4: {late}",
+        "the JVM has crashed  hs_err_pid1.log, line 1",
+    ]
+    told = json.loads(shell("diagnose", "worker.log", "worker.log.1.gz", "--output-format", "json").out)
+    assert [(each["file"], each["line"]) for each in told["symptoms"]] == [
+        ("worker.log.1.gz", 2),
+        ("worker.log", 4),
+    ]
+    assert told["innermost"] == {"file": "worker.log.1.gz", "line": 2, "text": early}
+
+
+def test_words_without_an_exception_have_nothing_above_them(shell):
+    assert shell("diagnose", "Anchored onto 12 after ack/fail").out.startswith("anchored too late\n")
+
+
+def test_a_folder_stands_for_the_logs_below_it(shell):
+    said = "2026-01-0{} 12:00:00.000 o.a.s.util Thread-8 [ERROR] java.lang.RuntimeException: {}\n"
+    Path("t/6700").mkdir(parents=True)
+    Path("t/6700/worker.log").write_text(said.format(2, "Anchored onto 7 after ack/fail"))
+    Path("t/6700/worker.log.1.gz").write_bytes(gzip.compress(b"2026-01-01 12:00:00.000 all is well\n"))
+    Path("t/6700/worker.pid").write_text("17")
+    Path("other.log").write_text(said.format(3, "subprocess heartbeat timeout"))
+    for given in (["t", "other.log"], ["other.log", "t", "t/6700/worker.log"], ["t"]):
+        outcome = shell("diagnose", *given)
+        assert outcome.err == "t: 1 file not called a log: passed over\n"
+        assert outcome.code == 1
+        assert "\nanchored too late  t/6700/worker.log, line 1\n" in outcome.out
+        assert ("other.log, line 1" in outcome.out) == (given != ["t"])
+
+
+def test_a_folder_that_may_not_be_looked_at_is_told(shell, monkeypatch):
+    def refused(folder, *_):
+        raise PermissionError(errno.EACCES, "Permission denied", folder)
+
+    Path("t").mkdir()
+    monkeypatch.setattr(os, "scandir", refused)
+    assert shell("diagnose", "t") == (2, "", "t: cannot be read: Permission denied\n")
+
+
+def test_a_folder_without_logs_is_not_called_clean(shell):
+    Path("t").mkdir()
+    Path("t/notes.md").touch()
+    told = "ackdoctor: t: no file in it is called a log: *.err, *.log, *.out\n"
+    assert shell("diagnose", "t") == (2, "", told)
+    Path("t/notes.md").rename("t/worker.log")
+    assert shell("diagnose", "t", "not") == (2, "", "ackdoctor: not: no such file\n")
+
+
+@pytest.mark.parametrize("zipped", [False, True])
+def test_noise_is_not_called_clean(shell, zipped):
+    noise = random.Random(7).randbytes(5_000)
+    Path("worker.log").write_bytes(gzip.compress(noise) if zipped else noise)
+    assert shell("diagnose", "worker.log") == (2, "", "worker.log: cannot be read: no text\n")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "gbk", "shift_jis", "koi8-r", "latin-1"])
+def test_a_text_is_one_in_any_encoding(shell, encoding):
+    words = {"gbk": "\u5904\u7406\u5931\u8d25", "shift_jis": "\u30a8\u30e9\u30fc", "koi8-r": "\u043e\u0448"}
+    said = f"{words.get(encoding, 'x') * 40}\x1b[31m\a\nAcked a non-existent or already acked/failed id: 3\n"
+    Path("worker.log").write_bytes(said.encode(encoding))
+    assert shell("diagnose", "worker.log").out.startswith("acked twice  line 2\n")
+
+
+def test_of_several_logs_that_is_named_which_is_not_there(shell):
+    Path("worker.log").touch()
+    for given in (("worker.log", "not.log"), ("not.log", "here.log")):
+        assert shell("diagnose", *given) == (2, "", "ackdoctor: not.log: no such file\n")
+    Path("dump.log").write_bytes(b"JAVA PROFILE 1.0.2")
+    assert shell("diagnose", "worker.log", "dump.log").code == 2
 
 
 @pytest.mark.parametrize(
@@ -142,8 +222,8 @@ def test_a_pipe_is_opened_once(shell):
 
 
 def test_a_cut_archive_is_diagnosed_as_far_as_it_goes(shell):
-    tail = random.Random(0).randbytes(50_000)
-    Path("worker.log.1.gz").write_bytes(gzip.compress(ACKED_TWICE + tail)[:-20_000])
+    tail = random.Random(0).randbytes(50_000).hex()
+    Path("worker.log.1.gz").write_bytes(gzip.compress(ACKED_TWICE + tail.encode())[:-20_000])
     outcome = shell("diagnose", "worker.log.1.gz")
     assert outcome.code == 2
     assert "acked twice  line 2" in outcome.out
@@ -193,8 +273,8 @@ def test_causes_stand_with_their_symptoms_where_there_are_several(shell):
     ]
     told = json.loads(shell("diagnose", "worker.log", "--output-format", "json").out)
     assert [symptom["innermost"] for symptom in told["symptoms"]] == [
-        [{"line": 1, "text": said[0]}],
-        [{"line": 4, "text": said[3]}],
+        [{"file": "worker.log", "line": 1, "text": said[0]}],
+        [{"file": "worker.log", "line": 4, "text": said[3]}],
     ]
 
 

@@ -1,5 +1,7 @@
 """What a log or a pasted error is taken for."""
 
+from dataclasses import replace
+
 import pytest
 
 from ackdoctor.heap.diagnosis import diagnose
@@ -217,6 +219,10 @@ def test_a_python_traceback_is_the_cause():
         ("2026-01-01 pystorm ERROR Failed to send message: {'command': 'emit'}", "a payload that cannot be sent"),
         ("TypeError: Object of type datetime is not JSON serializable", "a payload that cannot be sent"),
         ("java.lang.IllegalArgumentException: Class is not registered: com.acme.Order", "a payload that cannot be sent"),
+        ("#\n#  SIGSEGV (0xb) at pc=0x00007f861f2f3f14, pid=17, tid=17\n#", "the JVM has crashed"),
+        ("2026-01-01 12:00:00.000 STDERR Thread-1 [INFO] #  guarantee(x != 0) failed: y", "the JVM has crashed"),
+        ("#  Internal Error (debug.cpp:362), pid=17, tid=18\n#  fatal error: OutOfMemory encountered: Java heap space", "out of memory"),
+        ("# There is insufficient memory for the Java Runtime Environment to continue.", "the machine is out of memory"),
         ("Window count (length + sliding interval) value 2000 is more than topology.max.spout.pending value 1000", "a window larger than what may be pending"),
         ("java.lang.IllegalArgumentException: Unknown stream ID: nowhere", "a stream that nobody declared"),
         ("java.io.IOException: unable to parse: hello\n\tat backtype.storm.utils.ShellProcess.readMessage(ShellProcess.java:69)", "foreign words on the pipe"),
@@ -265,6 +271,34 @@ def test_the_end_of_a_very_long_line_is_data():
 def test_a_symptom_that_comes_again_is_counted():
     [sign] = diagnose(["REASON", *["SPOUT Failing 1 : x REASON: TIMEOUT MSG-ID: 2"] * 5]).signs
     assert (sign.line, sign.count) == (2, 5)
+
+
+@pytest.mark.parametrize("logged", ["Async loop died!", "died! java.lang.RuntimeException: Anchored onto 7 after ack/fail"])  # fmt: skip
+def test_what_an_exception_says_in_its_own_words_and_in_its_cause_s_is_said_once(logged):
+    twice = "java.lang.RuntimeException: java.lang.RuntimeException: Anchored onto 7 after ack/fail\n"
+    died = LOOP.replace("Async loop died!", logged) + twice + QUEUE + f"Caused by: {twice[28:]}{READ}"
+    for times in (1, 3):
+        [sign] = diagnose((died * times).splitlines()).signs
+        assert (sign.symptom.name, sign.count) == ("anchored too late", times)
+
+
+REPORTED = "2026-01-01 12:00:00.010 o.a.s.e.e.ReportError Thread-27 [ERROR] Error\n"  # collector.reportError
+SECOND = "java.lang.RuntimeException: Acked a non-existent or already acked/failed id: 7\n" + READ
+
+
+@pytest.mark.parametrize("logged", [REPORTED, REPORTED.replace("Error\n", "\n")])
+def test_a_death_that_is_reported_once_more_is_one(logged):
+    for times in (1, 3):
+        [sign] = diagnose(((DIED + SECOND + logged + SECOND) * times).splitlines()).signs
+        assert (sign.count, sign.line, sign.components) == (times, 2, ["count"])
+    [first, other] = diagnose((DIED + SECOND + logged + BEAT).splitlines()).signs
+    assert (first.count, other.symptom.name) == (1, "heartbeat timeout")
+
+
+def test_what_is_only_reported_counts_each_time():
+    reported = REPORTED + "java.lang.OutOfMemoryError: Java heap space\n\tat a.B.c(B.java:1)\n"
+    other = "2026-01-01 12:00:01.000 o.a.s.d.w.Worker main [INFO] going on\n"
+    assert [sign.count for sign in diagnose(((reported + other) * 3).splitlines()).signs] == [3]
 
 
 SPACE = "java.lang.OutOfMemoryError: Java heap space\n\tat java.util.HashMap.resize(HashMap.java:700)\n"
@@ -345,3 +379,9 @@ def test_every_rule_that_a_symptom_names_has_its_page():
 def test_names_are_names():
     names = [symptom.name for symptom in SYMPTOMS]
     assert len(set(names)) == len(names)
+
+
+def test_the_words_that_are_asked_for_first_stand_in_every_line_that_a_pattern_finds():
+    alike = replace(SYMPTOMS[0], pattern=r"ab?c|(?:x|y)z|plain (?:\(a|b\))?|q{2}|(?:a(?:b|c(?:d|e)))")
+    assert alike.words == ["a", "", "plain ", "", ""]
+    assert [symptom.name for symptom in SYMPTOMS if not all(symptom.words)] == []  # each would be slow

@@ -47,6 +47,26 @@ def test_a_stack_in_a_field_has_its_innermost_cause_and_its_component(layout):
     assert (found.innermost, found.innermost_line, sign.components) == (CAUSE, 2, ["count"])
 
 
+@pytest.mark.parametrize("before", [["ready"], ["ready", "{"], ["{", '"a": 1', "}", "}"]])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_an_entry_may_stand_on_several_lines(layout, before):
+    entry = json.dumps(LAYOUTS[layout], indent=2)
+    lines = [*before, *entry.splitlines(), *entry.replace("\n}", "\n},").splitlines()]
+    if before[-1] == "{":
+        lines.insert(2, "}")  # of somebody else's
+    found = diagnose(lines)
+    [sign] = found.signs
+    assert (sign.symptom.name, sign.count, sign.components) == ("anchored too late", 2, ["count"])
+    assert (found.innermost, found.innermost_line) == (CAUSE, sign.line)
+
+
+def test_what_begins_as_an_entry_and_is_none_is_read_line_by_line():
+    died = f"2026-01-01 12:00:00.000 o.a.s.u.Utils {THREAD} [ERROR] {LOOP}"
+    found = diagnose(["{", died, *STACK.splitlines(), "}", "x"])
+    assert (found.innermost_line, found.lines) == (5, 8)
+    assert diagnose(["{", died, *STACK.splitlines()]).innermost_line == 5
+
+
 DIED = f"2026-01-01 12:00:00.000 o.a.s.u.Utils {THREAD} [ERROR] {LOOP}"
 
 

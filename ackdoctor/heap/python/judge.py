@@ -15,14 +15,12 @@ from itertools import pairwise
 from ackdoctor.heap.python.growth import HoldingRow, holding_rows, per_thousand
 from ackdoctor.heap.python.holders import ACKER, BOLT, SPOUT
 from ackdoctor.heap.python.snapshot import AckerMap, Snapshot
-from ackdoctor.model.finding import Confidence, Finding, HeapWitness, Severity, TreeWitness
+from ackdoctor.heap.told import heap_finding
+from ackdoctor.model.finding import Finding, HeapWitness, Severity, TreeWitness
 from ackdoctor.model.fingerprint import stamp
-from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.model.tally import GrowthPoint
-from ackdoctor.tracer.judge.entries import ACKER as ACKER_COMPONENT
 from ackdoctor.tracer.judge.growth import trend
 from ackdoctor.tracer.judge.keeping import Keeper, stays
-from ackdoctor.tracer.judge.labels import name_of
 from ackdoctor.tracer.judge.place import Places
 
 __all__ = ["OF_OPEN_TUPLES", "OF_THE_ACKER", "findings", "linked"]
@@ -74,11 +72,10 @@ def _of_acker(acker: AckerMap, snapshots: Sequence[Snapshot], keeper: Keeper | N
         ),
     )
     if acker.tracked:
-        yield _finding(
+        yield heap_finding(
             "ACK601",
             f"the acker keeps entries that are not zero at the end: such an entry {stays(keeper)}",
             witness,
-            component=ACKER_COMPONENT,
             help="the tuples acked an even number of times, or never, are named where the components are traced",
         )
     points = [
@@ -89,11 +86,10 @@ def _of_acker(acker: AckerMap, snapshots: Sequence[Snapshot], keeper: Keeper | N
     ]
     grown = _steady(points)
     if grown is not None:
-        yield _finding(
+        yield heap_finding(
             "ACK603",
             f"the pending map grows from snapshot to snapshot: an entry {stays(keeper)}",
             replace(witness, left=(*witness.left, grown)),
-            component=ACKER_COMPONENT,
             severity=Severity.ERROR if keeper is not None and not keeper.forgets else Severity.WARNING,
             help="mend what the other findings name; an entry for each root under way is no leak",
         )
@@ -109,7 +105,7 @@ def _of_spout(row: HoldingRow, places: Places) -> Iterator[Finding]:
     if not rises or not leaks:
         return
     waits = "" if held.owed is None else f", and it waits for {held.owed:,} messages"
-    yield _finding(
+    yield heap_finding(
         "ACK303",
         "the spout keeps what it has emitted, and acks do not take it away",
         _witness(row, f"{held.tuples:,} emitted{waits}"),
@@ -121,7 +117,7 @@ def _of_spout(row: HoldingRow, places: Places) -> Iterator[Finding]:
 
 def _of_bolt(row: HoldingRow, places: Places) -> Iterator[Finding]:
     if row.last.open:
-        yield _finding(
+        yield heap_finding(
             "ACK401",
             "a field of the bolt holds tuples that it has neither acked nor failed",
             _witness(row, f"{row.last.open:,} open tuples in this field"),
@@ -157,32 +153,6 @@ def _steady(points: Sequence[tuple[int, int]]) -> str | None:
     if rate is None or line.fit < _STRAIGHT:
         return None
     return f"{rate:,.0f} entries more per 1,000 tuples over {len(points)} snapshots (R2 {line.fit:.2f})"
-
-
-def _finding(
-    code: str,
-    message: str,
-    witness: HeapWitness,
-    *,
-    component: str,
-    site: Site | None = None,
-    help: str,  # noqa: A002  # the word a reader of the finding knows
-    severity: Severity = Severity.WARNING,
-) -> Finding:
-    return Finding(
-        code=code,
-        name=name_of(code),
-        severity=severity,
-        confidence=Confidence.MAY,
-        site=site or Site(f"<{component}>", NOWHERE),
-        message=message,
-        component=component,
-        handler="",
-        dialect="",
-        evidence=witness,
-        cause=f"{witness.path}|{message}",
-        help=help,
-    )
 
 
 def linked(

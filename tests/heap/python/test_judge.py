@@ -1,37 +1,21 @@
 """From leaks made in the lab to rows and findings."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from ackdoctor.acker.versions import profile
-from ackdoctor.heap.python.album import Album
 from ackdoctor.heap.python.growth import holding_rows, type_rows
 from ackdoctor.heap.python.guppy import Census
-from ackdoctor.heap.python.holders import ACKER, BOLT, SPOUT, Holder
+from ackdoctor.heap.python.holders import BOLT, SPOUT, Holder
 from ackdoctor.heap.python.judge import findings, linked
 from ackdoctor.heap.python.snapshot import Holding, Snapshot, take
 from ackdoctor.heap.python.storing import load, name_of, save
-from ackdoctor.lab.cluster import Cluster
-from ackdoctor.lab.component import Bolt
-from ackdoctor.lab.feeder import Feed
-from ackdoctor.lab.topology import TopologyBuilder
 from ackdoctor.model.finding import Confidence, Finding, HeapWitness, Severity, TreeWitness
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.tracer.judge.place import Places
-from tests.lab.components import Ack
+from tests.heap.python.leaking import leaked
 
 PLACES = Places(folder="/")
 EMPTY = Census(objects=0, size=0, types={})
-
-
-class EvenAck(Bolt):
-    """Emits a child and acks its input twice."""
-
-    def execute(self, tup):
-        self.collector.emit(tup.values, anchors=[tup])
-        self.collector.ack(tup)
-        self.collector.ack(tup)
 
 
 def holding(path: str, entries: int, **more: object) -> Holding:
@@ -55,35 +39,17 @@ def told(found: tuple[Finding, ...]) -> list[tuple[str, str]]:
     return [(each.code, each.message) for each in found]
 
 
-def leaked(version: str) -> tuple[Album, list[Finding]]:
-    """A thousand roots, each acked an even number of times by the bolt that has one child."""
-    feed, builder = Feed(), TopologyBuilder()
-    builder.set_spout("spout", feed, outputs=["value"])
-    builder.set_bolt("even", EvenAck, outputs=["value"]).global_grouping("spout")
-    builder.set_bolt("sink", Ack).global_grouping("even")
-    cluster = Cluster(builder.build(), profile=profile(version))
-
-    def known() -> Iterator[Holder]:
-        for acker in cluster.ackers:
-            yield Holder(name="acker", kind=ACKER, holder=acker, tuples=begun)
-
-    begun = 0
-    album = Album(known, first_mark=100)
-    album.take("start")
-    for begun in range(1, 1_001):
-        feed.put(begun, msg_id=begun)
-        cluster.settle()
-        album.look(sum(map(len, cluster.ackers)))
-    album.take("end")
-    return album, list(findings(album.snapshots, PLACES, profile(version)))
+def judged(version: str) -> tuple[Finding, ...]:
+    """What is found in a run of that version that leaks."""
+    return findings(leaked(version), PLACES, profile(version))
 
 
 def test_tuples_acked_an_even_number_of_times_are_told_with_their_path_price_and_rate():
-    album, found = leaked("storm-1.1.0")
-    assert [shot.label for shot in album.snapshots] == [
+    shots, found = leaked("storm-1.1.0"), judged("storm-1.1.0")
+    assert [shot.label for shot in shots] == [
         "start", "100 pending", "200 pending", "400 pending", "800 pending", "end",
     ]  # fmt: skip
-    (row,) = holding_rows(album.snapshots)
+    (row,) = holding_rows(shots)
     assert (row.last.path, row.last.what) == ("acker._pending._buckets[0]", "int: AckObject")
     assert (row.course, row.per_thousand) == ((0, 100, 200, 400, 800, 1_000), 1_000)
     assert [(each.code, each.severity) for each in found] == [
@@ -105,8 +71,7 @@ def test_tuples_acked_an_even_number_of_times_are_told_with_their_path_price_and
 
 
 def test_of_types_that_grew_ours_is_the_first_of_the_ackers():
-    album, _ = leaked("storm-2.8.8")
-    rows = {row.name: row for row in type_rows(album.snapshots)}
+    rows = {row.name: row for row in type_rows(leaked("storm-2.8.8"))}
     row = rows["ackdoctor.acker.acker.AckObject"]
     assert (row.gained, row.lately) == (1_000, 200)
 
@@ -177,21 +142,21 @@ def test_a_finding_of_the_run_gets_what_the_heap_shows_of_it():
 
 
 def test_the_entries_of_the_acker_belong_to_whoever_left_them():
-    _, found = leaked("storm-2.8.8")
-    mine, rest = linked([run_told("ACK103", "EvenAck", "acker: root 1 leaves a tracked entry")], tuple(found))
+    found = judged("storm-2.8.8")
+    mine, rest = linked([run_told("ACK103", "EvenAck", "acker: root 1 leaves a tracked entry")], found)
     assert [each.code for each in rest] == ["ACK603"]
     assert mine[0].evidence.left[1].startswith("heap: acker._pending._buckets[0]: 1,000 entries, ")
-    assert told(linked([], tuple(found))[1]) == told(tuple(found))
+    assert told(linked([], found)[1]) == told(found)
 
 
 # ---- on disk ----
 
 
 def test_snapshots_are_the_same_after_a_stay_on_disk(tmp_path):
-    album, _ = leaked("storm-2.8.8")
+    shots = leaked("storm-2.8.8")
     file = tmp_path / "run" / name_of(7)
-    save(album.snapshots, file)
-    assert load(file) == tuple(album.snapshots)
+    save(shots, file)
+    assert load(file) == shots
     assert [each.name for each in file.parent.iterdir()] == ["_heap-7.json"]
 
 

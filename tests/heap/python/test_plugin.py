@@ -8,6 +8,8 @@ from tests.pytest_plugin.inner import finding, section, write
 
 pytest_plugins = ["pytester"]
 
+PLAIN = ("-p", "no:xdist", "-p", "no:hypothesispytest")
+
 SPOUT = """
     from pystorm.spout import Spout
 
@@ -27,9 +29,22 @@ SPOUT = """
 
 @pytest.fixture
 def run(pytester):
+    """In a process of its own: a look costs by all that its process holds."""
+
     def run(source, *arguments):
         write(pytester, source)
-        return pytester.runpytest_inprocess("-p", "no:xdist", *arguments)
+        return pytester.runpytest_subprocess(*PLAIN, *arguments)
+
+    return run
+
+
+@pytest.fixture
+def run_here(pytester):
+    """In this process, for what is patched here; nothing is looked into."""
+
+    def run(source, *arguments):
+        write(pytester, source)
+        return pytester.runpytest_inprocess(*PLAIN, *arguments)
 
     return run
 
@@ -174,9 +189,9 @@ def test_a_look_tells_what_is_held_by_now(run):
     result.assert_outcomes(passed=1)
 
 
-def test_without_guppy3_the_flag_is_an_error_that_says_how_to_get_it(run, monkeypatch):
+def test_without_guppy3_the_flag_is_an_error_that_says_how_to_get_it(run_here, monkeypatch):
     monkeypatch.setitem(sys.modules, "guppy", None)
-    result = run("def test(): pass", "--ackdoctor-heap")
+    result = run_here("def test(): pass", "--ackdoctor-heap")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert result.errlines == [
         "ERROR: --ackdoctor-heap: heap snapshots need guppy3, which is not installed: pip install 'ackdoctor[heap]'",
@@ -184,9 +199,9 @@ def test_without_guppy3_the_flag_is_an_error_that_says_how_to_get_it(run, monkey
     ]
 
 
-def test_without_guppy3_a_look_fails_its_test_only(run, monkeypatch):
+def test_without_guppy3_a_look_fails_its_test_only(run_here, monkeypatch):
     monkeypatch.setitem(sys.modules, "guppy", None)
-    result = run(
+    result = run_here(
         """
         def test_looks(ackdoctor):
             ackdoctor.heap()

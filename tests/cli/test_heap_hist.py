@@ -1,0 +1,208 @@
+"""`ackdoctor heap hist`: what goes in, what comes out, and the exit code."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from ackdoctor.cli import autopsy
+from ackdoctor.model.errors import UsageError
+from tests.cli.test_heap import HEAPS, codes
+
+
+def test_growth_is_a_finding_with_the_time_that_is_left(shell):
+    outcome = shell("heap", "hist", str(HEAPS / "histograms" / "growing-2.8.3.txt"), "--xmx", "768m")
+    assert outcome.code == 1
+    assert outcome.out.splitlines()[1:3] == [
+        "  6 histograms over 10.1 s: 9.2 MB at first, 19.7 MB at last",
+        "  768 MB are full in 13 minutes, at 1.0 MB a second (R2 0.97)",
+    ]
+
+
+def test_one_histogram_says_what_is_there(shell):
+    text = (HEAPS / "histograms" / "growing-2.8.3.txt").read_text().partition("Total")[0]
+    Path("one.txt").write_text(text + "Total 1 1\n")
+    outcome = shell("heap", "hist", "one.txt")
+    assert outcome.code == 0
+    assert outcome.out.splitlines()[:2] == [
+        "INCOMPLETE: 1 histogram cannot tell what grows: take three or more, some seconds apart",
+        "  1 histogram: 1 bytes",
+    ]
+    assert "Acker$AckObject: entries of the acker's pending map (2.x)" in outcome.out
+
+
+def histograms(**amounts):
+    """A text of histograms a minute apart, of classes without a package."""
+    for at, row in enumerate(zip(*amounts.values(), strict=True)):
+        yield f"2026-11-21 22:{at:02}:00\n num     #instances         #bytes  class name\n"
+        pairs = list(zip(amounts, row, strict=True))
+        yield from (f"   1:  {amount}  {amount * 100}  {name}\n" for name, amount in pairs)
+        yield f"Total  {sum(row)}  {sum(row) * 100}\n"
+
+
+@pytest.mark.parametrize(
+    ("amounts", "first"),
+    [
+        ([5_000, 6_000], "INCOMPLETE: 2 histograms cannot tell what grows: take three or more, some seconds apart"),
+        ([5_000, 6_000, 7_000], "GROWING: the heap grows along a line, and no class of Storm's that is known here with it; most grows Session (+200,000 of +200,000 bytes)"),
+        ([5_000, 6_000, 5_500], "OK: 3 histograms, nothing is wrong"),
+        ([5_000, 5_001, 5_002], "OK: 3 histograms, nothing is wrong"),
+    ],
+)  # fmt: skip
+def test_a_heap_that_fills_is_not_ok_whoever_fills_it(amounts, first, shell):
+    Path("a.txt").write_text("".join(histograms(Order=[9] * len(amounts), Session=amounts)))
+    outcome = shell("heap", "hist", "a.txt", "--xmx", "2m")
+    assert (outcome.code, outcome.out.partition("\n")[0]) == (0, first)
+    assert json.loads(shell("heap", "hist", "a.txt", "--output-format", "json").out)["verdict"] == first
+
+
+def test_a_histogram_that_is_cut_off_hides_no_growth(shell):
+    told = "".join(histograms(Session=[5_000, 6_000, 7_000, 8_000], Order=[9_000] * 4))
+    Path("a.txt").write_text(told[: told.rindex("   1:  9000")])  # the worker died while it was written
+    outcome = shell("heap", "hist", "a.txt")
+    assert outcome.code == 2
+    assert outcome.out.startswith("GROWING: ")
+    assert "\n  3 histograms over 120.0 s: 1.4 MB at first, 1.6 MB at last\n" in outcome.out
+    assert outcome.err == "a.txt: the histogram is cut off and left out: it lacks its last line, Total\n"
+
+
+@pytest.mark.parametrize(
+    ("cut", "said"), [("2026", "  no times: say how far"), ("22:03", "  64 MB: not in sight")]
+)
+def test_that_a_heap_does_not_fill_is_said_where_it_can_be_known(cut, said, shell):
+    told = "".join(histograms(Session=[5_000, 6_000, 5_500])).splitlines(keepends=True)
+    Path("a.txt").write_text("".join(line for line in told if not line.startswith(cut)))
+    outcome = shell("heap", "hist", "a.txt", "--xmx", "64m")
+    assert outcome.out.splitlines()[2].startswith(said)
+    assert ("not in sight" in outcome.out) == (cut == "22:03")
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_more_than_the_jvm_may_have_is_said(count, shell):
+    Path("a.txt").write_text("".join(histograms(Session=[15_000, 16_000, 17_000][:count])))
+    outcome = shell("heap", "hist", "a.txt", "--xmx", "1m")
+    assert outcome.out.splitlines()[2] == "  1 MB: what was counted last is more than that"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
+@pytest.mark.parametrize("zipped", [False, True])
+def test_histograms_may_be_zipped_or_come_from_powershell(encoding, zipped, shell):
+    data = "".join(histograms(Session=[5_000, 6_000, 7_000])).encode(encoding)
+    Path("a.txt").write_bytes(gzip.compress(data) if zipped else data)
+    assert "  3 histograms over 120.0 s: " in shell("heap", "hist", "a.txt").out
+
+
+def test_histograms_of_two_workers_are_not_compared(shell):
+    parts = list(histograms(Session=[5_000, 100, 6_000, 90, 7_000, 8_000]))
+    jvms = iter(["17", "18", "17", "18", "17", "17"])
+    Path("a.txt").write_text(
+        "".join(part.replace("\n num", f"\n{next(jvms)}:\n num") if "num" in part else part for part in parts)
+    )
+    outcome = shell("heap", "hist", "a.txt")
+    assert outcome.code == 2
+    assert outcome.out.splitlines()[1] == "  4 histograms over 300.0 s: 500.0 kB at first, 800.0 kB at last"
+    assert (
+        outcome.err
+        == "a.txt: 2 histograms of JVM 18 left out, since most are of 17: give each JVM's by themselves\n"
+    )
+
+
+def jcmd_that(monkeypatch, answers):
+    """A jcmd that gives histograms of these amounts, and then raises what stands there."""
+    given = iter(answers)
+
+    def ask(pid, command, *_):
+        if command == "VM.flags":
+            return "-XX:MaxHeapSize=67108864 -XX:+UseG1GC"
+        answer = next(given)
+        if isinstance(answer, int):
+            return "".join(histograms(Session=[answer]))
+        raise answer
+
+    monkeypatch.setattr(autopsy, "_jcmd", ask)
+
+
+@pytest.mark.parametrize(
+    ("end", "code", "said"),
+    [
+        (KeyboardInterrupt(), 0, "ackdoctor: interrupted: 3 histograms of 6 taken"),
+        (UsageError("--pid 7: jcmd cannot reach it: no such process"), 2, "pid 7: gone after 3 histograms: --pid 7: jcmd cannot reach it: no such process"),
+    ],
+)  # fmt: skip
+def test_what_was_taken_before_the_end_is_judged(end, code, said, shell, monkeypatch):
+    jcmd_that(monkeypatch, [5_000, 6_000, 7_000, end])
+    outcome = shell("heap", "hist", "--pid", "7", "--every", "0.1")
+    assert (outcome.code, outcome.err.splitlines()[-1]) == (code, said)
+    assert outcome.out.startswith("GROWING: ")
+    assert "  3 histograms over " in outcome.out
+    assert "  64 MB are full in " in outcome.out
+
+
+@pytest.mark.parametrize("files", [["a.txt", "a.txt", "a.txt"], ["a.txt", "b.txt", "a.txt"]])
+def test_the_same_histogram_given_again_cannot_show_that_nothing_grows(files, shell):
+    for name in files:
+        Path(name).write_text("".join(list(histograms(Session=[5_000]))))
+    outcome = shell("heap", "hist", *files)
+    assert (outcome.code, outcome.out.partition(" cannot")[0]) == (0, "INCOMPLETE: 1 histogram")
+    assert outcome.err == "ackdoctor: 2 histograms given again: each is counted once\n"
+
+
+def test_histograms_that_differ_in_their_time_alone_are_several(shell):
+    Path("a.txt").write_text("".join(histograms(Session=[5_000, 5_000, 5_000])))
+    assert shell("heap", "hist", "a.txt").out.startswith("OK: 3 histograms")
+
+
+def test_what_a_bolt_may_keep_is_named_where_the_heap_fills(shell):
+    kept = "org.apache.storm.tuple.TupleImpl"
+    Path("a.txt").write_text("".join(histograms(Session=[5, 5, 5], **{kept: [5_000, 6_000, 7_000]})))
+    outcome = shell("heap", "hist", "a.txt")
+    assert (outcome.code, outcome.out.partition("\n")[0]) == (
+        0,
+        f"GROWING: the heap grows along a line, and with it {kept} (5,000 to 7,000): tuples that a bolt keeps, or that "
+        "wait in a queue before a slow one",
+    )
+
+
+def test_a_jvm_that_was_never_reached_is_one_line(shell, monkeypatch):
+    jcmd_that(monkeypatch, [UsageError("--pid 7: no such process")])
+    assert shell("heap", "hist", "--pid", "7") == (2, "", "ackdoctor: --pid 7: no such process\n")
+
+
+ROW = "[{at}.000s] GC(0) {row}\n"
+
+
+def test_a_log_s_histograms_after_collections_are_compared_without_those_before(shell):
+    held = "org.apache.storm.daemon.Acker$AckObject"
+    with Path("gc.log").open("w") as log:
+        for at in range(10, 80, 10):
+            for when, amount in (("before", 90_000 - 1_000 * at), ("after", 5_000 * at)):
+                rows = [f"Class Histogram ({when} full gc)", " num     #instances         #bytes  class name"]
+                rows += [f"   1:  {amount}  {amount * 40}  {held}", f"Total  {amount}  {amount * 40}"]
+                log.writelines(ROW.format(at=at, row=row) for row in rows)
+    outcome = shell("heap", "hist", "gc.log")
+    assert codes(shell("heap", "hist", "gc.log", "--output-format", "concise"))[:1] == ["ACK603"]
+    assert "  7 histograms over 60.0 s: " in outcome.out
+    assert "350,000" in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "ackdoctor: name files with histograms, or a JVM with --pid PID\n"),
+        (["a.txt", "--pid", "1"], "ackdoctor: --pid takes histograms itself: name no files with it\n"),
+        (["a.txt"], "a.txt: cannot be read: No such file or directory\n"),
+        (["4711"], "ackdoctor: 4711: no such file; a JVM is named with --pid 4711\n"),
+        (["a.txt", "--xmx", "much"], "ackdoctor: --xmx must be like 768m or 4g, not 'much'\n"),
+    ],
+)
+def test_a_histogram_that_cannot_be_had_is_one_line(arguments, said, shell):
+    assert shell("heap", "hist", *arguments) == (2, "", said)
+
+
+def test_a_text_without_rows_is_no_histogram(shell):
+    Path("a.txt").write_text("hello\n")
+    assert (
+        shell("heap", "hist", "a.txt").err
+        == "a.txt: no class histogram: no line like `1:  1000  40000  java.lang.Long`\n"
+    )
