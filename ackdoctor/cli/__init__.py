@@ -11,7 +11,7 @@ import os
 import sys
 
 from ackdoctor.cli.again import repeat
-from ackdoctor.cli.ending import Finished, leave
+from ackdoctor.cli.ending import Finished, leave, say
 from ackdoctor.model.errors import AckdoctorError
 
 __all__ = ["command", "main"]
@@ -80,4 +80,4 @@ def _somewhere() -> bool:
 
 def _say(text: str) -> None:
     line = " ".join(text.splitlines())
-    sys.stderr.write(f"ackdoctor: {line}\n".encode("utf-8", "backslashreplace").decode("utf-8"))
+    say(f"ackdoctor: {line}\n".encode("utf-8", "backslashreplace").decode("utf-8"))

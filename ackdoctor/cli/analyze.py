@@ -33,12 +33,17 @@ def analyze(
         typer.Option("--output-file", "-o", metavar="FILE", help="To a file instead of standard output."),
     ] = None,
     output_dir: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Write the full tables there, as Parquet.")
+        str | None,
+        typer.Option(
+            metavar="DIR",
+            help="Write the full tables there, as Parquet: verdicts, entries, deliveries, completions, growth, ackers. Earlier ones are overwritten, nothing else is.",
+        ),
     ] = None,
     fail_on: Annotated[
         str | None,
         typer.Option(
-            metavar="WHAT", help="Exit 1 for these only: error, warning, never, or rules, with commas."
+            metavar="WHAT",
+            help="Exit 1 for these only: error, warning, incomplete, never, or rules, with commas.",
         ),
     ] = None,
     min_severity: MinSeverity = None,
@@ -51,8 +56,8 @@ def analyze(
 
     Which trees never completed and why, who acked twice or never, how the acker's map grew.
 
-    Needs Spark (the extra ackdoctor[spark]) and Java 17 or 21. Exit code: 0 nothing found; 1 findings; 2 the work could
-    not be done, an input could not be read, or no row tells of acking.
+    Needs Spark (the extra ackdoctor[spark]) and Java 17 or 21, or with pyspark 4.2 or newer 25. Exit code: 0 nothing
+    found; 1 findings; 2 the work could not be done, an input could not be read, or no row tells of acking.
     """
     from ackdoctor.cli.examining import Request, run
 

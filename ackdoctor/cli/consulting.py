@@ -2,10 +2,14 @@
 
 import errno
 import os
+import re
 import sys
-from collections.abc import Sequence
+import time
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
-from shlex import quote
 
 from ackdoctor.cli.given import STDIN, known_word
 from ackdoctor.cli.manual import names
@@ -13,55 +17,120 @@ from ackdoctor.cli.streams import chatter, palette_for, tolerant, until_reader_l
 from ackdoctor.cli.texts import lines_of
 from ackdoctor.heap.diagnosis import diagnose
 from ackdoctor.model.errors import UsageError
-from ackdoctor.reporters.diagnosis import document, screen
+from ackdoctor.reporters.diagnosis import Places, document, screen
+from ackdoctor.reporters.footer import counted
+from ackdoctor.tracer.disk.workerlog import open_log
 
 __all__ = ["show_diagnosis"]
 
 _FORMS = ("full", "json")
-_SUFFIXES = frozenset({".log", ".err", ".txt", ".gz", ".out"})  # of a rotated one, not the last
+_LOGS = frozenset({".log", ".err", ".out"})  # of a rotated one, not the last
+_SUFFIXES = _LOGS | {".txt", ".gz"}
+_DATED = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)")
+_HEAD_LINES = 200
 _NO_NAME = {errno.ENAMETOOLONG, errno.ENOENT, errno.EINVAL, errno.ENOTDIR}
 
 
 def show_diagnosis(words: Sequence[str], form: str) -> int:
     """Everything the command does; the result is the exit code."""
     known_word("--output-format", form, _FORMS)
-    text = words[0] if len(words) == 1 else _joined(words)
-    path = Path(text)
     faults: list[str] = []
-    is_file = text == STDIN or _is_there(text, path)
-    found = diagnose(lines_of(path, faults) if is_file else text.splitlines())
+    logs = _logs(words, faults)
+    text = " ".join(words)
+    places = Places(tuple(map(str, logs)))
+    given = _chained(logs, places, faults) if logs else [] if faults else text.splitlines()
+    found = diagnose(given, begins=places.begins)
     for fault in faults:
-        chatter(f"{path}: {fault}", prefix="")
+        chatter(fault, prefix="")
     if found.other and not (found.signs or found.innermost):
-        chatter(f"{path if is_file else 'this'}: {found.other}", prefix="")
+        chatter(f"{logs[0] if logs else 'this'}: {found.other}", prefix="")
         return 2
     if faults and not found.lines:
         return 2
     with until_reader_leaves():
         stream = tolerant(sys.stdout)
         if form == "json":
-            document(found, stream)
+            document(found, stream, places)
         else:
-            screen(found, stream, palette_for(stream), names())
-    if not (is_file or found.signs) and _is_one_word(text):
+            screen(found, stream, palette_for(stream), names(), places)
+    if not (logs or found.signs) and _is_one_word(text):
         chatter(f"no file is called `{text}`: it was taken for the words of an error")
     return 2 if faults else 1 if found.signs else 0
 
 
-def _joined(words: Sequence[str]) -> str:
-    """The words of an error, given without quotes; UsageError for several logs."""
-    if any(map(_is_file, words)):
-        one = f"zcat -f {' '.join(map(quote, words))} | ackdoctor diagnose -"
-        raise UsageError(f"diagnose: one log at a time; to read several as one, the oldest first: {one}")
-    if all(map(_is_named_as_one, words)):
-        raise UsageError(f"{words[0]}: no such file")
-    return " ".join(words)
+def _logs(words: Sequence[str], faults: list[str]) -> list[Path]:
+    """The logs that are named, and those below folders, the oldest first; none where the words are those of an error, given with or without quotes.
+
+    UsageError for what looks like a file and is none, and for a folder without logs; `faults` gets the folders that cannot be read.
+    """
+    if len(words) == 1:
+        if words[0] == STDIN:
+            return [Path(STDIN)]
+        if not _is_there(words[0], Path(words[0])):
+            return []
+    elif not (any(map(_is_file, words)) or _is_folder(words[0]) or all(map(_is_named_as_one, words))):
+        return []
+    found: dict[Path, None] = {}
+    for word in words:
+        if _is_folder(word):
+            found |= dict.fromkeys(_below(word, faults))
+        elif _is_file(word) or len(words) == 1:
+            found[Path(word)] = None
+        else:
+            raise UsageError(f"{word}: no such file")
+    return sorted(found, key=_begun) if len(found) > 1 else list(found)
+
+
+def _below(folder: str, faults: list[str]) -> list[Path]:
+    """What is called a log in a folder; UsageError if nothing is."""
+    refused = lambda error: faults.append(f"{error.filename}: cannot be read: {error.strerror}")  # noqa: E731
+    files = [Path(at, name) for at, _, names in os.walk(folder, onerror=refused) for name in names]
+    found = [path for path in files if not _LOGS.isdisjoint(path.suffixes) and _is_file(str(path))]
+    if not (found or faults):
+        names = ", ".join(f"*{suffix}" for suffix in sorted(_LOGS))
+        raise UsageError(f"{folder}: no file in it is called a log: {names}")
+    if len(found) < len(files):
+        chatter(
+            f"{folder}: {counted(len(files) - len(found), 'file')} not called a log: passed over", prefix=""
+        )
+    return found
+
+
+def _begun(log: Path) -> str:
+    """When the log begins, as far as one of its first lines says so, else when it was written last; as text in the order of time."""
+    written = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(log.stat().st_mtime))
+    if log.is_fifo():
+        return written  # what is read here is gone
+    with suppress(OSError, EOFError, zlib.error), open_log(log) as lines:
+        for line in islice(lines, _HEAD_LINES):
+            if found := _DATED.search(line):
+                return " ".join(found.groups())
+    return written
+
+
+def _chained(logs: Sequence[Path], places: Places, faults: list[str]) -> Iterator[str]:
+    """The lines of all logs; where each begins goes into `places`, what cannot be read into `faults`."""
+    number = 0
+    for log in logs:
+        places.begins.append(number)
+        wrong: list[str] = []
+        for line in lines_of(log, wrong):
+            number += 1
+            yield line
+        faults += [f"{log}: {fault}" for fault in wrong]
 
 
 def _is_file(word: str) -> bool:
     try:
-        return Path(word).is_file()
+        return Path(word).is_file() or Path(word).is_fifo()
     except (OSError, ValueError):  # too long for a name, or a null character
+        return False
+
+
+def _is_folder(word: str) -> bool:
+    try:
+        return Path(word).is_dir()
+    except (OSError, ValueError):
         return False
 
 

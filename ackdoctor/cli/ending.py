@@ -1,13 +1,23 @@
-"""How a run ends that has nothing left to do."""
+"""How a run ends that has nothing left to do, and what it says before."""
 
 import os
 import sys
 
-__all__ = ["Finished", "leave"]
+__all__ = ["Finished", "leave", "say"]
 
 
 class Finished(SystemExit):
     """All is written, no thread or process of ours is left, and nobody waits for the interpreter's end."""
+
+
+def say(line: str) -> None:
+    """A line on standard error.  Where nothing is taken any more (a full disk, no reader) the exit code alone tells."""
+    try:
+        sys.stderr.write(line)
+        sys.stderr.flush()
+    except OSError:
+        # or the interpreter tries again at its end, and makes an exit code of its own
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
 def leave(end: Finished) -> None:

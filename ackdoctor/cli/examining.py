@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["Request", "run"]
 
 _NEEDS_SPARK = "analyze needs Spark, which is not installed: pip install 'ackdoctor[spark]'"
-_NEVER = "never"
+_NEVER, _INCOMPLETE = "never", "incomplete"
 _PATIENCE_S = 30  # Storm's own message timeout
 
 
@@ -130,25 +130,32 @@ def run(request: Request) -> int:
             chatter(f"wrote {place}")
     if report.unreadable or analysis.books.useless or not analysis.books.balanced:
         return 2
-    return 1 if any(map(fails.__contains__, report.findings)) else 0
+    return 1 if fails.on(report, analysis) else 0
 
 
 # ---- arguments ----
 
 
 class _Fails:
-    """Which findings make the exit code 1."""
+    """Which findings make the exit code 1, and whether it does that something could not be judged."""
 
-    def __init__(self, floor: Severity | None, rules: frozenset[str]) -> None:
-        self._floor, self._rules = floor, tuple(sorted(rules))
+    def __init__(self, floor: Severity | None, words: frozenset[str]) -> None:
+        self._floor, self._incomplete = floor, _INCOMPLETE in words
+        self._rules = tuple(sorted(words - {_INCOMPLETE}))
 
-    def __contains__(self, finding: Finding) -> bool:
+    def on(self, report: Report, analysis: "Analysis") -> bool:
+        """Whether the run is one of these."""
+        from ackdoctor.reporters.analysis import incomplete
+
+        return any(map(self._named, report.findings)) or (self._incomplete and incomplete(report, analysis))
+
+    def _named(self, finding: Finding) -> bool:
         by_rule = finding.code.startswith(self._rules) if self._rules else False
         return by_rule or (self._floor is not None and finding.severity >= self._floor)
 
 
 def _fails(said: str | None) -> _Fails:
-    """`error`, `ACK101,ACK6`, `missing-ack`; without a word everything that is shown counts."""
+    """`error`, `ACK101,ACK6`, `missing-ack`, `incomplete`; without a word every finding that is shown counts."""
     if said is None:
         return _Fails(Severity.INFO, frozenset())
     levels = {severity.word: severity for severity in Severity}
@@ -158,16 +165,16 @@ def _fails(said: str | None) -> _Fails:
     rules: set[str] = set()
     given = tuple(filter(None, map(str.strip, said.split(","))))
     if not given:  # as an empty variable makes it
-        raise UsageError(f"--fail-on names neither {', '.join(levels)}, {_NEVER} nor a rule")
+        raise UsageError(f"--fail-on names neither {', '.join(levels)}, {_INCOMPLETE}, {_NEVER} nor a rule")
     for word in given:
         if word in levels:
             floor = levels[word] if floor is None else min(floor, levels[word])
-        elif word in by_name:
-            rules.add(by_name[word])
+        elif word == _INCOMPLETE or word in by_name:
+            rules.add(by_name.get(word, word))
         elif word.startswith("ACK") and any(code.startswith(word) for code in known):
             rules.add(word)
         elif word != _NEVER:
-            words = (*levels, _NEVER, *known, *by_name)
+            words = (*levels, _INCOMPLETE, _NEVER, *known, *by_name)
             raise UsageError(f"--fail-on: neither a severity nor a rule: {word!r}{nearest(word, words)}")
     return _Fails(floor, frozenset(rules))
 
@@ -198,7 +205,7 @@ def _analysis(request: Request) -> "Analysis":
 
     terms = _terms(request)
     inputs = listed(request.inputs)
-    inputs.need_some()  # before a JVM is started for nothing
+    inputs.need_some(terms.folder)  # before a JVM is started for nothing
     read = (*chain(*inputs.files.values()), *(fault.path for fault in inputs.unreadable))
     need_unread(request.output_file, read)
     # what lies at an address may be much

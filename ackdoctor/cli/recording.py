@@ -169,7 +169,8 @@ def show_life(subject: str, traces: Sequence[Path], acker_version: str | None) -
     version = _version(acker_version)
     trace = _Trace(traces)
     root = _number(subject)
-    told = life_of_root(trace.events, root, version) if root is not None else None
+    # rows without a root have 0
+    told = life_of_root(trace.events, root, version) if root else None
     if told is None:
         told = life_of_delivery(trace.events, subject)
     trace.complain()

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
+from ackdoctor.cli.ending import say
 from ackdoctor.model.errors import UsageError
 from ackdoctor.reporters.context import ASCII, COLOURED, PLAIN, UNICODE, Glyphs, Palette, printable
 
@@ -67,7 +68,8 @@ def tolerant(stream: TextIO) -> TextIO:
 def chatter(text: str, *, prefix: str = "ackdoctor: ") -> str:
     """One line for people on standard error, which is also the result."""
     line = f"{prefix}{printable(text)}\n"
-    tolerant(sys.stderr).write(line)
+    tolerant(sys.stderr)
+    say(line)
     return line
 
 

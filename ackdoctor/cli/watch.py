@@ -51,8 +51,8 @@ def watch(
 
     Which roots never become zero, and what was acked too often: each once, as soon as it is certain.
 
-    Started again it goes on where it was, whatever ended it. Needs Spark (the extra ackdoctor[spark]) and Java 17 or 21.
-    Exit code: 0 nothing told; 1 something told; 2 the work could not be done, a part could not be read, or there was none.
+    Started again it goes on where it was, whatever ended it. Needs Spark (the extra ackdoctor[spark]) and Java 17 or 21,
+    or with pyspark 4.2 or newer 25. Exit code: 0 nothing told; 1 something told; 2 the work could not be done, a part could not be read, or there was none.
     """
     from ackdoctor.cli.watching import Request, run
 

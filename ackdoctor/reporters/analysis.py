@@ -14,10 +14,22 @@ from ackdoctor.reporters.context import Context, printable
 from ackdoctor.reporters.figures import drawn, span, sparkline, table
 from ackdoctor.reporters.footer import counted
 from ackdoctor.reporters.run import About, worst_first
+from ackdoctor.reporters.run import incomplete as incomplete_of_run
 from ackdoctor.reporters.run import verdict as verdict_of_run
 from ackdoctor.spark.tables import Analysis, TreeCount
 
-__all__ = ["about", "asides", "books", "document", "forecast", "named", "screen", "tells", "verdict"]
+__all__ = [
+    "about",
+    "asides",
+    "books",
+    "document",
+    "forecast",
+    "incomplete",
+    "named",
+    "screen",
+    "tells",
+    "verdict",
+]
 
 _MOST = 10
 _MOST_ROWS = 50  # of components, and of spouts
@@ -58,18 +70,14 @@ def document(report: Report, analysis: Analysis, stream: TextIO) -> None:
 def verdict(report: Report, analysis: Analysis) -> str:
     """The first line, in the words of `trace report`; where no row tells of acking, why."""
     kept = analysis.books
-    run = About(
-        tally=analysis.tally,
-        acker=analysis.acker,
-        rows=kept.rows,
-        roots=analysis.roots,
-        quarantined=kept.quarantined,
-        telling=not kept.useless,
-        unjudged=len(analysis.unjudged),
-    )
-    said = verdict_of_run(report, run)
+    said = verdict_of_run(report, _of_run(analysis))
     undebugged = kept.useless and kept.foreign and not kept.used and not kept.quarantined
     return f"{said}: {_NEEDS_DEBUG}" if undebugged else said
+
+
+def incomplete(report: Report, analysis: Analysis) -> bool:
+    """Whether something could not be read, used or judged, be there findings in the rest or not."""
+    return incomplete_of_run(report, _of_run(analysis))
 
 
 def about(report: Report, analysis: Analysis) -> Iterator[str]:
@@ -108,7 +116,7 @@ def books(analysis: Analysis) -> str:
     """Where every row went: `191 rows of 1 file: 191 used, 0 continuations, 0 quarantined`."""
     kept = analysis.books
     said = f"{counted(kept.rows, 'row')} of {counted(kept.files, 'file')}: {kept.used:,} used"
-    said += f", {kept.continued:,} continuations" if kept.continued else ""
+    said += f", {counted(kept.continued, 'continuation')}" if kept.continued else ""
     said += f", {kept.foreign:,} that tell nothing of acking" if kept.foreign else ""
     said += f", {kept.quarantined:,} quarantined"
     return said if kept.balanced else f"{said}; THE BOOKS DO NOT BALANCE"
@@ -136,6 +144,21 @@ def named(tree: TupleTree) -> str:
         return tree.residue.value
     said = dict.fromkeys(f"{printable(c.component)} acked it {c.acks}x" for c in tree.culprits)
     return ", ".join(said) + (" (or others)" if tree.ambiguous else "")
+
+
+def _of_run(analysis: Analysis) -> About:
+    kept = analysis.books
+    return About(
+        tally=analysis.tally,
+        acker=analysis.acker,
+        rows=kept.rows,
+        roots=analysis.roots,
+        quarantined=kept.quarantined,
+        telling=not kept.useless,
+        unjudged=len(analysis.unjudged),
+        taken=analysis.taken,
+        left_out=analysis.left_out,
+    )
 
 
 # ---- blocks ----
@@ -272,7 +295,7 @@ def asides(analysis: Analysis) -> Iterator[str]:
         yield f"timeouts in bursts: {_roots_of(comb.roots)} in {comb.bursts} bursts, multiples of {comb.period_s} s apart"
     for replay in analysis.replays:
         yield (
-            f"replays: {printable(replay.spout)} emitted {replay.ids:,} message ids {replay.emits:,} times in all; "
+            f"replays: {printable(replay.spout)} emitted {counted(replay.ids, 'message id')} {replay.emits:,} times in all; "
             f"{printable(replay.worst)} came {replay.most:,} times"
         )
 
@@ -335,6 +358,7 @@ def _plain(analysis: Analysis) -> dict[str, object]:
         **{name: [asdict(row) for row in rows] for name, rows in tables.items()},  # type: ignore[call-overload]
         "forecast": None if analysis.forecast is None else asdict(analysis.forecast),
         "lives": [_plain_life(life.tree) for life in analysis.lives],
+        "passed_over": [{"path": path, "reason": reason} for path, reason in analysis.passed_over],
         "notes": list(analysis.notes),
         "written": list(analysis.written),
     }

@@ -10,7 +10,7 @@ from ackdoctor.tracer.judge.life import Life, Moment
 
 __all__ = ["life"]
 
-_HEADS = ("after", "what", "component", "delivery", "the acker holds", "answer", "where")
+_HEADS = ("after", "what", "component", "delivery", "the acker holds", "answer", "where", "test")
 _NS = 1_000_000_000
 
 
@@ -46,6 +46,7 @@ def _cells(moment: Moment, begin_ns: int, here: str) -> tuple[str, ...]:
             moment.state,
             moment.answer,
             moment.site.removeprefix(here),
+            moment.test,
         )
     )
 

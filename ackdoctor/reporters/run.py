@@ -19,7 +19,7 @@ from ackdoctor.reporters.figures import drawn, span, sparkline, table
 from ackdoctor.reporters.footer import counted
 from ackdoctor.reporters.terminal import full
 
-__all__ = ["About", "document", "run", "verdict", "worst_first"]
+__all__ = ["About", "document", "incomplete", "run", "verdict", "worst_first"]
 
 _MOST_ENTRIES = 10
 _MOST_NOTES = 5
@@ -30,7 +30,9 @@ _NARROW = 72  # columns below which a table drops what can be missed
 class About:
     """What the screen needs besides the report: the counts, the acker's version, the size of the trace, rows that nobody can use.
 
-    `telling` is whether any row tells of a tuple; of `unjudged` components none does that can be judged.
+    `telling` is whether any row tells of a tuple; of `unjudged` components none does that can be judged; `taken` is whether
+    workers that were started anew took something along;
+    `left_out` are lines of logs that differ where they should tell the same.
     """
 
     tally: RunTally
@@ -42,6 +44,8 @@ class About:
     quarantined: int = 0
     telling: bool = True
     unjudged: int = 0
+    taken: bool = False
+    left_out: int = 0
 
 
 def run(report: Report, stream: TextIO, context: Context, about: About) -> None:
@@ -107,7 +111,6 @@ def _plain_entry(tree: TupleTree) -> dict[str, object]:
 
 def verdict(report: Report, about: About) -> str:
     """`BROKEN: ...`, `INCOMPLETE: ...`, `EMPTY: ...` or `OK: ...`, in one sentence."""
-    tally = about.tally
     if report.findings:
         worst = worst_first(report.findings)[0]
         others = len(report.findings) - 1
@@ -115,8 +118,7 @@ def verdict(report: Report, about: About) -> str:
         return f"BROKEN: {_gist(worst)}{more}"
     if not about.rows:
         return "INCOMPLETE: no row could be read" if report.unreadable else "EMPTY: the trace has no rows"
-    unread = bool(report.unreadable or tally.dropped)
-    word = "INCOMPLETE" if unread or about.quarantined or about.unjudged else "OK"
+    word = "INCOMPLETE" if incomplete(report, about) else "OK"
     if not about.telling:
         kept = f": {about.quarantined:,} in quarantine" if about.quarantined else ""
         none = f"of {counted(about.rows, 'row')} none tells of acking{kept}"
@@ -125,8 +127,19 @@ def verdict(report: Report, about: About) -> str:
     nothing = "nothing is wrong" + (f" but for {counted(unseen, 'finding')} not shown" if unseen else "")
     if word == "OK":
         return f"OK: {_volume(about)}, {nothing}"
-    what = "read" if unread else "used" if about.quarantined else "judged"
-    return f"INCOMPLETE: {nothing} in what could be {what} ({_volume(about)})"
+    what = "read" if _unread(report, about) else "used" if about.quarantined or about.left_out else "judged"
+    more = "; workers that were started anew took more along" if about.taken else ""
+    return f"INCOMPLETE: {nothing} in what could be {what} ({_volume(about)}){more}"
+
+
+def incomplete(report: Report, about: About) -> bool:
+    """Whether something could not be read, used or judged, be there findings in the rest or not."""
+    unused = about.quarantined or about.left_out
+    return bool(_unread(report, about) or unused or about.unjudged or about.taken)
+
+
+def _unread(report: Report, about: About) -> bool:
+    return bool(report.unreadable or about.tally.dropped)
 
 
 def worst_first(findings: Iterable[Finding]) -> list[Finding]:

@@ -28,7 +28,7 @@ from ackdoctor.spark.judge import collecting, samples
 from ackdoctor.spark.judge import shapes as ways
 from ackdoctor.spark.judge.blame import blamed, traced, unexplained
 from ackdoctor.spark.judge.doubts import doubts, has
-from ackdoctor.spark.judge.findings import Keeper, forecast, judged, tree, under_way
+from ackdoctor.spark.judge.findings import Keeper, forecast, judged, tree
 from ackdoctor.spark.judge.lost import Ends
 from ackdoctor.spark.judge.offences import offences
 from ackdoctor.spark.judge.shapes import bare, shapes
@@ -38,7 +38,7 @@ from ackdoctor.spark.output import TABLES, need_place, place
 from ackdoctor.spark.read import notes
 from ackdoctor.spark.read.inputs import Inputs, resolved
 from ackdoctor.spark.read.lives import Lives
-from ackdoctor.spark.read.paths import unescaped
+from ackdoctor.spark.read.paths import near, unescaped
 from ackdoctor.spark.read.sound import sifted
 from ackdoctor.spark.replay import restarts
 from ackdoctor.spark.replay.messages import messages
@@ -47,6 +47,7 @@ from ackdoctor.spark.replay.verdicts import verdicts
 from ackdoctor.spark.replay.versions import NEWEST, Version
 from ackdoctor.spark.session import SMALL_BYTES, TINY_BYTES
 from ackdoctor.spark.tables import Analysis, Books
+from ackdoctor.tracer.judge.entries import under_way
 from ackdoctor.tracer.judge.growth import WORKER_HEAP
 from ackdoctor.tracer.judge.place import Places
 
@@ -70,7 +71,7 @@ class Terms:
     heap: int = WORKER_HEAP
     ackers: int = 1
     timeless: bool = False  # an acker has said that it gets no ticks
-    log_ends: tuple[tuple[deliveries.Life, int], ...] = ()  # `Lives.ends`
+    log_ends: tuple[tuple[deliveries.Life, int], ...] = ()  # `Opened.ends`
     followed: tuple[tuple[deliveries.Life, int], ...] = ()  # `Lives.followed`
     forgotten: tuple[tuple[str, int, int, int], ...] = ()  # `Lives.forgotten`
     plan: Plan = Plan.PROVE_FIRST
@@ -98,7 +99,7 @@ def analyze(
     and all is done again with the others.
     """
     inputs = resolved(session, inputs)
-    inputs.need_some()
+    inputs.need_some(terms.folder)
     if output_dir is not None:
         need_place(session, inputs, output_dir)
     try:
@@ -109,18 +110,24 @@ def analyze(
             raise
         for file, reason in flawed.items():
             inputs.fault(file, reason)
-    inputs.need_some()
+    inputs.need_some(terms.folder)
     return _analyzed(inputs, session, terms, output_dir)
 
 
 def _analyzed(inputs: Inputs, session: SparkSession, terms: Terms, output_dir: str | None) -> Analysis:
+    def shown(said: str) -> str:
+        return near(said, terms.folder)
+
+    def shown_log(uri: str) -> str:
+        return shown(unescaped(uri))
+
     with opened(session, inputs) as source:
         surveyed, lives = source.surveyed, Lives(source.surveyed)
         terms = replace(
             terms,
             ackers=max(1, surveyed.ackers),
             timeless=surveyed.ticks_disabled,
-            log_ends=tuple((lives.ends(inputs.ended) | source.stood(lives)).items()),
+            log_ends=tuple(source.ends(lives, inputs.ended).items()),
             followed=tuple(lives.followed().items()),
             forgotten=tuple(lives.forgotten()),
             plan=_plan(inputs.size),
@@ -129,17 +136,19 @@ def _analyzed(inputs: Inputs, session: SparkSession, terms: Terms, output_dir: s
             result = examine(session, tables, terms, source.books())
             if output_dir is not None:
                 result.written = written(tables, result, output_dir)
-        result.quarantine = tuple(
-            replace(row, file=_near(unescaped(row.file), terms)) for row in source.refused
-        )
-    result.unreadable = tuple(replace(each, path=_near(each.path, terms)) for each in inputs.unreadable)
-    result.files = tuple(_near(name, terms) for names in inputs.files.values() for name in names)
+        result.quarantine = tuple(replace(row, file=shown_log(row.file)) for row in source.refused)
+    result.unreadable = tuple(replace(each, path=shown(each.path)) for each in inputs.unreadable)
+    result.files = tuple(shown(name) for names in inputs.files.values() for name in names)
+    result.passed_over = (
+        *((shown(each.path), shown(each.reason)) for each in inputs.passed_over),
+        *notes.copies(surveyed, shown_log),
+    )
+    result.left_out = surveyed.left_out
     result.notes += (
-        *notes.passed_over(
-            [(_near(each.path, terms), _near(each.reason, terms)) for each in inputs.passed_over]
-        ),
-        *notes.told_twice(surveyed, lambda file: _near(unescaped(file), terms)),
-        *notes.started_anew(lives, lambda file: _near(unescaped(file), terms)),
+        *notes.started_anew(lives, shown_log),
+        *notes.put_together(surveyed, shown_log),
+        *notes.passed_over(result.passed_over),
+        *notes.told_twice(surveyed, shown_log),
     )
     return result
 
@@ -149,11 +158,6 @@ def _plan(size: int) -> Plan:
     if size < TINY_BYTES:
         return Plan.REPLAY
     return Plan.WINDOWS if size < SMALL_BYTES else Plan.PROVE_FIRST
-
-
-def _near(said: str, terms: Terms) -> str:
-    """A path, or words with one, as from where the user stands, if it lies below."""
-    return f" {said}".replace(f" {terms.folder.rstrip('/')}/", " ")[1:]
 
 
 @contextmanager
@@ -198,8 +202,7 @@ def examine(session: SparkSession, tables: Frames, terms: Terms, books: Books | 
         result.notes += (
             f"windows of {terms.window_ms:,} ms would be too many: they are {result.window_ms // 1000:,} s wide",
         )
-    cut = deliveries.cut(tables.events).collect() if result.logged else ()
-    ends = deliveries.lasting(cut, dict(terms.log_ends))
+    ends, followed = dict(terms.log_ends), dict(terms.followed)
     found = (
         _of_components(session, tables, terms, result, counted, ends)
         if has(counted, EventKind.RECEIVED, EventKind.ACKED)
@@ -207,12 +210,14 @@ def examine(session: SparkSession, tables: Frames, terms: Terms, books: Books | 
     )
     result.notes += tuple(doubts(counted, terms.version, terms.message_timeout_s, timeless=terms.timeless))
     started = ((run, start_ns) for run, _, _, start_ns in terms.forgotten)
-    lost = Ends.of(ends, dict(terms.followed), started, terms.patience_s)
+    lost = Ends.of(ends, followed, started, terms.patience_s)
     trees, excused = (
         _of_roots(tables, terms, result, counted, lost.sql())
         if any(row["kind"] in _MESSAGES for row in counted)
-        else ((), frozenset[_Root]())
+        else ((), dict[_Root, int]())
     )
+    died = Ends.of({life: ends[life] for life in ends if life in followed}, followed, (), terms.patience_s)
+    result.taken |= any(died.hold(run, first_ns) for (run, _), first_ns in excused.items())
     asked = [one for one in traced(trees, found) if not under_way(one, terms.patience_s)]
     charged = [one for one in asked if (one.run, one.root) not in excused]
     if gone := sum(one.roots for one in asked) - sum(one.roots for one in charged):
@@ -250,6 +255,16 @@ def written(tables: Frames, analysis: Analysis, directory: str) -> tuple[str, ..
 # ---- components ----
 
 
+def _charged(tables: Frames, counted: Sequence[Row]) -> DataFrame:
+    """DELIVERIES without those that nobody could see completed, and those that a batch was still to complete."""
+    charged = tables.deliveries
+    if any(row["hides"] for row in counted):
+        charged = deliveries.observed(charged, tables.events)
+    if has(counted, EventKind.WAITS):
+        charged = deliveries.due(charged, tables.events)
+    return charged
+
+
 def _of_components(
     session: SparkSession,
     tables: Frames,
@@ -261,15 +276,13 @@ def _of_components(
     """Completions by component, and what went wrong with deliveries."""
     end_ns = int(result.end_ms * 1e6)
     named = tables.events.where(F.col("kind") == int(EventKind.NAMED)).select("component", "note").distinct()
-    asked, ends = tables.deliveries, {}
-    if any(row["hides"] for row in counted):
-        asked = deliveries.observed(asked, tables.events)
+    asked, ends = _charged(tables, counted), {}
     if has(counted, EventKind.DIED):
         ends["ends"] = deliveries.ended(tables.events)
         asked = deliveries.settled(asked, ends["ends"])
     if log_ends:
         marked = deliveries.under_way(asked, log_ends, terms.patience_s)
-        ends["young"] = marked.where("in_hand").groupBy("component").agg(F.count("*").alias("in_hand"))
+        ends["young"] = deliveries.in_hand(marked)
         asked = marked.where("not in_hand").drop("in_hand")
     rows = collecting.together(
         shapes=shapes(tables.events, deliveries.odd(asked)),
@@ -280,7 +293,8 @@ def _of_components(
     )
     result.notes += tuple(dict.fromkeys(collecting.ending(row) for row in rows.get("ends", ())))
     result.completions = collecting.completions(rows["completions"], end_ns)
-    if young := {row["component"]: row["in_hand"] for row in rows.get("young", ())}:
+    if young := collecting.by_component(rows.get("young", ())):
+        result.taken = not dict(terms.followed).keys().isdisjoint(map(deliveries.life, rows["young"]))
         result.unjudged = collecting.unjudged(result.completions, young)
         result.notes += (collecting.under_way(sum(young.values()), terms.patience_s, result.unjudged),)
     hidden = collecting.hidden(rows["named"])
@@ -316,8 +330,8 @@ def _of_components(
 
 def _of_roots(
     tables: Frames, terms: Terms, result: Analysis, counted: Sequence[Row], lost: str
-) -> tuple[tuple[TupleTree, ...], frozenset[_Root]]:
-    """What became of every root; returns trees that did not end well, the first of each kind and way, for all that did not; and which are `lost`."""
+) -> tuple[tuple[TupleTree, ...], dict[_Root, int]]:
+    """What became of every root; returns trees that did not end well, the first of each kind and way, for all that did not; and when which began that are `lost`."""
     end_ns = int(result.end_ms * 1e6)
     bad = samples.bad(tables.verdicts, end_ns, terms.patience_s, lost)
     rows = collecting.together(
@@ -358,7 +372,7 @@ def _of_roots(
     if chosen:
         lived = roots.lives(tables.events, [one.root for one in chosen]).collect()
         result.lives = collecting.lives(chosen, lived)
-    return trees, frozenset((row["run"], row["root"]) for row in rows["bad"] if row["lost"])
+    return trees, {(row["run"], row["root"]): row["first_ns"] for row in rows["bad"] if row["lost"]}
 
 
 def _told(tables: Frames, sampled: Sequence[Row], ways: Sequence[Row], end_ns: int) -> tuple[TupleTree, ...]:

@@ -24,8 +24,11 @@ __all__ = [
     "counts",
     "cut",
     "deliveries",
+    "due",
     "ended",
+    "in_hand",
     "lasting",
+    "life",
     "observed",
     "odd",
     "settled",
@@ -126,6 +129,13 @@ def observed(found: DataFrame, events: DataFrame) -> DataFrame:
     return marked.where("hid is null or acked + failed > 0").select(*found.columns)
 
 
+def due(found: DataFrame, events: DataFrame) -> DataFrame:
+    """DELIVERIES without those that the framework still kept for a batch when the run ended."""
+    kept = events.where(F.col("kind") == int(EventKind.WAITS)).select(*DELIVERY).distinct()
+    marked = found.join(kept.withColumn("kept", F.lit(True)), [*DELIVERY], "left")
+    return marked.where("kept is null or acked + failed > 0").select(*found.columns)
+
+
 def _hides() -> Column:
     """Whether a row tells that something stood between a component and the wire."""
     return (F.col("kind") == int(EventKind.NAMED)) & F.col("note").contains(UNOBSERVED)
@@ -138,14 +148,19 @@ def cut(events: DataFrame) -> DataFrame:
     return logged.groupBy(*_LIFE).agg(last.alias("end_ns"))
 
 
+def life(row: Row) -> Life:
+    """That of a row which names it."""
+    return row["run"], row["worker"], row["pid"]
+
+
 def lasting(ends: Iterable[Row], logs: Mapping[Life, int]) -> Ends:
     """When each life of a worker ended, from CUT.
 
     `logs` says when the last line of a log was written: one that goes on and tells of no tuple any more stands still, and
     was not cut there.
     """
-    found = {(row["run"], row["worker"], row["pid"]): row["end_ns"] for row in ends}
-    return {life: max(end_ns, logs.get(life, end_ns)) for life, end_ns in found.items()}
+    found = {life(row): row["end_ns"] for row in ends}
+    return {whose: max(end_ns, logs.get(whose, end_ns)) for whose, end_ns in found.items()}
 
 
 def under_way(found: DataFrame, ends: Ends, patience_s: int) -> DataFrame:
@@ -161,6 +176,11 @@ def under_way(found: DataFrame, ends: Ends, patience_s: int) -> DataFrame:
     )
     last = _marked(marked.where("dead"), kept="true")  # few, of a long log
     return marked.where("not dead").withColumn("in_hand", F.lit(False)).unionByName(last).drop("dead")
+
+
+def in_hand(marked: DataFrame) -> DataFrame:
+    """How many of what `under_way` has marked were `in_hand`, by component and life."""
+    return marked.where("in_hand").groupBy("component", *_LIFE).agg(F.count("*").alias("in_hand"))
 
 
 def _marked(found: DataFrame, *, kept: str) -> DataFrame:

@@ -23,10 +23,11 @@ def growth(entries: DataFrame, window_ms: int) -> DataFrame:
     """
     step = max(1_000_000, window_ms * 1_000_000 // _FINE)
     orphan = F.col("spout_task").isNull().cast("int")
+    end = F.expr("if(end_ns < first_ns, first_ns, end_ns)")  # a clock may have been put back meanwhile
     changes = (
-        _change("first_ns", pending=F.lit(1), orphans=orphan),
-        _change("end_ns", pending=F.lit(-1), orphans=-orphan),
-        _change("init_ns", started=F.lit(1)),
+        _change(F.col("first_ns"), pending=F.lit(1), orphans=orphan),
+        _change(end, pending=F.lit(-1), orphans=-orphan),
+        _change(F.col("init_ns"), started=F.lit(1)),
     )
     fine = (
         entries.select("run", "acker", F.explode(F.array(*changes)).alias("change"))
@@ -90,8 +91,6 @@ def latencies(entries: DataFrame) -> DataFrame:
     )
 
 
-def _change(at: str, **by: Column) -> Column:
+def _change(at: Column, **by: Column) -> Column:
     """What becomes one more or less at a time; nothing where the time is null."""
-    return F.struct(
-        F.col(at).alias("at_ns"), *(by.get(name, F.lit(0)).cast("int").alias(name) for name in _CHANGED)
-    )
+    return F.struct(at.alias("at_ns"), *(by.get(name, F.lit(0)).cast("int").alias(name) for name in _CHANGED))

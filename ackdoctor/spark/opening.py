@@ -1,6 +1,6 @@
 """From inputs to EVENTS, with what could not be used beside them: traces and logs as one table."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
@@ -8,7 +8,7 @@ from functools import reduce
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
-from ackdoctor.spark.deliveries import Life
+from ackdoctor.spark.deliveries import Ends, cut, lasting
 from ackdoctor.spark.judge.collecting import together
 from ackdoctor.spark.keeping import Kept
 from ackdoctor.spark.read import stormlog
@@ -43,9 +43,12 @@ class Opened:
             self.surveyed, trace_files=self.trace_files, trace_rows=self.trace_rows, trace_quarantined=bad
         )
 
-    def stood(self, lives: Lives) -> dict[Life, int]:
-        """When workers that were started anew wrote their last line before, where that is long after their last row."""
-        return {} if self.lines is None else stood(self.lines, self.events, lives)
+    def ends(self, lives: Lives, ended: Mapping[str, Callable[[], int | None]]) -> Ends:
+        """When each life of a worker ended that a log tells of; `ended` as `Lives.ends` has it."""
+        if self.lines is None:
+            return {}
+        rows = cut(self.events).collect()
+        return lasting(rows, lives.ends(ended) | stood(self.lines, lasting(rows, {}), lives))
 
     def _logs(self) -> set[str]:
         return {log.file for log in self.surveyed.logs}

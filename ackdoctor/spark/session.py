@@ -33,6 +33,10 @@ _SPARING = (  # most of what a minute compiles makes plans, which is not worth o
 _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    "spark.ui.retainedJobs": "10",  # for a page that nobody sees; plans among them, a watch would gather them for days
+    "spark.ui.retainedStages": "10",
+    "spark.ui.retainedTasks": "100",
+    "spark.sql.ui.retainedExecutions": "10",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.caseSensitive": "true",
     "spark.sql.adaptive.enabled": "true",
@@ -50,8 +54,8 @@ _INTERPRETED = {  # no class is compiled, and no plan made again, for a handful 
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 _NO_JAVA = (
-    "Spark needs Java 17 or 21, and there is none: install one (Debian: apt install openjdk-17-jre-headless; "
-    "macOS: brew install openjdk@17), or set JAVA_HOME to one"
+    "Spark needs Java 17 or 21, or with pyspark 4.2 or newer 25, and there is none: install one (Debian: apt install "
+    "openjdk-17-jre-headless; macOS: brew install openjdk@17), or set JAVA_HOME to one"
 )
 
 

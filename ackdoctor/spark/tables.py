@@ -208,9 +208,13 @@ class Analysis:
     quarantine: tuple[Quarantined, ...] = ()
     unreadable: tuple[Unreadable, ...] = ()
     files: tuple[str, ...] = ()
+    passed_over: tuple[tuple[str, str], ...] = ()  # files that nobody need read, and why
     notes: tuple[str, ...] = ()
     # components that had all in hand that they were ever given, where a log ends, or whose wire was hidden
     unjudged: tuple[str, ...] = ()
+    taken: bool = False  # workers that were started anew took something along, which is not judged
+    # lines that only one of two logs has where both should tell the same, and that are not used
+    left_out: int = 0
     written: tuple[str, ...] = field(default=())  # tables under --output-dir
 
     @property

@@ -1,4 +1,4 @@
-"""A shell in an empty folder, without colours; a project that is linted again and again."""
+"""A shell in an empty folder; a project that is linted again and again."""
 
 import compileall
 from pathlib import Path
@@ -12,11 +12,9 @@ from tests.engine.project import BASE, BOLT, CLEAN, HEIR, write
 
 
 @pytest.fixture
-def shell(monkeypatch, capsys, tmp_path) -> Shell:
+def shell(shell: Shell, monkeypatch, tmp_path) -> Shell:
     monkeypatch.chdir(tmp_path)
-    for name in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "GITHUB_WORKSPACE", "ACKDOCTOR_TRACEBACK"):
-        monkeypatch.delenv(name, raising=False)
-    return Shell(monkeypatch, capsys)
+    return shell
 
 
 @pytest.fixture(scope="session")

@@ -85,7 +85,7 @@ def test_rules_come_as_a_table(shell):
         ]
         for r in RULES.values()
     ]
-    assert [cell[0] for cell in cells if cell[2].endswith(", off")] == ["ACK206"]
+    assert ["ACK206", "stdout-in-multilang", "warning, off"] in [cell[:3] for cell in cells]
 
 
 def test_rules_come_as_json(shell):
@@ -125,6 +125,27 @@ def test_what_finds_the_disk_full_exits_2(asked):
         2,
         "ackdoctor: standard output cannot be written: No space left on device\n",
     )
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full disk at hand")
+@pytest.mark.parametrize(
+    ("typed", "code"),
+    [
+        ("lint missing.py", 2),  # said by the end of the command
+        ("lint broken.py . --isolated", 2),  # said on the way
+        ("lint . --no-cache --verbose", 1),
+        ("explain missing >/dev/full", 2),
+        ("rules >/dev/full", 2),
+        ("diagnose --nope", 2),
+    ],
+)
+def test_where_nothing_can_be_said_the_exit_code_is_what_it_would_be(tmp_path, typed, code):
+    (tmp_path / "bolt.py").write_text(BOLT)
+    (tmp_path / "broken.py").write_text("import streamparse\nclass B(:\n")
+    ended = subprocess.run(
+        f"{sys.executable} -m ackdoctor {typed} 2>/dev/full", shell=True, cwd=tmp_path, check=False
+    )
+    assert ended.returncode == code
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a shell closes the stream")

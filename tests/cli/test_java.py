@@ -76,6 +76,19 @@ def test_an_anonymous_bolt_is_called_after_its_base(shell):
     assert finding["message"].startswith("no path through an anonymous BaseRichBolt.execute acks or fails")
 
 
+def test_an_anonymous_heir_that_inherits_its_handlers_is_called_as_the_class_that_has_them(shell):
+    Path("CountBoltTest.java").write_text(
+        "package bolts;\nimport org.apache.storm.task.*;\nclass CountBoltTest { Object made = new CountBolt() {\n"
+        "  public void prepare(java.util.Map conf, TopologyContext context, OutputCollector collector) { }\n}; }\n"
+    )
+
+    outcome = shell("lint", "CountBolt.java", "CountBoltTest.java", "--output-format", "json-lines")
+    findings = [json.loads(line) for line in outcome.out.splitlines()]
+
+    assert findings
+    assert {finding["component"] for finding in findings} == {"CountBolt"}
+
+
 def test_what_is_not_read_stands_in_json_and_sarif(shell):
     assert json.loads(shell("lint", "--output-format", "json").out)["notes"] == [NOTE]
     (run,) = json.loads(shell("lint", "--output-format", "sarif").out)["runs"]

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from ackdoctor.cli import manual
+from ackdoctor.dialects import load
 from ackdoctor.rulebook import load_metadata
 from tests.cli.running import BOLT, CLEAN
 from tests.engine.project import write
@@ -127,8 +128,8 @@ def test_a_rule_that_does_not_exist_is_blamed_on_the_file_that_names_it(shell):
         ),
         (
             '[dialect-version]\nstrom = "1"\n',
-            ":2: dialect-version: unknown dialect 'strom'; known are backtype_storm, heron_java, heronpy, petrel, "
-            "pyleus, pystorm, storm_java, storm_py, streamparse",
+            ":2: dialect-version: unknown dialect 'strom'; known are "
+            + ", ".join(dialect.name for dialect in load()),
         ),
         (
             '[dialect-version]\nstreamparse = "99"\n',

@@ -63,6 +63,42 @@ def test_a_command_that_is_run_traces_its_components_and_keeps_its_exit_code(she
     )
 
 
+BATCHES = """import json, sys
+from io import BytesIO
+from pystorm import {base}
+
+
+class Batches({base}):
+    secs_between_batches = 60
+
+    def process_batch(self, key, tups):
+        pass
+
+
+def frame(number, comp, stream):
+    said = {{"id": str(number), "comp": comp, "stream": stream, "task": 1, "tuple": [number]}}
+    return json.dumps(said).encode() + b"\\nend\\n"
+
+
+conf = {{"conf": {{}}, "pidDir": ".", "context": {{"taskid": 3, "task->component": {{"3": "batches"}}}}}}
+data, tick = ("spout", "default"), ("__system", "__tick")
+frames = [frame(number, *what) for number, what in enumerate((data, tick, data))]
+Batches(BytesIO(json.dumps(conf).encode() + b"\\nend\\n" + b"".join(frames)), BytesIO()).run()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("base", ["BatchingBolt", "TicklessBatchingBolt"])
+def test_what_waits_for_a_batch_where_the_input_ends_is_no_missing_ack(shell, base):
+    Path("drive.py").write_text(BATCHES.format(base=base), encoding="utf-8")
+    assert ackdoctor("trace", "run", "--", sys.executable, "drive.py").returncode == 2  # pystorm's own
+    outcome = shell("trace", "report", "ackdoctor-trace")
+    assert (outcome.code, outcome.out.splitlines()[0]) == (0, "OK: 2 deliveries, nothing is wrong")
+    assert "  Batches: 2 waited for a batch when the run ended\n" in outcome.out
+    told = shell("explain", "0", "--trace", "ackdoctor-trace").out
+    assert "kept it for a batch that had not come when the run ended" in told
+
+
 @pytest.mark.slow
 def test_what_a_component_s_wire_was_hidden_by_stands_in_the_trace(shell):
     Path("bolts.py").write_text(
@@ -194,3 +230,22 @@ def test_the_proxy_says_that_it_recorded_nothing_and_the_component_runs_all_the_
         "end\n",
         "ackdoctor: nothing was recorded: no trace could be written to taken\n",
     )
+
+
+@pytest.mark.slow
+def test_pytest_is_not_disturbed_and_its_tests_are_judged_one_by_one(shell):
+    Path("bolts.py").write_text(BOLTS, encoding="utf-8")
+    Path("test_bolts.py").write_text(
+        "from io import BytesIO\n"
+        "from pystorm.component import Tuple\n"
+        "from bolts import TwiceBolt\n"
+        "def test_acks():\n"
+        "    bolt = TwiceBolt(input_stream=BytesIO(), output_stream=BytesIO(), rdb_signal=None)\n"
+        "    bolt.process(Tuple('7', 'spout', 'default', 1, ['a']))\n",
+        encoding="utf-8",
+    )
+    strict = ("-W", "error::pytest.PytestWarning")
+    ended = ackdoctor("trace", "run", "--", sys.executable, "-m", "pytest", *strict, "-p", "no:cacheprovider")
+    assert (ended.returncode, "1 passed" in ended.stdout) == (0, True), ended.stdout
+    outcome = shell("trace", "report", "ackdoctor-trace")
+    assert "seen: delivery 7 in test_bolts.py::test_acks" in outcome.out

@@ -21,10 +21,9 @@ ROOT = Path(__file__).parent.parent.parent
 
 
 @pytest.fixture
-def shell(monkeypatch, capsys, tmp_path) -> Shell:
-    monkeypatch.chdir(tmp_path)
+def shell(shell: Shell) -> Shell:
     Path("trace").mkdir()
-    return Shell(monkeypatch, capsys)
+    return shell
 
 
 @pytest.mark.parametrize(

@@ -129,8 +129,17 @@ def test_the_figures_follow_the_findings():
             replace(ABOUT, tally=replace(TALLY, dropped=7)),
             "INCOMPLETE: nothing is wrong in what could be read (1,200 roots, 2,400 deliveries)",
         ),
+        (
+            Report(),
+            replace(ABOUT, taken=True),
+            "INCOMPLETE: nothing is wrong in what could be judged (1,200 roots, 2,400 deliveries); workers that were "
+            "started anew took more along",
+        ),
     ],
-    ids=["broken", "leaking", "empty", "mute", "mute and dropped", "hidden", "one", "unreadable", "dropped"],
+    ids=[
+        *("broken", "leaking", "empty", "mute", "mute and dropped", "hidden", "one", "unreadable", "dropped"),
+        "went down",
+    ],
 )
 def test_the_verdict_is_one_sentence(report, about, line):
     assert verdict(report, about) == line

@@ -9,7 +9,6 @@ pytest.importorskip("pyspark")
 
 
 from ackdoctor.acker.versions import profile
-from ackdoctor.model.engine import Engine
 from ackdoctor.model.event import RELIABLE, Event, EventKind
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.spark.analysis import Terms, analyze, examine, frames
@@ -263,18 +262,17 @@ MOMENT = [("20:00:20.000", ALIVE)]
 STARTED_ANEW = [("20:09:00.000", LOADS), ("20:10:00.000", ALIVE)]
 
 
-@pytest.mark.parametrize(
-    ("later", "zone", "zipped", "codes"),
-    [
-        ([], "", False, []),
-        (MOMENT, "+0200", False, []),
-        (GOES_ON, "", False, ["ACK101"]),
-        (GOES_ON, "-0200", True, ["ACK101"]),
-        (STARTED_ANEW, "", False, []),
-    ],
-    ids=["ends", "goes on for a moment", "goes on", "goes on, zipped", "its worker was started anew"],
-)
-def test_a_log_ends_with_its_last_line_whatever_that_says(spark, tmp_path, later, zone, zipped, codes):
+ENDS = {  # by bolt: what its log says after the last tuple, and in which zone
+    "ends": ([], ""),
+    "moment": (MOMENT, "+0200"),
+    "goes": (GOES_ON, ""),
+    "zipped": (GOES_ON, "-0200"),
+    "anew": (STARTED_ANEW, ""),
+}
+
+
+def test_a_log_ends_with_its_last_line_whatever_that_says(spark, tmp_path):
+    """Five topologies, a day apart, each with a bolt of its own: those that go on without it never completed a tuple."""
     said = "o.a.s.d.executor Thread-3-x-executor[3 3] [INFO] {} FOR 3 TUPLE: source: s:4, stream: default, id: {{{}=2}}, [1]"
     begin = [
         ("20:00:00.000", LOADS),
@@ -282,12 +280,19 @@ def test_a_log_ends_with_its_last_line_whatever_that_says(spark, tmp_path, later
         ("20:00:01.100", said.format("BOLT ack", 1).replace("FOR", "TASK:").replace("TUPLE", "TIME:  TUPLE")),
         ("20:00:02.000", said.format("Processing received message", 5)),
     ]
-    text = "".join(f"2026-11-21 {at}{zone} {line}\n" for at, line in (*begin, *later)).encode()
-    file = tmp_path / ("worker.log.gz" if zipped else "worker.log")
-    file.write_bytes(gzip.compress(text) if zipped else text)
-    found = analyze(listed([str(file)]), session=spark, terms=TERMS)
-    assert [finding.code for finding in found.findings] == codes
-    assert [one.never for one in found.completions] == [1]
+    for day, (bolt, (later, zone)) in enumerate(ENDS.items(), start=11):
+        text = "".join(f"2026-11-{day} {at}{zone} {line}\n" for at, line in (*begin, *later))
+        data = text.replace("x:", f"{bolt}:").replace("-x-", f"-{bolt}-").encode()
+        folder = tmp_path / "workers-artifacts" / bolt / "6700"
+        folder.mkdir(parents=True)
+        zipped = bolt == "zipped"
+        (folder / ("worker.log.gz" if zipped else "worker.log")).write_bytes(
+            gzip.compress(data) if zipped else data
+        )
+    found = analyze(listed([str(tmp_path)]), session=spark, terms=TERMS)
+    told = sorted((finding.component, finding.code) for finding in found.findings)
+    assert told == [("goes", "ACK101"), ("zipped", "ACK101")]
+    assert {one.component: one.never for one in found.completions} == dict.fromkeys(ENDS, 1)
 
 
 def test_what_a_rotation_dropped_is_no_longer_kept(spark):
@@ -323,6 +328,11 @@ def test_a_map_grows_by_its_lives(spark):
     rows = [life(1, first=1, end=5, init=1), life(2, first=2, end=None, init=2), life(3, first=12, end=None)]
     found = growth(spark.createDataFrame(rows, ENTRIES), 10_000).collect()
     assert [tuple(row) for row in found] == [("a", 1, 10_000, 1, 0, 2, 2), ("a", 1, 20_000, 2, 1, 2, 0)]
+
+
+def test_where_a_clock_is_put_back_a_map_never_holds_less_than_nothing(spark):
+    (found,) = growth(spark.createDataFrame([life(1, first=3, end=1, init=3)], ENTRIES), 10_000).collect()
+    assert (found["time_ms"], found["pending"], found["high_water"]) == (10_000, 0, 0)
 
 
 def test_a_root_of_one_run_is_none_of_another(spark):
@@ -382,4 +392,3 @@ def test_a_message_that_comes_again_is_a_replay(spark):
 def test_what_an_entry_costs_depends_on_the_version_as_in_the_model(name):
     keeper, model = Keeper.of(versions.version(name)), profile(name)
     assert (keeper.name, keeper.engine, keeper.forgets) == (model.name, model.engine, model.forgets)
-    assert isinstance(keeper.engine, Engine)

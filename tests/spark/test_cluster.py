@@ -13,12 +13,21 @@ from time import sleep
 
 import pytest
 
+from tests.cli.running import Shell
+
 ROOT = Path(__file__).parent.parent.parent
 INPUTS = ("fixtures/logs/storm-2.8.3", "fixtures/traces/statements/v1")
+FORM = ("--output-format", "json", "-q")
 EXECUTOR = b"CoarseGrainedExecutorBackend"
 AT_WORK_S = 4.0  # of CPU; an executor that only starts takes less
 SLEPT_S = 0.05
 CLUSTER = "local-cluster[2,1,1024]"  # executors, cores and MiB of each
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # as for a small input in one process
+SETTINGS = {
+    "spark.sql.shuffle.partitions": "2",  # one for each executor
+    "spark.driver.extraJavaOptions": QUICK,
+    "spark.executor.extraJavaOptions": QUICK,
+}
 TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
 pytestmark = [
@@ -30,10 +39,18 @@ pytestmark = [
 ]
 
 
-def analyze(master: str, folder: Path) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", "ackdoctor", "analyze", *INPUTS, "--output-format", "json", "-q"]
-    command += ["--master", master, "--conf", f"spark.local.dir={folder}"]
+def analyze(folder: Path) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", "ackdoctor", "analyze", *INPUTS, *FORM, "--master", CLUSTER]
+    for name, value in {**SETTINGS, "spark.local.dir": str(folder)}.items():
+        command += ["--conf", f"{name}={value}"]
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.fixture
+def shell(spark, shell: Shell, monkeypatch) -> Shell:
+    """In the session that all tests share."""
+    monkeypatch.chdir(ROOT)
+    return shell
 
 
 def below(pid: int) -> Iterator[int]:
@@ -56,16 +73,15 @@ def executors(pid: int) -> Iterator[int]:
                 yield child
 
 
-def test_an_executor_dies_and_the_answer_is_the_same(tmp_path):
-    with analyze("local[2]", tmp_path) as alone:
-        expected, _ = alone.communicate()
-    with analyze(CLUSTER, tmp_path) as process:
+def test_an_executor_dies_and_the_answer_is_the_same(tmp_path, shell):
+    with analyze(tmp_path) as process:
         while (victim := next(executors(process.pid), None)) is None:
             assert process.poll() is None, "no executor had so much to do"
             sleep(SLEPT_S)
         os.kill(victim, signal.SIGKILL)
         assert process.poll() is None, "it was done before"
         answer, said = process.communicate()
-    assert (process.returncode, alone.returncode) == (1, 1), said
+    alone = shell("analyze", *INPUTS, *FORM)
+    assert (process.returncode, alone.code) == (1, 1), said
     assert "Traceback" not in said
-    assert json.loads(answer) == json.loads(expected)
+    assert json.loads(answer) == json.loads(alone.out)

@@ -18,6 +18,7 @@ from ackdoctor.spark.deliveries import (
     completions,
     cut,
     deliveries,
+    due,
     ended,
     lasting,
     observed,
@@ -201,6 +202,21 @@ def test_where_a_log_ends_is_what_a_component_had_in_hand_nobody_s_mistake(spark
     found = offences(spark, table, shapes(table, odd(asked)).collect(), ())
     mine = findings(found, places=Places(nowhere="log"), nowhere=Site("log", NOWHERE))
     assert [finding.code for finding in mine] == codes
+
+
+@pytest.mark.parametrize(
+    ("steps", "codes"),
+    [(NEVER, []), (TWICE, ["ACK103"]), ((*NEVER, (RECEIVED, "2")), ["ACK101"])],
+    ids=["waits", "twice", "another"],
+)
+def test_what_waits_for_a_batch_when_the_run_ends_is_not_called_missing(spark, steps, codes):
+    rows = told(*steps)
+    rows.append(rows[1]._replace(seq=99, kind=EventKind.WAITS, delivery="1", flags=0, site=""))
+    table = events(spark, rows)
+    found = offences(spark, table, shapes(table, odd(due(deliveries(table), table))).collect(), ())
+    mine = findings(found, places=Places(nowhere="trace"), nowhere=Site("trace", NOWHERE))
+    assert [finding.code for finding in mine] == codes
+    assert [finding.code for finding in by_tracer(rows)] == codes
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from ackdoctor.spark.tables import (
 from ackdoctor.tracer.disk.naming import unobserved
 
 __all__ = [
+    "by_component",
     "combs",
     "completions",
     "components",
@@ -95,6 +96,14 @@ def completions(rows: Iterable[Row], end_ns: int) -> tuple[Completions, ...]:
     """COMPLETIONS, those with the most to answer for first."""
     made = [Completions(**_completions(row.asDict(), end_ns)) for row in rows]
     return tuple(sorted(made, key=lambda one: (-one.more - one.never, one.component, one.stream)))
+
+
+def by_component(young: Iterable[Row]) -> Mapping[str, int]:
+    """How many tuples each component had in hand where its lives ended."""
+    found: Counter[str] = Counter()
+    for row in young:
+        found[row["component"]] += row["in_hand"]
+    return found
 
 
 def unjudged(found: Iterable[Completions], in_hand: Mapping[str, int]) -> tuple[str, ...]:

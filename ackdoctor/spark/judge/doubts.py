@@ -4,8 +4,9 @@ from collections.abc import Collection, Iterable, Iterator
 
 from pyspark.sql import Row
 
+from ackdoctor.model.engine import Engine
 from ackdoctor.model.event import EventKind
-from ackdoctor.spark.replay.versions import Engine, Version
+from ackdoctor.spark.replay.versions import Version
 
 __all__ = ["doubts", "has"]
 

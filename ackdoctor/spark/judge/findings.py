@@ -18,7 +18,7 @@ from ackdoctor.tracer.judge.growth import filled_in, growth_finding, trend
 from ackdoctor.tracer.judge.keeping import entry_bytes
 from ackdoctor.tracer.judge.place import Places
 
-__all__ = ["Keeper", "forecast", "judged", "tree", "under_way"]
+__all__ = ["Keeper", "forecast", "judged", "tree"]
 
 _FEWEST_POINTS = 3
 _STRAIGHT = 0.9  # R2 below which a line foretells nothing
@@ -35,7 +35,7 @@ class Keeper:
     @classmethod
     def of(cls, version: Version) -> "Keeper":
         """That of a version."""
-        return cls(name=version.name, engine=Engine(version.engine.value), forgets=version.first is not None)
+        return cls(name=version.name, engine=version.engine, forgets=version.first is not None)
 
 
 def tree(row: Row, end_ns: int) -> TupleTree:
@@ -59,13 +59,6 @@ def tree(row: Row, end_ns: int) -> TupleTree:
         ambiguous=False,
         run=row["run"],
     )
-
-
-def under_way(one: TupleTree, patience_s: int) -> bool:
-    """Whether the acks of an open root may still have been on their way when the evidence ended."""
-    young = one.entry is not None and one.entry.age_ms < patience_s * 1000
-    surplus = any(culprit.acks > 1 for culprit in one.culprits)
-    return one.verdict is Verdict.OPEN and young and not surplus and one.residue is not Residue.FAILED
 
 
 def judged(

@@ -50,6 +50,10 @@ class Ends:
         stray = f"not tracked and verdict in ({_STRAY}) and {_among(self.ackers, 'first_ns between span.low and span.high')}"
         return f"(({lost} or {stray}) and not exists(culprits, one -> one.acks > 1))"
 
+    def hold(self, run: str, first_ns: int) -> bool:
+        """Whether a root that began then, in ns, was young where a worker ended."""
+        return any(low <= first_ns <= high for low, _, high in self.workers.get(run, ()))
+
 
 def _by_run(spans: Iterable[tuple[str, _Span]]) -> dict[str, list[_Span]]:
     """Each row is asked for all of them, and of one topology most logs end at once: what ends within a second is one."""

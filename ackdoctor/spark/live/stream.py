@@ -18,6 +18,7 @@ from pathlib import Path
 from time import monotonic, sleep
 
 from pyspark import StorageLevel
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 from pyspark.sql.streaming.query import StreamingQuery
@@ -74,7 +75,11 @@ class Watch:
         """Until all that is there is read (`once`), nothing came for so long, or `stopped`; raises what went wrong, a UsageError where the folder is gone."""
         self._recall()
         self._shown(self.journal.unshown())
-        query = self._started(once=once)
+        try:
+            query = self._started(once=once)
+        except PySparkException:
+            self._need_folder()
+            raise
         try:
             while query.isActive and not self.stopped and self.folder.is_dir():
                 sleep(_LOOK_S)
@@ -84,12 +89,15 @@ class Watch:
                 sleep(_LOOK_S)
         finally:
             query.stop()
-        if not self.folder.is_dir():
-            raise UsageError(f"{self.folder} is gone")
+        self._need_folder()
         if self._failure is not None:
             raise self._failure
         if (error := query.exception()) is not None and not self.stopped:
             raise error
+
+    def _need_folder(self) -> None:
+        if not self.folder.is_dir():
+            raise UsageError(f"{self.folder} is gone")
 
     def _started(self, *, once: bool) -> StreamingQuery:
         paths = (

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from ackdoctor.model.errors import UsageError
 from ackdoctor.model.finding import Unreadable
 from ackdoctor.spark.read.copies import Found, copies, forms
-from ackdoctor.spark.read.paths import local
+from ackdoctor.spark.read.paths import local, near
 from ackdoctor.spark.read.remote import Remote, remote
 from ackdoctor.spark.read.sorts import FaultError, ForeignError, Sort, ending, sort_of
 from ackdoctor.spark.read.stamps import begun_ns, ended_ns
@@ -54,11 +54,12 @@ class Inputs:
         """How many files there are to read."""
         return sum(map(len, self.files.values()))
 
-    def need_some(self) -> None:
-        """UsageError if there is nothing that could be read."""
+    def need_some(self, folder: str) -> None:
+        """UsageError if there is nothing that could be read; its paths are those from this folder."""
         if self.count() or self.remote:
             return
-        faults = [f"{each.path}: {each.reason}" for each in (*self.unreadable, *self.passed_over)]
+        named = (*self.unreadable, *self.passed_over)
+        faults = [f"{near(each.path, folder)}: {near(each.reason, folder)}" for each in named]
         told, more = faults[:_TOLD] or [_NOTHING], len(faults) - _TOLD
         raise UsageError(f"nothing to read: {'; '.join(told)}" + (f" (and {more} more)" if more > 0 else ""))
 
@@ -74,7 +75,7 @@ class Inputs:
 def listed(paths: Iterable[str | Path]) -> Inputs:
     """Looks at files, folders and globs; of most nothing is read but the head and the end."""
     inputs = Inputs()
-    walk, seen = Walk(fault=inputs.fault), dict[Path, Path]()
+    walk, seen = Walk(fault=inputs.fault, pass_over=inputs.pass_over), dict[Path, Path]()
     given: defaultdict[str, list[str]] = defaultdict(list)
     for path in map(str, paths):
         here = local(path)

@@ -62,10 +62,11 @@ class Lives:
     def ends(self, ended: Mapping[str, Callable[[], int | None]]) -> dict[Life, int]:
         """When the last line was written of a worker's last log that tells something, whatever it says, by that life.
 
-        `ended` has that by path, and is asked for these alone.
+        `ended` has that by path, and is asked for these alone; not for a piece, which ends before its file does.
         """
         telling = sorted(
-            (log for log in self._placed.values() if log.used), key=lambda log: log.later + log.turn
+            (log for log in self._placed.values() if log.used and not log.of),
+            key=lambda log: log.later + log.turn,
         )
         found: dict[Life, int] = {}
         for (run, worker), log in {(log.run, log.worker): log for log in telling}.items():
@@ -104,6 +105,10 @@ class Lives:
     def logs(self, worker: _Worker) -> list[Log]:
         """Of a worker, but for copies."""
         return [log for log in self._placed.values() if (log.run, log.worker) == worker and log.place >= 0]
+
+    def file(self, start: Start) -> str:
+        """Where the start is told, as it lies there: a piece has no file of its own."""
+        return self._placed[start.file].of or start.file
 
     def _first_row(self, worker: _Worker) -> int:
         """The place of a worker's first row that tells of a root, behind all others if it has none."""

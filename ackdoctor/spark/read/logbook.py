@@ -5,7 +5,7 @@ Two files that tell the same are one log that was copied: only the first is used
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import PurePosixPath
@@ -31,6 +31,7 @@ __all__ = [
     "arranged",
     "names_of",
     "quoted",
+    "starts",
     "survey",
 ]
 
@@ -76,6 +77,7 @@ class Log:
     again: int = 0  # how many of its lines an earlier log has told
     after: str = ""  # the first file of the worker that it goes on from
     later: int = 0  # how many turns its worker had before its own
+    of: str = ""  # the file that it is a piece of (`pieces`)
 
 
 class Edge(NamedTuple):
@@ -122,6 +124,10 @@ class Survey:
     starts: tuple[Start, ...] = ()
     passed: Passed = field(default_factory=Passed)  # of the logs that are no copies
     torn: tuple[tuple[str, str], ...] = ()  # files that overlap with another, and differ from it there
+    # files that hold several logs, and what is said of them; and those that are read in another order
+    pieces: tuple[tuple[str, str], ...] = ()
+    disordered: tuple[tuple[str, str], ...] = ()
+    left_out: int = 0  # lines that only one of such two has, and that are not used
 
     @property
     def ticks_disabled(self) -> bool:
@@ -247,8 +253,18 @@ def survey(told: DataFrame, logs: Sequence[Log]) -> Survey:
                 copy_of="" if original == log.file else original,
             )
         )
-    notable = told.where(f"is = {FOREIGN} and text is not null").select("log", "file", "seq", "text")
-    return Survey(logs=tuple(filled), starts=tuple(_starts(notable.collect(), files)))
+    return Survey(logs=tuple(filled), starts=tuple(_starts(_notable(told).collect(), files)))
+
+
+def starts(told: DataFrame, places: Collection[int]) -> Iterator[tuple[int, Start]]:
+    """The starts that the logs at these places tell of, with those places."""
+    rows = _notable(told).where(F.col("log").isin([*places])).collect()
+    for row in rows:
+        yield from ((row["log"], start) for start in _starts([row], {row["log"]: ""}))
+
+
+def _notable(told: DataFrame) -> DataFrame:
+    return told.where(f"is = {FOREIGN} and text is not null").select("log", "file", "seq", "text")
 
 
 def _edge(row: Row, end: str) -> Edge | None:

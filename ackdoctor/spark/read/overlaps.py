@@ -5,7 +5,7 @@ worker's logs that tells of a root is looked for among the rows of the others, a
 in the earlier, and the earlier one's last in the later, both must tell the same in between: as many rows, with the same XOR.  What
 stands around them tells of no root, and must be found on the longer side.  Then the later goes on from the earlier, and
 both are one worker's.  A log that ends inside of another is a copy of a part.  Where the ends are met and the same is not told in
-between, lines are missing: the stretch is then taken from the side that tells more of it.
+between, lines are missing: the stretch is then taken from the side that tells more of it, and what only the other has is counted.
 """
 
 from collections import Counter, defaultdict
@@ -93,9 +93,9 @@ def joined(read: DataFrame, surveyed: Survey) -> Survey:
     logs = {log.file: log for log in surveyed.logs}
     for late, early in copies.items():
         logs |= {log.file: replace(log, copy_of=workers[early].file) for log in workers[late].logs}
-    for common in after.values():
-        by_late = told[common].missing > 0 and common.early not in after
-        _cut(logs, workers, common, told[common], begin=common.begin if by_late else common.until + 1)
+    by_late = {common: told[common].missing > 0 and common.early not in after for common in after.values()}
+    for common, its_own in by_late.items():
+        _cut(logs, workers, common, told[common], begin=common.begin if its_own else common.until + 1)
     for chain in _chains(workers, after):
         logs |= {log.file: log for log in _in_a_row(chain, logs)}
     return replace(
@@ -103,6 +103,7 @@ def joined(read: DataFrame, surveyed: Survey) -> Survey:
         logs=tuple(logs.values()),
         starts=tuple(_starts(surveyed.starts, logs)),
         torn=tuple(sorted((workers[common.late].file, workers[common.early].file) for common in torn)),
+        left_out=_left_out(placed, {common: by_late.get(common, False) for common in torn}),
     )
 
 
@@ -196,16 +197,34 @@ class _Told:
         )
 
 
-def _told(placed: DataFrame, supposed: Sequence[_Common]) -> list[_Told]:
-    """What is told of each."""
-    stretches = [
+def _left_out(placed: DataFrame, torn: Mapping[_Common, bool]) -> int:
+    """How many lines of these stretches only that side has of which nothing is used there: the early one, if the late one's is used."""
+    if not torn:
+        return 0
+    asked = placed.join(F.broadcast(inlined(placed.sparkSession, _STRETCHES, _sides(torn))), "whose")
+    asked = asked.where("seq between low and high and content is not null")
+    late = ", ".join(map(str, torn.values()))
+    used = f"late = element_at(array({late}), number + 1)"
+    rows = asked.groupBy("number", "content").agg(
+        F.expr(f"count_if({used}) as used"), F.expr(f"count_if(first and not ({used})) as others")
+    )
+    left = rows.where("used = 0").agg(F.expr("coalesce(sum(others), 0) as lines"))
+    return int(left.collect()[0]["lines"])
+
+
+def _sides(stretches: Iterable[_Common]) -> list[dict[str, object]]:
+    return [
         {"number": number, "late": late, "whose": whose, "low": low, "high": high}
-        for number, common in enumerate(supposed)
+        for number, common in enumerate(stretches)
         for late, whose, low, high in (
             (False, common.early, common.low, common.high),
             (True, common.late, common.begin, common.until),
         )
     ]
+
+
+def _told(placed: DataFrame, supposed: Sequence[_Common]) -> list[_Told]:
+    """What is told of each."""
     counts = {
         "rows": "count(content)",
         "content": "coalesce(bit_xor(content), 0)",
@@ -213,7 +232,7 @@ def _told(placed: DataFrame, supposed: Sequence[_Common]) -> list[_Told]:
         "quarantined": f"count_if(first and is = {QUARANTINED})",
     }
     found = (
-        placed.join(F.broadcast(inlined(placed.sparkSession, _STRETCHES, stretches)), "whose")
+        placed.join(F.broadcast(inlined(placed.sparkSession, _STRETCHES, _sides(supposed))), "whose")
         .groupBy("number", "late", "log", F.expr("if(seq < low, -1, if(seq <= high, 0, 1)) as part"))
         .agg(*(F.expr(count).alias(name) for name, count in counts.items()))
     )

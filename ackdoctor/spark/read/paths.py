@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-__all__ = ["ZIPPED", "inside", "literal", "literally", "local", "unescaped", "unzipped"]
+__all__ = ["ZIPPED", "inside", "literal", "literally", "local", "near", "unescaped", "unzipped"]
 
 ZIPPED = ".gz"
 
@@ -47,6 +47,11 @@ def local(given: str) -> Path | None:
     if scheme and scheme != "file" and "://" in given:
         return None
     return Path(unquote(urlsplit(given).path) if scheme == "file" else given)
+
+
+def near(said: str, folder: str) -> str:
+    """A path, or words with one, as from the folder where the user stands, if it lies below."""
+    return f" {said}".replace(f" {folder.rstrip('/')}/", " ")[1:]
 
 
 def unescaped(uri: str) -> str:

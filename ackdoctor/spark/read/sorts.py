@@ -11,8 +11,8 @@ from pathlib import Path
 from ackdoctor.model.event import SCHEMA
 from ackdoctor.spark.read.paths import ZIPPED
 from ackdoctor.spark.read.stormline import LOG_LINE
-from ackdoctor.tracer.disk.put_before import bare
-from ackdoctor.tracer.disk.workerlog import GZIP, PACKED, UTF_16, open_log
+from ackdoctor.tracer.disk.put_before import LEVELS, bare
+from ackdoctor.tracer.disk.workerlog import GZIP, PACKED, encoding_of, open_log
 
 __all__ = [
     "HEAD",
@@ -21,6 +21,7 @@ __all__ = [
     "ForeignError",
     "Sort",
     "ending",
+    "is_missed",
     "need_rows",
     "need_version_of",
     "sort_of",
@@ -35,10 +36,19 @@ _HEAD_LINES = 200  # of a text, not blank
 _TRACE_LINES = 100_000  # of a log that begins with stack traces, before its first line with a stamp
 MAGIC = b"PAR1"
 _FOOTER = re.compile(rb"ackdoctor\.schema\x18.(\d+)", re.DOTALL)  # a Thrift pair of strings
+_KIND, *_NEEDED = ("kind", "root", "delivery")  # columns
 _JSON_SCHEMA = re.compile(r'^\{.*"schema": ?(\d+)')
 _VERSIONED = re.compile(r"/v(\d+)/run=")
 _LOG_LINE = re.compile(LOG_LINE)
 _STAMP = re.compile(r"\W?\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d")
+_OTHER_STAMP = re.compile(  # of a line with a level, and so of some log
+    rf"(?=.*\b(?:{LEVELS})\b)(.{{0,30}}?\b\d{{1,2}}:\d\d:\d\d[^ \]]*(?: [AP]M\b)?)"
+)
+_COLOUR = re.compile(r"\x1b\[[\d;]*m")
+_BEHIND = re.compile(r"(.+?)\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d")
+_COLOURED = re.compile(  # from its beginning, or its first level
+    rf"\x1b\[|(?:(?!\b(?:{LEVELS})\b).){{0,300}}?(?:\x1b\[[\d;]*m\[?(?:{LEVELS})\b|\b(?:{LEVELS})\]? *\x1b\[)"
+)
 _DOCKER_LINE = re.compile(r'\{"log": ?".*"(?:stream|time)": ?"')
 _PART_NAME = re.compile(r"part-.*\.jsonl(?:\.gz)?")
 _LOG_NAME = re.compile(r"(?:.+-)?worker(?:-\d+)?\.log")
@@ -56,11 +66,18 @@ _OTHER_LAYOUT = (
     "neither a trace nor a worker's log: its lines have a time, and no line then goes on as Storm's do: "
     "logger, thread, [LEVEL], or level and thread in another order and ` - ` behind the logger"
 )
+_STAMPED_OTHERWISE = (
+    "neither a trace nor a worker's log: line {} begins with {!r}, and of stamps only those like 2026-11-21 20:22:17.710, "
+    "2026-11-21T20:22:17.710+0000 and a LocalCluster's milliseconds are known: write them so"
+)
+_PUT_BEFORE = "neither a trace nor a worker's log: line {} has {!r} before its stamp, which no collector of logs puts there: take it away"
+_COLOURS = r"its lines are coloured: `sed 's/\x1b\[[0-9;]*m//g' FILE > worker.log` takes the colours out"
 _NO_ROW = "JSON, but no row of a trace: it names no schema; logs are read as text, not as JSON"
 _DOCKERS = "Docker's own file, in JSON: `docker logs CONTAINER > worker.log` makes a log of it"
 _EMPTY = "the file is empty"
 _TAR_MARK, _TAR_AT, _TAR = b"ustar", 257, "a tar archive: unpack it first"
-_WIDE = "UTF-16, and Spark reads UTF-8 only: `iconv -f UTF-16 -t UTF-8 FILE > worker.log` writes it so"
+_WIDE = "UTF-16, and Spark reads UTF-8 only: `iconv -f {} -t UTF-8 FILE > worker.log` writes it so"
+_UTF_8 = "utf-8-sig"
 
 
 class FaultError(Exception):
@@ -78,6 +95,11 @@ class Sort(Enum):
     PARQUET = "a trace as Parquet"
     JSON_LINES = "a trace as JSON lines"
     LOG = "a worker's log"
+
+
+def is_missed(name: str) -> bool:
+    """Whether a file of a folder that is called so should be one of ours."""
+    return bool(_ROTATED_NAME.fullmatch(name) or _TRACE_NAME.fullmatch(name))
 
 
 def need_version_of(path: str) -> None:
@@ -128,7 +150,7 @@ def ending(path: Path, size: int) -> Sequence[str]:
 
 def text_of(some: bytes) -> Sequence[str]:
     """The lines of a part of a log."""
-    return some.decode("utf-8-sig", errors="replace").splitlines()
+    return some.decode(_UTF_8, errors="replace").splitlines()
 
 
 def _parquet(head: bytes, end: bytes) -> Sort:
@@ -137,7 +159,19 @@ def _parquet(head: bytes, end: bytes) -> Sort:
     if not end.endswith(MAGIC):
         raise FaultError("cut off: it has no Parquet footer")
     _need(_FOOTER.search(end))
+    _need_columns(end)
     return Sort.PARQUET
+
+
+def _need_columns(end: bytes) -> None:
+    """A fault for rows that say what happened and not to what, as `trace report` has it; of a long footer only the end is here."""
+    footer = end[-8 - int.from_bytes(end[-8:-4], "little") :]
+
+    def has(name: str) -> bool:
+        return b"\x18%c%s" % (len(name), name.encode()) in footer  # as Thrift writes it
+
+    if has(_KIND) and (lacks := [name for name in _NEEDED if not has(name)]):
+        raise FaultError(f"no part of a trace: it has no column {lacks[0]!r}")
 
 
 def _text(path: Path, head: bytes) -> Sort:
@@ -150,8 +184,8 @@ def _text(path: Path, head: bytes) -> Sort:
 def sort_of_text(name: str, head: bytes, *, zipped: bool, stamped_later: Callable[[], bool]) -> Sort:
     """What a text of this name holds, of which this is the beginning, unzipped."""
     _need_no_archive(name, head)
-    wide = head.startswith(UTF_16)
-    text = head.decode("utf-16" if wide else "utf-8-sig", errors="replace")
+    encoding = encoding_of(head)
+    text = head.decode(encoding, errors="replace")
     if len(head) < HEAD and not _PART_NAME.fullmatch(name):  # a part may have no row
         need_rows(name, len(text.strip()))
     try:
@@ -162,8 +196,8 @@ def sort_of_text(name: str, head: bytes, *, zipped: bool, stamped_later: Callabl
                 raise FaultError(str(foreign)) from foreign
             raise
         sort = Sort.LOG
-    if wide:
-        raise FaultError(_WIDE)
+    if encoding != _UTF_8:
+        raise FaultError(_WIDE.format(encoding.upper().replace("16-", "16")))  # as iconv calls it
     if zipped is not name.endswith(ZIPPED):
         raise FaultError(_MISNAMED[zipped])
     return sort
@@ -217,12 +251,16 @@ def _has_log_line(path: Path) -> bool:
 
 def _sort_of_lines(lines: Iterable[str], name: str) -> Sort:
     """JSON lines of ours, or a log: the first line tells that is a row, or has one of Storm's stamps."""
-    said = list(islice(filter(str.strip, lines), _HEAD_LINES))
+    numbered = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
+    known = dict(islice(numbered, _HEAD_LINES))
+    said = list(known.values())
     for line in said:
         if row := _JSON_SCHEMA.match(line):
             _need(row)
             return Sort.JSON_LINES
-        if _LOG_LINE.match(bare(line)):
+        if _LOG_LINE.match(bare(_COLOUR.sub("", line))):
+            if _COLOURED.match(line):
+                raise FaultError(_COLOURS)
             return Sort.LOG
     if said and said[0].startswith("{"):
         if _DOCKER_LINE.match(said[0]):
@@ -230,4 +268,13 @@ def _sort_of_lines(lines: Iterable[str], name: str) -> Sort:
         raise (FaultError if _TRACE_NAME.fullmatch(name) else ForeignError)(_NO_ROW)
     if _PART_NAME.fullmatch(name):
         return Sort.JSON_LINES
-    raise ForeignError(_OTHER_LAYOUT if any(map(_STAMP.match, said)) else _NEITHER)
+    if any(map(_STAMP.match, said)):
+        raise ForeignError(_OTHER_LAYOUT)
+    others = ((number, _OTHER_STAMP.match(bare(line))) for number, line in known.items())
+    raise ForeignError(next((_otherwise(number, stamp[1]) for number, stamp in others if stamp), _NEITHER))
+
+
+def _otherwise(number: int, begin: str) -> str:
+    """What is said of a line that begins so, and shows that it is some log's."""
+    behind = _BEHIND.match(begin)
+    return _PUT_BEFORE.format(number, behind[1]) if behind else _STAMPED_OTHERWISE.format(number, begin)

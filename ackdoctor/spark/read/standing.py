@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
-from ackdoctor.spark.deliveries import Life, cut, lasting
+from ackdoctor.spark.deliveries import Ends, Life
 from ackdoctor.spark.inlined import inlined
 from ackdoctor.spark.read import stormline
 from ackdoctor.spark.read.lives import Lives
@@ -27,18 +27,14 @@ _STAMPS = (
 _TIME = ", ".join(f"try_cast(replace({stamp}, ',', '.') as timestamp)" for stamp in _STAMPS)
 
 
-def stood(lines: DataFrame, events: DataFrame, lives: Lives) -> dict[Life, int]:
+def stood(lines: DataFrame, last: Ends, lives: Lives) -> dict[Life, int]:
     """When the last line was written of a life of LINES that another followed, whatever it says; only of those that it matters to.
 
-    The logs of their workers are read once more, which few have need of: in EVENTS a gap is before the next life.
+    The logs of their workers are read once more, which few have need of: a gap is between a life's `last` row and the next life.
     """
-    followed = lives.followed()
-    if not followed:
-        return {}
-    last = lasting(cut(events).collect(), {})
     gaps = {
         life: began - _UP_NS
-        for life, began in followed.items()
+        for life, began in lives.followed().items()
         if life in last and last[life] < began - _UP_NS
     }
     return _last_lines(lines, lives, gaps) if gaps else {}
@@ -50,6 +46,7 @@ def _last_lines(lines: DataFrame, lives: Lives, gaps: Mapping[Life, int]) -> dic
         {"of": log.file, "log": log.place, "turn": log.later + log.turn, "worker": number}
         for number, worker in enumerate(workers)
         for log in lives.logs(worker)
+        if not log.of  # or lines of the other pieces would be its own
     ]
     until = [
         {"worker": workers.index((run, worker)), "pid": pid, "until_ns": at}

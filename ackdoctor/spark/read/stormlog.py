@@ -26,6 +26,7 @@ from ackdoctor.spark.read.lives import Lives
 from ackdoctor.spark.read.logbook import TURN_BITS, Log, Passed, Survey, arranged, survey
 from ackdoctor.spark.read.overlaps import joined
 from ackdoctor.spark.read.paths import literally
+from ackdoctor.spark.read.pieces import apart
 from ackdoctor.spark.schema import EVENTS, QUARANTINE
 
 __all__ = ["counted", "events", "kept", "lines", "quarantine", "told"]
@@ -51,13 +52,25 @@ def kept(read: DataFrame, begun: Mapping[str, int | None]) -> tuple[DataFrame, S
     """TOLD, persisted, and the books of its logs; `begun` says when which file begins."""
     logs = arranged(read.inputFiles(), begun)
     asked, passed = counted(read)
-    table = told(asked, logs).persist(StorageLevel.MEMORY_AND_DISK)
-    surveyed = joined(table, survey(table, logs))
+    whole = told(asked, logs).persist(StorageLevel.MEMORY_AND_DISK)
+    table, surveyed, vain = _surveyed(whole, logs, {})
+    if vain:
+        table, surveyed, _ = _surveyed(whole, logs, vain)
+    if table is not whole:
+        table.persist(StorageLevel.MEMORY_AND_DISK).count()
+        whole.unpersist()
     surveyed.passed = _seen(passed)
-    if copies := [log.file for log in surveyed.logs if log.copy_of]:
+    if copies := [log.file for log in surveyed.logs if log.copy_of and not log.of]:
         again = stormline.asked(read.where(F.col("file").isin(copies))).agg(*_passed()).collect()
         surveyed.passed -= Passed(**again[0].asDict())
     return table, surveyed
+
+
+def _surveyed(
+    whole: DataFrame, logs: Sequence[Log], uncut: Mapping[str, str]
+) -> tuple[DataFrame, Survey, dict[str, str]]:
+    table, pieces = apart(whole, logs, uncut)
+    return table, *pieces.settled(joined(table, survey(table, pieces.logs)))
 
 
 def counted(read: DataFrame) -> tuple[DataFrame, Observation]:

@@ -1,6 +1,7 @@
 """Traces on disk -> EVENTS: parts as Parquet and as JSON lines, by one explicit schema.
 
-A column that a part does not have is empty, as if nothing had been said; a row without kind or time is of no use.
+A column that a part does not have is empty, as if nothing had been said; a row without kind or time is of no use, and Parquet
+without roots or deliveries is refused (`sorts`).
 """
 
 import re

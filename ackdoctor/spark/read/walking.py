@@ -1,15 +1,18 @@
 """Which local files a path stands for: itself, all below it, or what it matches; nothing is left out without a word."""
 
+import errno
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ackdoctor.spark.read.sorts import is_missed
 from ackdoctor.tracer.disk.checkpoint import is_checkpoint
 
 __all__ = ["CHECKPOINT", "Walk"]
 
 _GLOB = frozenset("*?[")
+_NOWHERE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
 _BROKEN = "a symbolic link to nothing"
 _PIPE = "neither a file nor a folder, and Spark reads nothing else: write it to a file first"
 CHECKPOINT = "what `ackdoctor watch` has noted, and no trace"
@@ -17,9 +20,13 @@ CHECKPOINT = "what `ackdoctor watch` has noted, and no trace"
 
 @dataclass(slots=True, kw_only=True)
 class Walk:
-    """Finds files; `fault` gets what is none, and why.  A link is followed, each folder is entered once."""
+    """Finds files; `fault` gets what is none, and why, `pass_over` a link of a folder to nothing whose name nobody misses.
+
+    A link is followed, each folder is entered once.
+    """
 
     fault: Callable[[str, str], None]
+    pass_over: Callable[[str, str], None]
     _entered: set[Path] = field(default_factory=set, init=False)
     _faults: int = field(default=0, init=False)
     _named: set[Path] = field(default_factory=set, init=False)
@@ -73,7 +80,11 @@ class Walk:
         try:
             mode = path.stat().st_mode
         except OSError as error:
-            self._told(path, _BROKEN if path.is_symlink() else error.strerror or str(error))
+            leads_nowhere = path.is_symlink() and error.errno in _NOWHERE
+            if leads_nowhere and not is_missed(path.name):
+                self.pass_over(str(path), _BROKEN)
+            else:
+                self._told(path, _BROKEN if leads_nowhere else error.strerror or str(error))
             return
         if stat.S_ISDIR(mode):
             if not is_checkpoint(path):

@@ -11,9 +11,10 @@ from collections.abc import Iterable, Mapping
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
+from ackdoctor.model.engine import Engine
 from ackdoctor.model.event import EventKind
 from ackdoctor.spark.replay.rotations import ACKER, MAY_EXPIRE, after, expiry
-from ackdoctor.spark.replay.versions import Engine, Version
+from ackdoctor.spark.replay.versions import Version
 from ackdoctor.spark.schema import ENTRIES, ESTIMATED, EXACT, ROOT_KEY
 
 __all__ = ["entries"]

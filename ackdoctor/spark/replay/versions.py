@@ -5,21 +5,11 @@ Written down a second time: `ackdoctor.acker` says the same of its models, and a
 
 import re
 from dataclasses import dataclass, replace
-from enum import Enum, unique
 
+from ackdoctor.model.engine import Engine
 from ackdoctor.model.errors import ConfigError
 
-__all__ = ["NEWEST", "Engine", "Version", "version"]
-
-
-@unique
-class Engine(Enum):
-    """The code that keeps the roots."""
-
-    CLOJURE = "acker.clj"
-    JAVA = "Acker.java"
-    JSTORM = "com.alibaba.jstorm.task.acker.Acker"
-    HERON = "stream manager"
+__all__ = ["NEWEST", "Version", "version"]
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)

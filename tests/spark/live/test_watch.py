@@ -309,6 +309,13 @@ def test_a_folder_that_goes_away_ends_the_watch(watched):
         watch.watch.run(idle_s=20)
 
 
+def test_a_folder_that_went_away_while_spark_started_is_gone(watched):
+    watch = watched()
+    watch.folder.rmdir()
+    with pytest.raises(UsageError, match=r"/trace is gone$"):
+        watch()
+
+
 def test_folders_whose_names_are_patterns_are_read_as_they_are(spark, tmp_path):
     for name in ("a1", "a[1]{x,y}*?\\"):
         (tmp_path / name).mkdir()

@@ -93,15 +93,28 @@ def test_linked_folders_are_followed_once_and_keep_their_names(tmp_path):
         place.mkdir(parents=True)
         (place / "worker=w").symlink_to(tmp_path / "disk" / name)
     (tmp_path / "trace" / "v1" / "run=a" / "round").symlink_to(tmp_path / "trace")
-    (tmp_path / "trace" / "gone.log").symlink_to(tmp_path / "nowhere")
-    inputs = listed([tmp_path / "trace", tmp_path / "trace" / "gone.log"])
+    inputs = listed([tmp_path / "trace"])
     assert inputs.files[Sort.JSON_LINES] == [
         str(tmp_path / "trace" / "v1" / f"run={name}" / "worker=w" / "part-1-0.jsonl") for name in ("a", "b")
     ]
-    assert [(Path(told.path).name, told.reason) for told in inputs.unreadable] == [
-        ("gone.log", "a symbolic link to nothing")
-    ]
     assert listed([tmp_path / "disk", tmp_path / "trace" / ".." / "trace"]).count() == 2
+
+
+def test_a_link_to_nothing_is_missed_if_it_is_named_or_called_like_what_is_read(tmp_path):
+    (tmp_path / "whole.log").write_text(LOG)
+    for name in ("current.log", "worker.log", "round"):
+        (tmp_path / name).symlink_to(tmp_path / ("round" if name == "round" else "nowhere"))
+    nothing = "a symbolic link to nothing"
+    inputs = listed([tmp_path])
+    assert reasons(inputs) == {"worker.log": nothing}
+    assert [(Path(told.path).name, told.reason) for told in inputs.passed_over] == [
+        ("current.log", nothing),
+        ("round", nothing),
+    ]
+    assert reasons(listed([tmp_path, tmp_path / "current.log"])) == {
+        "worker.log": nothing,
+        "current.log": nothing,
+    }
 
 
 def test_what_is_zipped_and_what_spark_takes_for_zipped_must_agree(tmp_path):
@@ -119,14 +132,6 @@ def test_what_is_zipped_and_what_spark_takes_for_zipped_must_agree(tmp_path):
         "worker.log.2": "zipped, and its name does not end in .gz, by which Spark would know it: rename it",
         "worker.log.gz.1": "zipped, and its name does not end in .gz, by which Spark would know it: rename it",
     }
-
-
-def test_a_log_as_powershell_writes_it_is_told_and_what_is_none_is_passed_over(tmp_path):
-    (tmp_path / "worker.log").write_text(LOG, encoding="utf-16")
-    (tmp_path / "part-1-0.jsonl").write_bytes(b"\xfe\xff" + ROW.encode("utf-16-be"))
-    (tmp_path / "notes.txt").write_text("nothing of ours\n", encoding="utf-16")
-    told = "UTF-16, and Spark reads UTF-8 only: `iconv -f UTF-16 -t UTF-8 FILE > worker.log` writes it so"
-    assert reasons(listed([tmp_path])) == {"part-1-0.jsonl": told, "worker.log": told}
 
 
 def test_a_zipped_file_that_is_damaged_anywhere_is_told(tmp_path):
@@ -191,7 +196,7 @@ def test_the_rows_of_a_live_process_are_not_forgotten(tmp_path):
     with pytest.raises(
         UsageError, match=r"^nothing to read: .*\.wal-7-000000000000: holds rows of a process"
     ):
-        inputs.need_some()
+        inputs.need_some(str(ROOT))
 
 
 def test_a_part_that_comes_twice_is_read_once(tmp_path):
@@ -253,7 +258,7 @@ def test_hidden_files_are_told_and_a_folder_without_any_is_an_error(tmp_path):
     assert [Path(told.path).name for told in inputs.passed_over] == ["_old.log"]
     (tmp_path / "_old.log").unlink()
     with pytest.raises(UsageError, match=r"^nothing to read: .*: the folder is empty$"):
-        listed([tmp_path]).need_some()
+        listed([tmp_path]).need_some(str(ROOT))
 
 
 def test_where_nothing_can_be_read_the_first_three_reasons_are_told(tmp_path):
@@ -262,7 +267,7 @@ def test_where_nothing_can_be_read_the_first_three_reasons_are_told(tmp_path):
     for named, more in ((names[:3], ""), (names, r" \(and 2 more\)")):
         said = "; ".join(map(gone.format, names[:3]))
         with pytest.raises(UsageError, match=f"^nothing to read: {said}{more}$"):
-            listed(named).need_some()
+            listed(named).need_some(str(ROOT))
 
 
 def test_what_a_watch_has_noted_beside_its_traces_is_no_input(tmp_path):
@@ -285,12 +290,10 @@ def test_a_uri_is_left_for_spark_and_that_of_a_local_file_is_a_path(tmp_path):
     assert inputs.files[Sort.LOG] == [str(tmp_path / "worker.log")]
 
 
-def test_of_a_log_in_an_unknown_layout_the_reason_says_which_are_known(tmp_path):
-    (tmp_path / "worker.log").write_text("2026-11-21 20:22:17.710|INFO|main|o.a.s.d.Task|as a spreadsheet\n")
-    reason = reasons(listed([tmp_path / "worker.log"]))["worker.log"]
-    assert reason.startswith(
-        "neither a trace nor a worker's log: its lines have a time, and no line then goes on as Storm's do: "
-    )
+def test_where_nothing_is_read_paths_are_those_from_where_the_user_stands(tmp_path):
+    (tmp_path / "worker.log").write_text("prose\n")
+    with pytest.raises(UsageError, match=r"^nothing to read: worker.log: neither"):
+        listed([tmp_path / "worker.log"]).need_some(str(tmp_path))
 
 
 def test_beside_a_worker_s_log_lies_much_that_nobody_misses(tmp_path):

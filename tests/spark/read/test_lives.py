@@ -81,7 +81,7 @@ def lived(spark, folder, **logs: list[str]):
 def test_what_a_worker_took_along_is_no_finding_and_nobody_keeps_it(spark, tmp_path, head):
     found = lived(spark, tmp_path, a=[*head, *LIFE, *started(230, *ALL), *run(240, 400)])
     assert (found.findings, found.notes) == ((), (IN_HAND, MOMENT, ANEW.format("a")))
-    assert (found.tally.pending, found.tally.high_water) == (0, 2)
+    assert (found.tally.pending, found.tally.high_water, found.taken) == (0, 2, True)
     assert [kind.left for kind in found.trees] == [0, 0]
 
 
@@ -92,20 +92,35 @@ def test_what_is_sent_to_a_worker_that_is_down_is_lost_with_it(spark, tmp_path):
     others = [*started(0, *ALL[:2]), *(told for told in life if BOLT not in told)]
     found = lived(spark, tmp_path, a=others, b=[*bolt, *started(230, ALL[2]), *again])
     assert (found.findings, found.notes) == ((), (IN_HAND, MOMENT.replace("2", "3", 1), ANEW.format("b")))
-    assert found.tally.pending == 0
+    assert (found.tally.pending, found.taken) == (0, True)
 
 
 @pytest.mark.parametrize(
-    ("stands", "codes"),
-    [((300, 400, 500), ["ACK101"]), ((), []), ((210, 600), [])],
-    ids=["stands still", "ends", "stands still for a moment, and an agent of the next begins early"],
+    ("mine", "taken"), [((BOLT,), True), ((BOLT, ACKER, SPOUT), False)], ids=["no acker", "nothing"]
 )
-def test_a_worker_that_stands_still_before_it_is_started_anew_has_not_ended_there(
-    spark, tmp_path, stands, codes
-):
-    stalled = [*run(0, 200), *tree(201, 51, steps=3), *alive(*stands)]
-    found = lived(spark, tmp_path, a=[*started(0, *ALL), *stalled, *started(640, *ALL), *run(660, 720)])
-    assert [finding.code for finding in found.findings] == codes
+def test_a_worker_that_took_nothing_along_leaves_all_judged(spark, tmp_path, mine, taken):
+    """What is in hand or young where the log ends in the end, long after, is no worker's that went down."""
+    life = LIFE if taken else run(0, 200)
+    end = [*tree(401, 53, steps=3), *tree(402, 54, steps=2)]
+    lines = [*started(0, *ALL), *life, *started(230, *ALL), *run(240, 400), *end]
+    told = [line for line in lines if "main" in line or any(thread in line for thread in mine)]
+    assert lived(spark, tmp_path, a=told).taken is taken
+
+
+def test_a_worker_that_stands_still_before_it_is_started_anew_has_not_ended_there(spark, tmp_path):
+    """Three topologies, an hour apart: one ends, and in one an agent of the next process begins early."""
+    stands = {"still": (300, 400, 500), "ends": (), "agent": (210, 600)}
+    for hour, (bolt, seconds) in enumerate(stands.items()):
+        begin = 3600 * hour
+        stalled = [*run(begin, begin + 200), *tree(begin + 201, 51 + hour, steps=3)]
+        stalled += alive(*(begin + second for second in seconds))
+        again = [*started(begin + 640, *ALL), *run(begin + 660, begin + 720)]
+        life = "".join([*started(begin, *ALL), *stalled, *again])
+        log = tmp_path / "workers-artifacts" / bolt / "6700" / "worker.log"
+        log.parent.mkdir(parents=True)
+        log.write_text(life.replace("x:", f"{bolt}:").replace("-x-", f"-{bolt}-"))
+    found = analyze(listed([str(tmp_path)]), session=spark, terms=replace(TERMS, folder=str(tmp_path)))
+    assert [(finding.component, finding.code) for finding in found.findings] == [("still", "ACK101")]
 
 
 def test_where_a_clock_is_put_back_a_log_ends_with_its_last_line(spark, tmp_path):

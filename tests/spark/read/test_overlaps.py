@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("pyspark")
 
 from ackdoctor.spark.read.inputs import listed
-from ackdoctor.spark.read.notes import told_twice
+from ackdoctor.spark.read.notes import copies, passed_over, told_twice
 from ackdoctor.spark.read.quarantine import books
 from ackdoctor.spark.read.sorts import Sort
 from ackdoctor.spark.read.stormlog import events, kept, lines, quarantine
@@ -45,7 +45,11 @@ def told(spark, folder, files):
     inputs = listed([folder])
     table, surveyed = kept(lines(spark, inputs.files[Sort.LOG]), inputs.begun)
     rows = events(table, surveyed).orderBy("worker", "seq", "kind").collect()
-    said = list(told_twice(surveyed, lambda file: file.rpartition(f"{folder.name}/")[2]))
+
+    def near(file):
+        return file.rpartition(f"{folder.name}/")[2]
+
+    said = [*passed_over(copies(surveyed, near)), *told_twice(surveyed, near)]
     assert books(surveyed).balanced
     assert books(surveyed).used == len(rows)
     return rows, books(surveyed), said, quarantine(table, surveyed).count()
@@ -138,6 +142,15 @@ def test_of_what_is_missing_in_both_nothing_is_told_twice(spark, tmp_path, whole
     missing = {begin_ns + at * 1_000_000_000 for at in (12, 25)}
     assert as_told(rows) == [row for row in whole if row[0] not in missing]
     assert said[-1].startswith("b.log and a.log differ")
+    assert said[-1].endswith("taken from one of them, and 2 lines that only another has are not used")
+
+
+def test_of_three_that_differ_where_they_overlap_each_is_counted_once(spark, tmp_path, whole):
+    pieces = {"a.log": without([25], 0, 35), "b.log": without([33], 10, 48), "c.log": without([28], 18)}
+    rows, _, said, _ = told(spark, tmp_path, pieces)
+    assert set(as_told(rows)) < set(whole)
+    assert len(rows) == len(whole) - 1
+    assert said[-1].startswith("b.log, a.log and 1 more differ")
 
 
 def test_a_log_of_all_workers_has_what_the_log_of_one_tells(spark, tmp_path):

@@ -8,10 +8,12 @@ import pytest
 
 pytest.importorskip("pyspark")
 
+from ackdoctor.model.event import Event, EventKind
 from ackdoctor.spark.opening import opened
 from ackdoctor.spark.read.inputs import listed
 from ackdoctor.spark.read.sorts import Sort
 from ackdoctor.spark.read.traces import traces
+from ackdoctor.tracer.disk.reading import read
 
 
 @pytest.fixture
@@ -48,7 +50,10 @@ def test_a_name_that_is_escaped_in_a_path_stays_so(spark, part):
     assert named(spark, part("v1/run=a b/worker=w")) == [("a%20b", "w")]
 
 
-def columnar(spark, place: Path, rows: str = "select cast(10 as tinyint) as kind, 1L as time_ns") -> Path:
+INIT = "select cast(10 as tinyint) as kind, {}L as time_ns, 7L as root, '' as delivery"
+
+
+def columnar(spark, place: Path, rows: str = INIT.format(1)) -> Path:
     """Writes one Parquet file under this name."""
     whole = place.with_name("_whole")
     spark.sql(rows).coalesce(1).write.mode("overwrite").parquet(str(whole))
@@ -71,6 +76,20 @@ def test_parquet_is_read_as_such_under_any_name(spark, tmp_path):
     assert (told.files, told.rows, told.used, told.quarantined) == (2, 2, 2, 0)
 
 
+@pytest.mark.parametrize("lacks", ["root", "delivery"])
+def test_parquet_whose_rows_do_not_say_of_what_they_are_is_refused_as_by_trace_report(tmp_path, lacks):
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    row = Event(EventKind.INIT, 1, root=7)._asdict()
+    columns = {name: [value] for name, value in row.items() if name not in ("run", "worker", lacks)}
+    part = tmp_path / "part-1-0.parquet"
+    table = pyarrow.table(columns | {"kind": [int(row["kind"])]})
+    parquet.write_table(table.replace_schema_metadata({"ackdoctor.schema": "1"}), part)
+    mine = read([part])
+    assert list(mine.events()) == []
+    said = f"no part of a trace: it has no column {lacks!r}"
+    assert [told.reason for told in (*mine.unreadable, *listed([part]).unreadable)] == [said, said]
+
+
 def test_a_name_that_is_a_pattern_is_that_of_one_file(spark, tmp_path):
     names = [
         "1",
@@ -87,7 +106,7 @@ def test_a_name_that_is_a_pattern_is_that_of_one_file(spark, tmp_path):
         row = {"schema": 1, "kind": 10, "time_ns": 1, "root": number}
         (tmp_path / f"{name}{number}.jsonl").write_text(json.dumps(row) + "\n")
     columnar(spark, tmp_path / "b[1].parquet")
-    columnar(spark, tmp_path / "b1.parquet", "select cast(10 as tinyint) as kind, 2L as time_ns")
+    columnar(spark, tmp_path / "b1.parquet", INIT.format(2))
     (tmp_path / "worker[1].log").write_text("2026-11-21 20:22:08.403 x y [INFO] Emitting\n")
     inputs = listed([tmp_path])
     lines, table = inputs.files[Sort.JSON_LINES], inputs.files[Sort.PARQUET]

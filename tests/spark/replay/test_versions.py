@@ -15,9 +15,9 @@ NAMES = sorted(
 @pytest.mark.parametrize("name", NAMES)
 def test_a_version_is_the_profile_of_that_name(name):
     ours, theirs = version(name), profile(name)
-    assert (ours.name, ours.engine.value, ours.buckets, ours.resets) == (
+    assert (ours.name, ours.engine, ours.buckets, ours.resets) == (
         theirs.name,
-        theirs.engine.value,
+        theirs.engine,
         theirs.acker_buckets,
         theirs.resets,
     )

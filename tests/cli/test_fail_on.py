@@ -1,0 +1,27 @@
+"""What `analyze --fail-on` takes for a failure, besides findings."""
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from ackdoctor.cli import examining
+from ackdoctor.model.tally import RunTally
+from ackdoctor.spark.tables import Analysis, Books
+
+
+@pytest.mark.parametrize(
+    ("found", "codes"),
+    [
+        (Analysis(acker="storm-2.8", books=Books(files=1, rows=9, used=8, quarantined=1), tally=RunTally()), (0, 1)),
+        (Analysis(acker="storm-2.8", books=Books(files=1, rows=9, used=9), tally=RunTally(), left_out=1), (0, 1)),
+        (Analysis(acker="storm-2.8", books=Books(files=1, rows=9, used=9), tally=RunTally()), (0, 0)),
+    ],
+    ids=["quarantine", "left out", "all used"],
+)  # fmt: skip
+def test_what_could_not_be_judged_fails_where_that_is_asked_for(shell, monkeypatch, found, codes):
+    monkeypatch.setattr(examining, "_analysis", lambda _request: found)
+    outcomes = [shell("analyze", "trace", "--fail-on", what) for what in ("error", "error,incomplete")]
+    assert tuple(outcome.code for outcome in outcomes) == codes
+    assert outcomes[1].out.startswith(
+        "INCOMPLETE: nothing is wrong in what could be used" if codes[1] else "OK"
+    )
