@@ -32,7 +32,7 @@ CODES: Mapping[str, tuple[str, ...]] = {
     "premature-ack": ("ACK107", "ACK404"),
     "swallowed-failure": ("ACK102",),
     "off-thread-emit": ("ACK108",),
-    "blocking-next-tuple": (),  # no rule speaks of it
+    "blocking-next-tuple": ("ACK305",),
 }
 SPOKEN = frozenset(code for codes in CODES.values() for code in codes)
 SUFFIXES = {"python": ".py", "java": ".java"}

@@ -1,10 +1,12 @@
-"""Golden files, rewritten by `pytest --golden`; how long a test may take, and what it may not leave behind."""
+"""Golden files, rewritten by `pytest --golden`; a shell; how long a test may take, and what it may not leave behind."""
 
 import gc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.cli.running import Shell
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -32,6 +34,14 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
         assert text == path.read_text(encoding="utf-8")
 
     return compare
+
+
+@pytest.fixture
+def shell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
+    """Without colours; a worker of xdist has the width of a terminal."""
+    for name in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "GITHUB_WORKSPACE", "ACKDOCTOR_TRACEBACK"):
+        monkeypatch.delenv(name, raising=False)
+    return Shell(monkeypatch, capsys)
 
 
 @pytest.fixture(autouse=True)

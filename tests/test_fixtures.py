@@ -1,10 +1,9 @@
 """The topologies under fixtures/: the sick say exactly what their findings.txt holds, the healthy say nothing."""
 
+import re
 from pathlib import Path
 
 import pytest
-
-from tests.cli.running import Shell
 
 TOPOLOGIES = Path(__file__).parent.parent / "fixtures" / "topologies"
 SICK = sorted(TOPOLOGIES.glob("*/*-sick"))
@@ -14,12 +13,6 @@ LINT = ("lint", "--isolated", "--no-cache", "--output-format", "concise", "--qui
 
 def _name(folder: Path) -> str:
     return f"{folder.parent.name}/{folder.name}"
-
-
-@pytest.fixture
-def shell(monkeypatch, capsys) -> Shell:
-    monkeypatch.delenv("FORCE_COLOR", raising=False)
-    return Shell(monkeypatch, capsys)
 
 
 @pytest.mark.parametrize("folder", SICK, ids=_name)
@@ -72,6 +65,13 @@ def test_side_by_side_the_topologies_say_the_same(shell, monkeypatch):
 @pytest.mark.parametrize("folder", [*SICK, *HEALTHY], ids=_name)
 def test_every_topology_says_what_it_proves(folder):
     assert (folder / "README.md").read_text(encoding="utf-8").startswith("# ")
+
+
+def test_the_page_about_fixtures_names_every_pair():
+    page = (TOPOLOGIES.parent / "README.md").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"^\| \[.*?\]\(topologies/(.*?)\)", page, re.MULTILINE)) == [
+        _name(pair) for pair in SICK
+    ]
 
 
 def test_every_dialect_is_there():

@@ -1,8 +1,9 @@
-"""The README shows what the command really does, and leaves out no rule, option, setting or field."""
+"""The README and the pages it leads to show what the command really does, and leave out no rule, setting or field."""
 
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -17,24 +18,27 @@ from typer.core import TyperGroup
 from ackdoctor import dialects
 from ackdoctor.cli.app import app
 from ackdoctor.config import _KEYS, FORMATS, load_settings
+from ackdoctor.pytest_plugin.options import OPTIONS as PYTEST
 from ackdoctor.rulebook import load_rules
 from tests.cli.running import Shell
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 TEXT = README.read_text(encoding="utf-8")
+SCREENS = [README, ROOT / "fixtures" / "heaps" / "README.md"]
+PAGES = [*sorted(ROOT.glob("*.md")), ROOT / "rules" / "README.md", ROOT / "benchmarks" / "README.md"]
+PAGES += sorted((ROOT / "fixtures").rglob("README.md"))
 CONSOLE = re.compile(r"(?<=```console\n).*?(?=```\n)", re.DOTALL)
 RULES = re.compile(r"(?<=<!-- rules -->\n).*?(?=<!-- /rules -->)", re.DOTALL)
 PROMPT = "$ "
+OF_OTHERS = set("--golden --no-header --junit-xml --basetemp --timestamps --since --histo".split())
 
 
 @pytest.fixture
-def shell(monkeypatch, capsys, tmp_path) -> Shell:
+def shell(shell: Shell, monkeypatch, tmp_path) -> Shell:
     shutil.copytree(ROOT / "fixtures", tmp_path / "fixtures")
     monkeypatch.chdir(tmp_path)
-    for name in ("FORCE_COLOR", "COLUMNS"):  # a worker of xdist has the width of a terminal
-        monkeypatch.delenv(name, raising=False)
-    return Shell(monkeypatch, capsys)
+    return shell
 
 
 def replayed(block: str, shell: Shell) -> Iterator[str]:
@@ -44,7 +48,7 @@ def replayed(block: str, shell: Shell) -> Iterator[str]:
         if not line.startswith(PROMPT):
             continue
         yield f"{line}\n"
-        command, *arguments = line.removeprefix(PROMPT).split()
+        command, *arguments = shlex.split(line.removeprefix(PROMPT))
         if (command, arguments) == ("echo", ["$?"]):
             yield f"{code}\n"
         elif command == "pytest":
@@ -103,54 +107,60 @@ def written(text: str, first_cell: str) -> list[str]:
     return [word for cell in cells for word in re.findall(r"`([^`]+)`", cell)]
 
 
-def test_every_screen_is_what_the_command_shows(shell, request):
+@pytest.mark.parametrize("page", SCREENS, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_screen_is_what_the_command_shows(page, shell, request):
     spark = find_spec("pyspark") is not None and shutil.which("java") is not None
 
     def shown(block: re.Match[str]) -> str:
         known = spark or "$ ackdoctor analyze" not in block[0]
         return "".join(replayed(block[0], shell)) if known else block[0]
 
-    compare(CONSOLE.sub(shown, TEXT), request)
+    compare(page, CONSOLE.sub(shown, page.read_text(encoding="utf-8")), request)
 
 
 def test_the_rules_are_those_of_the_rulebook(request):
     text = README.read_text(encoding="utf-8")  # with --golden the screens have been written by now
-    compare(RULES.sub(lambda _: rule_table(), text), request)
+    compare(README, RULES.sub(lambda _: rule_table(), text), request)
 
 
-def compare(fresh: str, request: pytest.FixtureRequest) -> None:
-    """The README as it should be with the README as it is, or with --golden in its place."""
+def compare(page: Path, fresh: str, request: pytest.FixtureRequest) -> None:
+    """The page as it should be with the page as it is, or with --golden in its place."""
     if request.config.getoption("--golden"):
-        README.write_text(fresh, encoding="utf-8", newline="\n")
-    assert fresh == README.read_text(encoding="utf-8")
+        page.write_text(fresh, encoding="utf-8", newline="\n")
+    assert fresh == page.read_text(encoding="utf-8")
 
 
-def test_every_option_of_lint_is_there():
+def options() -> Iterator[tuple[str, typer.core.TyperOption]]:
+    """Every option of every command, with the words that lead to it: ("heap dump --top", ...)."""
     group = typer.main.get_group(app)
-    command = group.get_command(typer.Context(group), "lint")
-    options = {option for parameter in command.params for option in parameter.opts if option.startswith("-")}
-    named = {word.split()[0] for word in written(section("Command line"), "option")}
-    assert named == options
+    context = typer.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        leaves = [*command.commands.values()] if isinstance(command, TyperGroup) else [command]
+        for leaf in leaves:
+            for parameter in leaf.params:
+                if isinstance(parameter, typer.core.TyperOption):
+                    yield from ((f"{name} {leaf.name} {word}", parameter) for word in parameter.opts)
 
 
-WHERE = {
-    "trace": "Trace a run",
-    "analyze": "Analyse a cluster's traces and logs",
-    "watch": "Watch a running cluster",
-    "heap": "Investigate a heap",
-    "diagnose": "What an error means",
-}
+def test_the_help_of_every_option_says_what_it_does():
+    assert [words for words, option in options() if not option.help] == []
 
 
-@pytest.mark.parametrize("name", WHERE)
-def test_every_option_of_the_other_commands_is_in_their_section(name):
-    group = typer.main.get_group(app)
-    command = group.get_command(typer.Context(group), name)
-    leaves = [*command.commands.values()] if isinstance(command, TyperGroup) else [command]
-    options = {word for leaf in leaves for parameter in leaf.params for word in parameter.opts}
-    text = section(WHERE[name])
-    missing = [word for word in sorted(options) if word.startswith("--") and f"`{word}" not in text]
-    assert missing == []
+def test_no_option_that_a_page_names_is_unknown():
+    ours = {words.split()[-1] for words, _ in options()}
+    ours |= {spec.flag for spec in PYTEST.values() if spec.flag} | {
+        "--ackdoctor",
+        "--ackdoctor-write-baseline",
+    }
+    known = ours | {"--version", "--help", "--install-completion"} | OF_OTHERS
+    pages = [
+        page for page in PAGES if page.parent.name != "benchmarks"
+    ]  # whose scripts have options of their own
+    words = {
+        word for page in pages for word in re.findall(r"(?<![\w-])--[a-z][a-z-]*", page.read_text("utf-8"))
+    }
+    assert words - known == set()
 
 
 def test_every_format_is_there():
@@ -160,7 +170,7 @@ def test_every_format_is_there():
 def test_every_field_of_a_finding_is_there(shell):
     document = json.loads(shell("lint", "--output-format", "json").out)
     finding = document["findings"][0]
-    fields = section("Formats")
+    fields = (ROOT / "rules" / "README.md").read_text(encoding="utf-8")
     assert sorted(written(fields, "field")) == sorted(finding)
     beyond = {*finding["steps"][0], *document, *document["summary"]} - set(finding)
     assert [name for name in sorted(beyond) if f"`{name}`" not in fields] == []
@@ -216,14 +226,18 @@ def _indented(text: str, columns: int) -> str:
     return "\n".join(" " * columns + line for line in text.strip().splitlines())
 
 
-@pytest.mark.parametrize("page", ["README.md", "DESIGN.md", "CHANGELOG.md", "fixtures/README.md"])
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_links_lead_somewhere(page):
-    text = (ROOT / page).read_text(encoding="utf-8")
-    targets = [target for target in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in target]
-    assert [target for target in targets if not (ROOT / page).parent.joinpath(target).exists()] == []
-    titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
-    headings = {re.sub(r"[^a-z0-9 -]", "", title.lower()).replace(" ", "-") for title in titles}
-    assert set(re.findall(r"\]\(#([^)]+)\)", text)) <= headings
+    links = re.findall(r"\]\(([^)#:]*)(?:#([^)]+))?\)", page.read_text(encoding="utf-8"))
+    targets = [(page.parent / path if path else page, heading) for path, heading in links]
+    assert [path for path, _ in targets if not path.exists()] == []
+    assert [heading for path, heading in targets if heading and heading not in headings(path)] == []
+
+
+def headings(page: Path) -> set[str]:
+    """As links name them."""
+    titles = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^a-z0-9 -]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
 def test_where_to_begin_names_every_command():
@@ -232,10 +246,12 @@ def test_where_to_begin_names_every_command():
     assert named == {*commands} - {"rules", "watch"}  # one lists, one is for what runs already
 
 
-def test_the_decisions_are_numbered_without_gaps():
+def test_each_number_of_a_decision_is_there_once():
     text = (ROOT / "DESIGN.md").read_text(encoding="utf-8")
-    numbers = [int(number) for number in re.findall(r"^\*\*D(\d+)\.", text, re.MULTILINE)]
-    assert sorted(numbers) == list(range(1, len(numbers) + 1))  # each stands where it belongs
+    titles = re.findall(r"^\*\*((?:D\d+(?:, )?)+)\.", text, re.MULTILINE)
+    numbers = [int(number) for title in titles for number in re.findall(r"\d+", title)]
+    # where several have become one, it has all of theirs
+    assert sorted(numbers) == list(range(1, len(numbers) + 1))
 
 
 def test_the_hook_is_the_command():

@@ -43,11 +43,6 @@ def there(hdfs, here) -> str:
     return f"{hdfs(*here.iterdir())}/data"
 
 
-@pytest.fixture
-def shell(monkeypatch, capsys) -> Shell:
-    return Shell(monkeypatch, capsys)
-
-
 def said(shell: Shell, base: str, below: str, *options: str) -> tuple[int, dict[str, Any]]:
     """The exit code and the report, as if all lay in the root, in an order that does not ask where."""
     done = shell("analyze", base + below, "--output-format", "json", *options)
