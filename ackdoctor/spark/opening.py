@@ -69,8 +69,7 @@ def opened(session: SparkSession, inputs: Inputs) -> Iterator[Opened]:
                 bad.append(refused(session, sort, files))
         if logs:
             read = stormlog.lines(session, logs)
-            told, surveyed = stormlog.kept(read, inputs.begun)
-            keep.tables.append(told)
+            told, surveyed = stormlog.kept(read, inputs.begun, keep)
             parts.append(stormlog.events(told, surveyed))
             if any(log.quarantined for log in surveyed.logs):
                 bad.append(stormlog.quarantine(told, surveyed))

@@ -14,7 +14,7 @@ from ackdoctor.model.errors import UsageError
 from ackdoctor.model.tally import RunTally
 from ackdoctor.spark.tables import Analysis, Books
 from tests.cli.running import Outcome, Shell
-from tests.spark.conftest import spark  # noqa: F401 - a fixture
+from tests.spark.conftest import a_session, spark  # noqa: F401 - fixtures
 
 ROOT = Path(__file__).parent.parent.parent
 TRACE = "fixtures/traces/statements/v1"

@@ -15,7 +15,7 @@ from ackdoctor.cli import watching
 from ackdoctor.cli.watching import _NO_PARTS, sentences
 from ackdoctor.model.errors import UsageError
 from tests.cli.running import Outcome, Shell
-from tests.spark.conftest import spark  # noqa: F401 - a fixture
+from tests.spark.conftest import a_session, spark  # noqa: F401 - fixtures
 
 ROOT = Path(__file__).parent.parent.parent
 

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("pyspark")
 
 from tests.cli.running import Shell
-from tests.spark.conftest import spark  # noqa: F401 - a fixture
+from tests.spark.conftest import a_session, spark  # noqa: F401 - fixtures
 
 ROOT = Path(__file__).parent.parent.parent
 LOGS = ROOT / "fixtures" / "logs" / "storm-2.8.3"

@@ -1,5 +1,6 @@
 """One Spark session for all tests, that of `ackdoctor analyze` for a small input; without Java or pyspark they are skipped."""
 
+import gc
 import os
 import shutil
 from collections.abc import Iterator
@@ -25,7 +26,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
+def a_session(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
     pytest.importorskip("pyspark", reason="pyspark is not installed")
     if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
         pytest.skip("there is no Java")
@@ -39,6 +40,14 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
     made = session(master="local[2]", settings=settings)
     yield made
     made.stop()
+
+
+@pytest.fixture(scope="module")
+def spark(a_session: "SparkSession") -> "Iterator[SparkSession]":
+    """Behind each module, what is kept in the JVM goes: tables, and the plans that only Python's collector lets go of."""
+    yield a_session
+    a_session.catalog.clearCache()
+    gc.collect()
 
 
 @pytest.fixture

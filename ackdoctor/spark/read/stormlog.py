@@ -1,6 +1,6 @@
 """Worker logs -> EVENTS: what Storm wrote down with `topology.debug`, of 0.9 to 2.x.
 
-    lines(spark, paths) -> LINES;  kept(LINES, begun) -> TOLD, Survey;  events(TOLD, Survey) -> EVENTS
+    lines(spark, paths) -> LINES;  kept(LINES, begun, keep) -> TOLD, Survey;  events(TOLD, Survey) -> EVENTS
 
 The text is read once: TOLD is kept, and the books, the quarantine and EVENTS are all taken from it.  Most lines
 tell nothing: they are counted as they pass by (`observe`), and are not in TOLD.
@@ -16,11 +16,11 @@ COMPLETED, GAVE_UP and TIMED_OUT are what a spout heard, with its own message id
 from collections.abc import Mapping, Sequence
 
 from py4j.protocol import Py4JJavaError
-from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.spark.inlined import inlined
+from ackdoctor.spark.keeping import Keep
 from ackdoctor.spark.read import stormline
 from ackdoctor.spark.read.lives import Lives
 from ackdoctor.spark.read.logbook import TURN_BITS, Log, Passed, Survey, arranged, survey
@@ -48,16 +48,17 @@ def lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
     return text.selectExpr("value as text", "_metadata.file_path as file", f"{place} as row")
 
 
-def kept(read: DataFrame, begun: Mapping[str, int | None]) -> tuple[DataFrame, Survey]:
-    """TOLD, persisted, and the books of its logs; `begun` says when which file begins."""
+def kept(read: DataFrame, begun: Mapping[str, int | None], keep: Keep) -> tuple[DataFrame, Survey]:
+    """TOLD, as `keep` keeps it, and the books of its logs; `begun` says when which file begins."""
     logs = arranged(read.inputFiles(), begun)
     asked, passed = counted(read)
-    whole = told(asked, logs).persist(StorageLevel.MEMORY_AND_DISK)
+    whole = keep(told(asked, logs))
     table, surveyed, vain = _surveyed(whole, logs, {})
     if vain:
         table, surveyed, _ = _surveyed(whole, logs, vain)
     if table is not whole:
-        table.persist(StorageLevel.MEMORY_AND_DISK).count()
+        table = keep(table)
+        table.count()
         whole.unpersist()
     surveyed.passed = _seen(passed)
     if copies := [log.file for log in surveyed.logs if log.copy_of and not log.of]:

@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
+from ackdoctor.spark.keeping import Kept
 from ackdoctor.spark.read.inputs import listed
 from ackdoctor.spark.read.logbook import Survey
 from ackdoctor.spark.read.quarantine import books
@@ -30,11 +31,9 @@ def files(number: str) -> list[str]:
 def whole(spark):
     """All logs in one read, since planning it is what takes long."""
     paths = [path for number in VERSIONS for path in files(number)]
-    read, surveyed = kept(lines(spark, paths), listed(paths).begun)
-    rows = events(read, surveyed).persist()
-    yield read, surveyed, rows
-    read.unpersist()
-    rows.unpersist()
+    with Kept() as keep:
+        read, surveyed = kept(lines(spark, paths), listed(paths).begun, keep)
+        yield read, surveyed, keep(events(read, surveyed))
 
 
 @pytest.fixture(params=VERSIONS)
