@@ -82,11 +82,18 @@ def generate(folder: Path, events: int, *, hot: bool, idle: bool, sick: bool) ->
 
 
 def spark_session(heap: str, master: str = "local[2]") -> "SparkSession":
-    """As `ackdoctor analyze` has it."""
+    """As `ackdoctor analyze` has it, with the archive of classes that ACKDOCTOR_CLASS_ARCHIVE names."""
+    from ackdoctor.spark.archive import ClassArchive
     from ackdoctor.spark.session import session
 
+    java = ""
+    if folder := os.environ.get("ACKDOCTOR_CLASS_ARCHIVE"):
+        archive = ClassArchive(Path(folder))
+        assert archive.file, "`ackdoctor analyze --class-archive` has to write it first"
+        java = archive.options
     return session(
         master=master,
+        java=java,
         input_bytes=1 << 40 if master != "local[1]" else 0,
         settings={"spark.driver.memory": heap, "spark.local.dir": os.environ.get("SPARK_LOCAL", "/tmp")},
     )

@@ -39,7 +39,14 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
 @pytest.fixture
 def shell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
     """Without colours; a worker of xdist has the width of a terminal."""
-    for name in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "GITHUB_WORKSPACE", "ACKDOCTOR_TRACEBACK"):
+    for name in (
+        "NO_COLOR",
+        "FORCE_COLOR",
+        "COLUMNS",
+        "GITHUB_WORKSPACE",
+        "ACKDOCTOR_TRACEBACK",
+        "ACKDOCTOR_CLASS_ARCHIVE",
+    ):
         monkeypatch.delenv(name, raising=False)
     return Shell(monkeypatch, capsys)
 

@@ -49,6 +49,14 @@ def analyze(
     min_severity: MinSeverity = None,
     master: SparkMaster = "local[*]",
     conf: SparkConf = None,
+    class_archive: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            envvar="ACKDOCTOR_CLASS_ARCHIVE",
+            help="Start sooner: keep an archive of Spark's classes there (180 MB, written once).",
+        ),
+    ] = None,
     isolated: Isolated = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")] = False,
 ) -> None:
@@ -74,6 +82,7 @@ def analyze(
         min_severity=min_severity,
         master=master,
         conf=tuple(conf or ()),
+        class_archive=class_archive,
         isolated=isolated,
         quiet=quiet,
     )

@@ -24,7 +24,7 @@ from ackdoctor.cli.streams import (
     until_reader_leaves,
     width_for,
 )
-from ackdoctor.config import nearest
+from ackdoctor.config import Settings, nearest
 from ackdoctor.model.errors import UsageError
 from ackdoctor.model.finding import Finding, Report, Severity
 from ackdoctor.reporters import Context, reporter
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["Request", "run"]
 
 _NEEDS_SPARK = "analyze needs Spark, which is not installed: pip install 'ackdoctor[spark]'"
+_NO_ARCHIVE = "the JVM has not written its archive of classes: there is no room, or files in SPARK_CONF_DIR, where it takes none"
 _NEVER, _INCOMPLETE = "never", "incomplete"
 _PATIENCE_S = 30  # Storm's own message timeout
 
@@ -58,6 +59,7 @@ class Request:
     min_severity: str | None = None
     master: str = "local[*]"
     conf: tuple[str, ...] = ()
+    class_archive: Path | None = None
     isolated: bool = False
     quiet: bool = False
 
@@ -110,7 +112,12 @@ def run(request: Request) -> int:
     settings = settings_for(isolated=request.isolated, min_severity=request.min_severity)
     fails = _fails(request.fail_on)
     need_writable(request.output_file)
-    analysis = _analysis(request)
+    with _class_archive(request) as java:
+        return _run(request, settings, fails, java)
+
+
+def _run(request: Request, settings: Settings, fails: "_Fails", java: str) -> int:
+    analysis = _analysis(request, java)
     here = Path.cwd()
     chosen = shown(analysis.findings, settings, here)
     report = Report(
@@ -197,7 +204,24 @@ def _terms(request: Request) -> "Terms":
     )
 
 
-def _analysis(request: Request) -> "Analysis":
+@contextmanager
+def _class_archive(request: Request) -> Iterator[str]:
+    """What the JVM is told that reads or writes one; a new one is written when all else is done."""
+    if request.class_archive is None:
+        yield ""
+        return
+    from ackdoctor.spark.archive import ClassArchive
+
+    with ClassArchive(request.class_archive) as archive:
+        before = archive.file
+        yield archive.options
+    if archive.file is None:
+        chatter(f"{request.class_archive}: {_NO_ARCHIVE}")
+    elif before is None and not request.quiet:
+        chatter(f"wrote {archive.file}")
+
+
+def _analysis(request: Request, java: str) -> "Analysis":
     from ackdoctor.spark.analysis import analyze
     from ackdoctor.spark.read.inputs import listed
     from ackdoctor.spark.session import SMALL_BYTES, session
@@ -211,7 +235,7 @@ def _analysis(request: Request) -> "Analysis":
     # what lies at an address may be much
     size = max(inputs.size, SMALL_BYTES) if inputs.remote else inputs.size
     with _progress(request), hushed() as said, told(said):
-        spark = session(master=request.master, input_bytes=size, settings=request.settings)
+        spark = session(master=request.master, input_bytes=size, settings=request.settings, java=java)
         return analyze(inputs, session=spark, terms=terms, output_dir=request.output_dir)
 
 

@@ -15,7 +15,9 @@ from pyspark.sql import SparkSession
 
 from ackdoctor.model.errors import ConfigError
 
-__all__ = ["SMALL_BYTES", "TINY_BYTES", "SparkSession", "session"]
+__all__ = ["JAVA_OPTIONS", "SMALL_BYTES", "TINY_BYTES", "SparkSession", "need_java", "session"]
+
+JAVA_OPTIONS = "spark.driver.defaultJavaOptions"  # those that stand before `extraJavaOptions`
 
 TINY_BYTES = 2_000_000  # of input; below, planning costs more than all that is planned
 
@@ -60,17 +62,23 @@ _NO_JAVA = (
 
 
 def session(
-    *, master: str = "local[*]", input_bytes: int = 0, settings: Mapping[str, str] | None = None
+    *,
+    master: str = "local[*]",
+    input_bytes: int = 0,
+    settings: Mapping[str, str] | None = None,
+    java: str = "",
 ) -> SparkSession:
-    """A session for so much input; `settings` win over ours.  ConfigError if there is no Java.
+    """A session for so much input; `settings` win over ours, and `java` is told to the JVM besides.  ConfigError if there is no Java.
 
     A session that is active already is given back as it is: it belongs to somebody else.
     """
     if (active := SparkSession.getActiveSession()) is not None:
         return active
-    _need_java()
+    need_java()
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     chosen = {**_SETTINGS, **_sized(master, input_bytes), **(settings or {})}
+    if java:
+        chosen[JAVA_OPTIONS] = f"{chosen.get(JAVA_OPTIONS, '')} {java}".strip()
     conf = SparkConf().setAppName("ackdoctor").setMaster(master).setAll(list(chosen.items()))
     with _names_as_here(), _to_its_end():
         context = SparkContext.getOrCreate(conf)
@@ -138,7 +146,8 @@ def _sized(master: str, input_bytes: int) -> dict[str, str]:
     }
 
 
-def _need_java() -> None:
+def need_java() -> None:
+    """ConfigError, which says what to do, where no JVM can be launched."""
     home = os.environ.get("JAVA_HOME")
     if home and not (Path(home) / "bin" / "java").exists():
         raise ConfigError(f"JAVA_HOME is {home}, which has no bin/java: {_NO_JAVA}")

@@ -71,3 +71,51 @@ def _wait_for_a_child_of(pid: int) -> None:
         return
     while not children.read_text():
         sleep(0.02)
+
+
+MAPPED = "source: shared objects file (top)"  # as the JVM logs a class of an archive of somebody's own
+
+
+def analyzed(folder: Path, loaded: Path | None = None, **environment: str) -> tuple[str, str]:
+    """What is said on both streams; `loaded` is where the JVM logs each class that it loads."""
+    if loaded:
+        environment["JDK_JAVA_OPTIONS"] = f"-Xlog:class+load:file={loaded}-%p"
+    command = [sys.executable, "-m", "ackdoctor", "analyze", TRACE, "--fail-on", "never"]
+    surroundings = {**os.environ, "ACKDOCTOR_CLASS_ARCHIVE": str(folder), **environment}
+    done = subprocess.run(command, cwd=ROOT, env=surroundings, capture_output=True, text=True, check=True)
+    return done.stdout, done.stderr
+
+
+@pytest.mark.java
+@pytest.mark.slow
+@pytest.mark.skipif(not (shutil.which("java") or os.environ.get("JAVA_HOME")), reason="there is no Java")
+def test_an_archive_of_classes_is_written_once_and_not_taken_if_it_is_cut_short(tmp_path):
+    pytest.importorskip("pyspark")
+    from ackdoctor.spark.archive import ClassArchive
+
+    folder = tmp_path / "class archive"
+    said, told = analyzed(folder)
+    (archive,) = folder.iterdir()
+    assert told == f"ackdoctor: wrote {archive}\n"
+    again = analyzed(folder, tmp_path / "loaded")
+    assert again == (said, "")
+    assert sum(log.read_text().count(MAPPED) for log in tmp_path.glob("loaded-*")) > 5_000
+    cut = tmp_path / "cut"
+    cut.write_bytes(archive.read_bytes()[: 80 << 20])
+    cut.replace(archive)  # not in its place: a JVM that is about to end may still have it mapped
+    assert ClassArchive(folder).file is None  # a JVM would die of it
+    with_files = tmp_path / "conf"  # where a JVM finds no archive of its class path any more, and makes none
+    with_files.mkdir()
+    (with_files / "spark-defaults.conf").touch()
+    written, missed = analyzed(folder, SPARK_CONF_DIR=str(with_files))
+    assert (written, list(folder.iterdir())) == (said, [archive])
+    assert missed.startswith(f"ackdoctor: {folder}: the JVM has not written its archive of classes: ")
+
+
+@pytest.mark.skipif(not (shutil.which("java") or os.environ.get("JAVA_HOME")), reason="there is no Java")
+def test_where_no_archive_of_classes_can_be_kept_nothing_is_started(shell):
+    pytest.importorskip("pyspark")
+    Path("archive").touch()
+    done = shell("analyze", TRACE, "--class-archive", "archive")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == "ackdoctor: archive: no folder for an archive of classes: File exists\n"

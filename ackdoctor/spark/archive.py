@@ -1,0 +1,108 @@
+"""An archive of the classes that Spark is made of (AppCDS): a JVM that has one maps them and does not read them anew.
+
+A JVM takes only what one of the same build wrote for the same class path, and goes without if that is not so; here each
+such surrounding has a file of its own in a folder.
+"""
+
+import hashlib
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyspark
+from pyspark import SparkContext
+
+from ackdoctor.model.errors import UsageError
+from ackdoctor.spark.session import JAVA_OPTIONS, need_java
+
+__all__ = ["ClassArchive"]
+
+_PATIENCE_S = 300  # some 10 s are usual
+_SILENT = "-Xlog:cds=off -Xlog:cds+dynamic=off"
+
+
+class ClassArchive:
+    """The archive of a folder that this Java and this Spark can use.
+
+    Where there is none, the JVM that is launched in here writes it as it ends; not if something goes wrong in here.
+    `file` is then where it has been written, or None.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """UsageError where nothing can be written to the folder; ConfigError where there is no Java."""
+        need_java()
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"{folder}: no folder for an archive of classes: {error.strerror}") from error
+        self._stem = folder.resolve() / f"spark-{pyspark.__version__}-{_surroundings()}"
+        self.file = self._whole()
+        self._is_new = self.file is None
+        if self._is_new and not os.access(folder, os.W_OK):
+            raise UsageError(f"{folder}: an archive of classes cannot be written there: Permission denied")
+
+    @property
+    def options(self) -> str:
+        """What the JVM is told."""
+        if self._is_new:
+            return shlex.quote(f"-XX:ArchiveClassesAtExit={self._unfinished}")
+        return f"{shlex.quote(f'-XX:SharedArchiveFile={self.file}')} {_SILENT}"
+
+    def __enter__(self) -> "ClassArchive":  # noqa: PYI034 - Python 3.10 has no Self
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        context, gateway = SparkContext._active_spark_context, SparkContext._gateway  # noqa: SLF001 - they have no other names
+        if not self._is_new or context is None or gateway is None:
+            return
+        if str(self._unfinished) not in context.getConf().get(JAVA_OPTIONS, ""):
+            return  # a session of somebody else's
+        process: subprocess.Popen[bytes] = gateway.proc
+        try:
+            if kind is None:
+                context.stop()
+                gateway.shutdown()
+                SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001 - the next session launches its own
+                process.communicate(timeout=_PATIENCE_S)  # it ends with what it reads from
+                size = self._unfinished.stat().st_size
+                self._unfinished.replace(f"{self._stem}-{size}.jsa")
+        except (OSError, subprocess.TimeoutExpired):  # as `file` tells
+            pass
+        finally:
+            process.kill()
+            process.wait()
+            self._unfinished.unlink(missing_ok=True)
+        self.file = self._whole()
+
+    @property
+    def _unfinished(self) -> Path:
+        return Path(f"{self._stem}.{os.getpid()}")
+
+    def _whole(self) -> Path | None:
+        """The archive that has the size which its name says: of one that was cut short a JVM would die."""
+        for file in self._stem.parent.glob(f"{self._stem.name}-*.jsa"):
+            if file.stem.rpartition("-")[2] == str(file.stat().st_size):
+                return file
+        return None
+
+
+def _surroundings() -> str:
+    """A word for the Java and the jars that a JVM of ours would be launched with: what a JVM compares."""
+    digest = hashlib.sha256()
+    for file in _files():
+        found = file.stat()
+        digest.update(f"{file}\0{found.st_size}\0{found.st_mtime_ns}\0".encode(errors="surrogateescape"))
+    digest.update(os.environ.get("SPARK_CONF_DIR", "").encode(errors="surrogateescape"))
+    return digest.hexdigest()[:12]
+
+
+def _files() -> Iterator[Path]:
+    home = os.environ.get("JAVA_HOME")
+    java = Path(home, "bin", "java") if home else Path(shutil.which("java") or "java")
+    yield java.resolve()
+    yield from sorted(java.resolve().parents[1].glob("lib/server/*jvm*"))
+    spark = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
+    yield from sorted(spark.joinpath("jars").glob("*.jar"))
