@@ -27,6 +27,9 @@ from ackdoctor.model.finding import Finding, Severity
 __all__ = ["check"]
 
 _GIVES_UP = REMOVALS | {"del"}
+_COMPLETES = frozenset(
+    "ack acknowledge basicAck basic_ack commit commitAsync commitSync deleteMessage delete_message".split()
+)
 
 
 def check(diagnosis: Diagnosis) -> Iterator[Finding]:
@@ -35,28 +38,54 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
     if diagnosis.role.kind is not Kind.SPOUT or diagnosis.discipline.replays or component.opaque:
         return
     found = [emit for emit in data_emits(diagnosis) if has_id(emit)]
-    fail = entry_method(diagnosis, EntryKind.FAILED)
-    deeds = set(acts(diagnosis, fail))
-    if not found or not deeds <= _GIVES_UP or _source_keeps(diagnosis) or _sent_again_elsewhere(diagnosis):
+    if not found or (told := _told(diagnosis, found)) is None:
         return
+    said, severity = told
     emit = first(found)
     yield diagnosis.finding(
         at=(emit.function, emit.step.span),
-        message=f"this emit passes a message id, but {_says(diagnosis, fail, deeds)}",
+        message=f"this emit passes a message id, but {said}: every failed or timed-out tuple is lost",
         misuse=None,
         trail=emit.trail,
         last="emitted with a message id",
-        severity=Severity.INFO if deeds else _severity(diagnosis, found),
+        severity=severity,
         help="send the record again in `fail`, or leave the id out if losing it is fine",
     )
 
 
-def _says(diagnosis: Diagnosis, fail: Function | None, deeds: set[str]) -> str:
+def _told(diagnosis: Diagnosis, found: list[Emitted]) -> tuple[str, Severity] | None:
+    """Why failed tuples are lost and how bad that is; None where they are not."""
+    fail = entry_method(diagnosis, EntryKind.FAILED)
+    deeds = set(acts(diagnosis, fail))
     name = diagnosis.component.name
+    if completed := _completed_as_well(diagnosis, fail, deeds):
+        return f"`fail` of {name} calls `{completed}` as `ack` does", Severity.WARNING
+    if not deeds <= _GIVES_UP or _source_keeps(diagnosis) or _sent_again_elsewhere(diagnosis):
+        return None
     if deeds:
-        return f"`fail` of {name} gives the record up: every failed or timed-out tuple is lost"
+        return f"`fail` of {name} gives the record up", Severity.INFO
     what = f"{name} has no `fail`" if fail is None else f"`fail` of {name} does nothing about it"
-    return f"{what}: every failed or timed-out tuple is lost"
+    return what, _severity(diagnosis, found)
+
+
+def _completed_as_well(diagnosis: Diagnosis, fail: Function | None, deeds: set[str]) -> str:
+    """The call by which `fail`, which sets nothing and does nothing that `ack` does not, completes the record at its source; else ""."""
+    ack = entry_method(diagnosis, EntryKind.ACKED)
+    if not deeds <= _GIVES_UP | (set(acts(diagnosis, ack)) - {"="}):
+        return ""
+    common = _completing(diagnosis, fail) & _completing(diagnosis, ack)
+    return min(common, default="")
+
+
+def _completing(diagnosis: Diagnosis, method: Function | None) -> set[str]:
+    """`field.name` of the calls that tell a source that a record is done with."""
+    return {
+        f"{field}.{call.func.name}"
+        for function, call in calls_of(diagnosis, method)
+        if isinstance(call.func, Attr)
+        and call.func.name in _COMPLETES
+        and (field := diagnosis.field(function, call.func.obj))
+    }
 
 
 def _severity(diagnosis: Diagnosis, found: list[Emitted]) -> Severity:
