@@ -13,10 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pyspark
+from py4j.protocol import Py4JError
 from pyspark import SparkContext
 
 from ackdoctor.model.errors import UsageError
-from ackdoctor.spark.session import JAVA_OPTIONS, need_java
+from ackdoctor.spark.session import need_java
 
 __all__ = ["ClassArchive"]
 
@@ -41,6 +42,7 @@ class ClassArchive:
         self._stem = folder.resolve() / f"spark-{pyspark.__version__}-{_surroundings()}"
         self.file = self._whole()
         self._is_new = self.file is None
+        self._is_ours = SparkContext._active_spark_context is None  # noqa: SLF001 - the JVM that will be launched
         if self._is_new and not os.access(folder, os.W_OK):
             raise UsageError(f"{folder}: an archive of classes cannot be written there: Permission denied")
 
@@ -56,10 +58,8 @@ class ClassArchive:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         context, gateway = SparkContext._active_spark_context, SparkContext._gateway  # noqa: SLF001 - they have no other names
-        if not self._is_new or context is None or gateway is None:
+        if not (self._is_new and self._is_ours) or context is None or gateway is None:
             return
-        if str(self._unfinished) not in context.getConf().get(JAVA_OPTIONS, ""):
-            return  # a session of somebody else's
         process: subprocess.Popen[bytes] = gateway.proc
         try:
             if kind is None:
@@ -69,7 +69,7 @@ class ClassArchive:
                 process.communicate(timeout=_PATIENCE_S)  # it ends with what it reads from
                 size = self._unfinished.stat().st_size
                 self._unfinished.replace(f"{self._stem}-{size}.jsa")
-        except (OSError, subprocess.TimeoutExpired):  # as `file` tells
+        except (OSError, Py4JError, subprocess.TimeoutExpired):  # as `file` tells
             pass
         finally:
             process.kill()

@@ -15,9 +15,7 @@ from pyspark.sql import SparkSession
 
 from ackdoctor.model.errors import ConfigError
 
-__all__ = ["JAVA_OPTIONS", "SMALL_BYTES", "TINY_BYTES", "SparkSession", "need_java", "session"]
-
-JAVA_OPTIONS = "spark.driver.defaultJavaOptions"  # those that stand before `extraJavaOptions`
+__all__ = ["SMALL_BYTES", "TINY_BYTES", "SparkSession", "need_java", "session"]
 
 TINY_BYTES = 2_000_000  # of input; below, planning costs more than all that is planned
 
@@ -25,6 +23,7 @@ SMALL_BYTES = 30_000_000  # of input; below, the JVM's quick compiler alone is f
 
 _ROOM = "-XX:MetaspaceSize=192m"  # for Spark's classes, or the whole heap is collected five times until they are in
 _QUICK = f"{_ROOM} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
+_BEFORE_OURS = "spark.driver.defaultJavaOptions"  # what stands before `extraJavaOptions`
 _PLANNING = Path(__file__).with_name("planning.json")
 _SPARING = (  # most of what a minute compiles makes plans, which is not worth optimizing: it is left to the quick compiler; for all else thirty times the usual thresholds hold, but for what Spark makes of a plan
     f'{_ROOM} -XX:+UnlockDiagnosticVMOptions "-XX:CompilerDirectivesFile={_PLANNING}" -XX:+UseParallelGC '
@@ -78,7 +77,7 @@ def session(
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     chosen = {**_SETTINGS, **_sized(master, input_bytes), **(settings or {})}
     if java:
-        chosen[JAVA_OPTIONS] = f"{chosen.get(JAVA_OPTIONS, '')} {java}".strip()
+        chosen[_BEFORE_OURS] = f"{chosen.get(_BEFORE_OURS, '')} {java}".strip()
     conf = SparkConf().setAppName("ackdoctor").setMaster(master).setAll(list(chosen.items()))
     with _names_as_here(), _to_its_end():
         context = SparkContext.getOrCreate(conf)
