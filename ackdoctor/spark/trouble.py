@@ -30,6 +30,10 @@ _SAYS_NOTHING = re.compile(
 _LOGGED = re.compile(
     r"^(?:\d\d/\d\d/\d\d \d\d:\d\d:\d\d (?:ERROR|FATAL) \w+: |Exception in thread \"[^\"]*\" )"
 )
+_STARTS = re.compile(
+    r"\d\d/\d\d/\d\d \d\d:\d\d:\d\d (?:INFO|WARN) |Using Spark's default log4j|Setting (?:default|Spark) log level|To adjust logging level|WARNING: Using incubator modules"
+)
+_MUTE = "it said nothing, as one that was killed: the kernel does that where memory runs out"
 _HINTS = {
     "UnsupportedClassVersionError": "Spark needs Java 17 or newer, and the java it found is older: set JAVA_HOME to Java 17 or 21",
     "FindException": "the java it found lacks modules that Spark needs: install a complete Java 17 or 21",
@@ -103,8 +107,9 @@ def _reason(error: Exception, chatter: IO[bytes] | None) -> str:
         chatter.seek(0)
         lines = chatter.read().decode("utf-8", "replace").splitlines()
     hint = next((hint for word, hint in _HINTS.items() if any(word in line for line in lines)), "")
-    said = [line.strip() for line in lines if line.strip() and not _SAYS_NOTHING.fullmatch(line.strip())]
-    told_ = [line for line in said if _COMPLAINS.search(line)] or said or ["it said nothing"]
+    spoken = filter(None, map(str.strip, lines))
+    said = [line for line in spoken if not (_SAYS_NOTHING.fullmatch(line) or _STARTS.match(line))]
+    told_ = [line for line in said if _COMPLAINS.search(line)] or said or [_MUTE]
     return (
         f"{_GONE if began else _JAVA}: {hint or _CLASS.sub('', _LOGGED.sub('', told_[-1 if began else 0]))}"
     )

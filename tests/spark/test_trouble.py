@@ -13,7 +13,7 @@ from py4j.protocol import Py4JNetworkError
 from pyspark.errors import PySparkRuntimeError
 
 from ackdoctor.model.errors import UsageError
-from ackdoctor.spark.trouble import _innermost, hushed, told
+from ackdoctor.spark.trouble import _MUTE, _innermost, hushed, told
 
 TALK = "import sys; print('to stdout'); print('to stderr', file=sys.stderr)"
 
@@ -79,6 +79,15 @@ WARNING: Using incubator modules: jdk.incubator.vector
 """
 
 
+STARTED = b"""\
+WARNING: Using incubator modules: jdk.incubator.vector
+Using Spark's default log4j profile: org/apache/spark/log4j2-defaults.properties
+26/11/24 01:45:42 WARN NativeCodeLoader: Unable to load native-hadoop library for your platform... using builtin-java classes where applicable
+Setting default log level to "WARN".
+To adjust logging level use sc.setLogLevel(newLevel). For SparkR, use setLogLevel(newLevel).
+"""
+
+
 @pytest.mark.parametrize(
     ("raised", "chatter", "said"),
     [
@@ -92,7 +101,8 @@ WARNING: Using incubator modules: jdk.incubator.vector
             DISK,
             "the JVM has ended: Failed to create any local dir.",
         ),
-        (ConnectionResetError(104, "reset"), b"", "the JVM has ended: it said nothing"),
+        (ConnectionResetError(104, "reset"), b"", f"the JVM has ended: {_MUTE}"),
+        (ConnectionResetError(104, "reset"), STARTED, f"the JVM has ended: {_MUTE}"),
         (
             PySparkRuntimeError("[JAVA_GATEWAY_EXITED] Java gateway process exited"),
             b"Error occurred during initialization of VM\nToo small maximum heap\n",
