@@ -54,7 +54,7 @@ def analyze(
         typer.Option(
             metavar="DIR",
             envvar="ACKDOCTOR_CLASS_ARCHIVE",
-            help="Start sooner: keep an archive of Spark's classes there (180 MB, written once).",
+            help="Start sooner: keep an archive of Spark's classes there (160 MB, written once).",
         ),
     ] = None,
     isolated: Isolated = False,
