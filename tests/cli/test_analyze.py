@@ -185,7 +185,7 @@ def test_sizes_and_times_have_units():
 )
 def test_where_no_row_tells_of_acking_it_is_not_ok(shell, monkeypatch, books, code, said):
     found = Analysis(acker="storm-2.8", books=books, tally=RunTally())
-    monkeypatch.setattr(examining, "_analysis", lambda _request: found)
+    monkeypatch.setattr(examining, "_analysis", lambda *_: found)
     outcome = shell("analyze", TRACE, "--fail-on", "never", "-q", "--isolated")
     assert (outcome.code, outcome.out.startswith(said)) == (code, True)
     assert outcome.err == (f"ackdoctor: {outcome.out.partition(chr(10))[0]}\n" if code else "")
@@ -201,7 +201,7 @@ def test_where_tables_were_written_is_told_once(shell, monkeypatch, form, said):
     found = Analysis(
         acker="storm-2.8", books=Books(files=1, rows=9, used=9), tally=RunTally(), written=("out/growth",)
     )
-    monkeypatch.setattr(examining, "_analysis", lambda _request: found)
+    monkeypatch.setattr(examining, "_analysis", lambda *_: found)
     outcome = shell("analyze", TRACE, "--output-dir", "out", "--output-format", form, "--isolated")
     assert (outcome.out, outcome.err) == said
 

@@ -19,7 +19,7 @@ from ackdoctor.spark.tables import Analysis, Books
     ids=["quarantine", "left out", "all used"],
 )  # fmt: skip
 def test_what_could_not_be_judged_fails_where_that_is_asked_for(shell, monkeypatch, found, codes):
-    monkeypatch.setattr(examining, "_analysis", lambda _request: found)
+    monkeypatch.setattr(examining, "_analysis", lambda *_: found)
     outcomes = [shell("analyze", "trace", "--fail-on", what) for what in ("error", "error,incomplete")]
     assert tuple(outcome.code for outcome in outcomes) == codes
     assert outcomes[1].out.startswith(
