@@ -101,7 +101,7 @@ def test_an_archive_of_classes_is_written_once_and_not_taken_if_it_is_cut_short(
     assert again == (said, "")
     assert sum(log.read_text().count(MAPPED) for log in tmp_path.glob("loaded-*")) > 5_000
     cut = tmp_path / "cut"
-    cut.write_bytes(archive.read_bytes()[: 80 << 20])
+    cut.write_bytes(archive.read_bytes()[: 1 << 20])
     cut.replace(archive)  # not in its place: a JVM that is about to end may still have it mapped
     assert ClassArchive(folder).file is None  # a JVM would die of it
     with_files = tmp_path / "conf"  # where a JVM finds no archive of its class path any more, and makes none
