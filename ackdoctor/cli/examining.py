@@ -213,11 +213,10 @@ def _class_archive(request: Request) -> Iterator[str]:
     from ackdoctor.spark.archive import ClassArchive
 
     with ClassArchive(request.class_archive) as archive:
-        before = archive.file
         yield archive.options
     if archive.file is None:
         chatter(f"{request.class_archive}: {_NO_ARCHIVE}")
-    elif before is None and not request.quiet:
+    elif archive.is_new and not request.quiet:
         chatter(f"wrote {archive.file}")
 
 

@@ -7,7 +7,6 @@ such surrounding has a file of its own in a folder.
 import hashlib
 import os
 import shlex
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +16,7 @@ from py4j.protocol import Py4JError
 from pyspark import SparkContext
 
 from ackdoctor.model.errors import UsageError
-from ackdoctor.spark.session import need_java
+from ackdoctor.spark.session import java_here
 
 __all__ = ["ClassArchive"]
 
@@ -29,27 +28,27 @@ class ClassArchive:
     """The archive of a folder that this Java and this Spark can use.
 
     Where there is none, the JVM that is launched in here writes it as it ends; not if something goes wrong in here.
-    `file` is then where it has been written, or None.
+    `is_new` says that there was none, and `file` is then where it has been written, or None.
     """
 
     def __init__(self, folder: Path) -> None:
         """UsageError where nothing can be written to the folder; ConfigError where there is no Java."""
-        need_java()
+        java = java_here()
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UsageError(f"{folder}: no folder for an archive of classes: {error.strerror}") from error
-        self._stem = folder.resolve() / f"spark-{pyspark.__version__}-{_surroundings()}"
+        self._stem = folder.resolve() / f"spark-{pyspark.__version__}-{_surroundings(java)}"
         self.file = self._whole()
-        self._is_new = self.file is None
+        self.is_new = self.file is None
         self._is_ours = SparkContext._active_spark_context is None  # noqa: SLF001 - the JVM that will be launched
-        if self._is_new and not os.access(folder, os.W_OK):
+        if self.is_new and not os.access(folder, os.W_OK):
             raise UsageError(f"{folder}: an archive of classes cannot be written there: Permission denied")
 
     @property
     def options(self) -> str:
         """What the JVM is told."""
-        if self._is_new:
+        if self.is_new:
             return shlex.quote(f"-XX:ArchiveClassesAtExit={self._unfinished}")
         return f"{shlex.quote(f'-XX:SharedArchiveFile={self.file}')} {_SILENT}"
 
@@ -58,7 +57,7 @@ class ClassArchive:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         context, gateway = SparkContext._active_spark_context, SparkContext._gateway  # noqa: SLF001 - they have no other names
-        if not (self._is_new and self._is_ours) or context is None or gateway is None:
+        if not (self.is_new and self._is_ours) or context is None or gateway is None:
             return
         process: subprocess.Popen[bytes] = gateway.proc
         try:
@@ -89,20 +88,19 @@ class ClassArchive:
         return None
 
 
-def _surroundings() -> str:
-    """A word for the Java and the jars that a JVM of ours would be launched with: what a JVM compares."""
+def _surroundings(java: Path) -> str:
+    """A word for that Java and the jars that a JVM of ours would be launched with: what a JVM compares."""
     digest = hashlib.sha256()
-    for file in _files():
+    for file in _files(java):
         found = file.stat()
         digest.update(f"{file}\0{found.st_size}\0{found.st_mtime_ns}\0".encode(errors="surrogateescape"))
     digest.update(os.environ.get("SPARK_CONF_DIR", "").encode(errors="surrogateescape"))
     return digest.hexdigest()[:12]
 
 
-def _files() -> Iterator[Path]:
-    home = os.environ.get("JAVA_HOME")
-    java = Path(home, "bin", "java") if home else Path(shutil.which("java") or "java")
-    yield java.resolve()
-    yield from sorted(java.resolve().parents[1].glob("lib/server/*jvm*"))
+def _files(java: Path) -> Iterator[Path]:
+    java = java.resolve()
+    yield java
+    yield from sorted(java.parents[1].glob("lib/server/*jvm*"))
     spark = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
     yield from sorted(spark.joinpath("jars").glob("*.jar"))

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from ackdoctor.model.errors import ConfigError
 
-__all__ = ["SMALL_BYTES", "TINY_BYTES", "SparkSession", "need_java", "session"]
+__all__ = ["SMALL_BYTES", "TINY_BYTES", "SparkSession", "java_here", "session"]
 
 TINY_BYTES = 2_000_000  # of input; below, planning costs more than all that is planned
 
@@ -73,7 +73,7 @@ def session(
     """
     if (active := SparkSession.getActiveSession()) is not None:
         return active
-    need_java()
+    java_here()
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     chosen = {**_SETTINGS, **_sized(master, input_bytes), **(settings or {})}
     if java:
@@ -145,10 +145,13 @@ def _sized(master: str, input_bytes: int) -> dict[str, str]:
     }
 
 
-def need_java() -> None:
-    """ConfigError, which says what to do, where no JVM can be launched."""
-    home = os.environ.get("JAVA_HOME")
-    if home and not (Path(home) / "bin" / "java").exists():
-        raise ConfigError(f"JAVA_HOME is {home}, which has no bin/java: {_NO_JAVA}")
-    if not home and shutil.which("java") is None:
+def java_here() -> Path:
+    """The java that Spark would launch.  ConfigError, which says what to do, where there is none."""
+    if home := os.environ.get("JAVA_HOME"):
+        java = Path(home, "bin", "java")
+        if not java.exists():
+            raise ConfigError(f"JAVA_HOME is {home}, which has no bin/java: {_NO_JAVA}")
+        return java
+    if (found := shutil.which("java")) is None:
         raise ConfigError(_NO_JAVA)
+    return Path(found)

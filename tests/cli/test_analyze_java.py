@@ -12,6 +12,10 @@ import pytest
 
 from tests.cli.test_analyze import ROOT, TRACE
 
+NEEDS_JAVA = pytest.mark.skipif(
+    not (shutil.which("java") or os.environ.get("JAVA_HOME")), reason="there is no Java"
+)
+
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("java") is None, reason="there is no Java that could be hidden")
@@ -30,7 +34,7 @@ def test_without_java_one_line_says_what_to_install(environment):
 
 @pytest.mark.java
 @pytest.mark.slow
-@pytest.mark.skipif(not (shutil.which("java") or os.environ.get("JAVA_HOME")), reason="there is no Java")
+@NEEDS_JAVA
 @pytest.mark.parametrize(
     ("setting", "said"),
     [
@@ -49,7 +53,7 @@ def test_a_setting_that_cannot_be_is_to_blame_and_no_input(setting, said):
 
 @pytest.mark.java
 @pytest.mark.slow
-@pytest.mark.skipif(not (shutil.which("java") or os.environ.get("JAVA_HOME")), reason="there is no Java")
+@NEEDS_JAVA
 @pytest.mark.parametrize("seconds", [0, 2])
 def test_ctrl_c_ends_it_as_the_shell_expects(seconds):
     pytest.importorskip("pyspark")
@@ -88,7 +92,7 @@ def analyzed(folder: Path, loaded: Path | None = None, **environment: str) -> tu
 
 @pytest.mark.java
 @pytest.mark.slow
-@pytest.mark.skipif(not (shutil.which("java") or os.environ.get("JAVA_HOME")), reason="there is no Java")
+@NEEDS_JAVA
 def test_an_archive_of_classes_is_written_once_and_not_taken_if_it_is_cut_short(tmp_path):
     pytest.importorskip("pyspark")
     from ackdoctor.spark.archive import ClassArchive
@@ -112,7 +116,7 @@ def test_an_archive_of_classes_is_written_once_and_not_taken_if_it_is_cut_short(
     assert missed.startswith(f"ackdoctor: {folder}: the JVM has not written its archive of classes: ")
 
 
-@pytest.mark.skipif(not (shutil.which("java") or os.environ.get("JAVA_HOME")), reason="there is no Java")
+@NEEDS_JAVA
 def test_where_no_archive_of_classes_can_be_kept_nothing_is_started(shell):
     pytest.importorskip("pyspark")
     Path("archive").touch()
