@@ -42,6 +42,7 @@ _SETTINGS = {
     "spark.sql.caseSensitive": "true",
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.ansi.enabled": "false",  # with it each sum of two numbers is a call of a closure, and its handler; no sum of ours relies on it
+    "spark.sql.types.framework.enabled": "false",  # of Spark 4.2: else whatever is not compiled asks the environment for each value that it reads
     "spark.sql.legacy.sizeOfNull": "false",  # which it implies: the size of null is null
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.hadoop.parquet.page.verify-checksum.enabled": "true",

@@ -66,7 +66,7 @@ def entries(messages: DataFrame, rotations: DataFrame, version: Version) -> Data
     )
     # said to be random, so that Spark does not ask for it in the next step, to where it would carry the rulers
     watched = roots.selectExpr(
-        *ROOT_KEY, "mixed", "rows", "ticks", f"{MAY_EXPIRE} and spark_partition_id() >= 0 as long"
+        *ROOT_KEY, "mixed", "rows", "ticks", "steps", f"{MAY_EXPIRE} and spark_partition_id() >= 0 as long"
     )
     by_time = "transform(sort_array(transform(rows, row -> struct(row.time_ns, row))), placed -> placed.row)"
     ordered = watched.selectExpr(
@@ -74,6 +74,7 @@ def entries(messages: DataFrame, rotations: DataFrame, version: Version) -> Data
         *("mixed", "long"),
         "if(mixed, null, element_at(rows, 1).source) as clock",
         "coalesce(ticks, array()) as ticks",
+        "steps",
         f"if(mixed, {by_time}, sort_array(rows)) as rows",
     )
     lives = ordered.selectExpr(*ROOT_KEY, "mixed", f"posexplode({_Fold(version).lives()}) as (at, of)")
@@ -99,7 +100,8 @@ class _Fold:
         """All lives of the root whose messages are `rows`, in order."""
         begin = _state(_NO_ENTRY, f"cast(array() as array<{_type(_LIFE)}>)")
         left = f"if(state.entry is null, state.over, {_joined('state.over', self._left())})"
-        return f"aggregate(rows, {begin}, (state, row) -> {self._step()}, state -> {left})"
+        copied = f"transform(rows, row -> struct({', '.join(f'row.{name}' for name in _ROW.split(', '))}))"
+        return f"aggregate({copied}, {begin}, (state, row) -> {self._step()}, state -> {left})"
 
     def _step(self) -> str:
         answered = _let("entry", self._received(), self._answered())
@@ -117,7 +119,7 @@ class _Fold:
 
     def _tick(self) -> str:
         """The one that drops the entry."""
-        return expiry("ticks", self._buckets, "clock", "state.entry.put_pos", "state.entry.put_ns")
+        return expiry("ticks", "steps", self._buckets, "clock", "state.entry.put_pos", "state.entry.put_ns")
 
     def _left(self) -> str:
         """What is left after the last message: the ticks that follow may drop it."""

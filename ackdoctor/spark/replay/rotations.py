@@ -34,7 +34,7 @@ _TICKS = "array<struct<pos:bigint,ns:bigint,source:bigint>>"
 
 
 def rotations(messages: DataFrame, version: Version, message_timeout_s: int | None) -> DataFrame:
-    """`ticks`: of each its source and pos, null if scheduled, and its time; how many on one axis are `enough` to drop anything; and RULERS, which `may_expire` asks."""
+    """`ticks`: of each its source and pos, null if scheduled, and its time; `steps`, by which `expiry` finds one; how many on one axis are `enough` to drop anything; and RULERS, which `may_expire` asks."""
     if message_timeout_s is None:
         ticked = _recorded(messages)
     else:
@@ -101,11 +101,18 @@ def _ruled(ticked: DataFrame, buckets: int) -> DataFrame:
     marked = ticked.selectExpr(
         *ACKER,
         "ticks",
+        "mixed",
         f"if(mixed, {(buckets + 1) // 2}, {buckets}) as enough",
         *(marks.format(axis, axis) for axis in AXES),
     )
-    spaced = marked.selectExpr("*", *(f"{_width(axis)} as {axis}_width" for axis in AXES))
-    return spaced.selectExpr(*ACKER, "ticks", "enough", *(part for axis in AXES for part in _ruler(axis)))
+    rising = "not mixed and ns = transform(ticks, tick -> tick.ns)"
+    halves = "transform(sequence(length(bin(size(ticks))) - 1, 0, -1), at -> shiftleft(1, at))"
+    spaced = marked.selectExpr(
+        "*", f"if({rising}, {halves}, null) as steps", *(f"{_width(axis)} as {axis}_width" for axis in AXES)
+    )
+    return spaced.selectExpr(
+        *ACKER, "ticks", "steps", "enough", *(part for axis in AXES for part in _ruler(axis))
+    )
 
 
 def _width(axis: str) -> str:
@@ -145,9 +152,18 @@ MAY_EXPIRE = f"({may_expire('ns')} or not mixed and {may_expire('pos')})"
 RULERS = tuple(f"{part}_{axis}" for axis in AXES for part in ("begin", "width", "drops"))
 
 
-def expiry(ticks: str, buckets: int, source: str, pos: str, time_ns: str) -> str:
-    """SQL: the tick that drops what was put with a message; null if it never came."""
-    return f"get(filter({ticks}, tick -> {after('tick', source, pos, time_ns)}), {buckets - 1})"
+def expiry(ticks: str, steps: str, buckets: int, source: str, pos: str, time_ns: str) -> str:
+    """SQL: the tick that drops what was put with a message; null if it never came.
+
+    Where ticks rise by `pos` and by time, those before the message are counted by halving, from the greatest
+    of the powers of two that are `steps`: a filter asks each of them, for each of the entries that are left.
+    """
+    reached = f"get({ticks}, seen + step - 1)"
+    passed = f"{reached} is not null and not {after(reached, source, pos, time_ns)}"
+    seen = f"aggregate({steps}, 0, (seen, step) -> if({passed}, seen + step, seen))"
+    found = f"get({ticks}, {seen} + {buckets - 1})"
+    asked = f"get(filter({ticks}, tick -> {after('tick', source, pos, time_ns)}), {buckets - 1})"
+    return f"if({steps} is null, {asked}, {found})"
 
 
 def after(tick: str, source: str, pos: str, time_ns: str) -> str:

@@ -44,6 +44,7 @@ class Replay:
     entries: DataFrame
     messages: DataFrame
     few: bool = True  # roots that are not `sole` or that a spout dropped: each task may be told of all
+    timed_out: bool = True  # whether a spout dropped any; True where nobody has counted
 
 
 def entries(
@@ -112,7 +113,12 @@ def _proved_first(messages: DataFrame, version: Version, message_timeout_s: int 
         told = keep(fold.entries(rest, ticks, version), few=True)
     else:
         told = _in_order(rest, ticks, version, keep)
-    return Replay(entries=plain.entries(sure).union(told), messages=left, few=dropped.roots <= _MANY)
+    return Replay(
+        entries=plain.entries(sure).union(told),
+        messages=left,
+        few=dropped.roots <= _MANY,
+        timed_out=dropped.roots > 0,
+    )
 
 
 def _told_by_windows(

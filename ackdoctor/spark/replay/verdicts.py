@@ -5,6 +5,8 @@ orphan has the verdict that its spout heard first; without such an entry a fail 
 that an ack, as in a replay (`ackdoctor explain`).
 """
 
+from collections.abc import Callable
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
@@ -30,11 +32,9 @@ def verdicts(replay: Replay, keep: Keep = as_it_is) -> DataFrame:
     """
     entries, messages = replay.entries, replay.messages
     told_to_all = F.broadcast if replay.few else as_it_is
-    dropped = messages.where(f"kind = {int(EventKind.TIMED_OUT)}")
-    first = dropped.groupBy("run", "root").agg(F.expr("min(time_ns) as timed_ns"))
-    given_up = told_to_all(keep(first, few=replay.few))
-    plain = _plain(entries).join(given_up, ["run", "root"], "left")
-    judged = keep(_judged(_gathered(entries).join(given_up, ["run", "root"], "left")), few=replay.few)
+    timed = _timed(replay, keep)
+    plain = timed(_plain(entries))
+    judged = keep(_judged(timed(_gathered(entries))), few=replay.few)
     bad = judged.where(f"residue = '{Residue.EVEN.name}'").select(*ROOT_KEY, "value")
     told = judged.join(told_to_all(_culprits(told_to_all(bad), messages)), _KEY, "left")
     others = [name for name in VERDICTS.names if name not in ("verdict", "culprits")]
@@ -43,6 +43,17 @@ def verdicts(replay: Replay, keep: Keep = as_it_is) -> DataFrame:
     found = keep(told.selectExpr(*others, "verdict", blamed), few=replay.few)
     well = plain.selectExpr(*others, of_plain, f"{_NO_CULPRITS} as culprits")
     return well.union(found).select(*VERDICTS.names)
+
+
+def _timed(replay: Replay, keep: Keep) -> Callable[[DataFrame], DataFrame]:
+    """What gives each root `timed_ns`, when its spout dropped it first; null if it did not."""
+    if not replay.timed_out:
+        return lambda roots: roots.selectExpr("*", "cast(null as bigint) as timed_ns")
+    dropped = replay.messages.where(f"kind = {int(EventKind.TIMED_OUT)}")
+    first = dropped.groupBy("run", "root").agg(F.expr("min(time_ns) as timed_ns"))
+    known = keep(first, few=replay.few)
+    given_up = F.broadcast(known) if replay.few else known
+    return lambda roots: roots.join(given_up, ["run", "root"], "left")
 
 
 def _plain(entries: DataFrame) -> DataFrame:

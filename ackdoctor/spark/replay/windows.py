@@ -137,8 +137,8 @@ def _settled(lives: DataFrame, rotations: DataFrame, version: Version) -> DataFr
         put_pos, put_ns = "last_pos", "last_ns"
     elif version.engine is Engine.JAVA:
         put_pos, put_ns = "greatest(first_pos, again_pos)", "greatest(first_ns, again_ns)"
-    dropped = expiry("ticks", version.buckets, "clock", put_pos, put_ns)
-    ticks = F.broadcast(rotations.selectExpr(*ACKER, "ticks"))
+    dropped = expiry("ticks", "steps", version.buckets, "clock", put_pos, put_ns)
+    ticks = F.broadcast(rotations.select(*ACKER, "ticks", "steps"))
     told = lives.join(ticks, [*ACKER], "left").selectExpr(
         "*",
         f"{'coalesce(total, 0L)' if version.engine is Engine.JAVA else 'total'} as value",
