@@ -81,20 +81,20 @@ def generate(folder: Path, events: int, *, hot: bool, idle: bool, sick: bool) ->
     )
 
 
-def spark_session(heap: str, master: str = "local[2]") -> "SparkSession":
-    """As `ackdoctor analyze` has it, with the archive of classes that ACKDOCTOR_CLASS_ARCHIVE names."""
+def spark_session(heap: str, folder: Path | None, master: str = "local[2]") -> "SparkSession":
+    """As `ackdoctor analyze` has it for what lies in the folder, with the archive of classes that ACKDOCTOR_CLASS_ARCHIVE names."""
     from ackdoctor.spark.archive import ClassArchive
     from ackdoctor.spark.session import session
 
     java = ""
-    if folder := os.environ.get("ACKDOCTOR_CLASS_ARCHIVE"):
-        archive = ClassArchive(Path(folder))
+    if kept := os.environ.get("ACKDOCTOR_CLASS_ARCHIVE"):
+        archive = ClassArchive(Path(kept))
         assert archive.file, "`ackdoctor analyze --class-archive` has to write it first"
         java = archive.options
     return session(
         master=master,
         java=java,
-        input_bytes=1 << 40 if master != "local[1]" else 0,
+        input_bytes=sum(file.stat().st_size for file in folder.rglob("*.*")) if folder else 0,
         settings={"spark.driver.memory": heap, "spark.local.dir": os.environ.get("SPARK_LOCAL", "/tmp")},
     )
 
@@ -113,7 +113,7 @@ def analysis(folder: Path) -> dict[str, object]:
     from ackdoctor.spark.read.inputs import listed
     from ackdoctor.spark.replay.versions import version
 
-    spark = spark_session("1g", "local[1]")
+    spark = spark_session("1g", folder, "local[1]")
     return {
         "roots": analyze(
             listed([str(folder / "v1")]), session=spark, terms=Terms(version=version("2.8"))
@@ -129,7 +129,7 @@ def ours(folder: Path, heap: str, plan: str, master: str = "local[2]") -> dict[s
     from ackdoctor.spark.replay.verdicts import verdicts
     from ackdoctor.spark.replay.versions import version
 
-    spark = spark_session(heap, master)
+    spark = spark_session(heap, folder, master)
     events = events_of(spark, folder)
     keep = Kept()
     sent = messages(keep(events.coalesce(1)) if master == "local[1]" else events)
@@ -151,14 +151,14 @@ def lives(folder: Path, heap: str, plan: str) -> dict[str, object]:
     from ackdoctor.spark.replay.trees import Plan, entries
     from ackdoctor.spark.replay.versions import version
 
-    spark = spark_session(heap)
+    spark = spark_session(heap, folder)
     table = entries(messages(events_of(spark, folder)), version("2.8"), plan=Plan[plan], keep=Kept())
     return spark.sql(f"select {SUMMARY} from {{table}}", table=table).first().asDict()
 
 
 def bare_xor(folder: Path, heap: str) -> dict[str, object]:
     """The least that could be asked: scan, and one XOR per root."""
-    spark = spark_session(heap)
+    spark = spark_session(heap, folder)
     events = events_of(spark, folder).where("kind in (10, 11)")
     sums = events.groupBy("root").agg({"value": "bit_xor"}).toDF("root", "left_over")
     return (
@@ -180,19 +180,19 @@ def bare_start(_: Path, heap: str) -> dict[str, object]:
 
 def our_start(_: Path, heap: str) -> dict[str, object]:
     """The session of a small analysis, and a count of a range."""
-    return {"count": spark_session(heap, "local[1]").range(1000).count(), "heap": heap}
+    return {"count": spark_session(heap, None, "local[1]").range(1000).count(), "heap": heap}
 
 
 def text_scan(folder: Path, heap: str) -> dict[str, object]:
     """The least that could be asked of a log: its lines, counted."""
-    return {"lines": spark_session(heap).read.text(str(folder / LOG)).count()}
+    return {"lines": spark_session(heap, folder).read.text(str(folder / LOG)).count()}
 
 
 def log_ingested(folder: Path, heap: str) -> dict[str, object]:
     """Its lines, taken to pieces: their books balance, and each event is looked at once."""
     from stormlog import ingested
 
-    return {"lines": ingested(spark_session(heap), str(folder / LOG))}
+    return {"lines": ingested(spark_session(heap, folder), str(folder / LOG))}
 
 
 def duckdb_lives(folder: Path, heap: str) -> dict[str, object]:

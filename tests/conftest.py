@@ -1,6 +1,7 @@
 """Golden files, rewritten by `pytest --golden`; a shell; how long a test may take, and what it may not leave behind."""
 
 import gc
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,6 +14,10 @@ GOLDEN = Path(__file__).parent / "golden"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--golden", action="store_true", help="rewrite the golden files instead of comparing")
+
+
+def pytest_configure() -> None:
+    os.environ["ACKDOCTOR_NO_CLASS_ARCHIVE"] = "1"  # no test writes to the cache of whoever runs it
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -54,9 +54,17 @@ def analyze(
         typer.Option(
             metavar="DIR",
             envvar="ACKDOCTOR_CLASS_ARCHIVE",
-            help="Start sooner: keep an archive of Spark's classes there (160 MB, written once).",
+            help="Keep the archive of Spark's classes there, with which later runs start sooner, and from the first run on.",
         ),
     ] = None,
+    no_class_archive: Annotated[
+        bool,
+        typer.Option(
+            "--no-class-archive",
+            envvar="ACKDOCTOR_NO_CLASS_ARCHIVE",
+            help="Keep none where no folder is named; else one is in the user's cache (170 MB) once runs are an hour apart.",
+        ),
+    ] = False,
     isolated: Isolated = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")] = False,
 ) -> None:
@@ -83,6 +91,7 @@ def analyze(
         master=master,
         conf=tuple(conf or ()),
         class_archive=class_archive,
+        no_class_archive=no_class_archive,
         isolated=isolated,
         quiet=quiet,
     )

@@ -33,12 +33,14 @@ from ackdoctor.spark.read.paths import inside
 
 if TYPE_CHECKING:
     from ackdoctor.spark.analysis import Terms
+    from ackdoctor.spark.archive import ClassArchive
     from ackdoctor.spark.tables import Analysis
 
 __all__ = ["Request", "run"]
 
 _NEEDS_SPARK = "analyze needs Spark, which is not installed: pip install 'ackdoctor[spark]'"
 _NO_ARCHIVE = "the JVM has not written its archive of classes: there is no room, or files in SPARK_CONF_DIR, where it takes none"
+_WRITING = "keeps an archive of Spark's classes, with which later runs start sooner: 10 to 20 s, once (--no-class-archive: none)"
 _NEVER, _INCOMPLETE = "never", "incomplete"
 _PATIENCE_S = 30  # Storm's own message timeout
 
@@ -60,6 +62,7 @@ class Request:
     master: str = "local[*]"
     conf: tuple[str, ...] = ()
     class_archive: Path | None = None
+    no_class_archive: bool = False
     isolated: bool = False
     quiet: bool = False
 
@@ -207,23 +210,32 @@ def _terms(request: Request) -> "Terms":
 @contextmanager
 def _class_archive(request: Request) -> Iterator[str]:
     """What the JVM is told that reads or writes one; a new one is written when all else is done."""
-    if request.class_archive is None:
+    archive = _archive(request)
+    if archive is None:
         yield ""
         return
-    from ackdoctor.spark.archive import ClassArchive
-
-    with ClassArchive(request.class_archive) as archive:
+    with archive:
         yield archive.options
-    if archive.file is None:
-        chatter(f"{request.class_archive}: {_NO_ARCHIVE}")
-    elif archive.is_new and not request.quiet:
+        if archive.is_new and request.class_archive is None and not request.quiet:
+            chatter(_WRITING)
+    if archive.is_new and archive.file is not None and not request.quiet:
         chatter(f"wrote {archive.file}")
+    elif archive.file is None and request.class_archive is not None:
+        chatter(f"{request.class_archive}: {_NO_ARCHIVE}")
+
+
+def _archive(request: Request) -> "ClassArchive | None":
+    from ackdoctor.spark.archive import ClassArchive, usual
+
+    if request.class_archive is not None:
+        return ClassArchive(request.class_archive)
+    return None if request.no_class_archive else usual()
 
 
 def _analysis(request: Request, java: str) -> "Analysis":
     from ackdoctor.spark.analysis import analyze
     from ackdoctor.spark.read.inputs import listed
-    from ackdoctor.spark.session import SMALL_BYTES, session
+    from ackdoctor.spark.session import LARGE_BYTES, session
     from ackdoctor.spark.trouble import hushed, told
 
     terms = _terms(request)
@@ -232,7 +244,7 @@ def _analysis(request: Request, java: str) -> "Analysis":
     read = (*chain(*inputs.files.values()), *(fault.path for fault in inputs.unreadable))
     need_unread(request.output_file, read)
     # what lies at an address may be much
-    size = max(inputs.size, SMALL_BYTES) if inputs.remote else inputs.size
+    size = max(inputs.size, LARGE_BYTES) if inputs.remote else inputs.size
     with _progress(request), hushed() as said, told(said):
         spark = session(master=request.master, input_bytes=size, settings=request.settings, java=java)
         return analyze(inputs, session=spark, terms=terms, output_dir=request.output_dir)

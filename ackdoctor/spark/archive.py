@@ -1,13 +1,15 @@
 """An archive of the classes that Spark is made of (AppCDS): a JVM that has one maps them and does not read them anew.
 
 A JVM takes only what one of the same build wrote for the same class path, and goes without if that is not so; here each
-such surrounding has a file of its own in a folder.
+such surrounding has a file of its own in a folder.  Where nobody names one it is kept in the user's cache, if it was
+missed there an hour ago: a machine that forgets everything after a job never writes it.
 """
 
 import hashlib
 import os
 import shlex
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,9 +20,11 @@ from pyspark import SparkContext
 from ackdoctor.model.errors import UsageError
 from ackdoctor.spark.session import java_here
 
-__all__ = ["ClassArchive"]
+__all__ = ["ClassArchive", "usual"]
 
 _PATIENCE_S = 300  # some 10 s are usual
+_REMEMBERS_S = 3_600  # after which a machine that knows what was missed is worth an archive
+_UNUSED_S = 30 * 86_400  # after which one in the user's cache goes
 _SILENT = "-Xlog:cds=off -Xlog:cds+dynamic=off"
 
 
@@ -76,6 +80,13 @@ class ClassArchive:
             self._unfinished.unlink(missing_ok=True)
         self.file = self._whole()
 
+    def missed_before(self) -> bool:
+        """Whether this was asked for the first time long ago; OSError where that cannot be noted."""
+        mark = Path(f"{self._stem}.missed")
+        if not mark.exists():
+            mark.touch()
+        return time.time() - mark.stat().st_mtime > _REMEMBERS_S
+
     @property
     def _unfinished(self) -> Path:
         return Path(f"{self._stem}.{os.getpid()}")
@@ -86,6 +97,26 @@ class ClassArchive:
             if file.stem.rpartition("-")[2] == str(file.stat().st_size):
                 return file
         return None
+
+
+def usual() -> ClassArchive | None:
+    """The one in the user's cache, if it is there or was missed long ago; None too where nothing can be kept.  ConfigError where there is no Java.
+
+    Those of a Java or a Spark that is not used any more go after a month.
+    """
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111 - which fails without a home
+    folder = Path(cache, "ackdoctor")
+    try:
+        archive = ClassArchive(folder)
+        if archive.file is None:
+            return archive if archive.missed_before() else None
+        archive.file.touch()
+        for other in folder.glob("spark-*"):
+            if time.time() - other.stat().st_mtime > _UNUSED_S:
+                other.unlink()
+    except (OSError, UsageError):
+        return None
+    return archive
 
 
 def _surroundings(java: Path) -> str:

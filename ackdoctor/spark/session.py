@@ -15,11 +15,13 @@ from pyspark.sql import SparkSession
 
 from ackdoctor.model.errors import ConfigError
 
-__all__ = ["SMALL_BYTES", "TINY_BYTES", "SparkSession", "java_here", "session"]
+__all__ = ["LARGE_BYTES", "SMALL_BYTES", "TINY_BYTES", "SparkSession", "java_here", "session"]
 
 TINY_BYTES = 2_000_000  # of input; below, planning costs more than all that is planned
 
-SMALL_BYTES = 30_000_000  # of input; below, the JVM's quick compiler alone is faster than both
+SMALL_BYTES = 30_000_000  # of input; below, one partition is enough
+
+LARGE_BYTES = 100_000_000  # of input; below, the JVM's quick compiler alone costs less than both
 
 _ROOM = "-XX:MetaspaceSize=192m"  # for Spark's classes, or the whole heap is collected five times until they are in
 _QUICK = f"{_ROOM} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
@@ -137,7 +139,7 @@ def _sized(master: str, input_bytes: int) -> dict[str, str]:
     cores = os.cpu_count() or 1
     return {
         "spark.driver.memory": "2g",
-        "spark.driver.extraJavaOptions": _SPARING,
+        "spark.driver.extraJavaOptions": _QUICK if input_bytes < LARGE_BYTES else _SPARING,
         "spark.sql.files.maxPartitionBytes": "32m",  # a root is short, so the less a task reads the fewer sums it holds at once; those of 128 MB go to disk and back
         "spark.sql.codegen.aggregate.map.twolevel.enabled": "false",  # a first map of 65,536 keys: of roots it is soon full, and every other row asks it in vain
         "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "20000",  # roots whose messages are gathered before all are sorted instead: 128 by default

@@ -10,6 +10,7 @@ from time import sleep
 
 import pytest
 
+from ackdoctor.model.errors import UsageError
 from tests.cli.test_analyze import ROOT, TRACE
 
 NEEDS_JAVA = pytest.mark.skipif(
@@ -114,6 +115,60 @@ def test_an_archive_of_classes_is_written_once_and_not_taken_if_it_is_cut_short(
     written, missed = analyzed(folder, SPARK_CONF_DIR=str(with_files))
     assert (written, list(folder.iterdir())) == (said, [archive])
     assert missed.startswith(f"ackdoctor: {folder}: the JVM has not written its archive of classes: ")
+
+
+@NEEDS_JAVA
+def test_an_archive_that_was_missed_an_hour_ago_is_kept_in_the_user_s_cache(tmp_path, monkeypatch):
+    pytest.importorskip("pyspark")
+    from ackdoctor.spark.archive import usual
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert (usual(), usual()) == (None, None)
+    (mark,) = (tmp_path / "ackdoctor").iterdir()
+    os.utime(mark, (mark.stat().st_mtime - 3_700,) * 2)
+    archive = usual()
+    assert archive is not None
+    assert archive.is_new
+    written = mark.with_name(f"{mark.stem}-3.jsa")
+    written.write_bytes(b"jsa")
+    unused = mark.with_name("spark-4.0.0-0123456789ab-7.jsa")
+    unused.touch()
+    os.utime(unused, (mark.stat().st_mtime - 40 * 86_400,) * 2)
+    found = usual()
+    assert found is not None
+    assert (found.file, found.is_new, unused.exists()) == (written, False, False)
+
+
+@NEEDS_JAVA
+@pytest.mark.parametrize(("options", "kept"), [((), 1), (("--no-class-archive",), 0)])
+def test_a_run_that_is_the_first_to_miss_an_archive_only_leaves_a_mark(
+    shell, tmp_path, monkeypatch, options, kept
+):
+    pytest.importorskip("pyspark")
+    told = []
+
+    def started(**how):
+        told.append(how["java"])
+        raise UsageError("enough")
+
+    monkeypatch.setattr("ackdoctor.spark.session.session", started)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("ACKDOCTOR_NO_CLASS_ARCHIVE")
+    assert shell("analyze", str(ROOT / TRACE), *options).err == "ackdoctor: enough\n"
+    assert told == [""]
+    assert len(list(tmp_path.rglob("spark-*"))) == kept
+
+
+@NEEDS_JAVA
+@pytest.mark.parametrize("taken", ["a file", "no home"])
+def test_where_the_user_s_cache_cannot_be_used_an_analysis_goes_without(tmp_path, monkeypatch, taken):
+    pytest.importorskip("pyspark")
+    from ackdoctor.spark.archive import usual
+
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file") if taken == "a file" else "")
+    monkeypatch.setenv("HOME", str(tmp_path / "file"))
+    assert usual() is None
 
 
 @NEEDS_JAVA
