@@ -158,7 +158,19 @@ def lives(folder: Path, heap: str, plan: str) -> dict[str, object]:
 
 def bare_xor(folder: Path, heap: str) -> dict[str, object]:
     """The least that could be asked: scan, and one XOR per root."""
-    spark = spark_session(heap, folder)
+    return xor_per_root(spark_session(heap, folder), folder)
+
+
+def defaults_xor(folder: Path, heap: str) -> dict[str, object]:
+    """The same in a session with Spark's defaults."""
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    return xor_per_root(builder.config("spark.driver.memory", heap).getOrCreate(), folder)
+
+
+def xor_per_root(spark: "SparkSession", folder: Path) -> dict[str, object]:
+    """Of how many roots something is left."""
     events = events_of(spark, folder).where("kind in (10, 11)")
     sums = events.groupBy("root").agg({"value": "bit_xor"}).toDF("root", "left_over")
     return (
@@ -226,6 +238,7 @@ JOBS = {
     "lives, windows": lambda folder, heap: lives(folder, heap, "WINDOWS"),
     "lives, proof first": lambda folder, heap: lives(folder, heap, "PROVE_FIRST"),
     "bare xor": bare_xor,
+    "bare xor, Spark's defaults": defaults_xor,
     "duckdb lives": duckdb_lives,
     "duckdb verdicts": duckdb_verdicts,
     "start": bare_start,
