@@ -81,11 +81,13 @@ class ClassArchive:
         self.file = self._whole()
 
     def missed_before(self) -> bool:
-        """Whether this was asked for the first time long ago; OSError where that cannot be noted."""
+        """Whether that is noted, and long ago; it is noted anew then, so that of two runs one writes, and a JVM that makes none is not asked each time.  OSError where nothing can be noted."""
         mark = Path(f"{self._stem}.missed")
-        if not mark.exists():
+        noted = mark.exists()
+        long_ago = noted and time.time() - mark.stat().st_mtime > _REMEMBERS_S
+        if long_ago or not noted:
             mark.touch()
-        return time.time() - mark.stat().st_mtime > _REMEMBERS_S
+        return long_ago
 
     @property
     def _unfinished(self) -> Path:
