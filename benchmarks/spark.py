@@ -99,6 +99,13 @@ def spark_session(heap: str, folder: Path | None, master: str = "local[2]") -> "
     )
 
 
+def defaults(master: str) -> "SparkSession.Builder":
+    """A session with Spark's defaults."""
+    from pyspark.sql import SparkSession
+
+    return SparkSession.builder.master(master).config("spark.ui.enabled", "false")
+
+
 def events_of(spark: "SparkSession", folder: Path) -> "DataFrame":
     """EVENTS of the trace."""
     from ackdoctor.spark.read.sorts import Sort
@@ -163,10 +170,8 @@ def bare_xor(folder: Path, heap: str) -> dict[str, object]:
 
 def defaults_xor(folder: Path, heap: str) -> dict[str, object]:
     """The same in a session with Spark's defaults."""
-    from pyspark.sql import SparkSession
-
-    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-    return xor_per_root(builder.config("spark.driver.memory", heap).getOrCreate(), folder)
+    builder = defaults("local[2]").config("spark.driver.memory", heap)
+    return xor_per_root(builder.getOrCreate(), folder)
 
 
 def xor_per_root(spark: "SparkSession", folder: Path) -> dict[str, object]:
@@ -184,10 +189,7 @@ def xor_per_root(spark: "SparkSession", folder: Path) -> dict[str, object]:
 
 def bare_start(_: Path, heap: str) -> dict[str, object]:
     """A session, and a count of a range."""
-    from pyspark.sql import SparkSession
-
-    spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
-    return {"count": spark.range(1000).count(), "heap": heap}
+    return {"count": defaults("local[1]").getOrCreate().range(1000).count(), "heap": heap}
 
 
 def our_start(_: Path, heap: str) -> dict[str, object]:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import ackdoctor
+from ackdoctor.model.errors import UsageError
 from tests.cli.asking import settle
 from tests.cli.running import Shell
 from tests.engine.project import BASE, BOLT, CLEAN, HEIR, write
@@ -40,3 +41,17 @@ def project(tmp_path: Path, _compiled: None) -> Path:
     (root / "bolts/link.py").symlink_to("../elsewhere/c.py")
     settle()
     return root
+
+
+@pytest.fixture
+def starts(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, object]]:
+    """What Spark was to be started with: it is not, and `ackdoctor: enough` is said instead."""
+    pytest.importorskip("pyspark")
+    asked: list[dict[str, object]] = []
+
+    def started(**how: object) -> None:
+        asked.append(how)
+        raise UsageError("enough")
+
+    monkeypatch.setattr("ackdoctor.spark.session.session", started)
+    return asked

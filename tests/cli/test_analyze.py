@@ -125,18 +125,10 @@ def test_where_nothing_can_be_read_the_reasons_are_said_and_no_java_is_started(s
         assert outcome == Outcome(2, "", f"ackdoctor: nothing to read: {reason}\n")
 
 
-@pytest.mark.parametrize(("given", "least"), [(TRACE, 0), ("hdfs://namenode/trace", 30_000_000)])
-def test_spark_is_started_for_much_where_nobody_knows_how_much_there_is(shell, monkeypatch, given, least):
-    pytest.importorskip("pyspark")
-    asked = []
-
-    def started(**how):
-        asked.append(how["input_bytes"])
-        raise UsageError("enough")
-
-    monkeypatch.setattr("ackdoctor.spark.session.session", started)
+@pytest.mark.parametrize(("given", "least"), [(TRACE, 0), ("hdfs://namenode/trace", 100_000_000)])
+def test_spark_is_started_for_much_where_nobody_knows_how_much_there_is(shell, starts, given, least):
     assert shell("analyze", given).err == "ackdoctor: enough\n"
-    assert [size >= 30_000_000 for size in asked] == [bool(least)]
+    assert [how["input_bytes"] >= 100_000_000 for how in starts] == [bool(least)]
 
 
 def test_tables_below_an_address_that_is_read_are_refused(shell):

@@ -3,7 +3,7 @@
 The state is the entry, null if there is none, and the lives that are over.  All of it is one expression,
 written as SQL text: as calls from Python it took ten thousand of them.  A lambda of SQL has no local names:
 `_let` gives it one.  Spark compiles no lambda, so what is worked out for each message is counted in objects: no struct
-is cast, and none is copied, as `transform` does.
+is cast, and each message is copied once, out of a row of Spark's, where each look at a field costs a look at its settings.
 """
 
 from collections.abc import Iterable, Mapping
@@ -39,7 +39,7 @@ _ENTRY = {  # the entry while it lives
     "last_ns": "bigint",
 }
 _COUNTS = {"n_init": _INIT, "n_ack": _ACK, "n_fail": _FAIL, "n_reset": _RESET}
-_ROW = "source, pos, kind, value, spout_task, time_ns"
+_ROW = ("source", "pos", "kind", "value", "spout_task", "time_ns")
 _PLACE = "if(mixed, row.time_ns, row.pos)"
 
 
@@ -55,7 +55,7 @@ def entries(messages: DataFrame, rotations: DataFrame, version: Version) -> Data
     roots = (
         messages.groupBy(*ROOT_KEY)
         .agg(
-            F.expr(f"collect_list(struct({_ROW})) as rows"),
+            F.expr(f"collect_list(struct({', '.join(_ROW)})) as rows"),
             F.expr("min(source) != max(source) as mixed"),
             F.min("pos").alias("first_pos"),
             F.max("pos").alias("last_pos"),
@@ -100,7 +100,7 @@ class _Fold:
         """All lives of the root whose messages are `rows`, in order."""
         begin = _state(_NO_ENTRY, f"cast(array() as array<{_type(_LIFE)}>)")
         left = f"if(state.entry is null, state.over, {_joined('state.over', self._left())})"
-        copied = f"transform(rows, row -> struct({', '.join(f'row.{name}' for name in _ROW.split(', '))}))"
+        copied = f"transform(rows, row -> struct({', '.join(f'row.{name}' for name in _ROW)}))"
         return f"aggregate({copied}, {begin}, (state, row) -> {self._step()}, state -> {left})"
 
     def _step(self) -> str:
@@ -119,7 +119,7 @@ class _Fold:
 
     def _tick(self) -> str:
         """The one that drops the entry."""
-        return expiry("ticks", "steps", self._buckets, "clock", "state.entry.put_pos", "state.entry.put_ns")
+        return expiry(self._buckets, "clock", "state.entry.put_pos", "state.entry.put_ns")
 
     def _left(self) -> str:
         """What is left after the last message: the ticks that follow may drop it."""

@@ -152,18 +152,18 @@ MAY_EXPIRE = f"({may_expire('ns')} or not mixed and {may_expire('pos')})"
 RULERS = tuple(f"{part}_{axis}" for axis in AXES for part in ("begin", "width", "drops"))
 
 
-def expiry(ticks: str, steps: str, buckets: int, source: str, pos: str, time_ns: str) -> str:
-    """SQL: the tick that drops what was put with a message; null if it never came.
+def expiry(buckets: int, source: str, pos: str, time_ns: str) -> str:
+    """SQL, beside `ticks` and `steps`: the tick that drops what was put with a message; null if it never came.
 
     Where ticks rise by `pos` and by time, those before the message are counted by halving, from the greatest
     of the powers of two that are `steps`: a filter asks each of them, for each of the entries that are left.
     """
-    reached = f"get({ticks}, seen + step - 1)"
+    reached = "get(ticks, seen + step - 1)"
     passed = f"{reached} is not null and not {after(reached, source, pos, time_ns)}"
-    seen = f"aggregate({steps}, 0, (seen, step) -> if({passed}, seen + step, seen))"
-    found = f"get({ticks}, {seen} + {buckets - 1})"
-    asked = f"get(filter({ticks}, tick -> {after('tick', source, pos, time_ns)}), {buckets - 1})"
-    return f"if({steps} is null, {asked}, {found})"
+    seen = f"aggregate(steps, 0, (seen, step) -> if({passed}, seen + step, seen))"
+    found = f"get(ticks, {seen} + {buckets - 1})"
+    asked = f"get(filter(ticks, tick -> {after('tick', source, pos, time_ns)}), {buckets - 1})"
+    return f"if(steps is null, {asked}, {found})"
 
 
 def after(tick: str, source: str, pos: str, time_ns: str) -> str:

@@ -46,6 +46,10 @@ class Replay:
     few: bool = True  # roots that are not `sole` or that a spout dropped: each task may be told of all
     timed_out: bool = True  # whether a spout dropped any; True where nobody has counted
 
+    def to_all(self, roots: DataFrame) -> DataFrame:
+        """The same rows, of which each task is told if they are few."""
+        return F.broadcast(roots) if self.few else roots
+
 
 def entries(
     messages: DataFrame,

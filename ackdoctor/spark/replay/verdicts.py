@@ -31,12 +31,11 @@ def verdicts(replay: Replay, keep: Keep = as_it_is) -> DataFrame:
     `keep` as of `entries`: of the plain roots, which are most, there is nothing to keep.
     """
     entries, messages = replay.entries, replay.messages
-    told_to_all = F.broadcast if replay.few else as_it_is
     timed = _timed(replay, keep)
     plain = timed(_plain(entries))
     judged = keep(_judged(timed(_gathered(entries))), few=replay.few)
     bad = judged.where(f"residue = '{Residue.EVEN.name}'").select(*ROOT_KEY, "value")
-    told = judged.join(told_to_all(_culprits(told_to_all(bad), messages)), _KEY, "left")
+    told = judged.join(replay.to_all(_culprits(replay.to_all(bad), messages)), _KEY, "left")
     others = [name for name in VERDICTS.names if name not in ("verdict", "culprits")]
     of_plain = f"if(timed_ns is null, '{Verdict.COMPLETE.name}', '{Verdict.EXPIRED.name}') as verdict"
     blamed = f"coalesce(culprits, {_NO_CULPRITS}) as culprits"
@@ -51,8 +50,7 @@ def _timed(replay: Replay, keep: Keep) -> Callable[[DataFrame], DataFrame]:
         return lambda roots: roots.selectExpr("*", "cast(null as bigint) as timed_ns")
     dropped = replay.messages.where(f"kind = {int(EventKind.TIMED_OUT)}")
     first = dropped.groupBy("run", "root").agg(F.expr("min(time_ns) as timed_ns"))
-    known = keep(first, few=replay.few)
-    given_up = F.broadcast(known) if replay.few else known
+    given_up = replay.to_all(keep(first, few=replay.few))
     return lambda roots: roots.join(given_up, ["run", "root"], "left")
 
 

@@ -137,7 +137,7 @@ def _settled(lives: DataFrame, rotations: DataFrame, version: Version) -> DataFr
         put_pos, put_ns = "last_pos", "last_ns"
     elif version.engine is Engine.JAVA:
         put_pos, put_ns = "greatest(first_pos, again_pos)", "greatest(first_ns, again_ns)"
-    dropped = expiry("ticks", "steps", version.buckets, "clock", put_pos, put_ns)
+    dropped = expiry(version.buckets, "clock", put_pos, put_ns)
     ticks = F.broadcast(rotations.select(*ACKER, "ticks", "steps"))
     told = lives.join(ticks, [*ACKER], "left").selectExpr(
         "*",
