@@ -25,11 +25,11 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.model.engine import Engine
 from ackdoctor.model.event import EventKind
-from ackdoctor.spark.replay.rotations import ACKER, AXES, may_expire, may_have_expired
+from ackdoctor.spark.replay.rotations import ACKER, AXES, EVER, may_expire, may_have_expired
 from ackdoctor.spark.replay.versions import Version
 from ackdoctor.spark.schema import EXACT, ROOT_KEY
 
-__all__ = ["WORDS", "entries", "late", "proved", "rank", "sums"]
+__all__ = ["WORDS", "entries", "late", "longest", "proved", "rank", "sums"]
 
 WORDS = ("gram0", "gram1", "gram2", "gram3")
 _LANE = 16  # bits from one row of a word to the next
@@ -38,6 +38,7 @@ _LANES = 0x0001_0001_0001_0001
 _SPREAD = 1 | 1 << 15 | 1 << 30 | 1 << 45  # times four bits: bit i lands in lane i
 _TOLD = ("n", "first_pos", "last_pos", "first_ns", "init_ns", "last_ns")  # of a plain root
 
+_LAST_TASK = 2.0**31 - 1
 _ONE_INIT, _OTHER = 2.0**36, 2.0**42  # of `begun`: above all tasks, and above sixteen INITs
 
 _INIT, _ACK = int(EventKind.INIT), int(EventKind.ACK)
@@ -73,9 +74,10 @@ def sums(messages: DataFrame) -> DataFrame:
 
 def proved(summed: DataFrame, version: Version) -> DataFrame:
     """Each root with `sure`, never null: whether it is plain unless a tick dropped it; and what the entry of a plain root says."""
+    once = F.col("begun").between(_ONE_INIT, _ONE_INIT + _LAST_TASK)
     proof = [
         F.col("rank") == F.col("n") - 1,
-        (F.col("begun") >= _ONE_INIT) & (F.col("begun") < 2 * _ONE_INIT),
+        once,
         F.col("value") == 0,
         F.col("source") == F.col("last_source"),
         F.col("init_ns").isNotNull(),
@@ -83,7 +85,7 @@ def proved(summed: DataFrame, version: Version) -> DataFrame:
     if version.engine is Engine.HERON:  # an ack before the init is nothing; an init of value 0 waits
         proof += [F.col("init_pos") == F.col("first_pos"), F.col("n") > 1]
     sure = F.coalesce(reduce(Column.__and__, proof), F.lit(False)).alias("sure")
-    task = (F.col("begun") - _ONE_INIT).try_cast("int").alias("spout_task")
+    task = F.when(once, (F.col("begun") - _ONE_INIT).cast("int")).alias("spout_task")
     return rank(summed).select(*_among(ROOT_KEY, summed), task, *_TOLD, sure)
 
 
@@ -97,6 +99,12 @@ def late(known: DataFrame, rotations: DataFrame) -> DataFrame:
     asked = known.where("sure").join(F.broadcast(rotations), [*ACKER], "left")
     doubted = asked.where(f"({' or '.join(map(may_expire, AXES))}) and spark_partition_id() >= 0")
     return doubted.where(" or ".join(map(may_have_expired, AXES))).select(*known.columns)
+
+
+def longest(axis: str) -> str:
+    """SQL: how far the plain root that lasted longest came on an axis; of what was `proved`."""
+    way = f"coalesce(try_subtract(last_{axis}, first_{axis}), {EVER})"
+    return f"coalesce(max(if(sure, {way}, null)), -1L)"
 
 
 def _among(names: Iterable[str], table: DataFrame) -> tuple[str, ...]:

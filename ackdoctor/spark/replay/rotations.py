@@ -15,6 +15,7 @@ from ackdoctor.spark.replay.versions import Version
 __all__ = [
     "ACKER",
     "AXES",
+    "EVER",
     "MAY_EXPIRE",
     "RULERS",
     "after",
@@ -22,19 +23,26 @@ __all__ = [
     "may_expire",
     "may_have_expired",
     "rotations",
+    "shortest",
 ]
 
 ACKER = ("run", "acker", "incarnation")
 AXES = ("pos", "ns")  # on which a tick comes after a message: of its own process, or of another
 _MOST_TICKS = 200_000  # of a schedule: 69 days of 30 s; a clock that jumps farther rotates no more
-_NEVER, _EVER = -(1 << 63), (1 << 63) - 1
+_NEVER, EVER = -(1 << 63), (1 << 63) - 1
 _SPOTS, _MOST_SPOTS = 4096, 1 << 20  # of a ruler
 _MS = 1_000_000
+_ROTATED, _TIMED_OUT = int(EventKind.ROTATED), int(EventKind.TIMED_OUT)
+_DROPPED = f"count_if(kind = {_TIMED_OUT}) as timed_out"
 _TICKS = "array<struct<pos:bigint,ns:bigint,source:bigint>>"
 
 
 def rotations(messages: DataFrame, version: Version, message_timeout_s: int | None) -> DataFrame:
-    """`ticks`: of each its source and pos, null if scheduled, and its time; `steps`, by which `expiry` finds one; how many on one axis are `enough` to drop anything; and RULERS, which `may_expire` asks."""
+    """What an acker's ticks are, and what one asks of them.
+
+    `ticks`: of each its source and pos, null if scheduled, and its time; `steps`, by which `expiry` finds one; how many on
+    one axis are `enough` to drop anything; RULERS, which `may_expire` asks; and how many roots a spout has `timed_out`.
+    """
     if message_timeout_s is None:
         ticked = _recorded(messages)
     else:
@@ -43,14 +51,16 @@ def rotations(messages: DataFrame, version: Version, message_timeout_s: int | No
 
 
 def _recorded(messages: DataFrame) -> DataFrame:
-    ticks = messages.where(F.col("kind") == int(EventKind.ROTATED))
-    gathered = ticks.groupBy(*ACKER).agg(
-        F.expr("collect_list(struct(pos, time_ns as ns, source)) as found"),
-        F.expr("min(source) != max(source) as mixed"),
+    asked = messages.where(f"kind in ({_ROTATED}, {_TIMED_OUT})")
+    source = f"if(kind = {_ROTATED}, source, null)"
+    gathered = asked.groupBy(*ACKER).agg(
+        F.expr(f"collect_list(if(kind = {_ROTATED}, struct(pos, time_ns as ns, source), null)) as found"),
+        F.expr(f"coalesce(min({source}) != max({source}), false) as mixed"),
+        F.expr(_DROPPED),
     )
     placed = "transform(found, tick -> struct(if(mixed, tick.ns, tick.pos) as place, tick))"
     return gathered.selectExpr(
-        *ACKER, "mixed", f"transform(array_sort({placed}), placed -> placed.tick) as ticks"
+        *ACKER, "timed_out", "mixed", f"transform(array_sort({placed}), placed -> placed.tick) as ticks"
     )
 
 
@@ -58,7 +68,9 @@ def _scheduled(messages: DataFrame, schedule_ms: tuple[int, int] | None) -> Data
     """Of every acker the same: the run has one clock."""
     first_ms, every_ms = schedule_ms or (0, 0)
     begun = F.min(_ms())
-    seen = messages.groupBy(*ACKER).agg(begun.alias("begin_ms"), F.max(_ms()).alias("end_ms"))
+    seen = messages.groupBy(*ACKER).agg(
+        begun.alias("begin_ms"), F.max(_ms()).alias("end_ms"), F.expr(_DROPPED)
+    )
     if schedule_ms is None:
         ticks = F.array().cast(_TICKS)
     else:
@@ -78,10 +90,10 @@ def _scheduled(messages: DataFrame, schedule_ms: tuple[int, int] | None) -> Data
     runs = seen.groupBy("run").agg(
         F.min("begin_ms").alias("run_ms"),
         F.max("end_ms").alias("end_ms"),
-        F.collect_list(F.struct("acker", "incarnation")).alias("of"),
+        F.collect_list(F.struct("acker", "incarnation", "timed_out")).alias("of"),
     )
     return runs.select("run", ticks.alias("ticks"), F.explode("of").alias("of")).select(
-        "run", "of.acker", "of.incarnation", F.lit(False).alias("mixed"), "ticks"
+        "run", "of.acker", "of.incarnation", "of.timed_out", F.lit(False).alias("mixed"), "ticks"
     )
 
 
@@ -100,6 +112,7 @@ def _ruled(ticked: DataFrame, buckets: int) -> DataFrame:
     marks = "array_sort(filter(transform(ticks, tick -> tick.{}), mark -> mark is not null)) as {}"
     marked = ticked.selectExpr(
         *ACKER,
+        "timed_out",
         "ticks",
         "mixed",
         f"if(mixed, {(buckets + 1) // 2}, {buckets}) as enough",
@@ -111,26 +124,40 @@ def _ruled(ticked: DataFrame, buckets: int) -> DataFrame:
         "*", f"if({rising}, {halves}, null) as steps", *(f"{_width(axis)} as {axis}_width" for axis in AXES)
     )
     return spaced.selectExpr(
-        *ACKER, "ticks", "steps", "enough", *(part for axis in AXES for part in _ruler(axis))
+        *ACKER,
+        *("timed_out", "ticks", "steps", "enough"),
+        *(part for axis in AXES for part in _ruler(axis)),
+        *(f"{_span(axis)} as span_{axis}" for axis in AXES),
     )
 
 
 def _width(axis: str) -> str:
-    """SQL: of a spot; `_EVER` where a long does not hold the way from the first mark to the last."""
+    """SQL: of a spot; `EVER` where a long does not hold the way from the first mark to the last."""
     way = f"try_subtract(get({axis}, size({axis}) - 1), get({axis}, 0))"
-    return f"coalesce({way} div least({_MOST_SPOTS}, greatest({_SPOTS}, 8 * size({axis}))) + 1, {_EVER})"
+    return f"coalesce({way} div least({_MOST_SPOTS}, greatest({_SPOTS}, 8 * size({axis}))) + 1, {EVER})"
 
 
 def _ruler(axis: str) -> Iterator[str]:
     """SQL: a mark's turn comes for all spots after that of the mark before it, up to its own; the last spot is all that is after."""
     spot = f"({axis}[{{}}] - {axis}[0]) div {axis}_width"
     count = f"int({spot.format('at')} - if(at = 0, -1L, {spot.format('at - 1')}))"
-    drop = f"coalesce(get({axis}, at + enough - 1), {_EVER})"
+    drop = f"coalesce(get({axis}, at + enough - 1), {EVER})"
     drops = f"flatten(transform(sequence(0, size({axis}) - 1), at -> array_repeat({drop}, {count})))"
     far = f"array({_NEVER}, {_NEVER})"
-    known = f"if({axis}_width = {_EVER}, {far}, concat({drops}, array({_EVER})))"
+    known = f"if({axis}_width = {EVER}, {far}, concat({drops}, array({EVER})))"
     parts = {"begin": f"{axis}[0]", "width": f"{axis}_width", "drops": known}
     yield from (f"if(size({axis}) < enough, null, {part}) as {name}_{axis}" for name, part in parts.items())
+
+
+def _span(axis: str) -> str:
+    """SQL: the shortest way on which so many ticks came as are enough."""
+    ways = f"transform(sequence(enough - 1, size({axis}) - 1), at -> try_subtract({axis}[at], {axis}[at - enough + 1]))"
+    return f"if(size({axis}) < enough, null, array_min(transform({ways}, way -> coalesce(way, 0L))))"
+
+
+def shortest(axis: str) -> str:
+    """SQL, of all ackers: a plain root that came no farther than this on an axis has seen no tick there that drops it."""
+    return f"coalesce(min(span_{axis}), {EVER})"
 
 
 def may_expire(axis: str) -> str:

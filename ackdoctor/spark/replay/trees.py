@@ -7,7 +7,6 @@ those of which windows cannot tell, or all if they are few, are replayed message
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, unique
-from functools import reduce
 from typing import NamedTuple
 
 from pyspark.sql import DataFrame
@@ -16,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 from ackdoctor.model.event import EventKind
 from ackdoctor.spark.keeping import Keep, as_it_is
 from ackdoctor.spark.replay import fold, plain, windows
-from ackdoctor.spark.replay.rotations import rotations
+from ackdoctor.spark.replay.rotations import AXES, rotations, shortest
 from ackdoctor.spark.replay.versions import Version
 from ackdoctor.spark.schema import MESSAGES, ROOT_KEY
 
@@ -96,22 +95,23 @@ def _proved_first(messages: DataFrame, version: Version, message_timeout_s: int 
     same = _constants(messages, ROOT_KEY)
     proved = keep(plain.proved(plain.sums(taken.drop(*same)), version))
     known = proved.selectExpr(*(f"{value} as {name}" for name, value in same.items()), "*")
-    others = keep(known.where("not sure").select(*ROOT_KEY, "n"))
-    (doubted,) = _sizes(others)
+    doubted, ways = _size(known, *map(plain.longest, AXES), of="not sure")
     if doubted.roots > _MANY:
-        return _told_by_windows(messages, version, message_timeout_s, keep, instead_of=(proved, others))
-    left = keep(_left_over(messages, others), few=doubted.messages <= _FEW)
+        return _told_by_windows(messages, version, message_timeout_s, keep, instead_of=[proved])
+    left = keep(_left_over(messages, known.where("not sure")), few=doubted.messages <= _FEW)
     by_trace = message_timeout_s is None
     ticks = keep(rotations(left if by_trace else messages, version, message_timeout_s), few=True)
-    late = keep(plain.late(known, ticks))
-    delayed, dropped = _sizes(late, left.where(f"kind = {_TIMED_OUT}").selectExpr("1L as n"))
-    if doubted.roots + delayed.roots > _MANY:
-        instead = proved, others, left, late
-        return _told_by_windows(messages, version, message_timeout_s, keep, instead_of=instead)
-    sure = known.where("sure")
-    if delayed.roots:
-        left = keep(left.union(_left_over(taken, late)))
-        sure = sure.join(F.broadcast(late.select(*ROOT_KEY)), [*ROOT_KEY], "left_anti")
+    timed_out, *spans = ticks.selectExpr("coalesce(sum(timed_out), 0L)", *map(shortest, AXES)).collect()[0]
+    sure, delayed = known.where("sure"), _Size(0, 0, 0)
+    if any(way > span for way, span in zip(ways, spans, strict=True)):
+        late = keep(plain.late(known, ticks))
+        delayed, _ = _size(late)
+        if doubted.roots + delayed.roots > _MANY:
+            instead = proved, left, late
+            return _told_by_windows(messages, version, message_timeout_s, keep, instead_of=instead)
+        if delayed.roots:
+            left = keep(left.union(_left_over(taken, late)))
+            sure = sure.join(F.broadcast(late.select(*ROOT_KEY)), [*ROOT_KEY], "left_anti")
     rest = _taken(left, version)
     if doubted.messages + delayed.messages <= _FEW and doubted.most <= windows.MOST_FOLDED:
         told = keep(fold.entries(rest, ticks, version), few=True)
@@ -120,8 +120,8 @@ def _proved_first(messages: DataFrame, version: Version, message_timeout_s: int 
     return Replay(
         entries=plain.entries(sure).union(told),
         messages=left,
-        few=dropped.roots <= _MANY,
-        timed_out=dropped.roots > 0,
+        few=timed_out <= _MANY,
+        timed_out=timed_out > 0,
     )
 
 
@@ -148,11 +148,11 @@ class _Size(NamedTuple):
     most: int
 
 
-def _sizes(*tables: DataFrame) -> tuple[_Size, ...]:
-    """Of tables that say in `n` how many messages a root has."""
-    figures = "count(1) as roots", "coalesce(sum(n), 0L) as messages", "coalesce(max(n), 0L) as most"
-    sizes = reduce(DataFrame.union, (table.selectExpr(*figures) for table in tables))
-    return tuple(_Size(*row) for row in sizes.collect())
+def _size(roots: DataFrame, *more: str, of: str = "true") -> tuple[_Size, tuple[int, ...]]:
+    """Of the roots for which `of` is true, and what `more` makes of all."""
+    size = f"count_if({of})", f"coalesce(sum(if({of}, n, 0L)), 0L)", f"coalesce(max(if({of}, n, 0L)), 0L)"
+    roots_, messages, most, *others = roots.selectExpr(*size, *more).collect()[0]
+    return _Size(roots_, messages, most), tuple(others)
 
 
 def _constants(frame: DataFrame, names: Sequence[str]) -> dict[str, str]:

@@ -18,6 +18,7 @@ pytest.importorskip("pyspark")
 
 from ackdoctor.spark.replay.plain import late, proved, rank, sums
 from ackdoctor.spark.replay.rotations import rotations
+from ackdoctor.spark.replay.trees import Plan, entries
 from ackdoctor.spark.replay.versions import version
 from ackdoctor.spark.schema import MESSAGES
 
@@ -117,3 +118,37 @@ def test_ticks_while_nothing_was_sent_leave_the_roots_of_busier_times_plain(spar
     quiet, busy = [1, 2, 3], range(100_000, 1_000_000, 100_000)
     roots = [(0, 5), (2, 5), (5_000, 55_000), (95_000, 205_000), (95_000, 305_000)]
     assert plain_of(spark, roots, [*quiet, *busy]) == {0: False, 1: True, 2: True, 3: True, 4: False}
+
+
+S = 10**9
+
+
+@pytest.mark.parametrize(
+    ("timeout_s", "places", "ticks", "outcomes"),
+    [
+        (None, (0, 4), [1, 2, 3], ["expired", "pending"]),
+        (None, (0, 3), [1, 2], ["acked"]),
+        (None, (0, 4), [], ["acked"]),
+        (1, (S - 1, 3 * S), [], ["expired", "pending"]),
+        (1, (S, 3 * S), [], ["acked"]),
+        (1, (S - 1, 3 * S - 1), [], ["acked"]),
+    ],
+)
+def test_the_shortest_life_that_ticks_can_end_is_looked_at(timeout_s, places, ticks, outcomes, spark, keep):
+    """By place, as the acker wrote down its ticks, or by time, from the first message on."""
+    by_time = int(timeout_s is not None)
+    rows = [
+        ("run", 0, 0, root, kind, 5, task, "bolt", 7, "", 1, at, at * by_time, "")
+        for root, at, kind, task in [
+            (1, places[0], 10, 3),
+            (1, places[1], 11, None),
+            (9, -1 + by_time, 10, 3),  # the run begins
+            (9, 1, 11, None),
+            *((0, at, 14, None) for at in ticks),
+        ]
+    ]
+    sent = spark.createDataFrame(rows, MESSAGES)
+    of = version("2.8")
+    told = entries(sent, of, message_timeout_s=timeout_s, plan=Plan.PROVE_FIRST, keep=keep)
+    found = told.where("root = 1").orderBy("life").select("outcome").collect()
+    assert [row.outcome for row in found] == outcomes
