@@ -7,9 +7,10 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
@@ -57,6 +58,12 @@ _INTERPRETED = {  # no class is compiled, and no plan made again, for a handful 
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
+_BRINGS_EXTENSIONS = (
+    "spark.sql.extensions",
+    "spark.jars",
+    "spark.jars.packages",
+    "spark.driver.extraClassPath",
+)
 _NO_JAVA = (
     "Spark needs Java 17 or 21, or with pyspark 4.2 or newer 25, and there is none: install one (Debian: apt install "
     "openjdk-17-jre-headless; macOS: brew install openjdk@17), or set JAVA_HOME to one"
@@ -84,12 +91,32 @@ def session(
     conf = SparkConf().setAppName("ackdoctor").setMaster(master).setAll(list(chosen.items()))
     with _names_as_here(), _to_its_end():
         context = SparkContext.getOrCreate(conf)
+    _without_mllib(context)
     made = SparkSession.builder.config(conf=conf).getOrCreate()
     context.setLogLevel("ERROR")
     for name, value in (settings or {}).items():  # else the first file that is read would be to blame
         if made.conf.isModifiable(name):
             made.conf.set(name, value)
     return made
+
+
+def _without_mllib(context: SparkContext) -> None:
+    """Gives the JVM a session without extensions, which Spark's builder then takes.
+
+    Else it looks for them on the class path, finds those of MLlib, and for their sake loads Scala's reflection: a third of
+    the start.  Where somebody may have brought extensions they are looked for, and where Spark's constructor is another one.
+    """
+    jvm, java_context = context._jvm, context._jsc  # noqa: SLF001 - they have no other names
+    told = dict(context.getConf().getAll())
+    if jvm is None or java_context is None or any(told.get(name) for name in _BRINGS_EXTENSIONS):
+        return
+    java_session = jvm.org.apache.spark.sql.classic.SparkSession
+    none, nothing = getattr(jvm.scala, "None$"), jvm.scala.collection.immutable.HashMap
+    with suppress(Py4JError):
+        if not java_session.getDefaultSession().isDefined():
+            nobody, extensions = getattr(none, "MODULE$"), jvm.org.apache.spark.sql.SparkSessionExtensions()
+            made = java_session(java_context.sc(), nobody, nobody, extensions, nothing(), nothing())
+            java_session.setDefaultSession(made)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -65,3 +66,30 @@ def test_ctrl_c_waits_for_the_jvm_and_means_then_what_it_did_before():
     finally:
         signal.signal(signal.SIGINT, before)
     assert steps == ["launched"]
+
+
+STARTED = """
+import sys
+from ackdoctor.spark.session import session
+with_extensions = {"spark.sql.extensions": "nobody.has.it"} if sys.argv[2:] else {}
+made = session(
+    master="local[1]",
+    settings={"spark.sql.shuffle.partitions": "3", **with_extensions},
+    java=f"-Xlog:class+load:file={sys.argv[1]}",
+)
+assert made.conf.get("spark.sql.shuffle.partitions") == "3"
+assert made.conf.get("spark.sql.caseSensitive") == "true"
+assert made.range(7).count() == 7
+made.stop()
+"""
+
+
+@pytest.mark.skipif(not (shutil.which("java") or os.environ.get("JAVA_HOME")), reason="there is no Java")
+@pytest.mark.parametrize("extensions", [[], ["asked for"]])
+def test_what_mllib_brings_is_loaded_only_for_whoever_asks_for_extensions(extensions, tmp_path):
+    pytest.importorskip("pyspark")
+    said = tmp_path / "classes"
+    command = [sys.executable, "-c", STARTED, str(said), *extensions]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert ("org.apache.spark.sql.ml.InternalFunctionRegistration" in said.read_text()) == bool(extensions)
