@@ -168,6 +168,7 @@ def _sized(master: str, input_bytes: int) -> dict[str, str]:
         "spark.driver.memory": "2g",
         "spark.driver.extraJavaOptions": _QUICK if input_bytes < LARGE_BYTES else _SPARING,
         "spark.sql.files.maxPartitionBytes": "32m",  # a root is short, so the less a task reads the fewer sums it holds at once; those of 128 MB go to disk and back
+        "spark.sql.codegen.aggregate.splitAggregateFunc.enabled": "false",  # the sums of a row are one method: it is short enough to be compiled (tests/spark/test_plans.py), and fifteen calls are not
         "spark.sql.codegen.aggregate.map.twolevel.enabled": "false",  # a first map of 65,536 keys: of roots it is soon full, and every other row asks it in vain
         "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "20000",  # roots whose messages are gathered before all are sorted instead: 128 by default
         "spark.sql.inMemoryColumnarStorage.compressed": "false",  # ids and times do not shrink, and each value is counted for it

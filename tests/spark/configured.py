@@ -9,7 +9,11 @@ if TYPE_CHECKING:
 
 __all__ = ["COMPILED", "configured"]
 
-COMPILED = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
+COMPILED = {  # as for a large input
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.codegen.factoryMode": "FALLBACK",
+    "spark.sql.codegen.aggregate.splitAggregateFunc.enabled": "false",
+}
 
 
 @contextmanager

@@ -2,6 +2,8 @@
 
 A tick that the acker wrote down stands between messages of the same process by `pos`; one that only a
 schedule or another process knows stands before the first message that is not older.
+
+Nothing here is a `sequence`: for its sake Spark loads Scala's reflection, a second of CPU; the places in an array are told by `transform`.
 """
 
 from collections.abc import Iterator
@@ -31,6 +33,7 @@ AXES = ("pos", "ns")  # on which a tick comes after a message: of its own proces
 _MOST_TICKS = 200_000  # of a schedule: 69 days of 30 s; a clock that jumps farther rotates no more
 _NEVER, EVER = -(1 << 63), (1 << 63) - 1
 _SPOTS, _MOST_SPOTS = 4096, 1 << 20  # of a ruler
+_HALVES = ", ".join(str(1 << at) for at in range(30, -1, -1))
 _MS = 1_000_000
 _ROTATED, _TIMED_OUT = int(EventKind.ROTATED), int(EventKind.TIMED_OUT)
 _DROPPED = f"count_if(kind = {_TIMED_OUT}) as timed_out"
@@ -76,14 +79,16 @@ def _scheduled(messages: DataFrame, schedule_ms: tuple[int, int] | None) -> Data
     else:
         begin = F.col("run_ms") + first_ms
         count = F.call_function("div", F.col("end_ms") - begin, F.lit(every_ms))
-        steps = F.sequence(F.lit(0).cast("long"), F.least(count, F.lit(_MOST_TICKS).cast("long")))
+        steps = F.array_repeat(F.lit(0), (F.least(count, F.lit(_MOST_TICKS).cast("long")) + 1).cast("int"))
         null = F.lit(None).cast("long")
         ticks = F.when(
             F.col("end_ms") >= begin,
             F.transform(
                 steps,
-                lambda step: F.struct(
-                    null.alias("pos"), ((begin + step * every_ms) * _MS).alias("ns"), null.alias("source")
+                lambda _, step: F.struct(
+                    null.alias("pos"),
+                    ((begin + step.cast("long") * every_ms) * _MS).alias("ns"),
+                    null.alias("source"),
                 ),
             ).cast(_TICKS),
         ).otherwise(F.array().cast(_TICKS))
@@ -119,7 +124,7 @@ def _ruled(ticked: DataFrame, buckets: int) -> DataFrame:
         *(marks.format(axis, axis) for axis in AXES),
     )
     rising = "not mixed and ns = transform(ticks, tick -> tick.ns)"
-    halves = "transform(sequence(length(bin(size(ticks))) - 1, 0, -1), at -> shiftleft(1, at))"
+    halves = f"filter(array({_HALVES}), step -> step <= size(ticks))"
     spaced = marked.selectExpr(
         "*", f"if({rising}, {halves}, null) as steps", *(f"{_width(axis)} as {axis}_width" for axis in AXES)
     )
@@ -139,10 +144,11 @@ def _width(axis: str) -> str:
 
 def _ruler(axis: str) -> Iterator[str]:
     """SQL: a mark's turn comes for all spots after that of the mark before it, up to its own; the last spot is all that is after."""
-    spot = f"({axis}[{{}}] - {axis}[0]) div {axis}_width"
-    count = f"int({spot.format('at')} - if(at = 0, -1L, {spot.format('at - 1')}))"
+    spot = f"({{}} - {axis}[0]) div {axis}_width"
+    before = spot.format(f"{axis}[at - 1]")
+    count = f"int({spot.format('mark')} - if(at = 0, -1L, {before}))"
     drop = f"coalesce(get({axis}, at + enough - 1), {EVER})"
-    drops = f"flatten(transform(sequence(0, size({axis}) - 1), at -> array_repeat({drop}, {count})))"
+    drops = f"flatten(transform({axis}, (mark, at) -> array_repeat({drop}, {count})))"
     far = f"array({_NEVER}, {_NEVER})"
     known = f"if({axis}_width = {EVER}, {far}, concat({drops}, array({EVER})))"
     parts = {"begin": f"{axis}[0]", "width": f"{axis}_width", "drops": known}
@@ -150,9 +156,9 @@ def _ruler(axis: str) -> Iterator[str]:
 
 
 def _span(axis: str) -> str:
-    """SQL: the shortest way on which so many ticks came as are enough."""
-    ways = f"transform(sequence(enough - 1, size({axis}) - 1), at -> try_subtract({axis}[at], {axis}[at - enough + 1]))"
-    return f"if(size({axis}) < enough, null, array_min(transform({ways}, way -> coalesce(way, 0L))))"
+    """SQL: the shortest way on which so many ticks came as are enough; null if so many never came."""
+    way = f"coalesce(try_subtract(mark, {axis}[at - enough + 1]), 0L)"
+    return f"array_min(transform({axis}, (mark, at) -> if(at + 1 < enough, null, {way})))"
 
 
 def shortest(axis: str) -> str:
