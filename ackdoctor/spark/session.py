@@ -103,20 +103,22 @@ def session(
 def _without_mllib(context: SparkContext) -> None:
     """Gives the JVM a session without extensions, which Spark's builder then takes.
 
-    Else it looks for them on the class path, finds those of MLlib, and for their sake loads Scala's reflection: a third of
+    Else it looks for them on the class path, finds those of MLlib, and for their sake loads Scala's reflection: a quarter of
     the start.  Where somebody may have brought extensions they are looked for, and where Spark's constructor is another one.
     """
     jvm, java_context = context._jvm, context._jsc  # noqa: SLF001 - they have no other names
     told = dict(context.getConf().getAll())
     if jvm is None or java_context is None or any(told.get(name) for name in _BRINGS_EXTENSIONS):
         return
-    java_session = jvm.org.apache.spark.sql.classic.SparkSession
-    none, nothing = getattr(jvm.scala, "None$"), jvm.scala.collection.immutable.HashMap
-    with suppress(Py4JError):
-        if not java_session.getDefaultSession().isDefined():
-            nobody, extensions = getattr(none, "MODULE$"), jvm.org.apache.spark.sql.SparkSessionExtensions()
-            made = java_session(java_context.sc(), nobody, nobody, extensions, nothing(), nothing())
-            java_session.setDefaultSession(made)
+    with suppress(Py4JError, TypeError):  # as py4j calls it where there is no such class
+        java_session = jvm.org.apache.spark.sql.classic.SparkSession
+        if java_session.getDefaultSession().isDefined():
+            return
+        nobody = getattr(getattr(jvm.scala, "None$"), "MODULE$")
+        nothing = jvm.scala.collection.immutable.HashMap()
+        extensions = jvm.org.apache.spark.sql.SparkSessionExtensions()
+        made = java_session(java_context.sc(), nobody, nobody, extensions, nothing, nothing)
+        java_session.setDefaultSession(made)
 
 
 @contextmanager
