@@ -151,8 +151,8 @@ class _Size(NamedTuple):
 def _size(roots: DataFrame, *more: str, of: str = "true") -> tuple[_Size, tuple[int, ...]]:
     """Of the roots for which `of` is true, and what `more` makes of all."""
     size = f"count_if({of})", f"coalesce(sum(if({of}, n, 0L)), 0L)", f"coalesce(max(if({of}, n, 0L)), 0L)"
-    roots_, messages, most, *others = roots.selectExpr(*size, *more).collect()[0]
-    return _Size(roots_, messages, most), tuple(others)
+    row = roots.selectExpr(*size, *more).collect()[0]
+    return _Size(*row[: len(size)]), tuple(row[len(size) :])
 
 
 def _constants(frame: DataFrame, names: Sequence[str]) -> dict[str, str]:
