@@ -18,7 +18,7 @@ from py4j.protocol import Py4JError
 from pyspark import SparkContext
 
 from ackdoctor.model.errors import UsageError
-from ackdoctor.spark.session import java_here
+from ackdoctor.spark.session import first_jars, java_here, spark_home
 
 __all__ = ["ClassArchive", "usual"]
 
@@ -127,7 +127,8 @@ def _surroundings(java: Path) -> str:
     for file in _files(java):
         found = file.stat()
         digest.update(f"{file}\0{found.st_size}\0{found.st_mtime_ns}\0".encode(errors="surrogateescape"))
-    digest.update(os.environ.get("SPARK_CONF_DIR", "").encode(errors="surrogateescape"))
+    for told in (os.environ.get("SPARK_CONF_DIR", ""), first_jars()):
+        digest.update(f"{told}\0".encode(errors="surrogateescape"))
     return digest.hexdigest()[:12]
 
 
@@ -135,5 +136,4 @@ def _files(java: Path) -> Iterator[Path]:
     java = java.resolve()
     yield java
     yield from sorted(java.parents[1].glob("lib/server/*jvm*"))
-    spark = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
-    yield from sorted(spark.joinpath("jars").glob("*.jar"))
+    yield from sorted(spark_home().glob("jars/*.jar"))

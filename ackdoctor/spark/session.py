@@ -10,13 +10,23 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import pyspark
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from ackdoctor.model.errors import ConfigError
 
-__all__ = ["LARGE_BYTES", "SMALL_BYTES", "TINY_BYTES", "SparkSession", "java_here", "session"]
+__all__ = [
+    "LARGE_BYTES",
+    "SMALL_BYTES",
+    "TINY_BYTES",
+    "SparkSession",
+    "first_jars",
+    "java_here",
+    "session",
+    "spark_home",
+]
 
 TINY_BYTES = 2_000_000  # of input; below, planning costs more than all that is planned
 
@@ -58,11 +68,33 @@ _INTERPRETED = {  # no class is compiled, and no plan made again, for a handful 
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
-_BRINGS_EXTENSIONS = (
-    "spark.sql.extensions",
-    "spark.jars",
-    "spark.jars.packages",
-    "spark.driver.extraClassPath",
+_CLASS_PATH = "spark.driver.extraClassPath"  # what stands before Spark's jars
+_BRINGS_EXTENSIONS = ("spark.sql.extensions", "spark.jars", "spark.jars.packages", _CLASS_PATH)
+_MOST_CLASSES = (  # of those that a run loads; by their number
+    "spark-catalyst_",
+    "spark-core_",
+    "scala-library-",
+    "spark-sql_",
+    "spark-sql-api_",
+    "log4j-core-",
+    "jackson-databind-",
+    "hadoop-client-api-",
+    "parquet-jackson-",
+    "janino-",
+    "parquet-encoding-",
+    "parquet-column-",
+    "spark-network-common_",
+    "commons-compiler-",
+    "hadoop-client-runtime-",
+    "netty-common-",
+    "parquet-format-structures-",
+    "antlr4-runtime-",
+    "netty-transport-",
+    "jackson-module-scala_",
+    "log4j-api-",
+    "jackson-core-",
+    "parquet-hadoop-",
+    "spark-common-utils_",
 )
 _NO_JAVA = (
     "Spark needs Java 17 or 21, or with pyspark 4.2 or newer 25, and there is none: install one (Debian: apt install "
@@ -86,12 +118,15 @@ def session(
     java_here()
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     chosen = {**_SETTINGS, **_sized(master, input_bytes), **(settings or {})}
+    ours = first_jars()
+    if ours:
+        chosen.setdefault(_CLASS_PATH, ours)
     if java:
         chosen[_BEFORE_OURS] = f"{chosen.get(_BEFORE_OURS, '')} {java}".strip()
     conf = SparkConf().setAppName("ackdoctor").setMaster(master).setAll(list(chosen.items()))
     with _names_as_here(), _to_its_end():
         context = SparkContext.getOrCreate(conf)
-    _without_mllib(context)
+    _without_mllib(context, ours)
     made = SparkSession.builder.config(conf=conf).getOrCreate()
     context.setLogLevel("ERROR")
     for name, value in (settings or {}).items():  # else the first file that is read would be to blame
@@ -100,15 +135,17 @@ def session(
     return made
 
 
-def _without_mllib(context: SparkContext) -> None:
+def _without_mllib(context: SparkContext, class_path: str) -> None:
     """Gives the JVM a session without extensions, which Spark's builder then takes.
 
     Else it looks for them on the class path, finds those of MLlib, and for their sake loads Scala's reflection: a quarter of
-    the start.  Where somebody may have brought extensions they are looked for, and where Spark's constructor is another one.
+    the start.  Where somebody may have brought extensions they are looked for, and where Spark's constructor is another one;
+    the `class_path` that is ours brings none.
     """
     jvm, java_context = context._jvm, context._jsc  # noqa: SLF001 - they have no other names
     told = dict(context.getConf().getAll())
-    if jvm is None or java_context is None or any(told.get(name) for name in _BRINGS_EXTENSIONS):
+    brought = [told[name] for name in _BRINGS_EXTENSIONS if told.get(name) and told[name] != class_path]
+    if jvm is None or java_context is None or brought:
         return
     with suppress(Py4JError, TypeError):  # as py4j calls it where there is no such class
         java_session = jvm.org.apache.spark.sql.classic.SparkSession
@@ -188,3 +225,27 @@ def java_here() -> Path:
     if (found := shutil.which("java")) is None:
         raise ConfigError(_NO_JAVA)
     return Path(found)
+
+
+def spark_home() -> Path:
+    """Where pyspark finds Spark."""
+    return Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
+
+
+def first_jars() -> str:
+    """Spark's jars with most of its classes, as the beginning of a class path: a JVM looks for a class in one jar after the other, and there are 250.
+
+    Empty where the defaults of Spark's own folder, or of SPARK_CONF_DIR, may name another beginning.
+    """
+    home = spark_home()
+    defaults = Path(os.environ.get("SPARK_CONF_DIR") or home / "conf", "spark-defaults.conf")
+    try:
+        if _CLASS_PATH in defaults.read_text(encoding="utf-8", errors="replace"):
+            return ""
+    except FileNotFoundError:
+        pass
+    except OSError:
+        return ""
+    jars = sorted(map(str, home.glob("jars/*.jar")))
+    first = [jar for name in _MOST_CLASSES for jar in jars if Path(jar).name.startswith(name)]
+    return "" if os.pathsep in str(home) else os.pathsep.join(first)

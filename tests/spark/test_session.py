@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ackdoctor.spark.session import _QUICK, _SPARING, _names_as_here, _to_its_end
+from ackdoctor.spark.session import _QUICK, _SPARING, _names_as_here, _to_its_end, first_jars
 
 NAMES = ("LC_ALL", "LC_CTYPE", "LANG")
 
@@ -80,16 +80,67 @@ made = session(
 assert made.conf.get("spark.sql.shuffle.partitions") == "3"
 assert made.conf.get("spark.sql.caseSensitive") == "true"
 assert made.range(7).count() == 7
+print(made._jvm.System.getProperty("java.class.path"))
 made.stop()
 """
 
 
 @pytest.mark.skipif(not (shutil.which("java") or os.environ.get("JAVA_HOME")), reason="there is no Java")
-@pytest.mark.parametrize("extensions", [[], ["asked for"]])
-def test_what_mllib_brings_is_loaded_only_for_whoever_asks_for_extensions(extensions, tmp_path):
+@pytest.mark.parametrize(
+    ("extensions", "defaults", "first", "with_mllib"),
+    [
+        ([], "", "spark-catalyst_", False),
+        (["asked for"], "", "spark-catalyst_", True),
+        ([], "spark.driver.extraClassPath /opt/ours", "ours", True),
+    ],
+    ids=["usual", "asked for", "class path of their own"],
+)
+def test_what_mllib_brings_is_loaded_only_for_whoever_may_have_extensions(
+    extensions, defaults, first, with_mllib, tmp_path
+):
     pytest.importorskip("pyspark")
     said = tmp_path / "classes"
+    tmp_path.joinpath("spark-defaults.conf").write_text(defaults)
     command = [sys.executable, "-c", STARTED, str(said), *extensions]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    environment = {**os.environ, "SPARK_CONF_DIR": str(tmp_path)}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stderr
-    assert ("org.apache.spark.sql.ml.InternalFunctionRegistration" in said.read_text()) == bool(extensions)
+    loaded = "org.apache.spark.sql.ml.InternalFunctionRegistration" in said.read_text()
+    assert (Path(done.stdout.split(os.pathsep)[0]).name.startswith(first), loaded) == (True, with_mllib)
+
+
+@pytest.mark.parametrize(
+    ("defaults", "ours"),
+    [
+        (None, True),
+        ("spark.driver.memory 1g\n", True),
+        ("spark.driver.extraClassPath=/opt/ours\n", False),
+    ],
+)
+@pytest.mark.parametrize("folder", ["spark/conf", "elsewhere"])
+def test_the_jars_with_most_classes_come_first_but_for_a_class_path_of_their_own(
+    defaults, ours, folder, tmp_path, monkeypatch
+):
+    jars = tmp_path / "spark" / "jars"
+    jars.mkdir(parents=True)
+    for name in ("aircompressor-2.jar", "scala-library-2.13.jar", "spark-catalyst_2.13-4.jar", "zstd-1.jar"):
+        jars.joinpath(name).touch()
+    conf = tmp_path / folder
+    conf.mkdir()
+    if defaults is not None:
+        conf.joinpath("spark-defaults.conf").write_text(defaults)
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path / "spark"))
+    monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
+    if folder == "elsewhere":
+        monkeypatch.setenv("SPARK_CONF_DIR", str(conf))
+    wanted = [str(jars / "spark-catalyst_2.13-4.jar"), str(jars / "scala-library-2.13.jar")]
+    assert first_jars() == (os.pathsep.join(wanted) if ours else "")
+
+
+def test_where_a_class_path_cannot_name_the_folder_it_names_none(tmp_path, monkeypatch):
+    jars = tmp_path / f"a{os.pathsep}b" / "jars"
+    jars.mkdir(parents=True)
+    jars.joinpath("spark-core_2.13-4.jar").touch()
+    monkeypatch.setenv("SPARK_HOME", str(jars.parent))
+    monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
+    assert first_jars() == ""
