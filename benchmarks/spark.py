@@ -147,8 +147,7 @@ def ours(folder: Path, heap: str, plan: str, master: str = "local[2]") -> dict[s
     query = (
         f"select {VERDICT_SUMMARY.format(size='size')}, bit_xor(xxhash64(*)) as {LOOKED_AT} from {{table}}"
     )
-    row = spark.sql(query, table=table).first()
-    return row.asDict()
+    return spark.sql(query, table=table).collect()[0].asDict()
 
 
 def lives(folder: Path, heap: str, plan: str) -> dict[str, object]:
@@ -160,7 +159,7 @@ def lives(folder: Path, heap: str, plan: str) -> dict[str, object]:
 
     spark = spark_session(heap, folder)
     table = entries(messages(events_of(spark, folder)), version("2.8"), plan=Plan[plan], keep=Kept())
-    return spark.sql(f"select {SUMMARY} from {{table}}", table=table).first().asDict()
+    return spark.sql(f"select {SUMMARY} from {{table}}", table=table).collect()[0].asDict()
 
 
 def bare_xor(folder: Path, heap: str) -> dict[str, object]:
@@ -182,7 +181,7 @@ def xor_per_root(spark: "SparkSession", folder: Path) -> dict[str, object]:
         sums.selectExpr(
             "count(*) as roots", "bit_xor(left_over) as left_over", "count_if(left_over != 0) as bad"
         )
-        .first()
+        .collect()[0]
         .asDict()
     )
 
