@@ -18,7 +18,7 @@ from py4j.protocol import Py4JError
 from pyspark import SparkContext
 
 from ackdoctor.model.errors import UsageError
-from ackdoctor.spark.session import first_jars, java_here, spark_home
+from ackdoctor.spark.session import first_jars, java_here, spark_jars
 
 __all__ = ["ClassArchive", "usual"]
 
@@ -136,4 +136,4 @@ def _files(java: Path) -> Iterator[Path]:
     java = java.resolve()
     yield java
     yield from sorted(java.parents[1].glob("lib/server/*jvm*"))
-    yield from sorted(spark_home().glob("jars/*.jar"))
+    yield from spark_jars()

@@ -25,7 +25,7 @@ __all__ = [
     "first_jars",
     "java_here",
     "session",
-    "spark_home",
+    "spark_jars",
 ]
 
 TINY_BYTES = 2_000_000  # of input; below, planning costs more than all that is planned
@@ -227,25 +227,29 @@ def java_here() -> Path:
     return Path(found)
 
 
-def spark_home() -> Path:
-    """Where pyspark finds Spark."""
-    return Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
+def spark_jars() -> list[Path]:
+    """The jars of the Spark that pyspark finds."""
+    return sorted(_spark_home().glob("jars/*.jar"))
 
 
 def first_jars() -> str:
-    """Spark's jars with most of its classes, as the beginning of a class path: a JVM looks for a class in one jar after the other, and there are 250.
+    """Spark's jars with most of its classes, as the beginning of a class path: a JVM looks for a class in one jar after the other, and there are 270.
 
-    Empty where the defaults of Spark's own folder, or of SPARK_CONF_DIR, may name another beginning.
+    Empty where the defaults of Spark's own folder, or of SPARK_CONF_DIR, may name another beginning, or a class path cannot name the folder.
     """
-    home = spark_home()
+    home = _spark_home()
     defaults = Path(os.environ.get("SPARK_CONF_DIR") or home / "conf", "spark-defaults.conf")
     try:
-        if _CLASS_PATH in defaults.read_text(encoding="utf-8", errors="replace"):
-            return ""
+        named = _CLASS_PATH in defaults.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
-        pass
-    except OSError:
+        named = False
+    except OSError:  # nobody knows what it names
+        named = True
+    if named or os.pathsep in str(home):
         return ""
-    jars = sorted(map(str, home.glob("jars/*.jar")))
-    first = [jar for name in _MOST_CLASSES for jar in jars if Path(jar).name.startswith(name)]
-    return "" if os.pathsep in str(home) else os.pathsep.join(first)
+    jars = spark_jars()
+    return os.pathsep.join(str(jar) for name in _MOST_CLASSES for jar in jars if jar.name.startswith(name))
+
+
+def _spark_home() -> Path:
+    return Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
