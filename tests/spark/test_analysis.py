@@ -117,6 +117,7 @@ def test_full_tables_come_as_parquet(spark, analysis):
     assert [spark.read.parquet(place).count() for place in analysis.written] == [15, 27, 30, 2, 15, 1]
 
 
+@pytest.mark.minutes
 def test_what_is_not_told_one_by_one_is_counted_and_it_is_said_where_it_is(spark, monkeypatch):
     monkeypatch.setattr("ackdoctor.spark.judge.shapes.MOST_SHAPES", 1)
     monkeypatch.setattr("ackdoctor.spark.judge.samples.MOST_TREES", 1)

@@ -68,6 +68,7 @@ def told(level, plan, cap):
     return offences, run.settlement.tallies, run.settlement.dropped, run.settlement.notes
 
 
+@pytest.mark.minutes
 @settings(deadline=None)
 @given(PLANS, st.sampled_from((3, 65_536)))
 def test_counts_says_of_every_tuple_what_sites_says(plan, cap):

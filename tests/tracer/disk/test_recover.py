@@ -241,6 +241,7 @@ def test_a_folder_that_may_not_be_looked_into_is_told(tmp_path):
     ]
 
 
+@pytest.mark.minutes
 @pytest.mark.slow
 def test_six_writers_killed_at_any_moment_lose_nothing_they_were_told_is_written(tmp_path):
     """The same for 100 rounds: benchmarks/trace.py."""
