@@ -15,7 +15,7 @@ from ackdoctor.cli.given import STDIN, known_word
 from ackdoctor.cli.manual import names
 from ackdoctor.cli.streams import chatter, palette_for, tolerant, until_reader_leaves
 from ackdoctor.cli.texts import lines_of
-from ackdoctor.heap.diagnosis import diagnose
+from ackdoctor.diagnose.diagnosis import diagnose
 from ackdoctor.model.errors import UsageError
 from ackdoctor.reporters.diagnosis import Places, document, screen
 from ackdoctor.reporters.footer import counted

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TextIO
 
-from ackdoctor.heap.diagnosis import Diagnosis, Sign
+from ackdoctor.diagnose.diagnosis import Diagnosis, Sign
 from ackdoctor.reporters.context import Palette, printable
 from ackdoctor.reporters.footer import counted
 

@@ -1,7 +1,7 @@
 """What a heap report says of an entry, and where a reader finds the rest of it."""
 
+from ackdoctor.diagnose.symptoms import SYMPTOMS
 from ackdoctor.heap.causes import CAUSES
-from ackdoctor.heap.symptoms import SYMPTOMS
 from ackdoctor.rulebook import load_rules
 
 PAGES = load_rules()

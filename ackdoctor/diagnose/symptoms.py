@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ackdoctor.heap.causes import Cause
+from ackdoctor.model.cause import Cause
 
 __all__ = ["SYMPTOMS", "Symptom"]
 

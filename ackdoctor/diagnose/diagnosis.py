@@ -4,9 +4,9 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ackdoctor.heap.exceptions import Exceptions, Stack, Thrown
-from ackdoctor.heap.json_log import entries, unpacked
-from ackdoctor.heap.symptoms import SYMPTOMS, Symptom
+from ackdoctor.diagnose.exceptions import Exceptions, Stack, Thrown
+from ackdoctor.diagnose.json_log import entries, unpacked
+from ackdoctor.diagnose.symptoms import SYMPTOMS, Symptom
 from ackdoctor.tracer.disk.put_before import bare
 
 __all__ = ["Diagnosis", "Sign", "diagnose"]

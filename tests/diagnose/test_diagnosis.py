@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from ackdoctor.heap.diagnosis import diagnose
-from ackdoctor.heap.symptoms import SYMPTOMS
+from ackdoctor.diagnose.diagnosis import diagnose
+from ackdoctor.diagnose.symptoms import SYMPTOMS
 from ackdoctor.rulebook import load_rules
 
 STACK = """2026-01-01 12:00:00.000 o.a.s.u.Utils Thread-8 [ERROR] Async loop died!

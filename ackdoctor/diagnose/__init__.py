@@ -1,0 +1,1 @@
+"""What logs and pasted errors of workers and daemons mean."""
