@@ -73,8 +73,14 @@ def dump(
         ),
     ] = None,
     message_timeout: Annotated[
-        int, typer.Option(min=1, metavar="SECONDS", help="topology.message.timeout.secs of the topology.")
-    ] = 30,
+        int | None,
+        typer.Option(
+            min=1,
+            max=_MOST,
+            metavar="SECONDS",
+            help="topology.message.timeout.secs, where the dump does not hold the topology's configuration. Default: 30.",
+        ),
+    ] = None,
     samples: Annotated[
         int | None,
         typer.Option(
