@@ -69,7 +69,7 @@ class DumpRequest(_Shape):
 
     file: Path
     traces: tuple[Path, ...] = ()
-    message_timeout_s: int = 30
+    message_timeout_s: int | None = None
     samples: int | None = None
 
 

@@ -87,7 +87,8 @@ class HeapWitness:
     """What a heap holds because of it: how that is reached, how much it is, and what is known of it.
 
     `path` is an expression ("Acker.pending.buckets"), `size` is in bytes and 0 where nobody has measured,
-    `roots` are samples.  `steps` are calls that a trace has named, none without one.
+    `roots` are some of them.  Where only a sample of the entries was read, `sample` says of how many of how many, and
+    `entries` counts in it.  `steps` are calls that a trace has named, none without one.
     """
 
     path: str
@@ -96,6 +97,7 @@ class HeapWitness:
     roots: tuple[int, ...] = ()
     left: tuple[str, ...] = ()
     steps: tuple[PathStep, ...] = ()
+    sample: tuple[int, int] | None = None
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)

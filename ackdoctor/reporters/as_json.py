@@ -72,6 +72,9 @@ def _evidence(evidence: PathWitness | TreeWitness | HeapWitness) -> dict[str, ob
             "evidence": "heap",
             "held": evidence.path,
             "entries": evidence.entries,
+            "sample": None
+            if evidence.sample is None
+            else dict(zip(("read", "of"), evidence.sample, strict=True)),
             "bytes": evidence.size,
             "roots": [str(root) for root in evidence.roots],
             "left": list(evidence.left),

@@ -78,7 +78,8 @@ def test_classes_are_counted_with_their_arrays(stored):
 def test_entries_that_a_cut_dump_lacks_are_counted_as_lost(stored):
     whole = acker_heap(entries=50).hprof()
     dump = read_dump(stored(whole[: len(whole) - 2000]))
-    [fault] = dump.faults
+    fault, lost = dump.faults
+    assert lost.endswith(" of 50 entries are not in the dump")
     assert fault.startswith(f"cut off after {len(whole) - 2000:,} bytes, within the record at byte ")
     [bucket] = dump.ackers[0].tally.buckets
     assert 0 < bucket.kinds[Kind.ORPHAN] < 50
@@ -130,8 +131,9 @@ def test_damage_costs_the_rest_of_its_segment(stored):
     heap = acker_heap()
     heap.body.insert(5, b"\x77" + bytes(40))
     dump = read_dump(stored(heap.hprof()))
-    [fault] = dump.faults
+    fault, lost = dump.faults
     assert fault.endswith("no sub-record has the tag 0x77; the rest of the segment is left out")
+    assert lost == "acker 1, bucket 0: 5 of 5 entries are not in the dump"
     assert dump.objects == 5
 
 

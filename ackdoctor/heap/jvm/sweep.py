@@ -98,10 +98,12 @@ class _Reader:
         self._instances: defaultdict[int, list[int]] = defaultdict(list)
         self._arrays: defaultdict[int, list[int]] = defaultdict(list)
         self._window = _NARROW
+        self._end = self._room = 0  # where the segment ends, in the file and from the stretch on
 
     def segment(self, record: Record) -> None:
         """All sub-records of a segment, a stretch at a time."""
         at, end = record.start, record.start + record.length
+        self._end = end + record.missing
         want = STRETCH
         while at < end:
             data = self._dump.read(at, min(want, end - at))
@@ -113,7 +115,9 @@ class _Reader:
                 )
                 return
             if not used and at + len(data) >= end:
-                return  # the file was cut within this record
+                if not record.missing:  # else it is the file that was cut
+                    self._census.damage.append(f"byte {at:,}: the segment ends within a class")
+                return
             want = STRETCH if used else want * 4
             at += used
 
@@ -131,6 +135,7 @@ class _Reader:
         if not last:
             limit = have - self._longest
         try:
+            self._room = self._end - base
             return self._objects(data, at, limit, have)
         finally:
             self._flush(data)
@@ -200,7 +205,7 @@ class _Reader:
             census.primitives,
             census.numbers,
         )
-        widths = WIDTHS
+        widths, tag, left, right = WIDTHS, 0, 0, 0
         while at <= limit:
             tag, left, right = read(data, at)
             if tag == INSTANCE:
@@ -225,7 +230,21 @@ class _Reader:
                 begin, at = at, self._other(data, at)
                 if begin == at:
                     break
+        if at > self._room and tag in (INSTANCE, OBJECTS, PRIMITIVE):
+            self._take_back(at, tag, left, right)
         return at
+
+    def _take_back(self, end: int, tag: int, left: int, right: int) -> None:
+        """The last object is none: its length is damaged, or what was read as its head."""
+        shape = self._heads
+        size = shape.size(tag, left, right)
+        if tag == INSTANCE:
+            self._instances[left].pop()
+        else:
+            self._census.count(tag, left, right, shape, -1)
+        if tag == OBJECTS and self._arrays.get(shape.class_of_array(left, right), [None])[-1] == end - size:
+            self._arrays[shape.class_of_array(left, right)].pop()
+        raise _Damage(end - size, f"an object of {size:,} bytes runs past the end of its segment")
 
     def _other(self, data: bytes, at: int) -> int:
         """Where a root or a class ends; `at` if it is a class and the bytes do not reach that far."""
