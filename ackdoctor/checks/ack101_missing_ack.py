@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.facts.chosen import ACKING, chosen
-from ackdoctor.flow.path.lattice import Tick, Token, TokenRef
+from ackdoctor.flow.path.lattice import Token, TokenRef
 from ackdoctor.flow.path.sighting import Completed, Ended, Flow, Stored
 from ackdoctor.flow.path.witness import implicit_raise, leaving_step
 from ackdoctor.model.dialect import EntryKind, Misuse
@@ -24,7 +24,7 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
         missing = [
             s
             for s in flow.sightings
-            if isinstance(s, Ended) and s.breach is not None and s.token is not None and not s.is_tick
+            if isinstance(s, Ended) and s.breach is not None and s.token is not None and not s.is_system
         ]
         if not missing or flow.function.docstring_only:
             continue
@@ -92,7 +92,7 @@ def _never(flow: Flow, token: Token) -> bool:
                 return False
             case Stored(token=kept) if kept == token:
                 return False
-            case Ended(breach=None, raised=None, state=state) if token in state.tokens and not _ended_as_tick(
+            case Ended(breach=None, raised=None, state=state) if token in state.tokens and not _ended_as_system(
                 state, token
             ):
                 return False
@@ -101,9 +101,9 @@ def _never(flow: Flow, token: Token) -> bool:
     return True
 
 
-def _ended_as_tick(state: object, token: Token) -> bool:
+def _ended_as_system(state: object, token: Token) -> bool:
     tokens = getattr(state, "tokens", {})
-    return token in tokens and tokens[token].tick is Tick.YES
+    return token in tokens and tokens[token].tick.is_system
 
 
 def _completing(flow: Flow, token: Token) -> frozenset[int]:

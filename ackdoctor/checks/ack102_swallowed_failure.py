@@ -25,7 +25,7 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
     """One finding for each broad handler behind which the tuple is acked."""
     told: set[int] = set()
     for flow, ended in diagnosis.sightings(Ended, EntryKind.DATA, EntryKind.BATCH):
-        if ended.raised is not None or ended.token is None or ended.deferral is not None:
+        if ended.raised is not None or ended.token is None or ended.deferral is not None or ended.is_system:
             continue
         if not _acked(diagnosis, ended):
             continue

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.flow.path.lattice import Tick, Token, TokenKind
+from ackdoctor.flow.path.lattice import Token, TokenKind
 from ackdoctor.flow.path.sighting import Completed, Ended, Flow
 from ackdoctor.flow.path.trail import Trail, backwards
 from ackdoctor.flow.path.witness import completions
@@ -23,7 +23,7 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
     told: set[int] = set()
     acked = _acked(diagnosis)
     for flow, done in diagnosis.sightings(Completed):
-        if done.op not in _BY_HAND or done.token is None or done.tick is Tick.YES or id(done.step) in told:
+        if done.op not in _BY_HAND or done.token is None or done.tick.is_system or id(done.step) in told:
             continue
         if flow.entry is None and done.token.kind is not TokenKind.STORED:
             continue

@@ -8,7 +8,7 @@ from ackdoctor.checks.facts.shape import derived_names, given_names, mentions_an
 from ackdoctor.flow.graph.once import once
 from ackdoctor.flow.graph.wording import callee, last_name
 from ackdoctor.flow.linking.known import RUNNERS, THREADS
-from ackdoctor.flow.path.lattice import Tick, Token, TokenKind
+from ackdoctor.flow.path.lattice import Token, TokenKind
 from ackdoctor.flow.path.sighting import Completed, Ended, Flow
 from ackdoctor.flow.path.trail import Trail, backwards
 from ackdoctor.flow.path.witness import completions, line_of, thrown_at
@@ -38,7 +38,7 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
         return
     told: set[tuple[object, int]] = set()
     for flow, done in diagnosis.sightings(Completed, EntryKind.DATA, EntryKind.BATCH):
-        if done.op is not Op.ACK or done.token is None or done.tick is Tick.YES or done.deferral is not None:
+        if done.op is not Op.ACK or done.token is None or done.tick.is_system or done.deferral is not None:
             continue
         if done.token.kind is TokenKind.STORED or (id(done.function), done.step.span.line) in told:
             continue
@@ -63,7 +63,7 @@ def _by_the_framework(diagnosis: Diagnosis) -> Iterator[Finding]:
         if (
             done.op is not Op.AUTO_ACK
             or done.token is None
-            or done.tick is Tick.YES
+            or done.tick.is_system
             or done.breach is not None
         ):
             continue
@@ -182,6 +182,8 @@ def _in_finally(diagnosis: Diagnosis, ended: Ended) -> Trail | None:
     """The ack in a finally block through which an exception leaves, where the framework does not fail the tuple."""
     if ended.raised is None or diagnosis.component.auto_fail is not False or ended.deferral is not None:
         return None
+    if ended.is_system:
+        return None  # it has no tree: its ack promises nothing
     token: Token | None = ended.token
     if token is None:
         return None

@@ -164,6 +164,7 @@ _RUN = "the loop that reads, dispatches and completes tuples never runs"
 DIALECTS = (
     Dialect(
         name="petrel",
+        heartbeats="Petrel 0.9.3.0.2",
         language="python",
         title="Petrel",
         until=(1, 0),
@@ -218,9 +219,9 @@ DIALECTS = (
             ),
             Verb(name="reportError", kind=VerbKind.REPORT, on=_ON, params=("msg",), subject=None),
             Verb(name="log", kind=VerbKind.LOG, on=_ON, params=("msg",), subject=None),
-            Verb(name="sync", kind=VerbKind.OTHER, on=_ON, params=(), subject=None),
+            Verb(name="sync", kind=VerbKind.SYNC, on=_ON, params=(), subject=None),
             Verb(name="is_tick_tuple", kind=VerbKind.TICK_TEST, on="tuple", params=(), subject=None),
-            Verb(name="is_heartbeat_tuple", kind=VerbKind.OTHER, on="tuple", params=(), subject=None),
+            Verb(name="is_heartbeat_tuple", kind=VerbKind.HEARTBEAT_TEST, on="tuple", params=(), subject=None),
         ),
         wire=Wire(
             form=WireForm.MESSAGE,

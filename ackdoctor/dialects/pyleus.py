@@ -103,7 +103,7 @@ _BOLT_VERBS = (
         task_ids="need_task_ids",
         waits=True,
     ),
-    Verb(name="sync", kind=VerbKind.OTHER, params=(), subject=None),
+    Verb(name="sync", kind=VerbKind.SYNC, params=(), subject=None),
     *_REPORTS,
 )
 
@@ -178,7 +178,7 @@ DIALECTS = (
         ),
         verbs=(
             Verb(name="is_tick", kind=VerbKind.TICK_TEST, on="pyleus.storm"),
-            Verb(name="is_heartbeat", kind=VerbKind.OTHER, on="pyleus.storm"),
+            Verb(name="is_heartbeat", kind=VerbKind.HEARTBEAT_TEST, on="pyleus.storm"),
         ),
         shape=TupleShape(component="comp", ticks=(("comp", "__system"), ("stream", "__tick"), ("task", -1))),
         tick_settings=("tick_freq_secs", "topology.tick.tuple.freq.secs"),

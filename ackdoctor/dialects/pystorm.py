@@ -137,7 +137,7 @@ _REPORTS = (
 )
 _TESTS = (
     Verb(name="is_tick", kind=VerbKind.TICK_TEST),
-    Verb(name="is_heartbeat", kind=VerbKind.OTHER),
+    Verb(name="is_heartbeat", kind=VerbKind.HEARTBEAT_TEST),
 )
 _EMIT = Verb(
     name="emit",

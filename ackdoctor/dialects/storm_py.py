@@ -163,6 +163,7 @@ _RUN = "the loop that reads, dispatches and completes tuples never runs"
 DIALECTS = (
     Dialect(
         name="storm_py",
+        heartbeats="the storm.py of Storm 0.9.3",
         language="python",
         title="Storm's storm.py",
         until=(2,),
@@ -213,8 +214,8 @@ DIALECTS = (
             Verb(name="log", kind=VerbKind.LOG, on=_ON, params=("msg", "level"), subject=None),
             *_LOGS,
             Verb(name="rpcMetrics", kind=VerbKind.OTHER, on=_ON, params=("name", "params"), subject=None),
-            Verb(name="sync", kind=VerbKind.OTHER, on=_ON, params=(), subject=None),
-            Verb(name="is_heartbeat_tuple", kind=VerbKind.OTHER, on="tuple", params=(), subject=None),
+            Verb(name="sync", kind=VerbKind.SYNC, on=_ON, params=(), subject=None),
+            Verb(name="is_heartbeat_tuple", kind=VerbKind.HEARTBEAT_TEST, on="tuple", params=(), subject=None),
         ),
         wire=Wire(
             form=WireForm.MESSAGE,

@@ -65,6 +65,8 @@ class VerbKind(Enum):
     REPORT = "report"  # reports an error; completes nothing
     LOG = "log"
     TICK_TEST = "tick-test"  # asks whether a tuple is a tick
+    HEARTBEAT_TEST = "heartbeat-test"  # asks whether it is Storm's heartbeat
+    SYNC = "sync"  # answers a heartbeat; completes nothing
     OTHER = "other"
 
 
@@ -341,6 +343,7 @@ class Dialect:
     # on Python 2 what is printed goes to the log, also where stdout is the pipe
     python2_logs_stdout: bool = False
     tick_settings: tuple[str, ...] = ("topology.tick.tuple.freq.secs",)
+    heartbeats: str = ""  # the versions that answer heartbeats, where an older one hands them to the component
     own: str = "self"
     objects: Mapping[str, str] = field(default_factory=dict)
     advice: Mapping[Misuse, str] = field(default_factory=dict)
