@@ -62,7 +62,8 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
                 token=token,
                 last="returns to the framework",
                 flow=flow,
-                help=_by_id(diagnosis, flow) or f"ack or fail {token.words} on this path too",
+                help=_by_id(diagnosis, flow)
+                or f"ack {token.words} on this path too, or fail it if its work is to be tried again",
             )
             told = leaving.setdefault((id(function), span.line), found)
             if found.confidence > told.confidence:
@@ -92,8 +93,8 @@ def _never(flow: Flow, token: Token) -> bool:
                 return False
             case Stored(token=kept) if kept == token:
                 return False
-            case Ended(breach=None, raised=None, state=state) if token in state.tokens and not _ended_as_system(
-                state, token
+            case Ended(breach=None, raised=None, state=state) if (
+                token in state.tokens and not _ended_as_system(state, token)
             ):
                 return False
             case _:

@@ -7,6 +7,7 @@ from ackdoctor.flow.path.lattice import Token, TokenKind
 from ackdoctor.flow.path.sighting import Completed, Ended, Flow
 from ackdoctor.flow.path.trail import Trail, backwards
 from ackdoctor.flow.path.witness import completions
+from ackdoctor.model.advice import complete_by_hand, fail_instead
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Finding, Severity
 from ackdoctor.model.protocol import Op
@@ -47,13 +48,10 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
 
 
 def _help(diagnosis: Diagnosis, done: Completed) -> str:
-    attribute = diagnosis.discipline.auto_ack.attribute
-    switch = (
-        f"set `{attribute} = False` on the class" if attribute else "derive from the class that does not ack"
-    )
-    if done.op is Op.FAIL and diagnosis.discipline.auto_fail.default:
-        return f"raise an exception to fail the tuple, or {switch} and complete it by hand on every path"
-    return f"remove this call, or {switch} and complete the tuple by hand on every path"
+    if done.op is Op.FAIL:
+        return fail_instead(diagnosis.role, raising=diagnosis.raising)
+    at_once = done.deferral is None and done.token is not None and done.token.kind is not TokenKind.STORED
+    return complete_by_hand(diagnosis.role, call=at_once)
 
 
 def _acked(diagnosis: Diagnosis) -> Mapping[tuple[int, Token, int], Trail]:

@@ -11,6 +11,7 @@ from ackdoctor.flow.path.lattice import Tick
 from ackdoctor.flow.path.sighting import Completed, Ended, Flow
 from ackdoctor.flow.path.trail import backwards
 from ackdoctor.flow.path.witness import leaving_step
+from ackdoctor.model.advice import test_tick
 from ackdoctor.model.cfg import Attr, Bind, Call, Expr, Global, Literal, Name, Return, Test, Unpack
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, Misuse, TickDuty, VerbKind
@@ -56,7 +57,7 @@ def _completed_twice(diagnosis: Diagnosis) -> Iterator[Finding]:
 def _twice(diagnosis: Diagnosis, function: Function, done: Completed, flow: Flow) -> Finding:
     verb = _BY_HAND[done.op]
     who = (
-        "nobody completes ticks"
+        "ticks are not completed here"
         if diagnosis.discipline.tick is TickDuty.FORBIDDEN
         else "the framework acks it"
     )
@@ -268,7 +269,7 @@ def _taken_for_data(diagnosis: Diagnosis) -> Iterator[Finding]:
             severity=Severity.WARNING,
             flow=flow,
             last="ticks arrive here too",
-            help="test for the tick first and leave the data alone",
+            help=test_tick(diagnosis.role, auto_ack=bool(diagnosis.component.auto_ack)),
         )
 
 

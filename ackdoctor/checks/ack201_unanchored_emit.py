@@ -43,7 +43,7 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
             help=(f"emit before `{name}` is completed, and " if _is_late(emit) else "")
             + (
                 diagnosis.advice(Misuse.UNANCHORED, name)
-                or f"pass `{emit.verb.anchors}={anchors}`; if nobody needs the replay, say so with `{emit.verb.anchors}=[]`"
+                or f"pass `{emit.verb.anchors}={anchors}`, or `{emit.verb.anchors}=[]` where the new tuple needs no replay"
             ),
         )
 

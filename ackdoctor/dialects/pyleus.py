@@ -107,6 +107,7 @@ _BOLT_VERBS = (
     *_REPORTS,
 )
 
+_BY_HAND = "derive from `Bolt` and complete each tuple by hand, once on every path, ticks too"
 _INIT = Entry(method="initialize", kind=EntryKind.INIT, subject=None)
 _TICK = Entry(method="process_tick", kind=EntryKind.TICK, subject=None)
 _RUN = "the loop that reads, dispatches and completes tuples never runs"
@@ -138,6 +139,7 @@ DIALECTS = (
                 entries=(Entry(method="process_tuple", kind=EntryKind.DATA), _TICK, _INIT),
                 verbs=_BOLT_VERBS,
                 discipline=_SIMPLE_DISCIPLINE,
+                by_hand=_BY_HAND,
                 owned=_SIMPLE_OWNED,
             ),
             Role(
@@ -147,6 +149,7 @@ DIALECTS = (
                 entries=(Entry(method="extract_fields", kind=EntryKind.DATA, subject=None), _TICK, _INIT),
                 verbs=_BOLT_VERBS,
                 discipline=_SIMPLE_DISCIPLINE,
+                by_hand=_BY_HAND,
                 owned={**_SIMPLE_OWNED, "process_tuple": "extract_fields is never called"},
             ),
             Role(

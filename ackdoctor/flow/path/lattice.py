@@ -81,7 +81,9 @@ class Tick(Enum):
     MAYBE = "maybe"
     YES = "yes"
     NO = "no"
-    HEARTBEAT = "heartbeat"  # Storm's question to a subprocess: it wants a sync, and ShellBolt knows no id of it
+    HEARTBEAT = (
+        "heartbeat"  # Storm's question to a subprocess: it wants a sync, and ShellBolt knows no id of it
+    )
     OTHER = "other"  # any other stream of Storm's own, such as `__metrics`
 
     @property

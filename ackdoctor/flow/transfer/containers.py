@@ -14,7 +14,6 @@ from ackdoctor.flow.linking.known import (
     CONTAINER_VIEWS,
     LOGGING,
     NO_RAISE,
-    TICK,
 )
 from ackdoctor.flow.path.changes import changed, recount
 from ackdoctor.flow.path.context import Context

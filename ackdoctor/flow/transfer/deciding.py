@@ -17,7 +17,6 @@ from ackdoctor.flow.path.lattice import (
     Thrown,
     Tick,
     TickTest,
-    Token,
     TokenKind,
     TokenRef,
     Value,

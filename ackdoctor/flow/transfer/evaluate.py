@@ -36,7 +36,16 @@ from ackdoctor.flow.transfer.declared import attribute_of, declared_field, decla
 from ackdoctor.model.cfg import Attr, Build, Closure, Compare, Expr, Global, Item, Literal, Mix, Name, Star
 from ackdoctor.model.component import Component, Function
 
-__all__ = ["as_held", "counted_on", "evaluate", "only", "part", "stored", "system_question", "tick_comparison"]
+__all__ = [
+    "as_held",
+    "counted_on",
+    "evaluate",
+    "only",
+    "part",
+    "stored",
+    "system_question",
+    "tick_comparison",
+]
 
 TICK_MARKS = ("__tick", "__system", -1)
 HEARTBEAT = "__heartbeat"

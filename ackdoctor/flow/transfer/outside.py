@@ -16,7 +16,6 @@ from ackdoctor.flow.linking.known import (
     RUNNERS,
     SEE_THROUGH,
     THREADS,
-    TICK,
     VIEWS,
 )
 from ackdoctor.flow.path.changes import changed
