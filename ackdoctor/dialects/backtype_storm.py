@@ -76,6 +76,8 @@ def _roles(by_hand: Discipline, by_framework: Discipline, spouts: Discipline) ->
             entries=_java.BASIC_BOLT,
             verbs=(),
             discipline=by_framework,
+            by_hand=_java.BY_HAND["BasicBolt"],
+            to_fail=_java.TO_FAIL["BasicBolt"],
         ),
         Role(
             name="Spout",

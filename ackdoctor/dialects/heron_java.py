@@ -53,6 +53,8 @@ def _role(name: str, kind: Kind, paths: str, entries: tuple[Entry, ...], discipl
         entries=entries,
         verbs=(),
         discipline=discipline,
+        by_hand=_java.BY_HAND.get(name, ""),
+        to_fail=_java.TO_FAIL.get(name, ""),
     )
 
 

@@ -81,6 +81,15 @@ class Tick(Enum):
     MAYBE = "maybe"
     YES = "yes"
     NO = "no"
+    HEARTBEAT = (
+        "heartbeat"  # Storm's question to a subprocess: it wants a sync, and ShellBolt knows no id of it
+    )
+    OTHER = "other"  # any other stream of Storm's own, such as `__metrics`
+
+    @property
+    def is_system(self) -> bool:
+        """Whether the tuple comes from Storm itself: it belongs to no tree, and no spout waits for it."""
+        return self in (Tick.YES, Tick.HEARTBEAT, Tick.OTHER)
 
 
 class Holding(NamedTuple):
@@ -247,9 +256,10 @@ class Field:
 
 @dataclass(slots=True, unsafe_hash=True)
 class TickTest:
-    """The answer to "is this tuple a tick?"."""
+    """The answer to "is this tuple a tick?", or another tuple of Storm's own."""
 
     token: Token
+    kind: Tick = Tick.YES
 
 
 @dataclass(slots=True, unsafe_hash=True)
