@@ -15,9 +15,10 @@ from ackdoctor.cli.given import STDIN, known_word
 from ackdoctor.cli.manual import names
 from ackdoctor.cli.streams import chatter, palette_for, tolerant, until_reader_leaves
 from ackdoctor.cli.texts import lines_of
+from ackdoctor.diagnose.deaths import Places
 from ackdoctor.diagnose.diagnosis import diagnose
 from ackdoctor.model.errors import UsageError
-from ackdoctor.reporters.diagnosis import Places, document, screen
+from ackdoctor.reporters.diagnosis import document, screen
 from ackdoctor.reporters.footer import counted
 from ackdoctor.tracer.disk.workerlog import open_log
 
@@ -39,7 +40,7 @@ def show_diagnosis(words: Sequence[str], form: str) -> int:
     text = " ".join(words)
     places = Places(tuple(map(str, logs)))
     given = _chained(logs, places, faults) if logs else [] if faults else text.splitlines()
-    found = diagnose(given, begins=places.begins)
+    found = diagnose(given, places.files, begins=places.begins)
     for fault in faults:
         chatter(fault, prefix="")
     if found.other and not (found.signs or found.innermost):
