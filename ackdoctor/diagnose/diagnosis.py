@@ -173,7 +173,6 @@ class _Reading:
         if self._waiting is not None:
             self._alone(self._waiting)
         self._settle()
-        self.first = self.first or self.exceptions.first
         for part, whose in self.threads.parts():
             self._match_thread(part, whose)
         lag = self.silence.lag(self.rows)
@@ -208,6 +207,8 @@ class _Reading:
         parts = [head, *thrown.parts] if head is not None else thrown.parts
         ended = any(word in part.text for part in parts for word in self.rows.ends)
         echo = any(thrown.text.rstrip('")').endswith(word) for word in self.rows.echoes)
+        if thrown.text and not echo:
+            self.first = self.first or thrown
         found = self._explained(parts, python=thrown.python)
         if found is None and ended:
             dead = self.rows.called("a dead executor")
@@ -266,6 +267,8 @@ class _Reading:
     def _tell(self, occurrence: Occurrence, *, echo: bool = False) -> None:
         """A new occurrence, unless it is one that the log, or another log, has told of."""
         earlier = self.lives.earlier(occurrence, echo=echo)
+        if earlier is None and (echo or (occurrence.symptom.generic and occurrence.thrown is None)):
+            occurrence.symptom, occurrence.thrown = self.rows.called("a death without its cause"), None
         if earlier is None:
             _note(self.found, occurrence)
             if occurrence.thrown or occurrence.fatal:

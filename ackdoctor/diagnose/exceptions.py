@@ -82,7 +82,6 @@ class Exceptions:
     """
 
     def __init__(self, component: str = "") -> None:
-        self.first: Thrown | None = None
         self.now: Thrown | None = None  # the one that is being read
         self.component = component  # that of what was logged last
         self.whole = component  # that of the whole log, where it has only one
@@ -91,6 +90,7 @@ class Exceptions:
         self._begun = 0  # the line of the deepest cause
         self._last: Thrown | None = None
         self._raised = Thrown("", -_NEAR)  # by Python
+        self._traced: Thrown | None = None  # whose traceback has ended
         self._files: list[str] = []  # frames of the traceback that is being read
         self._python = False  # a traceback is being read,
         self._later = False  # which came of the one before
@@ -146,7 +146,7 @@ class Exceptions:
         part = Part(number, line)
         if self._chained:
             self.now = self._last
-        elif self.now is None:
+        elif self.now is None or self.now is self._traced:
             self._open(Thrown("", number, self.component), part)
         if self.now is not None:
             self.now.say(part)
@@ -163,6 +163,7 @@ class Exceptions:
         """What ended the process, in its own words."""
         self._raised = Thrown(line.strip()[:_LONGEST], number, frames=self._files)
         self._keep(number, line, line, self.now, python=True)
+        self._traced = self.now
 
     def _keep(self, number: int, line: str, what: str, of: Thrown | None, *, python: bool = False) -> None:
         """A deeper cause of that exception, or a new one."""
@@ -180,7 +181,6 @@ class Exceptions:
             thrown.python = True
         thrown.say(part)
         self._open(thrown, part)
-        self.first = self.first or thrown
         self._last = thrown
 
     def _open(self, thrown: Thrown, part: Part) -> None:

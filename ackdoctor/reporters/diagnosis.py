@@ -25,8 +25,10 @@ def screen(
     found: Diagnosis, stream: TextIO, palette: Palette, names: Mapping[str, str], places: Places
 ) -> None:
     """The innermost cause and its frames first, then each symptom with its causes in order and what to run next."""
-    if found.first is not None and found.innermost:
-        stream.writelines(f"{line}\n" for line in _innermost(found.first, "", palette, places))
+    first = found.first if found.innermost else None
+    explained = not found.signs or any(first is cause for sign in found.signs for cause in sign.causes)
+    if first is not None and explained:
+        stream.writelines(f"{line}\n" for line in _innermost(first, "", palette, places))
     if not found.signs:
         said = (
             "an exception that is not about acking, as far as is known here"
@@ -38,8 +40,11 @@ def screen(
             stream.write(f"{_FROZEN}\n")
         return
     for number, sign in enumerate(found.signs):
-        between = ("",) if number or found.innermost else ()
+        between = ("",) if number or (first is not None and explained) else ()
         stream.writelines(f"{line}\n" for line in (*between, *_lines(sign, found, palette, names, places)))
+    if first is not None and not explained:
+        stream.write("\nan exception that is not known here; as far as the log tells it ended nothing\n")
+        stream.writelines(f"{line}\n" for line in _innermost(first, "  ", palette, places))
 
 
 def _innermost(
