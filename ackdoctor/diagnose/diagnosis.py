@@ -1,159 +1,99 @@
-"""A log or a pasted error, read: which known symptoms it has, in which components, and the innermost cause of its exceptions."""
+"""Logs or a pasted error, read: which known symptoms they have, in which components, how often, and the innermost causes."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from ackdoctor.diagnose.exceptions import Exceptions, Stack, Thrown
+from ackdoctor.diagnose.exceptions import Exceptions, Part, Thrown
+from ackdoctor.diagnose.findings import Diagnosis, Occurrence, Sign
 from ackdoctor.diagnose.json_log import entries, unpacked
-from ackdoctor.diagnose.symptoms import SYMPTOMS, Symptom
+from ackdoctor.diagnose.lives import Lives, without_announcements, without_echoes_of_supervisors
+from ackdoctor.diagnose.silence import Silence, silent_logs
+from ackdoctor.diagnose.speakers import (
+    component_of,
+    instance_of,
+    is_logged,
+    kind_of_line,
+    kind_of_name,
+    moment_of,
+)
+from ackdoctor.diagnose.symptoms import Symptom, Table, table
+from ackdoctor.diagnose.threads import Threads
 from ackdoctor.tracer.disk.put_before import bare
 
-__all__ = ["Diagnosis", "Sign", "diagnose"]
+__all__ = ["diagnose"]
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _LONGEST = 400
 _WHOLE = 20_000  # characters of a line that are looked at: what has more is data
 _LONGEST_ENTRY = 10_000_000  # of one in JSON
-_MOST_CAUSES = 20  # different ones of a symptom
 _HEAD_LINES = 200
+_KIND_LINES = 2_000  # of a file, in which it says what it is
+_MOST_KEPT = 5_000  # occurrences of a symptom
 _OTHER: Mapping[str, re.Pattern[str]] = {  # what a text is that is no log
     "a class histogram: ackdoctor heap hist reads it": re.compile(
         r"^ *num +(?:#instances|object count)|^ *1: +\d+ +\d+ +\S+"
     ),
     "a part of a trace: ackdoctor trace report reads it": re.compile(r'^\{"schema":\d+,"kind":\d+,'),
 }
-
-
-@dataclass(slots=True)
-class Sign:
-    """A symptom in the text: the line of the first, how often, the id that it names, and the exceptions that it is part of.
-
-    One exception that says it more than once, as its own and as its cause's words, counts once; `latest` is the last one that did.
-    `components` are those that it is said of, as far as the log tells; both are in the order in which they come.
-    """
-
-    symptom: Symptom
-    line: int
-    text: str
-    count: int = 1
-    subject: str = ""
-    thrown: list[Thrown] = field(default_factory=list)
-    components: list[str] = field(default_factory=list)
-    latest: Thrown | None = None
-
-    @property
-    def causes(self) -> list[Thrown]:
-        """The innermost of its exceptions, each once; of a wrapper, those that say more than it does, if any."""
-        first = {each.text: each for each in reversed(self.thrown) if each.text}
-        causes = list(reversed(first.values()))
-        more = [each for each in causes if not (self.symptom.wrapper and self._is_said_in(each))]
-        return more or causes
-
-    def _is_said_in(self, thrown: Thrown) -> bool:
-        return re.search(self.symptom.pattern, thrown.text) is not None
-
-    def is_part_of(self, thrown: Thrown | None) -> None:
-        """One more exception, unless it is the last one again, or there have been many different ones."""
-        self.latest = thrown
-        if thrown is None or (self.thrown and self.thrown[-1] is thrown):
-            return
-        if any(each.text == self.thrown[-1].text for each in self.thrown[:-1]):
-            self.thrown.pop()  # its text is complete by now, and has been there before
-        if len(self.thrown) < _MOST_CAUSES:
-            self.thrown.append(thrown)
-
-    def unexplained(self, telling: Sequence["Sign"]) -> "Sign | None":
-        """What is left of a wrapper: the exceptions that no such sign is part of, of components of whose death none tells."""
-        known = {cause.text for sign in telling for cause in sign.causes}
-        named = {each for sign in telling if sign.symptom.fatal for each in sign.components}
-        left = [
-            each
-            for each in self.causes
-            if each.text not in known and each.component not in named and not self._is_said_in(each)
-        ]
-        components = list(dict.fromkeys(each.component for each in left if each.component))
-        return (
-            replace(self, thrown=left, line=left[0].line, count=len(left), components=components)
-            if left
-            else None
-        )
-
-
-@dataclass(slots=True, kw_only=True)
-class Diagnosis:
-    """What was found, in the order in which it was said; `innermost` is the deepest cause of the first exception, with its line.
-
-    What the worker survives stands behind; of what one exception shows the most telling is first.  Where no symptom is part
-    of an exception `innermost` is that of the first one.  `other` says what the text is if it is no log.
-    """
-
-    signs: tuple[Sign, ...]
-    innermost: str = ""
-    innermost_line: int = 0
-    lines: int = 0
-    other: str = ""
+# what topology.debug logs of each tuple: a user's values are in it, and no symptom
+_TRAFFIC = re.compile(
+    r"^.{0,300}?(?:\[INFO\] |INFO +\S+ - )(?:Processing received |Emitting|TRANSFERING |Transferring|BOLT (?:ack|fail) |SPOUT Acking |Execute done )"
+)
+_STAMP = 40  # characters that have a line's time
+_COMMAND = re.compile(r"\bCommand: (\[.*?\]|\S+), ProcessInfo")
 
 
 def diagnose(
-    lines: Iterable[str], symptoms: Sequence[Symptom] = SYMPTOMS, *, begins: Collection[int] = ()
+    lines: Iterable[str],
+    names: Sequence[str] = (),
+    *,
+    begins: Collection[int] = (),
+    rows: Table | None = None,
 ) -> Diagnosis:
-    """Looks for each symptom in each line; one that has a `frame` waits for the stack below.
+    """Looks for each symptom in each line and each exception.
 
-    Of several files read as one, `begins` says after which lines one begins, as it becomes known: no exception goes on there.
+    Of several files read as one, `names` are theirs, and `begins` says after which lines one begins, as it becomes known.
     """
-    patterns = [(each, re.compile(each.pattern)) for each in symptoms]
-    words = tuple({word for each in symptoms for word in each.words})
-    found = _Found()
-    thrown = Exceptions()
-    first: Thrown | None = None
-    number = 0
-    other = ""
+    rows = rows or table()
+    found: dict[str, Sign] = {}
+    reading = _Reading(rows, found, names[0] if names else "")
+    silences: list[Silence] = []
+    number, files, other = 0, 1, ""
     for number, line in _read(lines):
-        if number - 1 in begins:
-            found.settle()
-            first, thrown = first or thrown.first, Exceptions()
+        while (number - 1 > reading.before) and number - 1 in begins:
+            reading.end()
+            silences.append(reading.silence)
+            reading = reading.next(names[files] if files < len(names) else "", number - 1)
+            files += 1
         if number <= _HEAD_LINES and not other:
             other = next((said for said, form in _OTHER.items() if form.match(line)), "")
-        thrown.read(number, line)
-        found.go_on(number, thrown)
-        if not any(map(line.__contains__, words)):
-            continue
-        for symptom, pattern in patterns:
-            if match := pattern.search(line):
-                subject = match.groupdict().get("id") or ""
-                seen = Sign(symptom, number, line.strip()[:_LONGEST], subject=subject)
-                seen.is_part_of(thrown.now)
-                seen.components += filter(None, [thrown.component])
-                found.see(seen, thrown)
-    found.settle()
-    told = list(found.signs.values())
-    if telling := [sign for sign in told if not sign.symptom.wrapper]:
-        left = [sign.unexplained(telling) for sign in told if sign.symptom.wrapper]
-        told = [*telling, *filter(None, left)]
-    signs = _in_time(told, symptoms)
-    innermost = next((cause for sign in signs for cause in sign.causes), first or thrown.first)
-    return Diagnosis(
-        signs=signs,
-        innermost=innermost.text if innermost else "",
-        innermost_line=innermost.line if innermost else 0,
-        lines=number,
-        other=other,
-    )
+        reading.line(number, line)
+    reading.end()
+    silences.append(reading.silence)
+    for occurrence in silent_logs(silences, rows):
+        _note(found, occurrence)
+    told = without_echoes_of_supervisors(without_announcements(found.values()), reading.lives.ports)
+    signs = _in_time(told, rows.symptoms)
+    innermost = next((cause for sign in signs for cause in sign.causes), reading.first)
+    return Diagnosis(signs=signs, first=innermost, lines=number, other=other)
+
+
+def _note(found: dict[str, Sign], occurrence: Occurrence) -> None:
+    sign = found.get(occurrence.symptom.name)
+    if sign is None:
+        found[occurrence.symptom.name] = Sign(occurrence.symptom, [occurrence])
+    elif len(sign.occurrences) < _MOST_KEPT:
+        sign.occurrences.append(occurrence)
+    else:
+        sign.more += 1
 
 
 def _in_time(signs: Sequence[Sign], symptoms: Sequence[Symptom]) -> tuple[Sign, ...]:
-    """What was said first is first, since the rest may have come of it; one exception is told by the symptom that explains it best."""
-    of: dict[int, list[Sign]] = {}  # an exception's, by its identity
+    """What was said first is first, since the rest may have come of it; what a worker survives is last."""
     for sign in signs:
-        of.setdefault(id(sign.thrown[0] if sign.thrown else sign), []).append(sign)
-
-    def place(sign: Sign) -> tuple[bool, int, int]:
-        alike = of[id(sign.thrown[0] if sign.thrown else sign)]
-        survived = not any(each.symptom.fatal for each in alike)
-        return survived, min(each.line for each in alike), symptoms.index(sign.symptom)
-
-    return tuple(sorted(signs, key=place))
+        sign.occurrences.sort(key=lambda each: each.line)
+    return tuple(sorted(signs, key=lambda sign: (not sign.fatal, sign.line, symptoms.index(sign.symptom))))
 
 
 def _read(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
@@ -173,46 +113,198 @@ def _bare(raw: str) -> str:
     return bare(_COLOURS.sub("", line) if "\x1b" in line else line)
 
 
-class _Found:
-    """The signs so far, and those that wait for the stack of their exception."""
+@dataclass(slots=True)
+class _Reading:
+    """One file, read line by line; what it tells goes into `found`."""
 
-    def __init__(self) -> None:
-        self.signs: dict[str, Sign] = {}
-        self._waiting: list[Sign] = []
-        self._stack = Stack()  # that they wait for
-        self._announced: list[tuple[int, Sign]] = []  # on that line, of an exception that may come next
+    rows: Table
+    found: dict[str, Sign]
+    name: str
+    before: int = 0  # lines of the files before it
+    lives: Lives = field(default_factory=Lives)
+    first: Thrown | None = None  # of all files
+    exceptions: Exceptions = field(init=False)
+    silence: Silence = field(init=False)
+    threads: Threads = field(default_factory=Threads)
+    kind: str = field(init=False)
+    _starts: Collection[str] = field(init=False)  # a line without any of these says nothing
+    _open: Thrown | None = None  # the exception that is being read
+    _head: Part | None = None  # the line above it
+    _waiting: Part | None = None  # the line above this one, if it is no exception's
 
-    def see(self, seen: Sign, thrown: Exceptions) -> None:
-        """A symptom's words."""
-        if seen.symptom.frame and thrown.now is not None:
-            self._waiting.append(seen)
-            self._stack = thrown.stack
-        elif not seen.symptom.vague:
-            self._note(seen)
+    def __post_init__(self) -> None:
+        self.exceptions = Exceptions(instance_of(self.name))
+        self.silence = Silence(self.name)
+        self.kind = kind_of_name(self.name)
+        self.lives.begin(self.name)
+        self._starts = {start for row in self.rows.symptoms if row.of_lines for start in row.starts}
 
-    def go_on(self, number: int, thrown: Exceptions) -> None:
-        """The next line has been read: a stack may have ended, or an exception begun that was announced one line above."""
-        if self._waiting and (thrown.now is None or thrown.stack is not self._stack):
-            self.settle()
-        if self._announced and thrown.now is not None:
-            for line, sign in self._announced:
-                if line >= number - 1:
-                    sign.is_part_of(thrown.now)
-            self._announced.clear()
+    def next(self, name: str, before: int) -> "_Reading":
+        """The file behind this one."""
+        return _Reading(self.rows, self.found, name, before, self.lives, self.first)
 
-    def settle(self) -> None:
-        """No more of the stack will come."""
-        waiting, self._waiting = self._waiting, []
-        lines = "\n".join(self._stack.lines)
-        for seen in waiting:
-            if re.search(seen.symptom.frame, lines) if lines else not seen.symptom.vague:
-                self._note(seen)
+    def line(self, number: int, line: str) -> None:
+        """One line."""
+        if self.threads.read(number, line):
+            return
+        traffic = _TRAFFIC.match(line) is not None
+        if traffic:
+            line = line[:_STAMP]
+        was = self.exceptions.now
+        self.exceptions.read(number, line)
+        now = self.exceptions.now
+        if now is not None and now is not was and now is not self._open:
+            self._settle()
+            self._open = now
+            if not is_logged(line):
+                self._head, self._waiting = self._waiting, None
+        elif now is None and self._open is not None and is_logged(line):
+            self._settle()
+        if self._waiting is not None:
+            self._alone(self._waiting)
+        if traffic:
+            self.silence.hear(number, line, component=True)
+        else:
+            self._about(number, line)
+        self._waiting = None if traffic or now is not None else Part(number, line)
 
-    def _note(self, seen: Sign) -> None:
-        known = self.signs.setdefault(seen.symptom.name, seen)
-        if not seen.thrown:
-            self._announced = [(seen.line, known)]
-        if known is not seen:
-            known.count += seen.latest is None or seen.latest is not known.latest
-            known.is_part_of(seen.latest)
-            known.components += [each for each in seen.components if each not in known.components]
+    def end(self) -> None:
+        """The file's last line has been read."""
+        if self._waiting is not None:
+            self._alone(self._waiting)
+        self._settle()
+        for part, whose in self.threads.parts():
+            self._match_thread(part, whose)
+        lag = self.silence.lag(self.rows)
+        for occurrence in filter(None, (lag, self.silence.fallen(self.rows, self.lives.stopped))):
+            _note(self.found, occurrence)
+
+    def _about(self, number: int, line: str) -> None:
+        """What the line tells of the process that wrote it."""
+        if not self.kind and number - self.before <= _KIND_LINES:
+            self.kind = kind_of_line(line)
+        self.lives.read(line)
+        self.silence.hear(number, line)
+        if whole := instance_of(line) if "Starting instance" in line else "":
+            self.exceptions.whole = whole
+
+    def _alone(self, part: Part) -> None:
+        """A line that is no part of an exception."""
+        if not any(map(part.text.__contains__, self._starts)):
+            return
+        for row in self.rows.symptoms:
+            if row.of_lines and row.is_read_in(self.kind) and (match := row.match(part)):
+                if not (row.stops and self.lives.stopping):
+                    self._tell(self._occurrence(row, part, match, None))
+                return
+
+    def _settle(self) -> None:
+        """No more of the exception will come."""
+        thrown, head = self._open, self._head
+        self._open = self._head = None
+        if thrown is None:
+            return
+        parts = [head, *thrown.parts] if head is not None else thrown.parts
+        ended = any(word in part.text for part in parts for word in self.rows.ends)
+        echo = any(thrown.text.rstrip('")').endswith(word) for word in self.rows.echoes)
+        if thrown.text and not echo:
+            self.first = self.first or thrown
+        found = self._explained(parts, python=thrown.python)
+        if found is None and ended:
+            dead = self.rows.called("a dead executor")
+            found = (dead, parts[0], None)
+        if found is not None and not (found[0].stops and self.lives.stopping and not echo):
+            row, part, match = found
+            occurrence = self._occurrence(row, part, match, thrown, head)
+            occurrence.ended = ended
+            if row.generic and thrown.text:
+                occurrence.line = thrown.line
+            self._tell(occurrence, echo=echo)
+        thrown.parts = []  # they may be long
+
+    def _explained(
+        self, parts: Sequence[Part], *, python: bool
+    ) -> tuple[Symptom, Part, re.Match[str] | None] | None:
+        """The most telling symptom of an exception's words, the part that says it, and its match."""
+        generic = None
+        for row in self.rows.symptoms:
+            if row.counted or not row.is_read_in(self.kind) or (generic and row.generic):
+                continue
+            for part in parts:
+                if (match := row.match(part)) is None:
+                    continue
+                if not row.generic and not (row.yields and python):
+                    return row, part, match
+                generic = generic or ((row, part, match) if row.generic else None)
+                break
+        return generic
+
+    def _occurrence(
+        self,
+        row: Symptom,
+        part: Part,
+        match: re.Match[str] | None,
+        thrown: Thrown | None,
+        head: Part | None = None,
+    ) -> Occurrence:
+        said = head or part
+        command = _COMMAND.search(said.text) if "Command: " in said.text else None
+        subject = (match.groupdict().get("id") or "") if match else ""
+        return Occurrence(
+            symptom=row,
+            line=part.line,
+            text=part.text.strip()[:_LONGEST],
+            subject=subject,
+            thrown=thrown,
+            component=thrown.component if thrown else component_of(part.text) or self.exceptions.whole,
+            command=command[1].strip("[]").replace(", ", " ") if command else "",
+            at=moment_of(said.text) or (self.silence.last if thrown else None),
+            kind=self.kind,
+            worker=self.lives.worker,
+            tellings={_telling(said)} if thrown else set(),
+        )
+
+    def _tell(self, occurrence: Occurrence, *, echo: bool = False) -> None:
+        """A new occurrence, unless it is one that the log, or another log, has told of."""
+        earlier = self.lives.earlier(occurrence, echo=echo)
+        if earlier is None and (echo or (occurrence.symptom.generic and occurrence.thrown is None)):
+            occurrence.symptom, occurrence.thrown = self.rows.called("a death without its cause"), None
+        if earlier is None:
+            _note(self.found, occurrence)
+            if occurrence.thrown or occurrence.fatal:
+                self.lives.note(occurrence)
+        elif earlier is not occurrence:
+            self._join(earlier, occurrence)
+
+    def _join(self, earlier: Occurrence, later: Occurrence) -> None:
+        """One occurrence that is told of twice: what the later telling adds."""
+        earlier.tellings |= later.tellings
+        earlier.ended = earlier.ended or later.ended
+        earlier.component = earlier.component or later.component
+        earlier.command = earlier.command or later.command
+        if earlier.symptom.generic and not later.symptom.generic:
+            sign = self.found[earlier.symptom.name]
+            sign.occurrences = [each for each in sign.occurrences if each is not earlier]
+            if not sign.occurrences:
+                del self.found[earlier.symptom.name]
+            earlier.symptom, earlier.subject = later.symptom, later.subject
+            _note(self.found, earlier)
+
+    def _match_thread(self, part: Part, whose: str) -> None:
+        for row in self.rows.symptoms:
+            if row.logs != {"dump"} or (row.executor and not whose):
+                continue
+            if match := row.match(part):
+                occurrence = self._occurrence(row, part, match, None)
+                occurrence.component = whose
+                occurrence.thrown = (
+                    Thrown(part.text, part.line, whose, frames=part.frames) if part.frames else None
+                )
+                _note(self.found, occurrence)
+                return
+
+
+def _telling(part: Part) -> str:
+    """The words around an exception without the time, so that the same ones are the next exception."""
+    moment = moment_of(part.text)
+    return re.sub(r"^\S+(?: \d\S*)?", "", part.text)[:200] if moment else part.text[:200]

@@ -1,4 +1,4 @@
-"""Exceptions in a text, read line by line: where each begins and ends, its deepest cause, and whose it is.
+"""Exceptions in a text, read line by line: where each begins and ends, its deepest cause, its frames, and whose it is.
 
     2026-01-01 12:00:00.000 o.a.s.t.ShellBolt Thread-8 [ERROR] Halting process: ShellBolt died. ... pid:17, name:count ...
     java.lang.RuntimeException: org.apache.storm.multilang.NoOutputException: Pipe to subprocess seems to be broken!
@@ -14,7 +14,9 @@ One exception of the component `count`, whose deepest cause is that of Python.
 import re
 from dataclasses import dataclass, field
 
-__all__ = ["TRACEBACK", "Exceptions", "Stack", "Thrown"]
+from ackdoctor.diagnose.speakers import component_of, is_logged
+
+__all__ = ["TRACEBACK", "Exceptions", "Part", "Thrown"]
 
 TRACEBACK = "Traceback (most recent call last)"
 _CAUSED = re.compile(r"^\s*Caused by: (?P<what>.+)")
@@ -22,15 +24,11 @@ _ENDS = ("Exception", "Error", "Throwable")
 _THROWN = re.compile(
     rf"(?:^|\s)(?P<what>(?:[a-z_][\w$]*\.)+(?:[A-Z][\w$]*)?(?:{'|'.join(_ENDS)})(?::.*|\s*$))"
 )
+_OF_THRIFT = re.compile(
+    r"(?:^|\s)(?P<what>\w+Exception\(\w+:.*\)?)\s*$"
+)  # as Thrift's classes print themselves
 _FRAME = re.compile(r"^\s+at .*\(|^\s*\.\.\. \d+ (?:more|common frames)|^\s+Suppressed: |^at [\w$./<>]+\(")
-_HEAD = re.compile(  # of what is logged
-    r"\[?(?:\d{4}[-/]\d\d[-/]\d\d|\d\d[./-]\d\d|\d\d:\d\d:\d\d|(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b)|\d{1,12} +\["
-)
-# collector.reportError logs once more what `ShellBolt.die` or an executor's loop has logged (ReportError.java @ v2.8.3; executor.clj)
-_REPORTED = re.compile(r"\[ERROR\] (?:Error)?\s*$")
-_COMPONENT = re.compile(
-    r"\bpid:\S*, name:(?P<died>\S+)|\bThread-\d+-(?!disruptor-)(?P<thread>\S+?)-executor\["
-)
+_PYTHON_FRAME = re.compile(r'^\s+File "')
 _CHAINED = re.compile(
     r"^(?:During handling of the above exception, another|The above exception was the direct cause)"
 )
@@ -43,27 +41,37 @@ _LAST_WORDS = re.compile(
 )
 _LONGEST = 400
 _NEAR = 40  # lines within which one entry of a log explains the next
-_MOST_LINES = 200
+_MOST_FRAMES = 200  # of one cause
+_MOST_PARTS = 100  # of one exception
 
 
 @dataclass(slots=True)
-class Stack:
-    """The lines of the stack below one cause, the first of them, as far as they have been read."""
+class Part:
+    """One line of an exception's words, or of a log, and the frames that follow it."""
 
-    lines: list[str] = field(default_factory=list)
+    line: int
+    text: str
+    frames: list[str] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Thrown:
-    """One exception: its deepest cause, as far as it has been read, with its line; of a traceback '' until its end.
+    """One exception: its deepest cause, as far as it has been read, with its line and frames; of a traceback '' until its end.
 
-    `component` is whose it is, '' where the log does not say so.
+    `component` is whose it is, '' where the log does not say so; `parts` are all of its words; `python` if Python raised the cause.
     """
 
     text: str
     line: int
     component: str = ""
-    began: str = ""  # its first line, before its causes; '' where it may not be told again
+    parts: list[Part] = field(default_factory=list)
+    frames: list[str] = field(default_factory=list)
+    python: bool = False
+
+    def say(self, part: Part) -> None:
+        """One more line of its words, unless there have been very many."""
+        if len(self.parts) < _MOST_PARTS:
+            self.parts.append(part)
 
 
 class Exceptions:
@@ -73,62 +81,76 @@ class Exceptions:
     logger prints on the next line, are one.  Where a pipe only broke because Python had raised, that is the cause.
     """
 
-    def __init__(self) -> None:
-        self.first: Thrown | None = None
+    def __init__(self, component: str = "") -> None:
         self.now: Thrown | None = None  # the one that is being read
-        self.stack = Stack()  # below its deepest cause
-        self.component = ""  # that of what was logged last
+        self.component = component  # that of what was logged last
+        self.whole = component  # that of the whole log, where it has only one
+        self._part = Part(0, "")  # the last words that were read
+        self._stacked = False  # and frames after them
         self._begun = 0  # the line of the deepest cause
         self._last: Thrown | None = None
-        self._raised: tuple[str, int] = ("", -_NEAR)  # by Python
+        self._raised = Thrown("", -_NEAR)  # by Python
+        self._traced: Thrown | None = None  # whose traceback has ended
+        self._files: list[str] = []  # frames of the traceback that is being read
         self._python = False  # a traceback is being read,
         self._later = False  # which came of the one before
         self._chained = False  # and it is said that the next one does
-        self._reporting = False  # the entry that is read is `reportError`'s
 
     def read(self, number: int, line: str) -> None:
         """One line."""
-        logged = _HEAD.match(line) is not None
+        logged = is_logged(line)
         if logged or "pid:" in line:
-            self._name(line)
-        if logged:
-            self._reporting = "[ERROR] " in line and _REPORTED.search(line) is not None
+            self._name(line, logged=logged)
         if found := _CAUSED.match(line):
-            self._keep(number, found["what"], self._last)
+            self._keep(number, line, found["what"], self._last)
             self._python = TRACEBACK in line
         elif TRACEBACK in line:
-            self._trace(number)
+            self._trace(number, line)
         elif self._python and line[:1].strip() and not logged:
             self._end_trace(number, line)
         elif self._python and not logged:
-            return
+            if len(self._files) < _MOST_FRAMES and _PYTHON_FRAME.match(line):
+                self._files.append(line)
         elif _FRAME.match(line):
-            if len(self.stack.lines) < _MOST_LINES:
-                self.stack.lines.append(line)
-        elif found := _THROWN.search(line) if any(map(line.__contains__, _ENDS)) else None:
-            self._keep(number, found["what"], None if found.start("what") else self.now)
-        elif logged or self.stack.lines or number - self._begun > _NEAR:
+            self._stacked = True
+            if len(self._part.frames) < _MOST_FRAMES:
+                self._part.frames.append(line)
+        elif found := self._find(line):
+            new = found.start("what") or self._stacked
+            self._keep(number, line, found["what"], None if new else self.now)
+        elif logged or self._stacked or number - self._begun > _NEAR:
             self._chained = self._chained or _CHAINED.match(line) is not None
             self._python, self.now = False, None
+            self._part = Part(number, line)
         elif self.now and _HAS_WORDS.search(self.now.text) and _LAST_WORDS.search(line):
             self._raise(number, line)
         else:
             self._chained = self._chained or _CHAINED.match(line) is not None
+            if self.now is not None and line.strip():
+                self.now.say(Part(number, line))
 
-    def _name(self, line: str) -> None:
+    def _find(self, line: str) -> re.Match[str] | None:
+        if not any(map(line.__contains__, _ENDS)):
+            return None
+        return _THROWN.search(line) or _OF_THRIFT.search(line)
+
+    def _name(self, line: str, *, logged: bool) -> None:
         """Whose a new entry of the log is; that of a process is told by the words of its end, too."""
-        tells = "-executor[" in line or "pid:" in line
-        if found := _COMPONENT.search(line) if tells else None:
-            self.component = found["died"] or found["thread"]
-        elif _HEAD.match(line):
-            self.component = ""
+        if found := component_of(line):
+            self.component = found
+        elif logged:
+            self.component = self.whole
 
-    def _trace(self, number: int) -> None:
+    def _trace(self, number: int, line: str) -> None:
         """A traceback begins: a part of what is read, or what came of the one before."""
+        part = Part(number, line)
         if self._chained:
             self.now = self._last
-        elif self.now is None:
-            self._open(Thrown("", number, self.component), number)
+        elif self.now is None or self.now is self._traced:
+            self._open(Thrown("", number, self.component), part)
+        if self.now is not None:
+            self.now.say(part)
+        self._files = []
         self._python, self._later, self._chained = True, self._chained, False
 
     def _end_trace(self, number: int, line: str) -> None:
@@ -139,25 +161,27 @@ class Exceptions:
 
     def _raise(self, number: int, line: str) -> None:
         """What ended the process, in its own words."""
-        self._raised = (line.strip()[:_LONGEST], number)
-        self._keep(number, line, self.now)
+        self._raised = Thrown(line.strip()[:_LONGEST], number, frames=self._files)
+        self._keep(number, line, line, self.now, python=True)
+        self._traced = self.now
 
-    def _keep(self, number: int, what: str, of: Thrown | None) -> None:
+    def _keep(self, number: int, line: str, what: str, of: Thrown | None, *, python: bool = False) -> None:
         """A deeper cause of that exception, or a new one."""
-        text, line = what.strip()[:_LONGEST], number
-        told = self._last if self._reporting else None
-        if told is not None and told.began and (of is told or (of is None and text == told.began)):
-            self._open(told, number)  # told once more
-            return
-        if _PIPE.search(text) and number - self._raised[1] <= _NEAR:
-            text, line = self._raised
-        if of is None:
-            of = Thrown(text, line, self.component, began="" if self._reporting else what.strip()[:_LONGEST])
-        else:
-            of.text, of.line = text, line
-        self._open(of, number)
-        self.first = self.first or of
-        self._last = of
+        text, part = what.strip()[:_LONGEST], Part(number, line)
+        if python:
+            part.frames += self._files
+        thrown = of or Thrown(text, number, self.component)
+        thrown.text, thrown.line, thrown.frames, thrown.python = text, number, part.frames, python
+        if _PIPE.search(text) and number - self._raised.line <= _NEAR:
+            thrown.text, thrown.line, thrown.frames = (
+                self._raised.text,
+                self._raised.line,
+                self._raised.frames,
+            )
+            thrown.python = True
+        thrown.say(part)
+        self._open(thrown, part)
+        self._last = thrown
 
-    def _open(self, thrown: Thrown, number: int) -> None:
-        self.now, self.stack, self._begun = thrown, Stack(), number
+    def _open(self, thrown: Thrown, part: Part) -> None:
+        self.now, self._part, self._begun, self._stacked = thrown, part, part.line, False
