@@ -15,7 +15,7 @@ _OF_SHELLS = ("/dev/", "/proc/")  # <(command): its writer is there
 
 def open_file(path: Path) -> BinaryIO:
     """Open for reading; OSError, with the reason as its `strerror`, for a folder, a device or a silent pipe."""
-    mode = path.stat().st_mode
+    mode = os.stat(path).st_mode  # noqa: PTH116  # as open() will look at it
     if stat.S_ISDIR(mode):
         raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
     if stat.S_ISFIFO(mode) and not str(path.absolute()).startswith(_OF_SHELLS):

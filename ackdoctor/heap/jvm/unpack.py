@@ -21,6 +21,7 @@ RECORDS = frozenset({*range(0x01, 0x08), *range(0x0A, 0x0F), 0x1C, 0x2C})
 DUMP = 0x0C
 _WINDOW = 31  # zlib: a gzip header, the largest window
 _STRETCH = 1 << 20
+_PIECE = 1 << 12  # compressed bytes: as much as a damage costs in front of it
 _HEAD = Struct(">BII")
 _LONGEST_HEADER = 64
 _RESERVE = 256 << 20  # bytes that a copy leaves free in the folder for temporary files
@@ -42,8 +43,18 @@ class Copied:
 def copied(source: BinaryIO, *, packed: bool) -> Copied:
     """Copy the source from where it is; HprofError without room.  What comes before a damage is kept."""
     copy = Copied(tempfile.TemporaryFile())  # noqa: SIM115  # the caller closes it
+    try:
+        _fill(copy, _unpacked(source, copy) if packed else iter(lambda: source.read(_STRETCH), b""))
+    except BaseException:
+        copy.file.close()
+        raise
+    copy.file.seek(0)
+    return copy
+
+
+def _fill(copy: Copied, stretches: Iterator[bytes]) -> None:
     outline, written, looked = _Outline(), 0, 0
-    for stretch in _unpacked(source, copy) if packed else iter(lambda: source.read(_STRETCH), b""):
+    for stretch in stretches:
         with _room():
             copy.file.write(stretch)
         written += len(stretch)
@@ -56,8 +67,6 @@ def copied(source: BinaryIO, *, packed: bool) -> Copied:
                 raise HprofError(_no_room(f"{written:,} bytes are copied, less than 256 MB are left"))
     with _room():
         copy.file.flush()
-    copy.file.seek(0)
-    return copy
 
 
 def _unpacked(source: BinaryIO, copy: Copied) -> Iterator[bytes]:
@@ -65,7 +74,7 @@ def _unpacked(source: BinaryIO, copy: Copied) -> Iterator[bytes]:
     member, begun, data = zlib.decompressobj(_WINDOW), False, b""
     read = 0
     try:
-        while data or (data := source.read(_STRETCH)):
+        while data or (data := source.read(_PIECE)):
             if not member.unconsumed_tail:
                 read += len(data)
             begun = True
