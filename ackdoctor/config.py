@@ -143,16 +143,15 @@ def _literal(part: str) -> str:
         return re.escape(part)
 
 
-def find_config(start: Path, told: Callable[[str], object] = str) -> Path | None:
+def find_config(start: Path) -> Path | None:
     """The configuration that governs `start`: the nearest ackdoctor.toml, or pyproject.toml with our table, upward.
 
-    `told` hears of every place before it is looked at.  ConfigError for one that may not be read: it may be the one.
+    ConfigError for one that may not be read: it may be the one.
     """
     start = start.absolute()
     for directory in (start, *start.parents):
         for name in FILES:
             path = directory / name
-            told(str(path))
             try:
                 content = path.read_bytes()
             except PermissionError as error:

@@ -1,8 +1,7 @@
 """Golden files, rewritten by `pytest --golden`; a shell; how long a test may take, and what it may not leave behind."""
 
-import gc
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure() -> None:
     os.environ["ACKDOCTOR_NO_CLASS_ARCHIVE"] = "1"  # no test writes to the cache of whoever runs it
+    os.environ["XDG_CACHE_HOME"] = os.devnull
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -56,10 +56,9 @@ def shell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
     return Shell(monkeypatch, capsys)
 
 
-@pytest.fixture(autouse=True)
-def _collecting() -> Iterator[None]:
-    """No test leaves the collector off: the JVM that later tests share keeps whatever Python never lets go."""
-    yield
-    was_on = gc.isenabled()
-    gc.enable()
-    assert was_on, "the garbage collector was left switched off"
+@pytest.fixture
+def cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where lint caches its results in this test; the folder is made by the first run."""
+    root = tmp_path_factory.mktemp("cache")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(root))
+    return root / "ackdoctor" / "lint"

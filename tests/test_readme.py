@@ -259,7 +259,7 @@ def test_the_hook_is_the_command():
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     assert "entry: ackdoctor lint" in hook
     assert "types_or: [python, java]" in hook
-    assert '[project.scripts]\nackdoctor = "ackdoctor.cli:command"\n' in project
+    assert '[project.scripts]\nackdoctor = "ackdoctor.cli:main"\n' in project
 
 
 def test_the_changelog_names_every_rule():

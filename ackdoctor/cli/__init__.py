@@ -6,27 +6,14 @@ in `consulting`.
 """
 
 import errno
-import gc
 import os
 import sys
 
-from ackdoctor.cli.again import repeat
-from ackdoctor.cli.ending import Finished, leave, say
 from ackdoctor.model.errors import AckdoctorError
 
-__all__ = ["command", "main"]
+__all__ = ["main"]
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}  # of a stream; what fails to open has a name
-
-
-def command() -> None:
-    """The `ackdoctor` command, in a process of its own, which it ends."""
-    gc.disable()  # a run is short and its objects live to the end: collecting would only cost
-    try:
-        repeat()
-        main()
-    except Finished as end:
-        leave(end)
 
 
 def main() -> None:
@@ -79,5 +66,7 @@ def _somewhere() -> bool:
 
 
 def _say(text: str) -> None:
+    from ackdoctor.cli.streams import say
+
     line = " ".join(text.splitlines())
     say(f"ackdoctor: {line}\n".encode("utf-8", "backslashreplace").decode("utf-8"))

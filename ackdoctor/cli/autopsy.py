@@ -1,6 +1,5 @@
 """What `ackdoctor heap` does: from a dump or histograms to a screen and an exit code."""
 
-import gc
 import shutil
 import subprocess
 import sys
@@ -97,7 +96,6 @@ class HistRequest(_Shape):
 
 def show_dump(request: DumpRequest) -> int:
     """Everything `ackdoctor heap dump` does; the result is the exit code."""
-    gc.enable()  # a dump may have millions of entries
     keeper = request.keeper
     samples = request.samples
     if samples is None:

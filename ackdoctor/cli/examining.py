@@ -1,6 +1,5 @@
 """What `ackdoctor analyze` does: from inputs to a screen, a page or tables, and an exit code."""
 
-import gc
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -111,7 +110,6 @@ def run(request: Request) -> int:
     """Everything the command does; the result is the exit code."""
     if find_spec("pyspark") is None:
         raise UsageError(_NEEDS_SPARK)
-    gc.enable()  # unlike lint, this may run for hours
     settings = settings_for(isolated=request.isolated, min_severity=request.min_severity)
     fails = _fails(request.fail_on)
     need_writable(request.output_file)

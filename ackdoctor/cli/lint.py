@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from ackdoctor.cli.ending import Finished
 from ackdoctor.cli.options import Isolated, MinSeverity, one_of, rules_called
 from ackdoctor.config import FORMATS
 from ackdoctor.model.errors import UsageError
@@ -86,7 +85,7 @@ def lint(
         ),
     ] = 0,
     no_cache: Annotated[
-        bool, typer.Option("--no-cache", help="Neither read nor write .ackdoctor_cache.")
+        bool, typer.Option("--no-cache", help="Neither read nor write the cache of results.")
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Findings and errors only.")] = False,
     verbose: Annotated[
@@ -125,7 +124,7 @@ def lint(
         quiet=quiet,
         verbose=verbose,
     )
-    raise Finished(run(request))
+    raise typer.Exit(run(request))
 
 
 def _split(option: str, values: list[str] | None) -> tuple[str, ...]:

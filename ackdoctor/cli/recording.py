@@ -1,7 +1,6 @@
 """What `ackdoctor trace` does: from traces to a screen and an exit code."""
 
 import errno
-import gc
 import os
 import sys
 from collections import Counter
@@ -105,7 +104,6 @@ def run_command(
     except ValueError as error:
         raise UsageError(f"--level: {error}") from None
     _need_folder(directory, written=wanted is Level.TRACE or bool(observers))
-    gc.enable()  # unlike our other commands, this one may run for days
     name = name or name_of_run()
     code = run(command, directory, wanted, name=name, observers=observers)
     if wanted is not Level.TRACE:
@@ -121,7 +119,6 @@ def run_command(
 
 def stand_between(command: Sequence[str], directory: Path) -> int:
     """The component with its pipe observed; nothing of ours is said on it, and a trace that fails is said only."""
-    gc.enable()
     name = name_of_run()
     code = proxy(command, directory, run=name)
     if code not in _NEVER_STARTED and not _is_recorded(directory, name):

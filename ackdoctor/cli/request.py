@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from ackdoctor.cli.given import STDIN, known_word, named
 from ackdoctor.config import FORMATS, Settings, find_config, load_settings, nearest, place
-from ackdoctor.engine.disk.surroundings import Surroundings
 from ackdoctor.model.errors import ConfigError, UsageError
 from ackdoctor.model.finding import Confidence, Severity
 from ackdoctor.model.values import dataclass
@@ -68,12 +67,12 @@ class Request:
             raise UsageError("--stdin-filename needs - (standard input) as the path")
 
 
-def settings_of(request: Request, around: Surroundings) -> Settings:
-    """The settings file that governs the paths, with the command line on top; `around` hears of every look.
+def settings_of(request: Request) -> Settings:
+    """The settings file that governs the paths, with the command line on top.
 
     `--select` starts afresh: what the file selects or ignores counts no longer.
     """
-    settings = _from_file(request, around)
+    settings = _from_file(request)
     changes: dict[str, Any] = {}
     if request.select:
         changes |= {"select": request.select, "extend_select": (), "ignore": ()}
@@ -102,15 +101,14 @@ def settings_of(request: Request, around: Surroundings) -> Settings:
     return settings
 
 
-def _from_file(request: Request, around: Surroundings) -> Settings:
+def _from_file(request: Request) -> Settings:
     here = Path.cwd()
     if request.isolated:
         return Settings(directory=here)
     searched = request.config is None
-    path = request.config or find_config(_start(request), around.status)
+    path = request.config or find_config(_start(request))
     if path is None:
         return Settings(directory=here, searched=searched)
-    around.status(str(path))
     found = load_settings(path.relative_to(here) if path.is_relative_to(here) else path)
     return replace(found, searched=searched)
 

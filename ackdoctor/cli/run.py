@@ -6,11 +6,10 @@ import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from io import StringIO
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ackdoctor.cli.again import CACHE, Answer
+from ackdoctor.cache_folder import CacheFolder, NoCacheError
 from ackdoctor.cli.given import STDIN
 from ackdoctor.cli.progress import Progress
 from ackdoctor.cli.request import Request, check_frameworks, check_selectors, settings_of
@@ -25,7 +24,6 @@ from ackdoctor.cli.streams import (
 )
 from ackdoctor.config import Settings
 from ackdoctor.engine.analyze import lint
-from ackdoctor.engine.disk.surroundings import Surroundings
 from ackdoctor.engine.shown.triage import against, triage
 from ackdoctor.model.errors import UsageError
 from ackdoctor.model.finding import Finding, Report
@@ -50,8 +48,7 @@ _JAVA = re.compile(
 def run(request: Request) -> int:
     """Everything a lint run does; the result is the exit code."""
     need_writable(request.output_file)
-    answer = Answer()
-    settings = settings_of(request, answer.around)
+    settings = settings_of(request)
     root = Path.cwd()
     rules, broken = _rulebook(settings)
     check_selectors(request, settings, rules, broken)
@@ -60,38 +57,30 @@ def run(request: Request) -> int:
     if settings.baseline is not None and not (request.write_baseline and not settings.baseline.exists()):
         from ackdoctor.engine.shown.baseline import read
 
-        answer.around.status(str(settings.baseline))
         baseline = read(settings.baseline)
     given = _standard_input(request)
-    cache = None if request.no_cache else (settings.directory or root) / CACHE
-    if cache:
-        answer.settle(cache)
-    report = _lint(request, settings, root, given, cache, answer.around)
+    cache, why_not = _cache(request, settings)
+    report = _lint(request, settings, root, given, cache)
     if not report.files and not report.unreadable:
         nothing = f"no Python or Java file under {', '.join(request.paths or ('.',))}"
         raise UsageError("; ".join((nothing, *report.notes)))
-    listed = (root / path for path in (*report.files, *(unread.path for unread in report.unreadable)))
-    beside = (path for path, seen in answer.around.looks.items() if seen)
-    need_unread(request.output_file, chain(listed, beside))
-    compared = (
-        None if baseline is None else against(report, settings, baseline, root=root, around=answer.around)
-    )
+    listed = (*report.files, *report.beside, *(unread.path for unread in report.unreadable))
+    settled = (path for path in (settings.source, settings.baseline) if path is not None)
+    need_unread(request.output_file, (*settled, *(root / path for path in listed)))
+    compared = None if baseline is None else against(report, settings, baseline, root=root)
     shown = triage(report, settings, compared)
-    answer.err += _complain(shown)
+    _complain(shown)
     if request.write_baseline and settings.baseline is not None:
         known, unseen = ((), ()) if compared is None else (compared.known, compared.unseen)
         _accept(settings.baseline, (*known, *shown.findings), unseen, change=shown, root=root)
         shown = replace(shown, findings=())
     else:
         if not request.quiet:
-            answer.err += _tell(shown, request, settings)
+            _tell(shown, request, settings, why_not)
         sources = Sources(root=root, given=dict([given]) if given else {})
-        answer.out = _show(shown, request, settings, sources)
+        _show(shown, request, settings, sources)
     code = exit_code(shown, settings, named=request.paths, root=root)
-    code = 0 if request.exit_zero and code == 1 else code
-    if cache and not (given or request.write_baseline or request.output_file):
-        answer.keep(code, cache)
-    return code
+    return 0 if request.exit_zero and code == 1 else code
 
 
 def exit_code(report: Report, settings: Settings, *, named: Collection[str], root: Path) -> int:
@@ -121,13 +110,26 @@ def _standard_input(request: Request) -> tuple[str, bytes] | None:
     return request.stdin_filename or "<stdin>", text
 
 
+def _cache(request: Request, settings: Settings) -> tuple[CacheFolder | None, str]:
+    """The folder with the results of earlier runs, or None and why there is none that could be used."""
+    if request.no_cache:
+        return None, ""
+    here = Path.cwd()
+    paths = [Path(path).absolute() for path in request.paths if path != STDIN]
+    named = [path if os.path.isdir(path) else path.parent for path in paths]  # noqa: PTH112 - no error for a name too long
+    git = (folder for folder in (here, *here.parents) if os.path.exists(folder / ".git"))  # noqa: PTH110 - as above
+    try:
+        return CacheFolder("lint", outside=(here, settings.directory or here, next(git, here), *named)), ""
+    except NoCacheError as error:
+        return None, str(error)
+
+
 def _lint(
     request: Request,
     settings: Settings,
     root: Path,
     given: tuple[str, bytes] | None,
-    cache: Path | None,
-    around: Surroundings,
+    cache: CacheFolder | None,
 ) -> Report:
     paths = [] if given else [Path(path) for path in request.paths or (".",)]
     progress = Progress(sys.stderr) if sys.stderr.isatty() and not request.quiet else None
@@ -140,7 +142,6 @@ def _lint(
             jobs=request.jobs,
             cache=cache,
             progress=progress.show if progress else None,
-            around=around,
         )
     finally:
         if progress:
@@ -159,26 +160,26 @@ def _accept(
     chatter(f"{file.name}: {counts}")
 
 
-def _tell(report: Report, request: Request, settings: Settings) -> str:
-    """What the user should know beside the findings, which is also the result."""
+def _tell(report: Report, request: Request, settings: Settings, why_not: str) -> None:
+    """What the user should know beside the findings; `why_not` is why there is no cache."""
     lines: list[str] = []
     if request.verbose:
         files, components = counted(len(report.files), "file"), counted(report.components, "component")
         lines += (f"settings: {settings.source or 'none'}", f"{files}, {components}")
+        lines += [f"no cache: {why_not}"] if why_not else []
     lines += report.notes
     lines += (f"baseline: no longer occurs: {entry}" for entry in report.fixed)
     if report.fixed:
         lines.append("baseline: drop these entries with --write-baseline")
-    return "".join(map(chatter, lines))
+    for line in lines:
+        chatter(line)
 
 
-def _complain(report: Report) -> str:
-    """Files that could not be read, never silent, whatever the format; the result is what was said."""
-    said = ""
+def _complain(report: Report) -> None:
+    """Files that could not be read, never silent, whatever the format."""
     for unread in report.unreadable:
         where = f"{unread.path}:{unread.line}:{unread.column}" if unread.line else unread.path
-        said += chatter(f"{where}: {unread.reason}", prefix="")
-    return said
+        chatter(f"{where}: {unread.reason}", prefix="")
 
 
 def _pages() -> "Sequence[Page]":
@@ -187,7 +188,7 @@ def _pages() -> "Sequence[Page]":
     return pages()
 
 
-def _show(report: Report, request: Request, settings: Settings, sources: Sources) -> str:
+def _show(report: Report, request: Request, settings: Settings, sources: Sources) -> None:
     form = settings.output_format
     people = form in _FOR_PEOPLE
     if request.show_files:
@@ -209,4 +210,3 @@ def _show(report: Report, request: Request, settings: Settings, sources: Sources
         if people and not request.quiet and not request.show_files:
             reporter("footer")(report, text, context)
         stream.write(text.getvalue())
-    return text.getvalue()

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from ackdoctor.cli.ending import say
 from ackdoctor.model.errors import UsageError
 from ackdoctor.reporters.context import ASCII, COLOURED, PLAIN, UNICODE, Glyphs, Palette, printable
 
@@ -21,6 +20,7 @@ __all__ = [
     "need_unread",
     "need_writable",
     "palette_for",
+    "say",
     "tolerant",
     "until_reader_leaves",
     "width_for",
@@ -65,12 +65,21 @@ def tolerant(stream: TextIO) -> TextIO:
     return stream
 
 
-def chatter(text: str, *, prefix: str = "ackdoctor: ") -> str:
-    """One line for people on standard error, which is also the result."""
+def say(line: str) -> None:
+    """A line on standard error.  If that is closed or on a full disk, only the exit code is left."""
+    try:
+        sys.stderr.write(line)
+        sys.stderr.flush()
+    except OSError:
+        # or the interpreter tries again at its end, and makes an exit code of its own
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+
+
+def chatter(text: str, *, prefix: str = "ackdoctor: ") -> None:
+    """One line for people on standard error."""
     line = f"{prefix}{printable(text)}\n"
     tolerant(sys.stderr)
     say(line)
-    return line
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """What `ackdoctor watch` does: a stream of parts, lines as they become certain, and a summary at the end."""
 
-import gc
 import json
 import os
 import signal
@@ -91,7 +90,6 @@ def run(request: Request) -> int:
     """Everything the command does; the result is the exit code."""
     if find_spec("pyspark") is None:
         raise UsageError(_NEEDS_SPARK)
-    gc.enable()  # this may run for weeks
     from ackdoctor.spark.live.journal import held, same_terms
     from ackdoctor.spark.live.parts import waiting
     from ackdoctor.spark.session import session

@@ -1,25 +1,25 @@
 """One lint run: files in, `Report` out.
 
-    discover -> as it was last time, or whole (survey, index, examine) -> select
+    discover -> whole (survey, index, examine) -> select
 
 The report is a function of the files and the settings: not of the order of paths, of the number of jobs, nor
 of what was cached.
 """
 
-import gc
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
+from ackdoctor.cache_folder import CacheFolder
 from ackdoctor.config import Settings
-from ackdoctor.engine.clusters.outcome import Task, Whole
+from ackdoctor.engine.clusters.outcome import Task
 from ackdoctor.engine.disk.reading import read_file
-from ackdoctor.engine.disk.surroundings import Seen, Surroundings
 from ackdoctor.engine.files.discover import LIMIT, Candidate, discover, refusal, shown
 from ackdoctor.engine.shown.select import select
+from ackdoctor.engine.whole import whole
 from ackdoctor.model.finding import Finding, Report, Unreadable
 
 if TYPE_CHECKING:
@@ -37,26 +37,22 @@ def lint(
     root: Path,
     stdin: tuple[str, bytes] | None = None,
     jobs: int = 1,
-    cache: Path | None = None,
+    cache: CacheFolder | None = None,
     progress: "Progress | None" = None,
-    around: Surroundings | None = None,
 ) -> Report:
     """Lints files, folders, and perhaps one text under a name (`stdin`) as if it stood there.
 
     Paths in the report are relative to `root`.  `jobs` below 1 means as many as there are processors;
-    `cache` is the cache's folder; `progress` is called with the clusters done and all clusters; `around`
-    hears of every look at the disk.  Findings carry no fingerprint yet.  UsageError for a path that does
-    not exist, ConfigError for a version that no dialect has.
+    `cache` holds the results of earlier runs; `progress` is called with the clusters done and all clusters.
+    Findings carry no fingerprint yet.  UsageError for a path that does not exist, ConfigError for a version that
+    no dialect has.
     """
     top = os.path.abspath(root)
-    around = around or Surroundings()
-    found = discover(paths, settings, root, around)
+    found = discover(paths, settings, root)
     given = _Given.of(stdin, top)
     files = {file.path: file for file in (*found.files, *given.files)}
     task = Task((*files.values(), *found.foreign), settings, top, given.overlay, jobs, progress)
-    result, looks = _result(task, cache)
-    around.looks |= looks
-    around.lasting &= result.outcome.lasting and not found.unreadable
+    result = whole(task, cache)
     unreadable = _unique([*found.unreadable, *given.refused, *result.outcome.unreadable])
     unread = {item.path for item in unreadable if not item.partial}
     asked = {file.shown for file in files.values()}
@@ -67,37 +63,16 @@ def lint(
     places = {files[path].shown: path for path in marked}
     places |= _beside(result.outcome.findings, asked, top)
     sources = _read(places, given)
-    around.lasting &= len(sources) == len(places)
     choice = select(result.outcome.findings, sources, asked, settings, top, unsure=unsure)
     return Report(
         findings=choice.findings,
         unreadable=unreadable,
         files=tuple(sorted(asked)),
+        beside=tuple(sorted({*result.read, *found.lists} - asked)),
         components=result.outcome.components,
         suppressed=choice.suppressed,
         notes=(*choice.notes, *result.notes, *_passed_over(found.passed_over)),
     )
-
-
-def _result(task: Task, cache: Path | None) -> tuple[Whole, dict[str, Seen]]:
-    """What came of all clusters, this time or the last time, if nothing has changed; and the looks beside the files."""
-    key, last = "", None
-    if cache:
-        from ackdoctor.engine.stored.last_run import LastRun  # a run without a cache does not pay for one
-        from ackdoctor.engine.stored.store import run_key
-
-        key = run_key(task.settings)
-        last = None if task.overlay else LastRun(cache, key, task.files, task.root)
-    known = last.recall() if last else None
-    if known is not None:
-        return known
-    from ackdoctor.engine.whole import whole  # an unchanged run does not need it
-
-    with _collector_off():
-        result, looks = whole(task, cache, key)
-    if last:
-        last.keep(result, looks)
-    return result, looks
 
 
 class _Given(NamedTuple):
@@ -120,7 +95,7 @@ class _Given(NamedTuple):
             why = f"larger than {LIMIT // 1_000_000} MB ({len(data):,} bytes)"
         if why:
             return cls(refused=(Unreadable(path=where, line=0, column=0, reason=why),))
-        return cls((Candidate(path, where, 0, len(data), named=True),), {path: data})
+        return cls((Candidate(path, where, len(data), named=True),), {path: data})
 
 
 def _beside(findings: Iterable[Finding], asked: Collection[str], root: str) -> Mapping[str, str]:
@@ -153,15 +128,3 @@ def _read(places: Mapping[str, str], given: _Given) -> Mapping[str, bytes]:
 
 def _unique(items: Iterable[Unreadable]) -> tuple[Unreadable, ...]:
     return tuple(sorted(set(items), key=lambda item: (item.path, item.line, item.column, item.reason)))
-
-
-@contextmanager
-def _collector_off() -> Iterator[None]:
-    """Trees die by reference count; looking for cycles among them costs up to twice their making."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()

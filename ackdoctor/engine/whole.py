@@ -6,60 +6,58 @@ clusters on it is one run.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ackdoctor.config import Settings
+from ackdoctor import dialects
+from ackdoctor.cache_folder import CacheFolder, NoCacheError
 from ackdoctor.engine.clusters.outcome import Outcome, Task, Terms, Whole
-from ackdoctor.engine.clusters.pool import Progress, processors, run
-from ackdoctor.engine.disk.surroundings import Seen
+from ackdoctor.engine.clusters.pool import processors, run
 from ackdoctor.engine.files.discover import Candidate
 from ackdoctor.engine.files.index import Cluster, clusters
-from ackdoctor.engine.files.lexicon import Lexicon, lexicon
+from ackdoctor.engine.files.lexicon import lexicon
 from ackdoctor.engine.files.survey import Survey
-from ackdoctor.engine.languages.reader import LANGUAGES, Language, language_of, reader
+from ackdoctor.engine.languages.reader import LANGUAGES, language_of, reader
 
 if TYPE_CHECKING:
-    from ackdoctor.engine.stored.cache import Cache
+    from ackdoctor.engine.cache import Cache
 
 __all__ = ["whole"]
 
 _SHOWN = 3  # unread files that a note names
 
 
-def whole(task: Task, folder: Path | None, key: str) -> tuple[Whole, dict[str, Seen]]:
-    """What came of all clusters, and what was looked at beside the files.  `folder` is the cache's, `key` its key."""
-    memory = _memory(folder, key)
-    surveys = _surveys(task, memory)
-    terms = Terms(dict(task.settings.dialect_version), dict(task.settings.extra_bases), dict(task.overlay))
-    jobs = task.jobs if task.jobs > 0 else processors()
-    outcomes = _outcomes(surveys, memory, terms, jobs, task.progress)
-    if memory:
-        memory.save(surveys, task.root)
+def whole(task: Task, folder: CacheFolder | None) -> Whole:
+    """What came of all clusters; `folder` holds the results of earlier runs."""
+    surveys = _surveys(task)
+    settings = task.settings
+    terms = Terms(dict(settings.dialect_version), dict(settings.extra_bases), dict(task.overlay), {})
+    cache = _cache(folder, terms)
+    outcomes = _outcomes(surveys, cache, terms, task)
+    if cache:
+        cache.close()
     refused = [u for outcome in outcomes for u in outcome.unreadable]
     refused += [u for name, survey in surveys.items() if LANGUAGES[name].read for u in survey.unreadable]
     together = Outcome(
         findings=tuple(finding for outcome in outcomes for finding in outcome.findings),
         unreadable=tuple(refused),
         components=sum(outcome.components for outcome in outcomes),
-        lasting=all(o.lasting for o in outcomes) and not any(s.unreadable for s in surveys.values()),
     )
-    looks = {path: seen for survey in surveys.values() for path, seen in survey.around.looks.items()}
-    return Whole(together, _marked(surveys, task.files), tuple(_foreign(surveys))), looks
+    read = tuple(file.shown for survey in surveys.values() for file in survey.files.values())
+    return Whole(together, _marked(surveys, task.files), tuple(_foreign(surveys)), read)
 
 
-def _surveys(task: Task, memory: "Cache | None") -> dict[str, Survey]:
+def _surveys(task: Task) -> dict[str, Survey]:
     """The files of each language, looked at."""
     groups: dict[str, list[Candidate]] = {}
     for file in task.files:
         groups.setdefault(language_of(file.path).name, []).append(file)
+    known = dialects.load(task.settings.dialect_version)
     return {
         name: Survey(
             group,
-            _lexicon(memory, task.settings, LANGUAGES[name]),
+            lexicon(known, task.settings.extra_bases, LANGUAGES[name]),
             task.root,
             reader(name) if LANGUAGES[name].read else None,
-            remember=memory.record if memory else _nothing,
             overlay=task.overlay,
         )
         for name, group in sorted(groups.items())
@@ -67,46 +65,45 @@ def _surveys(task: Task, memory: "Cache | None") -> dict[str, Survey]:
 
 
 def _outcomes(
-    surveys: Mapping[str, Survey],
-    memory: "Cache | None",
-    terms: Terms,
-    jobs: int,
-    progress: Progress | None,
+    surveys: Mapping[str, Survey], cache: "Cache | None", terms: Terms, task: Task
 ) -> list[Outcome]:
-    """The outcome of every cluster, remembered or new."""
-    read = [name for name in surveys if LANGUAGES[name].read]
-    groups = [group for name in read for group in clusters(surveys[name], name)]
-    known = [memory.outcome(group, surveys[group.language]) if memory else None for group in groups]
+    """The outcome of every cluster, cached or new."""
+    groups = [
+        group for name, survey in surveys.items() if LANGUAGES[name].read for group in clusters(survey, name)
+    ]
+    digests = _digests(surveys, groups) if cache else {}
+    known = [cache.get(group, digests) if cache else None for group in groups]
     missing = [number for number, outcome in enumerate(known) if outcome is None]
     if missing:
         work = [groups[number] for number in missing]
         sizes = [_size(group, surveys[group.language]) for group in work]
-        for number, outcome in zip(missing, run(work, terms, sizes, jobs, progress), strict=True):
+        jobs = task.jobs if task.jobs > 0 else processors()
+        found = run(work, terms._replace(digests=digests), sizes, jobs, task.progress)
+        for number, outcome in zip(missing, found, strict=True):
             known[number] = outcome
-            if memory:
-                memory.remember(groups[number], surveys[groups[number].language], outcome)
+            if cache:
+                cache.put(groups[number], digests, outcome)
     return [outcome for outcome in known if outcome is not None]
 
 
-def _memory(folder: Path | None, key: str) -> "Cache | None":
+def _cache(folder: CacheFolder | None, terms: Terms) -> "Cache | None":
     if folder is None:
         return None
-    from ackdoctor.engine.stored.cache import Cache  # a run without a cache does not pay for one
+    from ackdoctor.engine.cache import Cache  # a run without a cache does not pay for one
 
-    return Cache(folder, key)
-
-
-def _lexicon(memory: "Cache | None", settings: Settings, language: Language) -> Lexicon:
-    known = memory.lexicon(language.name) if memory else None
-    if known is not None:
-        return known
-    from ackdoctor import dialects  # an unchanged run does not read them
-
-    return lexicon(dialects.load(settings.dialect_version), settings.extra_bases, language)
+    try:
+        return Cache(folder, terms)
+    except NoCacheError:
+        return None
 
 
-def _nothing(_shown: str) -> None:
-    """What a run without a cache remembers of a file."""
+def _digests(surveys: Mapping[str, Survey], groups: Iterable[Cluster]) -> dict[str, str]:
+    """The digest of every file of the clusters, by path."""
+    return {
+        source.path: surveys[group.language].digest(source.path)
+        for group in groups
+        for source in (*group.own, *group.context)
+    }
 
 
 def _size(group: Cluster, survey: Survey) -> int:

@@ -151,6 +151,7 @@ class Report:
     findings: tuple[Finding, ...] = ()
     unreadable: tuple[Unreadable, ...] = ()
     files: tuple[str, ...] = ()  # files that were looked at
+    beside: tuple[str, ...] = ()  # other files that were read
     components: int = 0
     suppressed: int = 0
     baselined: int = 0

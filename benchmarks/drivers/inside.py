@@ -1,7 +1,6 @@
 """Lints the first path to have everything imported, then each other path; prints CPU seconds for each of those."""
 
 import contextlib
-import gc
 import io
 import sys
 import time
@@ -13,10 +12,9 @@ def lint(path: str) -> None:
     """The whole command, in this process."""
     sys.argv = ["ackdoctor", "lint", "--isolated", "--no-cache", "--exit-zero", "--jobs", "1", path]
     with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
-        main()  # not the command itself, which would end this process
+        main()
 
 
-gc.disable()  # as the command does
 warm, *rest = sys.argv[1:]
 lint(warm)
 for each in rest:

@@ -1,9 +1,7 @@
 """Small projects on disk, and what the engine makes of them."""
 
-import os
 import subprocess
 import sys
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
@@ -24,7 +22,6 @@ __all__ = [
     "CLEAN",
     "HEIR",
     "JAVA_BOLT",
-    "age",
     "java",
     "lines",
     "linted",
@@ -93,13 +90,6 @@ def write(root: Path, files: Mapping[str, str | bytes]) -> None:
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
 
 
-def age(root: Path, seconds: float = 10) -> None:
-    """Makes every file look as if it had been written some time ago."""
-    then = time.time_ns() - int(seconds * 1e9) + 1
-    for path in (*root.rglob("*.py"), *root.rglob("*.java")):
-        os.utime(path, ns=(then, then))
-
-
 def linted(root: Path, *paths: str, settings: Settings | None = None, **more: object) -> Report:
     """The report on some paths of a project, all of it by default."""
     chosen = [root / path for path in paths or (".",)]
@@ -143,7 +133,7 @@ def lowered(
     found = discover([root / path for path in paths or (".",)], settings, root)
     files = [file for file in found.files if language_of(file.path).name == language]
     words = lexicon(load(settings.dialect_version), settings.extra_bases, LANGUAGES[language])
-    survey = Survey(files, words, str(root), reader(language), remember=lambda _: None, overlay={})
+    survey = Survey(files, words, str(root), reader(language), overlay={})
     return [
         " ".join(getattr(source, by) for source in cluster.own)
         + "".join(f" <- {getattr(source, by)}" for source in cluster.context)

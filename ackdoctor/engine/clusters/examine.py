@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from ackdoctor import checks, dialects
 from ackdoctor.engine.clusters.outcome import Outcome, Terms
-from ackdoctor.engine.disk.reading import read_file
+from ackdoctor.engine.disk.reading import digest_of, read_file
 from ackdoctor.engine.files.discover import LIMIT, reason
 from ackdoctor.engine.files.index import Cluster, Source
 from ackdoctor.engine.languages.reader import Lowered, reader
@@ -28,9 +28,10 @@ class Examiner:
         self._lowered: dict[str, Lowered] = {}
         seen: set[str] = set()
         self._shared: set[str] = set()
+        self._changed: set[str] = set()
         for cluster in group:
-            for source in (*cluster.own, *cluster.context):
-                (self._shared if source.path in seen else seen).add(source.path)
+            for path in self._paths(cluster):
+                (self._shared if path in seen else seen).add(path)
 
     def examine(self, cluster: Cluster) -> Outcome:
         """The outcome of one cluster."""
@@ -55,8 +56,11 @@ class Examiner:
             findings=tuple(findings),
             unreadable=(*unreadable, *troubles),
             components=count,
-            lasting=not troubles,
+            lasting=not troubles and self._changed.isdisjoint(self._paths(cluster)),
         )
+
+    def _paths(self, cluster: Cluster) -> list[str]:
+        return [source.path for source in (*cluster.own, *cluster.context)]
 
     def _diagnose(self, program: Program, component: Component, troubles: list[Unreadable]) -> list[Finding]:
         try:
@@ -72,6 +76,8 @@ class Examiner:
             data = self._terms.overlay.get(source.path)
             if data is None:
                 data = read_file(source.path, LIMIT)
+            if self._terms.digests and digest_of(data) != self._terms.digests[source.path]:
+                self._changed.add(source.path)
             lower = reader(language).lower
             lowered = lower(source.shown, source.module, data, is_package=source.is_package)
         except OSError as error:

@@ -26,18 +26,23 @@ class Task(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """What all clusters of a run share: dialect versions, hints for unknown bases, contents not on disk."""
+    """What all clusters of a run share: dialect versions, hints for unknown bases, contents not on disk.
+
+    `digests` are those of the files' bytes by path, where a cache wants to know that the same bytes were examined.
+    """
 
     versions: Mapping[str, str]
     extra_bases: Mapping[str, str]
     overlay: Mapping[str, bytes]
+    digests: Mapping[str, str]
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Outcome:
     """All that one cluster has to say, before any rule is selected.
 
-    It is `lasting` when the same files would give the same again: no crash, no refusal by the system.
+    It is `lasting` when the same files would give the same again: no crash, no refusal by the system, no file that has
+    changed since it got its digest.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -50,9 +55,10 @@ class Whole(NamedTuple):
     """What came of all clusters of a run.
 
     `marked` are the paths of files that may hold comments of ours, `notes` what is to be said of files that
-    nobody here reads.
+    nobody here reads, `read` the shown paths of all files that were read.
     """
 
     outcome: Outcome
     marked: tuple[str, ...]
     notes: tuple[str, ...]
+    read: tuple[str, ...]

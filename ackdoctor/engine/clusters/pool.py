@@ -3,11 +3,11 @@
 The answer does not depend on how many workers there are: clusters know nothing of each other.
 """
 
-import gc
 import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from ackdoctor.engine.clusters.outcome import Outcome, Terms
 from ackdoctor.engine.files.index import Cluster
@@ -26,7 +26,7 @@ def run(
 ) -> list[Outcome]:
     """The outcome of every cluster, in the order given; `sizes` are the bytes each of them reads."""
     method = _method()
-    workers = min(jobs, len(work)) if sum(sizes) >= _PAYS[method] else 1
+    workers = min(jobs, len(work)) if method and sum(sizes) >= _PAYS[method] else 1
     if workers <= 1:
         return list(_here(work, terms, progress))
     if method == "fork":
@@ -79,10 +79,9 @@ def _there(
     from concurrent.futures.process import BrokenProcessPool
     from multiprocessing import get_context
 
-    gc.freeze()  # a collector that touches inherited objects would copy their pages
     futures = {}
     waiting = list(batches)
-    with ProcessPoolExecutor(workers, mp_context=get_context(method), initializer=gc.disable) as pool:
+    with _safe_path(), ProcessPoolExecutor(workers, mp_context=get_context(method)) as pool:
         try:
             while waiting:
                 group = [work[number] for number in waiting[0]]
@@ -93,7 +92,6 @@ def _there(
         for future in as_completed(futures):
             broken = isinstance(future.exception(), BrokenProcessPool)
             yield futures[future], None if broken else future.result()
-    gc.unfreeze()
     yield from ((batch, None) for batch in waiting)
 
 
@@ -111,8 +109,28 @@ def _died(cluster: Cluster) -> Outcome:
 
 
 def _method() -> str:
-    """Forked workers start with everything imported; a fork beside other threads is not safe."""
-    return "fork" if sys.platform == "linux" and threading.active_count() == 1 else "spawn"
+    """How workers start, "" where none may.
+
+    Forked workers start with everything imported; a fork beside other threads is not safe.  A spawned worker is a
+    `python -c`, which before 3.11 always imports modules from the current folder first.
+    """
+    if sys.platform == "linux" and threading.active_count() == 1:
+        return "fork"
+    return "spawn" if sys.version_info >= (3, 11) else ""
+
+
+@contextmanager
+def _safe_path() -> Iterator[None]:
+    """Keep the interpreters that start meanwhile from importing modules out of the current folder."""
+    before = os.environ.get("PYTHONSAFEPATH")
+    os.environ["PYTHONSAFEPATH"] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYTHONSAFEPATH"]
+        else:
+            os.environ["PYTHONSAFEPATH"] = before
 
 
 def _batches(sizes: Sequence[int], count: int) -> list[list[int]]:

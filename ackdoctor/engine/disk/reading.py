@@ -1,10 +1,11 @@
-"""Reads a file's bytes without ever waiting for somebody to write them."""
+"""Reads a file's bytes without ever waiting for somebody to write them, and says which bytes they are."""
 
 import errno
 import os
 import stat
+from hashlib import blake2b
 
-__all__ = ["read_file"]
+__all__ = ["digest_of", "read_file"]
 
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
@@ -29,3 +30,8 @@ def read_file(path: str, limit: int) -> bytes:
     if left <= 0:
         raise OSError(errno.EFBIG, f"larger than {limit:,} bytes")
     return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def digest_of(data: bytes) -> str:
+    """A digest that no other bytes have."""
+    return blake2b(data, digest_size=20).hexdigest()

@@ -17,7 +17,6 @@ from typing import NamedTuple
 from ackdoctor.config import FILES, Settings, holds_settings
 from ackdoctor.engine.disk.ignored import Patterns
 from ackdoctor.engine.disk.reading import read_file
-from ackdoctor.engine.disk.surroundings import Surroundings
 from ackdoctor.engine.languages.reader import LANGUAGES, SUFFIXES, language_of
 from ackdoctor.model.errors import UsageError
 from ackdoctor.model.finding import Unreadable
@@ -51,7 +50,6 @@ class Candidate(NamedTuple):
 
     path: str
     shown: str
-    mtime_ns: int
     size: int
     named: bool
 
@@ -61,20 +59,20 @@ class Discovery:
     """The files of a run in the order of their shown paths, and what could not be reached.
 
     `foreign` are files in languages that nobody here reads, `passed_over` the shown paths of settings that lie nearer
-    to some file than those of the run; none where those were not looked for.
+    to some file than those of the run; none where those were not looked for.  `lists` are the shown paths of
+    the .gitignore files.
     """
 
     files: tuple[Candidate, ...]
     foreign: tuple[Candidate, ...]
     unreadable: tuple[Unreadable, ...]
     passed_over: tuple[str, ...]
+    lists: tuple[str, ...]
 
 
-def discover(
-    paths: Sequence[Path], settings: Settings, root: Path, around: Surroundings | None = None
-) -> Discovery:
-    """All files under `paths`; `around` hears of every look.  UsageError for a path that does not exist."""
-    walk = _Walk(settings, os.path.abspath(root), around or Surroundings())
+def discover(paths: Sequence[Path], settings: Settings, root: Path) -> Discovery:
+    """All files under `paths`.  UsageError for a path that does not exist."""
+    walk = _Walk(settings, os.path.abspath(root))
     for path in paths:
         walk.take(str(path))
     walk.drop_links()
@@ -87,6 +85,7 @@ def discover(
         foreign=tuple(foreign),
         unreadable=tuple(sorted(walk.unreadable.values(), key=lambda item: item.path)),
         passed_over=tuple(sorted(shown(path, walk.root) for path in walk.passed_over)),
+        lists=tuple(sorted(shown(path, walk.root) for path in walk.lists)),
     )
 
 
@@ -123,9 +122,8 @@ def reason(error: OSError) -> str:
 class _Walk:
     """One run's files as they are found, each once."""
 
-    def __init__(self, settings: Settings, root: str, around: Surroundings) -> None:
+    def __init__(self, settings: Settings, root: str) -> None:
         self.root = root
-        self.around = around
         base = os.path.abspath(settings.directory) if settings.directory else root
         self.prefix = base.rstrip(os.sep) + os.sep  # where the anchored patterns of the settings start
         self.excludes = Patterns((*settings.exclude, *settings.extend_exclude))
@@ -134,6 +132,7 @@ class _Walk:
         self.links: dict[str, tuple[int, int]] = {}  # files behind a link, and which they are
         self.searched = settings.searched
         self.passed_over: set[str] = set()
+        self.lists: set[str] = set()
         self.visited: set[tuple[int, int]] = set()  # folders and files that are no links
 
     def take(self, name: str) -> None:
@@ -154,7 +153,7 @@ class _Walk:
             return
         self._rise(path)
         if stat.S_ISDIR(status.st_mode):
-            self._walk(path, _Ignores.above(path, self.around))
+            self._walk(path, _Ignores.above(path, self.lists))
         else:
             self._file(path, shown(path, self.root), status, named=True, link=os.path.islink(path))
 
@@ -168,7 +167,7 @@ class _Walk:
     def _govern(self, path: str) -> None:
         """Remembers settings that are not those of the run."""
         beside = os.path.join(os.path.dirname(path), "") == self.prefix
-        if self.searched and not beside and self.around.is_file(path) and holds_settings(Path(path)):
+        if self.searched and not beside and os.path.isfile(path) and holds_settings(Path(path)):
             self.passed_over.add(path)
 
     def drop_links(self) -> None:
@@ -179,7 +178,6 @@ class _Walk:
             self.visited.add(self.links[path])
 
     def _file(self, path: str, where: str, status: os.stat_result, *, named: bool, link: bool) -> None:
-        self.around.note(path, status)
         if not stat.S_ISREG(status.st_mode):
             self._refuse(path, next((text for test, text in _KINDS if test(status.st_mode)), "not a file"))
         elif status.st_size > LIMIT:
@@ -190,7 +188,7 @@ class _Walk:
                 self.links[path] = identity
             else:
                 self.visited.add(identity)
-            self.files[path] = Candidate(path, where, status.st_mtime_ns, status.st_size, named)
+            self.files[path] = Candidate(path, where, status.st_size, named)
 
     def _refuse(self, path: str, why: str) -> None:
         where = shown(path, self.root)
@@ -210,8 +208,7 @@ class _Walk:
             if (status.st_dev, status.st_ino) in self.visited:
                 continue
             self.visited.add((status.st_dev, status.st_ino))
-            self.around.note(folder, status)
-            ignores = ignores.inside(folder, found, self.around)
+            ignores = ignores.inside(folder, found, self.lists)
             waiting += [
                 (entry.path, f"{where}{_printable(entry.name)}/", ignores)
                 for entry in reversed(found)
@@ -223,8 +220,6 @@ class _Walk:
         wanted = entry.name.endswith(SUFFIXES)
         if entry.name in FILES:
             self._govern(entry.path)
-        if entry.is_symlink():
-            self.around.status(entry.path)  # it may come to lead to something else
         try:
             if entry.is_dir():
                 if self._left_out(entry, ignores, folder=True):
@@ -264,25 +259,23 @@ class _Ignores:
         self._lists = lists
 
     @classmethod
-    def above(cls, folder: str, around: Surroundings) -> "_Ignores":
+    def above(cls, folder: str, seen: set[str]) -> "_Ignores":
         """Those of the folders above, up to the top of the repository; none where there is no repository."""
         above: list[str] = []
         here = folder
-        while not os.path.exists(git := os.path.join(here, ".git")):
-            around.status(git)
+        while not os.path.exists(os.path.join(here, ".git")):
             parent = os.path.dirname(here)
             if parent == here:
                 return cls()
             here = parent
             above.append(here)
-        around.status(here)  # instead of .git, which git itself changes all the time
-        lists = (read for here in above if (read := _read(here, around)) is not None)
+        lists = (read for here in above if (read := _read(here, seen)) is not None)
         return cls(tuple(lists))
 
-    def inside(self, folder: str, found: Iterable["os.DirEntry[str]"], around: Surroundings) -> "_Ignores":
+    def inside(self, folder: str, found: Iterable["os.DirEntry[str]"], seen: set[str]) -> "_Ignores":
         """With the folder's own, if it has one."""
         if ".gitignore" in [entry.name for entry in found]:
-            read = _read(folder, around)
+            read = _read(folder, seen)
             if read is not None:
                 return _Ignores((read, *self._lists))
         return self
@@ -302,9 +295,9 @@ def _below(path: str, start: int) -> str:
     return path[start:] if os.sep == "/" else path[start:].replace(os.sep, "/")
 
 
-def _read(folder: str, around: Surroundings) -> tuple[int, Patterns] | None:
+def _read(folder: str, seen: set[str]) -> tuple[int, Patterns] | None:
     path = os.path.join(folder, ".gitignore")
-    around.status(path)
+    seen.add(path)
     try:
         data = read_file(path, LIMIT)
     except OSError:

@@ -65,7 +65,7 @@ class _Search:
         self.survey = survey
         self.language = language
         self.asked = tuple(survey.files)
-        self.places = survey.reader.places(self.asked, survey.root, survey.outline, survey.around)
+        self.places = survey.reader.places(self.asked, survey.root, survey.outline)
         self.hierarchy = Hierarchy(survey, self.places)
         self._reached: dict[str, frozenset[str]] = {}
         self.seeds = {

@@ -1,15 +1,15 @@
 """What is known about each file before any of them is parsed.
 
-A `Record` is what one look at a file's bytes gives; it holds as long as the file's time and size do, so a
-cache may keep it.  No bytes are kept: most files of a run never matter again.
+A `Record` is what one look at a file's bytes gives.  No bytes are kept: most files of a run never matter again.
 """
 
+import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+import stat
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from ackdoctor.engine.disk.reading import read_file
-from ackdoctor.engine.disk.surroundings import Surroundings
+from ackdoctor.engine.disk.reading import digest_of, read_file
 from ackdoctor.engine.files.discover import LIMIT, Candidate, reason, shown
 from ackdoctor.engine.files.lexicon import DIRECTIVE, Lexicon
 from ackdoctor.engine.languages.outline import Outline
@@ -25,26 +25,21 @@ class Record(NamedTuple):
     """One look at a file.
 
     `named` tells that it contains a framework's word, `marked` that it may hold a suppression comment,
-    `odd` that it is not the text of a program, `acts` that it calls something like an ack.  `digest` is
-    that of the bytes, where somebody asked.
+    `odd` that it is not the text of a program, `acts` that it calls something like an ack.
     """
 
-    mtime_ns: int
-    size: int
     named: bool = False
     marked: bool = False
     odd: bool = False
     acts: bool = False
     outline: Outline | None = None
-    digest: str = ""
 
 
 class Survey:
     """The records of a run's files in one language, made on demand.
 
-    Without a `reader` it is only told which of them name a framework.  `remember` gives an earlier run's record by
-    shown path; `overlay` holds contents that are not (yet) on disk.  A file that cannot be read has no record and
-    stands in `unreadable`.
+    Without a `reader` only the files that name a framework are found.  `overlay` holds contents that are not (yet) on
+    disk.  A file that cannot be read has no record and is listed in `unreadable`.
     """
 
     def __init__(
@@ -54,20 +49,17 @@ class Survey:
         root: str,
         reader: Reader | None,
         *,
-        remember: Callable[[str], Record | None],
         overlay: Mapping[str, bytes],
     ) -> None:
         self.files = {file.path: file for file in files}
         self.lexicon = lexicon
         self.root = root
-        self.around = Surroundings()
         self._reader = reader
         self.records: dict[str, Record] = {}
         self.unreadable: list[Unreadable] = []
-        self._remember = remember
         self._overlay = overlay
         self._skeletons: dict[str, Outline] = {}
-        self._fresh: set[str] = set()
+        self._digests: dict[str, str] = {}
         for file in self.files.values():
             self._record(file)
 
@@ -80,13 +72,13 @@ class Survey:
     def add(self, path: str) -> bool:
         """Takes in a file that the run did not list; False if it cannot be read."""
         if path not in self.files:
-            found = self.around.status(path)
-            if found is None or not self.around.is_file(path):
+            try:
+                found = os.stat(path)
+            except (OSError, ValueError):
                 return False
-            _, mtime_ns, _, size, _ = found
-            if size > LIMIT:
+            if not stat.S_ISREG(found.st_mode) or found.st_size > LIMIT:
                 return False
-            file = Candidate(path, shown(path, self.root), mtime_ns, size, named=False)
+            file = Candidate(path, shown(path, self.root), found.st_size, named=False)
             self.files[path] = file
             self._record(file)
         return path in self.records
@@ -117,43 +109,25 @@ class Survey:
         data = self.read(path)
         full = self.reader.outline(data)
         if record is not None:
-            self._keep(path, record._replace(outline=full, acts=_ACTS.search(data) is not None))
+            self.records[path] = record._replace(outline=full, acts=_ACTS.search(data) is not None)
         return full
 
     def digest(self, path: str) -> str:
-        """The digest of the file's bytes."""
-        record = self.records.get(path)
-        if record is not None and record.digest:
-            return record.digest
-        from hashlib import blake2b  # only a run with a cache needs it
-
-        digest = blake2b(self.read(path), digest_size=16).hexdigest()
-        if record is not None:
-            self._keep(path, record._replace(digest=digest))
-        return digest
-
-    def learnt(self) -> dict[str, Record]:
-        """What this run found out that was not remembered, by shown path; nothing of the overlay."""
-        found: dict[str, Record] = {}
-        for path in self._fresh | self._skeletons.keys():
-            if path in self.records and path not in self._overlay:
-                record = self.records[path]
-                known = record.outline or self._skeletons.get(path)
-                found[self.files[path].shown] = record._replace(outline=known)
-        return found
+        """The digest of the file's bytes; "" where they cannot be read."""
+        if path not in self._digests:
+            data = self.read(path)
+            unread = {item.path for item in self.unreadable}
+            self._digests[path] = "" if self.files[path].shown in unread else digest_of(data)
+        return self._digests[path]
 
     def _record(self, file: Candidate) -> None:
-        old = self._remember(file.shown) if file.path not in self._overlay else None
-        if old is not None and (old.mtime_ns, old.size) == (file.mtime_ns, file.size):
-            self.records[file.path] = old
-            return
         try:
             data = self._overlay[file.path] if file.path in self._overlay else read_file(file.path, LIMIT)
         except OSError as error:
             self._refuse(file.path, reason(error))
             return
         named = any(word in data for word in self.lexicon.words)
-        record = Record(file.mtime_ns, file.size, named)
+        record = Record(named)
         if self._reader is not None:
             odd = self._reader.is_odd(data)
             plain = data.replace(b"\0", b"") if odd else data  # UTF-16
@@ -161,11 +135,7 @@ class Survey:
             if named:
                 acts = _ACTS.search(data) is not None
                 record = record._replace(outline=self._reader.outline(data), acts=acts)
-        self._keep(file.path, record)
-
-    def _keep(self, path: str, record: Record) -> None:
-        self.records[path] = record
-        self._fresh.add(path)
+        self.records[file.path] = record
 
     def _refuse(self, path: str, why: str) -> None:
         where = self.files[path].shown

@@ -13,7 +13,6 @@ from ackdoctor.engine.languages.outline import Outline
 from ackdoctor.model.values import dataclass
 
 if TYPE_CHECKING:
-    from ackdoctor.engine.disk.surroundings import Surroundings
     from ackdoctor.engine.languages.directive import Directive
     from ackdoctor.model.component import Unit
     from ackdoctor.model.finding import Unreadable
@@ -107,9 +106,7 @@ class Reader(Protocol):
     def module_name(self, shown: str, found: Outline, /) -> tuple[str, bool]:
         """The dotted name of a file's module, and whether it is a package's own file."""
 
-    def places(
-        self, paths: Iterable[str], root: str, outline_of: Callable[[str], Outline], around: "Surroundings", /
-    ) -> Places:
+    def places(self, paths: Iterable[str], root: str, outline_of: Callable[[str], Outline], /) -> Places:
         """The files of a run, to be asked for names."""
 
     def helps(self, depth: int, *, named: bool, acts: bool) -> bool:

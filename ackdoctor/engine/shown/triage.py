@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ackdoctor.config import Settings
-from ackdoctor.engine.disk.surroundings import Surroundings
 from ackdoctor.model.finding import Report
 from ackdoctor.model.fingerprint import stamp
 
@@ -39,12 +38,10 @@ def against(
     baseline: "Baseline",
     *,
     root: Path,
-    around: Surroundings,
 ) -> "Comparison":
     """The report's findings, stamped, beside the baseline.
 
-    `root` is where the report's paths start; `around` is asked for files that the baseline names and nobody
-    looked at.
+    `root` is where the report's paths start.
     """
     from ackdoctor.engine.shown.baseline import compare  # most runs have none
     from ackdoctor.engine.shown.select import running
@@ -59,7 +56,7 @@ def against(
         return _absolute(baseline.file.absolute().parent / entry.path)
 
     def gone(entry: "Entry") -> bool:
-        return around.status(place_of(entry)) is None
+        return not os.path.exists(place_of(entry))
 
     def looked_at(entry: "Entry") -> bool:
         place = place_of(entry)

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from ackdoctor.cache_folder import CacheFolder
 from ackdoctor.config import Settings
 from ackdoctor.engine import analyze
 from ackdoctor.engine.clusters import pool
 from ackdoctor.model.finding import Report
-from tests.engine.project import BOLT, CLEAN, JAVA_BOLT, age, lines, linted, printed, refused, write
+from tests.engine.project import BOLT, CLEAN, JAVA_BOLT, lines, linted, printed, refused, write
 
 TOP = Path(__file__).parents[3]
 KOTLIN = "import org.apache.storm.topology.base.BaseRichBolt\nclass K : BaseRichBolt()\n"
@@ -28,10 +29,9 @@ def test_python_and_java_are_linted_in_one_run(tmp_path):
     assert (report.components, report.files) == (3, tuple(sorted(MIXED)))
 
 
-def test_a_mixed_report_does_not_depend_on_order_jobs_or_cache(tmp_path, monkeypatch):
+def test_a_mixed_report_does_not_depend_on_order_jobs_or_cache(tmp_path, monkeypatch, cache):
     for number in range(6):
         write(tmp_path / f"p{number}", MIXED)
-    age(tmp_path)
     alone = linted(tmp_path)
     assert len(alone.findings) == 12
     names = [f"p{number}/{name}" for number in range(6) for name in MIXED]
@@ -39,18 +39,17 @@ def test_a_mixed_report_does_not_depend_on_order_jobs_or_cache(tmp_path, monkeyp
     monkeypatch.setattr(pool, "_PAYS", {"fork": 0, "spawn": 0})
     assert linted(tmp_path, *names, jobs=2) == alone
     for _ in range(2):
-        assert linted(tmp_path, cache=tmp_path / "cache") == alone
+        assert linted(tmp_path, cache=CacheFolder("lint")) == alone
 
 
-def test_a_remembered_outcome_holds_until_a_file_of_its_cluster_changes(tmp_path):
+def test_a_cached_outcome_holds_until_a_file_of_its_cluster_changes(tmp_path, cache):
     examined: list[int] = []
 
     def run() -> Report:
         examined.append(0)
-        return linted(tmp_path, cache=tmp_path / "cache", progress=_count(examined))
+        return linted(tmp_path, cache=CacheFolder("lint"), progress=_count(examined))
 
     write(tmp_path, MIXED)
-    age(tmp_path)
     run()
     assert run() == run()
     write(tmp_path, {"src/main/java/bolts/CountBolt.java": JAVA_BOLT.replace("ack(tuple)", "fail(tuple)", 1)})
@@ -87,7 +86,7 @@ def test_comments_and_annotations_silence_findings(tmp_path):
 # ---- what is not read ----
 
 
-def test_files_that_use_a_framework_in_other_languages_are_named_once(tmp_path):
+def test_files_that_use_a_framework_in_other_languages_are_named_once(tmp_path, cache):
     write(
         tmp_path,
         {"A.java": JAVA_BOLT, "K.kt": KOTLIN, "L.kt": "class L\n", "s/S.scala": KOTLIN, "T.scala": KOTLIN},
@@ -97,7 +96,9 @@ def test_files_that_use_a_framework_in_other_languages_are_named_once(tmp_path):
         "not read: 1 Kotlin and 2 Scala files that use a Storm framework: K.kt, T.scala, s/S.scala",
     )
     assert report.files == ("A.java",)
-    assert linted(tmp_path, cache=tmp_path / "cache") == linted(tmp_path, cache=tmp_path / "cache") == report
+    assert (
+        linted(tmp_path, cache=CacheFolder("lint")) == linted(tmp_path, cache=CacheFolder("lint")) == report
+    )
 
 
 def test_a_file_is_read_around_a_syntax_error(tmp_path):

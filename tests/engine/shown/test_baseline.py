@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from ackdoctor.config import Settings
-from ackdoctor.engine.disk.surroundings import Surroundings
 from ackdoctor.engine.shown.baseline import Baseline, Entry, compare, read, write
 from ackdoctor.engine.shown.triage import against, triage
 from ackdoctor.model.errors import BaselineError
@@ -218,7 +217,7 @@ def test_a_baseline_that_cannot_be_written_is_named(tmp_path):
 
 def sifted(report: Report, baseline: Baseline | None, root: Path, settings: Settings | None = None) -> Report:
     settings = settings or Settings()
-    compared = against(report, settings, baseline, root=root, around=Surroundings()) if baseline else None
+    compared = against(report, settings, baseline, root=root) if baseline else None
     return triage(report, settings, compared)
 
 

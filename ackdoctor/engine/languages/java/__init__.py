@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from ackdoctor.engine.disk.surroundings import Surroundings
 from ackdoctor.engine.languages.directive import Directive, Style
 from ackdoctor.engine.languages.java.outline import meanings, outline, skeleton
 from ackdoctor.engine.languages.java.packages import Packages
@@ -36,11 +35,9 @@ def module_name(_shown: str, found: Outline) -> tuple[str, bool]:
     return found.package, False
 
 
-def places(
-    paths: Iterable[str], root: str, outline_of: Callable[[str], Outline], around: Surroundings
-) -> Packages:
+def places(paths: Iterable[str], root: str, outline_of: Callable[[str], Outline]) -> Packages:
     """The files of a run, by the classes that they hold."""
-    return Packages(paths, root, outline_of, around)
+    return Packages(paths, root, outline_of)
 
 
 def helps(depth: int, *, named: bool, acts: bool) -> bool:

@@ -10,7 +10,6 @@ looked for on disk: under the source root of the importing file, and under those
 import os
 from collections.abc import Callable, Iterable, Iterator
 
-from ackdoctor.engine.disk.surroundings import Surroundings
 from ackdoctor.engine.languages.nearby import shared
 from ackdoctor.engine.languages.outline import Outline
 
@@ -28,11 +27,9 @@ Place = tuple[tuple[str, ...], str]  # the folders on the way, and the path
 class Packages:
     """The Java files of a run and their neighbours on disk, by class."""
 
-    def __init__(
-        self, paths: Iterable[str], root: str, outline_of: Callable[[str], Outline], around: Surroundings
-    ) -> None:
+    def __init__(self, paths: Iterable[str], root: str, outline_of: Callable[[str], Outline]) -> None:
         self._root = root
-        self._around = around
+        self._listed: dict[str, frozenset[str]] = {}
         self._outline_of = outline_of
         self._paths = tuple(paths)
         self._by_class: dict[str, list[Place]] | None = None  # most runs never ask
@@ -99,7 +96,7 @@ class Packages:
                 above = module[: len(module) - height]
                 if not os.sep.join(above).startswith(self._root):
                     break
-                for name in sorted(self._around.names(os.sep.join(above)))[:_NEIGHBOURS]:
+                for name in sorted(self._names(os.sep.join(above)))[:_NEIGHBOURS]:
                     found += self._sources((*above, name))
             self._builds[source] = tuple(dict.fromkeys(found))
         return self._builds[source]
@@ -114,14 +111,23 @@ class Packages:
     def _below(self, folder: str, names: Iterable[str]) -> str | None:
         """The folder so deep below another one, if there is one."""
         for name in names:
-            if name not in self._around.names(folder):
+            if name not in self._names(folder):
                 return None
             folder = os.path.join(folder, name)
         return folder
 
+    def _names(self, folder: str) -> frozenset[str]:
+        """What the folder holds; nothing where it cannot be listed."""
+        if folder not in self._listed:
+            try:
+                self._listed[folder] = frozenset(os.listdir(folder))
+            except OSError:
+                self._listed[folder] = frozenset()
+        return self._listed[folder]
+
     def _within(self, folder: str, cls: str) -> str | None:
         name = cls + _SUFFIX
-        return os.path.join(folder, name) if name in self._around.names(folder) else None
+        return os.path.join(folder, name) if name in self._names(folder) else None
 
 
 def _fits(path: tuple[str, ...], layout: tuple[str, ...]) -> bool:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from ackdoctor.engine.disk.surroundings import Surroundings
 from ackdoctor.engine.languages.directive import Directive, Style
 from ackdoctor.engine.languages.outline import Outline
 from ackdoctor.engine.languages.python import modules
@@ -45,11 +44,9 @@ def module_name(shown: str, _found: Outline) -> tuple[str, bool]:
     return modules.module_name(shown)
 
 
-def places(
-    paths: Iterable[str], root: str, _outline_of: Callable[[str], Outline], around: Surroundings
-) -> Modules:
+def places(paths: Iterable[str], root: str, _outline_of: Callable[[str], Outline]) -> Modules:
     """The files of a run, by their module names."""
-    return Modules(paths, root, around)
+    return Modules(paths, root)
 
 
 def helps(depth: int, *, named: bool, acts: bool) -> bool:  # noqa: ARG001  # a helper need not name the framework

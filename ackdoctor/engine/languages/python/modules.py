@@ -9,7 +9,6 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 
-from ackdoctor.engine.disk.surroundings import Surroundings
 from ackdoctor.engine.languages.nearby import shared
 
 __all__ = ["Modules", "module_name"]
@@ -32,9 +31,8 @@ def module_name(shown: str) -> tuple[str, bool]:
 class Modules:
     """The files of a run and their neighbours on disk, by module name."""
 
-    def __init__(self, paths: Iterable[str], root: str, around: Surroundings) -> None:
+    def __init__(self, paths: Iterable[str], root: str) -> None:
         self._root = root
-        self._around = around
         self._exact = frozenset(paths)
         self._by_last: dict[str, list[tuple[tuple[str, ...], str]]] | None = None  # most runs never ask
         self._found: dict[tuple[str, tuple[str, ...]], str | None] = {}
@@ -95,7 +93,7 @@ class Modules:
         """The module of that name in a folder."""
         stem = os.path.join(folder, *parts)
         for path in (f"{stem}.py", os.path.join(stem, f"{_PACKAGE}.py")):
-            if path in self._exact or self._around.is_file(path):
+            if path in self._exact or os.path.isfile(path):
                 return path
         return None
 

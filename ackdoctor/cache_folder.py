@@ -1,0 +1,152 @@
+"""The user's own cache folder, `ackdoctor` in the system's cache root (~/.cache), and the folders inside it.
+
+A repository must never supply a cached file.  So a folder is used only if it belongs to the user, if nobody else can
+write to it, if no link leads to it from the cache root, and if it lies outside the tree that is looked at.
+"""
+
+import os
+import stat
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from ackdoctor.model.errors import AckdoctorError
+
+__all__ = ["CacheFolder", "NoCacheError"]
+
+_CLOSED = getattr(os, "O_CLOEXEC", 0)
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _CLOSED
+_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _NO_LINK | _CLOSED
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK | _CLOSED
+_PART = ".part-"  # how a file is called until it is complete
+_PART_S = 3600  # after which its writer is dead
+_USED_S = 86_400  # how exact the time of the last use is
+
+
+class NoCacheError(AckdoctorError):
+    """Why no cache folder can be used; a run goes on without one."""
+
+
+class CacheFolder:
+    """`<cache root>/ackdoctor/<names>`, opened once; its files are reached through that descriptor only.
+
+    Missing folders are made with mode 0700.  `outside` are folders in which the cache must not lie.
+    """
+
+    def __init__(self, *names: str, outside: Iterable[Path] = ()) -> None:
+        """NoCacheError where the folder cannot be trusted, read or made."""
+        if os.name != "posix":
+            raise NoCacheError("this system has no owners and modes that could be checked")
+        root = _root()
+        self.path = root.parent
+        try:
+            _check_place(root, outside)
+            _make_root(self.path)
+            self._handle = os.open(self.path, _FOLDER)  # the user's choice: it may be a link
+            _check_owner(os.fstat(self._handle), self.path)
+            for name in (root.name, *names):
+                self._enter(name)
+        except OSError as error:
+            raise NoCacheError(f"{self.path}: {error.strerror}") from error
+        except ValueError as error:  # a name with a zero byte
+            raise NoCacheError(str(error)) from error
+
+    def __del__(self) -> None:
+        if hasattr(self, "_handle"):
+            os.close(self._handle)
+
+    def _enter(self, name: str) -> None:
+        self.path /= name
+        with suppress(FileExistsError):
+            os.mkdir(name, 0o700, dir_fd=self._handle)
+        handle = os.open(name, _FOLDER | _NO_LINK, dir_fd=self._handle)
+        os.close(self._handle)
+        self._handle = handle
+        found = os.fstat(handle)
+        _check_owner(found, self.path)
+        if found.st_mode & 0o022:
+            raise NoCacheError(f"{self.path}: other users can write to it")
+        if found.st_mode & 0o077:
+            os.fchmod(handle, 0o700)
+
+    def read(self, name: str, limit: int) -> bytes | None:
+        """The bytes of a file; None where there is none, or none of the user's own, or a larger one."""
+        try:
+            handle = os.open(name, _READ, dir_fd=self._handle)
+        except OSError:
+            return None
+        try:
+            found = os.fstat(handle)
+            if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+                return None
+            if time.time() - found.st_mtime > _USED_S:
+                os.utime(handle)
+            with os.fdopen(handle, "rb", closefd=False) as file:
+                data = file.read(limit + 1)
+        except OSError:
+            return None
+        finally:
+            os.close(handle)
+        return data if len(data) <= limit else None
+
+    def write(self, name: str, data: bytes) -> None:
+        """Put a complete file in place, whatever was there before.  OSError where that fails."""
+        part = f"{_PART}{os.urandom(8).hex()}"
+        handle = os.open(part, _CREATE, 0o600, dir_fd=self._handle)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+            os.replace(part, name, src_dir_fd=self._handle, dst_dir_fd=self._handle)
+        except OSError:
+            with suppress(OSError):
+                os.unlink(part, dir_fd=self._handle)
+            raise
+
+    def prune(self, *, days: int, size: int) -> None:
+        """Delete files that were not used for so many days, then the oldest until at most `size` bytes are left."""
+        now = time.time()
+        with os.scandir(self._handle) as entries:
+            found = [
+                (entry.name, entry.stat(follow_symlinks=False)) for entry in entries if not entry.is_dir()
+            ]
+        left = 0
+        for name, status in sorted(found, key=lambda item: -item[1].st_mtime):
+            left += status.st_size
+            patience = _PART_S if name.startswith(_PART) else days * 86_400
+            if left > size or now - status.st_mtime > patience:
+                with suppress(OSError):
+                    os.unlink(name, dir_fd=self._handle)
+
+
+def _root() -> Path:
+    """The folder `ackdoctor` in the cache root.  A relative path would lead into the current folder."""
+    home = os.environ.get("XDG_CACHE_HOME") or os.environ.get("HOME", "")
+    if not os.path.isabs(home):  # noqa: PTH117 - "" is no Path
+        raise NoCacheError("neither HOME nor XDG_CACHE_HOME is an absolute path")
+    from platformdirs import user_cache_path  # only a run with a cache needs it
+
+    root = user_cache_path("ackdoctor", appauthor=False)
+    if not root.is_absolute():
+        raise NoCacheError(f"{root}: not an absolute path")
+    return root
+
+
+def _check_place(root: Path, outside: Iterable[Path]) -> None:
+    real = Path(os.path.realpath(root))  # unlike `resolve` it takes links that lead back to themselves
+    for folder in outside:
+        if real.is_relative_to(os.path.realpath(folder)):
+            raise NoCacheError(f"{root}: lies in the tree that is looked at")
+
+
+def _make_root(root: Path) -> None:
+    """Make a missing cache root in a folder of the user's own: `sudo` must not leave one of root's there."""
+    if not root.exists():
+        _check_owner(root.parent.stat(), root.parent)
+        root.mkdir(0o700, exist_ok=True)
+
+
+def _check_owner(found: os.stat_result, path: Path) -> None:
+    if found.st_uid != os.geteuid():
+        raise NoCacheError(f"{path}: belongs to another user")

@@ -1,1 +1,0 @@
-"""What earlier runs found out, so that nobody does it twice."""
