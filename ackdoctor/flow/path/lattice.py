@@ -303,6 +303,48 @@ def tokens_in(value: Value | None) -> Iterator[Token]:
             return
 
 
+_DEEPEST = 5  # collections in collections, closures that capture closures
+
+
+def widened(value: Value) -> Value:
+    """Widening: what lies deeper in a value than `_DEEPEST` becomes one collection of the tuples in it.
+
+    `rows = [rows, *rows]` in a loop would nest one level deeper in every round, and double in size.
+    """
+    return _cut(value, _DEEPEST) if isinstance(value, _NESTED) else value
+
+
+_NESTED = (Coll, FunctionRef, Instance, Partial, Count, Generated)
+
+
+def _cut(value: Value, room: int) -> Value:
+    if not isinstance(value, _NESTED):
+        return value
+    if room == 0:
+        return Coll(frozenset(TokenRef(token) for token in tokens_in(value)))
+
+    def inner(each: Value) -> Value:
+        return _cut(each, room - 1)
+
+    match value:
+        case Coll(items=items, order=order):
+            row = None if order is None else tuple(each if each is None else inner(each) for each in order)
+            return Coll(frozenset(map(inner, items)), row)
+        case FunctionRef(function=function, captured=captured, bare=bare):
+            return FunctionRef(function, tuple((name, inner(each)) for name, each in captured), bare)
+        case Instance(cls=cls, given=given):
+            return Instance(cls, tuple((name, inner(each)) for name, each in given))
+        case Partial(target=target, args=args):
+            return Partial(inner(target), tuple(each if each is None else inner(each) for each in args))
+        case Count(of=Coll() as whole, less=less):
+            counted = inner(whole)
+            return Count(counted, less) if isinstance(counted, Coll) else value
+        case Generated(items=items, holdings=holdings, nothing=nothing):
+            return Generated(frozenset(map(inner, items)), holdings, nothing)
+        case _:
+            return value
+
+
 # ---- the state of one path ----
 
 
@@ -384,7 +426,7 @@ class State:
                 return self if facts is self.facts else self.but(facts=facts)
             env = {key: old for key, old in self.env.items() if key != name}
         else:
-            env = {**self.env, name: value}
+            env = {**self.env, name: widened(value)}
         return self.but(env=env, facts=facts)
 
     def hold(self, token: Token, holding: Holding) -> "State":
