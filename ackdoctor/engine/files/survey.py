@@ -106,7 +106,7 @@ class Survey:
         record = self.records.get(path)
         known = (record and record.outline) or self._skeletons.get(path)
         if known is None:
-            known = self._skeletons[path] = self.reader.skeleton(self.read(path))
+            known = self._skeletons[path] = self._outlined(path, self.read(path), self.reader.skeleton)
         return known
 
     def outline(self, path: str) -> Outline:
@@ -115,7 +115,7 @@ class Survey:
         if record is not None and record.outline is not None and record.outline.complete:
             return record.outline
         data = self.read(path)
-        full = self.reader.outline(data)
+        full = self._outlined(path, data, self.reader.outline)
         if record is not None:
             self._keep(path, record._replace(outline=full, acts=_ACTS.search(data) is not None))
         return full
@@ -160,14 +160,26 @@ class Survey:
             record = record._replace(marked=DIRECTIVE in plain, odd=odd)
             if named:
                 acts = _ACTS.search(data) is not None
-                record = record._replace(outline=self._reader.outline(data), acts=acts)
+                record = record._replace(
+                    outline=self._outlined(file.path, data, self._reader.outline), acts=acts
+                )
         self._keep(file.path, record)
 
     def _keep(self, path: str, record: Record) -> None:
         self.records[path] = record
         self._fresh.add(path)
 
+    def _outlined(self, path: str, data: bytes, read: Callable[[bytes], Outline]) -> Outline:
+        """What `read` finds in a file; its internal error costs this file, and no other."""
+        try:
+            return read(data)
+        except Exception as error:  # noqa: BLE001  # the other files go on
+            self._add(Unreadable.crash(self.files[path].shown, error))
+            return Outline(complete=True)
+
     def _refuse(self, path: str, why: str) -> None:
-        where = self.files[path].shown
-        if all(item.path != where for item in self.unreadable):
-            self.unreadable.append(Unreadable(path=where, line=0, column=0, reason=why))
+        self._add(Unreadable(path=self.files[path].shown, line=0, column=0, reason=why))
+
+    def _add(self, fault: Unreadable) -> None:
+        if all(item.path != fault.path for item in self.unreadable):
+            self.unreadable.append(fault)

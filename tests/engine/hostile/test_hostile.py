@@ -236,14 +236,14 @@ def test_a_crash_in_one_component_is_a_line_about_that_component(project, monkey
     write(project, {"bad.py": BOLT.replace("CountBolt", "BadBolt")})
     original = checks.diagnose
 
-    def diagnose(program, component):
+    def diagnose(program, component, failed):
         if component.name == "BadBolt":
             raise KeyError("state")
-        return original(program, component)
+        return original(program, component, failed)
 
     monkeypatch.setattr(checks, "diagnose", diagnose)
     report = linted(project)
-    assert refused(report) == ["bad.py:4:0 internal error: KeyError: 'state'"]
+    assert refused(report) == ["bad.py:4:0 internal error in BadBolt: KeyError: 'state'"]
     assert lines(report) == GOOD
 
 
