@@ -18,7 +18,7 @@ from ackdoctor.model.finding import Unreadable
 
 __all__ = ["Record", "Survey"]
 
-_ACTS = re.compile(rb"[._](?:ack|fail|emit)\w*[ \t]*\(")
+_ACTS = re.compile(rb"[._](?:ack|fail|emit)\w{0,80}[ \t]*\(")  # \w* would be quadratic in `_ack_ack_ack`
 
 
 class Record(NamedTuple):
