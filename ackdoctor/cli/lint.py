@@ -95,8 +95,9 @@ def lint(
     """Find broken acking in bolts and spouts, in Python and in Java.
 
     Exit code: 0 nothing found; 1 findings; 2 the work could not be done: a wrong argument or setting, no such
-    path, no Python or Java file under it, or a file named here that cannot be read to its end. A file that only a
-    folder leads to and that cannot be read is reported, and changes the exit code with --strict-files.
+    path, no Python or Java file under it, a file named here that cannot be read to its end, or an
+    internal error. A file that only a folder leads to and that cannot be read is reported, and changes the exit code
+    with --strict-files.
     """
     from ackdoctor.cli.request import Request
     from ackdoctor.cli.run import run

@@ -84,10 +84,13 @@ def run(request: Request) -> int:
 
 
 def exit_code(report: Report, settings: Settings, *, named: Collection[str], root: Path) -> int:
-    """2 where a named file, or under strict settings any file, could not be read; else 1 where there are findings."""
+    """2 after an internal error, and where a named file, or under strict settings any file, could not be read; else 1 where there are findings."""
     named_paths = {os.path.realpath(path) for path in named}
     fatal = settings.fatal_unreadable or STDIN in named
-    if any(fatal or os.path.realpath(root / unread.path) in named_paths for unread in report.unreadable):
+    if any(
+        fatal or unread.internal or os.path.realpath(root / unread.path) in named_paths
+        for unread in report.unreadable
+    ):
         return 2
     return 1 if report.findings else 0
 

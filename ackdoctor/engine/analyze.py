@@ -66,7 +66,7 @@ def lint(
     choice = select(result.outcome.findings, sources, asked, settings, top, unsure=unsure)
     return Report(
         findings=choice.findings,
-        unreadable=unreadable,
+        unreadable=_unique([*unreadable, *choice.unread]),
         files=tuple(sorted(asked)),
         beside=tuple(sorted({*result.read, *found.lists} - asked)),
         components=result.outcome.components,

@@ -17,6 +17,8 @@ __all__ = [
     "Unreadable",
 ]
 
+_LONGEST = 200  # characters of an exception's message
+
 
 @unique
 class Severity(IntEnum):
@@ -134,7 +136,8 @@ class Finding:
 class Unreadable:
     """An input that could not be read, and why; `line` is 0 where no line is known.
 
-    `partial` says that the rest of it was read all the same.
+    `partial` says that the rest of it was read all the same.  `internal` is an error of ackdoctor, not of the input:
+    "RecursionError: ...", and no part of the run may hide it.
     """
 
     path: str
@@ -142,6 +145,16 @@ class Unreadable:
     column: int
     reason: str
     partial: bool = False
+    internal: str = ""
+
+    @classmethod
+    def crash(
+        cls, path: str, error: BaseException | str, *, line: int = 0, where: str = "", partial: bool = False
+    ) -> "Unreadable":
+        """An internal error; `where` is the component, or the component and the rule."""
+        what = error if isinstance(error, str) else _one_line(error)
+        reason = f"internal error in {where}: {what}" if where else f"internal error: {what}"
+        return cls(path=path, line=line, column=0, reason=reason, partial=partial, internal=what)
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
@@ -158,3 +171,8 @@ class Report:
     hidden: int = 0  # below --min-severity or --min-confidence
     fixed: tuple[str, ...] = ()  # baseline entries that no longer occur
     notes: tuple[str, ...] = ()
+
+
+def _one_line(error: BaseException) -> str:
+    text = str(error).partition("\n")[0][:_LONGEST]
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

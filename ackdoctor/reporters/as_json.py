@@ -23,7 +23,13 @@ def content(report: Report) -> dict[str, object]:
         "version": __version__,
         "findings": [_finding(finding) for finding in report.findings],
         "unreadable": [
-            {"path": u.path, "line": u.line, "column": u.column, "reason": u.reason}
+            {
+                "path": u.path,
+                "line": u.line,
+                "column": u.column,
+                "reason": u.reason,
+                "internal_error": bool(u.internal),
+            }
             for u in report.unreadable
         ],
         "fixed": list(report.fixed),
@@ -33,6 +39,7 @@ def content(report: Report) -> dict[str, object]:
             "components": report.components,
             "findings": len(report.findings),
             "unreadable": len(report.unreadable),
+            "internal_errors": sum(bool(u.internal) for u in report.unreadable),
             "suppressed": report.suppressed,
             "baselined": report.baselined,
             "hidden": report.hidden,

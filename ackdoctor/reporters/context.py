@@ -95,7 +95,7 @@ class Sources:
     def line(self, path: str, number: int) -> str:
         """One line as it stands, without its end; '' where there is none."""
         if path not in self._lines:
-            self._lines[path] = lines_of(decode(self.content(path)))
+            self._lines[path] = lines_of(decode(self.content(path), cookie=not path.endswith(".java")))
         lines = self._lines[path]
         return lines[number - 1] if 1 <= number <= len(lines) else ""
 

@@ -30,7 +30,7 @@ def github(report: Report, stream: TextIO, context: Context) -> None:
         properties = {
             "file": _file(unreadable.path, context),
             "line": str(unreadable.line or 1),
-            "title": "not read",
+            "title": "internal error" if unreadable.internal else "not read",
         }
         stream.write(_command("error", properties, unreadable.reason))
         room["error"] -= 1

@@ -50,7 +50,7 @@ def directives(data: bytes) -> Sequence[Directive]:
     from ackdoctor.engine.languages.java.comments import comments_of  # most runs need no lexer
     from ackdoctor.engine.languages.text import decode
 
-    comments, annotations = comments_of(decode(data))
+    comments, annotations = comments_of(decode(data, cookie=False))
     found = list(_STYLE.read(comment for comment in comments if _OURS in comment.text))
     for annotation in annotations:
         rule, _, reason = annotation.text.removeprefix(_OURS).strip().partition(" ")

@@ -1,6 +1,5 @@
 """Python, as the engine sees it."""
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 
 from ackdoctor.engine.languages.directive import Directive, Style
@@ -9,6 +8,7 @@ from ackdoctor.engine.languages.python import modules
 from ackdoctor.engine.languages.python.modules import Modules
 from ackdoctor.engine.languages.python.outline import meanings, outline, skeleton
 from ackdoctor.engine.languages.reader import Lowered
+from ackdoctor.model.encoding import cookie_of
 
 __all__ = [
     "directives",
@@ -22,7 +22,6 @@ __all__ = [
     "skeleton",
 ]
 
-_COOKIE = re.compile(rb"[^\n]*\n?[^\n]*coding[:=]")
 _STYLE = Style(mark="#", top="statement", example="`# ackdoctor: ignore[ACK101] reason`")
 
 
@@ -35,7 +34,7 @@ def is_odd(data: bytes) -> bool:
     try:
         data.decode()
     except UnicodeDecodeError:
-        return _COOKIE.match(data) is None
+        return cookie_of(data) is None
     return False
 
 
@@ -59,7 +58,7 @@ def directives(data: bytes) -> Sequence[Directive]:
     from ackdoctor.engine.languages.python.comments import comments_of  # most runs need no lexer
     from ackdoctor.engine.languages.text import decode
 
-    return list(_STYLE.read(comments_of(decode(data))))
+    return list(_STYLE.read(comments_of(decode(data, cookie=True))))
 
 
 def lower(shown: str, module: str, data: bytes, *, is_package: bool) -> Lowered:
