@@ -158,6 +158,7 @@ def _of_run(analysis: Analysis) -> About:
         unjudged=len(analysis.unjudged),
         taken=analysis.taken,
         left_out=analysis.left_out,
+        expired=tuple((one.cause, one.roots) for one in analysis.expired),
     )
 
 
@@ -337,6 +338,7 @@ def _plain(analysis: Analysis) -> dict[str, object]:
             "trees",
             "holders",
             "combs",
+            "expired",
             "replays",
             "quarantine",
         )
@@ -353,6 +355,7 @@ def _plain(analysis: Analysis) -> dict[str, object]:
         "pending": tally.pending,
         "high_water": tally.high_water,
         "dropped": tally.dropped,
+        "messages_dropped": analysis.messages_dropped,
         "growth": [asdict(point) for point in tally.growth],
         "components": [asdict(component) for component in tally.components],
         **{name: [asdict(row) for row in rows] for name, rows in tables.items()},  # type: ignore[call-overload]

@@ -15,6 +15,7 @@ __all__ = [
     "Books",
     "Comb",
     "Completions",
+    "Expired",
     "Forecast",
     "Holder",
     "Latency",
@@ -90,6 +91,14 @@ class Holder:
 
     component: str
     stream: str
+    roots: int
+
+
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
+class Expired:
+    """How many roots timed out, and why as far as the rows show it."""
+
+    cause: str
     roots: int
 
 
@@ -202,6 +211,8 @@ class Analysis:
     trees: tuple[TreeCount, ...] = ()
     holders: tuple[Holder, ...] = ()
     combs: tuple[Comb, ...] = ()
+    expired: tuple[Expired, ...] = ()
+    messages_dropped: int = 0  # by the connections between workers, as their logs say
     replays: tuple[Replays, ...] = ()
     forecast: Forecast | None = None
     lives: tuple[Life, ...] = ()
