@@ -15,9 +15,10 @@ from ackdoctor.cli.given import STDIN, known_word
 from ackdoctor.cli.manual import names
 from ackdoctor.cli.streams import chatter, palette_for, tolerant, until_reader_leaves
 from ackdoctor.cli.texts import lines_of
-from ackdoctor.heap.diagnosis import diagnose
+from ackdoctor.diagnose.deaths import Places
+from ackdoctor.diagnose.diagnosis import diagnose
 from ackdoctor.model.errors import UsageError
-from ackdoctor.reporters.diagnosis import Places, document, screen
+from ackdoctor.reporters.diagnosis import document, screen
 from ackdoctor.reporters.footer import counted
 from ackdoctor.tracer.disk.workerlog import open_log
 
@@ -27,6 +28,7 @@ _FORMS = ("full", "json")
 _LOGS = frozenset({".log", ".err", ".out"})  # of a rotated one, not the last
 _SUFFIXES = _LOGS | {".txt", ".gz"}
 _DATED = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)")
+_OF_A_DATABASE = re.compile(r"\d{6}\.log")
 _HEAD_LINES = 200
 _NO_NAME = {errno.ENAMETOOLONG, errno.ENOENT, errno.EINVAL, errno.ENOTDIR}
 
@@ -39,7 +41,7 @@ def show_diagnosis(words: Sequence[str], form: str) -> int:
     text = " ".join(words)
     places = Places(tuple(map(str, logs)))
     given = _chained(logs, places, faults) if logs else [] if faults else text.splitlines()
-    found = diagnose(given, begins=places.begins)
+    found = diagnose(given, places.files, begins=places.begins)
     for fault in faults:
         chatter(fault, prefix="")
     if found.other and not (found.signs or found.innermost):
@@ -85,7 +87,11 @@ def _below(folder: str, faults: list[str]) -> list[Path]:
     """What is called a log in a folder; UsageError if nothing is."""
     refused = lambda error: faults.append(f"{error.filename}: cannot be read: {error.strerror}")  # noqa: E731
     files = [Path(at, name) for at, _, names in os.walk(folder, onerror=refused) for name in names]
-    found = [path for path in files if not _LOGS.isdisjoint(path.suffixes) and _is_file(str(path))]
+    found = [
+        path
+        for path in files
+        if not _LOGS.isdisjoint(path.suffixes) and _is_file(str(path)) and not _is_of_a_database(path)
+    ]
     if not (found or faults):
         names = ", ".join(f"*{suffix}" for suffix in sorted(_LOGS))
         raise UsageError(f"{folder}: no file in it is called a log: {names}")
@@ -94,6 +100,18 @@ def _below(folder: str, faults: list[str]) -> list[Path]:
             f"{folder}: {counted(len(files) - len(found), 'file')} not called a log: passed over", prefix=""
         )
     return found
+
+
+def _is_of_a_database(path: Path) -> bool:
+    """Whether it is a log of RocksDB's or LevelDB's, as Storm 2 keeps its metrics beside the logs: binary, and no log of a process."""
+    if not _OF_A_DATABASE.fullmatch(path.name):
+        return False
+    try:
+        with open_log(path) as lines:
+            next(lines, None)
+    except (OSError, EOFError, zlib.error):
+        return True
+    return False
 
 
 def _begun(log: Path) -> str:

@@ -1,0 +1,69 @@
+"""Thread dumps (jstack): each thread with its state, its frames, and the component whose executor it is."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ackdoctor.diagnose.exceptions import Part
+
+__all__ = ["Threads"]
+
+_THREAD = re.compile(
+    r'^"(?P<name>[^"]{0,300})"(?= .*(?:\bprio=|\btid=|\bnid=|\bId=|\bcpu=| - Thread t@)|.* - Thread t@)'
+)
+_STATE = re.compile(r"^\s*java\.lang\.Thread\.State: (?P<state>[A-Z_]+)")
+_FRAME = re.compile(r"^\s*at \S.*\(")
+_LOCK = re.compile(r"^\s+- ")
+_DEADLOCK = re.compile(r"^Found (?:one Java-level deadlock|\d+ deadlocks?)")
+_EXECUTOR = re.compile(
+    r"^Thread-\d+-(?!disruptor-)(?P<storm>\S+?)-executor\[|^(?P<jstorm>[^:]+):\d+-(?:Bolt|\w*Spout)Executors?|^Thread-\d+-(?!disruptor-|executor)(?P<old>[A-Za-z][\w.-]*)$"
+)
+_MOST_FRAMES = 200
+_MOST_THREADS = 20_000
+
+
+@dataclass(slots=True)
+class Threads:
+    """Follows the dumps in a text; threads with the same frames in several dumps are one."""
+
+    _now: Part | None = None
+    _found: dict[tuple[str, str], tuple[Part, str]] = field(default_factory=dict)
+
+    def read(self, number: int, line: str) -> bool:
+        """Whether the line belongs to a dump."""
+        if line.startswith('"') and (found := _THREAD.match(line)):
+            self._close()
+            self._now = Part(number, found["name"])
+            return True
+        if line.startswith("Found ") and _DEADLOCK.match(line):
+            self._close()
+            self._found.setdefault(("", line), (Part(number, line.strip()), ""))
+            return True
+        if self._now is None:
+            return False
+        if state := _STATE.match(line):
+            self._now.text += f" {state['state']}"
+        elif _FRAME.match(line):
+            if len(self._now.frames) < _MOST_FRAMES:
+                self._now.frames.append(line)
+        elif not _LOCK.match(line):
+            self._close()
+            return not line.strip()
+        return True
+
+    def _close(self) -> None:
+        now, self._now = self._now, None
+        if now is not None and now.frames and len(self._found) < _MOST_THREADS:
+            name = now.text.rpartition(" ")[0]
+            self._found.setdefault((now.text, "".join(now.frames)), (now, _component(name)))
+
+    def parts(self) -> Iterator[tuple[Part, str]]:
+        """Each thread as its name and state with its frames, and its component, '' where it is no executor's."""
+        self._close()
+        yield from self._found.values()
+
+
+def _component(name: str) -> str:
+    found = _EXECUTOR.match(name)
+    whose = next(filter(None, found.groups()), "") if found else ""
+    return "" if whose.startswith("__") else whose
