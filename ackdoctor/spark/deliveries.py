@@ -47,7 +47,7 @@ _ACKED, _FAILED, _DROPPED = int(EventKind.ACKED), int(EventKind.FAILED), int(Eve
 _CUT = "run: string, worker: string, pid: int, end_ns: bigint"
 _QUANTILES = (0.5, 0.9, 0.99, 1.0)
 _ACCURACY = 1000
-_FEWEST_LATER, _TIMES_AHEAD = 10, 4  # later tuples that a bolt has completed, against what it did before
+_FEWEST_LATER, _TIMES_AHEAD = 5, 4  # later tuples that a bolt has completed, against what it did before
 
 
 def is_tick() -> Column:

@@ -53,7 +53,7 @@ def batches(flush_s: int, timeout_s: int, seconds: int = 75) -> WorkerLog:
 
 def test_a_batch_that_is_flushed_less_often_than_the_timeout_is_to_blame(spark, tmp_path):
     analysis = told(spark, tmp_path, batches(flush_s=25, timeout_s=T))
-    (found,) = analysis.findings
+    (found,) = (finding for finding in analysis.findings if finding.severity > Severity.INFO)
     expired = sum(kind.roots for kind in analysis.trees if kind.verdict == "expired")
     assert (found.code, found.component, found.seen) == ("ACK504", "batch", expired)
     assert (found.severity, found.confidence) == (Severity.ERROR, Confidence.MUST)
@@ -119,7 +119,7 @@ def test_the_timeout_is_read_from_the_log_and_what_a_bolt_passed_over_is_never_a
     """A worker lives for 16 s, and its bolt loses every tenth tuple: those of the last 10 s as well as the older ones."""
     log = WorkerLog({"events": 3, "words": 2})
     log.start(0, timeout_s=T)
-    for number in range(160):
+    for number in range(153):
         root, edge, at = 100 + number, 1000 + number, number / 10
         log.emit(at, root, edge, "words")
         log.receive(at, root, edge, "words")
@@ -128,7 +128,7 @@ def test_the_timeout_is_read_from_the_log_and_what_a_bolt_passed_over_is_never_a
             log.acked(at + 0.25, root)
     analysis = told(spark, tmp_path, log)
     (lost,) = (finding for finding in analysis.findings if finding.code == "ACK101")
-    assert lost.seen == 15  # the sixteenth may still be acked
+    assert lost.seen == 15  # the bolt may still come to the sixteenth
     assert any("for less than 10 s" in note for note in analysis.notes)
     other = told(spark, tmp_path, log, message_timeout_s=30)
     assert "the logs say topology.message.timeout.secs is 10: --message-timeout 30 is used" in other.notes
