@@ -32,7 +32,8 @@ class About:
 
     `telling` is whether any row tells of a tuple; of `unjudged` components none does that can be judged; `taken` is whether
     workers that were started anew took something along;
-    `left_out` are lines of logs that differ where they should tell the same; `expired` says how many roots timed out, by cause.
+    `left_out` are lines of logs that differ where they should tell the same; `expired` says how many roots timed out, by cause;
+    `deaths` is how often a worker died.
     """
 
     tally: RunTally
@@ -47,6 +48,7 @@ class About:
     taken: bool = False
     left_out: int = 0
     expired: tuple[tuple[str, int], ...] = ()
+    deaths: int = 0
 
 
 def run(report: Report, stream: TextIO, context: Context, about: About) -> None:
@@ -141,7 +143,9 @@ def incomplete(report: Report, about: About) -> bool:
     """Whether something could not be read, used or judged, be there findings in the rest or not."""
     unused = about.quarantined or about.left_out
     timed_out = about.expired and not report.findings  # findings say why
-    return bool(_unread(report, about) or unused or about.unjudged or about.taken or timed_out)
+    return bool(
+        _unread(report, about) or unused or about.unjudged or about.taken or about.deaths or timed_out
+    )
 
 
 def _timed_out(expired: Sequence[tuple[str, int]]) -> str:

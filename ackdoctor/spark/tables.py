@@ -15,6 +15,7 @@ __all__ = [
     "Books",
     "Comb",
     "Completions",
+    "Deaths",
     "Expired",
     "Forecast",
     "Holder",
@@ -92,6 +93,15 @@ class Holder:
     component: str
     stream: str
     roots: int
+
+
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
+class Deaths:
+    """How often workers died of one cause, in `diagnose`'s words, and which component caused it, '' where none is named."""
+
+    cause: str
+    component: str
+    times: int
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
@@ -212,6 +222,7 @@ class Analysis:
     holders: tuple[Holder, ...] = ()
     combs: tuple[Comb, ...] = ()
     expired: tuple[Expired, ...] = ()
+    deaths: tuple[Deaths, ...] = ()
     messages_dropped: int = 0  # by the connections between workers, as their logs say
     replays: tuple[Replays, ...] = ()
     forecast: Forecast | None = None

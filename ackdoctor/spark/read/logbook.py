@@ -34,6 +34,7 @@ __all__ = [
     "quoted",
     "starts",
     "survey",
+    "worker_of",
 ]
 
 CONTENT = "xxhash64(time_ns, kind, task, root, value, acker)"  # by which a row is known in another log
@@ -317,6 +318,11 @@ def names_of(file: str) -> tuple[str, ...]:
     """How a user may have named the file."""
     plain = unquote(file)
     return (file, plain, re.sub(r"^file:/+", "/", plain))
+
+
+def worker_of(file: str) -> str:
+    """The worker whose log it is: the path without what a rotation adds."""
+    return _whose(file)[1]
 
 
 def _whose(file: str) -> tuple[str, str]:
