@@ -47,6 +47,7 @@ _ACKED, _FAILED, _DROPPED = int(EventKind.ACKED), int(EventKind.FAILED), int(Eve
 _CUT = "run: string, worker: string, pid: int, end_ns: bigint"
 _QUANTILES = (0.5, 0.9, 0.99, 1.0)
 _ACCURACY = 1000
+_FEWEST_LATER, _TIMES_AHEAD = 5, 4  # later tuples that a bolt has completed, against what it did before
 
 
 def is_tick() -> Column:
@@ -174,8 +175,38 @@ def under_way(found: DataFrame, ends: Ends, patience_s: int) -> DataFrame:
     marked = found.join(F.broadcast(cuts), [*_LIFE], "left").select(
         *found.columns, F.expr(f"coalesce({young}, false)").alias("dead")
     )
-    last = _marked(marked.where("dead"), kept="true")  # few, of a long log
+    lossy = marked.where("not dead and received > 0 and acked + failed = 0 and not tick").select("component")
+    last = _overtaken(_marked(marked.where("dead"), kept="true"), lossy)  # few, of a long log
     return marked.where("not dead").withColumn("in_hand", F.lit(False)).unionByName(last).drop("dead")
+
+
+def _overtaken(marked: DataFrame, lossy: DataFrame) -> DataFrame:
+    """Those that are not `in_hand` after all: the component has passed them over, as it did with others before.
+
+    That holds for a component that has kept others for longer than the patience (`lossy`), where many more of its later
+    tuples were completed than ever were before one that it did complete.
+    """
+    book = Window.partitionBy(*BOOK, F.col("received") > 0)
+    so_far = Window.unboundedPreceding, Window.currentRow
+    done = (F.col("acked") + F.col("failed") > 0).cast("int")
+    placed = marked.select(
+        *marked.columns,
+        F.row_number().over(book.orderBy("first_seq")).alias("place"),
+        (F.sum(done).over(book) - F.sum(done).over(book.orderBy("first_seq").rowsBetween(*so_far))).alias(
+            "later"
+        ),
+    )
+    reached = F.max(F.when(done == 1, F.col("place"))).over(
+        book.orderBy("completed_seq").rowsBetween(*so_far)
+    )
+    ahead = placed.select(*placed.columns, F.when(done == 1, reached - F.col("place")).alias("ahead"))
+    known = ahead.select(*ahead.columns, F.coalesce(F.max("ahead").over(book), F.lit(0)).alias("most_ahead"))
+    joined = known.join(F.broadcast(lossy.distinct().withColumn("lossy", F.lit(True))), ["component"], "left")
+    passed = F.expr(
+        f"coalesce(lossy, false) and later >= {_FEWEST_LATER} and later > {_TIMES_AHEAD} * most_ahead"
+    )
+    names = [name for name in marked.columns if name != "in_hand"]
+    return joined.select(*names, (F.col("in_hand") & ~passed).alias("in_hand")).select(*marked.columns)
 
 
 def in_hand(marked: DataFrame) -> DataFrame:

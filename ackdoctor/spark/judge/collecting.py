@@ -1,7 +1,7 @@
 """Rows that came back to the driver, as the model's nouns and the tables of an Analysis."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from itertools import pairwise
@@ -14,6 +14,7 @@ from ackdoctor.model.tally import ComponentTally, GrowthPoint, RunTally
 from ackdoctor.model.verdict import Residue, TupleTree, Verdict
 from ackdoctor.spark.tables import (
     AckerLoad,
+    Analysis,
     Comb,
     Completions,
     Holder,
@@ -24,6 +25,7 @@ from ackdoctor.spark.tables import (
     TreeCount,
 )
 from ackdoctor.tracer.disk.naming import unobserved
+from ackdoctor.tracer.judge.slowness import Cause
 
 __all__ = [
     "by_component",
@@ -43,6 +45,7 @@ __all__ = [
     "points",
     "replays",
     "standing",
+    "timed_out",
     "together",
     "window",
     "with_tally",
@@ -143,6 +146,25 @@ def lost(roots: int, patience_s: int) -> str:
     """What is said of roots that went down with a worker, or whose acks nobody has written down."""
     many = "1 root was" if roots == 1 else f"{roots:,} roots were"
     return f"{many} young where a log ends or a worker was started anew, less than {patience_s} s away: not judged"
+
+
+def timed_out(result: Analysis) -> Iterator[str]:
+    """What is said of roots that timed out for a reason that is no finding."""
+    drops = result.messages_dropped
+    dropped = f" (the workers' connections dropped {_many(drops, 'message')})" if drops else ""
+    more = {
+        Cause.MISSING: dropped or " (a worker's log may be missing)",
+        Cause.UNHEARD: dropped,
+        Cause.UNKNOWN: "",
+        Cause.ENDED: "",
+    }
+    for cause, why in more.items():
+        for roots in (one.roots for one in result.expired if one.cause == cause.value):
+            yield f"{_many(roots, 'root')} timed out: {cause.value}{why}"
+
+
+def _many(count: int, what: str) -> str:
+    return f"1 {what}" if count == 1 else f"{count:,} {what}s"
 
 
 def _completions(row: dict[str, Any], end_ns: int) -> dict[str, Any]:

@@ -40,7 +40,7 @@ ACKER = {  # what an acker was handed, in each layout; (kind, component, task, r
     ONE + "Processing received message FOR 2 TUPLE: source: b:5, stream: __ack_reset_timeout, id: {}, [-12]":
         (EventKind.RESET, "b", 5, -12, 0, 2),
     ONE + "Processing received message FOR -2 TUPLE: source: __system:-1, stream: __tick, id: {}, [3]":
-        (EventKind.ROTATED, "__acker", 2, 0, 0, 2),
+        (EventKind.ROTATED, "__acker", 2, 0, 3, 2),
     "2015-01-01 00:00:00.001 b.s.d.executor [INFO] Processing received message FOR 3 TUPLE: source: s:4, stream: __ack_init, id: {}, [1 2 4]":
         (EventKind.INIT, "s", 4, 1, 2, 3),
     OLD + "Processing received message source: s:4, stream: __ack_ack, id: {}, [-6722594615019711369 -1335723027906100557]":
