@@ -24,7 +24,7 @@ from ackdoctor.pytest_plugin.watch import Watch
 if TYPE_CHECKING:
     from ackdoctor.pytest_plugin.files import Files
     from ackdoctor.pytest_plugin.fixture import Fixture
-    from ackdoctor.pytest_plugin.heap import TestHeap
+    from ackdoctor.pytest_plugin.heap import Counts, TestHeap
 
 __all__ = ["ASKED", "Hooks", "Refusal"]
 
@@ -43,6 +43,7 @@ class Hooks:
         self.session = session
         self.judge = Judge.of(config, session)
         self.watch = Watch(_files(config, session))
+        self._counts: Counts | None = None
         self._shown: set[int] = set()
         self._phases: list[pytest.TestReport] = []  # of the test that runs
         self._subfailed = False  # whether a subtest of it has failed
@@ -82,7 +83,7 @@ class Hooks:
                 pytest.fail(f"ackdoctor: something else traces this process: {error}", pytrace=False)
             if asked.heap:
                 item.stash[_HEAP] = heap = self._heap(asked)
-                heap.begin()
+                heap.begin(exact=not self.session.heap)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(
@@ -135,9 +136,10 @@ class Hooks:
 
         if why := missing():
             pytest.fail(f"ackdoctor: {why}", pytrace=False)
-        from ackdoctor.pytest_plugin.heap import TestHeap
+        from ackdoctor.pytest_plugin.heap import Counts, TestHeap
 
-        return TestHeap(self.watch.ledger, options.profile, str(self.judge.folder))
+        self._counts = self._counts or Counts()
+        return TestHeap(self.watch.ledger, options.profile, str(self.judge.folder), self._counts)
 
     def _so_far(self, item: pytest.Item, options: Options) -> tuple[Finding, ...]:
         strict = replace(options, max_pending=0)
@@ -183,7 +185,7 @@ class Hooks:
         remarks = tuple(note for note in settlement.notes if note not in settlement.doubts)
         if heap is not None:
             sentence = self.judge.weighed(sentence, held, trees=evidence[1], pending=pending, options=options)
-            remarks = (*remarks, heap.remark())
+            remarks = (*remarks, *filter(None, [heap.remark()]))
         broken = bool(sentence.counted or deaths)
         remarks = (*remarks, *self.watch.judged(failed=failed or broken))
         verdict = self._turn(reports, sentence, deaths, options) if broken else ""

@@ -85,6 +85,16 @@ def drive(bolt_class, count=1):
     for _ in range(count):
         bolt._run()
     return bolt
+
+
+class Hoards(Bolt):
+    auto_ack = False
+
+    def initialize(self, conf, context):
+        self.kept = []
+
+    def process(self, tup):
+        self.kept.append(tup)
 '''
 
 
