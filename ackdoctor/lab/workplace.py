@@ -13,6 +13,7 @@ from ackdoctor.acker.versions import NEWEST, Profile
 from ackdoctor.acker.versions import profile as profile_of
 from ackdoctor.lab.component import TaskHook
 from ackdoctor.lab.shell.drivers import NotAComponentError, descent
+from ackdoctor.lab.shell.error import ShellError
 from ackdoctor.lab.shell.java import json_of
 from ackdoctor.lab.shell.process import Setup
 from ackdoctor.lab.stand import Stand
@@ -99,6 +100,8 @@ class Workplace(ABC):
             )
         self.profile = self._version(profile)
         self.clock = clock or VirtualClock()
+        self.death_seen = False  # whether the test has looked at `died`, or has got it raised
+        self._deaths: list[str] = []
         self.heard: list[Heard] = []
         self.emitted: list[Emitted] = []
         self._ids = ids or JavaRandom(0)
@@ -138,6 +141,28 @@ class Workplace(ABC):
     @abstractmethod
     def close(self) -> None:
         """End the component's process."""
+
+    @property
+    @abstractmethod
+    def _death(self) -> ShellError | None:
+        """Why the worker is dead; looked at by the bench itself."""
+
+    @property
+    def died(self) -> ShellError | None:
+        """Why the worker is dead."""
+        death = self._death
+        self.death_seen |= death is not None
+        return death
+
+    @property
+    def deaths(self) -> tuple[str, ...]:
+        """Why each worker of this bench died, in a few words: "ValueError: no such column"."""
+        death = self._death
+        return (*self._deaths, *([_in_short(death)] if death is not None else []))
+
+    def _bury(self) -> None:
+        """The test starts a new worker, whether it knows that the old one is dead or not."""
+        self._deaths = list(self.deaths)
 
     @abstractmethod
     def _hear(self, heard: Heard) -> None:
@@ -190,3 +215,10 @@ class Workplace(ABC):
             raise InvalidEmitError(
                 f"Tuple created with wrong number of fields. Expected {expected} fields but got {got} fields"
             )
+
+
+def _in_short(death: ShellError) -> str:
+    """What the component raised, or else the first line of what the JVM says."""
+    cause = death.__cause__
+    text = f"{type(cause).__name__}: {cause}" if cause is not None else str(death)
+    return text.strip().partition("\n")[0].rstrip(": ")

@@ -247,8 +247,10 @@ def _growth(about: About, context: Context) -> str:
     points = about.tally.growth
     if len(points) < 3:  # noqa: PLR2004  # no curve
         return ""
-    of = "pending roots" if about.roots else "open deliveries"
-    return f"{of}\n  {sparkline(points, context)}\n"
+    if about.roots:
+        return f"pending roots\n  {sparkline(points, context)}\n"
+    most = f"{about.tally.high_water:,} in one task"
+    return f"open deliveries\n  {sparkline(points, context, most)}\n"
 
 
 # ---- the components ----

@@ -29,7 +29,8 @@ class Settlement:
     """What a run, or one test of it, came to.
 
     `growth` is the number of open deliveries over time; `dropped` what did not fit under the caps;
-    `unobserved` names the components that a mock hid from us, and why; `notes` is what else to say.
+    `unobserved` names the components that a mock hid from us, and why; `notes` is what else to say, `doubts` those
+    of the notes for which a run without offences is not thereby clean.
     """
 
     offences: tuple[Offence, ...] = ()
@@ -38,6 +39,7 @@ class Settlement:
     dropped: int = 0
     unobserved: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
 
 
 class Ledger:
@@ -60,7 +62,7 @@ class Ledger:
         self.growing: Callable[[int], None] | None = None
         self._begun = 0
         self._unobserved: dict[str, None] = {}
-        self._notes: dict[str, None] = {}
+        self._notes: dict[str, bool] = {}  # with whether it is a doubt
         self._closed: list[tuple[tuple[Offence, ...], ComponentTally, int]] = []
         self._lock = RLock()
 
@@ -83,9 +85,9 @@ class Ledger:
         """Says that a mock stands where we would have looked."""
         self._unobserved[f"{component}: {reason}"] = None
 
-    def note(self, text: str) -> None:
-        """Something a reader of the settlement should know; told once."""
-        self._notes[text] = None
+    def note(self, text: str, *, doubt: bool = True) -> None:
+        """Add what a reader of the settlement should know, once; a `doubt` keeps the run from being called clean."""
+        self._notes[text] = doubt
 
     def grow(self, now_ns: int) -> None:
         """Ends a window: `windows.due` has come."""
@@ -115,6 +117,7 @@ class Ledger:
                 dropped=sum(dropped for _, _, dropped in rows),
                 unobserved=tuple(self._unobserved),
                 notes=tuple(self._notes),
+                doubts=tuple(text for text, doubt in self._notes.items() if doubt),
             )
             self._unobserved.clear()
             self._notes.clear()
@@ -127,12 +130,18 @@ class Ledger:
         hidden = book.close()
         if hidden:
             self.unobserved(book.suspect.name, hidden)
+        if kept := book.interrupted():
+            for delivery in kept:
+                book.excuse(delivery)
+            what = "tuple was" if len(kept) == 1 else "tuples were"
+            self.note(f"{book.suspect.name}: {len(kept)} kept {what} open when an exception left a handler")
         found = tuple(offences(book, self.sites, now, self.test))
         self._begun += book.entry - book.ticks_seen
         self._closed.append((found, tally(book, now, found), book.dropped))
         if book.strays:
+            many = "completion" if book.strays == 1 else "completions"
             self.note(
-                f"{book.suspect.name}: {book.strays} completions of tuples that nobody was seen to hand over"
+                f"{book.suspect.name}: {book.strays} {many} of tuples that nobody was seen to hand over"
             )
 
 
