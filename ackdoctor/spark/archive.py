@@ -17,6 +17,7 @@ import pyspark
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
 
+from ackdoctor.cache_folder import CacheFolder, NoCacheError
 from ackdoctor.model.errors import UsageError
 from ackdoctor.spark.session import first_jars, java_here, spark_jars
 
@@ -106,9 +107,8 @@ def usual() -> ClassArchive | None:
 
     Those of a Java or a Spark that is not used any more go after a month.
     """
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111 - which fails without a home
-    folder = Path(cache, "ackdoctor")
     try:
+        folder = CacheFolder(outside=[Path.cwd()]).path  # a JVM runs what is in an archive
         archive = ClassArchive(folder)
         if archive.file is None:
             return archive if archive.missed_before() else None
@@ -116,7 +116,7 @@ def usual() -> ClassArchive | None:
         for other in folder.glob("spark-*"):
             if time.time() - other.stat().st_mtime > _UNUSED_S:
                 other.unlink()
-    except (OSError, UsageError):
+    except (OSError, UsageError, NoCacheError):
         return None
     return archive
 

@@ -143,13 +143,24 @@ def test_an_archive_that_was_missed_an_hour_ago_is_kept_in_the_user_s_cache(tmp_
 @NEEDS_JAVA
 @pytest.mark.parametrize(("options", "kept"), [((), 1), (("--no-class-archive",), 0)])
 def test_a_run_that_is_the_first_to_miss_an_archive_only_leaves_a_mark(
-    shell, starts, tmp_path, monkeypatch, options, kept
+    shell, starts, tmp_path_factory, monkeypatch, options, kept
 ):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    cache = tmp_path_factory.mktemp("cache")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
     monkeypatch.delenv("ACKDOCTOR_NO_CLASS_ARCHIVE")
     assert shell("analyze", str(ROOT / TRACE), *options).err == "ackdoctor: enough\n"
     assert [how["java"] for how in starts] == [""]
-    assert len(list(tmp_path.rglob("spark-*"))) == kept
+    assert len(list(cache.rglob("spark-*"))) == kept
+
+
+@NEEDS_JAVA
+def test_an_archive_in_the_current_folder_is_not_used(shell, starts, tmp_path, monkeypatch):
+    """A JVM runs what is in it."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("ACKDOCTOR_NO_CLASS_ARCHIVE")
+    assert shell("analyze", str(ROOT / TRACE)).err == "ackdoctor: enough\n"
+    assert [how["java"] for how in starts] == [""]
+    assert list(tmp_path.rglob("spark-*")) == []
 
 
 @NEEDS_JAVA
