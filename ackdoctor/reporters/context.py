@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from ackdoctor.engine.languages.text import decode, lines_of
 from ackdoctor.model.finding import Severity
+from ackdoctor.model.reading import read_file
 from ackdoctor.model.values import dataclass
 
 __all__ = [
@@ -87,8 +88,7 @@ class Sources:
         if path in self.given:
             return self.given[path]
         try:
-            file = self.root / path
-            return b"" if file.stat().st_size > _LARGEST_SOURCE else file.read_bytes()
+            return read_file(str(self.root / path), _LARGEST_SOURCE)
         except (OSError, ValueError):
             return b""
 

@@ -9,7 +9,7 @@ is walked once, unless it lies inside a folder that is walked anyway, and so is 
 import errno
 import os
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
@@ -26,6 +26,10 @@ from ackdoctor.model.values import dataclass
 __all__ = ["LIMIT", "Candidate", "Discovery", "discover", "reason", "refusal", "shown"]
 
 LIMIT = 10_000_000  # bytes; larger files are generated, and none of them holds a component
+
+_LARGEST_LIST = 100_000  # bytes of a .gitignore; each file is matched with each of its patterns
+_NO_LIST = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EINVAL}  # nothing there, or no file
+_Refuse = Callable[[str, str], None]
 
 _by_name = attrgetter("name")
 _KINDS = (
@@ -154,7 +158,7 @@ class _Walk:
             return
         self._rise(path)
         if stat.S_ISDIR(status.st_mode):
-            self._walk(path, _Ignores.above(path, self.around))
+            self._walk(path, _Ignores.above(path, self.around, self._refuse))
         else:
             self._file(path, shown(path, self.root), status, named=True, link=os.path.islink(path))
 
@@ -211,7 +215,7 @@ class _Walk:
                 continue
             self.visited.add((status.st_dev, status.st_ino))
             self.around.note(folder, status)
-            ignores = ignores.inside(folder, found, self.around)
+            ignores = ignores.inside(folder, found, self.around, self._refuse)
             waiting += [
                 (entry.path, f"{where}{_printable(entry.name)}/", ignores)
                 for entry in reversed(found)
@@ -264,7 +268,7 @@ class _Ignores:
         self._lists = lists
 
     @classmethod
-    def above(cls, folder: str, around: Surroundings) -> "_Ignores":
+    def above(cls, folder: str, around: Surroundings, refuse: "_Refuse") -> "_Ignores":
         """Those of the folders above, up to the top of the repository; none where there is no repository."""
         above: list[str] = []
         here = folder
@@ -276,13 +280,15 @@ class _Ignores:
             here = parent
             above.append(here)
         around.status(here)  # instead of .git, which git itself changes all the time
-        lists = (read for here in above if (read := _read(here, around)) is not None)
+        lists = (read for here in above if (read := _read(here, around, refuse)) is not None)
         return cls(tuple(lists))
 
-    def inside(self, folder: str, found: Iterable["os.DirEntry[str]"], around: Surroundings) -> "_Ignores":
+    def inside(
+        self, folder: str, found: Iterable["os.DirEntry[str]"], around: Surroundings, refuse: "_Refuse"
+    ) -> "_Ignores":
         """With the folder's own, if it has one."""
         if ".gitignore" in [entry.name for entry in found]:
-            read = _read(folder, around)
+            read = _read(folder, around, refuse)
             if read is not None:
                 return _Ignores((read, *self._lists))
         return self
@@ -302,11 +308,13 @@ def _below(path: str, start: int) -> str:
     return path[start:] if os.sep == "/" else path[start:].replace(os.sep, "/")
 
 
-def _read(folder: str, around: Surroundings) -> tuple[int, Patterns] | None:
+def _read(folder: str, around: Surroundings, refuse: _Refuse) -> tuple[int, Patterns] | None:
     path = os.path.join(folder, ".gitignore")
     around.status(path)
     try:
-        data = read_file(path, LIMIT)
-    except OSError:
+        data = read_file(path, _LARGEST_LIST)
+    except OSError as error:
+        if error.errno not in _NO_LIST:
+            refuse(path, f"not used: {reason(error)}")
         return None
     return len(folder.rstrip(os.sep)) + 1, Patterns(data.decode("utf-8-sig", "replace").split("\n"))
