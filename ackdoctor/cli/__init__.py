@@ -85,5 +85,7 @@ def _somewhere() -> bool:
 
 
 def _say(text: str) -> None:
-    line = " ".join(text.splitlines())
+    from ackdoctor.reporters.context import inert, printable  # only on the way to an error
+
+    line = inert(printable(" ".join(text.splitlines())))
     say(f"ackdoctor: {line}\n".encode("utf-8", "backslashreplace").decode("utf-8"))

@@ -21,6 +21,7 @@ from ackdoctor.cli.streams import (
     need_unread,
     need_writable,
     palette_for,
+    shielded,
     until_reader_leaves,
 )
 from ackdoctor.config import Settings
@@ -211,5 +212,6 @@ def _show(report: Report, request: Request, settings: Settings, sources: Sources
         reporter(form)(report, text, context)
         if people and not request.quiet and not request.show_files:
             reporter("footer")(report, text, context)
-        stream.write(text.getvalue())
-    return text.getvalue()
+        written = shielded(text.getvalue(), form)
+        stream.write(written)
+    return written

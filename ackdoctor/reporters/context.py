@@ -20,6 +20,7 @@ __all__ = [
     "Page",
     "Palette",
     "Sources",
+    "inert",
     "printable",
 ]
 
@@ -138,3 +139,13 @@ def printable(text: str) -> str:
         char if char.isprintable() else " " if char.isspace() else "\N{REPLACEMENT CHARACTER}"
         for char in text
     )
+
+
+def inert(line: str, *, anywhere: bool = True) -> str:
+    """A line that a GitHub runner takes for no workflow command: a file may be called `::stop-commands::x.py`.
+
+    It takes `::` at a line's start and, `anywhere` in a line, `##[` (ActionCommand.cs of actions/runner).
+    """
+    if line.lstrip().startswith("::"):
+        line = f"./{line.lstrip()}"
+    return line.replace("##[", "## [") if anywhere else line
