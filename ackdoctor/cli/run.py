@@ -20,6 +20,7 @@ from ackdoctor.cli.streams import (
     need_unread,
     need_writable,
     palette_for,
+    shielded,
     until_reader_leaves,
 )
 from ackdoctor.config import Settings
@@ -212,4 +213,4 @@ def _show(report: Report, request: Request, settings: Settings, sources: Sources
         reporter(form)(report, text, context)
         if people and not request.quiet and not request.show_files:
             reporter("footer")(report, text, context)
-        stream.write(text.getvalue())
+        stream.write(shielded(text.getvalue(), form))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from ackdoctor.model.errors import UsageError
-from ackdoctor.reporters.context import ASCII, COLOURED, PLAIN, UNICODE, Glyphs, Palette, printable
+from ackdoctor.reporters.context import ASCII, COLOURED, PLAIN, UNICODE, Glyphs, Palette, inert, printable
 
 __all__ = [
     "COLOURED",
@@ -21,6 +21,7 @@ __all__ = [
     "need_writable",
     "palette_for",
     "say",
+    "shielded",
     "tolerant",
     "until_reader_leaves",
     "width_for",
@@ -77,9 +78,19 @@ def say(line: str) -> None:
 
 def chatter(text: str, *, prefix: str = "ackdoctor: ") -> None:
     """One line for people on standard error."""
-    line = f"{prefix}{printable(text)}\n"
+    line = f"{inert(f'{prefix}{printable(text)}')}\n"
     tolerant(sys.stderr)
     say(line)
+
+
+def shielded(text: str, form: str) -> str:
+    """A report in which no line is a workflow command; inside GitHub Actions nothing in a line is one, either."""
+    inside = os.environ.get("GITHUB_ACTIONS") == "true"
+    if form == "github":
+        return text
+    if form.startswith(("json", "sarif")) or form.endswith("json"):
+        return text.replace("##[", r"#\u0023[") if inside else text
+    return "".join(inert(line, anywhere=inside) for line in text.splitlines(keepends=True))
 
 
 @contextmanager
