@@ -127,14 +127,42 @@ def test_a_cut_archive_is_read_as_far_as_it_goes(stored):
     assert dump.ackers[0].tally.lost > 0
 
 
-def test_damage_costs_the_rest_of_its_segment(stored):
+def test_damage_costs_what_is_damaged(stored):
     heap = acker_heap()
     heap.body.insert(5, b"\x77" + bytes(40))
     dump = read_dump(stored(heap.hprof()))
-    fault, lost = dump.faults
-    assert fault.endswith("no sub-record has the tag 0x77; the rest of the segment is left out")
-    assert lost == "acker 1, bucket 0: 5 of 5 entries are not in the dump"
+    [fault] = dump.faults
+    assert fault.endswith("no sub-record has the tag 0x77; 41 bytes are left out")
+    assert (dump.objects, dump.entries) == (read_dump(stored(acker_heap().hprof())).objects, 5)
+
+
+def test_damage_in_front_of_what_makes_no_sense_costs_the_rest_of_its_segment(stored):
+    heap = acker_heap()
+    heap.body[5:] = [b"\x77" + bytes(400)]
+    dump = read_dump(stored(heap.hprof()))
+    assert dump.faults[0].endswith("no sub-record has the tag 0x77; the rest of the segment is left out")
     assert dump.objects == 5
+
+
+def test_a_damaged_class_costs_its_own_objects_only(stored):
+    heap = acker_heap()
+    heap.declare("Other", {"x": "long"})
+    heap.add(0x8000, "Other", x=1)
+    whole = heap.hprof()
+    at = whole.index(b"\x20" + heap.classes["Other"][0].to_bytes(8, "big"))
+    last = whole.index(b"\x0b", at)  # the type of x
+    dump = read_dump(stored(whole[:last] + b"\x8a" + whole[last + 1 :]))
+    assert dump.faults == (f"byte {at:,}: a class with a field of type 138; its objects are left out",)
+    assert dump.entries == 5
+
+
+def test_a_damaged_tag_costs_its_own_record_only(stored):
+    whole = acker_heap().hprof()
+    [at] = [at for at, tag in _starts_of_records(whole).items() if tag == 0x2C]
+    assert read_dump(stored(whole[:at] + b"\x05\0\0\0\0\0\0\0\0" + whole[at:])).faults == ()
+    dump = read_dump(stored(whole[:at] + b"\x85\0\0\0\0\0\0\0\1x" + whole[at:]))
+    assert dump.faults == (f"byte {at:,}: no record has the tag 0x85; its 1 bytes are left out",)
+    assert dump.entries == 5
 
 
 @pytest.mark.parametrize(

@@ -19,18 +19,17 @@ from types import TracebackType
 from typing import BinaryIO, NamedTuple
 
 from ackdoctor.heap.files import open_file
-from ackdoctor.heap.jvm.unpack import DUMP, GZIP, RECORDS, HprofError, copied, unknown_record
+from ackdoctor.heap.jvm.unpack import DUMP, GZIP, HEAP, RECORDS, SEGMENT, HprofError, copied, unknown_record
 from ackdoctor.tracer.disk.workerlog import PACKED
 
 __all__ = ["HEAP", "LOAD_CLASS", "LONGEST_BODY", "STRING", "Hprof", "HprofError", "Record"]
 
 STRING, LOAD_CLASS = 0x01, 0x02
-_SEGMENT, _END = 0x1C, 0x2C
-HEAP = frozenset({DUMP, _SEGMENT})
+_END = 0x2C
 _PROGRESS = HEAP | {_END}
 _UNFINISHED: Mapping[int, str] = {
     0: "before its heap begins",
-    _SEGMENT: "before the last of its heap's segments",
+    SEGMENT: "before the last of its heap's segments",
 }
 _MAGIC = b"JAVA PROFILE 1.0."
 _VERSIONS = {b"1", b"2"}
@@ -114,8 +113,11 @@ class Hprof:
                 return
             tag, _, length = _HEAD.unpack_from(data, at - begin)
             if tag not in RECORDS:
-                self.cut = self.cut or unknown_record(at, tag)
-                return
+                following = self.read(at + _HEAD.size + length, 1)
+                if not following or following[0] not in RECORDS:
+                    self.cut = self.cut or unknown_record(at, tag, "the rest is left out")
+                    return
+                self.faults.append(unknown_record(at, tag, f"its {length:,} bytes are left out"))
             at += _HEAD.size
             last = tag if tag in _PROGRESS else last
             if tag == DUMP and not length:

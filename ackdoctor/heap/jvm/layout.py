@@ -61,17 +61,18 @@ class Oops(NamedTuple):
 
 @dataclass(slots=True)
 class ClassDump:
-    """A class: its superclass (0 for none) and its own fields as (id of the name, type)."""
+    """A class: its superclass (0 for none) and its own fields as (id of the name, type); `damage` if these are not known."""
 
     id: int
     super_id: int
     fields: Sequence[tuple[int, int]]
+    damage: str = ""
 
 
 def parse_class(data: bytes, at: int, id_size: int) -> tuple[ClassDump, int] | None:
     """The CLASS_DUMP whose tag stands at `at`, and where it ends; None if the bytes do not reach that far.
 
-    Raises KeyError for a type that does not exist.
+    Raises KeyError for a static field of a type that does not exist: where it ends is not known.
     """
     start = at + 1
     id_ = int.from_bytes(data[start : start + id_size], "big")
@@ -99,9 +100,9 @@ def parse_class(data: bytes, at: int, id_size: int) -> tuple[ClassDump, int] | N
         (int.from_bytes(data[each : each + id_size], "big"), data[each + id_size])
         for each in range(start, end, id_size + 1)
     ]
-    for _, kind in fields:
-        if kind not in widths:
-            raise KeyError(kind)
+    strange = next((kind for _, kind in fields if kind not in widths), None)
+    if strange is not None:
+        return ClassDump(id_, super_id, (), f"a class with a field of type {strange}"), end
     return ClassDump(id_, super_id, fields), end
 
 

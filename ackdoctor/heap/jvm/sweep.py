@@ -6,6 +6,7 @@ Where each stretch of the file begins, the id of its first object is noted (`Cen
 order of their ids, so a single object is found later without an index of all (`objects`).
 """
 
+import re
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +21,10 @@ from ackdoctor.heap.jvm.runs import Run, run_at
 __all__ = ["LONGEST_ARRAY", "Census", "Choice", "Take", "sweep"]
 
 STRETCH = 1 << 16
+_OBJECT_TAGS = re.compile(rb"[\x20-\x22]")  # of what names a class
+_SEARCHED = 1 << 20  # bytes behind a damage
+_MOST_DAMAGES = 100  # after which the rest of each segment is left out
+_IN_A_ROW = 4  # records that make sense are no chance
 _NARROW, _WIDE = 1 << 10, 1 << 14  # bytes that are read record by record before a run is looked for again
 LONGEST_ARRAY = 16  # elements: longer arrays are not handed out
 # bytes, and where in them the tags of objects stand: a range in a run, so that two of a class in one turn come apart
@@ -110,10 +115,11 @@ class _Reader:
             try:
                 used = self._stretch(data, at, last=at + len(data) >= end, cut=record.missing > 0)
             except _Damage as damage:
-                self._census.damage.append(
-                    f"byte {at + damage.at:,}: {damage.what}; the rest of the segment is left out"
-                )
-                return
+                place = at + damage.at
+                at, want = self._resume(place, end), STRETCH
+                lost = f"{at - place:,} bytes are" if at < end else "the rest of the segment is"
+                self._census.damage.append(f"byte {place:,}: {damage.what}; {lost} left out")
+                continue
             if not used and at + len(data) >= end:
                 if not record.missing:  # else it is the file that was cut
                     self._census.damage.append(f"byte {at:,}: the segment ends within a class")
@@ -121,8 +127,44 @@ class _Reader:
             want = STRETCH if used else want * 4
             at += used
 
+    def _resume(self, damaged: int, end: int) -> int:
+        """Where, behind a damage, objects begin that belong to known classes; the end, if that is far, or comes too often."""
+        if len(self._census.damage) >= _MOST_DAMAGES:
+            return end
+        begin = damaged + 1
+        data = self._dump.read(begin, min(_SEARCHED, end - begin) + STRETCH)
+        likely = (found.start() for found in _OBJECT_TAGS.finditer(data))
+        return next((begin + at for at in likely if begin + at < end and self._sound(data, at)), end)
+
+    def _sound(self, data: bytes, at: int) -> bool:
+        """Whether some records follow each other here, the first of them of a known class."""
+        classes, shape = self._census.classes, self._heads
+        for number in range(_IN_A_ROW):
+            if at + shape.read.size > len(data):
+                return False
+            tag, left, right = shape.read.unpack_from(data, at)
+            if tag == CLASS:
+                try:
+                    parsed = parse_class(data, at, self._dump.id_size)
+                except KeyError:
+                    return False
+                if parsed is None or parsed[0].id not in classes.names:
+                    return False
+                at = parsed[1]
+                continue
+            if tag == INSTANCE:
+                known = left in classes.dumps and classes.unpacker(left)[0].size == shape.read.size + right
+            else:
+                numbers = number > 0 and tag == PRIMITIVE and shape.size(tag, left, right) > 0
+                known = numbers or (tag == OBJECTS and shape.class_of_array(left, right) in classes.names)
+            if not known:
+                return False
+            at += shape.size(tag, left, right)
+        return True
+
     def _stretch(self, data: bytes, base: int, *, last: bool, cut: bool) -> int:
         """Reads what is whole, and says how many bytes that was; 0 if not even the first record is."""
+        self._room = self._end - base
         have, head = len(data), self._heads.read.size
         limit = have - head
         if last and not cut:
@@ -135,7 +177,6 @@ class _Reader:
         if not last:
             limit = have - self._longest
         try:
-            self._room = self._end - base
             return self._objects(data, at, limit, have)
         finally:
             self._flush(data)
@@ -259,6 +300,9 @@ class _Reader:
             raise _Damage(at, f"a class with a field of type {error}") from None
         if parsed is None:
             return at
+        if parsed[0].damage:
+            place = self._end - self._room + at
+            self._census.damage.append(f"byte {place:,}: {parsed[0].damage}; its objects are left out")
         self._census.classes.dumps[parsed[0].id] = parsed[0]
         return parsed[1]
 

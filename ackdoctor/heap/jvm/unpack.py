@@ -13,12 +13,26 @@ from contextlib import contextmanager
 from struct import Struct
 from typing import BinaryIO
 
-__all__ = ["DUMP", "GZIP", "RECORDS", "Copied", "HprofError", "copied", "header_end", "unknown_record"]
+__all__ = [
+    "DUMP",
+    "GZIP",
+    "HEAP",
+    "RECORDS",
+    "SEGMENT",
+    "Copied",
+    "HprofError",
+    "copied",
+    "header_end",
+    "unknown_record",
+]
 
 GZIP = b"\x1f\x8b"
 # strings, classes, stacks, sites, threads, heap dumps, samples, settings, segments
 RECORDS = frozenset({*range(0x01, 0x08), *range(0x0A, 0x0F), 0x1C, 0x2C})
-DUMP = 0x0C
+DUMP, SEGMENT = 0x0C, 0x1C
+HEAP = frozenset({DUMP, SEGMENT})
+SUB_RECORDS = frozenset({*range(0x01, 0x09), *range(0x20, 0x24), 0xFF})  # roots, classes, objects
+_NEVER = 1 << 62
 _WINDOW = 31  # zlib: a gzip header, the largest window
 _STRETCH = 1 << 20
 _PIECE = 1 << 12  # compressed bytes: as much as a damage costs in front of it
@@ -98,6 +112,7 @@ class _Outline:
         self._seen = 0  # bytes
         self._next = 0  # where the next record begins, 0 before the header is whole
         self._tail = b""  # a head that is not whole
+        self._odd = ""  # one unknown record may be a damaged tag, two are none
 
     def strange(self, stretch: bytes) -> str:
         """In words the record that is none of HPROF's, if it begins in the stretch; or that it is no dump at all."""
@@ -107,20 +122,25 @@ class _Outline:
             self._next = header_end(data[:_LONGEST_HEADER])
             if not self._next:
                 return "it is no heap dump"
-        while self._next and self._next + _HEAD.size <= self._seen:
-            tag, _, length = _HEAD.unpack_from(data, self._next - begin)
-            if tag not in RECORDS:
-                return unknown_record(self._next, tag)
+        while self._next and self._next + _HEAD.size < self._seen:
+            at = self._next - begin
+            tag, _, length = _HEAD.unpack_from(data, at)
+            if tag not in RECORDS and self._odd:
+                return self._odd
+            self._odd = "" if tag in RECORDS else unknown_record(self._next, tag, "the rest is left out")
+            inside = data[at + _HEAD.size]
+            if tag in HEAP and inside not in SUB_RECORDS and (length > _STRETCH or not length):
+                return f"byte {self._next + _HEAD.size:,}: no sub-record has the tag {inside:#04x}; the rest is left out"
             if tag == DUMP and not length:
-                return ""  # up to the end of the file
+                length = _NEVER  # it ends with the file
             self._next += _HEAD.size + length
         self._tail = data[max(0, self._next - begin) :] if self._next < self._seen else b""
         return ""
 
 
-def unknown_record(place: int, tag: int) -> str:
-    """In words: what is there is no record."""
-    return f"byte {place:,}: no record has the tag {tag:#04x}; the rest is left out"
+def unknown_record(place: int, tag: int, then: str) -> str:
+    """In words: what is there is no record, and what is done then."""
+    return f"byte {place:,}: no record has the tag {tag:#04x}; {then}"
 
 
 def header_end(head: bytes) -> int:
