@@ -39,7 +39,7 @@ def _jstorm(discipline: Discipline) -> Discipline:
         notes={
             **discipline.notes,
             Misuse.TWICE: "the second ack sends the tuple's bare id: while its tree is open it can never become zero and is "
-            "replayed; after that an orphan entry stays for one to one and a half timeouts",
+            "times out; after that an orphan entry stays for one to one and a half timeouts",
             Misuse.MIXED: "the spout hears one of the two, perhaps an ack for work that failed; a fail for a tree that the "
             "acker does not know is dropped, an ack makes an orphan entry",
         },

@@ -144,7 +144,7 @@ class Price(Enum):
 
     KILL = "the worker dies"
     LEAK = "an entry stays in ShellBolt.inputs for the life of the worker"
-    TIMEOUT = "the tree times out and the spout replays"
+    TIMEOUT = "the tree times out, and is replayed if its spout emitted it with a message id"
     ZOMBIE = "the acker keeps an entry that can never complete"
     LOSS = "data is lost in silence"
     EXIT = "the component process exits"
