@@ -16,7 +16,7 @@ from ackdoctor.cli.given import STDIN
 from ackdoctor.heap.files import open_file
 from ackdoctor.tracer.disk.workerlog import log_text
 
-__all__ = ["MOST_OF_HISTOGRAMS", "lines_of"]
+__all__ = ["MOST_OF_HISTOGRAMS", "lines_of", "standard_input"]
 
 MOST_OF_HISTOGRAMS = 256 << 20  # characters
 _LONGEST_PART = 1 << 16  # characters of a line; the rest of it is passed over
@@ -33,10 +33,8 @@ def lines_of(path: Path, faults: list[str], *, most: int | None = None) -> Itera
     """
     try:
         with ExitStack() as opened:
-            raw: BinaryIO = sys.stdin.buffer  # what the locale says of it is not what a log is written in
-            if str(path) != STDIN:
-                raw = opened.enter_context(open_file(path))
-            lines = opened.enter_context(log_text(_buffered(raw)))
+            raw = standard_input() if str(path) == STDIN else _buffered(opened.enter_context(open_file(path)))
+            lines = opened.enter_context(log_text(raw))
             yield from _bounded(lines, raw, most)
     except (OSError, EOFError, zlib.error) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
@@ -84,6 +82,11 @@ def _no_bomb(read: int, raw: BinaryIO) -> None:
             errno.EFBIG,
             f"not all of it: {size:,} compressed bytes expand to more than {read >> 20} MB, which no text does",
         )
+
+
+def standard_input() -> io.BufferedReader:
+    """The bytes of standard input: a log is not written in the encoding of the locale."""
+    return _buffered(sys.stdin.buffer)
 
 
 def _buffered(raw: BinaryIO) -> io.BufferedReader:

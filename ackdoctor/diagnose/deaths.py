@@ -8,8 +8,7 @@ from pathlib import Path
 
 from ackdoctor.diagnose.diagnosis import diagnose
 from ackdoctor.diagnose.findings import Death, Diagnosis, fatal
-from ackdoctor.diagnose.frames import shown
-from ackdoctor.tracer.disk.workerlog import open_log
+from ackdoctor.diagnose.texts import lines_in
 
 __all__ = ["Places", "Report", "deaths", "deaths_of"]
 
@@ -60,7 +59,7 @@ def deaths_of(found: Diagnosis, places: Places) -> tuple[Death, ...]:
                 cause=thrown.text if thrown and thrown.text else each.text,
                 file=file or "",
                 line=line,
-                frames=tuple(frame.text for frame in shown(thrown.frames)) if thrown else (),
+                frames=tuple(frame.text for frame in thrown.evidence) if thrown else (),
             )
         )
     return tuple(told)
@@ -71,8 +70,8 @@ def _lines(paths: Sequence[Path], places: Places, faults: list[str]) -> Iterator
     for path in paths:
         places.begins.append(number)
         try:
-            with open_log(path) as lines:
-                for line in lines:
+            with path.open("rb") as raw:
+                for line in lines_in(raw):
                     number += 1
                     yield line
         except (OSError, EOFError, zlib.error) as error:

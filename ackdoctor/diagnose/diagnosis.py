@@ -1,11 +1,13 @@
 """Logs or a pasted error, read: which known symptoms they have, in which components, how often, and the innermost causes."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ackdoctor.diagnose.exceptions import Exceptions, Part, Thrown
 from ackdoctor.diagnose.findings import Diagnosis, Occurrence, Sign
+from ackdoctor.diagnose.frames import shown
 from ackdoctor.diagnose.json_log import entries, unpacked
 from ackdoctor.diagnose.lives import Lives, without_announcements, without_echoes_of_supervisors
 from ackdoctor.diagnose.silence import Silence, silent_logs
@@ -48,7 +50,7 @@ def diagnose(
     lines: Iterable[str],
     names: Sequence[str] = (),
     *,
-    begins: Collection[int] = (),
+    begins: Sequence[int] = (),
     rows: Table | None = None,
 ) -> Diagnosis:
     """Looks for each symptom in each line and each exception.
@@ -59,13 +61,13 @@ def diagnose(
     found: dict[str, Sign] = {}
     reading = _Reading(rows, found, names[0] if names else "")
     silences: list[Silence] = []
-    number, files, other = 0, 1, ""
+    number, file, other = 0, max(bisect_left(begins, 1) - 1, 0), ""
     for number, line in _read(lines):
-        while (number - 1 > reading.before) and number - 1 in begins:
+        at = max(bisect_left(begins, number) - 1, 0)
+        if at != file:
             reading.end()
             silences.append(reading.silence)
-            reading = reading.next(names[files] if files < len(names) else "", number - 1)
-            files += 1
+            reading, file = reading.next(names[at] if at < len(names) else "", begins[at]), at
         if number <= _HEAD_LINES and not other:
             other = next((said for said, form in _OTHER.items() if form.match(line)), "")
         reading.line(number, line)
@@ -75,7 +77,7 @@ def diagnose(
         _note(found, occurrence)
     told = without_echoes_of_supervisors(without_announcements(found.values()), reading.lives.ports)
     signs = _in_time(told, rows.symptoms)
-    innermost = next((cause for sign in signs for cause in sign.causes), reading.first)
+    innermost = next((cause for sign in signs for cause in sign.causes if not cause.thread), reading.first)
     return Diagnosis(signs=signs, first=innermost, lines=number, other=other)
 
 
@@ -220,7 +222,7 @@ class _Reading:
             if row.generic and thrown.text:
                 occurrence.line = thrown.line
             self._tell(occurrence, echo=echo)
-        thrown.parts = []  # they may be long
+        thrown.evidence, thrown.parts, thrown.frames = shown(thrown.frames), [], []  # they may be long
 
     def _explained(
         self, parts: Sequence[Part], *, python: bool
@@ -297,9 +299,9 @@ class _Reading:
             if match := row.match(part):
                 occurrence = self._occurrence(row, part, match, None)
                 occurrence.component = whose
-                occurrence.thrown = (
-                    Thrown(part.text, part.line, whose, frames=part.frames) if part.frames else None
-                )
+                if part.frames:
+                    evidence = shown(part.frames)
+                    occurrence.thrown = Thrown(part.text, part.line, whose, evidence=evidence, thread=True)
                 _note(self.found, occurrence)
                 return
 

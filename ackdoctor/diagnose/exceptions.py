@@ -14,6 +14,7 @@ One exception of the component `count`, whose deepest cause is that of Python.
 import re
 from dataclasses import dataclass, field
 
+from ackdoctor.diagnose.frames import Frame
 from ackdoctor.diagnose.speakers import component_of, is_logged
 
 __all__ = ["TRACEBACK", "Exceptions", "Part", "Thrown"]
@@ -58,7 +59,8 @@ class Part:
 class Thrown:
     """One exception: its deepest cause, as far as it has been read, with its line and frames; of a traceback '' until its end.
 
-    `component` is whose it is, '' where the log does not say so; `parts` are all of its words; `python` if Python raised the cause.
+    `component` is whose it is, '' where the log does not say so; `parts` are all of its words; `python` if Python raised
+    the cause.  When it has been read, `evidence` is what is shown of its frames; `thread` if it is a thread of a dump.
     """
 
     text: str
@@ -67,6 +69,8 @@ class Thrown:
     parts: list[Part] = field(default_factory=list)
     frames: list[str] = field(default_factory=list)
     python: bool = False
+    evidence: tuple[Frame, ...] = ()
+    thread: bool = False
 
     def say(self, part: Part) -> None:
         """One more line of its words, unless there have been very many."""

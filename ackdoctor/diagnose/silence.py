@@ -109,9 +109,10 @@ class Silence:
 
     def fallen(self, rows: Table, stopped: Moment | None) -> Occurrence | None:
         """Components that fell silent before the log ends, unless the log tells of a stop or a death after that."""
+        if self.last is not None:
+            self.ended = stopped is not None and stopped.seconds >= self.last.seconds - _LOG_SHORTEST
         if self._until is None or self._begun is None or self.last is None:
             return None
-        self.ended = stopped is not None and stopped.seconds >= self.last.seconds - _LOG_SHORTEST
         silent = self.last.seconds - self._until.seconds
         if (
             self._heard < _FEWEST

@@ -45,12 +45,12 @@ _LINES = {  # what only such a process says, with its logger
         r"\b(?:o\.a\.s|b\.s|backtype\.storm|org\.apache\.storm)\.d(?:aemon)?\.n(?:imbus)?\b"
     ),
     "supervisor": re.compile(
-        r"\b(?:o\.a\.s|b\.s|backtype\.storm|org\.apache\.storm)\.d(?:aemon)?\.s(?:upervisor)?\b|SLOT_\d+ \["
+        r"\b(?:o\.a\.s|b\.s|backtype\.storm|org\.apache\.storm)\.d(?:aemon)?\.s(?:upervisor)?\b|SLOT_\d+ \[|\bc\.a\.j\.d\.s\."
     ),
     "drpc": re.compile(r"\b(?:o\.a\.s|b\.s|backtype\.storm|org\.apache\.storm)\.d(?:aemon)?\.drpc\b"),
     "worker": re.compile(
         r"\b(?:o\.a\.s|b\.s|backtype\.storm|org\.apache\.storm)\.(?:d(?:aemon)?\.(?:w(?:orker)?|executor|task)|task|t\.Shell|e(?:xecutor)?)\b"
-        r"|Launching worker for |-executor\["
+        r"|Launching worker for |-executor\[|\bc\.a\.j\.(?:t|d\.w)\."
     ),
 }
 

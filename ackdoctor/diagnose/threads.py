@@ -13,13 +13,14 @@ _THREAD = re.compile(
 )
 _STATE = re.compile(r"^\s*java\.lang\.Thread\.State: (?P<state>[A-Z_]+)")
 _FRAME = re.compile(r"^\s*at \S.*\(")
-_LOCK = re.compile(r"^\s+- ")
+_LOCK = re.compile(r"^\s+- (?P<how>waiting to lock|locked|)[^<]*(?P<lock><0x[0-9a-fA-F]+>)?")
 _DEADLOCK = re.compile(r"^Found (?:one Java-level deadlock|\d+ deadlocks?)")
 _EXECUTOR = re.compile(
     r"^Thread-\d+-(?!disruptor-)(?P<storm>\S+?)-executor\[|^(?P<jstorm>[^:]+):\d+-(?:Bolt|\w*Spout)Executors?|^Thread-\d+-(?!disruptor-|executor)(?P<old>[A-Za-z][\w.-]*)$"
 )
-_MOST_FRAMES = 200
-_MOST_THREADS = 20_000
+_MOST_FRAMES = 100
+_LONGEST = 300  # characters of a frame
+_MOST_THREADS = 5_000
 
 
 @dataclass(slots=True)
@@ -27,6 +28,8 @@ class Threads:
     """Follows the dumps in a text; threads with the same frames in several dumps are one."""
 
     _now: Part | None = None
+    _held: dict[str, str] = field(default_factory=dict)  # by which thread
+    _wanted: dict[int, str] = field(default_factory=dict)  # by the thread of that line
     _found: dict[tuple[str, str], tuple[Part, str]] = field(default_factory=dict)
 
     def read(self, number: int, line: str) -> bool:
@@ -45,11 +48,19 @@ class Threads:
             self._now.text += f" {state['state']}"
         elif _FRAME.match(line):
             if len(self._now.frames) < _MOST_FRAMES:
-                self._now.frames.append(line)
-        elif not _LOCK.match(line):
+                self._now.frames.append(line[:_LONGEST])
+        elif lock := _LOCK.match(line):
+            self._lock(self._now, lock["how"], lock["lock"])
+        else:
             self._close()
             return not line.strip()
         return True
+
+    def _lock(self, thread: Part, how: str, lock: str | None) -> None:
+        if lock and how == "locked" and len(self._held) < _MOST_THREADS:
+            self._held.setdefault(lock, thread.text.rpartition(" ")[0])
+        elif lock and how:
+            self._wanted.setdefault(thread.line, lock)
 
     def _close(self) -> None:
         now, self._now = self._now, None
@@ -60,7 +71,10 @@ class Threads:
     def parts(self) -> Iterator[tuple[Part, str]]:
         """Each thread as its name and state with its frames, and its component, '' where it is no executor's."""
         self._close()
-        yield from self._found.values()
+        for part, whose in self._found.values():
+            if holder := self._held.get(self._wanted.get(part.line, "")):
+                part.text += f', waits for a lock that "{holder}" holds'
+            yield part, whose
 
 
 def _component(name: str) -> str:

@@ -9,7 +9,6 @@ from typing import TextIO
 from ackdoctor.diagnose.deaths import Places, deaths_of
 from ackdoctor.diagnose.exceptions import Thrown
 from ackdoctor.diagnose.findings import Diagnosis, Sign
-from ackdoctor.diagnose.frames import shown
 from ackdoctor.reporters.context import Palette, printable
 from ackdoctor.reporters.footer import counted
 
@@ -50,8 +49,9 @@ def screen(
 def _innermost(
     thrown: Thrown, indent: str, palette: Palette, places: Places, seen: Thrown | None = None
 ) -> Iterator[str]:
-    yield f"{indent}{palette.paint('label', 'innermost cause')}{_place(places, ', ', thrown.line)}: {printable(thrown.text)}"
-    frames = () if seen and shown(seen.frames) == shown(thrown.frames) else shown(thrown.frames)
+    label = "thread" if thrown.thread else "innermost cause"
+    yield f"{indent}{palette.paint('label', label)}{_place(places, ', ', thrown.line)}: {printable(thrown.text)}"
+    frames = () if seen and seen.evidence == thrown.evidence else thrown.evidence
     mixed = any(frame.own for frame in frames) and not all(frame.own for frame in frames)
     for frame in frames:
         mark = "   <- own code" if mixed and frame.own else ""
@@ -160,7 +160,7 @@ def document(found: Diagnosis, stream: TextIO, places: Places) -> None:
         return {"file": file, "line": there}
 
     def cause(thrown: Thrown) -> dict[str, object]:
-        frames = [{"text": frame.text, "own": frame.own} for frame in shown(thrown.frames)]
+        frames = [{"text": frame.text, "own": frame.own} for frame in thrown.evidence]
         return {**at(thrown.line), "text": thrown.text, "frames": frames}
 
     plain = {

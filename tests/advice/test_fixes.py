@@ -72,7 +72,11 @@ def _findings(pair: Pair, text: str) -> list[Finding]:
 def test_the_help_is_given_before_and_nothing_is_found_after(pair: Pair) -> None:
     before = [(found.code, found.help) for found in _findings(pair, pair.before)]
     assert (pair.code, pair.help) in before
-    after = [f"{f.site.span.line}: {f.code} {f.message}" for f in _findings(pair, pair.after) if f.severity > Severity.INFO]
+    after = [
+        f"{f.site.span.line}: {f.code} {f.message}"
+        for f in _findings(pair, pair.after)
+        if f.severity > Severity.INFO
+    ]
     assert after == []
 
 

@@ -7,7 +7,6 @@ import pytest
 
 from ackdoctor.diagnose.deaths import Places
 from ackdoctor.diagnose.diagnosis import diagnose
-from ackdoctor.diagnose.frames import shown
 from ackdoctor.reporters.context import PLAIN
 from ackdoctor.reporters.diagnosis import document, screen
 from tests.diagnose.incidents import INCIDENTS
@@ -23,7 +22,7 @@ def test_an_incident_is_recognised(incident):
     assert [sign.symptom.name for sign in found.signs] == incident.symptoms
     [sign] = found.signs
     assert sign.components == incident.components
-    assert [frame.text for cause in sign.causes for frame in shown(cause.frames)][:1] == [incident.frame][
+    assert [frame.text for cause in sign.causes for frame in cause.evidence][:1] == [incident.frame][
         : bool(incident.frame)
     ]
     assert any(incident.step in step for step in sign.symptom.next)
