@@ -80,12 +80,16 @@ def run(request: Request) -> int:
             _tell(shown, request, settings, why_not)
         sources = Sources(root=root, given=dict([given]) if given else {})
         _show(shown, request, settings, sources)
-    code = exit_code(shown, settings, named=request.paths, root=root)
-    return 0 if request.exit_zero and code == 1 else code
+    counted_in = replace(shown, findings=()) if request.exit_zero else shown
+    return exit_code(counted_in, settings, named=request.paths, root=root)
 
 
 def exit_code(report: Report, settings: Settings, *, named: Collection[str], root: Path) -> int:
-    """2 after an internal error, and where a named file, or under strict settings any file, could not be read; else 1 where there are findings."""
+    """Return the exit code of a run: a file that was not read to its end is never clean.
+
+    2 after an internal error, and where a named file, or under strict settings any file, could not be read; else 1 where
+    there are findings; else 2 where any file could not be read.  A broken symbolic link has nothing to read.
+    """
     named_paths = {os.path.realpath(path) for path in named}
     fatal = settings.fatal_unreadable or STDIN in named
     if any(
@@ -93,7 +97,10 @@ def exit_code(report: Report, settings: Settings, *, named: Collection[str], roo
         for unread in report.unreadable
     ):
         return 2
-    return 1 if report.findings else 0
+    if report.findings:
+        return 1
+    places = [root / unread.path for unread in report.unreadable]
+    return 0 if all(place.is_symlink() and not place.exists() for place in places) else 2
 
 
 def _rulebook(settings: Settings) -> tuple[Mapping[str, "Rule"], Sequence[str]]:
