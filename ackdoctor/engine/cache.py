@@ -27,6 +27,7 @@ from ackdoctor.model.source import Site, Span
 __all__ = ["Cache"]
 
 _LARGEST = 10_000_000  # bytes of an entry
+_MOST = 20_000  # entries
 _ALL = 200_000_000  # bytes of all entries
 _UNUSED_DAYS = 30
 
@@ -73,7 +74,7 @@ class Cache:
         """Keep the folder small."""
         if self._wrote:
             with suppress(OSError):
-                self._folder.prune(days=_UNUSED_DAYS, size=_ALL)
+                self._folder.prune(days=_UNUSED_DAYS, files=_MOST, size=_ALL)
 
     def _key(self, cluster: Cluster, digests: Mapping[str, str]) -> str:
         """The name of the entry; "" where a file of the cluster could not be read."""
