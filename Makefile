@@ -40,7 +40,7 @@ bench: $(VENV)/.bench .demo/components/.unpacked
 frameworks: .frameworks/.unpacked
 
 clean:
-	rm -rf $(VENV) .demo .frameworks .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .ackdoctor_cache
+	rm -rf $(VENV) .demo .frameworks .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 
 $(VENV)/.runtime: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "ackdoctor needs Python 3.10 or newer: make PYTHON=python3.x")'

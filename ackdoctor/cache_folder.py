@@ -84,7 +84,7 @@ class CacheFolder:
             if time.time() - found.st_mtime > _USED_S:
                 os.utime(handle)
             with os.fdopen(handle, "rb", closefd=False) as file:
-                data = file.read(limit + 1)
+                data = file.read(min(limit, found.st_size) + 1)
         except OSError:
             return None
         finally:
@@ -104,18 +104,18 @@ class CacheFolder:
                 os.unlink(part, dir_fd=self._handle)
             raise
 
-    def prune(self, *, days: int, size: int) -> None:
-        """Delete files that were not used for so many days, then the oldest until at most `size` bytes are left."""
+    def prune(self, *, days: int, files: int, size: int) -> None:
+        """Delete files not used for so many days, then the oldest down to so many files and `size` bytes."""
         now = time.time()
         with os.scandir(self._handle) as entries:
             found = [
                 (entry.name, entry.stat(follow_symlinks=False)) for entry in entries if not entry.is_dir()
             ]
         left = 0
-        for name, status in sorted(found, key=lambda item: -item[1].st_mtime):
+        for number, (name, status) in enumerate(sorted(found, key=lambda item: -item[1].st_mtime)):
             left += status.st_size
             patience = _PART_S if name.startswith(_PART) else days * 86_400
-            if left > size or now - status.st_mtime > patience:
+            if number >= files or left > size or now - status.st_mtime > patience:
                 with suppress(OSError):
                     os.unlink(name, dir_fd=self._handle)
 

@@ -30,7 +30,6 @@ ONE_FILE = str(HERE / "inputs" / "word_count.py")
 A_BOLT = (HERE / "inputs" / "a_bolt.py").read_bytes()
 KEPT = 1_000_000  # bytes of output
 LARGEST = 25  # files of the standard library that are tried with a bolt appended
-CACHE = ".ackdoctor_cache"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,20 +111,13 @@ ROWS = (
         reach=0.5,
         moonshot=0.2,
     ),
-    Row(
-        title="unrelated tree, warm / its own cold run",
-        top="warm tree",
-        bottom="cold tree",
-        reach=0.15,
-        moonshot=0.05,
-    ),
-    Row(title="unrelated tree, another question / its own cold run", top="other tree", bottom="cold tree"),
+    Row(title="unrelated tree, warm / its own cold run", top="warm tree", bottom="cold tree", reach=1.1),
     Row(
         title="components, warm / their own cold run",
         top="warm components",
         bottom="cold components",
-        reach=0.15,
-        moonshot=0.05,
+        reach=0.3,
+        moonshot=0.15,
     ),
     Row(
         title="one 50-line file / interpreter + import libcst",
@@ -213,9 +205,10 @@ def rounds(commands: Mapping[str, Command], count: int) -> dict[str, list[float]
 def lint_command(
     cwd: Path, *rest: str, before: Callable[[], object] = nothing, clock: Callable[[Sample], float] = cpu_time
 ) -> Command:
-    """`ackdoctor lint` with settings of no project."""
+    """`ackdoctor lint` with settings of no project and a cache for each folder it is run from."""
     argv = (sys.executable, "-m", "ackdoctor", "lint", "--isolated", "--exit-zero", *rest)
-    return Command(argv=argv, cwd=cwd, before=before, clock=clock)
+    env = {"XDG_CACHE_HOME": str(cache_of(cwd))}
+    return Command(argv=argv, cwd=cwd, env=env, before=before, clock=clock)
 
 
 def lint_commands(components: Path, tree: Path, scratch: Path) -> Iterator[tuple[str, Command]]:
@@ -236,9 +229,6 @@ def lint_commands(components: Path, tree: Path, scratch: Path) -> Iterator[tuple
         yield f"cold {name}", lint_command(home, *cached, before=lambda home=home: forget(home))  # type: ignore[misc]
         fill = lint_command(home, *cached)
         yield f"warm {name}", lint_command(home, *cached, before=lambda fill=fill: run(fill))  # type: ignore[misc]
-    cached = ("--jobs", "1", str(tree))
-    asked = lint_command(cold / "tree", *cached)
-    yield "other tree", lint_command(cold / "tree", *cached, "--quiet", before=lambda: run(asked))
     for name, folders in (("components", (str(components),)), ("all", (str(components), str(tree)))):
         for word, jobs in (("one job", "1"), ("two jobs", "2")):
             rest = ("--no-cache", "--jobs", jobs, *folders)
@@ -265,9 +255,14 @@ def other_commands(components: Path, tree: Path, scratch: Path) -> Iterator[tupl
         yield "ruff tree", Command(argv=check, cwd=scratch, env={"RAYON_NUM_THREADS": "1"})
 
 
+def cache_of(home: Path) -> Path:
+    """The cache of the runs from this folder, which must not lie in it."""
+    return home.with_name(f"{home.name}-cache")
+
+
 def forget(home: Path) -> None:
     """Drops the cache that runs from this folder have written."""
-    shutil.rmtree(home / CACHE, ignore_errors=True)
+    shutil.rmtree(cache_of(home), ignore_errors=True)
 
 
 def prepare(scratch: Path) -> None:

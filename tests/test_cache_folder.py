@@ -192,16 +192,17 @@ def test_what_was_not_used_for_long_is_pruned(root):
         folder.write(name, b"text")
         old(folder.path / name, days)
     folder.read("read", 10)
-    folder.prune(days=30, size=1000)
+    folder.prune(days=30, files=10, size=1000)
     assert sorted(path.name for path in folder.path.iterdir()) == [".part-new", "read", "used"]
 
 
-def test_the_oldest_are_pruned_where_all_are_too_large(root):
+@pytest.mark.parametrize(("files", "size"), [(100, 35), (3, 1000)])
+def test_the_oldest_are_pruned_where_all_are_too_many_or_too_large(root, files, size):
     folder = CacheFolder("lint")
     for number in range(10):
         folder.write(str(number), b"x" * 10)
         old(folder.path / str(number), number)
-    folder.prune(days=30, size=35)
+    folder.prune(days=30, files=files, size=size)
     assert sorted(path.name for path in folder.path.iterdir()) == ["0", "1", "2"]
 
 
@@ -210,7 +211,7 @@ def test_pruning_leaves_what_links_lead_to(root, tmp_path):
     (tmp_path / "precious").write_text("mine")
     (folder.path / "entry").symlink_to(tmp_path / "precious")
     os.utime(folder.path / "entry", (0, 0), follow_symlinks=False)
-    folder.prune(days=1, size=1000)
+    folder.prune(days=1, files=10, size=1000)
     assert (tmp_path / "precious").read_text() == "mine"
     assert list(folder.path.iterdir()) == []
 

@@ -27,10 +27,9 @@ from ackdoctor.model.source import Site, Span
 __all__ = ["Cache"]
 
 _LARGEST = 10_000_000  # bytes of an entry
+_MOST = 20_000  # entries
 _ALL = 200_000_000  # bytes of all entries
 _UNUSED_DAYS = 30
-_FINDING = tuple(item.name for item in fields(Finding))
-_STEP = tuple(item.name for item in fields(PathStep))
 
 
 class Cache:
@@ -54,7 +53,7 @@ class Cache:
             return None
         try:
             return _decode(json.loads(text))
-        except (TypeError, ValueError, LookupError, AttributeError):  # not even an entry of ours
+        except (TypeError, ValueError, LookupError, AttributeError, RecursionError):  # none of ours
             return None
 
     def put(self, cluster: Cluster, digests: Mapping[str, str], outcome: Outcome) -> None:
@@ -75,7 +74,7 @@ class Cache:
         """Keep the folder small."""
         if self._wrote:
             with suppress(OSError):
-                self._folder.prune(days=_UNUSED_DAYS, size=_ALL)
+                self._folder.prune(days=_UNUSED_DAYS, files=_MOST, size=_ALL)
 
     def _key(self, cluster: Cluster, digests: Mapping[str, str]) -> str:
         """The name of the entry; "" where a file of the cluster could not be read."""
@@ -122,9 +121,7 @@ def _version(name: str) -> str:
 
 def _encode(outcome: Outcome) -> list[Any]:
     """An outcome as plain JSON values."""
-    unreadable = [
-        [item.path, item.line, item.column, item.reason, item.partial] for item in outcome.unreadable
-    ]
+    unreadable = [_values(item) for item in outcome.unreadable]
     return [outcome.components, unreadable, [_encode_finding(finding) for finding in outcome.findings]]
 
 
@@ -133,12 +130,14 @@ def _decode(raw: list[Any]) -> Outcome:
     components, unreadable, findings = raw
     return Outcome(
         components=components,
-        unreadable=tuple(
-            Unreadable(path=path, line=line, column=column, reason=why, partial=partial)
-            for path, line, column, why, partial in unreadable
-        ),
+        unreadable=tuple(Unreadable(**item) for item in unreadable),
         findings=tuple(_decode_finding(item) for item in findings),
     )
+
+
+def _values(item: Any) -> dict[str, Any]:
+    """The fields of a dataclass by name, as they are."""
+    return {field.name: getattr(item, field.name) for field in fields(item)}
 
 
 def _encode_site(site: Site) -> list[Any]:
@@ -151,12 +150,8 @@ def _decode_site(raw: list[Any]) -> Site:
 
 
 def _encode_finding(finding: Finding) -> dict[str, Any]:
-    steps = [
-        {**{name: getattr(step, name) for name in _STEP}, "site": _encode_site(step.site)}
-        for step in finding.evidence.steps
-    ]
-    values = {name: getattr(finding, name) for name in _FINDING}
-    return {**values, "site": _encode_site(finding.site), "evidence": steps}
+    steps = [{**_values(step), "site": _encode_site(step.site)} for step in finding.evidence.steps]
+    return {**_values(finding), "site": _encode_site(finding.site), "evidence": steps}
 
 
 def _decode_finding(raw: dict[str, Any]) -> Finding:

@@ -4,6 +4,7 @@ The file is written anew with each snapshot, so that a process that is killed le
 """
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -28,7 +29,7 @@ def files(folder: Path) -> Iterator[Path]:
 def save(snapshots: Sequence[Snapshot], file: Path) -> None:
     """Writes them, whole or not at all; OSError if that cannot be."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    draft = file.with_suffix(".draft")
+    draft = file.with_suffix(f".{os.urandom(8).hex()}.draft")  # no link can wait under that name
     draft.write_text(json.dumps([asdict(snapshot) for snapshot in snapshots]), encoding="utf-8")
     draft.replace(file)
 

@@ -374,7 +374,7 @@ def _introduce(recorder: Recorder) -> None:
         "time_ns": time.time_ns(),
         "monotonic_ns": time.monotonic_ns(),
     }
-    draft = path.with_name(f"_meta.{os.getpid()}.tmp")
+    draft = path.with_name(f"_meta.{os.urandom(8).hex()}.tmp")  # no link can wait under that name
     try:
         begin(draft)
         draft.write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")

@@ -22,7 +22,7 @@ def columnar() -> ModuleType | None:
 
 def store(batch: Batch, folder: Path, stem: Stem) -> Path:
     """Write the part and put it in place under its name, whole or not at all; OSError if there is no room."""
-    draft = folder / f".part-{stem}.{os.getpid()}"
+    draft = folder / f".part-{stem}.{os.urandom(8).hex()}"  # no link can wait under that name
     door = columnar()
     begin(draft)
     try:

@@ -48,6 +48,17 @@ def test_what_a_killed_process_has_written_is_there(tmp_path):
     assert [name for name in files(home(tmp_path, "r", "w")) if name.startswith(".")] == []
 
 
+def test_nothing_is_written_through_a_link_in_a_trace(tmp_path):
+    """Another user may have sent it."""
+    trace, precious = tmp_path / "trace", tmp_path / "precious"
+    (pid,) = killed(trace, 20)
+    precious.write_text("mine")
+    (home(trace, "r", "w") / f".part-{pid}-000000000000.{os.getpid()}").symlink_to(precious)
+    assert len(recover(trace).parts) == 1
+    assert precious.read_text() == "mine"
+    assert len(received(trace)) == 20
+
+
 def test_recovering_again_changes_nothing(tmp_path):
     killed(tmp_path, 5, pids=2)
     recover(tmp_path)
