@@ -89,13 +89,9 @@ def _given_up(dump: HeapDump) -> tuple[str, Sequence[str], bool]:
     oldest_ms = max(acker.tally.oldest_ms for acker in dump.ackers)
     lines = []
     if given_up or pending:
-        lines.append(
-            f"their spouts have given up {given_up:,}; {pending:,} are still in their spouts' pending maps"
-        )
+        lines.append(f"their spouts have given up {given_up:,}, and still have {pending:,} pending")
     if unknown:
-        lines.append(
-            f"{unknown:,} are of spouts that this dump does not show: whether these wait is not known"
-        )
+        lines.append(f"of {unknown:,} the spouts are not in this dump: whether they still wait is not known")
     twice = oldest_ms > 2 * dump.timeout.seconds * 1000
     if unknown and not (given_up or pending):
         age = "older than twice the message timeout" if twice else "older than the message timeout"
