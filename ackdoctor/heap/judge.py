@@ -50,7 +50,7 @@ def _of_ackers(dump: HeapDump, keeper: Keeper | None) -> Iterator[Finding]:
             message=f"the acker keeps entries that never came to zero, {known}: "
             f"a tuple of the tree was never acked, or an even number of times; such an entry {stays(keeper)}",
             severity=Severity.ERROR if certain else Severity.WARNING,
-            witness=_witness(ackers, dump, (Kind.WAITING,), amount=waiting, more=lines),
+            witness=_witness(ackers, dump, (Kind.WAITING,), amount=waiting, more=lines, old=True),
             help="name the tuple: give this dump --trace with a trace of the run, or a worker's log with topology.debug; or lint its source",
         )
     if orphans:
@@ -89,13 +89,9 @@ def _given_up(dump: HeapDump) -> tuple[str, Sequence[str], bool]:
     oldest_ms = max(acker.tally.oldest_ms for acker in dump.ackers)
     lines = []
     if given_up or pending:
-        lines.append(
-            f"their spouts have given up {given_up:,}; {pending:,} are still in their spouts' pending maps"
-        )
+        lines.append(f"their spouts have given up {given_up:,}, and still have {pending:,} pending")
     if unknown:
-        lines.append(
-            f"{unknown:,} are of spouts that this dump does not show: whether these wait is not known"
-        )
+        lines.append(f"of {unknown:,} the spouts are not in this dump: whether they still wait is not known")
     twice = oldest_ms > 2 * dump.timeout.seconds * 1000
     if unknown and not (given_up or pending):
         age = "older than twice the message timeout" if twice else "older than the message timeout"
@@ -140,19 +136,27 @@ def _of_shell(shells: Sequence[Holder], dump: HeapDump) -> Finding:
 
 
 def _witness(
-    ackers: Sequence[Acker], dump: HeapDump, kinds: Sequence[Kind], *, amount: int, more: Sequence[str] = ()
+    ackers: Sequence[Acker],
+    dump: HeapDump,
+    kinds: Sequence[Kind],
+    *,
+    amount: int,
+    more: Sequence[str] = (),
+    old: bool = False,
 ) -> HeapWitness:
-    """What all these ackers hold of these kinds."""
+    """What all these ackers hold of these kinds; with `old`, the roots are those of old entries."""
+    least_ms = dump.timeout.seconds * 1000 * (1 if ackers[0].clojure else 2) if old else -1
     lines, samples, whole, size = [], [], 0, 0
     for kind in kinds:
         many = sum(acker.tally.kinds.get(kind, 0) for acker in ackers)
         if not many:
             continue
-        old = sum(acker.tally.old.get(kind, 0) for acker in ackers)
-        lines.append(f"{LABELS[kind]}: {many:,}, {old:,} of them old")
+        aged = sum(acker.tally.old.get(kind, 0) for acker in ackers)
+        lines.append(f"{LABELS[kind]}: {many:,}, {aged:,} of them old")
         whole += many
         size += many * entry_bytes(kind, dump.oops, clojure=ackers[0].clojure)
-        samples += [entry.root for acker in ackers for entry in acker.tally.samples.get(kind, ())]
+        kept = (entry for acker in ackers for entry in acker.tally.samples.get(kind, ()))
+        samples += [entry.root for entry in kept if entry.age_ms > least_ms]
     if len(ackers) > 1:
         parts = (
             f"{sum(acker.tally.kinds.get(kind, 0) for kind in kinds):,} in acker {number}"

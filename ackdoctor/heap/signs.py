@@ -182,7 +182,7 @@ SIGNS = (
         acking=True,
     ),
     Sign(
-        pattern=r"java\.util\.concurrent\.(?:FutureTask|CompletableFuture\$Async\w+|ThreadPoolExecutor\$Task)",
+        pattern=r"java\.util\.concurrent\.(?:FutureTask|CompletableFuture\$Async\w+)",
         means="work handed to a thread pool",
         because="the pool is slower than what is given to it, and its queue may have no limit",
         help="give the pool's queue a limit, or wait for the result, where a bolt hands tuples to it",

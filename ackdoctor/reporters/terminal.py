@@ -64,7 +64,11 @@ def told(evidence: PathWitness | TreeWitness | HeapWitness) -> Iterator[tuple[st
         read = "" if evidence.sample is None else " in a sample of {:,} of {:,}".format(*evidence.sample)
         yield "held", f"{evidence.path}: {evidence.entries:,} entries{read}{_weight(evidence.size)}"
         if evidence.roots:
-            some = f" ({len(evidence.roots)} of them)" if len(evidence.roots) < evidence.entries else ""
+            some = (
+                f" ({len(evidence.roots)} of {evidence.entries:,})"
+                if len(evidence.roots) < evidence.entries
+                else ""
+            )
             yield "roots", ", ".join(map(str, evidence.roots)) + some
         for line in evidence.left:
             yield "left", line

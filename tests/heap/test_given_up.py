@@ -103,7 +103,7 @@ def test_an_entry_that_its_spout_has_pending_is_not_given_up(tmp_path):
     [finding, _] = findings(dump)
     assert (finding.code, finding.severity) == ("ACK601", Severity.ERROR)
     assert "and their spouts have given some of them up" in finding.message
-    assert "their spouts have given up 5; 2 are still in their spouts' pending maps" in finding.evidence.left
+    assert "their spouts have given up 5, and still have 2 pending" in finding.evidence.left
 
 
 def test_entries_that_all_are_pending_are_a_warning(tmp_path):
@@ -207,3 +207,15 @@ def test_an_acker_is_not_as_old_as_another(tmp_path):
     add_acker(heap, [(500, 9, 7)])
     found = {finding.code: finding.evidence for finding in findings(read(heap, tmp_path, timeout_s=20))}
     assert (found["ACK601"].entries, found["ACK603"].entries) == (1, 1)
+
+
+def test_every_shellbolt_of_a_component_counts(tmp_path):
+    heap = worker(entries(1))
+    heap.declare(f"{STORM}.task.ShellBolt", {"command": "object", "inputs": "object"})
+    heap.declare("java.util.concurrent.ConcurrentHashMap", {"table": "object", "baseCount": "long"})
+    for number, amount in enumerate((900, 400)):
+        at = 0x300_0000 + 256 * number
+        heap.add(at, f"{STORM}.task.ShellBolt", command=0, inputs=at + 64)
+        heap.add(at + 64, "java.util.concurrent.ConcurrentHashMap", table=0, baseCount=amount)
+    [finding] = [each for each in findings(read(heap, tmp_path)) if each.code == "ACK401"]
+    assert (finding.evidence.entries, finding.evidence.path) == (1_300, "ShellBolt.inputs of 2 ShellBolts")

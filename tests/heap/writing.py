@@ -24,7 +24,7 @@ class Heap:
         self.classes[name] = (0x7000_0000 + 16 * len(self.classes), fields or {})
         self.parents[name] = parent
 
-    def add(self, id_: int, name: str, **values: int) -> None:
+    def add(self, id_: int, name: str, /, **values: int) -> None:
         data = b""
         at = name
         while at:

@@ -22,8 +22,8 @@ _HEAD = re.compile(r"\bnum\s+(?:#instances\s+#bytes|(?P<openj9>object count\s+to
 _COUNT = r"([0-9]{1,18})"  # of instances, of bytes: 18 digits fill any heap
 _ROW = re.compile(rf"^\s*[0-9]+:\s+{_COUNT}\s+{_COUNT}\s+(\S+)")
 _ROW_OF_OPENJ9 = re.compile(rf"^\s*[0-9]+\s+{_COUNT}\s+{_COUNT}\s+(\S+)$")
-# what has been a row: its number and something behind it, or the two counts and a class
-_DAMAGED = re.compile(r"^\s*(?:[0-9]+:[ \t]+\S|\S{1,30}\s+[0-9]+\s+[0-9]+\s+[A-Za-z\[])")
+# what has been a row: its number, or the two counts and a class
+_DAMAGED = re.compile(r"^\s*(?:[0-9]+:(?:\s|$)|\S{1,30}\s+[0-9]+\s+[0-9]+\s+[A-Za-z\[])")
 _DAMAGED_OF_OPENJ9 = re.compile(r"^\s*\S{1,30}\s+[0-9]+\s+[0-9]+\s+[A-Za-z\[]")
 _MAY_TELL = re.compile(r"[0-9]|\bnum\b|full gc\)")
 _LONGEST_NAME = 1_000

@@ -176,8 +176,8 @@ class _Told:
                 self.tasks[acker].append(max(0, task))
 
     def keep(self) -> None:
-        """Reads the samples in full, and says how old the oldest entry of each acker is."""
-        for key, nodes in sorted(self._samples.items()):
+        """Reads the samples in full, old ones first, and says how old the oldest entry of each acker is."""
+        for key, nodes in sorted(self._samples.items(), key=lambda each: (each[0] % _CODES < OLD, each[0])):
             acker, bucket = self._buckets[key // _CODES - 1]
             for node in nodes:
                 self._keep(acker.tally, Kind(key % OLD), node, bucket.number)
