@@ -72,7 +72,7 @@ SUFFIXES = tuple(_BY_SUFFIX)
 
 def language_of(path: str) -> Language:
     """The language of a file; a named file of any other suffix is taken for Python."""
-    return _BY_SUFFIX.get(f".{path.rpartition('.')[2]}") or LANGUAGES["python"]
+    return _BY_SUFFIX.get(f".{path.rpartition('.')[2]}".lower()) or LANGUAGES["python"]
 
 
 class Lowered(NamedTuple):
