@@ -79,6 +79,10 @@ def run(request: Request) -> int:
     )
     shown = triage(report, settings, compared)
     answer.err += _complain(shown)
+    if (
+        request.quiet or request.show_files or settings.output_format not in _FOR_PEOPLE
+    ):  # no summary to stand below
+        answer.err += "".join(chatter(str(item), prefix="") for item in shown.unknown_bases)
     if request.write_baseline and settings.baseline is not None:
         known, unseen = ((), ()) if compared is None else (compared.known, compared.unseen)
         _accept(settings.baseline, (*known, *shown.findings), unseen, change=shown, root=root)

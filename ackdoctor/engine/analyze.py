@@ -75,6 +75,9 @@ def lint(
         files=tuple(sorted(asked)),
         components=result.outcome.components,
         suppressed=choice.suppressed,
+        unknown_bases=tuple(
+            sorted(result.outcome.unknown_bases, key=lambda item: (item.path, item.line, item.name))
+        ),
         notes=(*choice.notes, *result.notes, *_passed_over(found.passed_over)),
     )
 

@@ -41,6 +41,7 @@ def whole(task: Task, folder: Path | None, key: str) -> tuple[Whole, dict[str, S
     together = Outcome(
         findings=tuple(finding for outcome in outcomes for finding in outcome.findings),
         unreadable=tuple(refused),
+        unknown_bases=tuple(item for outcome in outcomes for item in outcome.unknown_bases),
         components=sum(outcome.components for outcome in outcomes),
         lasting=all(o.lasting for o in outcomes) and not any(s.unreadable for s in surveys.values()),
     )

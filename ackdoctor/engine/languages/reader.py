@@ -101,6 +101,9 @@ class Reader(Protocol):
     def is_odd(self, data: bytes, /) -> bool:
         """Whether no source text of that language looks like that."""
 
+    def is_shaped(self, data: bytes, /) -> bool:
+        """Whether there may be a handler of tuples in it, whatever its class derives from."""
+
     def meanings(self, found: Outline, dotted: str, /) -> Iterator[str]:
         """What a dotted name in a file may stand for; "=name" is another name in the same file."""
 

@@ -4,7 +4,15 @@ from dataclasses import fields
 from typing import Any
 
 from ackdoctor.engine.clusters.outcome import Outcome
-from ackdoctor.model.finding import Confidence, Finding, PathStep, PathWitness, Severity, Unreadable
+from ackdoctor.model.finding import (
+    Confidence,
+    Finding,
+    PathStep,
+    PathWitness,
+    Severity,
+    UnknownBase,
+    Unreadable,
+)
 from ackdoctor.model.source import Site, Span
 
 __all__ = ["decode_outcome", "encode_outcome"]
@@ -18,12 +26,18 @@ def encode_outcome(outcome: Outcome) -> list[Any]:
     unreadable = [
         [item.path, item.line, item.column, item.reason, item.partial] for item in outcome.unreadable
     ]
-    return [outcome.components, unreadable, [_encode_finding(finding) for finding in outcome.findings]]
+    unknown = [[u.path, u.line, u.name, u.handler, u.base, u.suggestion] for u in outcome.unknown_bases]
+    return [
+        outcome.components,
+        unreadable,
+        [_encode_finding(finding) for finding in outcome.findings],
+        unknown,
+    ]
 
 
 def decode_outcome(raw: list[Any]) -> Outcome:
     """The outcome that made this value."""
-    components, unreadable, findings = raw
+    components, unreadable, findings, unknown = raw
     return Outcome(
         components=components,
         unreadable=tuple(
@@ -31,6 +45,10 @@ def decode_outcome(raw: list[Any]) -> Outcome:
             for path, line, column, why, partial in unreadable
         ),
         findings=tuple(_decode_finding(item) for item in findings),
+        unknown_bases=tuple(
+            UnknownBase(path=path, line=line, name=name, handler=handler, base=base, suggestion=suggestion)
+            for path, line, name, handler, base, suggestion in unknown
+        ),
     )
 
 

@@ -8,7 +8,7 @@ from ackdoctor.engine.languages.outline import Outline
 
 __all__ = ["decode_lexicon", "decode_record", "encode_lexicon", "encode_record"]
 
-_FLAGS = ("named", "marked", "odd", "acts")
+_FLAGS = ("named", "marked", "odd", "acts", "shaped")
 _UNPACKED = tuple(
     tuple(bool(flags & 1 << bit) for bit in range(len(_FLAGS))) for flags in range(1 << len(_FLAGS))
 )
@@ -39,10 +39,10 @@ def decode_record(raw: list[Any]) -> Record:
     mtime_ns, size, flags, *rest = raw
     if not flags and not rest:
         return Record(mtime_ns, size)
-    named, marked, odd, acts = _UNPACKED[flags]
+    named, marked, odd, acts, shaped = _UNPACKED[flags]
     digest, outline = rest or ("", None)
     known = None if outline is None else Outline(*outline)
-    return Record(mtime_ns, size, named, marked, odd, acts, known, digest)
+    return Record(mtime_ns, size, named, marked, odd, acts, known, digest, shaped)
 
 
 def _lists(value: Any) -> Any:
