@@ -71,6 +71,11 @@ def run(request: Request) -> int:
     compared = None if baseline is None else against(report, settings, baseline, root=root)
     shown = triage(report, settings, compared)
     _complain(shown)
+    if (
+        request.quiet or request.show_files or settings.output_format not in _FOR_PEOPLE
+    ):  # no summary to stand below
+        for item in shown.unknown_bases:
+            chatter(str(item), prefix="")
     if request.write_baseline and settings.baseline is not None:
         known, unseen = ((), ()) if compared is None else (compared.known, compared.unseen)
         _accept(settings.baseline, (*known, *shown.findings), unseen, change=shown, root=root)

@@ -71,6 +71,9 @@ def lint(
         beside=tuple(sorted({*result.read, *found.lists} - asked)),
         components=result.outcome.components,
         suppressed=choice.suppressed,
+        unknown_bases=tuple(
+            sorted(result.outcome.unknown_bases, key=lambda item: (item.path, item.line, item.name))
+        ),
         notes=(*choice.notes, *result.notes, *_passed_over(found.passed_over)),
     )
 

@@ -14,6 +14,7 @@ __all__ = [
     "Report",
     "Severity",
     "TreeWitness",
+    "UnknownBase",
     "Unreadable",
 ]
 
@@ -158,6 +159,27 @@ class Unreadable:
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
+class UnknownBase:
+    """A class that looks like a component and is not analysed: nothing is known of `base`, its qualified name.
+
+    `suggestion` is a framework's class that the base may stand for.
+    """
+
+    path: str
+    line: int
+    name: str
+    handler: str
+    base: str
+    suggestion: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path}:{self.line}: {self.name} has {self.handler} and was not analysed: its base {self.base} is unknown. "
+            f'If it is a component, add "{self.base}" = "{self.suggestion}" to extra-bases in the settings'
+        )
+
+
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Report:
     """All that one run has to say: sorted, complete, independent of file order and jobs."""
 
@@ -171,6 +193,7 @@ class Report:
     hidden: int = 0  # below --min-severity or --min-confidence
     fixed: tuple[str, ...] = ()  # baseline entries that no longer occur
     notes: tuple[str, ...] = ()
+    unknown_bases: tuple[UnknownBase, ...] = ()
 
 
 def _one_line(error: BaseException) -> str:

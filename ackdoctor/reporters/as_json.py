@@ -32,6 +32,17 @@ def content(report: Report) -> dict[str, object]:
             }
             for u in report.unreadable
         ],
+        "unknown_bases": [
+            {
+                "path": u.path,
+                "line": u.line,
+                "class": u.name,
+                "handler": u.handler,
+                "base": u.base,
+                "suggestion": u.suggestion,
+            }
+            for u in report.unknown_bases
+        ],
         "fixed": list(report.fixed),
         "notes": list(report.notes),
         "summary": {

@@ -4,7 +4,7 @@ from collections import Counter
 from typing import TextIO
 
 from ackdoctor.model.finding import Report, Severity
-from ackdoctor.reporters.context import Context
+from ackdoctor.reporters.context import Context, printable
 
 __all__ = ["counted", "footer"]
 
@@ -38,6 +38,7 @@ def footer(report: Report, stream: TextIO, context: Context) -> None:
     ]
     parts = [f"{found} in {looked_at}", *(text for amount, text in unseen if amount)]
     stream.write(f" {context.glyphs.dot} ".join(parts) + "\n")
+    stream.writelines(f"{printable(str(item))}\n" for item in report.unknown_bases)
 
 
 def counted(amount: int, noun: str) -> str:

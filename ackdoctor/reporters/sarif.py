@@ -77,6 +77,7 @@ def sarif(report: Report, stream: TextIO, context: Context) -> None:
                             *(_unreadable(unread, context.sources.root) for unread in report.unreadable),
                             *_cut(cut),
                             *map(_note, report.notes),
+                            *(_note(str(item)) for item in report.unknown_bases),
                         ],
                     }
                 ],

@@ -11,10 +11,11 @@ from ackdoctor.engine.clusters.outcome import Outcome, Terms
 from ackdoctor.engine.disk.reading import digest_of, read_file
 from ackdoctor.engine.files.discover import LIMIT, reason
 from ackdoctor.engine.files.index import Cluster, Source
-from ackdoctor.engine.languages.reader import Lowered, reader
+from ackdoctor.engine.languages.reader import LANGUAGES, Lowered, reader
 from ackdoctor.flow.linking.program import Program
+from ackdoctor.flow.linking.strangers import unknown_bases
 from ackdoctor.model.component import Component
-from ackdoctor.model.finding import Finding, Unreadable
+from ackdoctor.model.finding import Finding, UnknownBase, Unreadable
 
 __all__ = ["Examiner", "prepare"]
 
@@ -42,6 +43,7 @@ class Examiner:
         units = [item.unit for item in lowered if item.unit is not None]
         own = {source.shown for source in cluster.own}
         findings: list[Finding] = []
+        unknown: list[UnknownBase] = []
         count = 0
         try:
             program = Program(units, self._dialects, self._terms.extra_bases)
@@ -49,6 +51,8 @@ class Examiner:
                 if component.cls.path in own:
                     count += 1
                     findings += self._diagnose(program, component, troubles)
+            spoken = LANGUAGES[cluster.language].dialects
+            unknown = [u for u in unknown_bases(program, self._dialects, spoken) if u.path in own]
         except Exception as error:  # noqa: BLE001  # the other clusters go on
             troubles += (Unreadable.crash(source.shown, error) for source in cluster.own)
         unreadable = [place for item in lowered for place in item.unreadable]
@@ -56,6 +60,7 @@ class Examiner:
             findings=tuple(findings),
             unreadable=(*unreadable, *troubles),
             components=count,
+            unknown_bases=tuple(unknown),
             lasting=not troubles and self._changed.isdisjoint(self._paths(cluster)),
         )
 

@@ -28,6 +28,7 @@ LIMIT = 10_000_000  # bytes; larger files are generated, and none of them holds 
 
 _LARGEST_LIST = 100_000  # bytes of a .gitignore; each file is matched with each of its patterns
 _NO_LIST = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EINVAL}  # nothing there, or no file
+_ALSO_PYTHON = (".pyw", ".pyi", ".py2", ".py3")
 _Refuse = Callable[[str, str], None]
 
 _by_name = attrgetter("name")
@@ -107,11 +108,25 @@ def shown(path: str, root: str) -> str:
 
 
 def refusal(path: str) -> str:
-    """Why a file that the user named is not read for its name alone, or nothing."""
-    titles = " and ".join(language.title for language in LANGUAGES.values() if language.read)
+    """Why a file that the user named is not read for its name alone, or nothing; without a suffix it may be a script."""
+    titles = [language.title for language in LANGUAGES.values() if language.read]
     language = language_of(path)
     kind = "a notebook" if path.endswith(".ipynb") else "" if language.read else language.title
-    return f"{kind}; only {titles} source is read" if kind else ""
+    if kind:
+        return f"{kind}; only {' and '.join(titles)} source is read"
+    suffix = os.path.splitext(path)[1].lower()
+    if not suffix or suffix in SUFFIXES or suffix in _ALSO_PYTHON:
+        return ""
+    return f"not {' or '.join(titles)}, which is all that lint reads"
+
+
+def _is_script(path: str) -> bool:
+    """Whether a file of any name is a Python script by its first line."""
+    try:
+        first = read_file(path, LIMIT).partition(b"\n")[0]
+    except OSError:
+        return False
+    return first.startswith(b"#!") and b"python" in first
 
 
 def _printable(text: str) -> str:
@@ -152,7 +167,7 @@ class _Walk:
             self._refuse(path, "a broken symbolic link" if error.errno == errno.ENOENT else reason(error))
             return
         why = refusal(path)
-        if why and not stat.S_ISDIR(status.st_mode):
+        if why and not stat.S_ISDIR(status.st_mode) and not _is_script(path):
             self._refuse(path, why)
             return
         self._rise(path)

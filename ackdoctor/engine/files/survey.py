@@ -25,7 +25,8 @@ class Record(NamedTuple):
     """One look at a file.
 
     `named` tells that it contains a framework's word, `marked` that it may hold a suppression comment,
-    `odd` that it is not the text of a program, `acts` that it calls something like an ack.
+    `odd` that it is not the text of a program, `acts` that it calls something like an ack, `shaped` that it has what looks
+    like a handler of tuples.
     """
 
     named: bool = False
@@ -33,6 +34,7 @@ class Record(NamedTuple):
     odd: bool = False
     acts: bool = False
     outline: Outline | None = None
+    shaped: bool = False
 
 
 class Survey:
@@ -131,7 +133,8 @@ class Survey:
         if self._reader is not None:
             odd = self._reader.is_odd(data)
             plain = data.replace(b"\0", b"") if odd else data  # UTF-16
-            record = record._replace(marked=DIRECTIVE in plain, odd=odd)
+            shaped = self._reader.is_shaped(data)
+            record = record._replace(marked=DIRECTIVE in plain, odd=odd, shaped=shaped)
             if named:
                 acts = _ACTS.search(data) is not None
                 outline = self._outlined(file.path, data, self._reader.outline)

@@ -16,6 +16,7 @@ from ackdoctor.model.finding import Finding
 from ackdoctor.model.fingerprint import plain
 from ackdoctor.model.reading import read_file
 from ackdoctor.model.values import dataclass
+from ackdoctor.model.writing import replacing
 
 __all__ = ["Baseline", "Comparison", "Entry", "compare", "entries_of", "read", "save", "write"]
 
@@ -181,6 +182,7 @@ def save(path: Path, entries: Iterable[Entry]) -> None:
     lines = ",\n    ".join(json.dumps(entry._asdict(), ensure_ascii=False) for entry in sorted(entries))
     body = f"\n    {lines}\n  " if lines else ""
     try:
-        path.write_text(f'{{\n  "version": {_VERSION},\n  "findings": [{body}]\n}}\n', encoding="utf-8")
+        with replacing(path) as stream:
+            stream.write(f'{{\n  "version": {_VERSION},\n  "findings": [{body}]\n}}\n')
     except OSError as error:
         raise BaselineError(f"{path}: the baseline cannot be written: {error.strerror}") from error

@@ -1,5 +1,6 @@
 """Python, as the engine sees it."""
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 
 from ackdoctor.engine.languages.directive import Directive, Style
@@ -14,6 +15,7 @@ __all__ = [
     "directives",
     "helps",
     "is_odd",
+    "is_shaped",
     "lower",
     "meanings",
     "module_name",
@@ -22,6 +24,9 @@ __all__ = [
     "skeleton",
 ]
 
+_SHAPE = re.compile(
+    rb"def (?:process(?:_tuple)?[ \t]{0,9}\([ \t]{0,9}self[ \t]{0,9},[ \t]{0,9}(?:_?tup_?|(?:a_|storm_)?tuple_?)\b|next_tuple[ \t]{0,9}\([ \t]{0,9}self\b)"
+)
 _STYLE = Style(mark="#", top="statement", example="`# ackdoctor: ignore[ACK101] reason`")
 
 
@@ -36,6 +41,11 @@ def is_odd(data: bytes) -> bool:
     except UnicodeDecodeError:
         return cookie_of(data) is None
     return False
+
+
+def is_shaped(data: bytes) -> bool:
+    """Whether a method looks like a handler of tuples: `def process(self, tup)`, `def next_tuple(self)`."""
+    return b"tup" in data and _SHAPE.search(data) is not None
 
 
 def module_name(shown: str, _found: Outline) -> tuple[str, bool]:
