@@ -31,7 +31,7 @@ from ackdoctor.tracer.disk.segments import home
 K = EventKind
 MEMORY = 3 << 30  # bytes of address space, of which pyarrow and Python take one
 SECONDS = 10
-ODD = (
+ODD: tuple[object, ...] = (
     None, True, -1, 0, 1.5, 1e308, 2**31, 2**63, -(2**63), 2**64, 10**400, "", "\ud800", "x" * 5000, "\x1b[31m", "a\nb", [], {}, [[]],
     "7", "run=1", "../..", "NaN",
 )  # fmt: skip
@@ -210,7 +210,7 @@ def ask(folder: Path) -> list[str]:
             continue
         for stream in (out, err):
             stream.flush()
-        said = out.buffer.getvalue() + err.buffer.getvalue()  # type: ignore[attr-defined]
+        said = out.buffer.getvalue() + err.buffer.getvalue()
         if b"internal error" in said:
             at = said.index(b"internal error")
             wrong.append(f"{name}: {said[max(0, at - 100) : at + 200]!r}")

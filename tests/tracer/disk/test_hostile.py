@@ -44,7 +44,7 @@ def test_a_line_without_measure_is_told_and_what_stands_before_it_is_read(tmp_pa
 @pytest.mark.parametrize(
     "name", ["part-2-000000000000.jsonl", "part-2-000000000000.parquet", ".wal-2-000000000000"]
 )
-@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: os.symlink("/dev/zero", path)])
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: path.symlink_to("/dev/zero")])
 def test_what_is_no_file_is_told_and_the_others_are_read(tmp_path, name, make):
     (tmp_path / "part-1-000000000000.jsonl").write_text(GOOD)
     make(tmp_path / name)
