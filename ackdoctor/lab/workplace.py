@@ -74,6 +74,8 @@ class Workplace(ABC):
     """
 
     kind: Kind  # what stands here
+    death_seen = False  # whether the test has looked at `died`, or has got it raised
+    _deaths: tuple[str, ...] = ()  # of workers that the test has replaced
 
     def __init__(
         self,
@@ -100,8 +102,6 @@ class Workplace(ABC):
             )
         self.profile = self._version(profile)
         self.clock = clock or VirtualClock()
-        self.death_seen = False  # whether the test has looked at `died`, or has got it raised
-        self._deaths: list[str] = []
         self.heard: list[Heard] = []
         self.emitted: list[Emitted] = []
         self._ids = ids or JavaRandom(0)
@@ -162,7 +162,7 @@ class Workplace(ABC):
 
     def _bury(self) -> None:
         """The test starts a new worker, whether it knows that the old one is dead or not."""
-        self._deaths = list(self.deaths)
+        self._deaths = self.deaths
 
     @abstractmethod
     def _hear(self, heard: Heard) -> None:

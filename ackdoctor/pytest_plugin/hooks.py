@@ -181,8 +181,8 @@ class Hooks:
         sentence = self.judge.sentence(*evidence, pending=pending, options=options)
         fixture = item.stash.get(_FIXTURE, None)
         deaths, doubts = fixture.outcome() if fixture is not None else ((), ())
-        doubts = (*doubts, *sentence.waiting.notes, *settlement.doubts)
-        remarks = tuple(note for note in settlement.notes if note not in settlement.doubts)
+        doubts = (*doubts, *sentence.waiting.notes, *settlement.notes)
+        remarks: tuple[str, ...] = ()
         if heap is not None:
             sentence = self.judge.weighed(sentence, held, trees=evidence[1], pending=pending, options=options)
             remarks = (*remarks, *filter(None, [heap.remark()]))

@@ -209,6 +209,9 @@ def _growth(analysis: Analysis, context: Context) -> str:
     if len(points) < _FEWEST_POINTS:
         return ""
     said = forecast(analysis)
+    if not analysis.ackers:
+        most = f"{analysis.tally.high_water:,} in one task"
+        return f"open deliveries\n  {sparkline(points, context, most)}\n"
     return f"pending roots\n  {sparkline(points, context)}\n" + (f"  {said}\n" if said else "")
 
 

@@ -213,7 +213,7 @@ def examine(session: SparkSession, tables: Frames, terms: Terms, books: Books | 
         lost=lost.sql(),
     )
     keeper = Keeper.of(terms.version)
-    result.forecast = forecast(result.tally.growth, keeper, terms.heap)
+    result.forecast = forecast(result.tally.growth if result.ackers else (), keeper, terms.heap)
     result.findings = judged(
         found,
         charged,
@@ -275,6 +275,8 @@ def _of_components(
         marked = deliveries.under_way(asked, log_ends, terms.patience_s)
         ends["young"] = deliveries.in_hand(marked)
         asked = marked.where("not in_hand").drop("in_hand")
+    if not any(row["kind"] in _MESSAGES for row in counted):
+        ends["open"] = deliveries.open_at(tables.deliveries, result.window_ms)
     rows = collecting.together(
         shapes=shapes(tables.events, deliveries.odd(asked)),
         bare=bare(tables.events),
@@ -306,10 +308,9 @@ def _of_components(
     guilt: Counter[str] = Counter()
     for offence in found:
         guilt[offence.suspect.name] += offence.count
-    tallies = collecting.components(counted, result.completions, guilt, dialects)
-    result.tally = collecting.with_tally(
-        result.tally, components=tallies, pending=sum(one.pending for one in tallies)
-    )
+    points, peaks = collecting.points(rows.get("open", ()))
+    tallies = collecting.components(counted, result.completions, guilt, dialects, peaks)
+    result.tally = collecting.with_tally(result.tally, growth=points, **collecting.together_open(tallies))
     spouts = [one.component for one in tallies if one.emitted and not one.delivered]
     if spouts:
         result.replays = collecting.replays(roots.replays(tables.events, spouts).collect())

@@ -31,6 +31,7 @@ __all__ = [
     "life",
     "observed",
     "odd",
+    "open_at",
     "settled",
     "under_way",
 ]
@@ -248,6 +249,38 @@ def counts(events: DataFrame) -> DataFrame:
             F.max(_hides()).alias("hides"),
         )
         .select("component", "kind", "tick", "rows", "missing", "begin_ns", "end_ns", "logged", "hides")
+    )
+
+
+def open_at(found: DataFrame, window_ms: int) -> DataFrame:
+    """By book and window: deliveries open at its end, open at most, and begun in it, with the columns of GROWTH.
+
+    For a trace without an acker.  Windows in which nothing changed have no row.
+    """
+    changes = (
+        F.struct(F.col("received_ns").alias("at"), F.col("first_seq").alias("seq"), F.lit(1).alias("by")),
+        F.struct(
+            F.col("completed_ns").alias("at"), F.col("completed_seq").alias("seq"), F.lit(-1).alias("by")
+        ),
+    )
+    changed = (
+        found.where("received > 0 and not tick")
+        .select("run", F.struct(*BOOK[1:]).alias("acker"), F.explode(F.array(*changes)).alias("change"))
+        .where("change.at is not null")
+        .select("run", "acker", "change.*")
+    )
+    order = Window.partitionBy("run", "acker").orderBy("at", "seq")
+    running = changed.withColumn("pending", F.sum("by").over(order.rowsBetween(Window.unboundedPreceding, 0)))
+    end_ms = (F.floor(F.col("at") / (window_ms * 1_000_000)) + 1) * window_ms
+    return (
+        running.groupBy("run", "acker", end_ms.alias("time_ms"))
+        .agg(
+            F.max_by("pending", F.struct("at", "seq")).alias("pending"),
+            F.lit(0).alias("orphans"),
+            F.max("pending").alias("high_water"),
+            F.count_if(F.col("by") > 0).alias("started"),
+        )
+        .orderBy("time_ms", "run", "acker")
     )
 
 

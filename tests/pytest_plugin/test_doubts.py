@@ -361,3 +361,15 @@ def test_the_doubts_are_in_the_junit_property_too(run, pytester):
     )
     (row,) = ET.parse(pytester.path / "tests.xml").getroot().iter("property")
     assert json.loads(row.attrib["value"])["doubts"] == ["the worker of Dies died: ValueError: bad record"]
+
+
+def test_a_bench_without_the_fixture_is_not_called_complete_when_its_worker_dies(run):
+    result = run(f"""
+    from ackdoctor.lab.bench import Bench
+    {DIES}
+    def test_dies():
+        with Bench(Dies) as bench:
+            bench.feed("the")
+    """)
+    result.assert_outcomes(passed=1)
+    assert section(result)[-1] == f"1 test {DOUBT}"

@@ -173,10 +173,29 @@ def _completions(row: dict[str, Any], end_ns: int) -> dict[str, Any]:
     return {name: 0.0 if value is None else value for name, value in row.items()} | {"oldest_ms": oldest_ms}
 
 
+def together_open(tallies: Sequence[ComponentTally]) -> dict[str, Any]:
+    """The figures of all components: what is open at the end, and at most in one task."""
+    most = max((one.high_water for one in tallies), default=0)
+    return {"components": tallies, "pending": sum(one.pending for one in tallies), "high_water": most}
+
+
+def _most_open(peaks: Mapping[tuple[str, Any], int]) -> dict[str, int]:
+    """By component the most deliveries that one task of it had open at a time."""
+    found: dict[str, int] = {}
+    for (_, book), most in peaks.items():
+        found[book["component"]] = max(found.get(book["component"], 0), most)
+    return found
+
+
 def components(
-    counted: Iterable[Row], done: Iterable[Completions], guilt: Mapping[str, int], dialects: Mapping[str, str]
+    counted: Iterable[Row],
+    done: Iterable[Completions],
+    guilt: Mapping[str, int],
+    dialects: Mapping[str, str],
+    peaks: Mapping[tuple[str, Any], int],
 ) -> tuple[ComponentTally, ...]:
-    """What every component did."""
+    """What every component did; `peaks` are the most open deliveries by run and book, of a trace without an acker."""
+    most = _most_open(peaks)
     figures: dict[str, dict[str, int]] = {}
     names = {
         EventKind.RECEIVED: "delivered",
@@ -194,7 +213,13 @@ def components(
         own["pending"] = own.get("pending", 0) + one.never
         own["oldest_ms"] = max(own.get("oldest_ms", 0), int(one.oldest_ms))
     return tuple(
-        ComponentTally(component=name, dialect=dialects.get(name, ""), offences=guilt.get(name, 0), **own)
+        ComponentTally(
+            component=name,
+            dialect=dialects.get(name, ""),
+            offences=guilt.get(name, 0),
+            high_water=most.get(name, 0),
+            **own,
+        )
         for name, own in sorted(figures.items())
     )
 
@@ -217,10 +242,10 @@ def replays(rows: Iterable[Row]) -> tuple[Replays, ...]:
 # ---- ackers ----
 
 
-def points(rows: Iterable[Row]) -> tuple[tuple[GrowthPoint, ...], dict[tuple[str, int], int]]:
+def points(rows: Iterable[Row]) -> tuple[tuple[GrowthPoint, ...], dict[tuple[str, Any], int]]:
     """GROWTH of all ackers together, and the largest map of each; an acker keeps what it had where it has no row."""
-    now: dict[tuple[str, int], tuple[int, int]] = {}
-    peaks: dict[tuple[str, int], int] = {}
+    now: dict[tuple[str, Any], tuple[int, int]] = {}
+    peaks: dict[tuple[str, Any], int] = {}
     found: list[GrowthPoint] = []
     for row in rows:  # in the order of time
         key = (row["run"], row["acker"])
@@ -233,7 +258,7 @@ def points(rows: Iterable[Row]) -> tuple[tuple[GrowthPoint, ...], dict[tuple[str
     return tuple(found), peaks
 
 
-def loads(rows: Iterable[Row], peaks: Mapping[tuple[str, int], int]) -> tuple[AckerLoad, ...]:
+def loads(rows: Iterable[Row], peaks: Mapping[tuple[str, Any], int]) -> tuple[AckerLoad, ...]:
     """ACKERS, the busiest first."""
     made = [
         AckerLoad(

@@ -102,7 +102,7 @@ class Visits:
             for delivery in visit.deliveries:
                 book.excuse(delivery)
             book.raised = book.entry
-            self._ledger.note(_raised(book, visit, fails=fails), doubt=owes)
+            self._ledger.note(_raised(book, visit, fails=fails))
             book.handler = visit.outer
         except Exception as error:  # noqa: BLE001 - as above
             self._listener.trouble(error)
@@ -190,7 +190,7 @@ def _raised(book: LiveBook, visit: Visit, *, fails: bool) -> str:
         return what
     tup = "the batch" if visit.entry.kind is EntryKind.BATCH else "the tuple"
     if fails:
-        return f"{what}: {book.dialect.title} fails {tup}"
+        return f"{what}: {book.dialect.title} fails {tup}, and the process may end of it"
     return f"{what}: {tup} stays open until it times out"
 
 

@@ -29,8 +29,8 @@ class Settlement:
     """What a run, or one test of it, came to.
 
     `growth` is the number of open deliveries over time; `dropped` what did not fit under the caps;
-    `unobserved` names the components that a mock hid from us, and why; `notes` is what else to say, `doubts` those
-    of the notes for which a run without offences is not thereby clean.
+    `unobserved` names the components that a mock hid from us, and why; `notes` is what else to say: a run with notes is
+    not clean although it has no offences.
     """
 
     offences: tuple[Offence, ...] = ()
@@ -39,7 +39,6 @@ class Settlement:
     dropped: int = 0
     unobserved: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    doubts: tuple[str, ...] = ()
 
 
 class Ledger:
@@ -62,7 +61,7 @@ class Ledger:
         self.growing: Callable[[int], None] | None = None
         self._begun = 0
         self._unobserved: dict[str, None] = {}
-        self._notes: dict[str, bool] = {}  # with whether it is a doubt
+        self._notes: dict[str, None] = {}
         self._closed: list[tuple[tuple[Offence, ...], ComponentTally, int]] = []
         self._lock = RLock()
 
@@ -85,9 +84,9 @@ class Ledger:
         """Says that a mock stands where we would have looked."""
         self._unobserved[f"{component}: {reason}"] = None
 
-    def note(self, text: str, *, doubt: bool = True) -> None:
-        """Add what a reader of the settlement should know, once; a `doubt` keeps the run from being called clean."""
-        self._notes[text] = doubt
+    def note(self, text: str) -> None:
+        """Add what a reader of the settlement should know, once."""
+        self._notes[text] = None
 
     def grow(self, now_ns: int) -> None:
         """Ends a window: `windows.due` has come."""
@@ -117,7 +116,6 @@ class Ledger:
                 dropped=sum(dropped for _, _, dropped in rows),
                 unobserved=tuple(self._unobserved),
                 notes=tuple(self._notes),
-                doubts=tuple(text for text, doubt in self._notes.items() if doubt),
             )
             self._unobserved.clear()
             self._notes.clear()
