@@ -50,7 +50,7 @@ def go_on(*, alone: bool) -> str:
 
 def behind_try(tup: str, catch: str) -> str:
     """Where to put an ack that a `finally` gives while an exception leaves."""
-    return f"ack {tup} behind the `try` and fail it in an `{catch}`: an exception that leaves ends the worker"
+    return f"ack {tup} behind the `try` and fail it in `{catch}`: an exception that leaves ends the worker"
 
 
 def emit_off_thread(role: Role, *, auto_ack: bool) -> str:

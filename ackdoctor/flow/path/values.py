@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeAlias
 from ackdoctor.flow.path.generators import Generated
 from ackdoctor.model.component import ClassInfo, Function
 from ackdoctor.model.protocol import State as Stage
+from ackdoctor.model.protocol import Tick
 from ackdoctor.model.values import dataclass
 
 __all__ = [
@@ -67,24 +68,6 @@ class Token:
     def words(self) -> str:
         """The tuple as a sentence names it."""
         return f"`{self.name}`" if self.kind is TokenKind.INPUT else f"a tuple of `{self.name}`"
-
-
-@unique
-class Tick(Enum):
-    """Whether a tuple is a tick, as far as this path has asked."""
-
-    MAYBE = "maybe"
-    YES = "yes"
-    NO = "no"
-    HEARTBEAT = (
-        "heartbeat"  # Storm's question to a subprocess: it wants a sync, and ShellBolt knows no id of it
-    )
-    OTHER = "other"  # any other stream of Storm's own, such as `__metrics`
-
-    @property
-    def is_system(self) -> bool:
-        """Whether the tuple comes from Storm itself: it belongs to no tree, and no spout waits for it."""
-        return self in (Tick.YES, Tick.HEARTBEAT, Tick.OTHER)
 
 
 class Holding(NamedTuple):
