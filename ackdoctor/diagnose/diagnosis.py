@@ -197,7 +197,9 @@ class _Reading:
         for row in self.rows.symptoms:
             if row.of_lines and row.is_read_in(self.kind) and (match := row.match(part)):
                 if not (row.stops and self.lives.stopping):
-                    self._tell(self._occurrence(row, part, match, None))
+                    occurrence = self._occurrence(row, part, match, None)
+                    occurrence.ended = any(word in part.text for word in self.rows.ends)
+                    self._tell(occurrence)
                 return
 
     def _settle(self) -> None:

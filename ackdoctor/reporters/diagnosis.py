@@ -35,7 +35,7 @@ def screen(
             else "nothing that is known here"
         )
         stream.write(f"{said} ({counted(found.lines, 'line')})\n")
-        if places.files:
+        if places.files and found.lines:
             stream.write(f"{_FROZEN}\n")
         return
     for number, sign in enumerate(found.signs):

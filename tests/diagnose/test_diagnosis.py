@@ -156,11 +156,11 @@ def test_a_logger_s_name_is_no_exception():
         (DIED + BROKEN + READ + DIED.replace("count", "total") + BROKEN + READ, ["count", "total"]),
         ("2026-01-01 12:00:00.000 o.a.s.u.Utils Thread-40-my-count-executor[2, 2] [ERROR] Async loop died!\n" + NULL, ["my-count"]),
         ("2026-01-01 12:00:00.000 o.a.s.util Thread-24-disruptor-executor[2 2]-send-queue [ERROR] Async loop died!\n" + NULL, []),
-        (DIED + "2026-01-01 12:00:01.000 o.a.s.x main [ERROR] y\njava.lang.OutOfMemoryError: Java heap space\n", []),
+        ("2026-01-01 12:00:01.000 o.a.s.x main [ERROR] y\njava.lang.OutOfMemoryError: Java heap space\n" + DIED, []),
     ],
 )  # fmt: skip
 def test_whose_exception_it_is_is_told_where_the_log_says_so(text, components):
-    assert diagnose(text.splitlines()).signs[0].components == components
+    assert min(diagnose(text.splitlines()).signs, key=lambda sign: sign.line).components == components
 
 
 def test_colours_are_no_part_of_a_log():
@@ -387,3 +387,10 @@ def test_each_pattern_begins_with_words_that_are_looked_for_first():
         if len(start) < 2
     ]
     assert short == []  # each would be slow
+
+
+def test_what_a_worker_may_survive_is_a_death_only_where_the_log_says_so():
+    warned = LOOP.replace("[ERROR] Async loop died!", "[WARN] Unexpected exception in the selector loop.")
+    for head, fatal in ((LOOP, True), (warned, False)):
+        [sign] = diagnose((head + "java.lang.OutOfMemoryError: Direct buffer memory\n").splitlines()).signs
+        assert (sign.symptom.name, sign.fatal) == ("direct memory is full", fatal)
