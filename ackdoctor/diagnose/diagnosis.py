@@ -284,8 +284,9 @@ class _Reading:
         """One occurrence that is told of twice: what the later telling adds."""
         earlier.tellings |= later.tellings
         earlier.ended = earlier.ended or later.ended
-        earlier.component = earlier.component or later.component
-        earlier.command = earlier.command or later.command
+        if later.thrown is not None:  # else it may be of another component
+            earlier.component = earlier.component or later.component
+            earlier.command = earlier.command or later.command
         if earlier.symptom.generic and not later.symptom.generic:
             sign = self.found[earlier.symptom.name]
             sign.occurrences = [each for each in sign.occurrences if each is not earlier]
