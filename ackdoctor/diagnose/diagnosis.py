@@ -61,24 +61,28 @@ def diagnose(
     found: dict[str, Sign] = {}
     reading = _Reading(rows, found, names[0] if names else "")
     silences: list[Silence] = []
+    notes: list[str] = []
     number, file, other = 0, max(bisect_left(begins, 1) - 1, 0), ""
     for number, line in _read(lines):
         at = max(bisect_left(begins, number) - 1, 0)
         if at != file:
             reading.end()
             silences.append(reading.silence)
+            notes.append(reading.threads.note)
             reading, file = reading.next(names[at] if at < len(names) else "", begins[at]), at
         if number <= _HEAD_LINES and not other:
             other = next((said for said, form in _OTHER.items() if form.match(line)), "")
         reading.line(number, line)
     reading.end()
     silences.append(reading.silence)
+    notes.append(reading.threads.note)
     for occurrence in silent_logs(silences, rows):
         _note(found, occurrence)
     told = without_echoes_of_supervisors(without_announcements(found.values()), reading.lives.ports)
     signs = _in_time(told, rows.symptoms)
     innermost = next((cause for sign in signs for cause in sign.causes if not cause.thread), reading.first)
-    return Diagnosis(signs=signs, first=innermost, lines=number, other=other)
+    note = next(filter(None, notes), "")
+    return Diagnosis(signs=signs, first=innermost, lines=number, other=other, note=note)
 
 
 def _note(found: dict[str, Sign], occurrence: Occurrence) -> None:

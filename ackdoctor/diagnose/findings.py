@@ -120,13 +120,14 @@ class Diagnosis:
     """What was found, in the order in which it was said; `innermost` is the cause of the first exception that matters.
 
     What the worker survives comes last.  Where no symptom is part of an exception, `innermost` is the first one.
-    `other` says what the text is if it is no log.
+    `other` says what the text is if it is no log, `note` what was looked at where nothing was found.
     """
 
     signs: tuple[Sign, ...]
     first: Thrown | None = None
     lines: int = 0
     other: str = ""
+    note: str = ""
 
     @property
     def innermost(self) -> str:
