@@ -42,7 +42,12 @@ _OTHER: Mapping[str, re.Pattern[str]] = {  # what a text is that is no log
 _TRAFFIC = re.compile(
     r"^.{0,300}?(?:\[INFO\] |INFO +\S+ - )(?:Processing received |Emitting|TRANSFERING |Transferring|BOLT (?:ack|fail) |SPOUT Acking |Execute done )"
 )
+_SYSTEM = "source: __system:"  # ticks, which go on when nothing else does
 _STAMP = 40  # characters that have a line's time
+# a stack on one line, as web pages and some layouts have it
+_INLINE = re.compile(
+    r" (?=at [\w$.<>/@-]{3,300}\((?:[\w$]{1,100}\.(?:java|clj|scala|kt|groovy)(?::\d{1,6})?|Native Method|Unknown Source)\))"
+)
 _COMMAND = re.compile(r"\bCommand: (\[.*?\]|\S+), ProcessInfo")
 
 
@@ -108,6 +113,11 @@ def _read(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
         line = _bare(raw[:_LONGEST_ENTRY])
         if line.startswith("{") or "\\n" in line:
             yield from ((number, _bare(each)[:_WHOLE]) for each in unpacked(line))
+        elif line.count(" at ") > 1 and "." in line and _INLINE.search(line):
+            yield from (
+                (number, each)
+                for each in _INLINE.sub("\n\t", line).replace(" Caused by: ", "\nCaused by: ").splitlines()
+            )
         else:
             yield number, line
 
@@ -154,6 +164,7 @@ class _Reading:
         if self.threads.read(number, line):
             return
         traffic = _TRAFFIC.match(line) is not None
+        ticks = traffic and _SYSTEM in line
         if traffic:
             line = line[:_STAMP]
         was = self.exceptions.now
@@ -169,7 +180,7 @@ class _Reading:
         if self._waiting is not None:
             self._alone(self._waiting)
         if traffic:
-            self.silence.hear(number, line, component=True)
+            self.silence.hear(number, line, component=not ticks)
         else:
             self._about(number, line)
         self._waiting = None if traffic or now is not None else Part(number, line)
@@ -228,7 +239,9 @@ class _Reading:
             if row.generic and thrown.text:
                 occurrence.line = thrown.line
             self._tell(occurrence, echo=echo)
-        thrown.evidence, thrown.parts, thrown.frames = shown(thrown.frames), [], []  # they may be long
+        around = [frame for part in reversed(thrown.parts) for frame in part.frames]
+        thrown.evidence = shown(thrown.frames, around)
+        thrown.parts, thrown.frames = [], []  # they may be long
 
     def _explained(
         self, parts: Sequence[Part], *, python: bool

@@ -394,3 +394,19 @@ def test_what_a_worker_may_survive_is_a_death_only_where_the_log_says_so():
     for head, fatal in ((LOOP, True), (warned, False)):
         [sign] = diagnose((head + "java.lang.OutOfMemoryError: Direct buffer memory\n").splitlines()).signs
         assert (sign.symptom.name, sign.fatal) == ("direct memory is full", fatal)
+
+
+def test_a_stack_on_one_line_is_a_stack():
+    said = "2018-03-09 08:43:03,220 [Thread-36-inbound-executor[5 5]] ERROR x Async loop died! java.lang.RuntimeException: java.util.NoSuchElementException at org.apache.storm.utils.DisruptorQueue.consumeBatch(DisruptorQueue.java:485) ~[a.jar:1] at java.lang.Thread.run(Thread.java:1) Caused by: java.util.NoSuchElementException at java.util.TreeSet.first(Unknown Source) at org.apache.storm.jms.spout.JmsSpout.ack(JmsSpout.java:251)"
+    found = diagnose([said])
+    [sign] = found.signs
+    assert (sign.symptom.name, sign.components, sign.line) == (
+        "an acked message that the JMS spout does not know",
+        ["inbound"],
+        1,
+    )
+    assert [frame.text for frame in sign.causes[0].evidence] == [
+        "at java.util.TreeSet.first(Unknown Source)",
+        "at org.apache.storm.jms.spout.JmsSpout.ack(JmsSpout.java:251)",
+    ]
+    assert found.innermost == "java.util.NoSuchElementException"
