@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ackdoctor.diagnose.exceptions import Exceptions, Part, Thrown
-from ackdoctor.diagnose.findings import Diagnosis, Occurrence, Sign
+from ackdoctor.diagnose.findings import DAEMONS, Diagnosis, Occurrence, Sign
 from ackdoctor.diagnose.frames import shown
 from ackdoctor.diagnose.json_log import entries, unpacked
 from ackdoctor.diagnose.lives import Lives, without_announcements, without_echoes_of_supervisors
@@ -30,6 +30,7 @@ _LONGEST = 400
 _WHOLE = 20_000  # characters of a line that are looked at: what has more is data
 _LONGEST_ENTRY = 10_000_000  # of one in JSON
 _HEAD_LINES = 200
+_WORKER = "worker"
 _KIND_LINES = 2_000  # of a file, in which it says what it is
 _MOST_KEPT = 5_000  # occurrences of a symptom
 _OTHER: Mapping[str, re.Pattern[str]] = {  # what a text is that is no log
@@ -198,8 +199,10 @@ class _Reading:
 
     def _about(self, number: int, line: str) -> None:
         """What the line tells of the process that wrote it."""
-        if not self.kind and number - self.before <= _KIND_LINES:
-            self.kind = kind_of_line(line)
+        if self.kind != _WORKER and not kind_of_name(self.name) and number - self.before <= _KIND_LINES:
+            # a LocalCluster is all daemons and the workers in one process
+            kind = kind_of_line(line)
+            self.kind = kind if kind == _WORKER else self.kind or kind
         self.lives.read(line)
         self.silence.hear(number, line)
         if whole := instance_of(line) if "Starting instance" in line else "":
@@ -230,8 +233,8 @@ class _Reading:
             self.first = self.first or thrown
         found = self._explained(parts, python=thrown.python)
         if found is None and ended:
-            dead = self.rows.called("a dead executor")
-            found = (dead, parts[0], None)
+            dead = "a daemon that ended" if self.kind in DAEMONS else "a dead executor"
+            found = (self.rows.called(dead), parts[0], None)
         if found is not None and not (found[0].stops and self.lives.stopping and not echo):
             row, part, match = found
             occurrence = self._occurrence(row, part, match, thrown, head)
@@ -289,7 +292,9 @@ class _Reading:
         """A new occurrence, unless it is one that the log, or another log, has told of."""
         earlier = self.lives.earlier(occurrence, echo=echo)
         if earlier is None and (echo or (occurrence.symptom.generic and occurrence.thrown is None)):
-            occurrence.symptom, occurrence.thrown = self.rows.called("a death without its cause"), None
+            if self.kind not in DAEMONS:
+                occurrence.symptom = self.rows.called("a death without its cause")
+            occurrence.thrown = None
         if earlier is None:
             _note(self.found, occurrence)
             if occurrence.thrown or occurrence.fatal:
