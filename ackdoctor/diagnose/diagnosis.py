@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ackdoctor.diagnose.exceptions import Exceptions, Part, Thrown
-from ackdoctor.diagnose.findings import Diagnosis, Occurrence, Sign
+from ackdoctor.diagnose.findings import DAEMONS, Diagnosis, Occurrence, Sign
 from ackdoctor.diagnose.frames import shown
 from ackdoctor.diagnose.json_log import entries, unpacked
 from ackdoctor.diagnose.lives import Lives, without_announcements, without_echoes_of_supervisors
@@ -30,6 +30,7 @@ _LONGEST = 400
 _WHOLE = 20_000  # characters of a line that are looked at: what has more is data
 _LONGEST_ENTRY = 10_000_000  # of one in JSON
 _HEAD_LINES = 200
+_WORKER = "worker"
 _KIND_LINES = 2_000  # of a file, in which it says what it is
 _MOST_KEPT = 5_000  # occurrences of a symptom
 _OTHER: Mapping[str, re.Pattern[str]] = {  # what a text is that is no log
@@ -42,7 +43,12 @@ _OTHER: Mapping[str, re.Pattern[str]] = {  # what a text is that is no log
 _TRAFFIC = re.compile(
     r"^.{0,300}?(?:\[INFO\] |INFO +\S+ - )(?:Processing received |Emitting|TRANSFERING |Transferring|BOLT (?:ack|fail) |SPOUT Acking |Execute done )"
 )
+_SYSTEM = "source: __system:"  # ticks, which go on when nothing else does
 _STAMP = 40  # characters that have a line's time
+# a stack on one line, as web pages and some layouts have it
+_INLINE = re.compile(
+    r" (?=at [\w$.<>/@-]{3,300}\((?:[\w$]{1,100}\.(?:java|clj|scala|kt|groovy)(?::\d{1,6})?|Native Method|Unknown Source)\))"
+)
 _COMMAND = re.compile(r"\bCommand: (\[.*?\]|\S+), ProcessInfo")
 
 
@@ -61,24 +67,28 @@ def diagnose(
     found: dict[str, Sign] = {}
     reading = _Reading(rows, found, names[0] if names else "")
     silences: list[Silence] = []
+    notes: list[str] = []
     number, file, other = 0, max(bisect_left(begins, 1) - 1, 0), ""
     for number, line in _read(lines):
         at = max(bisect_left(begins, number) - 1, 0)
         if at != file:
             reading.end()
             silences.append(reading.silence)
+            notes.append(reading.threads.note)
             reading, file = reading.next(names[at] if at < len(names) else "", begins[at]), at
         if number <= _HEAD_LINES and not other:
             other = next((said for said, form in _OTHER.items() if form.match(line)), "")
         reading.line(number, line)
     reading.end()
     silences.append(reading.silence)
+    notes.append(reading.threads.note)
     for occurrence in silent_logs(silences, rows):
         _note(found, occurrence)
     told = without_echoes_of_supervisors(without_announcements(found.values()), reading.lives.ports)
     signs = _in_time(told, rows.symptoms)
     innermost = next((cause for sign in signs for cause in sign.causes if not cause.thread), reading.first)
-    return Diagnosis(signs=signs, first=innermost, lines=number, other=other)
+    note = next(filter(None, notes), "")
+    return Diagnosis(signs=signs, first=innermost, lines=number, other=other, note=note)
 
 
 def _note(found: dict[str, Sign], occurrence: Occurrence) -> None:
@@ -104,6 +114,11 @@ def _read(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
         line = _bare(raw[:_LONGEST_ENTRY])
         if line.startswith("{") or "\\n" in line:
             yield from ((number, _bare(each)[:_WHOLE]) for each in unpacked(line))
+        elif line.count(" at ") > 1 and "." in line and _INLINE.search(line):
+            yield from (
+                (number, each)
+                for each in _INLINE.sub("\n\t", line).replace(" Caused by: ", "\nCaused by: ").splitlines()
+            )
         else:
             yield number, line
 
@@ -150,6 +165,7 @@ class _Reading:
         if self.threads.read(number, line):
             return
         traffic = _TRAFFIC.match(line) is not None
+        ticks = traffic and _SYSTEM in line
         if traffic:
             line = line[:_STAMP]
         was = self.exceptions.now
@@ -165,7 +181,7 @@ class _Reading:
         if self._waiting is not None:
             self._alone(self._waiting)
         if traffic:
-            self.silence.hear(number, line, component=True)
+            self.silence.hear(number, line, component=not ticks)
         else:
             self._about(number, line)
         self._waiting = None if traffic or now is not None else Part(number, line)
@@ -183,8 +199,10 @@ class _Reading:
 
     def _about(self, number: int, line: str) -> None:
         """What the line tells of the process that wrote it."""
-        if not self.kind and number - self.before <= _KIND_LINES:
-            self.kind = kind_of_line(line)
+        if self.kind != _WORKER and not kind_of_name(self.name) and number - self.before <= _KIND_LINES:
+            # a LocalCluster is all daemons and the workers in one process
+            kind = kind_of_line(line)
+            self.kind = kind if kind == _WORKER else self.kind or kind
         self.lives.read(line)
         self.silence.hear(number, line)
         if whole := instance_of(line) if "Starting instance" in line else "":
@@ -197,7 +215,9 @@ class _Reading:
         for row in self.rows.symptoms:
             if row.of_lines and row.is_read_in(self.kind) and (match := row.match(part)):
                 if not (row.stops and self.lives.stopping):
-                    self._tell(self._occurrence(row, part, match, None))
+                    occurrence = self._occurrence(row, part, match, None)
+                    occurrence.ended = any(word in part.text for word in self.rows.ends)
+                    self._tell(occurrence)
                 return
 
     def _settle(self) -> None:
@@ -213,8 +233,8 @@ class _Reading:
             self.first = self.first or thrown
         found = self._explained(parts, python=thrown.python)
         if found is None and ended:
-            dead = self.rows.called("a dead executor")
-            found = (dead, parts[0], None)
+            dead = "a daemon that ended" if self.kind in DAEMONS else "a dead executor"
+            found = (self.rows.called(dead), parts[0], None)
         if found is not None and not (found[0].stops and self.lives.stopping and not echo):
             row, part, match = found
             occurrence = self._occurrence(row, part, match, thrown, head)
@@ -222,7 +242,9 @@ class _Reading:
             if row.generic and thrown.text:
                 occurrence.line = thrown.line
             self._tell(occurrence, echo=echo)
-        thrown.evidence, thrown.parts, thrown.frames = shown(thrown.frames), [], []  # they may be long
+        around = [frame for part in reversed(thrown.parts) for frame in part.frames]
+        thrown.evidence = shown(thrown.frames, around)
+        thrown.parts, thrown.frames = [], []  # they may be long
 
     def _explained(
         self, parts: Sequence[Part], *, python: bool
@@ -270,7 +292,9 @@ class _Reading:
         """A new occurrence, unless it is one that the log, or another log, has told of."""
         earlier = self.lives.earlier(occurrence, echo=echo)
         if earlier is None and (echo or (occurrence.symptom.generic and occurrence.thrown is None)):
-            occurrence.symptom, occurrence.thrown = self.rows.called("a death without its cause"), None
+            if self.kind not in DAEMONS:
+                occurrence.symptom = self.rows.called("a death without its cause")
+            occurrence.thrown = None
         if earlier is None:
             _note(self.found, occurrence)
             if occurrence.thrown or occurrence.fatal:
@@ -282,8 +306,9 @@ class _Reading:
         """One occurrence that is told of twice: what the later telling adds."""
         earlier.tellings |= later.tellings
         earlier.ended = earlier.ended or later.ended
-        earlier.component = earlier.component or later.component
-        earlier.command = earlier.command or later.command
+        if later.thrown is not None:  # else it may be of another component
+            earlier.component = earlier.component or later.component
+            earlier.command = earlier.command or later.command
         if earlier.symptom.generic and not later.symptom.generic:
             sign = self.found[earlier.symptom.name]
             sign.occurrences = [each for each in sign.occurrences if each is not earlier]

@@ -7,8 +7,10 @@ from ackdoctor.diagnose.exceptions import Thrown
 from ackdoctor.diagnose.speakers import Moment
 from ackdoctor.diagnose.symptoms import Symptom
 
-__all__ = ["Death", "Diagnosis", "Occurrence", "Sign"]
+__all__ = ["DAEMONS", "Death", "Diagnosis", "Occurrence", "Sign", "fatal"]
 
+DAEMONS = frozenset({"nimbus", "supervisor", "drpc", "ui"})
+_SEEN_BY_SUPERVISORS = frozenset({"supervisor", "worker"})
 _MOST_CAUSES = 20  # different ones of a symptom
 
 
@@ -120,13 +122,14 @@ class Diagnosis:
     """What was found, in the order in which it was said; `innermost` is the cause of the first exception that matters.
 
     What the worker survives comes last.  Where no symptom is part of an exception, `innermost` is the first one.
-    `other` says what the text is if it is no log.
+    `other` says what the text is if it is no log, `note` what was looked at where nothing was found.
     """
 
     signs: tuple[Sign, ...]
     first: Thrown | None = None
     lines: int = 0
     other: str = ""
+    note: str = ""
 
     @property
     def innermost(self) -> str:
@@ -144,8 +147,15 @@ def fatal(signs: Iterable[Sign]) -> list[Occurrence]:
     found = [
         each
         for sign in signs
-        if "dump" not in sign.symptom.logs and not sign.symptom.counted
+        if "dump" not in sign.symptom.logs
         for each in sign.occurrences
-        if each.fatal
+        if each.fatal and _is_of_a_worker(each)
     ]
     return sorted(found, key=lambda each: each.line)
+
+
+def _is_of_a_worker(told: Occurrence) -> bool:
+    """Whether it is a worker that ended, in its own log or as its supervisor saw it, and not a daemon."""
+    if told.kind not in DAEMONS:
+        return True
+    return told.kind == "supervisor" and bool(told.symptom.logs) and told.symptom.logs <= _SEEN_BY_SUPERVISORS

@@ -47,15 +47,16 @@ def is_own(frame: str) -> bool:
     return False
 
 
-def shown(stack: Sequence[str]) -> tuple[Frame, ...]:
+def shown(stack: Sequence[str], around: Sequence[str] = ()) -> tuple[Frame, ...]:
     """The frames that a reader needs: the user's own nearest to the exception, then the nearest ones in their order.
 
-    Python's innermost frame is its last.  Where a traceback stands in a Java stack its frames are the cause's.
+    Python's innermost frame is its last.  Where a traceback stands in a Java stack its frames are the cause's.  `around` are
+    those of what wraps the exception, the nearest first: Java leaves out of the cause's frames what both have.
     """
     python = [each for each in stack if _PYTHON.match(each)]
     frames = python[::-1] or [each for each in stack if _JAVA.match(each)]
     unlike = list(dict.fromkeys(frames))  # recursion repeats a frame
-    first = next(filter(is_own, unlike), None)
+    first = next(filter(is_own, [*unlike, *around]), None)
     chosen = [first] if first is not None else []
     chosen += [each for each in unlike if each != first]
     return tuple(Frame(" ".join(_JAR.sub("", each).split()), is_own(each)) for each in chosen[:_MOST])

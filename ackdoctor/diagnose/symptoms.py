@@ -20,7 +20,6 @@ else:
 __all__ = ["Symptom", "Table", "table"]
 
 _PLAIN = re.compile(r"(?:[\w #':-](?![?*{]))*")
-_WORKER = "worker"
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

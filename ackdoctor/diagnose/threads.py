@@ -18,6 +18,7 @@ _DEADLOCK = re.compile(r"^Found (?:one Java-level deadlock|\d+ deadlocks?)")
 _EXECUTOR = re.compile(
     r"^Thread-\d+-(?!disruptor-)(?P<storm>\S+?)-executor\[|^(?P<jstorm>[^:]+):\d+-(?:Bolt|\w*Spout)Executors?|^Thread-\d+-(?!disruptor-|executor)(?P<old>[A-Za-z][\w.-]*)$"
 )
+_READS = re.compile(r"ShellBolt\$BoltReaderRunnable\.run|ShellProcess\.readShellMsg")
 _MOST_FRAMES = 100
 _LONGEST = 300  # characters of a frame
 _MOST_THREADS = 5_000
@@ -67,6 +68,19 @@ class Threads:
         if now is not None and now.frames and len(self._found) < _MOST_THREADS:
             name = now.text.rpartition(" ")[0]
             self._found.setdefault((now.text, "".join(now.frames)), (now, _component(name)))
+
+    @property
+    def note(self) -> str:
+        """How many threads there are, and which wait for a child, as they do with a healthy one, too."""
+        if not self._found:
+            return ""
+        readers = sum(_READS.search("\n".join(part.frames)) is not None for part, _ in self._found.values())
+        waits = (
+            f"; {readers} read the next message of a child: py-spy dump --pid CHILD_PID shows whether it hangs"
+            if readers
+            else ""
+        )
+        return f"{len(self._found)} threads: none waits for a lock, a full queue or a child that does not read{waits}"
 
     def parts(self) -> Iterator[tuple[Part, str]]:
         """Each thread as its name and state with its frames, and its component, '' where it is no executor's."""

@@ -267,7 +267,7 @@ def test_a_log_with_a_histogram_in_it_is_a_log(shell):
 
 
 def test_causes_stand_with_their_symptoms_where_there_are_several(shell):
-    said = ["java.lang.OutOfMemoryError: Java heap space", "\tat a.B.c(B.java:1)", "x", "java.lang.RuntimeException: Anchored onto 7 after ack/fail"]  # fmt: skip
+    said = ["java.lang.RuntimeException: subprocess heartbeat timeout", "\tat a.B.c(B.java:1)", "x", "java.lang.RuntimeException: Anchored onto 7 after ack/fail"]  # fmt: skip
     Path("worker.log").write_text("\n".join(said))
     lines = shell("diagnose", "worker.log").out.splitlines()
     assert [line for line in lines if "innermost" in line] == [

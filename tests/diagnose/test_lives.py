@@ -173,3 +173,22 @@ def test_a_symptom_in_the_values_of_a_tuple_is_none():
     line = "2026-01-01 12:00:00.000 o.a.s.d.task Thread-8-a-executor[1 1] [INFO] Emitting: a default [Anchored onto 7 after ack/fail java.lang.OutOfMemoryError: Java heap space]\n"
     local = "1219 [Thread-8-a] INFO  b.s.d.task - Emitting: a default [subprocess heartbeat timeout]\n"
     assert diagnose((line + local).splitlines()).signs == ()
+
+
+def test_the_end_of_a_daemon_is_no_worker_s_death():
+    Path("nimbus.log").write_text(
+        "2026-01-01 12:00:00.000 o.a.s.d.n.Nimbus main [ERROR] Halting process: Error when processing an event\njava.lang.IllegalStateException: x\n\tat a.B.c(B.java:1)\n"
+    )
+    Path("supervisor.log").write_text(SUPERVISOR.format(10, 6700, 137))
+    Path("supervisor.log.1").write_text(
+        "2026-01-01 12:00:00.000 o.a.s.d.s.Slot x [ERROR] Halting due to Out Of Memory Error\njava.lang.OutOfMemoryError: Java heap space\n"
+    )
+    report = deaths([Path("nimbus.log"), Path("supervisor.log.1"), Path("supervisor.log")])
+    assert [each.symptom for each in report.deaths] == ["a worker killed by SIGKILL"]
+
+
+def test_a_local_cluster_s_log_is_a_worker_s():
+    local = "1000 [main] INFO  b.s.d.nimbus - Starting Nimbus\n1001 [main] INFO  b.s.d.supervisor - x\n1100 [main] INFO  b.s.d.worker - Launching worker for t\n"
+    died = "1219 [Thread-9-line] ERROR b.s.util - Async loop died!\njava.lang.OutOfMemoryError: Java heap space\n"
+    [sign] = diagnose((local + died).splitlines()).signs
+    assert (sign.symptom.name, sign.components, sign.fatal) == ("out of memory", ["line"], True)

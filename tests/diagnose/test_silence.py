@@ -36,6 +36,13 @@ def test_components_that_write_no_more_are_told_with_a_next_step(form):
     assert "then 1,560 s of the worker's own lines; before that at most 30 s without one" in sign.text
 
 
+def test_ticks_that_go_on_are_no_work_of_the_components():
+    work = "2016-05-26 14:{0}:{1}.016 o.a.s.d.executor Thread-8-parse-executor[3 3] [INFO] Processing received message FOR 3 TUPLE: source: kafka:2, stream: default, id: {{1=2}}, [a]\n"
+    ticks = work.replace("kafka:2, stream: default", "__system:-1, stream: __tick")
+    assert named(at(work, 1, 2, 3) + at(ticks, *range(4, 30))) == [(FELL, [], False)]
+    assert named(at(work, 1, 2, 3) + at(work, *range(4, 30))) == []
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -146,3 +146,12 @@ def test_a_dump_within_a_log_leaves_the_log_as_it_is():
     died = "2026-01-01 12:00:00.000 o.a.s.u.Utils Thread-8 [ERROR] Async loop died!\njava.lang.RuntimeException: Anchored onto 7 after ack/fail\n"
     found = diagnose((died + DUMP + died).splitlines())
     assert [(sign.symptom.name, sign.count) for sign in found.signs[:1]] == [("anchored too late", 2)]
+
+
+def test_of_a_dump_in_which_nothing_hangs_it_is_said_what_was_looked_at():
+    found = diagnose((BEGIN + READER + IDLE + ACKER).splitlines())
+    assert found.note == (
+        "3 threads: none waits for a lock, a full queue or a child that does not read; "
+        "1 read the next message of a child: py-spy dump --pid CHILD_PID shows whether it hangs"
+    )
+    assert diagnose(["all is well"]).note == ""
