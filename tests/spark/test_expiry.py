@@ -99,7 +99,7 @@ def test_each_other_cause_is_told_apart_and_none_is_called_ok(spark, tmp_path):
         log.tick(tick, T)
     analysis = told(spark, tmp_path, log)
     assert {one.cause: one.roots for one in analysis.expired} == {
-        "a tuple was sent and never arrived": 1,
+        "a tuple was sent and no log shows its arrival": 1,
         "its acks reached the acker too late or never": 1,
         "completed too late": 1,
     }
@@ -108,11 +108,11 @@ def test_each_other_cause_is_told_apart_and_none_is_called_ok(spark, tmp_path):
     assert (slow.component, slow.confidence) == ("batch", Confidence.MAY)
     assert slow.help.startswith("give batch more executors, or lower topology.max.spout.pending")
     assert (
-        "1 root timed out: a tuple was sent and never arrived (the workers' connections dropped 5 messages)"
+        "1 root expired: a tuple was sent and no log shows its arrival (the workers' connections dropped 5 messages)"
         in analysis.notes
     )
     alone = dataclasses.replace(analysis, findings=())
-    assert verdict_of(alone).startswith("INCOMPLETE: 3 roots timed out: ")
+    assert verdict_of(alone).startswith("INCOMPLETE: 3 roots expired: ")
 
 
 def test_the_timeout_is_read_from_the_log_and_what_a_bolt_passed_over_is_never_acked(spark, tmp_path):

@@ -160,7 +160,7 @@ def timed_out(result: Analysis) -> Iterator[str]:
     }
     for cause, why in more.items():
         for roots in (one.roots for one in result.expired if one.cause == cause.value):
-            yield f"{_many(roots, 'root')} timed out: {cause.value}{why}"
+            yield f"{_many(roots, 'root')} expired: {cause.value}{why}"
 
 
 def _many(count: int, what: str) -> str:
