@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from itertools import pairwise
+from math import ceil
 from typing import Any
 
 from pyspark.sql import DataFrame, Row
@@ -40,6 +41,7 @@ __all__ = [
     "latencies",
     "lives",
     "loads",
+    "longest_s",
     "lost",
     "other_ways",
     "points",
@@ -107,6 +109,11 @@ def by_component(young: Iterable[Row]) -> Mapping[str, int]:
     for row in young:
         found[row["component"]] += row["in_hand"]
     return found
+
+
+def longest_s(found: Iterable[Completions], least: int) -> int:
+    """The longest time, in whole seconds, that one of these held a tuple which it completed, and that many at the least."""
+    return max([least, *(ceil(row.max_ms / 1000) for row in found)])
 
 
 def unjudged(found: Iterable[Completions], in_hand: Mapping[str, int]) -> tuple[str, ...]:

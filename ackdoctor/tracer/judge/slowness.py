@@ -180,7 +180,7 @@ def _finding(
         confidence=Confidence.MUST if sure else Confidence.MAY,
         site=nowhere or Site(f"<{ACKER}>", NOWHERE),
         message=f"{what}: {roots:,} of {total:,} roots timed out, and their tuples were completed too late",
-        component=who,
+        component="" if way is _Way.EARLY else who,  # the spout, which no step names
         handler="",
         dialect="",
         evidence=TreeWitness(
