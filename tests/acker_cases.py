@@ -17,7 +17,7 @@ __all__ = ["findings_by_line", "timed_out"]
 _WINDOW = re.compile(r"window (\d+) begun (\d+) pending")
 _TIMEOUT = re.compile(r"message timeout (\d+)")
 _TIMED_OUT = re.compile(
-    r"(?P<roots>\d+) timed out after (?P<age>[\d.]+)(?:, complete after (?P<took>[\d.]+))?(?P<missing>, a tuple is missing)?: (?P<steps>.+)"
+    r"(?P<roots>\d+) timed out after (?P<age>[\d.]+)(?:, complete after (?P<took>[\d.]+))?(?P<missing>, a tuple is missing)?(?P<twice>, a tuple is acked twice)?: (?P<steps>.+)"
 )
 _STEP = re.compile(r"(?P<component>\w+)(?: waited (?P<waited>[\d.]+))? held (?P<held>[\d.]+|to the end)")
 
@@ -58,6 +58,7 @@ def timed_out(line: str, root: int = 1) -> TimedOut:
         age_ms=float(words["age"]) * 1000,
         took_ms=None if words["took"] is None else float(words["took"]) * 1000,
         missing=words["missing"] is not None,
+        twice=words["twice"] is not None,
         open=any(step["held"] == "to the end" for step in steps if step),
         steps=tuple(
             Step(

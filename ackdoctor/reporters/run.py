@@ -133,9 +133,7 @@ def verdict(report: Report, about: About) -> str:
     what = "read" if _unread(report, about) else "used" if about.quarantined or about.left_out else "judged"
     more = "; workers that were started anew took more along" if about.taken else ""
     if about.expired and not (_unread(report, about) or about.quarantined or about.left_out or about.taken):
-        return (
-            f"INCOMPLETE: {_timed_out(about.expired)} ({_volume(about)}); {nothing} in what could be judged"
-        )
+        return f"INCOMPLETE: {_expired(about.expired)} ({_volume(about)}); {nothing} in what could be judged"
     return f"INCOMPLETE: {nothing} in what could be {what} ({_volume(about)}){more}"
 
 
@@ -148,11 +146,11 @@ def incomplete(report: Report, about: About) -> bool:
     )
 
 
-def _timed_out(expired: Sequence[tuple[str, int]]) -> str:
-    """`46 roots timed out: a worker ended 40, cause not known 6`."""
+def _expired(expired: Sequence[tuple[str, int]]) -> str:
+    """`46 roots expired: a worker ended 40, cause not known 6`."""
     total = sum(roots for _, roots in expired)
     causes = ", ".join(f"{cause} {roots:,}" for cause, roots in expired)
-    return f"{counted(total, 'root')} timed out: {expired[0][0] if len(expired) == 1 else causes}"
+    return f"{counted(total, 'root')} expired: {expired[0][0] if len(expired) == 1 else causes}"
 
 
 def _unread(report: Report, about: About) -> bool:

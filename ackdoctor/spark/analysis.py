@@ -192,6 +192,8 @@ def examine(session: SparkSession, tables: Frames, terms: Terms, books: Books | 
         if has(counted, EventKind.RECEIVED, EventKind.ACKED)
         else ()
     )
+    if result.logged:  # a root is young for as long as the slowest bolt may still hold its tuples
+        terms = replace(terms, patience_s=collecting.longest_s(result.completions, terms.patience_s))
     result.notes += tuple(doubts(counted, terms.version, terms.message_timeout_s, timeless=terms.timeless))
     started = ((run, start_ns) for run, _, _, start_ns in terms.forgotten)
     lost = Ends.of(ends, followed, started, terms.patience_s)
@@ -289,7 +291,9 @@ def _of_components(
     if young := collecting.by_component(rows.get("young", ())):
         result.taken = not dict(terms.followed).keys().isdisjoint(map(deliveries.life, rows["young"]))
         result.unjudged = collecting.unjudged(result.completions, young)
-        result.notes += (collecting.under_way(sum(young.values()), terms.patience_s, result.unjudged),)
+        own = (row for row in result.completions if row.component in young)
+        patience_s = collecting.longest_s(own, terms.patience_s)
+        result.notes += (collecting.under_way(sum(young.values()), patience_s, result.unjudged),)
     hidden = collecting.hidden(rows["named"])
     result.unjudged += tuple(hidden)
     result.notes += tuple(f"not observed: {name}: {why}" for name, why in hidden.items())

@@ -168,14 +168,16 @@ def lasting(ends: Iterable[Row], logs: Mapping[Life, int]) -> Ends:
 def under_way(found: DataFrame, ends: Ends, patience_s: int) -> DataFrame:
     """DELIVERIES, and whether a component had it `in_hand` where its log `ends`, and for less than the patience.
 
-    One that keeps its tuples may be about to complete any of them.
+    One that keeps its tuples may be about to complete any of them.  A component that has held others for longer than the
+    patience, and completed them, has that long.
     """
     said = ({**dict(zip(_LIFE, life, strict=True)), "end_ns": end_ns} for life, end_ns in ends.items())
     cuts = inlined(found.sparkSession, _CUT, said)
-    young = f"pid <= {NO_PROCESS} and received_ns > end_ns - {patience_s * 1_000_000_000}L"
-    marked = found.join(F.broadcast(cuts), [*_LIFE], "left").select(
-        *found.columns, F.expr(f"coalesce({young}, false)").alias("dead")
-    )
+    holds = found.groupBy("component").agg(F.expr("max(completed_ns - received_ns) as hold_ns"))
+    patience = f"greatest({patience_s * 1_000_000_000}L, coalesce(hold_ns, 0L))"
+    young = f"pid <= {NO_PROCESS} and received_ns > end_ns - {patience}"
+    placed = found.join(F.broadcast(cuts), [*_LIFE], "left").join(F.broadcast(holds), ["component"], "left")
+    marked = placed.select(*found.columns, F.expr(f"coalesce({young}, false)").alias("dead"))
     lossy = marked.where("not dead and received > 0 and acked + failed = 0 and not tick").select("component")
     last = _overtaken(_marked(marked.where("dead"), kept="true"), lossy)  # few, of a long log
     return marked.where("not dead").withColumn("in_hand", F.lit(False)).unionByName(last).drop("dead")

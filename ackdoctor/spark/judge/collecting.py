@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from itertools import pairwise
+from math import ceil
 from typing import Any
 
 from pyspark.sql import DataFrame, Row
@@ -40,6 +41,7 @@ __all__ = [
     "latencies",
     "lives",
     "loads",
+    "longest_s",
     "lost",
     "other_ways",
     "points",
@@ -109,6 +111,11 @@ def by_component(young: Iterable[Row]) -> Mapping[str, int]:
     return found
 
 
+def longest_s(found: Iterable[Completions], least: int) -> int:
+    """The longest time, in whole seconds, that one of these held a tuple which it completed, and that many at the least."""
+    return max([least, *(ceil(row.max_ms / 1000) for row in found)])
+
+
 def unjudged(found: Iterable[Completions], in_hand: Mapping[str, int]) -> tuple[str, ...]:
     """The components that had all in hand that they were ever given, in the order of their names."""
     delivered: Counter[str] = Counter()
@@ -160,7 +167,7 @@ def timed_out(result: Analysis) -> Iterator[str]:
     }
     for cause, why in more.items():
         for roots in (one.roots for one in result.expired if one.cause == cause.value):
-            yield f"{_many(roots, 'root')} timed out: {cause.value}{why}"
+            yield f"{_many(roots, 'root')} expired: {cause.value}{why}"
 
 
 def _many(count: int, what: str) -> str:

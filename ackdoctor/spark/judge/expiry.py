@@ -11,7 +11,7 @@ from ackdoctor.model.event import EventKind
 from ackdoctor.model.verdict import Residue, Verdict
 from ackdoctor.spark.deliveries import DELIVERY, NO_PROCESS
 from ackdoctor.spark.tables import Analysis, Completions, Expired
-from ackdoctor.tracer.judge.slowness import Cause, Pace, Step, TimedOut, burst_period, cause_of
+from ackdoctor.tracer.judge.slowness import EARLY, Cause, Pace, Step, TimedOut, burst_period, cause_of
 
 __all__ = ["Slow", "judged"]
 
@@ -99,6 +99,7 @@ def _trees(events: DataFrame, deliveries: DataFrame, gone: DataFrame) -> DataFra
     steps = edges.groupBy(*_KEY, "component").agg(
         F.expr("bool_or(component is null) as missing"),
         F.expr("coalesce(bool_or(acked + failed = 0), false) as open"),
+        F.expr("coalesce(bool_or(acked + failed > 1), false) as twice"),
         F.expr("coalesce(max(completed_ns - received_ns), 0L) as held_ns"),
         F.expr("greatest(coalesce(max(received_ns - sent_ns), 0L), 0L) as waited_ns"),
         F.expr("min(received_ns) as first_ns"),
@@ -108,6 +109,7 @@ def _trees(events: DataFrame, deliveries: DataFrame, gone: DataFrame) -> DataFra
     return steps.groupBy(*_KEY).agg(
         F.expr("bool_or(missing) as missing"),
         F.expr("bool_or(open) as open"),
+        F.expr("bool_or(twice) as twice"),
         F.expr("max(done_ns) as done_ns"),
         F.expr(f"array_sort(collect_list({step}) filter (where component is not null)) as steps"),
     )
@@ -121,13 +123,15 @@ def _alike(trees: DataFrame, timeout_s: int | None) -> DataFrame:
         "ended": "ended",
         "missing": "coalesce(missing, false)",
         "open": "coalesce(open, false)",
+        "twice": "coalesce(twice, false)",
+        "early": f"end_ns - init_ns < {EARLY} * {limit}",
         "uneven": "uneven",
         "late": "done_ns > end_ns",
         "long": f"done_ns - init_ns > {limit}",
         "over": over,
     }
     row = "struct(done_ns - init_ns as took_ns, end_ns - init_ns as age_ns, root, steps)"
-    flags = [name for name in way if name not in ("late", "long", "over")]
+    flags = [name for name in way if name not in ("early", "late", "long", "over")]
     return (
         trees.selectExpr(*(f"{what} as {name}" for name, what in way.items()), f"{row} as tree")
         .groupBy(*way)
@@ -150,7 +154,7 @@ def _tree(row: Row) -> TimedOut:
             )
             for step in row["steps"] or ()
         ),
-        **{name: row[name] for name in ("missing", "open", "uneven", "ended")},
+        **{name: row[name] for name in ("missing", "open", "twice", "uneven", "ended")},
     )
 
 

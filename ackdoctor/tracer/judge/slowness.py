@@ -16,10 +16,11 @@ from ackdoctor.model.values import dataclass
 from ackdoctor.tracer.judge.entries import ACKER
 from ackdoctor.tracer.judge.labels import name_of
 
-__all__ = ["Cause", "Pace", "Step", "TimedOut", "burst_period", "cause_of", "slow_findings"]
+__all__ = ["EARLY", "Cause", "Pace", "Step", "TimedOut", "burst_period", "cause_of", "slow_findings"]
 
 _CODE = "ACK504"
 _FEWEST_BURSTS, _FEWEST_IN_BURST = 3, 2
+EARLY = 0.9  # of the timeout: the acker takes note of a root a little later than the spout
 _LOOSE = 0.1  # of the period, by which two bursts may be off
 _WAITED_MS = 1000  # what is said of a queue
 
@@ -30,7 +31,8 @@ class Cause(Enum):
 
     LATE = "completed too late"
     NEVER = "a tuple was never completed"
-    MISSING = "a tuple was sent and never arrived"
+    TWICE = "a tuple was completed more than once"
+    MISSING = "a tuple was sent and no log shows its arrival"
     UNHEARD = "its acks reached the acker too late or never"
     ENDED = "a worker ended"
     UNKNOWN = "cause not known"
@@ -42,6 +44,7 @@ class _Way(Enum):
     HOLDS = "several bolts each hold tuples too long"
     WAIT = "tuples wait too long before a bolt receives them"
     PATH = "the whole path takes too long"
+    EARLY = "the spout drops roots before the message timeout"
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
@@ -58,7 +61,7 @@ class TimedOut:
     """A root that timed out `age_ms` after its emit; it stands for `roots` that went the same way.
 
     Its last tuple was completed `took_ms` after the emit, None where none was.  `missing` if a tuple was sent and not
-    received, `open` if one was received and not completed, `uneven` if the acker did not take an ack, `ended` if a worker did.
+    received, `open` if one was received and not completed, `twice` if one was completed again, `uneven` if the acker did not take an ack, `ended` if a worker did.
     """
 
     root: int
@@ -68,6 +71,7 @@ class TimedOut:
     steps: tuple[Step, ...]
     missing: bool = False
     open: bool = False
+    twice: bool = False
     uneven: bool = False
     ended: bool = False
 
@@ -93,6 +97,8 @@ def cause_of(tree: TimedOut, timeout_s: int | None) -> Cause:
         return Cause.MISSING
     if tree.open:
         return Cause.NEVER
+    if tree.twice:
+        return Cause.TWICE
     if tree.took_ms is None:
         return Cause.UNKNOWN
     # between the timeout and the spout's rotation it is chance which of both comes first
@@ -140,7 +146,8 @@ def _blamed(tree: TimedOut, timeout_s: int | None) -> tuple[_Way, tuple[str, ...
         return (_Way.HOLD if len(slow) == 1 else _Way.HOLDS), slow
     if queued:
         return _Way.WAIT, queued
-    return _Way.PATH, tuple(step.component for step in tree.steps)
+    early = timeout_s is not None and tree.age_ms < EARLY * limit
+    return (_Way.EARLY if early else _Way.PATH), tuple(step.component for step in tree.steps)
 
 
 def _finding(
@@ -164,6 +171,7 @@ def _finding(
         _Way.HOLDS: f"{_listed(names)} each hold tuples for longer than {limit}",
         _Way.WAIT: f"tuples wait for up to {_s(worst.waited_ms)} before it receives them, longer than {limit}",
         _Way.PATH: f"tuples take longer than {limit} on the way through {_listed(names)}, and no bolt alone holds them so long",
+        _Way.EARLY: f"the spout drops roots {_s(slowest.age_ms)} after their emit, before {limit}",
     }[way]
     return Finding(
         code=_CODE,
@@ -172,7 +180,7 @@ def _finding(
         confidence=Confidence.MUST if sure else Confidence.MAY,
         site=nowhere or Site(f"<{ACKER}>", NOWHERE),
         message=f"{what}: {roots:,} of {total:,} roots timed out, and their tuples were completed too late",
-        component=who,
+        component="" if way is _Way.EARLY else who,  # the spout, which no step names
         handler="",
         dialect="",
         evidence=TreeWitness(
@@ -216,6 +224,8 @@ def _help(way: _Way, worst: Step, timeout_s: int | None, slowest: TimedOut, pace
     longer = f"set topology.message.timeout.secs to more than {ceil((slowest.took_ms or 0) / 1000):,}"
     if way is _Way.WAIT:
         return f"give {worst.component} more executors, or lower topology.max.spout.pending: the tuples wait in its queue"
+    if way is _Way.EARLY:
+        return "give each spout executor one task: before Storm 2.8.0 an executor with several rotates its map once for each (STORM-3693)"
     if way is _Way.PATH:
         return f"shorten the slowest step, lower topology.max.spout.pending where tuples wait, or {longer}"
     if pace is not None and pace.burst_s:

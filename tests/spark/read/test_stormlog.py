@@ -264,3 +264,17 @@ def test_the_files_of_a_worker_are_in_the_order_of_their_rotation(begins, order)
     found = arranged([f"{name}{end}" for end in begins], {f"{name}{end}": at for end, at in begins.items()})
     assert [log.file.removeprefix(name) for log in found] == order
     assert [(log.turn, log.place) for log in found] == [(at, at) for at in range(len(order))]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        'Worker has topology config {"topology.message.timeout.secs" 10, "topology.debug" true}',
+        "Worker has topology config {topology.debug=true, topology.message.timeout.secs=10, topology.workers=2}",
+        'Worker has topology config {"topology.message.timeout.secs":10,"topology.workers":2}',
+        'Worker has topology config {"topology.message.timeout.secs": "10"}',
+    ],
+)
+def test_the_message_timeout_is_found_in_every_spelling(said):
+    assert re.findall(stormline.TIMEOUT, said) == ["10"]
+    assert re.findall(stormline.TIMEOUT, "topology.message.timeout.secs=null, topology.workers=2") == []
