@@ -8,15 +8,16 @@ from typing import TextIO
 
 from ackdoctor.model.finding import Finding, Report
 from ackdoctor.model.source import NOWHERE
-from ackdoctor.model.verdict import Residue, TupleTree
+from ackdoctor.model.verdict import TupleTree
 from ackdoctor.reporters.as_json import content
 from ackdoctor.reporters.context import Context, printable
 from ackdoctor.reporters.figures import drawn, span, sparkline, table
 from ackdoctor.reporters.footer import counted
+from ackdoctor.reporters.roots import tells
 from ackdoctor.reporters.run import About, worst_first
 from ackdoctor.reporters.run import incomplete as incomplete_of_run
 from ackdoctor.reporters.run import verdict as verdict_of_run
-from ackdoctor.spark.tables import Analysis, TreeCount
+from ackdoctor.spark.tables import Analysis
 
 __all__ = [
     "about",
@@ -25,9 +26,7 @@ __all__ = [
     "document",
     "forecast",
     "incomplete",
-    "named",
     "screen",
-    "tells",
     "verdict",
 ]
 
@@ -133,19 +132,6 @@ def forecast(analysis: Analysis) -> str:
     return f"{said}: at {line.entry_bytes} bytes each, {line.heap >> 20:,} MB are full in {line.full_in}"
 
 
-def tells(kind: TreeCount) -> str:
-    """What is left of such roots tells, also where the acker has dropped it since; '' where nothing is."""
-    return "" if kind.residue == Residue.NONE.value else kind.residue
-
-
-def named(tree: TupleTree) -> str:
-    """Who is to blame for a tree: `sql acked it 2x`, or what the value tells."""
-    if not tree.culprits:
-        return tree.residue.value
-    said = dict.fromkeys(f"{printable(c.component)} acked it {c.acks}x" for c in tree.culprits)
-    return ", ".join(said) + (" (or others)" if tree.ambiguous else "")
-
-
 def _of_run(analysis: Analysis) -> About:
     kept = analysis.books
     return About(
@@ -158,6 +144,7 @@ def _of_run(analysis: Analysis) -> About:
         unjudged=len(analysis.unjudged),
         taken=analysis.taken,
         left_out=analysis.left_out,
+        partial=bool(analysis.missing) or analysis.unbegun or analysis.silent_ackers,
     )
 
 
@@ -249,7 +236,11 @@ def _roots(analysis: Analysis, context: Context, width: int) -> str:
     for kind in analysis.trees:
         one = example.get((kind.verdict, kind.residue))
         rows.add_row(
-            f"{kind.roots:,}", kind.verdict, f"{kind.left:,}", tells(kind), "" if one is None else str(one)
+            f"{kind.roots:,}",
+            kind.verdict,
+            f"{kind.left:,}",
+            tells(kind, analysis),
+            "" if one is None else str(one),
         )
     return f"roots\n{drawn(rows, width, context)}"
 

@@ -32,7 +32,7 @@ class About:
 
     `telling` is whether any row tells of a tuple; of `unjudged` components none does that can be judged; `taken` is whether
     workers that were started anew took something along;
-    `left_out` are lines of logs that differ where they should tell the same.
+    `left_out` are lines of logs that differ where they should tell the same; `partial` is whether logs are missing.
     """
 
     tally: RunTally
@@ -46,6 +46,7 @@ class About:
     unjudged: int = 0
     taken: bool = False
     left_out: int = 0
+    partial: bool = False
 
 
 def run(report: Report, stream: TextIO, context: Context, about: About) -> None:
@@ -128,14 +129,15 @@ def verdict(report: Report, about: About) -> str:
     if word == "OK":
         return f"OK: {_volume(about)}, {nothing}"
     what = "read" if _unread(report, about) else "used" if about.quarantined or about.left_out else "judged"
-    more = "; workers that were started anew took more along" if about.taken else ""
+    more = "; logs are missing" if about.partial else ""
+    more += "; workers that were started anew took more along" if about.taken else ""
     return f"INCOMPLETE: {nothing} in what could be {what} ({_volume(about)}){more}"
 
 
 def incomplete(report: Report, about: About) -> bool:
     """Whether something could not be read, used or judged, be there findings in the rest or not."""
     unused = about.quarantined or about.left_out
-    return bool(_unread(report, about) or unused or about.unjudged or about.taken)
+    return bool(_unread(report, about) or unused or about.unjudged or about.taken or about.partial)
 
 
 def _unread(report: Report, about: About) -> bool:
