@@ -116,7 +116,9 @@ def tree_findings(
 
 
 def _never_zero(tree: TupleTree, profile: Keeper | None, places: Places, nowhere: Site | None) -> Finding:
-    proved = tree.verdict is not Verdict.OPEN or any(culprit.acks > 1 for culprit in tree.culprits)
+    surplus = any(culprit.acks > 1 for culprit in tree.culprits)
+    on_its_way = any(culprit.lost for culprit in tree.culprits)
+    proved = (tree.verdict is not Verdict.OPEN or surplus) and not on_its_way
     never = "can never become zero" if proved else "is not zero at the end"
     path = tuple(step for culprit in tree.culprits for step in _steps(culprit, places))
     first = next((culprit for culprit in tree.culprits if not culprit.lost), None)

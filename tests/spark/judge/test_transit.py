@@ -7,9 +7,11 @@ pytest.importorskip("pyspark")
 from pyspark.sql import Row
 
 from ackdoctor.model.event import EventKind
+from ackdoctor.model.finding import Confidence, Severity
 from ackdoctor.model.verdict import Culprit, PendingEntry, Residue, TupleTree, Verdict
 from ackdoctor.spark.judge.blame import blamed
 from ackdoctor.spark.judge.transit import by_messages, by_tasks
+from ackdoctor.tracer.judge.findings import findings
 
 # spout[5] -> split[6] by edge 1; split -> store[8] by edge 2, and -> audit[3] by edge 4
 SPOUT, SPLIT, STORE, AUDIT = ("spout", 5), ("split", 6), ("store", 8), ("audit", 3)
@@ -169,3 +171,20 @@ def test_a_tree_is_explained_by_the_rows_of_its_log_unless_some_of_them_are_not_
     assert found.roots == 1
     assert found.culprits == (Culprit(delivery="77=4", component="audit", task=3, value=4, acks=0),)
     assert blamed([tree], [Row(**(life | {"count": 500}))], handled(DONE)) == (tree,)
+
+
+def test_what_may_still_be_on_its_way_is_a_warning_and_charges_no_component():
+    culprit = Culprit(delivery="", component="store", task=8, value=2, acks=1, lost="ack")
+    entry = PendingEntry(root=77, value=2, task=5)
+    tree = TupleTree(root=77, verdict=Verdict.EXPIRED, entry=entry, residue=Residue.EVEN, culprits=(culprit,))
+    (found,) = findings((), [tree])
+    assert (found.code, found.component, found.severity, found.confidence) == (
+        "ACK601",
+        "acker",
+        Severity.WARNING,
+        Confidence.MAY,
+    )
+    assert found.message.startswith(
+        "the acker keeps an entry that is not zero at the end: an ack that store sent never reached the acker (lost"
+    )
+    assert found.help.startswith("the components did their part: look for messages that Netty dropped")
