@@ -24,6 +24,7 @@ class EventKind(IntEnum):
     LINKED = 6  # the delivery stands for edge `value` of `root`
     NAMED = 7  # a component is seen for the first time: site = its class, note = "pystorm Bolt auto_ack"
     WAITS = 8  # at the end of the run the framework still keeps the delivery, for its next batch
+    SENT = 9  # a component sent the acker a message of this `stream`, by a log of Storm 0.9: root, value
     INIT = 10  # messages to the acker: root, value
     ACK = 11  # root, value; delivery where it is known which tuple was acked
     FAIL = 12  # root

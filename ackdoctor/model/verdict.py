@@ -50,6 +50,7 @@ class Culprit:
     value: int
     acks: int
     sites: tuple[str, ...] = ()
+    lost: str = ""  # "ack", "fail", "init" or "tuple": the component sent it and its receiver never took it
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)

@@ -8,15 +8,16 @@ from typing import TextIO
 
 from ackdoctor.model.finding import Finding, Report
 from ackdoctor.model.source import NOWHERE
-from ackdoctor.model.verdict import Residue, TupleTree
+from ackdoctor.model.verdict import TupleTree
 from ackdoctor.reporters.as_json import content
 from ackdoctor.reporters.context import Context, printable
 from ackdoctor.reporters.figures import drawn, span, sparkline, table
 from ackdoctor.reporters.footer import counted
+from ackdoctor.reporters.roots import tells
 from ackdoctor.reporters.run import About, worst_first
 from ackdoctor.reporters.run import incomplete as incomplete_of_run
 from ackdoctor.reporters.run import verdict as verdict_of_run
-from ackdoctor.spark.tables import Analysis, Deaths, TreeCount
+from ackdoctor.spark.tables import Analysis, Deaths
 
 __all__ = [
     "about",
@@ -25,9 +26,7 @@ __all__ = [
     "document",
     "forecast",
     "incomplete",
-    "named",
     "screen",
-    "tells",
     "verdict",
 ]
 
@@ -148,19 +147,6 @@ def forecast(analysis: Analysis) -> str:
     return f"{said}: at {line.entry_bytes} bytes each, {line.heap >> 20:,} MB are full in {line.full_in}"
 
 
-def tells(kind: TreeCount) -> str:
-    """What is left of such roots tells, also where the acker has dropped it since; '' where nothing is."""
-    return "" if kind.residue == Residue.NONE.value else kind.residue
-
-
-def named(tree: TupleTree) -> str:
-    """Who is to blame for a tree: `sql acked it 2x`, or what the value tells."""
-    if not tree.culprits:
-        return tree.residue.value
-    said = dict.fromkeys(f"{printable(c.component)} acked it {c.acks}x" for c in tree.culprits)
-    return ", ".join(said) + (" (or others)" if tree.ambiguous else "")
-
-
 def _of_run(analysis: Analysis) -> About:
     kept = analysis.books
     return About(
@@ -175,6 +161,7 @@ def _of_run(analysis: Analysis) -> About:
         left_out=analysis.left_out,
         deaths=sum(one.times for one in analysis.deaths),
         expired=tuple((one.cause, one.roots) for one in analysis.expired),
+        partial=bool(analysis.missing) or analysis.unbegun or analysis.silent_ackers,
     )
 
 
@@ -269,7 +256,11 @@ def _roots(analysis: Analysis, context: Context, width: int) -> str:
     for kind in analysis.trees:
         one = example.get((kind.verdict, kind.residue))
         rows.add_row(
-            f"{kind.roots:,}", kind.verdict, f"{kind.left:,}", tells(kind), "" if one is None else str(one)
+            f"{kind.roots:,}",
+            kind.verdict,
+            f"{kind.left:,}",
+            tells(kind, analysis),
+            "" if one is None else str(one),
         )
     return f"roots\n{drawn(rows, width, context)}"
 

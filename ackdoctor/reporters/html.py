@@ -10,10 +10,11 @@ from typing import TextIO
 from ackdoctor import __version__
 from ackdoctor.model.finding import Finding, PathWitness, Report
 from ackdoctor.model.source import NOWHERE
-from ackdoctor.reporters.analysis import about, asides, books, forecast, named, tells, verdict
+from ackdoctor.reporters.analysis import about, asides, books, forecast, verdict
 from ackdoctor.reporters.figures import span
 from ackdoctor.reporters.footer import counted
 from ackdoctor.reporters.html_charts import bars, curve, dots, escaped, timeline
+from ackdoctor.reporters.roots import named, tells
 from ackdoctor.reporters.run import worst_first
 from ackdoctor.spark.tables import Analysis
 
@@ -186,7 +187,7 @@ def _beyond(count: int) -> str:
 
 
 def _trees(analysis: Analysis) -> str:
-    cells = ((f"{row.roots:,}", row.verdict, f"{row.left:,}", tells(row)) for row in analysis.trees)
+    cells = ((f"{row.roots:,}", row.verdict, f"{row.left:,}", tells(row, analysis)) for row in analysis.trees)
     lines = "".join(f"<p>{escaped(line)}</p>" for line in asides(analysis))
     heads = ("roots", "ended", "entries still kept", "what is left tells")
     tables = f'<div class="card">{_table(heads, cells, numbers=(0, 2))}</div>\n' if analysis.trees else ""

@@ -33,7 +33,7 @@ class About:
     `telling` is whether any row tells of a tuple; of `unjudged` components none does that can be judged; `taken` is whether
     workers that were started anew took something along;
     `left_out` are lines of logs that differ where they should tell the same; `expired` says how many roots timed out, by cause;
-    `deaths` is how often a worker died.
+    `deaths` is how often a worker died; `partial` is whether logs are missing.
     """
 
     tally: RunTally
@@ -49,6 +49,7 @@ class About:
     left_out: int = 0
     expired: tuple[tuple[str, int], ...] = ()
     deaths: int = 0
+    partial: bool = False
 
 
 def run(report: Report, stream: TextIO, context: Context, about: About) -> None:
@@ -131,8 +132,10 @@ def verdict(report: Report, about: About) -> str:
     if word == "OK":
         return f"OK: {_volume(about)}, {nothing}"
     what = "read" if _unread(report, about) else "used" if about.quarantined or about.left_out else "judged"
-    more = "; workers that were started anew took more along" if about.taken else ""
-    if about.expired and not (_unread(report, about) or about.quarantined or about.left_out or about.taken):
+    more = "; logs are missing" if about.partial else ""
+    more += "; workers that were started anew took more along" if about.taken else ""
+    unused = about.quarantined or about.left_out
+    if about.expired and not (_unread(report, about) or unused or about.taken or about.partial):
         return f"INCOMPLETE: {_expired(about.expired)} ({_volume(about)}); {nothing} in what could be judged"
     return f"INCOMPLETE: {nothing} in what could be {what} ({_volume(about)}){more}"
 
@@ -141,9 +144,8 @@ def incomplete(report: Report, about: About) -> bool:
     """Whether something could not be read, used or judged, be there findings in the rest or not."""
     unused = about.quarantined or about.left_out
     timed_out = about.expired and not report.findings  # findings say why
-    return bool(
-        _unread(report, about) or unused or about.unjudged or about.taken or about.deaths or timed_out
-    )
+    unjudged = about.unjudged or about.taken or about.partial
+    return bool(_unread(report, about) or unused or unjudged or about.deaths or timed_out)
 
 
 def _expired(expired: Sequence[tuple[str, int]]) -> str:

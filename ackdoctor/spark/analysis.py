@@ -24,11 +24,11 @@ from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.model.tally import RunTally
 from ackdoctor.model.verdict import TupleTree
 from ackdoctor.spark import deliveries, growth, roots
-from ackdoctor.spark.judge import collecting, expiry, samples
+from ackdoctor.spark.judge import collecting, expiry, partial, samples
 from ackdoctor.spark.judge import shapes as ways
-from ackdoctor.spark.judge.blame import blamed, traced, unexplained
+from ackdoctor.spark.judge.blame import explained, traced
 from ackdoctor.spark.judge.doubts import doubts, has
-from ackdoctor.spark.judge.findings import Keeper, forecast, judged, tree
+from ackdoctor.spark.judge.findings import Keeper, forecast, judged
 from ackdoctor.spark.judge.lost import Ends
 from ackdoctor.spark.judge.offences import offences
 from ackdoctor.spark.judge.shapes import bare, shapes
@@ -53,7 +53,6 @@ from ackdoctor.tracer.judge.place import Places
 __all__ = ["Frames", "Terms", "analyze", "examine", "frames", "written"]
 
 _MOST_LIVES = 20
-_MOST_DARK = 500  # trees whose value is looked into, because no single tuple explains it
 _SILENT = (EventKind.NAMED, EventKind.ROTATED, EventKind.DIED, EventKind.DROPPED)  # tell of no tuple
 _Root: TypeAlias = tuple[str, int]  # its run, and its id
 _MESSAGES = range(int(EventKind.INIT), int(EventKind.ROTATED) + 1)
@@ -111,6 +110,7 @@ def _analyzed(inputs: Inputs, session: SparkSession, terms: Terms, output_dir: s
             log_ends=tuple(source.ends(lives, inputs.ended).items()),
             followed=tuple(lives.followed().items()),
             forgotten=tuple(lives.forgotten()),
+            missing=source.missing,
             plan=_plan(inputs.size),
         )
         with frames(source.events, terms) as tables:
@@ -180,6 +180,7 @@ def examine(session: SparkSession, tables: Frames, terms: Terms, books: Books | 
         begin_ms=begin_ns / 1e6,
         end_ms=end_ns / 1e6,
         logged=any(row["logged"] for row in counted),
+        missing=terms.missing,
         window_ms=collecting.window((last_ns - begin_ns) // 1_000_000, terms.window_ms),
     )
     if terms.window_ms not in (0, result.window_ms):
@@ -208,6 +209,7 @@ def examine(session: SparkSession, tables: Frames, terms: Terms, books: Books | 
     charged = [one for one in asked if (one.run, one.root) not in excused]
     if gone := sum(one.roots for one in asked) - sum(one.roots for one in charged):
         result.notes += (collecting.lost(gone, terms.patience_s),)
+    charged = partial.judged(result, charged, counted, terms.patience_s)
     slow = expiry.judged(
         *(tables.events if has(counted, EventKind.LINKED) else None, tables.deliveries, tables.verdicts),
         result=result,
@@ -219,7 +221,7 @@ def examine(session: SparkSession, tables: Frames, terms: Terms, books: Books | 
     result.findings = judged(
         found,
         charged,
-        result.tally.growth if result.roots else (),
+        result.tally.growth if has(counted, EventKind.INIT) else (),
         keeper=keeper,
         places=Places(folder=terms.folder, nowhere=terms.nowhere),
         nowhere=Site(terms.nowhere, NOWHERE),
@@ -338,6 +340,7 @@ def _of_roots(
         latencies=growth.latencies(tables.entries),
         bad=samples.sampled(bad),
         ways=samples.ways(bad),
+        **({"witnessed": roots.witnessed(tables.events)} if result.logged else {}),
     )
     loads = rows["loads"]
     points, peaks = collecting.points(rows["growth"])
@@ -346,7 +349,11 @@ def _of_roots(
     result.trees = collecting.kinds(rows["kinds"])
     spouts = {row["task"]: row["component"] for row in rows["spouts"]}
     result.latencies = collecting.latencies(rows["latencies"], spouts)
-    trees = _told(tables, rows["bad"], rows["ways"], end_ns)
+    if result.logged:
+        result.notes += tuple(partial.unwitnessed(result, rows["witnessed"][0]))
+    whole = not (result.missing or result.silent_ackers)
+    handled = tables.deliveries if result.logged else None
+    trees = explained(tables.events, handled, rows["bad"], rows["ways"], end_ns, whole=whole)
     result.notes += tuple(samples.untold(rows["kinds"], len(trees)))
     result.tally = collecting.with_tally(
         result.tally,
@@ -369,24 +376,3 @@ def _of_roots(
         lived = roots.lives(tables.events, [one.root for one in chosen]).collect()
         result.lives = collecting.lives(chosen, lived)
     return trees, {(row["run"], row["root"]): row["first_ns"] for row in rows["bad"] if row["lost"]}
-
-
-def _told(tables: Frames, sampled: Sequence[Row], ways: Sequence[Row], end_ns: int) -> tuple[TupleTree, ...]:
-    """The trees that are told one by one, with those to blame.
-
-    Left out are those that nobody has looked into where others that went the same way are explained: they are no riddle.
-    """
-    gone = [row["way"] for row in sampled]
-    trees = collecting.standing(
-        (tree(row, end_ns) for row in sampled), gone, {row["way"]: row["roots"] for row in ways}
-    )
-    dark = [place for place, one in enumerate(trees) if unexplained(one)]
-    looked = set(sorted(dark, key=lambda place: sampled[place]["turn"])[:_MOST_DARK])  # of each way some
-    if not looked:
-        return trees
-    told = blamed(
-        trees, roots.lives(tables.events, [trees[place].root for place in sorted(looked)]).collect()
-    )
-    solved = {gone[place] for place in looked if not unexplained(told[place])}
-    unseen = {place for place in dark if place not in looked and gone[place] in solved}
-    return tuple(one for place, one in enumerate(told) if place not in unseen)

@@ -249,8 +249,11 @@ def counts(events: DataFrame) -> DataFrame:
             F.max("time_ns").alias("end_ns"),
             F.max(F.col("pid") <= NO_PROCESS).alias("logged"),
             F.max(_hides()).alias("hides"),
+            F.max(F.col("root") != 0).alias("rooted"),
         )
-        .select("component", "kind", "tick", "rows", "missing", "begin_ns", "end_ns", "logged", "hides")
+        .select(
+            "component", "kind", "tick", "rows", "missing", "begin_ns", "end_ns", "logged", "hides", "rooted"
+        )
     )
 
 

@@ -19,6 +19,7 @@ from ackdoctor.spark.read.paths import literally
 from ackdoctor.spark.read.quarantine import books, gathered, refusals
 from ackdoctor.spark.read.sorts import Sort
 from ackdoctor.spark.read.standing import stood
+from ackdoctor.spark.read.tasks import missing
 from ackdoctor.spark.read.traces import refused, traces
 from ackdoctor.spark.tables import Books, Quarantined
 
@@ -34,6 +35,7 @@ class Opened:
     trace_files: int
     surveyed: Survey
     lines: DataFrame | None = None  # of the logs
+    missing: tuple[str, ...] = ()  # tasks that the logs name, and of which none has a line
     refused: tuple[Quarantined, ...] = ()
 
     def books(self) -> Books:
@@ -62,6 +64,7 @@ def opened(session: SparkSession, inputs: Inputs) -> Iterator[Opened]:
     bad: list[DataFrame] = []
     surveyed = Survey(logs=())
     read: DataFrame | None = None
+    absent: tuple[str, ...] = ()
     with Kept() as keep:
         for sort in (Sort.PARQUET, Sort.JSON_LINES):
             if files := inputs.files[sort]:
@@ -71,6 +74,7 @@ def opened(session: SparkSession, inputs: Inputs) -> Iterator[Opened]:
             read = stormlog.lines(session, logs)
             told, surveyed = stormlog.kept(read, inputs.begun, keep)
             parts.append(stormlog.events(told, surveyed))
+            absent = missing(read, told, surveyed)
             if any(log.quarantined for log in surveyed.logs):
                 bad.append(stormlog.quarantine(told, surveyed))
         events = reduce(DataFrame.unionByName, parts)
@@ -83,6 +87,7 @@ def opened(session: SparkSession, inputs: Inputs) -> Iterator[Opened]:
             trace_files=len(columnar) + len(lines),
             surveyed=surveyed,
             lines=read,
+            missing=absent,
             refused=refused_,
         )
 

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 from ackdoctor.model.event import RELIABLE, EventKind
 from ackdoctor.spark.deliveries import DELIVERY
 
-__all__ = ["MOST_ROWS", "holders", "lives", "replays", "spouts", "timeouts"]
+__all__ = ["MOST_ROWS", "handled", "holders", "lives", "replays", "spouts", "timeouts", "witnessed"]
 
 MOST_ROWS = 200  # of one root's life
 _EMITTED, _LINKED, _TIMED_OUT = int(EventKind.EMITTED), int(EventKind.LINKED), int(EventKind.TIMED_OUT)
@@ -80,10 +80,34 @@ def replays(events: DataFrame, spouts: Sequence[str]) -> DataFrame:
 
 def lives(events: DataFrame, roots: Collection[int]) -> DataFrame:
     """Every row of some roots of all runs, in order, at most so many of each: LIVES."""
-    row = "struct(time_ns, worker, pid, seq, kind, component, task, delivery, value, site)"
+    row = "struct(time_ns, worker, pid, seq, kind, component, task, delivery, value, site, stream)"
     return (
         events.where(f"root in ({', '.join(f'{root}L' for root in roots)})")
         .groupBy("run", "root")
         .agg(F.expr(f"array_sort(collect_list({row})) as rows"))
         .selectExpr("run", "root", "size(rows) as count", f"slice(rows, 1, {MOST_ROWS}) as rows")
+    )
+
+
+def witnessed(events: DataFrame) -> DataFrame:
+    """About how many roots components received tuples of, and about how many ackers took messages of: WITNESSED, one row."""
+    taken = ", ".join(
+        str(int(kind)) for kind in (EventKind.INIT, EventKind.ACK, EventKind.FAIL, EventKind.RESET)
+    )
+    return events.selectExpr(
+        f"if(kind = {_LINKED}, xxhash64(run, root), null) as handled",
+        f"if(kind in ({taken}), xxhash64(run, root), null) as taken",
+    ).agg(
+        F.expr("approx_count_distinct(handled) as handled"), F.expr("approx_count_distinct(taken) as taken")
+    )
+
+
+def handled(events: DataFrame, deliveries: DataFrame, roots: Collection[int]) -> DataFrame:
+    """The tuples of some roots, with their edge as `value` and how often a component acked and failed each: HANDLED."""
+    linked = events.where(f"kind = {_LINKED} and root in ({', '.join(f'{root}L' for root in roots)})")
+    return (
+        linked.select(*DELIVERY, "root", "value")
+        .distinct()
+        .join(deliveries.select(*DELIVERY, "acked", "failed"), [*DELIVERY])
+        .select("run", "root", "component", "task", "delivery", "value", "acked", "failed")
     )

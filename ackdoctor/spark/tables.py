@@ -235,6 +235,10 @@ class Analysis:
     # components that had all in hand that they were ever given, where a log ends, or whose wire was hidden
     unjudged: tuple[str, ...] = ()
     taken: bool = False  # workers that were started anew took something along, which is not judged
+    missing: tuple[str, ...] = ()  # tasks of which no log has a line, though others name them
+    # roots whose beginning is in no log, where that is more than a log that begins in the middle explains
+    unbegun: bool = False
+    silent_ackers: bool = False  # logs tell of roots, and no line is an acker's
     # lines that only one of two logs has where both should tell the same, and that are not used
     left_out: int = 0
     written: tuple[str, ...] = field(default=())  # tables under --output-dir

@@ -26,6 +26,7 @@ class Terms:
     log_ends: tuple[tuple[Life, int], ...] = ()  # `Opened.ends`
     followed: tuple[tuple[Life, int], ...] = ()  # `Lives.followed`
     forgotten: tuple[tuple[str, int, int, int], ...] = ()  # `Lives.forgotten`
+    missing: tuple[str, ...] = ()  # `Opened.missing`
     plan: Plan = Plan.PROVE_FIRST
     folder: str = "."  # where the paths of call sites start
     nowhere: str = "<input>"  # the site of what has no place in the code

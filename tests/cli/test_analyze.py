@@ -249,21 +249,27 @@ class TestOnSpark:
         log = tmp_path / "worker.log"
         log.write_text(line.format(1, received, 1) + line.format(2, acked, 1) + line.format(3, received, 5))
         outcome = shell("analyze", str(log), "--isolated", "-q")
-        verdict, _, _, note, doubt, *_ = outcome.out.splitlines()
-        assert (outcome.code, verdict) == (0, "OK: 2 deliveries, nothing is wrong")
+        verdict, _, _, missing, acker, note, *_ = outcome.out.splitlines()
+        assert (outcome.code, verdict) == (
+            0,
+            "INCOMPLETE: nothing is wrong in what could be judged (2 deliveries); logs are missing",
+        )
+        assert missing == "  no line is of s[4]: give the logs of all workers"
+        assert acker.startswith("  no line is of an acker: the logs do not say what became of the roots")
         assert note.startswith(
             "  1 tuple was in hand where a log ends or its worker was started anew, for less"
         )
-        assert doubt.startswith("  no row is an acker's: what became of the roots is not known")
 
     def test_where_all_that_a_component_was_given_is_in_hand_it_is_not_called_sound(self, shell, tmp_path):
         line = "2026-11-21 20:22:0{}.403 o.a.s.d.executor Thread-3-x-executor[3 3] [INFO] Processing received message FOR 3 TUPLE: source: s:4, stream: default, id: {{{}=2}}, [1]\n"
         log = tmp_path / "worker.log"
         log.write_text(line.format(1, 1))
         outcome = shell("analyze", str(log), "--isolated", "-q")
-        verdict, _, _, note, *_ = outcome.out.splitlines()
+        verdict, _, _, _, _, note, *_ = outcome.out.splitlines()
         assert outcome.code == 0
-        assert verdict == "INCOMPLETE: nothing is wrong in what could be judged (1 delivery)"
+        assert (
+            verdict == "INCOMPLETE: nothing is wrong in what could be judged (1 delivery); logs are missing"
+        )
         assert note.endswith("for less than 30 s: not judged, and so nothing of x")
 
     def test_what_a_worker_had_in_hand_when_it_died_and_was_started_anew_is_no_finding(self, shell, tmp_path):
@@ -277,7 +283,7 @@ class TestOnSpark:
         log = tmp_path / "worker.log"
         log.write_text("".join(said.format(at, text) for at, text in enumerate([*life, *life, *again])))
         outcome = shell("analyze", str(log), "--isolated", "-q")
-        verdict, _, _, note, *_ = outcome.out.splitlines()
+        verdict, _, _, _, _, note, *_ = outcome.out.splitlines()
         assert (outcome.code, verdict.endswith("; workers that were started anew took more along")) == (
             0,
             True,

@@ -213,7 +213,9 @@ def test_the_document_has_the_figures_too_and_ids_as_text():
         "age_ms": 0,
         "verdict": "complete",
         "residue": "even",
-        "culprits": [{"delivery": "7", "component": "sql", "task": 4, "value": "3", "acks": 2, "sites": []}],
+        "culprits": [
+            {"delivery": "7", "component": "sql", "task": 4, "value": "3", "acks": 2, "sites": [], "lost": ""}
+        ],
         "ambiguous": True,
     }
     assert content["run"]["components"][1]["pending"] == 3

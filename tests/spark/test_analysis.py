@@ -134,7 +134,7 @@ def test_what_is_not_told_one_by_one_is_counted_and_it_is_said_where_it_is(spark
 def test_what_nobody_has_looked_into_is_no_riddle_where_others_of_its_way_are_explained(
     spark, monkeypatch, analysis
 ):
-    monkeypatch.setattr("ackdoctor.spark.analysis._MOST_DARK", 1)
+    monkeypatch.setattr("ackdoctor.spark.judge.blame._MOST_DARK", 1)
     few = analyze(listed([str(STATEMENTS / "v1")]), session=spark, terms=TERMS)
     assert [finding.code for finding in few.findings] == [finding.code for finding in analysis.findings]
     assert few.trees == analysis.trees
@@ -271,7 +271,9 @@ def test_an_acker_s_word_that_it_never_rotates_is_passed_on(spark, tmp_path, sai
         f"{begin} main [INFO] {said}\n{begin} Thread-1-__acker-executor[2 2] [INFO] {acked}\n"
     )
     found = analyze(listed([str(tmp_path)]), session=spark, terms=replace(TERMS, version=version(name)))
-    assert found.notes == tuple(filter(None, [notes]))
+    assert found.notes[2:] == tuple(filter(None, [notes]))
+    assert found.notes[0] == "no line is of b[5]: give the logs of all workers"
+    assert found.notes[1].startswith("1 root has acks and no __ack_init")
 
 
 LOADS = "o.a.s.d.executor main [INFO] Loading executor x:[3 3]"

@@ -63,6 +63,7 @@ _FEWEST_SECONDS = 2  # what comes every second is no comb
 _WORDS: Mapping[int, str] = {
     EventKind.EMITTED: "emitted",
     EventKind.LINKED: "received",
+    EventKind.SENT: "sent to the acker",
     EventKind.INIT: "init",
     EventKind.ACK: "ack",
     EventKind.FAIL: "fail",

@@ -21,11 +21,6 @@ def doubts(
 ) -> Iterator[str]:
     """Of COUNTS, judged as this version acks; `timeless` if an acker has said that it gets no ticks."""
     if not has(counted, EventKind.INIT, EventKind.ACK):
-        if has((row for row in counted if row["logged"]), EventKind.LINKED):
-            yield (
-                "no row is an acker's: what became of the roots is not known, only what components did; give the logs of "
-                "all workers"
-            )
         return
     ticks = has(counted, EventKind.ROTATED)
     if version.first is not None and timeless:

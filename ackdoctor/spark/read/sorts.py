@@ -3,7 +3,8 @@
 import gzip
 import re
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from enum import Enum, unique
 from itertools import islice
 from pathlib import Path
@@ -250,18 +251,15 @@ def need_short_lines(opened: BinaryIO, size: int) -> None:
 def need_whole(opened: BinaryIO, size: int) -> None:
     """A fault for a zipped file that is damaged, holds a line that is too long, or unpacks to more than any log does."""
     unpacked = at = 0  # `at` is where a line begins
-    try:
-        with gzip.GzipFile(fileobj=opened) as lines:
-            while some := lines.read(_BLOCK):
-                if (end := some.rfind(b"\n")) >= 0:
-                    at = unpacked + end + 1
-                unpacked += len(some)
-                if unpacked - at > LONGEST_LINE:
-                    raise FaultError(_LONG_LINE.format(f"byte {at:,} of what it unpacks to"))
-                if unpacked > max(_MOST_UNPACKED, size * _MOST_RATIO):
-                    raise FaultError(_BOMB.format(unpacked >> 20, unpacked // size))
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise FaultError(f"cut off or damaged: {error}") from error
+    with _damage_told(), gzip.GzipFile(fileobj=opened) as lines:
+        while some := lines.read(_BLOCK):
+            if (end := some.rfind(b"\n")) >= 0:
+                at = unpacked + end + 1
+            unpacked += len(some)
+            if unpacked - at > LONGEST_LINE:
+                raise FaultError(_LONG_LINE.format(f"byte {at:,} of what it unpacks to"))
+            if unpacked > max(_MOST_UNPACKED, size * _MOST_RATIO):
+                raise FaultError(_BOMB.format(unpacked >> 20, unpacked // size))
 
 
 def sort_of_text(name: str, head: bytes, *, zipped: bool, stamped_later: Callable[[], bool]) -> Sort:
@@ -316,7 +314,7 @@ def unzipped(head: bytes, most: int) -> bytes:
 
 
 def _has_log_line(path: Path) -> bool:
-    with open_log(path) as lines:
+    with _damage_told(), open_log(path) as lines:
         for _ in range(_TRACE_LINES):
             line = lines.readline(LONGEST_LINE)
             if not line or len(line) == LONGEST_LINE:
@@ -324,6 +322,15 @@ def _has_log_line(path: Path) -> bool:
             if _LOG_LINE.match(bare(line)):
                 return True
     return False
+
+
+@contextmanager
+def _damage_told() -> Iterator[None]:
+    """A fault for what gzip cannot unpack."""
+    try:
+        yield
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise FaultError(f"cut off or damaged: {error}") from error
 
 
 def _sort_of_lines(lines: Iterable[str], name: str) -> Sort:

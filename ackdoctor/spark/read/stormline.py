@@ -61,19 +61,21 @@ _OTHER = rf"((?:(?!\[(?:{LEVELS})\]).){{0,300}}?)"
 _PREFIX = rf"^(?>(?:{_STAMP})(?:{_EXECUTOR}|{_OTHER})(?: ?\[INFO\] |\] INFO +[^ ]+ - ))"
 
 _VERB = r"(Processing received|BOLT ack|BOLT fail|TRANSFER)[A-Z]* ?(?:tuple|message)? ?"
-_TASK = r"(?:\[dest: -?\d+ tuple: |(?:FOR|TASK:) (?:(\d+)|-\d*)? ?)?(?:TIME: [^ ]* ?)?(?:TUPLE: )?"
+_TASK = r"(?:\[dest: (-?\d+) tuple: |(?:FOR|TASK:) (?:(\d+)|-\d*)? ?)?(?:TIME: [^ ]* ?)?(?:TUPLE: )?"
 _SOURCE = (
     r"(?>source: ([^:]*|.*?):(-?\d+), stream: (?=[^,]+, id: \{))"  # and not a later one, in a user's values
 )
 _LONGS = r"(?:\[(-?\d+)(?:,? (-?\d+)(?:,? (-?\d+))?)?\])?"
 _OF_SYSTEM = rf"(__[^,]+), id: \{{[^}}]*\}}, {_LONGS}"
 _OF_USER = r"(?!__)([^,]+), id: \{(?:(-?\d+)=(-?\d+)(, [^}]*)?)?\}, "
+_SENDING = r"Emitting: [^\[]+ __ack_(?:init|ack|fail) \["  # before 0.10 an ack leaves no other trace
 _SPOUT = r"SPOUT (Acking message|Failing) (-?\d+) ?:? ?(.*)$"
-_TELLS = rf"(?s){_PREFIX}(?:{_VERB}{_TASK}{_SOURCE}(?:{_OF_SYSTEM}|{_OF_USER})|{_SPOUT})"
+_SENDS = rf"(Emitting): ([^\[]+) (__ack_[a-z]+) {_LONGS} *$"
+_TELLS = rf"(?s){_PREFIX}(?:{_VERB}{_TASK}{_SOURCE}(?:{_OF_SYSTEM}|{_OF_USER})|{_SPOUT}|{_SENDS})"
 _FIELDS = {  # the groups of each, of which one has something; but `told` is a verb and the system's stream
-    "stamp": (1, 2), "component": (3, 6), "low": (4,), "high": (5,), "thread": (7,), "told": (8, 12, 20),
-    "for_task": (9,), "source": (10,), "source_task": (11,), "stream": (16,),
-    "first": (13, 17, 21), "second": (14, 18), "rest": (15, 19, 22),
+    "stamp": (1, 2), "component": (3, 6), "low": (4,), "high": (5,), "thread": (7,), "told": (8, 13, 21, 24, 26),
+    "to_task": (9,), "for_task": (10,), "source": (11, 25), "source_task": (12,), "stream": (17, 26),
+    "first": (14, 18, 22, 27), "second": (15, 19, 28), "rest": (16, 20, 23, 29),
 }  # fmt: skip
 _BETWEEN = "\u0001"
 
@@ -83,13 +85,18 @@ _STREAM = r"(?>[^,]*, stream: |[^,]*(?:,(?! stream: )[^,]*)*, stream: )"
 _CLAIM = (
     rf"(?:Processing received (?!{_STREAM}__(?!ack_|tick))(?!{_TO_SPOUT})"
     rf"|(?:BOLT (?:ack|fail) TASK: |TRANSFER+ING tuple )(?!{_STREAM}__)"
-    rf"|SPOUT (?:Acking|Failing) |Loading executor |Timeouts disabled for executor __acker|{CONFIGURED})"
+    rf"|SPOUT (?:Acking|Failing) |Loading executor |Timeouts disabled for executor __acker|{_SENDING}|{CONFIGURED})"
 )
 _LIKELY = (  # the same, but for some streams of the system that are rare
     rf"(?:Processing received (?!{_TO_SPOUT})|(?:BOLT (?:ack|fail) TASK: |TRANSFER+ING tuple )(?!{_STREAM}__)"
     f"|SPOUT |Loading|Timeouts|{CONFIGURED})"
 )
-_HINT, _LOCAL_HINT = rf"\[INFO\] {_LIKELY}", rf"\] INFO +[^ ]+ - {_LIKELY}"
+_OLD_TASK = (
+    r"(?:(?<= b\.s\.d\.task \[INFO\] )|(?<=\d task \[INFO\] ))"  # the logger of 0.9 and 0.10, and of 0.8
+)
+_OLD_LOCAL_TASK = r"(?<=backtype\.storm\.daemon\.task - )"
+_HINT = rf"\[INFO\] (?:{_LIKELY}|{_OLD_TASK}{_SENDING})"
+_LOCAL_HINT = rf"\] INFO +[^ ]+ - (?:{_LIKELY}|{_OLD_LOCAL_TASK}{_SENDING})"
 _TELLING = (
     rf"(?s)^(?>(?:\d{{4}}-\d\d-\d\d[^\[]*(?:\[(?!(?:{LEVELS})\])[^\[]*)*\[INFO\] "
     rf"|\d+ +\[[^\]]*(?:\](?! (?:{LEVELS}) )[^\]]*)*\] INFO +[^ ]+ - )){_CLAIM}"
@@ -109,7 +116,7 @@ _LINKS = rf"^{_LONG}={_LONG}(?:, {_LONG}={_LONG})*$"
 _LONGEST = 500  # characters of a line that is kept to be looked at
 
 _RECEIVED, _EMITTED, _LINKED = int(EventKind.RECEIVED), int(EventKind.EMITTED), int(EventKind.LINKED)
-_INIT, _ROTATED = int(EventKind.INIT), int(EventKind.ROTATED)
+_INIT, _ROTATED, _SENT = int(EventKind.INIT), int(EventKind.ROTATED), int(EventKind.SENT)
 _UNREASONED = 24  # of no EventKind: a spout's fail, and not why
 _KINDS = {  # by what `told` and the reason of a spout's fail say
     "Processing received__ack_init": EventKind.INIT,
@@ -121,6 +128,9 @@ _KINDS = {  # by what `told` and the reason of a spout's fail say
     "BOLT ack": EventKind.ACKED,
     "BOLT fail": EventKind.FAILED,
     "TRANSFER": EventKind.EMITTED,
+    "Emitting__ack_init": EventKind.SENT,
+    "Emitting__ack_ack": EventKind.SENT,
+    "Emitting__ack_fail": EventKind.SENT,
     "Acking message": EventKind.COMPLETED,
     "FailingFAIL-STREAM": EventKind.GAVE_UP,
     "FailingTIMEOUT": EventKind.TIMED_OUT,
@@ -131,7 +141,7 @@ _ANSWERS = (int(EventKind.COMPLETED), int(EventKind.GAVE_UP), int(EventKind.TIME
 _VALUED = (_INIT, int(EventKind.ACK))
 _OF_ROOT = (*_VALUED, int(EventKind.FAIL), int(EventKind.RESET))
 _TO_ACKER = (*_OF_ROOT, _ROTATED)
-_FROM_SENDER = (*_OF_ROOT, _EMITTED)
+_FROM_SENDER = (*_OF_ROOT, _EMITTED, _SENT)
 _FAULTS = (
     "the line is cut off, or no version of Storm writes it so",
     "its stamp is no time",
@@ -243,7 +253,7 @@ def _kind() -> str:
 
 def _judged(understood: DataFrame) -> DataFrame:
     """The columns of EVENTS as far as the line as a whole tells them, and why it cannot be used, if so."""
-    sender = f"if(kind = {_INIT} and rest != '', rest, source_task)"
+    sender = f"if({_among((_INIT, _SENT))} and rest != '', rest, source_task)"
     links = f"if({_among(_OF_TUPLE)} and first != '', concat(first, '=', second, rest), '')"
     number = f"if(kind = {_ROTATED}, first, second)"  # a tick carries its period in seconds
     columns = {
@@ -258,7 +268,9 @@ def _judged(understood: DataFrame) -> DataFrame:
         "delivery": f"case when {_among(_ANSWERS)} then {_message_id()} when kind != 0 then {links} end",
         "more": f"if({_among((_RECEIVED, _EMITTED))} and first != '', rest, '')",
         "root": f"if(kind not in (0, {_ROTATED}), {_whole_number('first', 'bigint')}, null)",
-        "value": f"if({_among((*_OF_ROOT, *_OF_TUPLE, _ROTATED))}, {_whole_number(number, 'bigint')}, null)",
+        "value": f"if({_among((*_OF_ROOT, *_OF_TUPLE, _SENT, _ROTATED))}, {_whole_number(number, 'bigint')}, null)",
+        "peer": f"case kind when {_EMITTED} then if(to_task != '', to_task, own) when {_RECEIVED} then source_task end",
+        "peer_name": f"if(kind = {_RECEIVED}, source, '')",
     }
     known = understood.selectExpr(
         *("file", _ONCE, "text", "is", "whole", "claims", "kind", "first"),
@@ -311,7 +323,9 @@ def _message_id() -> str:
 
 def _fault() -> str:
     """Why the line cannot be used, as a place in `_FAULTS`: it was cut off, or holds what no Storm writes."""
-    rootless = f"{_among((*_OF_ROOT, *_ANSWERS))} and root is null or {_among(_VALUED)} and value is null"
+    rootless = (
+        f"{_among((*_OF_ROOT, *_ANSWERS, _SENT))} and root is null or {_among(_VALUED)} and value is null"
+    )
     linked = f"{_among(_OF_TUPLE)} and first != ''"
     wrong = f"root is null or value is null or contains(delivery, ',') and not {_matches('delivery', _LINKS)}"
     return (
@@ -356,6 +370,8 @@ def _columns(rows: DataFrame) -> DataFrame:
         "thread": "thread",
         "flags": f"cast(if({linked} and kind = {_EMITTED}, {RELIABLE}, 0) as tinyint)",
         "acker": f"if({_among(_TO_ACKER)}, {_whole_number(acker)}, null)",
+        "peer": f"if(nth = 0, {_whole_number('peer')}, null)",
+        "peer_name": "peer_name",
     }
     return rows.selectExpr(
         *("file", "row", "is", "fault", "text", "nth = 0 as first"),

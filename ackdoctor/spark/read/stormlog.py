@@ -10,7 +10,8 @@ an acker are in the order in which that acker took its messages, whatever the cl
 
 A tuple's arrival is a RECEIVED row and a LINKED one for each root; a hand-over to another task is an EMITTED
 row with its root and its edge as `value`, without either where it is not anchored; ACKED and FAILED are a bolt's.
-COMPLETED, GAVE_UP and TIMED_OUT are what a spout heard, with its own message id.
+COMPLETED, GAVE_UP and TIMED_OUT are what a spout heard, with its own message id.  Storm 0.9 logs neither who receives a tuple
+nor that a bolt acks it: of such a log there are LINKED rows, and a SENT row for each message that left for an acker.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,6 +20,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
+from ackdoctor.model.event import EventKind
 from ackdoctor.spark.inlined import inlined
 from ackdoctor.spark.keeping import Keep
 from ackdoctor.spark.read import stormline
@@ -118,7 +120,8 @@ def told(asked: DataFrame, logs: Sequence[Log]) -> DataFrame:
 
 def events(read: DataFrame, surveyed: Survey) -> DataFrame:
     """EVENTS of TOLD, of each log once."""
-    used = read.where(f"is = {stormline.USED} and {surveyed.fresh()}")
+    unknown = f"kind = {int(EventKind.RECEIVED)} and task = 0"  # Storm 0.9 does not log who receives a tuple
+    used = read.where(f"is = {stormline.USED} and {surveyed.fresh()} and not ({unknown})")
     own = used.selectExpr(
         *(f"{surveyed.seq()} as {name}" if name == "seq" else name for name in used.columns)
     )

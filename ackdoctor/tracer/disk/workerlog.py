@@ -151,12 +151,15 @@ class WorkerLogs:
     _sent: defaultdict[int, list[tuple[str, int]]] = field(default_factory=lambda: defaultdict(list))
     _tied: Counter[tuple[int, int, int]] = field(default_factory=Counter)  # task, root, value
     _begun: set[int] = field(default_factory=set)  # roots whose init has been seen
+    _acks_named: bool = False  # a bolt's own line says which tuple it acks: not before Storm 0.10
 
     def events(self) -> Iterator[Event]:
         """LINKED, INIT, ACK, FAIL and answers.  Of the ACKs that an acker took, those that no bolt's log has, at the end."""
         rows = [row for path in sorted(self.paths, key=_first_stamp) for row in self._rows(path)]
         taken = [row for row in rows if row.kind is EventKind.ACK and not row.delivery]
         for row in rows:
+            if row.kind is EventKind.LINKED and not self._acks_named and self._left(row):
+                continue
             if row.kind is not EventKind.ACK or row.delivery:
                 yield row._replace(component=row.component or self._components.get(row.task, ""))
         for row in taken:
@@ -164,6 +167,10 @@ class WorkerLogs:
                 self._tied[row.task, row.root, row.value] -= 1
             else:
                 yield row
+
+    def _left(self, row: Event) -> bool:
+        """Whether an ack with the edge of a tuple left for the acker."""
+        return any(value == row.value for _, value in self._sent.get(row.root, ()))
 
     def _rows(self, path: Path) -> Iterator[Event]:
         wanted = set(map(str, self.roots))
@@ -236,6 +243,7 @@ class WorkerLogs:
 
     def _acked(self, told: re.Match[str], thread: str) -> Iterator[Event]:
         """The value is the earliest that this executor has sent for the root and no bolt has claimed."""
+        self._acks_named = True
         component, task = _executor(thread, told["task"])
         whose = {thread or component, self._components.get(task, "")} - {""}
         for root, _ in _links(told["ids"]):

@@ -4,7 +4,7 @@ An entry is charged to the tuples that the residue law names (law L1).  An orpha
 proves nothing (L4): every fail with acks still under way leaves one behind in a correct program, too.
 """
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Confidence, Finding, PathStep, Severity, TreeWitness
@@ -34,6 +34,15 @@ _ORPHANED: Mapping[Verdict, str] = {
 }
 
 
+_LOST: Mapping[str, str] = {
+    "ack": "an ack that {} sent never reached the acker",
+    "fail": "a fail that {} sent never reached the acker",
+    "init": "the __ack_init that {} sent never reached the acker",
+    "tuple": "a tuple that {} sent never reached its task",
+}
+_DROPPED = " (lost between workers or still in a queue, or its receiver's log is not complete)"
+
+
 class Causes:
     """Which trees an offence explains: by their root, or by a culprit that is the same delivery or the same calls."""
 
@@ -45,7 +54,7 @@ class Causes:
             for culprit in tree.culprits:
                 who = _bare(culprit.component)
                 keys |= {("delivery", who, culprit.delivery), ("sites", culprit.sites)}
-                if not culprit.acks:
+                if not culprit.acks and not culprit.lost:
                     keys.add(("never", who))
             for key in keys:
                 self._places.setdefault(key, []).append(place)
@@ -100,17 +109,19 @@ def tree_findings(
     for tree in trees:
         if tree.entry is None:
             continue
-        if tree.entry.task is not None or any(culprit.acks > 1 for culprit in tree.culprits):
+        if tree.entry.task is not None or any(culprit.acks > 1 or culprit.lost for culprit in tree.culprits):
             yield _never_zero(tree, profile, places, nowhere)
         else:
             yield _orphan(tree, profile, nowhere)
 
 
 def _never_zero(tree: TupleTree, profile: Keeper | None, places: Places, nowhere: Site | None) -> Finding:
-    proved = tree.verdict is not Verdict.OPEN or any(culprit.acks > 1 for culprit in tree.culprits)
+    surplus = any(culprit.acks > 1 for culprit in tree.culprits)
+    on_its_way = any(culprit.lost for culprit in tree.culprits)
+    proved = (tree.verdict is not Verdict.OPEN or surplus) and not on_its_way
     never = "can never become zero" if proved else "is not zero at the end"
     path = tuple(step for culprit in tree.culprits for step in _steps(culprit, places))
-    first = tree.culprits[0] if tree.culprits else None
+    first = next((culprit for culprit in tree.culprits if not culprit.lost), None)
     calls = [call for culprit in tree.culprits for site in culprit.sites if (call := parsed(site))]
     message = f"the acker keeps an entry that {never}: {_blame(tree)}"
     return _finding(
@@ -121,12 +132,10 @@ def _never_zero(tree: TupleTree, profile: Keeper | None, places: Places, nowhere
         confidence=Confidence.MUST if proved and not tree.ambiguous else Confidence.MAY,
         site=path[-1].site if path else nowhere,
         path=path,
-        component=first.component if first is not None else ACKER,
+        component=first.component or ACKER if first is not None else ACKER,
         handler=calls[-1].function.rpartition(".")[2] if calls else "",
         cause=f"{message}|{'/'.join(call.function for call in calls)}",
-        help="complete each tuple exactly once: the value left is what its ack sends"
-        if first is not None
-        else "trace the components as well: their acks carry the value that is left",
+        help=_help(tree.culprits),
     )
 
 
@@ -190,15 +199,35 @@ def _finding(
 def _blame(tree: TupleTree) -> str:
     if not tree.culprits:
         return "no tuple that was seen explains what is left"
-    who = " and ".join(
-        dict.fromkeys(
-            f"a tuple of {culprit.component} was {times(culprit.acks)}" for culprit in tree.culprits
-        )
-    )
+    who = " and ".join(dict.fromkeys(map(_did, tree.culprits)))
+    if all(culprit.lost for culprit in tree.culprits):
+        return who + _DROPPED
     return f"{who} (others would explain it as well)" if tree.ambiguous else who
 
 
+def _did(culprit: Culprit) -> str:
+    if culprit.lost:
+        return _LOST[culprit.lost].format(culprit.component or f"task {culprit.task}")
+    whose = f" of {culprit.component}" if culprit.component else ""
+    return f"a tuple{whose} was {times(culprit.acks)}"
+
+
+def _help(culprits: Collection[Culprit]) -> str:
+    if not culprits:
+        return "trace the components as well: their acks carry the value that is left"
+    if all(culprit.lost for culprit in culprits):
+        return (
+            "the components did their part: look for messages that Netty dropped between workers, for a worker that was "
+            "started again, and for a log that is missing"
+        )
+    return "complete each tuple exactly once: the value left is what its ack sends"
+
+
 def _named(culprit: Culprit) -> str:
+    if culprit.lost:
+        return f"law L1: {culprit.value} is the value of what {culprit.component}[{culprit.task}] sent"
+    if not culprit.component:
+        return f"law L1: {culprit.value} is what the ack of a tuple would send; {times(culprit.acks)}"
     delivery = f" delivery {culprit.delivery}" if culprit.delivery else ""
     return f"law L1: {culprit.value} is what {culprit.component}[{culprit.task}]{delivery} sends; {times(culprit.acks)}"
 

@@ -159,6 +159,9 @@ def test_what_looks_like_a_damaged_log_of_a_worker_is_a_fault(tmp_path):
     (tmp_path / "worker.log").write_bytes(ROCKS)
     (tmp_path / "worker.log.1.gz").write_text("not zipped\n")
     (tmp_path / "worker.log.2.gz").write_bytes(gzip.compress(LOG.encode() * 9)[:-12])
+    trace = "\tat org.apache.storm.daemon.Task.sendUnanchored(Task.java:{})\n"
+    late = "".join(map(trace.format, range(50_000))) + LOG
+    (tmp_path / "worker.log.4.gz").write_bytes(gzip.compress(late.encode())[:-12])
     (tmp_path / "worker.log.3").write_text(LOG + "\0" * 4096)
     inputs = listed([tmp_path])
     assert passed_over(inputs) == {}
@@ -166,6 +169,7 @@ def test_what_looks_like_a_damaged_log_of_a_worker_is_a_fault(tmp_path):
         "worker.log": "called a worker's log, and binary: it is damaged, or no log",
         "worker.log.1.gz": "neither a trace nor a worker's log: no line begins as Storm's do",
         "worker.log.2.gz": "cut off or damaged: Compressed file ended before the end-of-stream marker was reached",
+        "worker.log.4.gz": "cut off or damaged: Compressed file ended before the end-of-stream marker was reached",
     }
     assert [Path(name).name for name in inputs.files[Sort.LOG]] == ["worker.log.3"]
 

@@ -173,6 +173,31 @@ def test_in_a_layout_of_somebody_s_own_a_log_is_the_same(spark, tmp_path):
     assert (books(surveyed).foreign, books(surveyed).quarantined) == (len(FOREIGN), 0)
 
 
+def test_before_storm_0_10_each_message_to_an_acker_has_a_line_where_it_leaves(spark, tmp_path):
+    sent = [
+        OLD.replace("executor", "task") + "Emitting: spout __ack_init [1 2 10]",
+        "2014-03-21 12:00:00 b.s.d.task [INFO] Emitting: my bolt __ack_ack [1 -2]",
+        "2012-03-21 12:00:00 task [INFO] Emitting: b __ack_fail [3]",
+        "6500 [Thread-8-b] INFO  backtype.storm.daemon.task - Emitting: b __ack_ack [5 6]",
+    ]
+    others = [
+        "2014-03-21 12:00:00 b.s.d.task [INFO] Emitting: b default [x __ack_ack [1 2]]",
+        "2014-03-21 12:00:00 b.s.d.task [INFO] Emitting direct: 10; __acker __ack_ack [1]",
+        ONE.replace("executor ", "task ", 1) + "Emitting: b __ack_ack [7 8]",  # BOLT ack says more
+        OLD + "Processing received message source: spout:4, stream: default, id: {}, [x]",
+    ]
+    (tmp_path / "worker.log").write_text("".join(f"{line}\n" for line in (*sent, *others)))
+    rows = events(*surveyed_of(spark, listed([tmp_path]))).orderBy("seq").collect()
+    assert [
+        (row["kind"], row["component"], row["task"], row["stream"], row["root"], row["value"]) for row in rows
+    ] == [
+        (EventKind.SENT, "spout", 10, "__ack_init", 1, 2),
+        (EventKind.SENT, "my bolt", 0, "__ack_ack", 1, -2),
+        (EventKind.SENT, "b", 0, "__ack_fail", 3, 0),
+        (EventKind.SENT, "b", 0, "__ack_ack", 5, 6),
+    ]
+
+
 def test_a_zone_may_stand_behind_a_blank(spark, tmp_path):
     acked = BOLT + "BOLT ack TASK: {} TIME: -1 TUPLE: source: a:4, stream: default, id: {{3=2}}, []"
     east, named = acked.replace("20:22:08.403", "22:22:08.403 +0200"), acked.replace(".403", ".403 CEST")

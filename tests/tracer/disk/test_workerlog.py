@@ -93,3 +93,18 @@ def test_a_cut_archive_is_read_as_far_as_it_goes(tmp_path):
 
 def test_spark_and_this_reader_know_a_log_by_the_same_line():
     assert LOG_LINE == SPARKS
+
+
+OLD = "2026-11-21 20:22:17 b.s.d.{} [INFO] {}\n"
+
+
+def test_of_storm_0_9_a_tuple_whose_ack_left_is_not_said_to_be_without(tmp_path):
+    log = tmp_path / "worker.log"
+    lines = [
+        ("executor", "Processing received message source: spout:5, stream: default, id: {66=7}, [x]"),
+        ("task", "Emitting: store __ack_ack [66 7]"),
+        ("executor", "Processing received message source: spout:5, stream: default, id: {66=9}, [x]"),
+    ]
+    log.write_text("".join(OLD.format(*line) for line in lines))
+    told = [(row.kind, row.delivery) for row in WorkerLogs([log], {66}).events()]
+    assert told == [(EventKind.LINKED, "66=9")]
