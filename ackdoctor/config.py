@@ -4,6 +4,7 @@ A selector is a code ("ACK101"), the start of one ("ACK1") or a rule's name ("mi
 exact selector wins, and `ignore` wins a draw: select ACK1, ignore ACK101 leaves the rest of ACK1.
 """
 
+import errno
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, fields
@@ -14,6 +15,8 @@ from typing import Any, TypeAlias
 
 from ackdoctor.model.errors import ConfigError
 from ackdoctor.model.finding import Confidence, Severity
+from ackdoctor.model.globs import Glob, fits, pattern_of
+from ackdoctor.model.reading import read_file
 from ackdoctor.model.values import dataclass
 
 __all__ = [
@@ -36,10 +39,12 @@ _EXCLUDE = (
     ".ruff_cache", ".ackdoctor_cache", "__pycache__", "__pypackages__", "node_modules", "site-packages",
     "build", "dist",
 )  # fmt: skip
+_LARGEST = 1_000_000  # bytes of a settings file
+_DOTS = 500  # in one of its lines
+_NOT_THERE = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG}
 _TABLE = re.compile(rb"^[ \t]*\[tool\.ackdoctor", re.MULTILINE)
 _PREFIX = re.compile(r"[A-Z]+[0-9]*")
 _DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
-_CHOICE = re.compile(r"\[[!^]?\]?[^\]/]*\]")
 _VERSION = re.compile(r"[0-9]+(\.[0-9]+)*")
 
 Parsed: TypeAlias = object  # what a parser makes of a TOML value: the type of its field
@@ -115,32 +120,20 @@ def _exactness(selectors: Iterable[str], code: str, name: str) -> int:
     )
 
 
-def matches_glob(path: str, glob: str) -> bool:
+def matches_glob(path: str, text: str) -> bool:
     """Gitignore's sense of a pattern: without a slash it fits any file or folder name on the way, `**` any depth."""
-    return _compiled(glob).fullmatch(path) is not None
+    parts = path.split("/")
+    pattern = _compiled(text.strip("/"))
+    if "/" not in text.rstrip("/"):
+        return any(fits(pattern, [part]) for part in parts)
+    return fits((*pattern, None), parts)  # it fits a file as well as a folder above it
 
 
 @lru_cache(maxsize=256)
-def _compiled(glob: str) -> re.Pattern[str]:
-    anchored = "/" in glob.rstrip("/")
-    words = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    parts = re.split(rf"(\*\*/|\*\*|\*|\?|{_CHOICE.pattern})", glob.strip("/"))
-    body = "".join(words.get(part) or _literal(part) for part in parts)
-    return re.compile(("" if anchored else "(?:.*/)?") + body + "(?:/.*)?", re.DOTALL)
-
-
-def _literal(part: str) -> str:
-    """A piece of a glob without stars; `[a-z]`, `[!a-z]` and `[^a-z]` stand for one character."""
-    if not _CHOICE.fullmatch(part):
-        return re.escape(part)
-    negated = part[1] in "!^"
-    inner = part[1 + negated : -1]
-    for special in "\\[]^&|~":
-        inner = inner.replace(special, f"\\{special}")
-    try:
-        return re.compile(f"(?!/)[{'^' * negated}{inner}]").pattern
-    except re.error:  # `[z-a]`
-        return re.escape(part)
+def _compiled(text: str) -> Glob:
+    found = pattern_of(text, literal=True)
+    assert found is not None
+    return found
 
 
 def find_config(start: Path) -> Path | None:
@@ -153,11 +146,11 @@ def find_config(start: Path) -> Path | None:
         for name in FILES:
             path = directory / name
             try:
-                content = path.read_bytes()
-            except PermissionError as error:
+                content = read_file(str(path), _LARGEST)
+            except OSError as error:
+                if error.errno in _NOT_THERE:
+                    continue
                 raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
-            except OSError:
-                continue
             # The cheap test first: parsing everybody's pyproject.toml would cost more than reading it.
             if name == "ackdoctor.toml" or (b"ackdoctor" in content and _has_table(path, content)):
                 return path
@@ -167,7 +160,7 @@ def find_config(start: Path) -> Path | None:
 def holds_settings(path: Path) -> bool:
     """Whether one of FILES governs what lies beside and below it, by its bytes: it need not be right."""
     try:
-        return path.name == "ackdoctor.toml" or _TABLE.search(path.read_bytes()) is not None
+        return path.name == "ackdoctor.toml" or _TABLE.search(read_file(str(path), _LARGEST)) is not None
     except OSError:
         return False
 
@@ -175,9 +168,11 @@ def holds_settings(path: Path) -> bool:
 def load_settings(path: Path) -> Settings:
     """Settings from one file.  ConfigError names the file, the line where it is known, and the key."""
     try:
-        content = path.read_bytes()
+        content = read_file(str(path), _LARGEST)
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
+    except ValueError:
+        raise ConfigError(f"{str(path)!r}: not a path") from None
     table = _parse(path, content)
     if path.name == "pyproject.toml":
         table = _ours(path, table)
@@ -218,7 +213,13 @@ def _parse(path: Path, content: bytes) -> dict[str, object]:
     else:
         import tomli as tomllib
     try:
-        table: dict[str, object] = tomllib.loads(content.decode("utf-8-sig"))
+        text = content.decode("utf-8-sig")
+        deep = next((number for number, line in enumerate(text.split("\n"), 1) if line.count(".") > _DOTS), 0)
+        if deep:  # tomllib takes quadratic time for a key of many parts
+            raise ConfigError(f"{path}:{deep}: more than {_DOTS} dots in one line")
+        table: dict[str, object] = tomllib.loads(text)
+    except RecursionError:
+        raise ConfigError(f"{path}: not TOML: nested too deeply") from None
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: not UTF-8: {error.reason} at byte {error.start}") from None
     except tomllib.TOMLDecodeError as error:
@@ -244,7 +245,7 @@ def place(source: Path | None, value: str) -> str:
     if source is None:
         return "settings"
     try:
-        text = source.read_text(encoding="utf-8")
+        text = read_file(str(source), _LARGEST).decode("utf-8-sig", "replace")
     except OSError:
         return str(source)
     found = re.compile(rf"[\"']{re.escape(value)}[\"']").search(text, _start_of_ours(text))
@@ -322,7 +323,7 @@ def _word_of(words: Mapping[str, Parsed]) -> Callable[[object], Parsed]:
 
 
 def _path(value: object) -> Path:
-    if not isinstance(value, str) or not value:
+    if not isinstance(value, str) or not value or "\0" in value:
         raise ValueError("must be the path of a file")
     return Path(value)
 

@@ -5,10 +5,16 @@
 Path: from the acker, the known holder, to an entry of its pending map; guppy3's is the shortest path from the
 same holder (`get_shpaths`), and both must be the same expression.  Report: a snapshot (census, paths, bytes,
 kinds of entries) with its screen, beside one `heap()` with its rows.  CPU time, interleaved, medians of ratios.
+Tests: 27 small tests under `pytest --ackdoctor-heap`, beside the same tests under `pytest --ackdoctor`; CPU time of
+the whole process, start included.
 """
 
 import argparse
 import io
+import os
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -27,7 +33,23 @@ from ackdoctor.reporters import Context
 from ackdoctor.reporters.context import Sources
 from ackdoctor.reporters.heap_python import snapshots_screen
 
-PATH_REACH, REPORT_REACH = 0.01, 8.0
+PATH_REACH, REPORT_REACH, TESTS_REACH = 0.01, 8.0, 3.0
+
+TESTS = """
+import pytest
+from pystorm.bolt import Bolt
+
+class Passes(Bolt):
+    def process(self, tup):
+        self.emit(tup.values)
+
+@pytest.mark.parametrize("number", range(27))
+def test_one(number, ackdoctor):
+    bench = ackdoctor.bench(Passes)
+    for _ in range(10):
+        bench.feed("the")
+    ackdoctor.assert_complete()
+"""
 
 
 def leaking(entries: int) -> Acker:
@@ -90,13 +112,39 @@ def compared(
     )
 
 
+def tests_compared(rounds: int) -> tuple[float, float, float]:
+    """CPU seconds of the tests with the option and without, and the median of the ratios."""
+    pairs = []
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "test_bolts.py").write_text(TESTS, encoding="utf-8")
+        for number in range(rounds + 1):
+            both = [_spent(folder, *flags) for flags in (("--ackdoctor-heap",), ())]
+            if number:  # the first compiles
+                pairs.append(both)
+    return (
+        median(mine for mine, _ in pairs),
+        median(its for _, its in pairs),
+        median(mine / its for mine, its in pairs),
+    )
+
+
+def _spent(folder: str, *flags: str) -> float:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--ackdoctor", *flags]
+    before = os.times()
+    subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    after = os.times()
+    return after.children_user + after.children_system - before.children_user - before.children_system
+
+
 def main() -> None:
     """Prints a row for each measurement; exit code 1 if one misses its reach, or if the paths differ."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--entries", type=int, nargs="+", default=[100_000, 1_000_000])
     parser.add_argument("--rounds", type=int, default=3)
     given = parser.parse_args()
-    missed = False
+    seconds, beside, ratio = tests_compared(given.rounds)
+    print(f"27 tests {seconds:8.2f} s   without {beside:8.2f} s   {ratio:8.2f} x   reach {TESTS_REACH} x")
+    missed = ratio > TESTS_REACH
     for entries in given.entries:
         acker = leaking(entries)
         ours, its = our_path(acker), guppys_path(acker)

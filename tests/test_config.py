@@ -78,12 +78,12 @@ def test_somebody_elses_pyproject_is_passed_over(tmp_path):
 
 
 def test_settings_that_may_not_be_read_are_not_passed_over(tmp_path, monkeypatch):
-    def refused(path: Path) -> bytes:
-        if path == tmp_path / "pyproject.toml":
-            raise PermissionError(errno.EACCES, "Permission denied", str(path))
-        raise FileNotFoundError
+    def refused(path: str, limit: int) -> bytes:
+        if path == str(tmp_path / "pyproject.toml"):
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        raise FileNotFoundError(errno.ENOENT, "No such file or directory", path)
 
-    monkeypatch.setattr(Path, "read_bytes", refused)
+    monkeypatch.setattr("ackdoctor.config.read_file", refused)
     with pytest.raises(ConfigError, match=r"pyproject\.toml: cannot be read: Permission denied$"):
         find_config(tmp_path / "src")
 

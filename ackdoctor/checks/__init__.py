@@ -4,7 +4,7 @@ A check is a function `check(diagnosis) -> Iterator[Finding]`.  It reads what th
 neutral code of the component; it never sees a syntax tree and never asks which language it looks at.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
@@ -27,9 +27,19 @@ def load() -> Mapping[str, ModuleType]:
     )
 
 
-def diagnose(program: Program, component: Component) -> Iterator[Finding]:
-    """All findings of all rules about one component."""
+def diagnose(
+    program: Program, component: Component, failed: Callable[[str, Exception], None] | None = None
+) -> Iterator[Finding]:
+    """All findings of all rules about one component.
+
+    `failed` gets the code of a rule whose check raises, and the exception; the other rules go on.
+    """
     diagnosis = Diagnosis.of(program, component)
     for code, module in load().items():
         name = module.__name__.rpartition(".")[2].partition("_")[2].replace("_", "-")
-        yield from module.check(diagnosis.under(code, name))
+        try:
+            yield from module.check(diagnosis.under(code, name))
+        except Exception as error:
+            if failed is None:
+                raise
+            failed(code, error)

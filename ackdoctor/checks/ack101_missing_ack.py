@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.facts.chosen import ACKING, chosen
-from ackdoctor.flow.path.lattice import Tick, Token, TokenRef
+from ackdoctor.flow.path.lattice import Token, TokenRef
 from ackdoctor.flow.path.sighting import Completed, Ended, Flow, Stored
 from ackdoctor.flow.path.witness import implicit_raise, leaving_step
 from ackdoctor.model.dialect import EntryKind, Misuse
@@ -24,7 +24,7 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
         missing = [
             s
             for s in flow.sightings
-            if isinstance(s, Ended) and s.breach is not None and s.token is not None and not s.is_tick
+            if isinstance(s, Ended) and s.breach is not None and s.token is not None and not s.is_system
         ]
         if not missing or flow.function.docstring_only:
             continue
@@ -62,7 +62,8 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
                 token=token,
                 last="returns to the framework",
                 flow=flow,
-                help=_by_id(diagnosis, flow) or f"ack or fail {token.words} on this path too",
+                help=_by_id(diagnosis, flow)
+                or f"ack {token.words} on this path too, or fail it if its work is to be tried again",
             )
             told = leaving.setdefault((id(function), span.line), found)
             if found.confidence > told.confidence:
@@ -92,8 +93,8 @@ def _never(flow: Flow, token: Token) -> bool:
                 return False
             case Stored(token=kept) if kept == token:
                 return False
-            case Ended(breach=None, raised=None, state=state) if token in state.tokens and not _ended_as_tick(
-                state, token
+            case Ended(breach=None, raised=None, state=state) if (
+                token in state.tokens and not _ended_as_system(state, token)
             ):
                 return False
             case _:
@@ -101,9 +102,9 @@ def _never(flow: Flow, token: Token) -> bool:
     return True
 
 
-def _ended_as_tick(state: object, token: Token) -> bool:
+def _ended_as_system(state: object, token: Token) -> bool:
     tokens = getattr(state, "tokens", {})
-    return token in tokens and tokens[token].tick is Tick.YES
+    return token in tokens and tokens[token].tick.is_system
 
 
 def _completing(flow: Flow, token: Token) -> frozenset[int]:

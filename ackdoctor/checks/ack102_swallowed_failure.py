@@ -9,6 +9,7 @@ from ackdoctor.flow.linking.known import HARMLESS, LOGGING
 from ackdoctor.flow.path.sighting import Ended, Flow
 from ackdoctor.flow.path.trail import Station, backwards, turns_back
 from ackdoctor.flow.transfer.told import only_told
+from ackdoctor.model.advice import fail_as_well
 from ackdoctor.model.cfg import Bind, Call, Catch, EdgeKind, Name, Return, Step, Throw, Unpack
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, Misuse, VerbKind
@@ -25,7 +26,7 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
     """One finding for each broad handler behind which the tuple is acked."""
     told: set[int] = set()
     for flow, ended in diagnosis.sightings(Ended, EntryKind.DATA, EntryKind.BATCH):
-        if ended.raised is not None or ended.token is None or ended.deferral is not None:
+        if ended.raised is not None or ended.token is None or ended.deferral is not None or ended.is_system:
             continue
         if not _acked(diagnosis, ended):
             continue
@@ -48,16 +49,13 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
             flow=flow,
             severity=Severity.WARNING,
             confidence=Confidence.MAY if flow.limited else Confidence.MUST,
-            help=_help(diagnosis, name),
+            help=fail_as_well(
+                diagnosis.role,
+                f"`{name}`",
+                auto_ack=bool(diagnosis.component.auto_ack),
+                raising=diagnosis.raising,
+            ),
         )
-
-
-def _help(diagnosis: Diagnosis, name: str) -> str:
-    if diagnosis.component.auto_ack and diagnosis.advice(Misuse.SWALLOWED, name):
-        return diagnosis.advice(Misuse.SWALLOWED, name)
-    if diagnosis.component.auto_ack and diagnosis.component.auto_fail:
-        return "let the exception out, so that the framework fails the tuple; or catch only what you expect"
-    return f"fail `{name}` here, or catch only what you expect"
 
 
 def _acked(diagnosis: Diagnosis, ended: Ended) -> bool:

@@ -4,7 +4,9 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.facts.completions import repeats
+from ackdoctor.flow.path.lattice import TokenKind
 from ackdoctor.flow.path.witness import breach_site, line_of
+from ackdoctor.model.advice import go_on
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Finding
 from ackdoctor.model.protocol import Breach
@@ -30,5 +32,5 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
             token=repeat.token,
             last="acked again",
             flow=repeat.flow,
-            help=f"return after the first ack{where}, or ack {repeat.token.words} in one place only",
+            help=f"{go_on(alone=repeat.token.kind is TokenKind.INPUT)} the first ack{where}, or ack {repeat.token.words} in one place only",
         )

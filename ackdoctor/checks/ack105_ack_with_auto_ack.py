@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Mapping
 
 from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.flow.path.lattice import Tick, Token, TokenKind
+from ackdoctor.flow.path.lattice import Token, TokenKind
 from ackdoctor.flow.path.sighting import Completed, Ended, Flow
 from ackdoctor.flow.path.trail import Trail, backwards
 from ackdoctor.flow.path.witness import completions
+from ackdoctor.model.advice import complete_by_hand, fail_instead
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Finding, Severity
 from ackdoctor.model.protocol import Op
@@ -23,7 +24,7 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
     told: set[int] = set()
     acked = _acked(diagnosis)
     for flow, done in diagnosis.sightings(Completed):
-        if done.op not in _BY_HAND or done.token is None or done.tick is Tick.YES or id(done.step) in told:
+        if done.op not in _BY_HAND or done.token is None or done.tick.is_system or id(done.step) in told:
             continue
         if flow.entry is None and done.token.kind is not TokenKind.STORED:
             continue
@@ -47,13 +48,10 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
 
 
 def _help(diagnosis: Diagnosis, done: Completed) -> str:
-    attribute = diagnosis.discipline.auto_ack.attribute
-    switch = (
-        f"set `{attribute} = False` on the class" if attribute else "derive from the class that does not ack"
-    )
-    if done.op is Op.FAIL and diagnosis.discipline.auto_fail.default:
-        return f"raise an exception to fail the tuple, or {switch} and complete it by hand on every path"
-    return f"remove this call, or {switch} and complete the tuple by hand on every path"
+    if done.op is Op.FAIL:
+        return fail_instead(diagnosis.role, raising=diagnosis.raising)
+    at_once = done.deferral is None and done.token is not None and done.token.kind is not TokenKind.STORED
+    return complete_by_hand(diagnosis.role, call=at_once)
 
 
 def _acked(diagnosis: Diagnosis) -> Mapping[tuple[int, Token, int], Trail]:

@@ -5,8 +5,10 @@ from collections.abc import Iterator
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.facts.completions import Repeat, repeats
 from ackdoctor.flow.graph.wording import callee
+from ackdoctor.flow.path.lattice import TokenKind
 from ackdoctor.flow.path.trail import Trail
 from ackdoctor.flow.path.witness import breach_site, line_of, thrown_at
+from ackdoctor.model.advice import behind_try, go_on
 from ackdoctor.model.cfg import Call, Throw, Way
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Confidence, Finding
@@ -49,7 +51,7 @@ def _by_hand(diagnosis: Diagnosis, repeat: Repeat) -> Finding:
         token=token,
         last=f"{then} as well",
         flow=repeat.flow,
-        help=f"leave the handler after the first completion, so that {token.words} is completed once",
+        help=f"{go_on(alone=token.kind is TokenKind.INPUT)} the first completion, so that {token.words} is completed once",
     )
 
 
@@ -78,8 +80,30 @@ def _auto_failed(diagnosis: Diagnosis, repeat: Repeat, told: set[int]) -> Iterat
         last="the framework fails it",
         flow=repeat.flow,
         confidence=None if explicit else Confidence.MAY,
-        help=f"complete {token.words} last, or set `{diagnosis.discipline.auto_fail.attribute} = False`",
+        help=_help(diagnosis, repeat, thrown),
     )
+
+
+def _help(diagnosis: Diagnosis, repeat: Repeat, thrown: Trail) -> str:
+    """What to do so that the framework fails nothing that is completed; `auto_fail = False` would lose the tuple."""
+    tup, component = repeat.token.words, diagnosis.component
+    price = "" if diagnosis.raising else ", and ends the worker"
+    if component.auto_ack:
+        alone = f"remove the call by hand: the exception alone fails {tup}{price}"
+        return (
+            alone
+            if diagnosis.raising
+            else f"{diagnosis.role.by_hand}, and return instead of raising"
+            if diagnosis.role.by_hand
+            else alone
+        )
+    if repeat.second.breach is Breach.DOUBLE_FAIL:
+        return f"return instead of raising: {tup} is failed already"
+    if isinstance(thrown.step.op, Throw):
+        return (
+            f"fail {tup} and return instead of raising, and ack it only behind the last line that can raise"
+        )
+    return f"ack {tup} behind {_called(thrown)}, and catch what that raises: fail {tup} there and return"
 
 
 def _is_emit(diagnosis: Diagnosis, visit: Trail) -> bool:
@@ -96,7 +120,7 @@ def _in_finally(diagnosis: Diagnosis, repeat: Repeat, first: Trail) -> Finding:
         token=token,
         last="the framework fails it",
         flow=repeat.flow,
-        help="put the ack behind the `try`, where it is reached only when the work was done",
+        help=behind_try(token.words, diagnosis.catch),
     )
 
 

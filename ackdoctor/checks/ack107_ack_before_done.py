@@ -8,10 +8,11 @@ from ackdoctor.checks.facts.shape import derived_names, given_names, mentions_an
 from ackdoctor.flow.graph.once import once
 from ackdoctor.flow.graph.wording import callee, last_name
 from ackdoctor.flow.linking.known import RUNNERS, THREADS
-from ackdoctor.flow.path.lattice import Tick, Token, TokenKind
+from ackdoctor.flow.path.lattice import Token, TokenKind
 from ackdoctor.flow.path.sighting import Completed, Ended, Flow
 from ackdoctor.flow.path.trail import Trail, backwards
 from ackdoctor.flow.path.witness import completions, line_of, thrown_at
+from ackdoctor.model.advice import behind_try
 from ackdoctor.model.cfg import Attr, Build, Call, Closure, Expr, Name, Throw, Way
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, Misuse
@@ -38,7 +39,7 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
         return
     told: set[tuple[object, int]] = set()
     for flow, done in diagnosis.sightings(Completed, EntryKind.DATA, EntryKind.BATCH):
-        if done.op is not Op.ACK or done.token is None or done.tick is Tick.YES or done.deferral is not None:
+        if done.op is not Op.ACK or done.token is None or done.tick.is_system or done.deferral is not None:
             continue
         if done.token.kind is TokenKind.STORED or (id(done.function), done.step.span.line) in told:
             continue
@@ -60,12 +61,7 @@ def _by_the_framework(diagnosis: Diagnosis) -> Iterator[Finding]:
     """One finding for each start of work that the framework's own ack does not wait for."""
     told: set[int] = set()
     for flow, done in diagnosis.sightings(Completed, EntryKind.DATA, EntryKind.BATCH):
-        if (
-            done.op is not Op.AUTO_ACK
-            or done.token is None
-            or done.tick is Tick.YES
-            or done.breach is not None
-        ):
+        if done.op is not Op.AUTO_ACK or done.token is None or done.tick.is_system or done.breach is not None:
             continue
         started = _started(flow, done)
         if started is None or id(started.step) in told:
@@ -82,7 +78,7 @@ def _by_the_framework(diagnosis: Diagnosis) -> Iterator[Finding]:
             last="the framework acks, nothing waited for the work",
             flow=flow,
             severity=_severity(diagnosis),
-            help="turn `auto_ack` off, keep tuple and future together and complete them at a later tick; or wait first",
+            help=f"{diagnosis.role.by_hand}: keep tuple and future together and complete them at a later tick; or wait first",
         )
 
 
@@ -182,6 +178,8 @@ def _in_finally(diagnosis: Diagnosis, ended: Ended) -> Trail | None:
     """The ack in a finally block through which an exception leaves, where the framework does not fail the tuple."""
     if ended.raised is None or diagnosis.component.auto_fail is not False or ended.deferral is not None:
         return None
+    if ended.is_system:
+        return None  # it has no tree: its ack promises nothing
     token: Token | None = ended.token
     if token is None:
         return None
@@ -209,7 +207,7 @@ def _while_raising(diagnosis: Diagnosis, flow: Flow, ended: Ended, done: Trail) 
         flow=flow,
         severity=_severity(diagnosis),
         confidence=Confidence.MUST,
-        help="put the ack behind the `try`, where it is reached only when the work was done",
+        help=behind_try(f"`{name}`", diagnosis.catch),
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.flow.path.sighting import Anchors, Completed, Deferral, Emitted, Flow
+from ackdoctor.model.advice import emit_off_thread
 from ackdoctor.model.dialect import Anchoring, Misuse
 from ackdoctor.model.finding import Finding
 from ackdoctor.model.protocol import Op
@@ -54,7 +55,5 @@ def _guesses(diagnosis: Diagnosis, emit: Emitted) -> bool:
 
 def _help(diagnosis: Diagnosis, sighting: Completed | Emitted) -> str:
     if diagnosis.discipline.thread_safe and isinstance(sighting, Emitted):
-        if diagnosis.discipline.anchoring is Anchoring.FORCED:
-            return "do the work in the handler, or derive from the class that anchors by hand"
-        return "name the anchors, or put the result into a queue and emit it at a later tick"
+        return emit_off_thread(diagnosis.role, auto_ack=bool(diagnosis.component.auto_ack))
     return "put the result into a queue and complete the tuple at a later tick, on the framework's thread"

@@ -9,11 +9,13 @@ from ackdoctor.flow.graph.expressions import mentions, subexpressions
 from ackdoctor.flow.linking.known import TICK
 from ackdoctor.flow.path.lattice import Tick
 from ackdoctor.flow.path.sighting import Completed, Ended, Flow
+from ackdoctor.flow.path.trail import backwards
 from ackdoctor.flow.path.witness import leaving_step
+from ackdoctor.model.advice import test_tick
 from ackdoctor.model.cfg import Attr, Bind, Call, Expr, Global, Literal, Name, Return, Test, Unpack
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, Misuse, TickDuty, VerbKind
-from ackdoctor.model.finding import Finding, Severity
+from ackdoctor.model.finding import Confidence, Finding, Severity
 from ackdoctor.model.protocol import Op
 
 __all__ = ["check"]
@@ -28,6 +30,7 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
     yield from _completed_twice(diagnosis)
     for flow in diagnosis.flows:
         yield from _forgotten(diagnosis, flow)
+        yield from _heartbeats(diagnosis, flow)
     yield from _nobody_takes_them(diagnosis)
     yield from _taken_over(diagnosis)
     yield from _taken_for_data(diagnosis)
@@ -54,7 +57,7 @@ def _completed_twice(diagnosis: Diagnosis) -> Iterator[Finding]:
 def _twice(diagnosis: Diagnosis, function: Function, done: Completed, flow: Flow) -> Finding:
     verb = _BY_HAND[done.op]
     who = (
-        "nobody completes ticks"
+        "ticks are not completed here"
         if diagnosis.discipline.tick is TickDuty.FORBIDDEN
         else "the framework acks it"
     )
@@ -127,6 +130,44 @@ def _forgotten(diagnosis: Diagnosis, flow: Flow) -> Iterator[Finding]:
             flow=flow,
             help=f"ack {token.words}: with acks by hand, ticks are yours to ack too",
         )
+
+
+def _heartbeats(diagnosis: Diagnosis, flow: Flow) -> Iterator[Finding]:
+    """A path that takes a heartbeat and sends no sync: it is no tuple to ack, and no sync ends the worker."""
+    answering = diagnosis.dialect.heartbeats
+    if not answering or flow.entry is None or flow.entry.kind is not EntryKind.DATA or flow.wrapped:
+        return
+    told: set[object] = set()
+    for ended in flow.sightings:
+        if not isinstance(ended, Ended) or ended.tick is not Tick.HEARTBEAT or ended.raised is not None:
+            continue
+        where = leaving_step(ended.trail, frozenset({id(flow.function)}))
+        if where[1] in told or _syncs(diagnosis, ended):
+            continue
+        told.add(where[1])
+        yield diagnosis.finding(
+            at=where,
+            message="the heartbeat leaves without a sync: before "
+            f'{answering} the worker exits with "subprocess heartbeat timeout"',
+            misuse=None,
+            severity=Severity.WARNING,
+            confidence=Confidence.MAY,
+            trail=ended.trail,
+            token=ended.token,
+            last="returns to the framework, no sync is sent",
+            flow=flow,
+            help=f"use {answering} or later, which answers heartbeats itself, and remove this branch; "
+            "never ack or fail a heartbeat",
+        )
+
+
+def _syncs(diagnosis: Diagnosis, ended: Ended) -> bool:
+    """Whether the path answers with a sync."""
+    return any(
+        isinstance(visit.step.op, Call)
+        and diagnosis.verb_kind(visit.function, visit.step.op) is VerbKind.SYNC
+        for visit, _, _ in backwards(ended.trail)
+    )
 
 
 def _nobody_takes_them(diagnosis: Diagnosis) -> Iterator[Finding]:
@@ -228,7 +269,7 @@ def _taken_for_data(diagnosis: Diagnosis) -> Iterator[Finding]:
             severity=Severity.WARNING,
             flow=flow,
             last="ticks arrive here too",
-            help="test for the tick first and leave the data alone",
+            help=test_tick(diagnosis.role, auto_ack=bool(diagnosis.component.auto_ack)),
         )
 
 

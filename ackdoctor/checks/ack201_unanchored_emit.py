@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.facts.chosen import ANCHORING, chosen
-from ackdoctor.flow.path.lattice import Tick
 from ackdoctor.flow.path.sighting import Anchors, Emitted
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Finding, Severity
@@ -20,7 +19,7 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
     emits = [
         (flow, emit)
         for flow, emit in diagnosis.sightings(Emitted, EntryKind.DATA, EntryKind.BATCH)
-        if emit.anchors is Anchors.NONE and emit.tick is not Tick.YES
+        if emit.anchors is Anchors.NONE and not emit.tick.is_system
     ]
     if not emits:
         return
@@ -44,7 +43,7 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
             help=(f"emit before `{name}` is completed, and " if _is_late(emit) else "")
             + (
                 diagnosis.advice(Misuse.UNANCHORED, name)
-                or f"pass `{emit.verb.anchors}={anchors}`; if nobody needs the replay, say so with `{emit.verb.anchors}=[]`"
+                or f"pass `{emit.verb.anchors}={anchors}`, or `{emit.verb.anchors}=[]` where the new tuple needs no replay"
             ),
         )
 

@@ -6,6 +6,7 @@ from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.flow.path.lattice import Token, TokenKind
 from ackdoctor.flow.path.sighting import Anchors, Emitted
 from ackdoctor.flow.path.witness import completions, line_of
+from ackdoctor.model import price
 from ackdoctor.model.dialect import Misuse, Moment
 from ackdoctor.model.finding import Confidence, Finding
 from ackdoctor.model.protocol import Breach
@@ -17,10 +18,15 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
     """One finding for each emit call that can find its anchor completed."""
     told: set[int] = set()
     for flow, emit in diagnosis.sightings(Emitted):
-        if not emit.late or id(emit.step) in told:
+        late = [
+            (token, breach)
+            for token, breach in emit.late
+            if not _of_storm(emit, token) or price.reaches_system(diagnosis.discipline, Misuse.LATE_EMIT)
+        ]
+        if not late or id(emit.step) in told:
             continue
         told.add(id(emit.step))
-        token, breach = emit.late[0]
+        token, breach = late[0]
         done = next(completions(emit.trail, token), None)
         when = f" on {line_of(done, emit.function)}" if done is not None else ""
         verb = "acked" if breach is Breach.EMIT_AFTER_ACK else "failed"
@@ -38,7 +44,20 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
         )
 
 
+def _of_storm(emit: Emitted, token: Token) -> bool:
+    """Whether the anchor is a tick or another tuple of Storm's own, which is in no tree."""
+    holding = emit.trail.state.tokens.get(token)
+    return holding is not None and holding.tick.is_system
+
+
 def _help(diagnosis: Diagnosis, token: Token, *, by_hand: bool) -> str:
+    if (
+        diagnosis.component.auto_ack
+        and not by_hand
+        and token.kind is not TokenKind.ELEMENT
+        and diagnosis.role.by_hand
+    ):
+        return f"{diagnosis.role.by_hand}: complete {token.words} after this emit"
     if by_hand or token.kind is not TokenKind.ELEMENT:
         return f"emit first, then complete {token.words}"
     return f"leave the anchor out: {diagnosis.dialect.title} acks {token.words} by itself"

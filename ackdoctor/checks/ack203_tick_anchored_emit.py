@@ -48,7 +48,12 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
             last="emitted, tied to no input tuple",
             flow=flow,
             severity=min(Severity.WARNING, diagnosis.severity(Misuse.UNANCHORED)),
-            help="keep the tuples themselves, emit with them as anchors and ack them afterwards",
+            help=(
+                f"{diagnosis.role.by_hand}: "
+                if diagnosis.component.auto_ack and diagnosis.role.by_hand
+                else ""
+            )
+            + "keep the tuples themselves, emit with them as anchors and ack them afterwards",
         )
 
 

@@ -50,7 +50,7 @@ def _help(emit: Emitted) -> str:
     if isinstance(stream, Name) and _ID_LIKE.fullmatch(stream.id):
         position = emit.verb.params.index("stream") + 1
         return f"argument {position} of `{emit.verb.name}` is the stream: pass `{word}={stream.id}`"
-    return f"pass `{word}=...` with what the source knows the record by, and replay it in `fail`"
+    return f"pass `{word}=...` with what the source knows the record by, and send it again in `fail`, a few times at most"
 
 
 def _weight(diagnosis: Diagnosis, found: list[Emitted]) -> tuple[Severity, str]:

@@ -49,7 +49,7 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
         trail=emit.trail,
         last="emitted with a message id",
         severity=severity,
-        help="send the record again in `fail`, or leave the id out if losing it is fine",
+        help="keep the record until `ack` and send it again in `fail`, a few times at most; or leave the id out if losing it is fine",
     )
 
 

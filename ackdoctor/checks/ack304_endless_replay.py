@@ -51,7 +51,7 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
         misuse=None,
         last="sent again",
         severity=Severity.WARNING if growing else Severity.INFO,
-        help="count the failures of each id, and after some put the record where somebody looks",
+        help="count the failures of each id, and after a few write the record to a dead-letter store and forget it",
     )
 
 

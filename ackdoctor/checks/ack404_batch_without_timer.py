@@ -12,7 +12,7 @@ from ackdoctor.flow.path.trail import Station, turns_back
 from ackdoctor.flow.transfer.holding import EVERYTHING
 from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Global, Literal, Name, Test, Update
 from ackdoctor.model.component import Function
-from ackdoctor.model.dialect import EntryKind
+from ackdoctor.model.dialect import EntryKind, TickDuty
 from ackdoctor.model.finding import Finding, Severity
 
 __all__ = ["check"]
@@ -35,7 +35,7 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
             misuse=None,
             severity=Severity.WARNING,
             last=f"entry of self.{join.field} made here",
-            help="drop or emit incomplete entries at a tick, some time after their first part",
+            help="at a tick, emit an incomplete entry as it is or report it as lost, some time after its first part",
         )
     if diagnosis.role.batch_ticks and not diagnosis.component.heirs and not _ticks_somewhere(diagnosis):
         yield _no_ticks(diagnosis)
@@ -61,8 +61,14 @@ def _full_batches(diagnosis: Diagnosis) -> Iterator[Finding]:
             token=None,
             last="below the limit they wait, until they time out",
             flow=flow,
-            help="flush what there is at a tick too, well within topology.message.timeout.secs",
+            help=f"flush what there is at a tick too{_and_ack(diagnosis)}, well within topology.message.timeout.secs",
         )
+
+
+def _and_ack(diagnosis: Diagnosis) -> str:
+    """What else a tick wants in a bolt that completes by hand."""
+    duty = diagnosis.discipline.tick
+    return ", and ack the tick" if duty in (TickDuty.REQUIRED, TickDuty.AUTO) else ""
 
 
 def _only_when_full(diagnosis: Diagnosis, field: str) -> tuple[Flow, Station] | None:

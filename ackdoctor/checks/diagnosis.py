@@ -191,9 +191,19 @@ class Diagnosis:
         """The consequence of a misuse in this dialect, one clause."""
         return price.clause(self.discipline, misuse)
 
+    @property
+    def raising(self) -> bool:
+        """Whether an exception that leaves the handler fails the tuple and the worker goes on."""
+        return bool(self.component.auto_fail) and self.component.exits is False
+
     def advice(self, misuse: Misuse, name: str) -> str:
         """What this dialect says to do about a misuse of the tuple `name`, or ""."""
         return self.dialect.advice.get(misuse, "").replace("{name}", name)
+
+    @property
+    def catch(self) -> str:
+        """What the language calls the part of a `try` that handles exceptions."""
+        return "except" if self.dialect.own == "self" else "catch"
 
     def _said(self, text: str) -> str:
         """A sentence in which the component calls itself as its language does."""

@@ -14,6 +14,8 @@ from ackdoctor.model.errors import AckdoctorError
 __all__ = ["main"]
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}  # of a stream; what fails to open has a name
+_NO_ACCESS = {errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ELOOP}
+_LONGEST = 300  # characters of a name that is itself too long
 
 
 def main() -> None:
@@ -37,8 +39,12 @@ def main() -> None:
         if isinstance(error, FileNotFoundError) and not error.filename and not _somewhere():
             _say("the current folder does not exist any more")
             sys.exit(2)
-        if isinstance(error, PermissionError) and error.filename:
-            _say(f"{os.fsdecode(error.filename)}: {error.strerror}")
+        if (
+            isinstance(error, OSError)
+            and error.errno in _NO_ACCESS
+            and isinstance(error.filename, (str, bytes))
+        ):
+            _say(f"{os.fsdecode(error.filename)[:_LONGEST]}: {error.strerror}")
             sys.exit(2)
         _say(f"internal error: {type(error).__name__}: {error}")
         _say("please report it, with the traceback that ACKDOCTOR_TRACEBACK=1 shows")
@@ -66,7 +72,8 @@ def _somewhere() -> bool:
 
 
 def _say(text: str) -> None:
-    from ackdoctor.cli.streams import say
+    from ackdoctor.cli.streams import say  # only on the way to an error
+    from ackdoctor.reporters.context import inert, printable
 
-    line = " ".join(text.splitlines())
+    line = inert(printable(" ".join(text.splitlines())))
     say(f"ackdoctor: {line}\n".encode("utf-8", "backslashreplace").decode("utf-8"))

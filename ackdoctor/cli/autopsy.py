@@ -16,7 +16,7 @@ from ackdoctor.cli.heap import FORMS
 from ackdoctor.cli.manual import pages
 from ackdoctor.cli.shown import settings_for, show_with, shown
 from ackdoctor.cli.streams import chatter, glyphs_for, palette_for, tolerant, until_reader_leaves, width_for
-from ackdoctor.cli.texts import lines_of
+from ackdoctor.cli.texts import MOST_OF_HISTOGRAMS, lines_of
 from ackdoctor.heap import growth, judge
 from ackdoctor.heap.dump import HeapDump, read_dump
 from ackdoctor.heap.jvm.histogram import Histogram, parse, timed, told_most
@@ -33,6 +33,8 @@ __all__ = ["DumpRequest", "HistRequest", "show_dump", "show_histograms"]
 
 _SAMPLES, _SAMPLES_WITH_TRACE = 3, 1_000
 _EVERY_S = 10.0
+_MOST_ROWS = 3  # damaged rows of a histogram that are named
+_MOST_FAULTS = 100  # on standard error
 _JCMD_PATIENCE_S = 120
 _NO_HISTOGRAM = "no class histogram: no line like `1:  1000  40000  java.lang.Long`"
 _CUT_OFF = "the histogram is cut off and left out: it lacks its last line, Total"
@@ -68,7 +70,7 @@ class DumpRequest(_Shape):
 
     file: Path
     traces: tuple[Path, ...] = ()
-    message_timeout_s: int = 30
+    message_timeout_s: int | None = None
     samples: int | None = None
 
 
@@ -163,8 +165,7 @@ def show_histograms(request: HistRequest) -> int:
         dated, found = True, _taken_in_time(request.pid, request, unreadable)
     else:
         dated, found = _read(request, unreadable)
-    for fault in unreadable:
-        chatter(f"{fault.path}: {fault.reason}", prefix="")
+    _name(unreadable)
     if not found:
         return 2
     grown = growth.growth(found, dated=dated, limit=limit)
@@ -191,11 +192,10 @@ def _read(request: HistRequest, unreadable: list[Unreadable]) -> tuple[bool, Seq
     read: list[tuple[Path, Histogram]] = []
     for file in request.files:
         faults: list[str] = []
-        lines = list(lines_of(file, faults))
+        everything = list(parse(lines_of(file, faults, most=MOST_OF_HISTOGRAMS)))
         unreadable += [_fault(file.as_posix(), fault) for fault in faults]
-        if not lines and faults:
+        if not everything and faults:
             continue
-        everything = list(parse(lines))
         of_file = [each for each in everything if not each.garbage] or everything
         if not of_file:
             unreadable.append(_fault(file.as_posix(), _NO_HISTOGRAM))
@@ -203,7 +203,7 @@ def _read(request: HistRequest, unreadable: list[Unreadable]) -> tuple[bool, Seq
         cut = [each for each in of_file if not each.whole and len(each.classes) < most]
         unreadable += [_fault(file.as_posix(), _CUT_OFF, line=each.line) for each in cut]
         read += [(file, each) for each in of_file if each not in cut]  # what it lacks would have shrunk
-    read = _each_once(read)
+    read = _each_once(_sound(read, unreadable))
     if not read:
         return False, ()
     jvm = told_most(each for _, each in read)
@@ -217,6 +217,27 @@ def _read(request: HistRequest, unreadable: list[Unreadable]) -> tuple[bool, Seq
     return timed(
         [each for _, each in kept], every_ms=every_ms, fallback=[_changed_ms(file) for file, _ in kept]
     )
+
+
+def _sound(
+    read: Sequence[tuple[Path, Histogram]], unreadable: list[Unreadable]
+) -> list[tuple[Path, Histogram]]:
+    """Without histograms that contradict themselves, and without the classes that a damaged row may have counted."""
+    sound = []
+    for file, each in read:
+        if each.contradicts:
+            unreadable.append(_fault(file.as_posix(), f"{each.contradicts}: left out", line=each.last_line))
+        else:
+            sound.append((file, each))
+        for line, text in each.lost[:_MOST_ROWS]:
+            unreadable.append(_fault(file.as_posix(), f"no row of a histogram: {text!r}", line=line))
+        if (more := len(each.lost) - _MOST_ROWS) > 0:
+            unreadable.append(_fault(file.as_posix(), f"{more:,} more are no rows", line=each.line))
+    names = {name for _, each in sound for name in each.classes}
+    unknown = {name for _, each in sound if each.lost for name in names - each.classes.keys()}
+    for _, each in sound:
+        each.classes = {name: row for name, row in each.classes.items() if name not in unknown}
+    return [(file, each) for file, each in sound if each.classes]
 
 
 def _each_once(read: Sequence[tuple[Path, Histogram]]) -> list[tuple[Path, Histogram]]:
@@ -327,9 +348,17 @@ def _report(
     )
 
 
+def _name(faults: Sequence[Unreadable]) -> None:
+    """Each fault on standard error, the first hundred of them."""
+    for fault in faults[:_MOST_FAULTS]:
+        place = f", line {fault.line:,}" if fault.line else ""
+        chatter(f"{fault.path}{place}: {fault.reason}", prefix="")
+    if len(faults) > _MOST_FAULTS:
+        chatter(f"{len(faults) - _MOST_FAULTS:,} more faults: --output-format json has them all", prefix="")
+
+
 def _code(report: Report) -> int:
-    for fault in report.unreadable:
-        chatter(f"{fault.path}: {fault.reason}", prefix="")
+    _name(report.unreadable)
     if report.unreadable:
         return 2
     return 1 if report.findings else 0

@@ -1,23 +1,27 @@
 """What `ackdoctor diagnose` does: from a text to a screen and an exit code."""
 
 import errno
+import io
 import os
 import re
+import select
 import sys
 import time
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 
 from ackdoctor.cli.given import STDIN, known_word
 from ackdoctor.cli.manual import names
 from ackdoctor.cli.streams import chatter, palette_for, tolerant, until_reader_leaves
-from ackdoctor.cli.texts import lines_of
-from ackdoctor.heap.diagnosis import diagnose
+from ackdoctor.cli.texts import standard_input
+from ackdoctor.diagnose.deaths import Places
+from ackdoctor.diagnose.diagnosis import diagnose
+from ackdoctor.diagnose.texts import lines_in
 from ackdoctor.model.errors import UsageError
-from ackdoctor.reporters.diagnosis import Places, document, screen
+from ackdoctor.reporters.diagnosis import document, screen
 from ackdoctor.reporters.footer import counted
 from ackdoctor.tracer.disk.workerlog import open_log
 
@@ -27,6 +31,9 @@ _FORMS = ("full", "json")
 _LOGS = frozenset({".log", ".err", ".out"})  # of a rotated one, not the last
 _SUFFIXES = _LOGS | {".txt", ".gz"}
 _DATED = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)")
+_OF_A_SHELL = ("/dev/fd/", "/proc/")  # a pipe of `<(kubectl logs POD)`, which has a writer
+_PATIENCE = 10  # seconds
+_OF_A_DATABASE = re.compile(r"\d{6}\.log")
 _HEAD_LINES = 200
 _NO_NAME = {errno.ENAMETOOLONG, errno.ENOENT, errno.EINVAL, errno.ENOTDIR}
 
@@ -39,7 +46,7 @@ def show_diagnosis(words: Sequence[str], form: str) -> int:
     text = " ".join(words)
     places = Places(tuple(map(str, logs)))
     given = _chained(logs, places, faults) if logs else [] if faults else text.splitlines()
-    found = diagnose(given, begins=places.begins)
+    found = diagnose(given, places.files, begins=places.begins)
     for fault in faults:
         chatter(fault, prefix="")
     if found.other and not (found.signs or found.innermost):
@@ -85,7 +92,11 @@ def _below(folder: str, faults: list[str]) -> list[Path]:
     """What is called a log in a folder; UsageError if nothing is."""
     refused = lambda error: faults.append(f"{error.filename}: cannot be read: {error.strerror}")  # noqa: E731
     files = [Path(at, name) for at, _, names in os.walk(folder, onerror=refused) for name in names]
-    found = [path for path in files if not _LOGS.isdisjoint(path.suffixes) and _is_file(str(path))]
+    found = [
+        path
+        for path in files
+        if not _LOGS.isdisjoint(path.suffixes) and path.is_file() and not _is_of_a_database(path)
+    ]
     if not (found or faults):
         names = ", ".join(f"*{suffix}" for suffix in sorted(_LOGS))
         raise UsageError(f"{folder}: no file in it is called a log: {names}")
@@ -94,6 +105,18 @@ def _below(folder: str, faults: list[str]) -> list[Path]:
             f"{folder}: {counted(len(files) - len(found), 'file')} not called a log: passed over", prefix=""
         )
     return found
+
+
+def _is_of_a_database(path: Path) -> bool:
+    """Whether it is a log of RocksDB's or LevelDB's, as Storm 2 keeps its metrics beside the logs: binary, and no log of a process."""
+    if not _OF_A_DATABASE.fullmatch(path.name):
+        return False
+    try:
+        with open_log(path) as lines:
+            next(lines, None)
+    except (OSError, EOFError, zlib.error):
+        return True
+    return False
 
 
 def _begun(log: Path) -> str:
@@ -113,11 +136,41 @@ def _chained(logs: Sequence[Path], places: Places, faults: list[str]) -> Iterato
     number = 0
     for log in logs:
         places.begins.append(number)
-        wrong: list[str] = []
-        for line in lines_of(log, wrong):
-            number += 1
-            yield line
-        faults += [f"{log}: {fault}" for fault in wrong]
+        try:
+            with _opened(log) as raw:
+                for line in lines_in(raw):
+                    number += 1
+                    yield line
+        except (OSError, EOFError, zlib.error) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            faults.append(f"{log}: cannot be read: {reason}")
+
+
+@contextmanager
+def _opened(log: Path) -> Iterator[io.BufferedReader]:
+    """Its bytes; OSError for a named pipe that is not written into, which would be waited for without an end."""
+    if str(log) == STDIN:
+        yield standard_input()
+    elif _is_fifo(log) and not str(log).startswith(_OF_A_SHELL):
+        # without O_NONBLOCK the opening itself would wait for a writer
+        waiting = os.open(log, os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            if not select.select([waiting], [], [], _PATIENCE)[0]:
+                raise OSError(errno.ETIMEDOUT, f"a pipe into which nothing was written for {_PATIENCE} s")
+            with log.open("rb") as raw:
+                yield raw
+        finally:
+            os.close(waiting)
+    else:
+        with log.open("rb") as raw:
+            yield raw
+
+
+def _is_fifo(log: Path) -> bool:
+    try:
+        return log.is_fifo()
+    except OSError:
+        return False
 
 
 def _is_file(word: str) -> bool:

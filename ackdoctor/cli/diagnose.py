@@ -1,4 +1,4 @@
-"""`ackdoctor diagnose`: what a worker's log or a pasted error means."""
+"""`ackdoctor diagnose`: what a log, a thread dump or a pasted error means."""
 
 from typing import Annotated
 
@@ -12,17 +12,17 @@ def diagnose(
         list[str],
         typer.Argument(
             metavar="LOG...|TEXT|-",
-            help="Files (also .gz) and folders of logs, read in the order of time; the words of an error, or - for standard input.",
+            help="Files (also .gz) and folders of logs, thread dumps; the words of an error, or - for standard input.",
         ),
     ],
     *,
     output_format: Annotated[str, typer.Option(metavar="full|json", help="How to show it.")] = "full",
 ) -> None:
-    """Say what an error in a worker's log means.
+    """Say what the errors in logs, or the threads of a dump, mean.
 
-    The innermost cause, the likely causes in order, the rules, what to run next.
+    Shows the innermost cause with its frames, the likely causes in order, the rules, what to do next.
 
-    Exit code: 0 nothing that is known here; 1 something is; 2 the file could not be read.
+    Exit code: 0 nothing that is known here; 1 something is; 2 a file could not be read wholly.
     """
     from ackdoctor.cli.consulting import show_diagnosis
 

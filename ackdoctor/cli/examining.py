@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from ackdoctor.cli.analyze import FORMS
+from ackdoctor.cli.deaths import add_deaths
 from ackdoctor.cli.given import known_word, measured_bytes, measured_ms, named, spark_settings
 from ackdoctor.cli.manual import names, pages
 from ackdoctor.cli.shown import settings_for, shown
@@ -245,7 +246,9 @@ def _analysis(request: Request, java: str) -> "Analysis":
     size = max(inputs.size, LARGE_BYTES) if inputs.remote else inputs.size
     with _progress(request), hushed() as said, told(said):
         spark = session(master=request.master, input_bytes=size, settings=request.settings, java=java)
-        return analyze(inputs, session=spark, terms=terms, output_dir=request.output_dir)
+        analysis = analyze(inputs, session=spark, terms=terms, output_dir=request.output_dir)
+    add_deaths(analysis, inputs)
+    return analysis
 
 
 @contextmanager

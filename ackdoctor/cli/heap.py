@@ -47,6 +47,15 @@ Form = Annotated[str, typer.Option("--output-format", metavar="|".join(FORMS), h
 Least = Annotated[
     str | None, typer.Option("--min-severity", metavar="info|warning|error", help="Hide what is less bad.")
 ]
+Timeout = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        max=_MOST,
+        metavar="SECONDS",
+        help="topology.message.timeout.secs, where the dump does not hold the topology's configuration. Default: 30.",
+    ),
+]
 Version = Annotated[
     str | None,
     typer.Option("--acker-version", metavar="VERSION", help="Whose acker: 1.1.0, 2.8.8. Default: unknown."),
@@ -72,9 +81,7 @@ def dump(
             help="A trace of the same run, or its workers' logs with topology.debug, rotated and zipped ones too, or a folder of them: the acks name the culprits; may be repeated.",
         ),
     ] = None,
-    message_timeout: Annotated[
-        int, typer.Option(min=1, metavar="SECONDS", help="topology.message.timeout.secs of the topology.")
-    ] = 30,
+    message_timeout: Timeout = None,
     samples: Annotated[
         int | None,
         typer.Option(

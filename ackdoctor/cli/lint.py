@@ -62,7 +62,10 @@ def lint(
         bool, typer.Option("--exit-zero", help="Exit 0 where findings alone would make it 1.")
     ] = False,
     strict_files: Annotated[
-        bool, typer.Option("--strict-files", help="Exit 2 if any file cannot be read, not only a named one.")
+        bool,
+        typer.Option(
+            "--strict-files", help="Exit 2, not 1, if there are findings and any file cannot be read."
+        ),
     ] = False,
     baseline: Annotated[
         File, typer.Option(metavar="FILE", help="Leave out the findings this file accepts.")
@@ -95,8 +98,9 @@ def lint(
     """Find broken acking in bolts and spouts, in Python and in Java.
 
     Exit code: 0 nothing found; 1 findings; 2 the work could not be done: a wrong argument or setting, no such
-    path, no Python or Java file under it, or a file named here that cannot be read to its end. A file that only a
-    folder leads to and that cannot be read is reported, and changes the exit code with --strict-files.
+    path, no Python or Java file under it, a file named here that cannot be read to its end, or an
+    internal error. If another file cannot be read to its end, the exit code is 1 with findings and 2
+    without; with --strict-files it is always 2.
     """
     from ackdoctor.cli.request import Request
     from ackdoctor.cli.run import run

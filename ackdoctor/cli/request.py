@@ -118,7 +118,7 @@ def _start(request: Request) -> Path:
     names = [request.stdin_filename or "."] if STDIN in request.paths else list(request.paths or ["."])
     # As they are called, like the files that will be found there: a link's own folder, not the one it leads to.
     paths = [Path(os.path.normpath(Path(name).absolute())) for name in names]
-    folders = [path if path.is_dir() else path.parent for path in paths]
+    folders = [path if os.path.isdir(path) else path.parent for path in paths]  # noqa: PTH112  # no error for a long name
     try:
         return Path(os.path.commonpath(folders))
     except ValueError:  # different drives

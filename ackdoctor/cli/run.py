@@ -20,6 +20,7 @@ from ackdoctor.cli.streams import (
     need_unread,
     need_writable,
     palette_for,
+    shielded,
     until_reader_leaves,
 )
 from ackdoctor.config import Settings
@@ -70,6 +71,11 @@ def run(request: Request) -> int:
     compared = None if baseline is None else against(report, settings, baseline, root=root)
     shown = triage(report, settings, compared)
     _complain(shown)
+    if (
+        request.quiet or request.show_files or settings.output_format not in _FOR_PEOPLE
+    ):  # no summary to stand below
+        for item in shown.unknown_bases:
+            chatter(str(item), prefix="")
     if request.write_baseline and settings.baseline is not None:
         known, unseen = ((), ()) if compared is None else (compared.known, compared.unseen)
         _accept(settings.baseline, (*known, *shown.findings), unseen, change=shown, root=root)
@@ -79,17 +85,27 @@ def run(request: Request) -> int:
             _tell(shown, request, settings, why_not)
         sources = Sources(root=root, given=dict([given]) if given else {})
         _show(shown, request, settings, sources)
-    code = exit_code(shown, settings, named=request.paths, root=root)
-    return 0 if request.exit_zero and code == 1 else code
+    counted_in = replace(shown, findings=()) if request.exit_zero else shown
+    return exit_code(counted_in, settings, named=request.paths, root=root)
 
 
 def exit_code(report: Report, settings: Settings, *, named: Collection[str], root: Path) -> int:
-    """2 where a named file, or under strict settings any file, could not be read; else 1 where there are findings."""
+    """Return the exit code of a run: a file that was not read to its end is never clean.
+
+    2 after an internal error, and where a named file, or under strict settings any file, could not be read; else 1 where
+    there are findings; else 2 where any file could not be read.  A broken symbolic link has nothing to read.
+    """
     named_paths = {os.path.realpath(path) for path in named}
     fatal = settings.fatal_unreadable or STDIN in named
-    if any(fatal or os.path.realpath(root / unread.path) in named_paths for unread in report.unreadable):
+    if any(
+        fatal or unread.internal or os.path.realpath(root / unread.path) in named_paths
+        for unread in report.unreadable
+    ):
         return 2
-    return 1 if report.findings else 0
+    if report.findings:
+        return 1
+    places = [root / unread.path for unread in report.unreadable]
+    return 0 if all(place.is_symlink() and not place.exists() for place in places) else 2
 
 
 def _rulebook(settings: Settings) -> tuple[Mapping[str, "Rule"], Sequence[str]]:
@@ -209,4 +225,4 @@ def _show(report: Report, request: Request, settings: Settings, sources: Sources
         reporter(form)(report, text, context)
         if people and not request.quiet and not request.show_files:
             reporter("footer")(report, text, context)
-        stream.write(text.getvalue())
+        stream.write(shielded(text.getvalue(), form))

@@ -41,9 +41,10 @@ def shown(findings: Iterable[Finding], settings: Settings, here: Path) -> Shown:
     texts = Sources(root=here)
     sources = {path: content for path in paths if (content := texts.content(path))}
     chosen = select(found, sources, paths, settings, str(here))
+    notes = (*chosen.notes, *(f"{fault.path}: {fault.reason}" for fault in chosen.unread))
     heard = [finding for finding in chosen.findings if finding.code != "ACK901"]
     kept = [finding for finding in heard if _is_shown(finding, settings)]
-    return Shown(stamp(kept), chosen.suppressed, len(heard) - len(kept), chosen.notes)
+    return Shown(stamp(kept), chosen.suppressed, len(heard) - len(kept), notes)
 
 
 def show_with(said: str, report: Report, form: str, stream: TextIO, context: Context) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TextIO
 
 from ackdoctor.model.errors import UsageError
-from ackdoctor.reporters.context import ASCII, COLOURED, PLAIN, UNICODE, Glyphs, Palette, printable
+from ackdoctor.model.writing import replacing
+from ackdoctor.reporters.context import ASCII, COLOURED, PLAIN, UNICODE, Glyphs, Palette, inert, printable
 
 __all__ = [
     "COLOURED",
@@ -21,6 +22,7 @@ __all__ = [
     "need_writable",
     "palette_for",
     "say",
+    "shielded",
     "tolerant",
     "until_reader_leaves",
     "width_for",
@@ -77,9 +79,19 @@ def say(line: str) -> None:
 
 def chatter(text: str, *, prefix: str = "ackdoctor: ") -> None:
     """One line for people on standard error."""
-    line = f"{prefix}{printable(text)}\n"
+    line = f"{inert(f'{prefix}{printable(text)}')}\n"
     tolerant(sys.stderr)
     say(line)
+
+
+def shielded(text: str, form: str) -> str:
+    """A report in which no line is a workflow command; inside GitHub Actions nothing in a line is one, either."""
+    inside = os.environ.get("GITHUB_ACTIONS") == "true"
+    if form == "github":
+        return text
+    if form.startswith(("json", "sarif")) or form.endswith("json"):
+        return text.replace("##[", r"#\u0023[") if inside else text
+    return "".join(inert(line, anywhere=inside) for line in text.splitlines(keepends=True))
 
 
 @contextmanager
@@ -105,13 +117,20 @@ def need_writable(file: Path | None) -> None:
             errno.EISDIR: file.is_dir(),
             errno.ENOENT: not folder.exists(),
             errno.ENOTDIR: not folder.is_dir(),
-            errno.EACCES: not os.access(file if file.exists() else folder, os.W_OK),
+            errno.EACCES: not all(os.access(place, os.W_OK) for place in _written(file)),
         }
     except OSError as error:
         raise UsageError(f"{file}: cannot be written: {error.strerror}") from error
     for number, stands in obstacles.items():
         if stands:
             raise UsageError(f"{file}: cannot be written: {os.strerror(number)}")
+
+
+def _written(file: Path) -> tuple[Path, ...]:
+    """A pipe or a device is written as it is; a file is replaced by another one in its folder."""
+    if not file.exists():
+        return (file.parent,)
+    return (file, file.parent) if file.is_file() else (file,)
 
 
 def need_unread(file: Path | None, read: Iterable[str | Path]) -> None:
@@ -125,12 +144,12 @@ def need_unread(file: Path | None, read: Iterable[str | Path]) -> None:
 
 @contextmanager
 def destination(file: Path | None) -> Iterator[TextIO]:
-    """Standard output, or the file; UsageError where the file cannot be written."""
+    """Standard output, or the file, which is replaced when all is written; UsageError where it cannot be."""
     if file is None:
         yield tolerant(sys.stdout)
         return
     try:
-        with file.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as stream:
+        with replacing(file) as stream:
             yield stream
     except OSError as error:
         raise UsageError(f"{file}: cannot be written: {error.strerror}") from error

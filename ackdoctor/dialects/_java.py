@@ -14,12 +14,14 @@ __all__ = [
     "ADVICE",
     "BASIC_BOLT",
     "BOLT",
+    "BY_HAND",
     "COLLECTOR",
     "SHAPE",
     "SPOUT",
     "STATEFUL_BOLT",
     "STATEFUL_WINDOWED_BOLT",
     "TICK_AWARE_BOLT",
+    "TO_FAIL",
     "VERBS",
     "WINDOWED_BOLT",
     "objects",
@@ -178,8 +180,15 @@ SPOUT = (
     ),
 )
 
+_ONCE = "anchor each emit and complete each tuple by hand, once on every path"
+BY_HAND = {
+    "BasicBolt": f"derive from `BaseRichBolt`, {_ONCE}",
+    "WindowedBolt": f"derive from `BaseRichBolt`, keep the window yourself, {_ONCE}",
+    "StatefulWindowedBolt": f"derive from `BaseStatefulBolt`, keep the window yourself, {_ONCE}",
+}
+TO_FAIL = {"BasicBolt": "throw a `FailedException`"}
+
 ADVICE = {
-    Misuse.UNANCHORED: "give `{name}` as the argument before the values; if nobody needs the replay, the emit may stay as it is",
-    Misuse.NO_MESSAGE_ID: "give what the source knows the record by as the last argument, and replay it in `fail`",
-    Misuse.SWALLOWED: "throw a FailedException, so that the framework fails the tuple; or catch only what you expect",
+    Misuse.UNANCHORED: "give `{name}` as the argument before the values; an emit that needs no replay may stay as it is",
+    Misuse.NO_MESSAGE_ID: "give what the source knows the record by as the last argument, and send it again in `fail`, a few times at most",
 }

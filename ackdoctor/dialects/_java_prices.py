@@ -24,14 +24,14 @@ _PRICES: Mapping[Misuse, tuple[Price, ...]] = {
 
 def _notes(kept: str) -> dict[Misuse, str]:
     return {
-        Misuse.TWICE: "while its tree is open the acker's entry can never become zero again, and the spout replays it; "
+        Misuse.TWICE: "while its tree is open the acker's entry can never become zero again, and its tree times out; "
         f"after that the second ack makes an orphan entry, kept {kept}",
         Misuse.MIXED: "the spout hears one of the two, perhaps an ack for work that failed, and the other makes an orphan "
         f"entry in the acker, kept {kept}",
-        Misuse.NEVER: "its tree times out and the spout replays it, each time it comes",
+        Misuse.NEVER: "its tree times out, and is replayed if its spout emitted it with a message id",
         Misuse.UNANCHORED: "the tree ends here: whatever fails downstream is never replayed",
         Misuse.LATE_EMIT: "its tree may be complete already, and what fails downstream is lost in silence, or it can never "
-        f"become zero and is replayed; the late acks make an orphan entry, kept {kept}",
+        f"become zero and times out; the late acks make an orphan entry, kept {kept}",
         Misuse.SWALLOWED: "the spout sees an ack for a tuple whose work was not done",
         Misuse.EARLY: "what fails after the ack is never replayed",
     }
@@ -109,7 +109,7 @@ def persistent(kept: str) -> Discipline:
         },
         notes={
             Misuse.TWICE: "nothing comes of it, the collector of a persistent window ignores acks",
-            Misuse.MIXED: "the spout replays it although the stored window has it, and the checkpoint acks it all the same: "
+            Misuse.MIXED: "the spout hears a fail although the stored window has it, and the checkpoint acks it all the same: "
             f"an orphan entry in the acker, kept {kept}",
             Misuse.LATE_EMIT: _notes(kept)[Misuse.LATE_EMIT],
             Misuse.SWALLOWED: "the window is stored and its tuples are acked although their work was not done",

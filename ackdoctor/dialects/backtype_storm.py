@@ -39,7 +39,7 @@ def _jstorm(discipline: Discipline) -> Discipline:
         notes={
             **discipline.notes,
             Misuse.TWICE: "the second ack sends the tuple's bare id: while its tree is open it can never become zero and is "
-            "replayed; after that an orphan entry stays for one to one and a half timeouts",
+            "times out; after that an orphan entry stays for one to one and a half timeouts",
             Misuse.MIXED: "the spout hears one of the two, perhaps an ack for work that failed; a fail for a tree that the "
             "acker does not know is dropped, an ack makes an orphan entry",
         },
@@ -76,6 +76,8 @@ def _roles(by_hand: Discipline, by_framework: Discipline, spouts: Discipline) ->
             entries=_java.BASIC_BOLT,
             verbs=(),
             discipline=by_framework,
+            by_hand=_java.BY_HAND["BasicBolt"],
+            to_fail=_java.TO_FAIL["BasicBolt"],
         ),
         Role(
             name="Spout",

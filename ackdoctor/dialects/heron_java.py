@@ -25,11 +25,11 @@ _PRICES = {
     Misuse.EARLY: (Price.LOSS,),
 }
 _NOTES = {
-    Misuse.TWICE: "the stream manager counts the tuple in twice: while its tree is open it can never become zero, and the spout replays it",
+    Misuse.TWICE: "the stream manager counts the tuple in twice: while its tree is open it can never become zero, and times out",
     Misuse.MIXED: "the first of the two counts and the other is ignored",
     Misuse.NEVER: "its tree times out at the spout",
     Misuse.UNANCHORED: "the tree ends here: whatever fails downstream is never replayed",
-    Misuse.LATE_EMIT: "the tree may be complete already, and what fails downstream is lost in silence, or it can never become zero and is replayed",
+    Misuse.LATE_EMIT: "the tree may be complete already, and what fails downstream is lost in silence, or it can never become zero and times out",
     Misuse.SWALLOWED: "the spout sees an ack for a tuple whose work was not done",
     Misuse.EARLY: "what fails after the ack is never replayed",
 }
@@ -53,6 +53,8 @@ def _role(name: str, kind: Kind, paths: str, entries: tuple[Entry, ...], discipl
         entries=entries,
         verbs=(),
         discipline=discipline,
+        by_hand=_java.BY_HAND.get(name, ""),
+        to_fail=_java.TO_FAIL.get(name, ""),
     )
 
 

@@ -150,6 +150,8 @@ _WINDOW_OWNED = {
     "initialize": "the window has no length and no timer",
 }
 
+_BY_HAND = "derive from `Bolt`, keep the window yourself, anchor each emit and complete each tuple by hand, once on every path"
+
 _BOLT = Role(
     name="Bolt",
     kind=Kind.BOLT,
@@ -181,6 +183,7 @@ _SLIDING = Role(
     discipline=_SLIDING_DISCIPLINE,
     owned=_WINDOW_OWNED,
     config_attribute="config",
+    by_hand=_BY_HAND,
 )
 _TUMBLING = Role(
     name="TumblingWindowBolt",
@@ -196,6 +199,7 @@ _TUMBLING = Role(
     discipline=_TUMBLING_DISCIPLINE,
     owned=_WINDOW_OWNED,
     config_attribute="config",
+    by_hand=_BY_HAND,
 )
 _SPOUT = Role(
     name="Spout",

@@ -157,6 +157,9 @@ _SPOUT_EMITS = (
     ),
 )
 
+_BY_HAND = (
+    "derive from `Bolt`, anchor each emit and complete each tuple by hand, once on every path, ticks too"
+)
 _INIT = Entry(method="initialize", kind=EntryKind.INIT, subject=None)
 _PROCESS = Entry(method="process", kind=EntryKind.DATA)
 _RUN = "the loop that reads, dispatches and completes tuples never runs"
@@ -164,6 +167,7 @@ _RUN = "the loop that reads, dispatches and completes tuples never runs"
 DIALECTS = (
     Dialect(
         name="petrel",
+        heartbeats="Petrel 0.9.3.0.2",
         language="python",
         title="Petrel",
         until=(1, 0),
@@ -185,6 +189,7 @@ DIALECTS = (
                 entries=(_PROCESS, _INIT),
                 verbs=(),
                 discipline=_BASIC_DISCIPLINE,
+                by_hand=_BY_HAND,
                 owned={"run": _RUN},
             ),
             Role(
@@ -218,9 +223,11 @@ DIALECTS = (
             ),
             Verb(name="reportError", kind=VerbKind.REPORT, on=_ON, params=("msg",), subject=None),
             Verb(name="log", kind=VerbKind.LOG, on=_ON, params=("msg",), subject=None),
-            Verb(name="sync", kind=VerbKind.OTHER, on=_ON, params=(), subject=None),
+            Verb(name="sync", kind=VerbKind.SYNC, on=_ON, params=(), subject=None),
             Verb(name="is_tick_tuple", kind=VerbKind.TICK_TEST, on="tuple", params=(), subject=None),
-            Verb(name="is_heartbeat_tuple", kind=VerbKind.OTHER, on="tuple", params=(), subject=None),
+            Verb(
+                name="is_heartbeat_tuple", kind=VerbKind.HEARTBEAT_TEST, on="tuple", params=(), subject=None
+            ),
         ),
         wire=Wire(
             form=WireForm.MESSAGE,

@@ -103,10 +103,11 @@ _BOLT_VERBS = (
         task_ids="need_task_ids",
         waits=True,
     ),
-    Verb(name="sync", kind=VerbKind.OTHER, params=(), subject=None),
+    Verb(name="sync", kind=VerbKind.SYNC, params=(), subject=None),
     *_REPORTS,
 )
 
+_BY_HAND = "derive from `Bolt` and complete each tuple by hand, once on every path, ticks too"
 _INIT = Entry(method="initialize", kind=EntryKind.INIT, subject=None)
 _TICK = Entry(method="process_tick", kind=EntryKind.TICK, subject=None)
 _RUN = "the loop that reads, dispatches and completes tuples never runs"
@@ -138,6 +139,7 @@ DIALECTS = (
                 entries=(Entry(method="process_tuple", kind=EntryKind.DATA), _TICK, _INIT),
                 verbs=_BOLT_VERBS,
                 discipline=_SIMPLE_DISCIPLINE,
+                by_hand=_BY_HAND,
                 owned=_SIMPLE_OWNED,
             ),
             Role(
@@ -147,6 +149,7 @@ DIALECTS = (
                 entries=(Entry(method="extract_fields", kind=EntryKind.DATA, subject=None), _TICK, _INIT),
                 verbs=_BOLT_VERBS,
                 discipline=_SIMPLE_DISCIPLINE,
+                by_hand=_BY_HAND,
                 owned={**_SIMPLE_OWNED, "process_tuple": "extract_fields is never called"},
             ),
             Role(
@@ -178,7 +181,7 @@ DIALECTS = (
         ),
         verbs=(
             Verb(name="is_tick", kind=VerbKind.TICK_TEST, on="pyleus.storm"),
-            Verb(name="is_heartbeat", kind=VerbKind.OTHER, on="pyleus.storm"),
+            Verb(name="is_heartbeat", kind=VerbKind.HEARTBEAT_TEST, on="pyleus.storm"),
         ),
         shape=TupleShape(component="comp", ticks=(("comp", "__system"), ("stream", "__tick"), ("task", -1))),
         tick_settings=("tick_freq_secs", "topology.tick.tuple.freq.secs"),

@@ -71,6 +71,7 @@ _DISCIPLINE = Discipline(
     auto_ack=Switch(default=True, attribute="auto_ack"),
     auto_fail=Switch(default=True, attribute="auto_fail"),
     auto_anchor=Switch(default=True, attribute="auto_anchor"),
+    exits=Switch(default=True, attribute="exit_on_exception"),  # component.py:176 @ v3.1.4
     anchoring=Anchoring.CURRENT,
     tick=TickDuty.AUTO,
     thread_safe=True,
@@ -85,6 +86,7 @@ _BATCH_DISCIPLINE = Discipline(
     auto_ack=_DISCIPLINE.auto_ack,
     auto_fail=_DISCIPLINE.auto_fail,
     auto_anchor=_DISCIPLINE.auto_anchor,
+    exits=_DISCIPLINE.exits,
     anchoring=Anchoring.CURRENT,
     tick=TickDuty.FRAMEWORK,
     thread_safe=True,
@@ -137,7 +139,7 @@ _REPORTS = (
 )
 _TESTS = (
     Verb(name="is_tick", kind=VerbKind.TICK_TEST),
-    Verb(name="is_heartbeat", kind=VerbKind.OTHER),
+    Verb(name="is_heartbeat", kind=VerbKind.HEARTBEAT_TEST),
 )
 _EMIT = Verb(
     name="emit",
@@ -164,6 +166,7 @@ _EMIT_SPOUT = Verb(
     task_ids="need_task_ids",
 )
 
+_BY_HAND = "set `auto_ack = False` on the class and complete each tuple by hand, once on every path"
 _INIT = Entry(method="initialize", kind=EntryKind.INIT, subject=None)
 _RUN = "the loop that reads, dispatches and completes tuples never runs"
 _SPOUT_ENTRIES = (
@@ -195,6 +198,7 @@ BOLT = Role(
     verbs=(ACK, FAIL, _EMIT, *_REPORTS, *_TESTS),
     discipline=_DISCIPLINE,
     owned={"run": _RUN, "_run": _RUN},
+    by_hand=f"{_BY_HAND}, ticks too",
 )
 BATCHING = Role(
     name="BatchingBolt",
@@ -210,6 +214,7 @@ BATCHING = Role(
         "run": _RUN,
         "_run": _RUN,
     },
+    by_hand=_BY_HAND,
     batch_ticks=2,  # ticks_between_batches = 1, and the tick after that (bolt.py:273, 328 @ pystorm 3.1.4)
 )
 TICKLESS = Role(
@@ -226,6 +231,7 @@ TICKLESS = Role(
         "run": _RUN,
         "_run": _RUN,
     },
+    by_hand=_BY_HAND,
 )
 SPOUT = Role(
     name="Spout",

@@ -43,6 +43,8 @@ def _role(
         verbs=(),
         discipline=discipline,
         fields=fields or {},
+        by_hand=_java.BY_HAND.get(name, ""),
+        to_fail=_java.TO_FAIL.get(name, ""),
     )
 
 

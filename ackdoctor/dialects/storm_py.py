@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from ackdoctor.dialects._shellbolt import BOLT_NOTES, BOLT_PRICES, SPOUT_NOTES, SPOUT_PRICES
 from ackdoctor.model.dialect import (
+    OFF,
     ON,
     Anchoring,
     Dialect,
@@ -68,6 +69,7 @@ _BASIC_DISCIPLINE = Discipline(
     auto_ack=ON,
     auto_fail=ON,
     auto_anchor=ON,
+    exits=OFF,  # storm.py:231-258 @ v2.8.8; up to 0.9.2 an exception ends the process
     anchoring=Anchoring.FORCED,
     tick=TickDuty.AUTO,
     ticks_in_data=True,
@@ -156,6 +158,9 @@ _LOGS = tuple(
     for name in ("logTrace", "logDebug", "logInfo", "logWarn", "logError")
 )
 
+_BY_HAND = (
+    "derive from `Bolt`, anchor each emit and complete each tuple by hand, once on every path, ticks too"
+)
 _INIT = Entry(method="initialize", kind=EntryKind.INIT, subject=None)
 _PROCESS = Entry(method="process", kind=EntryKind.DATA)
 _RUN = "the loop that reads, dispatches and completes tuples never runs"
@@ -163,6 +168,7 @@ _RUN = "the loop that reads, dispatches and completes tuples never runs"
 DIALECTS = (
     Dialect(
         name="storm_py",
+        heartbeats="the storm.py of Storm 0.9.3",
         language="python",
         title="Storm's storm.py",
         until=(2,),
@@ -185,6 +191,8 @@ DIALECTS = (
                 entries=(_PROCESS, _INIT),
                 verbs=(),
                 discipline=_BASIC_DISCIPLINE,
+                by_hand=_BY_HAND,
+                to_fail="raise an exception",
                 owned={"run": _RUN},
             ),
             Role(
@@ -213,8 +221,10 @@ DIALECTS = (
             Verb(name="log", kind=VerbKind.LOG, on=_ON, params=("msg", "level"), subject=None),
             *_LOGS,
             Verb(name="rpcMetrics", kind=VerbKind.OTHER, on=_ON, params=("name", "params"), subject=None),
-            Verb(name="sync", kind=VerbKind.OTHER, on=_ON, params=(), subject=None),
-            Verb(name="is_heartbeat_tuple", kind=VerbKind.OTHER, on="tuple", params=(), subject=None),
+            Verb(name="sync", kind=VerbKind.SYNC, on=_ON, params=(), subject=None),
+            Verb(
+                name="is_heartbeat_tuple", kind=VerbKind.HEARTBEAT_TEST, on="tuple", params=(), subject=None
+            ),
         ),
         wire=Wire(
             form=WireForm.MESSAGE,

@@ -64,6 +64,7 @@ _BASIC = replace(
     name="BasicBolt",
     classes=BASIC_CLASSES,
     discipline=replace(_BOLT.discipline, auto_fail=OFF, payload_types=("list",)),
+    by_hand="derive from `Bolt`, set `auto_ack = False` and complete each tuple by hand, once on every path, ticks too",
 )
 
 DIALECTS = (

@@ -43,10 +43,11 @@ _LIST_ONLY = "emit raises TypeError: all tuples must be lists"
 
 
 def _older(discipline: Discipline) -> Discipline:
-    """Before pystorm: standard output redirected, JSON errors raised."""
+    """Before pystorm: standard output redirected, JSON errors raised, the end at every exception."""
     return replace(
         discipline,
         stdout_is_pipe=False,
+        exits=ON,  # always sys.exit(1)
         prices={**discipline.prices, Misuse.PAYLOAD_OPAQUE: (Price.ERROR,)},
         notes={**discipline.notes, Misuse.PAYLOAD_OPAQUE: _OPAQUE},
     )
@@ -205,17 +206,27 @@ _ZERO_VERBS = (
     ),
     *_ZERO_REPORTS,
 )
-_ZERO_BOLT = replace(_ONE_BOLT, verbs=_ZERO_VERBS, discipline=_ZERO_DISCIPLINE)
+_ZERO_BY_HAND = (
+    "derive from `Bolt`, anchor each emit and complete each tuple by hand, once on every path, ticks too"
+)
+_ZERO_BOLT = replace(_ONE_BOLT, verbs=_ZERO_VERBS, discipline=_ZERO_DISCIPLINE, by_hand="")
 _ZERO_SPOUT_PARAMS = ("tup_id", "stream", "direct_task")
 _ZERO = (
     _ZERO_BOLT,
-    replace(_ZERO_BOLT, name="BasicBolt", classes=BASIC_CLASSES, discipline=_ZERO_BASIC_DISCIPLINE),
+    replace(
+        _ZERO_BOLT,
+        name="BasicBolt",
+        classes=BASIC_CLASSES,
+        discipline=_ZERO_BASIC_DISCIPLINE,
+        by_hand=_ZERO_BY_HAND,
+    ),
     replace(
         _ZERO_BOLT,
         name="BatchingBolt",
         classes=bolt_paths("BatchingBolt"),
         entries=(_BATCH, _INIT),
         discipline=replace(_ZERO_BASIC_DISCIPLINE, auto_anchor=OFF, anchoring=Anchoring.NONE),
+        by_hand=_ZERO_BY_HAND,
         owned={**_RUN, "process": "tuples are neither batched nor acked"},
     ),
     replace(

@@ -66,11 +66,14 @@ def lint(
     choice = select(result.outcome.findings, sources, asked, settings, top, unsure=unsure)
     return Report(
         findings=choice.findings,
-        unreadable=unreadable,
+        unreadable=_unique([*unreadable, *choice.unread]),
         files=tuple(sorted(asked)),
         beside=tuple(sorted({*result.read, *found.lists} - asked)),
         components=result.outcome.components,
         suppressed=choice.suppressed,
+        unknown_bases=tuple(
+            sorted(result.outcome.unknown_bases, key=lambda item: (item.path, item.line, item.name))
+        ),
         notes=(*choice.notes, *result.notes, *_passed_over(found.passed_over)),
     )
 

@@ -21,7 +21,15 @@ from ackdoctor.cache_folder import CacheFolder, NoCacheError
 from ackdoctor.engine.clusters.outcome import Outcome, Terms
 from ackdoctor.engine.files.index import Cluster
 from ackdoctor.engine.languages.reader import LANGUAGES
-from ackdoctor.model.finding import Confidence, Finding, PathStep, PathWitness, Severity, Unreadable
+from ackdoctor.model.finding import (
+    Confidence,
+    Finding,
+    PathStep,
+    PathWitness,
+    Severity,
+    UnknownBase,
+    Unreadable,
+)
 from ackdoctor.model.source import Site, Span
 
 __all__ = ["Cache"]
@@ -121,16 +129,18 @@ def _version(name: str) -> str:
 
 def _encode(outcome: Outcome) -> list[Any]:
     """An outcome as plain JSON values."""
-    unreadable = [_values(item) for item in outcome.unreadable]
-    return [outcome.components, unreadable, [_encode_finding(finding) for finding in outcome.findings]]
+    unreadable, unknown = (list(map(_values, items)) for items in (outcome.unreadable, outcome.unknown_bases))
+    findings = [_encode_finding(finding) for finding in outcome.findings]
+    return [outcome.components, unreadable, unknown, findings]
 
 
 def _decode(raw: list[Any]) -> Outcome:
     """The outcome again; a value of another shape raises."""
-    components, unreadable, findings = raw
+    components, unreadable, unknown, findings = raw
     return Outcome(
         components=components,
         unreadable=tuple(Unreadable(**item) for item in unreadable),
+        unknown_bases=tuple(UnknownBase(**item) for item in unknown),
         findings=tuple(_decode_finding(item) for item in findings),
     )
 

@@ -40,6 +40,7 @@ def whole(task: Task, folder: CacheFolder | None) -> Whole:
     together = Outcome(
         findings=tuple(finding for outcome in outcomes for finding in outcome.findings),
         unreadable=tuple(refused),
+        unknown_bases=tuple(item for outcome in outcomes for item in outcome.unknown_bases),
         components=sum(outcome.components for outcome in outcomes),
     )
     read = tuple(file.shown for survey in surveys.values() for file in survey.files.values())

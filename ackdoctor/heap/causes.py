@@ -8,17 +8,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from ackdoctor.heap.jvm.entries import Kind
+from ackdoctor.model.cause import Cause
 
 __all__ = ["CAUSES", "LABELS", "Cause", "Meaning"]
-
-
-@dataclass(slots=True, unsafe_hash=True, kw_only=True)
-class Cause:
-    """One explanation, the law that it follows from, if any, and the rules that tell more."""
-
-    text: str
-    law: str = ""
-    rules: tuple[str, ...] = ()
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)

@@ -3,24 +3,28 @@
 What is damaged or cut off is said; what could be read is there all the same.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ackdoctor.heap.jvm.ackers import Holder, Holders, Roles, roles
 from ackdoctor.heap.jvm.bolts import TUPLES, bolts
 from ackdoctor.heap.jvm.bytes import entry_bytes, oops_of
+from ackdoctor.heap.jvm.conf import settings_of
 from ackdoctor.heap.jvm.entries import Acker
-from ackdoctor.heap.jvm.gather import AckObjects, ClojureMaps, Entries
+from ackdoctor.heap.jvm.gather import AckObjects, Clock, ClojureMaps, Entries
 from ackdoctor.heap.jvm.hprof import Hprof
 from ackdoctor.heap.jvm.layout import PRIMITIVES, Classes, Oops
 from ackdoctor.heap.jvm.objects import Objects
+from ackdoctor.heap.jvm.pending import look_up
 from ackdoctor.heap.jvm.sweep import Census, Choice, Take, sweep
-from ackdoctor.heap.jvm.walk import Terms, walk
+from ackdoctor.heap.jvm.walk import Old, Terms, walk
 
-__all__ = ["ClassRow", "HeapDump", "held_bytes", "read_dump"]
+__all__ = ["ClassRow", "HeapDump", "Timeout", "held_bytes", "read_dump"]
 
 _MANY_TUPLES = 1_000  # of fewer nobody asks who holds them
+_DEFAULT_TIMEOUT_S = 30  # Storm's
+_TIMEOUT, _TIMEOUTS = "topology.message.timeout.secs", "topology.enable.message.timeouts"
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
@@ -30,6 +34,15 @@ class ClassRow:
     name: str
     instances: int
     size: int
+
+
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
+class Timeout:
+    """The message timeout by which entries are old, and where it comes from; `off` where the topology has disabled it."""
+
+    seconds: int
+    source: str
+    off: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
@@ -48,7 +61,8 @@ class HeapDump:
     holders: tuple[Holder, ...]
     storm: bool
     faults: tuple[str, ...] = ()
-    timeout_s: int = 30
+    timeout: Timeout
+    pending: frozenset[int] = frozenset()  # of the samples' roots those that a spout has pending
 
     @property
     def size(self) -> int:
@@ -74,23 +88,30 @@ def held_bytes(acker: Acker, oops: Oops) -> int:
     )
 
 
-def read_dump(path: Path, *, samples: int = 3, timeout_s: int = 30) -> HeapDump:
+def read_dump(path: Path, *, samples: int = 3, timeout_s: int | None = None) -> HeapDump:
     """The dump in that file; HprofError if it is none.
 
-    An entry is old after twice the message timeout, when its spout has given it up; in 1.x after the timeout, since from
-    1.0.6 on its acker may drop an entry then, and has none that is twice as old.
+    An entry is old after twice the message timeout, when its spout should have given it up; in 1.x after the timeout,
+    since from 1.0.6 on its acker may drop an entry then, and has none that is twice as old.  The message timeout is that
+    of the topology's configuration in the dump; `timeout_s` where the dump has none.
     """
     with Hprof(path) as dump:
-        first = _FirstPass(dump, timeout_s * 1000)
+        first = _FirstPass()
         census = sweep(dump, first.choose)
         objects = Objects(dump, census)
         holders = Holders(census.classes, objects, samples)
         ackers = holders.ackers(first.roles)
+        timeout = _timeout(first.roles, objects, timeout_s)
+        olds: list[Old] = []
         for entries in first.entries:
             alike = [acker for acker in ackers if acker.clojure == entries.clojure and acker.maps]
             if alike:
-                terms = Terms(samples, dump.taken_ms)
-                walk(alike, entries, dump=dump, census=census, objects=objects, terms=terms)
+                age_ms = timeout.seconds * 1000 * (1 if entries.clojure else 2)
+                terms = Terms(samples, Clock(dump.taken_ms, dump.taken_ms - age_ms))
+                olds += walk(alike, entries, dump=dump, census=census, objects=objects, terms=terms)
+        others = list(holders.others(first.roles))
+        spouts = [holder for holder in others if holder.role == "spout"]
+        pending = look_up(olds, spouts, dump=dump, census=census, objects=objects)
         oops = oops_of(dump, census)
         rows = sorted(_rows(census, oops), key=lambda row: (-row.size, row.name))
         return HeapDump(
@@ -103,14 +124,43 @@ def read_dump(path: Path, *, samples: int = 3, timeout_s: int = 30) -> HeapDump:
             oops=oops,
             classes=tuple(rows),
             ackers=tuple(ackers),
-            holders=(*holders.others(first.roles), *_bolts(census, first.roles, objects)),
+            holders=(*others, *_bolts(census, first.roles, objects)),
             storm=any(
                 name.startswith(("org.apache.storm.", "backtype.storm.", "com.alibaba.jstorm."))
                 for name in census.classes.names.values()
             ),
-            faults=tuple(filter(None, (dump.cut, *census.damage))),
-            timeout_s=timeout_s,
+            faults=tuple(_faults(dump, census, ackers)),
+            timeout=timeout,
+            pending=pending
+            & {entry.root for acker in ackers for kept in acker.tally.samples.values() for entry in kept},
         )
+
+
+def _timeout(found: Roles, objects: Objects, given_s: int | None) -> Timeout:
+    known = settings_of(found.contexts, (_TIMEOUT, _TIMEOUTS), objects)
+    off = set(known[_TIMEOUTS]) == {0}
+    values = [seconds for seconds in known[_TIMEOUT] if seconds > 0]
+    if len(values) == 1:
+        beside = f"; --message-timeout {given_s} is not used" if given_s not in {None, values[0]} else ""
+        return Timeout(seconds=values[0], source=f"the dump's topology configuration{beside}", off=off)
+    why = f"the dump has several: {', '.join(map(str, sorted(values)))}" if values else "none in the dump"
+    if given_s is not None:
+        return Timeout(seconds=given_s, source=f"--message-timeout; {why}", off=off)
+    return Timeout(
+        seconds=_DEFAULT_TIMEOUT_S, source=f"Storm's default; {why}: set --message-timeout", off=off
+    )
+
+
+def _faults(dump: Hprof, census: Census, ackers: Sequence[Acker]) -> Iterator[str]:
+    yield from filter(None, (dump.cut, *dump.faults, *census.damage))
+    yield from dict.fromkeys(census.classes.damage)
+    unknown = sum(amount for each, amount in census.instances.items() if each not in census.classes.dumps)
+    if unknown:
+        yield f"{unknown:,} objects are of classes that the dump does not declare"
+    for number, acker in enumerate(ackers, start=1):
+        for bucket in acker.tally.buckets:
+            if bucket.trouble:
+                yield f"acker {number}, bucket {bucket.number}: {bucket.trouble}"
 
 
 def _bolts(census: Census, found: Roles, objects: Objects) -> Iterator[Holder]:
@@ -126,27 +176,25 @@ def _bolts(census: Census, found: Roles, objects: Objects) -> Iterator[Holder]:
 class _FirstPass:
     """Chooses what the first pass takes along: holders, and the entries of each generation of ackers."""
 
-    dump: Hprof
-    timeout_ms: int
     roles: Roles = field(default_factory=Roles)
     entries: list[Entries] = field(default_factory=list)
 
     def choose(self, classes: Classes) -> Choice:
         """Asked once, when the classes are known."""
         self.roles, noters = roles(classes)
-        takers: dict[int, Take] = dict(noters)
+        takers: dict[int, Take | None] = dict(noters)
         if self.roles.ack_objects:
-            java = AckObjects(self.dump.taken_ms - 2 * self.timeout_ms)
+            java = AckObjects()
             self.entries.append(java)
             takers.update({each: java.taker(classes, each) for each in self.roles.ack_objects})
         if self.roles.clojure:
-            maps = ClojureMaps(self.dump.taken_ms - self.timeout_ms)
+            maps = ClojureMaps()
             self.entries.append(maps)
             takers.update({each: maps.taker(classes, each) for each in self.roles.array_maps})
             takers.update(
                 {each: maps.keyword_taker(classes, each) for each in classes.named("clojure.lang.Keyword")}
             )
-        return takers
+        return {each: take for each, take in takers.items() if take is not None}
 
 
 def _rows(census: Census, oops: Oops) -> Iterator[ClassRow]:

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from ackdoctor.heap.jvm.histogram import Histogram
+from ackdoctor.heap.signs import LONG, MAP_1, NODE, SIGNS, SPOUTS, Sign
 from ackdoctor.model.finding import Confidence, Finding, HeapWitness, Severity
 from ackdoctor.model.fingerprint import stamp
 from ackdoctor.model.source import NOWHERE, Site
@@ -15,113 +16,51 @@ from ackdoctor.tracer.judge.growth import Trend, filled_in, trend
 from ackdoctor.tracer.judge.keeping import Keeper, stays
 from ackdoctor.tracer.judge.labels import name_of
 
-__all__ = ["ClassTrend", "Growth", "Sign", "findings", "growth"]
+__all__ = ["TOP", "ClassTrend", "Growth", "findings", "growth"]
 
+TOP = 20  # the largest classes that are asked whether they are of acking
 _STRAIGHT = 0.9  # R2
 _NOTABLE_BYTES = 64 * 1024  # between the first and the last histogram
 _FEWEST_POINTS = 3
-_ORPHAN_1, _TRACKED_1, _ENTRY_2 = 144, 200, 104  # bytes an entry, as measured in the real ackers
-_SPOUT = "spout"  # the component of a finding about some spout
+_TRACKED_1 = 200  # bytes of a tracked entry of 1.x at most
 _COMPANIONS = (0.8, 1.25)  # how much as fast a class grows that grows with another
-_EXPLAINS = 0.7  # how much as fast one grows that leaves too little for anybody else
-
-
-@dataclass(slots=True, unsafe_hash=True, kw_only=True)
-class Sign:
-    """What a class means when it grows: `each` are the bytes of an entry that it stands for, 0 for unknown.
-
-    `grows` is what a finding says of it, whose component is `of`.
-    """
-
-    pattern: str
-    means: str
-    each: int = 0
-    code: str = ""
-    of: str = ACKER
-    grows: str = "the acker's pending map grows in every histogram"
-    with_: str = ""  # another class that must grow along
-    without: str = ""  # another that explains it, if that grows along
-    help: str = ""
-
-
-_WAITED_FOR = "messages that a spout waits for: slow, or never acked; topology.max.spout.pending bounds them"
-_SPOUT_GROWS = (
-    "the pending map of a spout grows in every histogram: its messages come faster than they are acked, or are "
-    "never acked, and an entry stays until an answer or a timeout"
-)
-_SPOUT_HELP = (
-    "set topology.max.spout.pending; if it grows past what a message timeout explains, ackdoctor lint the bolts: "
-    "a path without ack"
-)
-
-SIGNS = (
-    Sign(
-        pattern=r"(?:org\.apache|backtype)\.storm\.daemon\.Acker\$AckObject",
-        means="entries of the acker's pending map (2.x): one for each root that has not come to an end",
-        each=_ENTRY_2,
-        code="ACK603",
-        help="take a dump and read it: ackdoctor heap dump worker.hprof",
-    ),
-    Sign(
-        pattern=r"clojure\.lang\.PersistentArrayMap",
-        means="entries of the acker's pending map (1.x), among other uses of Clojure",
-        each=_ORPHAN_1,
-        code="ACK603",
-        with_=r"java\.util\.HashMap\$Node",
-        without=r"clojure\.lang\.PersistentVector",
-        help="take a dump and read it: ackdoctor heap dump worker.hprof",
-    ),
-    Sign(
-        pattern=r"com\.alibaba\.jstorm\.task\.acker\.AckObject",
-        means="entries of the acker's pending map (JStorm): one for each root that has not come to an end",
-        code="ACK603",
-        help="take a dump and read it: ackdoctor heap dump worker.hprof",
-    ),
-    Sign(
-        pattern=r"(?:org\.apache\.storm\.executor|com\.alibaba\.jstorm\.task\.comm)\.TupleInfo",
-        means=_WAITED_FOR,
-        code="ACK603",
-        of=_SPOUT,
-        grows=_SPOUT_GROWS,
-        help=_SPOUT_HELP,
-    ),
-    Sign(  # executor.clj: (.put pending root-id [task-id message-id {:stream .. :values ..} start-time])
-        pattern=r"clojure\.lang\.PersistentVector",
-        means=f"{_WAITED_FOR} (1.x)",
-        code="ACK603",
-        of=_SPOUT,
-        grows=_SPOUT_GROWS,
-        with_=r"clojure\.lang\.PersistentArrayMap",
-        help=_SPOUT_HELP,
-    ),
-    Sign(
-        pattern=r"(?:org\.apache|backtype)\.storm\.tuple\.TupleImpl",
-        means="tuples kept with the nodes of a ConcurrentHashMap: ShellBolt's inputs, which only an ack or a fail empties",
-        code="ACK401",
-        of="ShellBolt",
-        grows="the inputs of a ShellBolt grow in every histogram: nothing takes them away but an ack or a fail",
-        with_=r"java\.util\.concurrent\.ConcurrentHashMap\$Node",
-        help="ackdoctor lint on the components: a path without ack, a buffer that nobody drains, ticks",
-    ),
-    Sign(
-        pattern=r"(?:org\.apache|backtype)\.storm\.tuple\.TupleImpl",
-        means="tuples that a bolt keeps, or that wait in a queue before a slow one",
-        help="ackdoctor lint on the bolts: a buffer that nobody drains",
-    ),
-)
+_EXPLAINS = 0.7  # how much as fast one grows that leaves too little for anything else
+_SHARE, _SHARE_OF_SHARED = 0.01, 0.1  # of the heap, from which on a class of acking counts
+_FEWEST_ENTRIES, _TIMES_THE_SPOUTS = 1_000, 4  # of ackers, more than this worker's spouts explain
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class ClassTrend:
-    """One class over time: instances at both ends, bytes gained, the line through them, and whether it only rose."""
+    """One class over time: instances at both ends, bytes at last and gained, the line through them, and whether it only rose.
+
+    `growing`: it grows as its `sign` says.  `bounds`: how many of the last are what the sign means, at least and at most.
+    """
 
     name: str
     first: int
     last: int
+    size: int
     gained: int  # bytes
     line: Trend
     monotone: bool
     sign: Sign | None = None
+    growing: bool = False
+    bounds: tuple[int, int] | None = None
+
+    @property
+    def means(self) -> str:
+        """What the instances are, as far as that is known."""
+        if self.sign is None:
+            return ""
+        if self.bounds is None:
+            because = f": {self.sign.because}" if self.growing and self.sign.because else ""
+            return f"{self.sign.means}{because}"
+        least, most = self.bounds
+        return (
+            f"{least:,} to {most:,} of them are {self.sign.means}"
+            if self.growing
+            else (f"at most {most:,} of them are {self.sign.means}; a histogram cannot tell how many")
+        )
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
@@ -138,7 +77,9 @@ class Growth:
     last_size: int
     bytes_per_second: float
     fit: float
-    rows: tuple[ClassTrend, ...]  # of Storm's signs first, then the largest gains
+    rows: tuple[
+        ClassTrend, ...
+    ]  # what grows as a sign says first, then the largest gains; of one histogram the largest
     full_in: str = ""
     limit: int = 0
 
@@ -158,13 +99,47 @@ class Growth:
         """The class that has gained most bytes."""
         return max(self.rows, key=lambda row: row.gained)
 
+    @property
+    def kept(self) -> ClassTrend | None:
+        """The row whose sign explains the growth, in the order of the table."""
+        grown = [row for row in self.rows if row.sign is not None and row.growing]
+        return min(grown, key=lambda row: _order(row.sign), default=None)
+
+    @property
+    def acking(self) -> tuple[ClassTrend, ...]:
+        """Of the largest classes those that are of acking, and large enough to matter."""
+        largest = sorted(self.rows, key=lambda row: -row.size)[:TOP]
+        return tuple(
+            row for row in largest if row.sign is not None and row.sign.acking and self._matters(row)
+        )
+
+    def _matters(self, row: ClassTrend) -> bool:
+        if row.bounds is None:
+            return row.size >= _SHARE * self.last_size
+        return row.bounds[1] * _TRACKED_1 >= _SHARE_OF_SHARED * self.last_size
+
+    def counted(self, pattern: str) -> int:
+        """Instances of these classes in the last histogram."""
+        return sum(row.last for row in self.rows if re.fullmatch(pattern, row.name))
+
+    @property
+    def unexplained(self) -> tuple[int, int] | None:
+        """Entries of ackers (2.x) and what the spouts of this worker wait for, where these are far fewer; else None."""
+        entries, waiting = self.counted(SIGNS[0].pattern), self.counted(SPOUTS)
+        few = entries < max(_FEWEST_ENTRIES, _TIMES_THE_SPOUTS * waiting)
+        return None if few or not waiting else (entries, waiting)
+
+
+def _order(sign: Sign | None) -> int:
+    return len(SIGNS) if sign is None else SIGNS.index(sign)
+
 
 def growth(found: Sequence[Histogram], *, dated: bool, limit: int = 0) -> Growth:
     """The trends; `limit` is the -Xmx in bytes, 0 if nobody knows.  One histogram has rows and no trends."""
     names = {name for histogram in found for name in histogram.classes}
     rows = [_row(name, found, dated=dated) for name in names]
     growing = {row.name: row for row in rows if _grows(row, len(found))}
-    told = [_signed(row, growing, single=len(found) == 1) for row in rows]
+    told = [_signed(row, growing, found) for row in rows]
     whole = trend(_points([each.size for each in found], found, dated=dated))
     left = limit - found[-1].size
     full_in = ""
@@ -181,7 +156,9 @@ def growth(found: Sequence[Histogram], *, dated: bool, limit: int = 0) -> Growth
         last_size=found[-1].size,
         bytes_per_second=whole.per_second,
         fit=whole.fit,
-        rows=tuple(sorted(told, key=lambda row: (row.sign is None, -row.gained, -row.last, row.name))),
+        rows=tuple(
+            sorted(told, key=lambda row: (not row.growing, -row.gained, -row.size, -row.last, row.name))
+        ),
         full_in=full_in,
         limit=limit,
     )
@@ -201,6 +178,7 @@ def _row(name: str, found: Sequence[Histogram], *, dated: bool) -> ClassTrend:
         name=name,
         first=amounts[0],
         last=amounts[-1],
+        size=sizes[-1],
         gained=sizes[-1] - sizes[0],
         line=trend(_points(amounts, found, dated=dated)),
         monotone=all(before <= after for before, after in pairwise(amounts)),
@@ -217,37 +195,42 @@ def _grows(row: ClassTrend, points: int) -> bool:
     )
 
 
-def _signed(row: ClassTrend, growing: dict[str, ClassTrend], *, single: bool) -> ClassTrend:
-    """The row with what its growth means; of one histogram with what the class means at all."""
-    for sign in SIGNS:
-        if not re.fullmatch(sign.pattern, row.name):
-            continue
-        if single and not sign.with_:
-            return _with(row, sign)
+def _signed(row: ClassTrend, growing: dict[str, ClassTrend], found: Sequence[Histogram]) -> ClassTrend:
+    """The row with what its growth means; if it does not grow so, with what the class is at all."""
+    signs = [sign for sign in SIGNS if re.fullmatch(sign.pattern, row.name)]
+    for sign in signs:
         if row.name in growing and _grows_so(row, sign, growing):
-            return _with(row, sign)
+            bounds = _bounds(row, found) if sign.shared else None
+            return replace(row, sign=sign, growing=True, bounds=bounds)
+    for sign in signs:
+        if sign.exact:
+            return replace(row, sign=sign)
+        if sign.shared and len(found) < _FEWEST_POINTS:
+            return replace(row, sign=sign, bounds=(0, _most(found[-1])))
     return row
 
 
-def _with(row: ClassTrend, sign: Sign) -> ClassTrend:
-    return ClassTrend(
-        name=row.name,
-        first=row.first,
-        last=row.last,
-        gained=row.gained,
-        line=row.line,
-        monotone=row.monotone,
-        sign=sign,
+def _bounds(row: ClassTrend, found: Sequence[Histogram]) -> tuple[int, int]:
+    """Entries of 1.x's ackers: those that came since the first histogram, and with those that may have been there before."""
+    came = row.last - row.first
+    return came, min(came + _most(found[0]), _most(found[-1]))
+
+
+def _most(histogram: Histogram) -> int:
+    """Each entry of 1.x's ackers has a Clojure map, a node and a Long of its own, its root."""
+    nodes, longs = (
+        sum(amount for name, (amount, _) in histogram.classes.items() if re.fullmatch(pattern, name))
+        for pattern in (NODE, LONG)
     )
+    return min(histogram.instances(MAP_1), nodes, longs)
 
 
 def _grows_so(row: ClassTrend, sign: Sign, growing: dict[str, ClassTrend]) -> bool:
     """Whether what must grow along does: the mark of a map whose entries they make up together; and nothing explains it."""
     least, most = _COMPANIONS
-    along = any(least <= share <= most for share in _shares(row, sign.with_, growing))
-    return (along or not sign.with_) and all(
-        share < _EXPLAINS for share in _shares(row, sign.without, growing)
-    )
+    along = not sign.with_ or any(least <= share <= most for share in _shares(row, sign.with_, growing))
+    fast = not sign.not_slower or any(least <= share for share in _shares(row, sign.not_slower, growing))
+    return along and fast and all(share < _EXPLAINS for share in _shares(row, sign.without, growing))
 
 
 def _shares(row: ClassTrend, pattern: str, growing: dict[str, ClassTrend]) -> list[float]:
@@ -269,8 +252,9 @@ def _findings(grown: Growth, path: str, keeper: Keeper | None) -> Iterator[Findi
         return
     for row in grown.rows:
         sign = row.sign
-        if sign is None or not sign.code:
+        if sign is None or not sign.code or not row.growing:
             continue
+        entries = row.last if row.bounds is None else row.bounds[0]
         acker = sign.of == ACKER
         unbounded = keeper is not None and not keeper.forgets
         message = f"{sign.grows}: an entry {stays(keeper)}" if acker else sign.grows
@@ -286,8 +270,8 @@ def _findings(grown: Growth, path: str, keeper: Keeper | None) -> Iterator[Findi
             dialect="",
             evidence=HeapWitness(
                 path=row.name,
-                entries=row.last,
-                size=row.last * sign.each,
+                entries=entries,
+                size=entries * sign.each,
                 left=tuple(_course(row, sign, grown)),
             ),
             cause=f"{row.name}|{message}",
@@ -299,7 +283,13 @@ def _course(row: ClassTrend, sign: Sign, grown: Growth) -> Iterator[str]:
     """How it went, and what that comes to at the measured bytes of an entry."""
     per = "a second" if grown.dated else "a histogram"
     rate = row.line.per_second
-    yield f"{row.first:,} at first, {row.last:,} at last: {rate:,.1f} {per} (R2 {row.line.fit:.2f})"
+    if row.bounds is None:
+        yield f"{row.first:,} at first, {row.last:,} at last: {rate:,.1f} {per} (R2 {row.line.fit:.2f})"
+    else:
+        came, most = row.bounds
+        rate = came / (grown.seconds if grown.dated else grown.points - 1)
+        yield f"{came:,} came after the first histogram: {rate:,.1f} {per}; before, there were {most - came:,} at most"
+        yield f"the other {row.last - most:,} to {row.last - came:,} are Clojure maps of other uses; a dump counts the acker's"
     if not sign.each or not grown.dated:
         return
     yield f"at {sign.each} bytes an entry, its share of the table included, {_amount(rate * sign.each)} a second"

@@ -3,6 +3,7 @@
 A heap shows what is there, not how it came: what only age or a trace can prove is MAY.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -32,98 +33,150 @@ _ROOTS_TOLD = 3
 
 def findings(dump: HeapDump, keeper: Keeper | None = None) -> tuple[Finding, ...]:
     """All that the dump shows, sorted and stamped; `keeper` is whose acker it is, where the user knows."""
-    found: list[Finding] = []
-    for acker in dump.ackers:
-        found += _of_acker(acker, dump, keeper)
-    for holder in dump.holders:
-        if holder.role == "shell":
-            found += _of_shell(holder, dump)
+    found = [*_of_ackers(dump, keeper), *_of_shells(dump)]
     return stamp(sorted(found, key=lambda finding: (finding.code, finding.component, finding.cause)))
 
 
-def _of_acker(acker: Acker, dump: HeapDump, keeper: Keeper | None) -> Iterator[Finding]:
-    site = Site(dump.path, NOWHERE)
-    kinds, old = acker.tally.kinds, acker.tally.old
-    orphans = sum(kinds.get(kind, 0) for kind in _ORPHANS)
-    if old.get(Kind.WAITING, 0):
-        given_up = acker.tally.oldest_ms > 2 * dump.timeout_s * 1000
-        known = "their spouts have given them up" if given_up else "they are older than the message timeout"
+def _of_ackers(dump: HeapDump, keeper: Keeper | None) -> Iterator[Finding]:
+    """One finding of each kind, over all ackers of the worker."""
+    site, ackers = Site(dump.path, NOWHERE), dump.ackers
+    waiting = sum(acker.tally.old.get(Kind.WAITING, 0) for acker in ackers)
+    orphans = sum(acker.tally.kinds.get(kind, 0) for acker in ackers for kind in _ORPHANS)
+    if waiting:
+        known, lines, certain = _given_up(dump)
         yield heap_finding(
             "ACK601",
             site=site,
-            message=f"the acker keeps entries that never came to zero, and {known}: "
+            message=f"the acker keeps entries that never came to zero, {known}: "
             f"a tuple of the tree was never acked, or an even number of times; such an entry {stays(keeper)}",
-            severity=Severity.ERROR if given_up else Severity.WARNING,
-            witness=_witness(acker, dump, (Kind.WAITING,), amount=old[Kind.WAITING]),
+            severity=Severity.ERROR if certain else Severity.WARNING,
+            witness=_witness(ackers, dump, (Kind.WAITING,), amount=waiting, more=lines, old=True),
             help="name the tuple: give this dump --trace with a trace of the run, or a worker's log with topology.debug; or lint its source",
         )
     if orphans:
-        most = max(_ORPHANS, key=lambda kind: kinds.get(kind, 0))
+        most = max(_ORPHANS, key=lambda kind: sum(acker.tally.kinds.get(kind, 0) for acker in ackers))
         reason = CAUSES[most].causes[0].text
-        notable = orphans > kinds.get(Kind.WAITING, 0) or any(old.get(kind, 0) for kind in _ORPHANS)
+        tracked = sum(acker.tally.kinds.get(Kind.WAITING, 0) for acker in ackers)
+        old = any(acker.tally.old.get(kind, 0) for acker in ackers for kind in _ORPHANS)
         yield heap_finding(
             "ACK602",
             site=site,
             message=f"the acker keeps entries that no spout waits for, most likely because {reason}; "
             f"such an entry {stays(keeper)}",
-            severity=Severity.WARNING if notable else Severity.INFO,
-            witness=_witness(acker, dump, _ORPHANS, amount=orphans),
+            severity=Severity.WARNING if orphans > tracked or old else Severity.INFO,
+            witness=_witness(ackers, dump, _ORPHANS, amount=orphans),
             help="lint the source for a second ack; an orphan alone proves no misuse while trees fail or time out",
         )
-    if acker.tally.oldest_ms > _TIMEOUTS_OF_AN_OLD_MAP * dump.timeout_s * 1000:
+    limit_ms = _TIMEOUTS_OF_AN_OLD_MAP * dump.timeout.seconds * 1000
+    if still := [acker for acker in ackers if acker.tally.oldest_ms > limit_ms]:
         yield heap_finding(
             "ACK603",
             site=site,
             message="the acker's map does not rotate: entries are older than rotation would let them become, so it grows "
             "until the worker restarts",
             severity=Severity.ERROR,
-            witness=_witness(acker, dump, tuple(Kind), amount=acker.tally.entries),
+            witness=_witness(still, dump, tuple(Kind), amount=sum(acker.tally.entries for acker in still)),
             help="Storm 0.9 to 1.1.1 never rotates it (STORM-2786): upgrade; in 2.x enable message timeouts",
         )
 
 
-def _of_shell(holder: Holder, dump: HeapDump) -> Iterator[Finding]:
+def _given_up(dump: HeapDump) -> tuple[str, Sequence[str], bool]:
+    """What is known of the spouts that had asked for the old tracked entries: in words, in figures, and whether they gave up."""
+    waits = [acker.tally.waits for acker in dump.ackers]
+    given_up, pending, unknown = (
+        sum(getattr(each, name) for each in waits) for name in ("given_up", "pending", "unknown")
+    )
+    oldest_ms = max(acker.tally.oldest_ms for acker in dump.ackers)
+    lines = []
+    if given_up or pending:
+        lines.append(f"their spouts have given up {given_up:,}, and still have {pending:,} pending")
+    if unknown:
+        lines.append(f"of {unknown:,} the spouts are not in this dump: whether they still wait is not known")
+    twice = oldest_ms > 2 * dump.timeout.seconds * 1000
+    if unknown and not (given_up or pending):
+        age = "older than twice the message timeout" if twice else "older than the message timeout"
+        return f"and are {age}, and whether their spouts still wait for them is not known", lines, twice
+    if not given_up:
+        return "and their spouts still wait for them, longer than the message timeout", lines, False
+    some = "some of them" if pending or unknown else "them"
+    return f"and their spouts have given {some} up", lines, True
+
+
+def _of_shells(dump: HeapDump) -> Iterator[Finding]:
+    """One finding for each component; its executors in the worker have a ShellBolt each."""
+    shells: dict[str, list[Holder]] = {}
+    for holder in dump.holders:
+        if holder.role == "shell" and holder.entries > 0:
+            shells.setdefault(holder.owner, []).append(holder)
+    return (_of_shell(alike, dump) for alike in shells.values())
+
+
+def _of_shell(shells: Sequence[Holder], dump: HeapDump) -> Finding:
     """Inputs under way are as many as the spouts may have pending; ticks are at most one or two."""
-    site = Site(dump.path, NOWHERE)
-    ticks = holder.groups.get(_TICK, 0)
-    if not holder.entries:
-        return
-    notable = holder.entries >= _MANY_INPUTS or ticks > _MORE_TICKS
-    streams = ", ".join(f"{amount:,} of {stream}" for stream, amount in sorted(holder.groups.items()))
-    of = f"of {holder.looked_at:,} looked at: " if holder.looked_at < holder.entries else ""
-    yield heap_finding(
+    entries, looked_at = sum(each.entries for each in shells), sum(each.looked_at for each in shells)
+    groups = sum((Counter(each.groups) for each in shells), Counter[str]())
+    ticks = max(each.groups.get(_TICK, 0) for each in shells)
+    notable = any(each.entries >= _MANY_INPUTS for each in shells) or ticks > _MORE_TICKS
+    streams = ", ".join(f"{amount:,} of {stream}" for stream, amount in sorted(groups.items()))
+    of = f"in a sample of {looked_at:,}: " if looked_at < entries else ""
+    of_all = f" of {len(shells)} ShellBolts" if len(shells) > 1 else ""
+    return heap_finding(
         "ACK401",
-        site=site,
+        site=Site(dump.path, NOWHERE),
         message="ShellBolt keeps tuples that its component has neither acked nor failed, ticks among them: nothing "
         "takes them away but an ack or a fail"
         if ticks > _MORE_TICKS
         else "ShellBolt keeps tuples that its component has neither acked nor failed: nothing takes them away "
         "but an ack or a fail",
         severity=Severity.WARNING if notable else Severity.INFO,
-        witness=HeapWitness(path=holder.path, entries=holder.entries, left=(f"{of}{streams}",)),
+        witness=HeapWitness(path=f"{shells[0].path}{of_all}", entries=entries, left=(f"{of}{streams}",)),
         help="lint the component: a path without ack, a buffer that nobody drains, ticks that nobody acks",
-        component=holder.owner or "ShellBolt",
+        component=shells[0].owner or "ShellBolt",
     )
 
 
-def _witness(acker: Acker, dump: HeapDump, kinds: Sequence[Kind], *, amount: int) -> HeapWitness:
-    present = [kind for kind in kinds if acker.tally.kinds.get(kind, 0)]
-    lines = [
-        f"{LABELS[kind]}: {acker.tally.kinds[kind]:,}, {acker.tally.old.get(kind, 0):,} of them old"
-        for kind in present
-    ]
-    each = [
-        (acker.tally.kinds[kind], entry_bytes(kind, dump.oops, clojure=acker.clojure)) for kind in present
-    ]
-    whole = sum(many for many, _ in each)
-    samples = [entry.root for kind in present for entry in acker.tally.samples.get(kind, ())]
+def _witness(
+    ackers: Sequence[Acker],
+    dump: HeapDump,
+    kinds: Sequence[Kind],
+    *,
+    amount: int,
+    more: Sequence[str] = (),
+    old: bool = False,
+) -> HeapWitness:
+    """What all these ackers hold of these kinds; with `old`, the roots are those of old entries."""
+    least_ms = dump.timeout.seconds * 1000 * (1 if ackers[0].clojure else 2) if old else -1
+    lines, samples, whole, size = [], [], 0, 0
+    for kind in kinds:
+        many = sum(acker.tally.kinds.get(kind, 0) for acker in ackers)
+        if not many:
+            continue
+        aged = sum(acker.tally.old.get(kind, 0) for acker in ackers)
+        lines.append(f"{LABELS[kind]}: {many:,}, {aged:,} of them old")
+        whole += many
+        size += many * entry_bytes(kind, dump.oops, clojure=ackers[0].clojure)
+        kept = (entry for acker in ackers for entry in acker.tally.samples.get(kind, ()))
+        samples += [entry.root for entry in kept if entry.age_ms > least_ms]
+    if len(ackers) > 1:
+        parts = (
+            f"{sum(acker.tally.kinds.get(kind, 0) for kind in kinds):,} in acker {number}"
+            for number, acker in enumerate(dump.ackers, start=1)
+            if acker in ackers
+        )
+        lines.append(", ".join(parts))
     return HeapWitness(
-        path=acker.path,
+        path=_path(ackers),
         entries=amount,
-        size=sum(many * size for many, size in each) * amount // whole if whole else 0,
+        size=size * amount // whole if whole else 0,
         roots=tuple(samples[:_ROOTS_TOLD]),
-        left=tuple(lines),
+        left=(*lines, *more),
     )
+
+
+def _path(ackers: Sequence[Acker]) -> str:
+    """How the maps are reached; the ackers of one worker are of one class."""
+    path = next((acker.path for acker in ackers), "")
+    return f"{path} of {len(ackers)} ackers" if len(ackers) > 1 else path
 
 
 # ---- with a trace ----
@@ -155,7 +208,9 @@ def _residue(entry: PendingEntry) -> Residue:
 def _verdict(entry: PendingEntry, dump: HeapDump) -> Verdict:
     if entry.task is None:
         return Verdict.ORPHAN
-    return Verdict.EXPIRED if entry.age_ms > 2 * dump.timeout_s * 1000 else Verdict.OPEN
+    if entry.root in dump.pending:
+        return Verdict.OPEN
+    return Verdict.EXPIRED if entry.age_ms > 2 * dump.timeout.seconds * 1000 else Verdict.OPEN
 
 
 def joined(
@@ -175,14 +230,15 @@ def joined(
     causes: dict[tuple[str, str], list[Finding]] = {}
     for finding in told:
         causes.setdefault((finding.component, finding.cause), []).append(finding)
-    path = next((acker.path for acker in dump.ackers), "")
-    more = [_gathered(alike, path) for alike in causes.values()]
+    path, read = _path(dump.ackers), len(trees(dump))
+    sample = (read, dump.entries) if read < dump.entries else None
+    more = [_gathered(alike, path, sample) for alike in causes.values()]
     if len(named) == dump.entries:
         found = [each for each in found if each.code not in {"ACK601", "ACK602"}]
     return stamp(sorted([*found, *more], key=lambda each: (each.code, each.component, each.cause)))
 
 
-def _gathered(alike: Sequence[Finding], path: str) -> Finding:
+def _gathered(alike: Sequence[Finding], path: str, sample: tuple[int, int] | None) -> Finding:
     witnesses = [finding.evidence for finding in alike if isinstance(finding.evidence, TreeWitness)]
     roots = [witness.root for witness in witnesses if witness.root is not None]
     return replace(
@@ -190,6 +246,7 @@ def _gathered(alike: Sequence[Finding], path: str) -> Finding:
         evidence=HeapWitness(
             path=path,
             entries=len(alike),
+            sample=sample,
             roots=tuple(roots[:_ROOTS_TOLD]),
             left=witnesses[0].left,
             steps=witnesses[0].steps,

@@ -112,6 +112,7 @@ class Bench(Workplace):
 
     def restart(self) -> None:
         """A new worker with a new component; what the old one held is lost, and will time out."""
+        self._bury()
         self.close()
         self._launch()
 
@@ -137,14 +138,9 @@ class Bench(Workplace):
         return tuple(self.bolt.inputs) if isinstance(self.bolt, ShellBolt) else ()
 
     @property
-    def died(self) -> ShellError | None:
-        """Why the worker is dead."""
-        return self.bolt.died
-
-    @property
     def pending(self) -> tuple[PendingEntry, ...]:
         """What the acker holds when it has heard all that the bolt has said, in a turn or out of it."""
-        if not self.died:
+        if not self._death:
             self._flow()
         return super().pending
 
@@ -158,6 +154,10 @@ class Bench(Workplace):
         return self._fates.get(self._roots[delivery], Verdict.OPEN)
 
     # ---- the spout, the sink, the collector ----
+
+    @property
+    def _death(self) -> ShellError | None:
+        return self.bolt.died
 
     def _launch(self) -> None:
         self.bolt: ShellBolt | HeronBolt = (
@@ -205,7 +205,7 @@ class Bench(Workplace):
 
     def _turn(self, action: Callable[[], None]) -> None:
         if self.died:
-            raise self.died.with_traceback(None)  # where it died was told before
+            raise self.died.with_traceback(None)  # the call before this one showed where it died
         with suppress(ShellError):  # `died` says why
             action()
         self._flow()
@@ -218,11 +218,11 @@ class Bench(Workplace):
             self._stand.complete(acks, delivery=str(tup.delivery), component="sink", task=SINK)
 
     def _tick_if_alive(self) -> None:
-        if not self.died:
+        if not self._death:
             self.tick()
 
     def _beat_if_alive(self) -> None:
-        if not self.died:
+        if not self._death:
             self.beat()
 
     def _hear(self, heard: Heard) -> None:

@@ -46,7 +46,7 @@ class SpoutBench(Workplace):
             else ShellSpout(component_class, setup=self._setup)
         )
         self._attempt(lambda: self.spout.open(self._place, _Output(self._emit)))
-        if not self.died:
+        if not self._death:
             self._attempt(self.spout.activate)
 
     # ---- what a test does ----
@@ -92,11 +92,6 @@ class SpoutBench(Workplace):
         return self.spout.transcript.messages
 
     @property
-    def died(self) -> ShellError | None:
-        """Why the worker is dead."""
-        return self.spout.died
-
-    @property
     def waiting(self) -> list[object]:
         """The ids of the messages that the spout has heard nothing of yet, oldest first."""
         pending = self._stand.spout.pending()
@@ -107,16 +102,20 @@ class SpoutBench(Workplace):
 
     # ---- the executor ----
 
+    @property
+    def _death(self) -> ShellError | None:
+        return self.spout.died
+
     def _turn(self, action: Callable[[], None]) -> None:
         if self.died:
-            raise self.died.with_traceback(None)  # where it died was told before
+            raise self.died.with_traceback(None)  # the call before this one showed where it died
         self._attempt(action)
 
     def _attempt(self, action: Callable[[], None]) -> None:
         try:
             action()
         except ShellError:
-            assert self.died, "a worker that dies says why"
+            assert self._death, "a worker that dies says why"
 
     def _take(self, msg_id: object) -> list[MessageId]:
         taken = [tracked.message_id for tracked in self._downstream if tracked.msg_id == msg_id]
@@ -128,7 +127,7 @@ class SpoutBench(Workplace):
     def _hear(self, heard: Heard) -> None:
         """Call the spout; a spout that is dead is not called."""
         self.heard.append(heard)
-        if self.died:
+        if self._death:
             return
         call = self.spout.ack if heard.reason is Reason.ACK else self.spout.fail
         self._attempt(lambda: call(heard.message_id))

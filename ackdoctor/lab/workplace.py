@@ -13,6 +13,7 @@ from ackdoctor.acker.versions import NEWEST, Profile
 from ackdoctor.acker.versions import profile as profile_of
 from ackdoctor.lab.component import TaskHook
 from ackdoctor.lab.shell.drivers import NotAComponentError, descent
+from ackdoctor.lab.shell.error import ShellError
 from ackdoctor.lab.shell.java import json_of
 from ackdoctor.lab.shell.process import Setup
 from ackdoctor.lab.stand import Stand
@@ -73,6 +74,8 @@ class Workplace(ABC):
     """
 
     kind: Kind  # what stands here
+    death_seen = False  # whether the test has looked at `died`, or has got it raised
+    _deaths: tuple[str, ...] = ()  # of workers that the test has replaced
 
     def __init__(
         self,
@@ -139,6 +142,28 @@ class Workplace(ABC):
     def close(self) -> None:
         """End the component's process."""
 
+    @property
+    @abstractmethod
+    def _death(self) -> ShellError | None:
+        """Why the worker is dead; looked at by the bench itself."""
+
+    @property
+    def died(self) -> ShellError | None:
+        """Why the worker is dead."""
+        death = self._death
+        self.death_seen |= death is not None
+        return death
+
+    @property
+    def deaths(self) -> tuple[str, ...]:
+        """Why each worker of this bench died, in a few words: "ValueError: no such column"."""
+        death = self._death
+        return (*self._deaths, *([_in_short(death)] if death is not None else []))
+
+    def _bury(self) -> None:
+        """The test starts a new worker, whether it knows that the old one is dead or not."""
+        self._deaths = self.deaths
+
     @abstractmethod
     def _hear(self, heard: Heard) -> None:
         """The spout is told what became of a message."""
@@ -190,3 +215,10 @@ class Workplace(ABC):
             raise InvalidEmitError(
                 f"Tuple created with wrong number of fields. Expected {expected} fields but got {got} fields"
             )
+
+
+def _in_short(death: ShellError) -> str:
+    """What the component raised, or else the first line of what the JVM says."""
+    cause = death.__cause__
+    text = f"{type(cause).__name__}: {cause}" if cause is not None else str(death)
+    return text.strip().partition("\n")[0].rstrip(": ")

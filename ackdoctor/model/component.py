@@ -131,6 +131,7 @@ class Component:
     auto_ack: bool | None
     auto_fail: bool | None
     auto_anchor: bool | None
+    exits: bool | None = True  # whether an exception that leaves the handler ends the worker
     opaque: bool = False
     heirs: tuple[ClassInfo, ...] = ()  # the project's classes that derive from it
 

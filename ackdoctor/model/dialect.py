@@ -65,6 +65,8 @@ class VerbKind(Enum):
     REPORT = "report"  # reports an error; completes nothing
     LOG = "log"
     TICK_TEST = "tick-test"  # asks whether a tuple is a tick
+    HEARTBEAT_TEST = "heartbeat-test"  # asks whether it is Storm's heartbeat
+    SYNC = "sync"  # answers a heartbeat; completes nothing
     OTHER = "other"
 
 
@@ -142,7 +144,7 @@ class Price(Enum):
 
     KILL = "the worker dies"
     LEAK = "an entry stays in ShellBolt.inputs for the life of the worker"
-    TIMEOUT = "the tree times out and the spout replays"
+    TIMEOUT = "the tree times out, and is replayed if its spout emitted it with a message id"
     ZOMBIE = "the acker keeps an entry that can never complete"
     LOSS = "data is lost in silence"
     EXIT = "the component process exits"
@@ -193,6 +195,7 @@ class Discipline:
     auto_ack: Switch = OFF
     auto_fail: Switch = OFF
     auto_anchor: Switch = OFF
+    exits: Switch = ON  # an exception that leaves the handler ends the worker
     anchoring: Anchoring = Anchoring.NONE
     tick: TickDuty = TickDuty.OPTIONAL
     ticks_in_data: bool = False  # ticks arrive through the DATA entry
@@ -257,7 +260,7 @@ class Verb:
 class Role:
     """One base class of a framework.
 
-    `classes` are all qualified names it is reached by.  `owned` maps a method that the framework
+    `classes` are all qualified names it is reached by; `by_hand` and `to_fail` begin a sentence that advises.  `owned` maps a method that the framework
     implements itself to what breaks when a subclass overrides it and does not call super.
     """
 
@@ -273,6 +276,8 @@ class Role:
     config_attribute: str | None = None  # the class attribute that may hold the tick frequency
     fields: Mapping[str, str] = field(default_factory=dict)  # inherited fields that hold `Dialect.objects`
     variant: "Variant | None" = None
+    by_hand: str = ""  # what to do so that the framework completes nothing by itself
+    to_fail: str = ""  # how code fails a tuple that the framework acks, where the worker lives on
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -341,6 +346,9 @@ class Dialect:
     # on Python 2 what is printed goes to the log, also where stdout is the pipe
     python2_logs_stdout: bool = False
     tick_settings: tuple[str, ...] = ("topology.tick.tuple.freq.secs",)
+    heartbeats: str = (
+        ""  # the versions that answer heartbeats, where an older one hands them to the component
+    )
     own: str = "self"
     objects: Mapping[str, str] = field(default_factory=dict)
     advice: Mapping[Misuse, str] = field(default_factory=dict)

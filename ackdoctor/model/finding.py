@@ -14,8 +14,11 @@ __all__ = [
     "Report",
     "Severity",
     "TreeWitness",
+    "UnknownBase",
     "Unreadable",
 ]
+
+_LONGEST = 200  # characters of an exception's message
 
 
 @unique
@@ -87,7 +90,8 @@ class HeapWitness:
     """What a heap holds because of it: how that is reached, how much it is, and what is known of it.
 
     `path` is an expression ("Acker.pending.buckets"), `size` is in bytes and 0 where nobody has measured,
-    `roots` are samples.  `steps` are calls that a trace has named, none without one.
+    `roots` are some of them.  Where only a sample of the entries was read, `sample` says of how many of how many, and
+    `entries` counts in it.  `steps` are calls that a trace has named, none without one.
     """
 
     path: str
@@ -96,6 +100,7 @@ class HeapWitness:
     roots: tuple[int, ...] = ()
     left: tuple[str, ...] = ()
     steps: tuple[PathStep, ...] = ()
+    sample: tuple[int, int] | None = None
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
@@ -132,7 +137,8 @@ class Finding:
 class Unreadable:
     """An input that could not be read, and why; `line` is 0 where no line is known.
 
-    `partial` says that the rest of it was read all the same.
+    `partial` says that the rest of it was read all the same.  `internal` is an error of ackdoctor, not of the input:
+    "RecursionError: ...", and no part of the run may hide it.
     """
 
     path: str
@@ -140,6 +146,37 @@ class Unreadable:
     column: int
     reason: str
     partial: bool = False
+    internal: str = ""
+
+    @classmethod
+    def crash(
+        cls, path: str, error: BaseException | str, *, line: int = 0, where: str = "", partial: bool = False
+    ) -> "Unreadable":
+        """An internal error; `where` is the component, or the component and the rule."""
+        what = error if isinstance(error, str) else _one_line(error)
+        reason = f"internal error in {where}: {what}" if where else f"internal error: {what}"
+        return cls(path=path, line=line, column=0, reason=reason, partial=partial, internal=what)
+
+
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
+class UnknownBase:
+    """A class that looks like a component and is not analysed: nothing is known of `base`, its qualified name.
+
+    `suggestion` is a framework's class that the base may stand for.
+    """
+
+    path: str
+    line: int
+    name: str
+    handler: str
+    base: str
+    suggestion: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path}:{self.line}: {self.name} has {self.handler} and was not analysed: its base {self.base} is unknown. "
+            f'If it is a component, add "{self.base}" = "{self.suggestion}" to extra-bases in the settings'
+        )
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
@@ -156,3 +193,9 @@ class Report:
     hidden: int = 0  # below --min-severity or --min-confidence
     fixed: tuple[str, ...] = ()  # baseline entries that no longer occur
     notes: tuple[str, ...] = ()
+    unknown_bases: tuple[UnknownBase, ...] = ()
+
+
+def _one_line(error: BaseException) -> str:
+    text = str(error).partition("\n")[0][:_LONGEST]
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -85,6 +85,7 @@ class Offence:
     tick: bool = False
     batch: bool = False  # received by a batch handler
     held: str = ""  # the component's field that still holds the tuple: "self.pending"
+    named: str = ""  # the field that still holds no tuple but its id
     note: str = ""  # what else is known: the framework's own error text
     test: str = ""
     count: int = 1  # deliveries with the same misuse at the same sites

@@ -3,7 +3,7 @@
 from ackdoctor.model.dialect import Discipline, Misuse, Price
 from ackdoctor.model.finding import Severity
 
-__all__ = ["clause", "severity"]
+__all__ = ["clause", "reaches_system", "severity"]
 
 _COSTS = {
     Price.KILL: Severity.ERROR,
@@ -17,10 +17,18 @@ _COSTS = {
 }
 
 
+_OF_TREES = frozenset({Price.TIMEOUT, Price.ZOMBIE, Price.LOSS, Price.NOTHING})
+
+
 def severity(discipline: Discipline, misuse: Misuse) -> Severity:
     """How bad a misuse is: the worst of its prices; where acking is opt-in, never an error."""
     worst = max(_COSTS[price] for price in discipline.prices.get(misuse, (Price.NOTHING,)))
     return min(worst, Severity.WARNING) if discipline.advisory else worst
+
+
+def reaches_system(discipline: Discipline, misuse: Misuse) -> bool:
+    """Whether a misuse costs anything for a tick, which has no tree: nothing of it times out or is lost."""
+    return not _OF_TREES.issuperset(discipline.prices.get(misuse, ()))
 
 
 def clause(discipline: Discipline, misuse: Misuse) -> str:

@@ -11,7 +11,7 @@ ShellBolt answers with "Acked a non-existent or already acked/failed id".
 from enum import Enum, unique
 from typing import NamedTuple
 
-__all__ = ["TABLE", "Breach", "Move", "Op", "State", "move"]
+__all__ = ["TABLE", "Breach", "Move", "Op", "State", "Tick", "move"]
 
 
 @unique
@@ -95,3 +95,21 @@ TABLE = _table()
 def move(state: State, op: Op) -> Move:
     """One step of the protocol; the table is total, so this never fails."""
     return TABLE[state, op]
+
+
+@unique
+class Tick(Enum):
+    """Whether a tuple is a tick, as far as this path has asked."""
+
+    MAYBE = "maybe"
+    YES = "yes"
+    NO = "no"
+    HEARTBEAT = (
+        "heartbeat"  # Storm's question to a subprocess: it wants a sync, and ShellBolt knows no id of it
+    )
+    OTHER = "other"  # any other stream of Storm's own, such as `__metrics`
+
+    @property
+    def is_system(self) -> bool:
+        """Whether the tuple comes from Storm itself: it belongs to no tree, and no spout waits for it."""
+        return self in (Tick.YES, Tick.HEARTBEAT, Tick.OTHER)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ackdoctor.acker.residue import residue
 from ackdoctor.lab.bench import Bench, SpoutBench
@@ -18,7 +18,14 @@ from ackdoctor.tracer.ledger.ledger import Ledger
 if TYPE_CHECKING:
     from ackdoctor.pytest_plugin.heap import Look, TestHeap
 
-__all__ = ["Fixture"]
+__all__ = ["BenchOutcome", "Fixture"]
+
+
+class BenchOutcome(NamedTuple):
+    """`deaths` are the workers that died although the test has not looked at `died`; `doubts` are all dead workers, and the roots that are open or have timed out."""
+
+    deaths: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
 
 
 class Fixture:
@@ -76,11 +83,27 @@ class Fixture:
         return self._look()
 
     def assert_complete(self) -> None:
-        """AssertionError unless every tuple so far was completed, exactly once."""
+        """AssertionError unless every worker is alive and every tuple so far was completed, exactly once."""
         __tracebackhide__ = True
-        found = self.findings()
-        if found:
-            raise AssertionError("\n".join(one_line(finding) for finding in found))
+        wrong = [*self.outcome().deaths, *(one_line(finding) for finding in self.findings())]
+        wrong = wrong or [*self._ended(Verdict.OPEN, "open")]
+        if wrong:
+            raise AssertionError("\n".join(wrong))
+
+    def outcome(self) -> BenchOutcome:
+        """What became of the benches, whatever their components' books say."""
+        unseen = tuple(
+            _died(bench, why) for bench in self._benches if not bench.death_seen for why in bench.deaths
+        )
+        deaths = tuple(_died(bench, why) for bench in self._benches for why in bench.deaths)
+        timed_out = self._ended(Verdict.EXPIRED, "timed out")
+        return BenchOutcome(unseen, (*deaths, *self._ended(Verdict.OPEN, "open"), *timed_out))
+
+    def _ended(self, verdict: Verdict, word: str) -> Iterator[str]:
+        for bench in self._bolts():
+            roots = {root for delivery, root in bench.roots.items() if bench.verdict(delivery) is verdict}
+            if roots:
+                yield f"{_name(bench)}: {len(roots)} {'root' if len(roots) == 1 else 'roots'} {word}"
 
     def linked(self, offences: Sequence[Offence]) -> tuple[Sequence[Offence], Sequence[TupleTree]]:
         """Offences with the roots that the benches gave their tuples, and the roots that the ackers still hold."""
@@ -103,6 +126,14 @@ class Fixture:
             bench.close()
 
 
+def _died(bench: Bench | SpoutBench, why: str) -> str:
+    return f"the worker of {_name(bench)} died: {why}"
+
+
+def _name(bench: Bench | SpoutBench) -> str:
+    return bench.component_class.__qualname__.rpartition(".")[2]
+
+
 def _trees(bench: Bench, offences: Sequence[Offence]) -> Iterator[TupleTree]:
     """The roots that the acker of a bench still holds.
 
@@ -121,7 +152,7 @@ def _trees(bench: Bench, offences: Sequence[Offence]) -> Iterator[TupleTree]:
         verdict = Verdict.ORPHAN if delivery is None else bench.verdict(delivery)
         if verdict is Verdict.OPEN:
             owed -= 1
-            gone = bench.died is not None and owed < 0
+            gone = bool(bench.deaths) and owed < 0
             if entry.root not in accused and (gone or delivery in waiting):
                 continue
         culprits = tuple(

@@ -8,6 +8,7 @@ from pathlib import Path
 from ackdoctor.acker.versions import NEWEST, profile
 from ackdoctor.heap.python.album import Album
 from ackdoctor.heap.python.growth import holding_rows
+from ackdoctor.heap.python.guppy import Census, census
 from ackdoctor.heap.python.holders import ACKER, Holder
 from ackdoctor.heap.python.judge import findings
 from ackdoctor.heap.python.session import components
@@ -19,9 +20,10 @@ from ackdoctor.reporters.heap_python import snapshots_screen
 from ackdoctor.tracer.judge.place import Places
 from ackdoctor.tracer.ledger.ledger import Ledger
 
-__all__ = ["Look", "TestHeap"]
+__all__ = ["Counts", "Look", "TestHeap"]
 
 _WIDTH = 120
+_MOST_COUNTS = 3  # in a session, for tests that have findings and did not ask for a look
 
 
 class Look:
@@ -44,21 +46,50 @@ class Look:
         return _shown(self._snapshots)
 
 
+class Counts:
+    """Counts of the whole heap, of which a session takes few: one costs a microsecond for each object under pytest."""
+
+    def __init__(self) -> None:
+        self._last: Census | None = None
+        self._spent = 0
+
+    def last(self) -> Census:
+        """The last one, whichever test it was taken for."""
+        return self._last or self.count()
+
+    def of_a_finding(self) -> Census | None:
+        """Count now, for the first few tests with findings only."""
+        self._spent += 1
+        return self.count() if self._spent <= _MOST_COUNTS else None
+
+    def count(self) -> Census:
+        """Count now."""
+        self._last = census()
+        return self._last
+
+
 class TestHeap:
-    """One test's album; `benches` are added as the fixture makes them."""
+    """One test's album; `benches` are added as the fixture makes them.
+
+    The holders are looked at in every test.  The whole heap is counted where there is something to tell: a finding,
+    a mark of the pending map, a look of the test's own.
+    """
 
     __test__ = False  # pytest takes the name for a test's
 
-    def __init__(self, ledger: Ledger, version: str, folder: str) -> None:
+    def __init__(self, ledger: Ledger, version: str, folder: str, counts: Counts) -> None:
         self.ledger = ledger
         self.benches: list[Bench | SpoutBench] = []
         self._keeper = profile(version) if version else NEWEST
         self._folder = folder
-        self._album = Album(self._known)
+        self._counts = counts
+        self._exact = False
+        self._album = Album(self._known, count=counts.count)
 
-    def begin(self) -> None:
-        """The first snapshot; from now on the marks are looked for."""
-        self._album.take("start")
+    def begin(self, *, exact: bool) -> None:
+        """The first snapshot, `exact` or with the last count of the session; from now on the marks are looked for."""
+        self._exact = exact
+        self._album.take("start", None if exact else self._counts.last)
         self.ledger.growing = self._look
 
     def watch(self, bench: Bench | SpoutBench) -> None:
@@ -75,8 +106,12 @@ class TestHeap:
         """The last snapshot, and what all of them show."""
         self.ledger.growing = None
         self._hear_all()
-        self._album.take("end")
-        return self.findings()
+        counted = self._exact or len(self._album.snapshots) > 1
+        self._album.take("end", None if counted else lambda: None)
+        found = self.findings()
+        if found and not counted:
+            self._album.count(self._counts.of_a_finding)
+        return found
 
     def findings(self) -> tuple[Finding, ...]:
         """What the snapshots so far show."""
@@ -87,11 +122,9 @@ class TestHeap:
         return _shown(self._album.snapshots)
 
     def remark(self) -> str:
-        """The report in a few words."""
-        first, last = self._album.snapshots[0], self._album.snapshots[-1]
+        """The report in a few words; '' if nothing is held."""
         rows = holding_rows(self._album.snapshots, top=1)
-        most = f", most in {rows[0].last.path} ({rows[0].last.entries:,})" if rows else ""
-        return f"heap {last.census.size - first.census.size:+,} bytes{most}"
+        return f"heap: most in {rows[0].last.path} ({rows[0].last.entries:,})" if rows else ""
 
     def _hear_all(self) -> None:
         """What components have said out of turn reaches the ackers when somebody asks for what is pending."""

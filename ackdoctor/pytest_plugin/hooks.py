@@ -24,13 +24,14 @@ from ackdoctor.pytest_plugin.watch import Watch
 if TYPE_CHECKING:
     from ackdoctor.pytest_plugin.files import Files
     from ackdoctor.pytest_plugin.fixture import Fixture
-    from ackdoctor.pytest_plugin.heap import TestHeap
+    from ackdoctor.pytest_plugin.heap import Counts, TestHeap
 
 __all__ = ["ASKED", "Hooks", "Refusal"]
 
 ASKED = pytest.StashKey[Options | str]()  # what a test is traced with, or why that cannot be meant
 _FIXTURE = pytest.StashKey["Fixture"]()
 _HEAP = pytest.StashKey["TestHeap"]()
+_HOW_TO_EXPECT = "assert `bench.died` in a test that means it"
 _REPORTS = pytest.StashKey[list[pytest.TestReport]]()  # of its phases so far
 
 
@@ -42,6 +43,7 @@ class Hooks:
         self.session = session
         self.judge = Judge.of(config, session)
         self.watch = Watch(_files(config, session))
+        self._counts: Counts | None = None
         self._shown: set[int] = set()
         self._phases: list[pytest.TestReport] = []  # of the test that runs
         self._subfailed = False  # whether a subtest of it has failed
@@ -81,7 +83,7 @@ class Hooks:
                 pytest.fail(f"ackdoctor: something else traces this process: {error}", pytrace=False)
             if asked.heap:
                 item.stash[_HEAP] = heap = self._heap(asked)
-                heap.begin()
+                heap.begin(exact=not self.session.heap)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(
@@ -134,14 +136,16 @@ class Hooks:
 
         if why := missing():
             pytest.fail(f"ackdoctor: {why}", pytrace=False)
-        from ackdoctor.pytest_plugin.heap import TestHeap
+        from ackdoctor.pytest_plugin.heap import Counts, TestHeap
 
-        return TestHeap(self.watch.ledger, options.profile, str(self.judge.folder))
+        self._counts = self._counts or Counts()
+        return TestHeap(self.watch.ledger, options.profile, str(self.judge.folder), self._counts)
 
     def _so_far(self, item: pytest.Item, options: Options) -> tuple[Finding, ...]:
         strict = replace(options, max_pending=0)
         evidence = self._linked(item, self.watch.look())
-        return self.judge.sentence(*evidence, pending=self.watch.pending, options=strict).counted
+        pending = self.watch.pending
+        return self.judge.sentence(*evidence, pending=pending, options=strict, ended=False).counted
 
     def _close(self, item: pytest.Item, reports: list[pytest.TestReport], options: Options) -> None:
         """The last word on a test, as a property of its reports; an error of ours ends no session."""
@@ -150,7 +154,7 @@ class Hooks:
         except Exception as error:  # noqa: BLE001
             trouble = f"ackdoctor met an error of its own: {type(error).__name__}: {error}"
             outcome.attach(reports[-1], trouble)
-            row = Row(level=options.level, notes=(trouble,))
+            row = Row(level=options.level, doubts=(trouble,))
         if _FIXTURE in item.stash:
             del item.stash[_FIXTURE]
         if _HEAP in item.stash:
@@ -175,12 +179,16 @@ class Hooks:
         pending = sum(tally.pending for tally in settlement.tallies)
         evidence = self._linked(item, settlement.offences)
         sentence = self.judge.sentence(*evidence, pending=pending, options=options)
-        remarks = settlement.notes
+        fixture = item.stash.get(_FIXTURE, None)
+        deaths, doubts = fixture.outcome() if fixture is not None else ((), ())
+        doubts = (*doubts, *sentence.waiting.notes, *settlement.notes)
+        remarks: tuple[str, ...] = ()
         if heap is not None:
             sentence = self.judge.weighed(sentence, held, trees=evidence[1], pending=pending, options=options)
-            remarks = (*remarks, heap.remark())
-        remarks = (*remarks, *self.watch.judged(failed=failed or bool(sentence.counted)))
-        verdict = self._turn(reports, sentence, options) if sentence.counted else ""
+            remarks = (*remarks, *filter(None, [heap.remark()]))
+        broken = bool(sentence.counted or deaths)
+        remarks = (*remarks, *self.watch.judged(failed=failed or broken))
+        verdict = self._turn(reports, sentence, deaths, options) if broken else ""
         if heap is not None:
             outcome.attach(self._main(reports), heap.text(), "ackdoctor heap")
         return Row(
@@ -195,6 +203,7 @@ class Hooks:
             components=totals(settlement.tallies),
             unobserved=settlement.unobserved,
             notes=remarks,
+            doubts=doubts,
             baseline=self._entries(sentence, options),
         )
 
@@ -205,7 +214,13 @@ class Hooks:
         fixture = item.stash.get(_FIXTURE, None)
         return fixture.linked(offences) if fixture is not None else (offences, ())
 
-    def _turn(self, reports: list[pytest.TestReport], sentence: Sentence, options: Options) -> str:
+    def _turn(
+        self,
+        reports: list[pytest.TestReport],
+        sentence: Sentence,
+        deaths: Sequence[str],
+        options: Options,
+    ) -> str:
         """Shows the findings where the reader looks; what the row says of it."""
         text = outcome.described(
             sentence.counted,
@@ -213,10 +228,11 @@ class Hooks:
             verbosity=self.config.get_verbosity(),
         )
         main = self._main(reports)
-        outcome.attach(main, text)
+        outcome.attach(main, "\n".join((*deaths, *filter(None, [text]))))
         if options.warn or options.write_baseline:
             return "warned"
-        return "failed" if outcome.fail(main, outcome.reason(sentence.counted)) else "also"
+        why = outcome.reason(sentence.counted) if sentence.counted else f"{deaths[0]}: {_HOW_TO_EXPECT}"
+        return "failed" if outcome.fail(main, why) else "also"
 
     def _main(self, reports: list[pytest.TestReport]) -> pytest.TestReport:
         """Where the reader looks: the phase that failed, or the call, unless somebody has seen it already."""

@@ -14,16 +14,21 @@ from ackdoctor.model.finding import Finding
 from ackdoctor.model.fingerprint import plain
 from ackdoctor.model.offence import Offence
 from ackdoctor.model.verdict import TupleTree
+from ackdoctor.pytest_plugin.flushes import Flushes, Waiting
 from ackdoctor.pytest_plugin.options import Options
 
 __all__ = ["Judge", "Sentence"]
 
 
 class Sentence(NamedTuple):
-    """What a test is told: `counted` fails it, `accepted` is allowed by a mark, the ini file or the baseline."""
+    """What a test is told: `counted` fails it, `accepted` is allowed by a mark, the ini file or the baseline.
+
+    `waiting` are open tuples that fail nothing: the test ends before the code flushes them.
+    """
 
     counted: tuple[Finding, ...]
     accepted: tuple[Finding, ...]
+    waiting: Waiting = Waiting()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -32,6 +37,7 @@ class Judge:
 
     settings: Settings
     folder: Path
+    flushes: Flushes
     known: frozenset[str] = frozenset()  # fingerprints in the baseline
 
     @classmethod
@@ -53,12 +59,19 @@ class Judge:
                 known = frozenset(plain(entry.fingerprint) for entry in entries if not writes)
         except AckdoctorError as error:
             raise pytest.UsageError(str(error)) from None
-        return cls(settings=settings, folder=config.invocation_params.dir, known=known)
+        folder = config.invocation_params.dir
+        return cls(settings=settings, folder=folder, flushes=Flushes(settings, folder), known=known)
 
     def sentence(
-        self, offences: Sequence[Offence], trees: Sequence[TupleTree], *, pending: int, options: Options
+        self,
+        offences: Sequence[Offence],
+        trees: Sequence[TupleTree],
+        *,
+        pending: int,
+        options: Options,
+        ended: bool = True,
     ) -> Sentence:
-        """What the evidence comes to; `pending` is how many tuples were open at the end."""
+        """What the evidence comes to; `pending` is how many tuples were open.  Only once the test has `ended` may tuples wait."""
         if not offences and not trees:  # a clean test needs neither judge nor rulebook
             return Sentence((), ())
         from ackdoctor.acker.versions import NEWEST, profile
@@ -68,18 +81,19 @@ class Judge:
 
         tolerated = pending <= options.max_pending
         owed = [offence for offence in offences if tolerated and offence.misuse is Misuse.NEVER]
-        rest = [offence for offence in offences if offence not in owed]
+        waiting = self.flushes.waiting(offences) if ended and not tolerated else Waiting()
+        rest = [offence for offence in offences if offence not in (*owed, *waiting.offences)]
         version = profile(options.profile) if options.profile else NEWEST
         places = Places(folder=str(self.folder))
         causes = Causes(trees)
-        spared_roots = {tree.root for offence in owed for tree in causes.of(offence)}
+        spared_roots = {tree.root for offence in (*owed, *waiting.offences) for tree in causes.of(offence)}
         charged = [tree for tree in trees if tree.root not in spared_roots]
         found = self._heard(findings(rest, charged, profile=version, places=places))
         counted: list[Finding] = []
         accepted = list(self._heard(findings(owed, places=places)))
         for finding in found:
             (accepted if self._spares(finding, options) else counted).append(finding)
-        return Sentence(tuple(counted), tuple(accepted))
+        return Sentence(tuple(counted), tuple(accepted), waiting)
 
     def weighed(
         self,
@@ -98,6 +112,7 @@ class Judge:
         from ackdoctor.heap.python.judge import OF_OPEN_TUPLES, OF_THE_ACKER, linked
 
         held = [finding for finding in held if trees or finding.code not in OF_THE_ACKER]
+        held = [finding for finding in held if not _waits(finding, sentence.waiting)]
         counted, rest = linked(sentence.counted, held)
         accepted, rest = linked(sentence.accepted, rest)
         tolerated = 0 < pending <= options.max_pending
@@ -107,7 +122,7 @@ class Judge:
                 accepted = (*accepted, finding)
             else:
                 counted = (*counted, finding)
-        return Sentence(counted, accepted)
+        return Sentence(counted, accepted, sentence.waiting)
 
     def _spares(self, finding: Finding, options: Options) -> bool:
         """Whether a mark or the baseline allows it."""
@@ -132,6 +147,15 @@ class Judge:
             and finding.severity >= self.settings.min_severity
             and finding.confidence >= self.settings.min_confidence
         )
+
+
+def _waits(finding: Finding, waiting: Waiting) -> bool:
+    """Whether a finding of the heap is about tuples that wait for a flush, or about their entries in the acker."""
+    if not waiting.offences:
+        return False
+    return finding.code in {"ACK601", "ACK603"} or (
+        finding.code == "ACK401" and finding.component.rpartition(".")[2] in waiting.components
+    )
 
 
 def _content(path: Path) -> bytes:

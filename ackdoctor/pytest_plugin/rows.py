@@ -29,11 +29,17 @@ class Row:
     components: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # name -> COUNTS
     unobserved: Sequence[str] = ()
     notes: Sequence[str] = ()
+    doubts: Sequence[str] = ()  # why not every tuple is known to be complete, although nothing is found
     baseline: Sequence[Sequence[str]] = ()  # what is to be written into it: its entries
 
     def __getitem__(self, count: str) -> int:
         """One of COUNTS, of all components."""
         return sum(counts.get(count, 0) for counts in self.components.values())
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether not every tuple is known to be complete, although no finding says so."""
+        return bool(self.doubts or self.dropped)
 
     @property
     def silent(self) -> bool:

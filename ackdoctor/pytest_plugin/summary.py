@@ -47,10 +47,20 @@ def summary(rows: Mapping[str, Row], verbosity: int) -> Iterator[str]:
         sums = {count: sum(row[count] for row in rows.values()) for count in COUNTS}
         yield _line(_tests(len(rows)), sums, "", width)
     yield from _closing(rows)
+    if verbosity < 0:
+        doubted = [(test, row) for test, row in ordered if row.doubts]
+        yield from (f"{test}: {'; '.join(row.doubts)}" for test, row in doubted[:_MOST_ROWS])
 
 
 def _telling(row: Row) -> bool:
-    return bool(row.findings or row["pending"] or row.unobserved or row.notes or (row.asked and row.silent))
+    return bool(
+        row.findings
+        or row["pending"]
+        or row.unobserved
+        or row.notes
+        or row.doubtful
+        or (row.asked and row.silent)
+    )
 
 
 def _line(test: str, counts: Mapping[str, object], remarks: str, width: int) -> str:
@@ -67,7 +77,8 @@ def _remarks(row: Row) -> str:
         remarks.append(f"not observed: {'; '.join(row.unobserved)}")
     elif row.silent:
         remarks.append("observed 0 events")
-    remarks += row.notes
+    if said := [*row.doubts, *row.notes]:
+        remarks.append("; ".join(said))
     if row.dropped:
         remarks.append(f"{row.dropped:,} events not kept")
     return " ".join(remarks)
@@ -93,13 +104,20 @@ def _closing(rows: Mapping[str, Row]) -> Iterator[str]:
         broken = sum(bool(row.findings) for row in seen)
         listed = ", ".join(_times(code, number) for code, number in sorted(codes.items()))
         yield f"{broken} of {_tests(len(seen))} broke the protocol: {listed} · ackdoctor explain {min(codes)}"
-    elif seen:
-        open_ = any(row["pending"] or row.accepted for row in seen)
-        yield f"{_tests(len(seen))}: {'nothing that is not accepted' if open_ else 'every tuple completed exactly once'}"
+    elif certain := [row for row in seen if not row.doubtful]:
+        given = [row for row in certain if row["delivered"]]
+        if any(row["pending"] or row.accepted for row in certain):
+            yield f"{_tests(len(certain))}: nothing that is not accepted"
+        elif given:
+            yield f"{_tests(len(given))}: every tuple completed exactly once"
+        if len(given) < len(certain):
+            yield f"{_tests(len(certain) - len(given))}: no tuple was handed to a bolt"
+    if doubted := [row for row in rows.values() if row.doubtful]:
+        yield f"{_tests(len(doubted))} in doubt: not every tuple is known to have completed exactly once"
     if hidden:
         yield f"{_tests(len(hidden))} not observed: something stands between the component and Storm that is not watched"
     if silent:
         yield f"{_tests(len(silent))} observed 0 events: no component was seen to run there"
-    troubles = [note for row in rows.values() for note in row.notes if _OWN_ERROR in note]
+    troubles = [note for row in rows.values() for note in (*row.notes, *row.doubts) if _OWN_ERROR in note]
     if troubles:
         yield f"{_times(troubles[0], len(troubles))} · not everything was seen"

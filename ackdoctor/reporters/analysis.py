@@ -16,7 +16,7 @@ from ackdoctor.reporters.footer import counted
 from ackdoctor.reporters.run import About, worst_first
 from ackdoctor.reporters.run import incomplete as incomplete_of_run
 from ackdoctor.reporters.run import verdict as verdict_of_run
-from ackdoctor.spark.tables import Analysis, TreeCount
+from ackdoctor.spark.tables import Analysis, Deaths, TreeCount
 
 __all__ = [
     "about",
@@ -34,6 +34,7 @@ __all__ = [
 _MOST = 10
 _MOST_ROWS = 50  # of components, and of spouts
 _MOST_NOTES = 5
+_MOST_CAUSES = 3  # of deaths
 _WIDE = 96  # columns that a table with times takes
 _FEWEST_POINTS = 3
 _FIRST_WALL_MS = 946_684_800_000  # the year 2000; a clock that begins with the run is behind
@@ -72,7 +73,21 @@ def verdict(report: Report, analysis: Analysis) -> str:
     kept = analysis.books
     said = verdict_of_run(report, _of_run(analysis))
     undebugged = kept.useless and kept.foreign and not kept.used and not kept.quarantined
-    return f"{said}: {_NEEDS_DEBUG}" if undebugged else said
+    said = f"{said}: {_NEEDS_DEBUG}" if undebugged else said
+    return f"{said}; {_died(analysis.deaths)}" if analysis.deaths else said
+
+
+def _died(deaths: Sequence[Deaths]) -> str:
+    """`8 deaths of workers: acked twice in words 8`."""
+    total = sum(one.times for one in deaths)
+    causes = (
+        f"{one.cause}{f' in {one.component}' if one.component else ''} {one.times:,}"
+        for one in deaths[:_MOST_CAUSES]
+    )
+    more = ", and more" if len(deaths) > _MOST_CAUSES else ""
+    return (
+        f"{'1 death' if total == 1 else f'{total:,} deaths'} of workers: {printable(', '.join(causes))}{more}"
+    )
 
 
 def incomplete(report: Report, analysis: Analysis) -> bool:
@@ -158,6 +173,8 @@ def _of_run(analysis: Analysis) -> About:
         unjudged=len(analysis.unjudged),
         taken=analysis.taken,
         left_out=analysis.left_out,
+        deaths=sum(one.times for one in analysis.deaths),
+        expired=tuple((one.cause, one.roots) for one in analysis.expired),
     )
 
 
@@ -192,6 +209,9 @@ def _growth(analysis: Analysis, context: Context) -> str:
     if len(points) < _FEWEST_POINTS:
         return ""
     said = forecast(analysis)
+    if not analysis.ackers:
+        most = f"{analysis.tally.high_water:,} in one task"
+        return f"open deliveries\n  {sparkline(points, context, most)}\n"
     return f"pending roots\n  {sparkline(points, context)}\n" + (f"  {said}\n" if said else "")
 
 
@@ -337,6 +357,8 @@ def _plain(analysis: Analysis) -> dict[str, object]:
             "trees",
             "holders",
             "combs",
+            "expired",
+            "deaths",
             "replays",
             "quarantine",
         )
@@ -353,6 +375,7 @@ def _plain(analysis: Analysis) -> dict[str, object]:
         "pending": tally.pending,
         "high_water": tally.high_water,
         "dropped": tally.dropped,
+        "messages_dropped": analysis.messages_dropped,
         "growth": [asdict(point) for point in tally.growth],
         "components": [asdict(component) for component in tally.components],
         **{name: [asdict(row) for row in rows] for name, rows in tables.items()},  # type: ignore[call-overload]

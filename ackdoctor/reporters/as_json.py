@@ -23,8 +23,25 @@ def content(report: Report) -> dict[str, object]:
         "version": __version__,
         "findings": [_finding(finding) for finding in report.findings],
         "unreadable": [
-            {"path": u.path, "line": u.line, "column": u.column, "reason": u.reason}
+            {
+                "path": u.path,
+                "line": u.line,
+                "column": u.column,
+                "reason": u.reason,
+                "internal_error": bool(u.internal),
+            }
             for u in report.unreadable
+        ],
+        "unknown_bases": [
+            {
+                "path": u.path,
+                "line": u.line,
+                "class": u.name,
+                "handler": u.handler,
+                "base": u.base,
+                "suggestion": u.suggestion,
+            }
+            for u in report.unknown_bases
         ],
         "fixed": list(report.fixed),
         "notes": list(report.notes),
@@ -33,6 +50,7 @@ def content(report: Report) -> dict[str, object]:
             "components": report.components,
             "findings": len(report.findings),
             "unreadable": len(report.unreadable),
+            "internal_errors": sum(bool(u.internal) for u in report.unreadable),
             "suppressed": report.suppressed,
             "baselined": report.baselined,
             "hidden": report.hidden,
@@ -72,6 +90,9 @@ def _evidence(evidence: PathWitness | TreeWitness | HeapWitness) -> dict[str, ob
             "evidence": "heap",
             "held": evidence.path,
             "entries": evidence.entries,
+            "sample": None
+            if evidence.sample is None
+            else dict(zip(("read", "of"), evidence.sample, strict=True)),
             "bytes": evidence.size,
             "roots": [str(root) for root in evidence.roots],
             "left": list(evidence.left),

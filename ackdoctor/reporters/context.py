@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from ackdoctor.engine.languages.text import decode, lines_of
 from ackdoctor.model.finding import Severity
+from ackdoctor.model.reading import read_file
 from ackdoctor.model.values import dataclass
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Page",
     "Palette",
     "Sources",
+    "inert",
     "printable",
 ]
 
@@ -87,15 +89,14 @@ class Sources:
         if path in self.given:
             return self.given[path]
         try:
-            file = self.root / path
-            return b"" if file.stat().st_size > _LARGEST_SOURCE else file.read_bytes()
+            return read_file(str(self.root / path), _LARGEST_SOURCE)
         except (OSError, ValueError):
             return b""
 
     def line(self, path: str, number: int) -> str:
         """One line as it stands, without its end; '' where there is none."""
         if path not in self._lines:
-            self._lines[path] = lines_of(decode(self.content(path)))
+            self._lines[path] = lines_of(decode(self.content(path), cookie=not path.endswith(".java")))
         lines = self._lines[path]
         return lines[number - 1] if 1 <= number <= len(lines) else ""
 
@@ -138,3 +139,13 @@ def printable(text: str) -> str:
         char if char.isprintable() else " " if char.isspace() else "\N{REPLACEMENT CHARACTER}"
         for char in text
     )
+
+
+def inert(line: str, *, anywhere: bool = True) -> str:
+    """A line that a GitHub runner takes for no workflow command: a file may be called `::stop-commands::x.py`.
+
+    It takes `::` at a line's start and, `anywhere` in a line, `##[` (ActionCommand.cs of actions/runner).
+    """
+    if line.lstrip().startswith("::"):
+        line = f"./{line.lstrip()}"
+    return line.replace("##[", "## [") if anywhere else line

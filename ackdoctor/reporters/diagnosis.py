@@ -1,48 +1,33 @@
 """A diagnosis of a log, for people and for scripts."""
 
 import json
-from bisect import bisect_left
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import TextIO
 
-from ackdoctor.heap.diagnosis import Diagnosis, Sign
+from ackdoctor.diagnose.deaths import Places, deaths_of
+from ackdoctor.diagnose.exceptions import Thrown
+from ackdoctor.diagnose.findings import Diagnosis, Sign
 from ackdoctor.reporters.context import Palette, printable
 from ackdoctor.reporters.footer import counted
 
-__all__ = ["Places", "document", "screen"]
+__all__ = ["document", "screen"]
 
 _MOST_CAUSES = 5
-
-
-@dataclass(slots=True)
-class Places:
-    """The files that were read as one text, and how many lines there were before each: where in them a line stands."""
-
-    files: tuple[str, ...] = ()
-    begins: list[int] = field(default_factory=list)
-
-    def of(self, line: int) -> tuple[str | None, int]:
-        """The file, None where there is none, and the line in it."""
-        at = bisect_left(self.begins, line) - 1
-        return (self.files[at], line - self.begins[at]) if at >= 0 else (None, line)
-
-    def shown(self, before: str, line: int) -> str:
-        """`line 7` behind some words, with its file if there are several; nothing of words that stand in no file."""
-        file, there = self.of(line)
-        if not file:
-            return ""
-        return f"{before}{f'{printable(file)}, ' if len(self.files) > 1 else ''}line {there:,}"
+_WIDTH = 80
+_PYTHON_ONLY = ("ackdoctor lint ", "pytest ")  # commands that read Python and Java, or run Python
+_FROZEN = "if the topology hangs all the same: jstack PID > dump.txt; ackdoctor diagnose dump.txt"
 
 
 def screen(
     found: Diagnosis, stream: TextIO, palette: Palette, names: Mapping[str, str], places: Places
 ) -> None:
-    """The innermost cause first, then each symptom with its causes in order and what to run next."""
-    if found.innermost:
-        stream.write(
-            f"{palette.paint('label', 'innermost cause')}{places.shown(', ', found.innermost_line)}: {printable(found.innermost)}\n"
-        )
+    """The innermost cause and its frames first, then each symptom with its causes in order and what to run next."""
+    first = found.first if found.innermost else None
+    explained = not found.signs or any(first is cause for sign in found.signs for cause in sign.causes)
+    if first is not None and explained:
+        stream.writelines(f"{line}\n" for line in _innermost(first, "", palette, places))
     if not found.signs:
         said = (
             "an exception that is not about acking, as far as is known here"
@@ -50,37 +35,123 @@ def screen(
             else "nothing that is known here"
         )
         stream.write(f"{said} ({counted(found.lines, 'line')})\n")
+        if found.note:
+            stream.writelines(f"{line}\n" for line in _wrapped(found.note, "", "  "))
+        elif places.files and found.lines:
+            stream.write(f"{_FROZEN}\n")
         return
     for number, sign in enumerate(found.signs):
-        between = ("",) if number or found.innermost else ()
+        between = ("",) if number or (first is not None and explained) else ()
         stream.writelines(f"{line}\n" for line in (*between, *_lines(sign, found, palette, names, places)))
+    if first is not None and not explained:
+        stream.write("\nan exception that is not known here; as far as the log tells it ended nothing\n")
+        stream.writelines(f"{line}\n" for line in _innermost(first, "  ", palette, places))
+
+
+def _innermost(
+    thrown: Thrown, indent: str, palette: Palette, places: Places, seen: Thrown | None = None
+) -> Iterator[str]:
+    label = "thread" if thrown.thread else "innermost cause"
+    yield f"{indent}{palette.paint('label', label)}{_place(places, ', ', thrown.line)}: {printable(thrown.text)}"
+    frames = () if seen and seen.evidence == thrown.evidence else thrown.evidence
+    mixed = any(frame.own for frame in frames) and not all(frame.own for frame in frames)
+    for frame in frames:
+        mark = "   <- own code" if mixed and frame.own else ""
+        yield f"{indent}    {palette.paint('path' if frame.own else 'faint', printable(frame.text))}{mark}"
 
 
 def _lines(
     sign: Sign, found: Diagnosis, palette: Palette, names: Mapping[str, str], places: Places
 ) -> Iterator[str]:
     symptom = sign.symptom
-    style = "error" if symptom.fatal else "warning"
-    often = f", {sign.count:,} times" if sign.count > 1 else ""
     whose = f", in {printable(', '.join(sign.components))}" if sign.components else ""
-    where = places.shown("  ", sign.line)
-    yield f"{palette.paint(style, symptom.name)}{where}{often}{whose}"
-    yield f"  {symptom.says}"
+    where = _place(places, "  ", sign.line)
+    yield f"{palette.paint('error' if sign.fatal else 'warning', symptom.name)}{where}{_often(sign)}{whose}"
+    if when := _when(sign):
+        yield f"  {when}"
+    if sign.command:
+        yield f"  {palette.paint('label', 'command')}: {printable(sign.command)}"
+    yield from _wrapped(symptom.says, "  ", "  ")
     if not sign.causes:
         yield f"  {palette.paint('label', 'said')}: {printable(sign.text)}"
-    if [cause.text for cause in sign.causes] != [found.innermost]:
-        for thrown in sign.causes[:_MOST_CAUSES]:
-            yield f"  {palette.paint('label', 'innermost cause')}{places.shown(', ', thrown.line)}: {printable(thrown.text)}"
-        if len(sign.causes) > _MOST_CAUSES:
-            yield f"  and {len(sign.causes) - _MOST_CAUSES} more; --output-format json has them"
+    others = [cause for cause in sign.causes if cause is not found.first]
+    for thrown in others[:_MOST_CAUSES]:
+        yield from _innermost(
+            thrown, "  ", palette, places, sign.causes[0] if thrown is not sign.causes[0] else None
+        )
+    if len(others) > _MOST_CAUSES:
+        yield f"  and {len(others) - _MOST_CAUSES} more; --output-format json has them"
     yield f"  {palette.paint('label', 'likely causes, in order')}"
     for place, cause in enumerate(symptom.causes, start=1):
         law = f" (law {cause.law})" if cause.law else ""
-        yield f"    {place}. {cause.text}{law}"
+        yield from _wrapped(f"{cause.text}{law}", f"    {place}. ", "       ")
         for code in cause.rules:
             yield f"       {palette.paint('code', code)} {names.get(code, '')}: ackdoctor explain {code}"
-    for place, command in enumerate(symptom.next):
-        yield f"  {palette.paint('label', 'next:') if not place else '     '} {command}"
+    for place, command in enumerate(_next(sign)):
+        first, *more = _wrapped(command, " " * 8, " " * 10)
+        yield f"  {palette.paint('label', 'next:')}{first[7:]}" if not place else first
+        yield from more
+
+
+def _often(sign: Sign) -> str:
+    return f", {sign.count:,} times" if sign.count > 1 else ""
+
+
+def _when(sign: Sign) -> str:
+    """`2026-01-01 12:00:00 to 12:10:00, every 100 s`, of what occurred several times."""
+    moments = sign.moments
+    if sign.count < 2 or len(moments) < 2:  # noqa: PLR2004
+        return ""
+    first, last = moments[0], moments[-1]
+    if first.text == last.text:
+        return f"all at {first.text}"
+    day, _, time = last.text.partition(" ")
+    until = time if first.text.startswith(day) else last.text
+    between = (last.seconds - first.seconds) / (len(moments) - 1)
+    every = f", about every {between:,.0f} s" if between >= 1 else ""
+    return f"{first.text} to {until}{every}"
+
+
+def _next(sign: Sign) -> Sequence[str]:
+    """What comes next; for a component in another language than Python, what makes sense there."""
+    command = sign.command
+    if not command or _is_python(command):
+        return sign.symptom.next
+    kept = [
+        each for each in sign.symptom.next if not each.startswith((*_PYTHON_ONLY, "ackdoctor trace proxy"))
+    ]
+    return [
+        f"read each ack, fail and emit of `{printable(command)}`: ackdoctor lint reads Python and Java only",
+        f"ackdoctor trace proxy -- {printable(command)}   shows each of them with its tuple, in any language",
+        *kept,
+    ]
+
+
+def _is_python(command: str) -> bool:
+    return (
+        "python" in command
+        or any(word.endswith((".py", ".pyc", ".pex")) for word in command.split())
+        or (command.split(maxsplit=1)[0].rpartition("/")[2] in {"streamparse_run", "pyleus", "pypy", "pypy3"})
+    )
+
+
+def _place(places: Places, before: str, line: int) -> str:
+    """`line 7` behind some words, with its file if there are several; nothing of words that are in no file."""
+    file, there = places.of(line)
+    if not file:
+        return ""
+    return f"{before}{f'{printable(file)}, ' if len(places.files) > 1 else ''}line {there:,}"
+
+
+def _wrapped(text: str, first: str, then: str) -> list[str]:
+    return textwrap.wrap(
+        text,
+        _WIDTH,
+        initial_indent=first,
+        subsequent_indent=then,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def document(found: Diagnosis, stream: TextIO, places: Places) -> None:
@@ -90,25 +161,33 @@ def document(found: Diagnosis, stream: TextIO, places: Places) -> None:
         file, there = places.of(line)
         return {"file": file, "line": there}
 
+    def cause(thrown: Thrown) -> dict[str, object]:
+        frames = [{"text": frame.text, "own": frame.own} for frame in thrown.evidence]
+        return {**at(thrown.line), "text": thrown.text, "frames": frames}
+
     plain = {
         "lines": found.lines,
-        "innermost": {**at(found.innermost_line), "text": found.innermost} if found.innermost else None,
+        "innermost": cause(found.first) if found.first and found.innermost else None,
+        "deaths": [asdict(death) for death in deaths_of(found, places)],
         "symptoms": [
             {
                 "name": sign.symptom.name,
                 **at(sign.line),
                 "text": sign.text,
                 "count": sign.count,
+                "first": sign.moments[0].text if sign.moments else None,
+                "last": sign.moments[-1].text if sign.moments else None,
                 "id": sign.subject,
                 "components": sign.components,
-                "innermost": [{**at(cause.line), "text": cause.text} for cause in sign.causes],
+                "command": sign.command,
+                "innermost": [cause(each) for each in sign.causes],
                 "says": sign.symptom.says,
-                "fatal": sign.symptom.fatal,
+                "fatal": sign.fatal,
                 "causes": [
-                    {"text": cause.text, "law": cause.law, "rules": list(cause.rules)}
-                    for cause in sign.symptom.causes
+                    {"text": each.text, "law": each.law, "rules": list(each.rules)}
+                    for each in sign.symptom.causes
                 ],
-                "next": list(sign.symptom.next),
+                "next": list(_next(sign)),
             }
             for sign in found.signs
         ],

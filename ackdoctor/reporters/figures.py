@@ -27,8 +27,11 @@ def span(seconds: float) -> str:
     return f"{seconds / 60:,.0f} min"
 
 
-def sparkline(points: Sequence[GrowthPoint], context: Context) -> str:
-    """How many were pending over time, and from where to where that went; `points` are not empty."""
+def sparkline(points: Sequence[GrowthPoint], context: Context, most: str = "") -> str:
+    """How many were pending over time, first, last and largest; `points` are not empty.
+
+    `most` replaces the largest of the points, which sees the ends of windows only.
+    """
     sizes = _squeezed(points)
     top = max(sizes)
     bars = _BARS if context.glyphs is UNICODE else _ASCII_BARS
@@ -37,7 +40,8 @@ def sparkline(points: Sequence[GrowthPoint], context: Context) -> str:
     )
     long = span((points[-1].time_ms - points[0].time_ms) / 1000)
     orphans = f", {points[-1].orphans:,} of them orphans" if points[-1].orphans else ""
-    ends = f"{points[0].pending:,} to {points[-1].pending:,} in {long}, at most {max(p.pending for p in points):,}"
+    most = most or f"{max(p.pending for p in points):,}"
+    ends = f"{points[0].pending:,} to {points[-1].pending:,} in {long}, at most {most}"
     return f"{context.palette.paint('note', line)}  {ends}{orphans}"
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 from typing import TextIO
 
 from ackdoctor.model.finding import Report, Severity
-from ackdoctor.reporters.context import Context
+from ackdoctor.reporters.context import Context, printable
 
 __all__ = ["counted", "footer"]
 
@@ -24,9 +24,12 @@ def footer(report: Report, stream: TextIO, context: Context) -> None:
         f"{counted(len(report.findings), 'finding')} ({by_severity})" if report.findings else "no findings"
     )
     looked_at = f"{counted(len(report.files), 'file')}, {counted(report.components, 'component')}"
-    unread = {item.path for item in report.unreadable if not item.partial}
-    partly = {item.path for item in report.unreadable} - unread
+    faults = [item for item in report.unreadable if not item.internal]
+    unread = {item.path for item in faults if not item.partial}
+    partly = {item.path for item in faults} - unread
+    crashes = len(report.unreadable) - len(faults)
     unseen = [
+        (crashes, counted(crashes, "internal error")),
         (unread, f"{counted(len(unread), 'file')} not read"),
         (partly, f"{counted(len(partly), 'file')} read in part"),
         (report.hidden, f"{report.hidden} hidden by --min-severity or --min-confidence"),
@@ -35,6 +38,7 @@ def footer(report: Report, stream: TextIO, context: Context) -> None:
     ]
     parts = [f"{found} in {looked_at}", *(text for amount, text in unseen if amount)]
     stream.write(f" {context.glyphs.dot} ".join(parts) + "\n")
+    stream.writelines(f"{printable(str(item))}\n" for item in report.unknown_bases)
 
 
 def counted(amount: int, noun: str) -> str:

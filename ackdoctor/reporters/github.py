@@ -11,7 +11,7 @@ from typing import TextIO
 
 from ackdoctor.engine.languages.text import lines_of
 from ackdoctor.model.finding import Finding, Report, Severity
-from ackdoctor.reporters.context import Context, printable
+from ackdoctor.reporters.context import Context, inert, printable
 from ackdoctor.reporters.terminal import one_line, told
 
 __all__ = ["github"]
@@ -30,7 +30,7 @@ def github(report: Report, stream: TextIO, context: Context) -> None:
         properties = {
             "file": _file(unreadable.path, context),
             "line": str(unreadable.line or 1),
-            "title": "not read",
+            "title": "internal error" if unreadable.internal else "not read",
         }
         stream.write(_command("error", properties, unreadable.reason))
         room["error"] -= 1
@@ -44,7 +44,7 @@ def github(report: Report, stream: TextIO, context: Context) -> None:
         stream.write(_command(level, _properties(finding, context), _message(finding)))
     if left:
         stream.write(f"and {len(left)} more, for which GitHub has no room beside the code:\n")
-        stream.writelines(f"{one_line(finding, context)}\n" for finding in left)
+        stream.writelines(f"{inert(one_line(finding, context))}\n" for finding in left)
 
 
 def _file(path: str, context: Context) -> str:
@@ -80,7 +80,7 @@ def _command(level: str, properties: dict[str, str], message: str) -> str:
     written = ",".join(
         f"{name}={_clean(value).translate(_IN_PROPERTY)}" for name, value in properties.items()
     )
-    return f"::{level} {written}::{_clean(message).translate(_IN_MESSAGE)}\n"
+    return f"::{level} {written}::{_clean(message).translate(_IN_MESSAGE)}\n".replace("##[", "## [")
 
 
 def _clean(text: str) -> str:

@@ -32,7 +32,7 @@ def verdict(report: Report, volume: str) -> str:
         others = len(report.findings) - 1
         more = f", and {counted(others, 'more finding')}" if others else ""
         what = worst.message.partition("; ")[0]
-        return f"BROKEN: {printable(what)} ({worst.code}, {_entries(worst):,} entries){more}"
+        return f"BROKEN: {printable(what)} ({worst.code}, {_amount(worst)}){more}"
     unseen = report.hidden + report.suppressed
     nothing = "nothing is wrong" + (f" but for {counted(unseen, 'finding')} not shown" if unseen else "")
     if report.unreadable:
@@ -42,3 +42,9 @@ def verdict(report: Report, volume: str) -> str:
 
 def _entries(finding: Finding) -> int:
     return finding.evidence.entries if isinstance(finding.evidence, HeapWitness) else 0
+
+
+def _amount(finding: Finding) -> str:
+    sample = finding.evidence.sample if isinstance(finding.evidence, HeapWitness) else None
+    read = "" if sample is None else f" in a sample of {sample[0]:,}"
+    return f"{_entries(finding):,} entries{read}"

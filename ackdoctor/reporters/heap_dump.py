@@ -22,6 +22,7 @@ from ackdoctor.reporters.heap import opening, verdict
 __all__ = ["dump_document", "dump_screen", "dump_verdict"]
 
 _MOST_NOTES = 5
+_MOST_FAULTS = 5
 _MOST_CAUSES = 3
 _MANY_TUPLES = 10_000  # more than are on their way through the queues of a worker that keeps up
 
@@ -54,16 +55,29 @@ def dump_document(report: Report, dump: HeapDump, stream: TextIO, *, top: int) -
         "objects": dump.objects,
         "bytes": dump.size,
         "tuples": dump.tuples,
+        "message_timeout": asdict(dump.timeout),
         "compressed_oops": dump.oops.reference < dump.id_size,
         "incomplete": list(dump.faults),
         "classes": [asdict(row) for row in dump.classes[:top]],
         "ackers": [_plain(acker, dump) for acker in dump.ackers],
-        "holders": [
-            {**asdict(holder), "roots": [str(root) for root in holder.roots]} for holder in dump.holders
-        ],
+        "holders": [_plain_holder(holder) for holder in dump.holders],
     }
     json.dump({**content(report), "verdict": dump_verdict(report, dump), "heap": about}, stream, indent=2)
     stream.write("\n")
+
+
+def _plain_holder(holder: Holder) -> dict[str, object]:
+    return {
+        "role": holder.role,
+        "owner": holder.owner,
+        "path": holder.path,
+        "entries": holder.entries,
+        "groups": holder.groups,
+        "looked_at": holder.looked_at,
+        "roots": [str(root) for root in holder.roots],
+        "more": holder.more,
+        "tasks": sorted(holder.tasks),
+    }
 
 
 def _plain(acker: Acker, dump: HeapDump) -> dict[str, object]:
@@ -77,6 +91,7 @@ def _plain(acker: Acker, dump: HeapDump) -> dict[str, object]:
         "lost": tally.lost,
         "bytes": held_bytes(acker, dump.oops),
         "oldest_ms": tally.oldest_ms,
+        "old_tracked": asdict(tally.waits),
         "buckets": [
             {
                 "size": bucket.size,
@@ -125,14 +140,20 @@ def _amount(holder: Holder) -> str:
 
 def _about(report: Report, dump: HeapDump) -> Iterator[str]:
     taken = datetime.fromtimestamp(dump.taken_ms / 1000, tz=timezone.utc)
+    when = f"{taken:%Y-%m-%d %H:%M:%S} UTC" if dump.taken_ms else "at a time that is not known"
     yield (
         f"{dump.path}: {sized(dump.file_size)}, {dump.objects:,} objects, {sized(dump.size)} of heap as modelled, "
-        f"taken {taken:%Y-%m-%d %H:%M:%S} UTC"
+        f"taken {when}"
     )
     oops = {8: "off"}.get(dump.oops.reference, "on") if dump.id_size > 4 else "none: a JVM of 32 bits"  # noqa: PLR2004
     yield f"HPROF {dump.version}, ids of {dump.id_size} bytes; compressed oops {oops}"
-    for fault in dump.faults:
+    if dump.entries:
+        off = ", but message timeouts are disabled" if dump.timeout.off else ""
+        yield f"message timeout {dump.timeout.seconds:,} s ({dump.timeout.source}){off}"
+    for fault in dump.faults[:_MOST_FAULTS]:
         yield f"incomplete: {fault}"
+    if len(dump.faults) > _MOST_FAULTS:
+        yield f"incomplete: {len(dump.faults) - _MOST_FAULTS:,} more faults"
     if not dump.ackers and dump.faults:
         yield _no_acker(dump)
     if dump.tuples >= _MANY_TUPLES:

@@ -27,22 +27,34 @@ def snapshots_screen(
         stream.write("\nno acker, spout or bolt holds anything to speak of\n")
     types = type_rows(snapshots, top)
     if types:
-        order = "types that grew most" if len(snapshots) > 1 else "largest types"
-        stream.write(f"\n{order}\n{_types(types, len(snapshots), context, width)}")
+        counts = sum(snapshot.census is not None for snapshot in snapshots)
+        order = "types that grew most" if counts > 1 else "largest types"
+        stream.write(f"\n{order}\n{_types(types, counts, context, width)}")
 
 
 def _about(snapshots: Sequence[Snapshot]) -> Iterator[str]:
-    last, first = snapshots[-1], snapshots[0]
-    grown = last.census.size - first.census.size
-    since = f", {grown:+,} since {first.label}" if len(snapshots) > 1 else ""
+    last = snapshots[-1].census
     labels = "; ".join(snapshot.label for snapshot in snapshots)
     amount = "1 snapshot" if len(snapshots) == 1 else f"{len(snapshots)} snapshots"
-    yield f"{amount} ({labels}): {last.census.size:,} bytes in {last.census.objects:,} objects{since}"
-    for acker in last.ackers:
+    size = (
+        ""
+        if last is None
+        else f": {last.size:,} bytes in {last.objects:,} objects{_since(snapshots, last.size)}"
+    )
+    yield f"{amount} ({labels}){size}"
+    for acker in snapshots[-1].ackers:
         yield (
             f"{acker.component}: {_entries(acker.entries)} after {acker.tuples:,} roots: "
             f"{acker.tracked:,} tracked, {acker.orphans:,} orphans"
         )
+
+
+def _since(snapshots: Sequence[Snapshot], size: int) -> str:
+    """How much more that is than at the first count of another snapshot."""
+    first = next((each for each in snapshots[:-1] if each.census is not None), None)
+    if first is None or first.census is None:
+        return ""
+    return f", {size - first.census.size:+,} since {first.label}"
 
 
 def _holders(found: Sequence[HoldingRow], context: Context, width: int) -> str:

@@ -35,7 +35,7 @@ def page(report: Report, analysis: Analysis, stream: TextIO) -> None:
     sections = (
         _head(report, analysis),
         _section("What is wrong", _findings(report.findings)),
-        _section("Pending roots over time", _growth(analysis)),
+        _section(f"{'Pending roots' if analysis.ackers else 'Open deliveries'} over time", _growth(analysis)),
         _section("Completions per delivery", _completions(analysis)),
         _section("Latency", _latency(analysis)),
         _section("What became of the roots", _trees(analysis)),

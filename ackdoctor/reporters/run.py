@@ -5,7 +5,7 @@ Whoever reads only the first line knows whether to go back to bed.
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TextIO
 
@@ -32,7 +32,8 @@ class About:
 
     `telling` is whether any row tells of a tuple; of `unjudged` components none does that can be judged; `taken` is whether
     workers that were started anew took something along;
-    `left_out` are lines of logs that differ where they should tell the same.
+    `left_out` are lines of logs that differ where they should tell the same; `expired` says how many roots timed out, by cause;
+    `deaths` is how often a worker died.
     """
 
     tally: RunTally
@@ -46,6 +47,8 @@ class About:
     unjudged: int = 0
     taken: bool = False
     left_out: int = 0
+    expired: tuple[tuple[str, int], ...] = ()
+    deaths: int = 0
 
 
 def run(report: Report, stream: TextIO, context: Context, about: About) -> None:
@@ -129,13 +132,25 @@ def verdict(report: Report, about: About) -> str:
         return f"OK: {_volume(about)}, {nothing}"
     what = "read" if _unread(report, about) else "used" if about.quarantined or about.left_out else "judged"
     more = "; workers that were started anew took more along" if about.taken else ""
+    if about.expired and not (_unread(report, about) or about.quarantined or about.left_out or about.taken):
+        return f"INCOMPLETE: {_expired(about.expired)} ({_volume(about)}); {nothing} in what could be judged"
     return f"INCOMPLETE: {nothing} in what could be {what} ({_volume(about)}){more}"
 
 
 def incomplete(report: Report, about: About) -> bool:
     """Whether something could not be read, used or judged, be there findings in the rest or not."""
     unused = about.quarantined or about.left_out
-    return bool(_unread(report, about) or unused or about.unjudged or about.taken)
+    timed_out = about.expired and not report.findings  # findings say why
+    return bool(
+        _unread(report, about) or unused or about.unjudged or about.taken or about.deaths or timed_out
+    )
+
+
+def _expired(expired: Sequence[tuple[str, int]]) -> str:
+    """`46 roots expired: a worker ended 40, cause not known 6`."""
+    total = sum(roots for _, roots in expired)
+    causes = ", ".join(f"{cause} {roots:,}" for cause, roots in expired)
+    return f"{counted(total, 'root')} expired: {expired[0][0] if len(expired) == 1 else causes}"
 
 
 def _unread(report: Report, about: About) -> bool:
@@ -230,8 +245,10 @@ def _growth(about: About, context: Context) -> str:
     points = about.tally.growth
     if len(points) < 3:  # noqa: PLR2004  # no curve
         return ""
-    of = "pending roots" if about.roots else "open deliveries"
-    return f"{of}\n  {sparkline(points, context)}\n"
+    if about.roots:
+        return f"pending roots\n  {sparkline(points, context)}\n"
+    most = f"{about.tally.high_water:,} in one task"
+    return f"open deliveries\n  {sparkline(points, context, most)}\n"
 
 
 # ---- the components ----

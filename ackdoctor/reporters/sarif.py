@@ -60,18 +60,24 @@ def sarif(report: Report, stream: TextIO, context: Context) -> None:
                         "version": __version__,
                         "semanticVersion": __version__,
                         "rules": [_rule(page) for page in pages],
-                        "notifications": [{"id": "unreadable"}, {"id": "cut"}, {"id": "note"}],
+                        "notifications": [
+                            {"id": "unreadable"},
+                            {"id": "internal-error"},
+                            {"id": "cut"},
+                            {"id": "note"},
+                        ],
                     }
                 },
                 "columnKind": "unicodeCodePoints",
                 "originalUriBaseIds": {_ROOT: {"description": {"text": "where ackdoctor was started"}}},
                 "invocations": [
                     {
-                        "executionSuccessful": True,
+                        "executionSuccessful": not any(unread.internal for unread in report.unreadable),
                         "toolExecutionNotifications": [
                             *(_unreadable(unread, context.sources.root) for unread in report.unreadable),
                             *_cut(cut),
                             *map(_note, report.notes),
+                            *(_note(str(item)) for item in report.unknown_bases),
                         ],
                     }
                 ],
@@ -206,11 +212,13 @@ def _unreadable(unreadable: Unreadable, root: Path) -> Json:
     physical: Json = {"artifactLocation": _artifact(unreadable.path, root)}
     if unreadable.line:
         physical["region"] = {"startLine": unreadable.line, "startColumn": max(1, unreadable.column)}
+    kind, _, message = unreadable.internal.partition(": ")
     return {
         "level": "error",
-        "descriptor": {"id": "unreadable"},
+        "descriptor": {"id": "internal-error" if unreadable.internal else "unreadable"},
         "message": {"text": _short(unreadable.reason)},
         "locations": [{"physicalLocation": physical}],
+        **({"exception": {"kind": kind, "message": message}} if message else {}),
     }
 
 

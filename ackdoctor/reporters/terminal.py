@@ -61,9 +61,15 @@ def told(evidence: PathWitness | TreeWitness | HeapWitness) -> Iterator[tuple[st
     if isinstance(evidence, PathWitness):
         return
     if isinstance(evidence, HeapWitness):
-        yield "held", f"{evidence.path}: {evidence.entries:,} entries{_weight(evidence.size)}"
+        read = "" if evidence.sample is None else " in a sample of {:,} of {:,}".format(*evidence.sample)
+        yield "held", f"{evidence.path}: {evidence.entries:,} entries{read}{_weight(evidence.size)}"
         if evidence.roots:
-            yield "roots", ", ".join(map(str, evidence.roots))
+            some = (
+                f" ({len(evidence.roots)} of {evidence.entries:,})"
+                if len(evidence.roots) < evidence.entries
+                else ""
+            )
+            yield "roots", ", ".join(map(str, evidence.roots)) + some
         for line in evidence.left:
             yield "left", line
         return

@@ -24,7 +24,7 @@ from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.model.tally import RunTally
 from ackdoctor.model.verdict import TupleTree
 from ackdoctor.spark import deliveries, growth, roots
-from ackdoctor.spark.judge import collecting, samples
+from ackdoctor.spark.judge import collecting, expiry, samples
 from ackdoctor.spark.judge import shapes as ways
 from ackdoctor.spark.judge.blame import blamed, traced, unexplained
 from ackdoctor.spark.judge.doubts import doubts, has
@@ -44,11 +44,10 @@ from ackdoctor.spark.replay import restarts
 from ackdoctor.spark.replay.messages import messages
 from ackdoctor.spark.replay.trees import Plan, replayed
 from ackdoctor.spark.replay.verdicts import verdicts
-from ackdoctor.spark.replay.versions import NEWEST, Version
 from ackdoctor.spark.session import SMALL_BYTES, TINY_BYTES
 from ackdoctor.spark.tables import Analysis, Books
+from ackdoctor.spark.terms import Terms
 from ackdoctor.tracer.judge.entries import under_way
-from ackdoctor.tracer.judge.growth import WORKER_HEAP
 from ackdoctor.tracer.judge.place import Places
 
 __all__ = ["Frames", "Terms", "analyze", "examine", "frames", "written"]
@@ -58,25 +57,6 @@ _MOST_DARK = 500  # trees whose value is looked into, because no single tuple ex
 _SILENT = (EventKind.NAMED, EventKind.ROTATED, EventKind.DIED, EventKind.DROPPED)  # tell of no tuple
 _Root: TypeAlias = tuple[str, int]  # its run, and its id
 _MESSAGES = range(int(EventKind.INIT), int(EventKind.ROTATED) + 1)
-
-
-@dataclass(slots=True, unsafe_hash=True, kw_only=True)
-class Terms:
-    """On what terms to judge.  `window_ms` 0 is as many windows as make a good curve; times in seconds, heap in bytes."""
-
-    version: Version = NEWEST
-    message_timeout_s: int | None = None
-    patience_s: int = 30  # Storm's own message timeout: a root that is younger may still complete
-    window_ms: int = 0
-    heap: int = WORKER_HEAP
-    ackers: int = 1
-    timeless: bool = False  # an acker has said that it gets no ticks
-    log_ends: tuple[tuple[deliveries.Life, int], ...] = ()  # `Opened.ends`
-    followed: tuple[tuple[deliveries.Life, int], ...] = ()  # `Lives.followed`
-    forgotten: tuple[tuple[str, int, int, int], ...] = ()  # `Lives.forgotten`
-    plan: Plan = Plan.PROVE_FIRST
-    folder: str = "."  # where the paths of call sites start
-    nowhere: str = "<input>"  # the site of what has no place in the code
 
 
 @dataclass(slots=True, kw_only=True)
@@ -123,6 +103,7 @@ def _analyzed(inputs: Inputs, session: SparkSession, terms: Terms, output_dir: s
 
     with opened(session, inputs) as source:
         surveyed, lives = source.surveyed, Lives(source.surveyed)
+        terms, contradictions = terms.timed(surveyed, only_logs=not source.trace_files)
         terms = replace(
             terms,
             ackers=max(1, surveyed.ackers),
@@ -144,7 +125,10 @@ def _analyzed(inputs: Inputs, session: SparkSession, terms: Terms, output_dir: s
         *notes.copies(surveyed, shown_log),
     )
     result.left_out = surveyed.left_out
+    result.messages_dropped = surveyed.passed.dropped
     result.notes += (
+        *contradictions,
+        *collecting.timed_out(result),
         *notes.started_anew(lives, shown_log),
         *notes.put_together(surveyed, shown_log),
         *notes.passed_over(result.passed_over),
@@ -208,6 +192,8 @@ def examine(session: SparkSession, tables: Frames, terms: Terms, books: Books | 
         if has(counted, EventKind.RECEIVED, EventKind.ACKED)
         else ()
     )
+    if result.logged:  # a root is young for as long as the slowest bolt may still hold its tuples
+        terms = replace(terms, patience_s=collecting.longest_s(result.completions, terms.patience_s))
     result.notes += tuple(doubts(counted, terms.version, terms.message_timeout_s, timeless=terms.timeless))
     started = ((run, start_ns) for run, _, _, start_ns in terms.forgotten)
     lost = Ends.of(ends, followed, started, terms.patience_s)
@@ -222,8 +208,14 @@ def examine(session: SparkSession, tables: Frames, terms: Terms, books: Books | 
     charged = [one for one in asked if (one.run, one.root) not in excused]
     if gone := sum(one.roots for one in asked) - sum(one.roots for one in charged):
         result.notes += (collecting.lost(gone, terms.patience_s),)
+    slow = expiry.judged(
+        *(tables.events if has(counted, EventKind.LINKED) else None, tables.deliveries, tables.verdicts),
+        result=result,
+        timeout_s=terms.timeout_s,
+        lost=lost.sql(),
+    )
     keeper = Keeper.of(terms.version)
-    result.forecast = forecast(result.tally.growth, keeper, terms.heap)
+    result.forecast = forecast(result.tally.growth if result.ackers else (), keeper, terms.heap)
     result.findings = judged(
         found,
         charged,
@@ -232,6 +224,7 @@ def examine(session: SparkSession, tables: Frames, terms: Terms, books: Books | 
         places=Places(folder=terms.folder, nowhere=terms.nowhere),
         nowhere=Site(terms.nowhere, NOWHERE),
         heap=terms.heap,
+        slow=slow,
     )
     return result
 
@@ -284,6 +277,8 @@ def _of_components(
         marked = deliveries.under_way(asked, log_ends, terms.patience_s)
         ends["young"] = deliveries.in_hand(marked)
         asked = marked.where("not in_hand").drop("in_hand")
+    if not any(row["kind"] in _MESSAGES for row in counted):
+        ends["open"] = deliveries.open_at(tables.deliveries, result.window_ms)
     rows = collecting.together(
         shapes=shapes(tables.events, deliveries.odd(asked)),
         bare=bare(tables.events),
@@ -296,7 +291,9 @@ def _of_components(
     if young := collecting.by_component(rows.get("young", ())):
         result.taken = not dict(terms.followed).keys().isdisjoint(map(deliveries.life, rows["young"]))
         result.unjudged = collecting.unjudged(result.completions, young)
-        result.notes += (collecting.under_way(sum(young.values()), terms.patience_s, result.unjudged),)
+        own = (row for row in result.completions if row.component in young)
+        patience_s = collecting.longest_s(own, terms.patience_s)
+        result.notes += (collecting.under_way(sum(young.values()), patience_s, result.unjudged),)
     hidden = collecting.hidden(rows["named"])
     result.unjudged += tuple(hidden)
     result.notes += tuple(f"not observed: {name}: {why}" for name, why in hidden.items())
@@ -315,10 +312,9 @@ def _of_components(
     guilt: Counter[str] = Counter()
     for offence in found:
         guilt[offence.suspect.name] += offence.count
-    tallies = collecting.components(counted, result.completions, guilt, dialects)
-    result.tally = collecting.with_tally(
-        result.tally, components=tallies, pending=sum(one.pending for one in tallies)
-    )
+    points, peaks = collecting.points(rows.get("open", ()))
+    tallies = collecting.components(counted, result.completions, guilt, dialects, peaks)
+    result.tally = collecting.with_tally(result.tally, growth=points, **collecting.together_open(tallies))
     spouts = [one.component for one in tallies if one.emitted and not one.delivered]
     if spouts:
         result.replays = collecting.replays(roots.replays(tables.events, spouts).collect())

@@ -31,6 +31,7 @@ __all__ = [
     "life",
     "observed",
     "odd",
+    "open_at",
     "settled",
     "under_way",
 ]
@@ -47,6 +48,7 @@ _ACKED, _FAILED, _DROPPED = int(EventKind.ACKED), int(EventKind.FAILED), int(Eve
 _CUT = "run: string, worker: string, pid: int, end_ns: bigint"
 _QUANTILES = (0.5, 0.9, 0.99, 1.0)
 _ACCURACY = 1000
+_FEWEST_LATER, _TIMES_AHEAD = 5, 4  # later tuples that a bolt has completed, against what it did before
 
 
 def is_tick() -> Column:
@@ -166,16 +168,48 @@ def lasting(ends: Iterable[Row], logs: Mapping[Life, int]) -> Ends:
 def under_way(found: DataFrame, ends: Ends, patience_s: int) -> DataFrame:
     """DELIVERIES, and whether a component had it `in_hand` where its log `ends`, and for less than the patience.
 
-    One that keeps its tuples may be about to complete any of them.
+    One that keeps its tuples may be about to complete any of them.  A component that has held others for longer than the
+    patience, and completed them, has that long.
     """
     said = ({**dict(zip(_LIFE, life, strict=True)), "end_ns": end_ns} for life, end_ns in ends.items())
     cuts = inlined(found.sparkSession, _CUT, said)
-    young = f"pid <= {NO_PROCESS} and received_ns > end_ns - {patience_s * 1_000_000_000}L"
-    marked = found.join(F.broadcast(cuts), [*_LIFE], "left").select(
-        *found.columns, F.expr(f"coalesce({young}, false)").alias("dead")
-    )
-    last = _marked(marked.where("dead"), kept="true")  # few, of a long log
+    holds = found.groupBy("component").agg(F.expr("max(completed_ns - received_ns) as hold_ns"))
+    patience = f"greatest({patience_s * 1_000_000_000}L, coalesce(hold_ns, 0L))"
+    young = f"pid <= {NO_PROCESS} and received_ns > end_ns - {patience}"
+    placed = found.join(F.broadcast(cuts), [*_LIFE], "left").join(F.broadcast(holds), ["component"], "left")
+    marked = placed.select(*found.columns, F.expr(f"coalesce({young}, false)").alias("dead"))
+    lossy = marked.where("not dead and received > 0 and acked + failed = 0 and not tick").select("component")
+    last = _overtaken(_marked(marked.where("dead"), kept="true"), lossy)  # few, of a long log
     return marked.where("not dead").withColumn("in_hand", F.lit(False)).unionByName(last).drop("dead")
+
+
+def _overtaken(marked: DataFrame, lossy: DataFrame) -> DataFrame:
+    """Those that are not `in_hand` after all: the component has passed them over, as it did with others before.
+
+    That holds for a component that has kept others for longer than the patience (`lossy`), where many more of its later
+    tuples were completed than ever were before one that it did complete.
+    """
+    book = Window.partitionBy(*BOOK, F.col("received") > 0)
+    so_far = Window.unboundedPreceding, Window.currentRow
+    done = (F.col("acked") + F.col("failed") > 0).cast("int")
+    placed = marked.select(
+        *marked.columns,
+        F.row_number().over(book.orderBy("first_seq")).alias("place"),
+        (F.sum(done).over(book) - F.sum(done).over(book.orderBy("first_seq").rowsBetween(*so_far))).alias(
+            "later"
+        ),
+    )
+    reached = F.max(F.when(done == 1, F.col("place"))).over(
+        book.orderBy("completed_seq").rowsBetween(*so_far)
+    )
+    ahead = placed.select(*placed.columns, F.when(done == 1, reached - F.col("place")).alias("ahead"))
+    known = ahead.select(*ahead.columns, F.coalesce(F.max("ahead").over(book), F.lit(0)).alias("most_ahead"))
+    joined = known.join(F.broadcast(lossy.distinct().withColumn("lossy", F.lit(True))), ["component"], "left")
+    passed = F.expr(
+        f"coalesce(lossy, false) and later >= {_FEWEST_LATER} and later > {_TIMES_AHEAD} * most_ahead"
+    )
+    names = [name for name in marked.columns if name != "in_hand"]
+    return joined.select(*names, (F.col("in_hand") & ~passed).alias("in_hand")).select(*marked.columns)
 
 
 def in_hand(marked: DataFrame) -> DataFrame:
@@ -217,6 +251,38 @@ def counts(events: DataFrame) -> DataFrame:
             F.max(_hides()).alias("hides"),
         )
         .select("component", "kind", "tick", "rows", "missing", "begin_ns", "end_ns", "logged", "hides")
+    )
+
+
+def open_at(found: DataFrame, window_ms: int) -> DataFrame:
+    """By book and window: deliveries open at its end, open at most, and begun in it, with the columns of GROWTH.
+
+    For a trace without an acker.  Windows in which nothing changed have no row.
+    """
+    changes = (
+        F.struct(F.col("received_ns").alias("at"), F.col("first_seq").alias("seq"), F.lit(1).alias("by")),
+        F.struct(
+            F.col("completed_ns").alias("at"), F.col("completed_seq").alias("seq"), F.lit(-1).alias("by")
+        ),
+    )
+    changed = (
+        found.where("received > 0 and not tick")
+        .select("run", F.struct(*BOOK[1:]).alias("acker"), F.explode(F.array(*changes)).alias("change"))
+        .where("change.at is not null")
+        .select("run", "acker", "change.*")
+    )
+    order = Window.partitionBy("run", "acker").orderBy("at", "seq")
+    running = changed.withColumn("pending", F.sum("by").over(order.rowsBetween(Window.unboundedPreceding, 0)))
+    end_ms = (F.floor(F.col("at") / (window_ms * 1_000_000)) + 1) * window_ms
+    return (
+        running.groupBy("run", "acker", end_ms.alias("time_ms"))
+        .agg(
+            F.max_by("pending", F.struct("at", "seq")).alias("pending"),
+            F.lit(0).alias("orphans"),
+            F.max("pending").alias("high_water"),
+            F.count_if(F.col("by") > 0).alias("started"),
+        )
+        .orderBy("time_ms", "run", "acker")
     )
 
 

@@ -15,6 +15,8 @@ __all__ = [
     "Books",
     "Comb",
     "Completions",
+    "Deaths",
+    "Expired",
     "Forecast",
     "Holder",
     "Latency",
@@ -90,6 +92,23 @@ class Holder:
 
     component: str
     stream: str
+    roots: int
+
+
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
+class Deaths:
+    """How often workers died of one cause, in `diagnose`'s words, and which component caused it, '' where none is named."""
+
+    cause: str
+    component: str
+    times: int
+
+
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
+class Expired:
+    """How many roots timed out, and why as far as the rows show it."""
+
+    cause: str
     roots: int
 
 
@@ -202,6 +221,9 @@ class Analysis:
     trees: tuple[TreeCount, ...] = ()
     holders: tuple[Holder, ...] = ()
     combs: tuple[Comb, ...] = ()
+    expired: tuple[Expired, ...] = ()
+    deaths: tuple[Deaths, ...] = ()
+    messages_dropped: int = 0  # by the connections between workers, as their logs say
     replays: tuple[Replays, ...] = ()
     forecast: Forecast | None = None
     lives: tuple[Life, ...] = ()

@@ -33,6 +33,7 @@ class Answers:
     def __init__(self, world: World) -> None:
         self.world = world
         self.asked = False
+        self.called = ""  # what the last call was to
         self.begin()
         self.error: type[Exception] = FailedError
 
@@ -57,20 +58,23 @@ class FailedError(Exception):
 class _Thing(str):
     """An answer: a text that JSON can carry, and that can be called, entered and asked for anything."""
 
-    __slots__ = ("_answers",)
+    __slots__ = ("_answers", "_name")
     _answers: Answers
+    _name: str
 
-    def __new__(cls, answers: Answers) -> Self:
+    def __new__(cls, answers: Answers, name: str = "") -> Self:
         thing = super().__new__(cls, answers.world.value)
         thing._answers = answers
+        thing._name = name
         return thing
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name in {"id", "stream"}:
             raise AttributeError(name)
-        return _Thing(self._answers)
+        return _Thing(self._answers, name)
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
+        self._answers.called = self._name
         return self._answers(*args, *kwargs.values())
 
     def __enter__(self) -> Self:
@@ -100,7 +104,7 @@ class _Module(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        value: Any = _Thing(self._answers)
+        value: Any = _Thing(self._answers, name)
         if name in self._errors:
             value = self._answers.error = type(name, (FailedError,), {})
         setattr(self, name, value)

@@ -64,7 +64,7 @@ SCENES: Sequence[Scene] = (
     Scene(
         topology="streamparse/first-steps",
         component="validate PageViewBolt",
-        takes=[[feed({"url": "/", "visitor": "ann"}), feed({"url": "/"})], [feed({"visitor": "ann"}), dies]],
+        takes=[[feed({"url": "/", "visitor": "ann"}), feed({"url": "/"})], [feed({"visitor": "ann"})]],
     ),
     Scene(
         topology="streamparse/first-steps",

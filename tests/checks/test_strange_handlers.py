@@ -35,7 +35,7 @@ def as_bolt(program: Program, cls: ClassInfo) -> Component:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", [pytest.param(0, marks=pytest.mark.minutes), 1, 2, 3])
 def test_no_class_is_too_strange_or_too_large_to_diagnose(part: int) -> None:
     for path in SAMPLE[part::4]:
         unit = lower_source(path=path.name, module=path.stem, is_package=False, data=path.read_bytes())

@@ -223,6 +223,7 @@ class TestOnSpark:
         }
         assert document["analysis"]["lives"][0]["culprits"][0]["component"] == "audit"
 
+    @pytest.mark.minutes
     def test_at_an_address_it_is_the_same(self, shell, spark):  # noqa: F811 - the fixture
         hadoop = spark.sparkContext._jsc.hadoopConfiguration()
         hadoop.set("fs.viewfs.mounttable.same.link./fixtures", (ROOT / "fixtures").as_uri())
@@ -241,6 +242,7 @@ class TestOnSpark:
         assert far["analysis"] == near["analysis"]
         assert [each["message"] for each in far["findings"]] == [each["message"] for each in near["findings"]]
 
+    @pytest.mark.minutes
     def test_the_end_of_a_log_in_the_middle_of_a_tuple_is_no_finding(self, shell, tmp_path):
         line = "2026-11-21 20:22:0{}.403 o.a.s.d.executor Thread-3-x-executor[3 3] [INFO] {} source: s:4, stream: default, id: {{{}=2}}, [1]\n"
         received, acked = "Processing received message FOR 3 TUPLE:", "BOLT ack TASK: 3 TIME:  TUPLE:"

@@ -90,6 +90,7 @@ def analyzed(folder: Path, loaded: Path | None = None, **environment: str) -> tu
     return done.stdout, done.stderr
 
 
+@pytest.mark.minutes
 @pytest.mark.java
 @pytest.mark.slow
 @NEEDS_JAVA

@@ -19,7 +19,7 @@ def test_a_pasted_error_is_diagnosed(shell):
         "innermost cause: java.lang.RuntimeException: Anchored onto 12 after ack/fail",
         "",
         "anchored too late",
-        "  an emit names an anchor that has been acked or failed; the bolt dies and the worker exits",
+        "  an emit names an anchor that has been acked or failed; the bolt dies and the",
     ]
 
 
@@ -53,7 +53,7 @@ def test_several_logs_are_read_in_the_order_of_time(shell):
         ("worker.log.1.gz", 2),
         ("worker.log", 4),
     ]
-    assert told["innermost"] == {"file": "worker.log.1.gz", "line": 2, "text": early}
+    assert told["innermost"] == {"file": "worker.log.1.gz", "line": 2, "text": early, "frames": []}
 
 
 def test_words_without_an_exception_have_nothing_above_them(shell):
@@ -148,9 +148,12 @@ def test_the_component_is_named(shell):
     assert symptom["components"] == ["count"]
 
 
+HANGS = "if the topology hangs all the same: jstack PID > dump.txt; ackdoctor diagnose dump.txt"
+
+
 def test_a_log_without_symptoms_is_clean(shell):
     Path("worker.log").write_text("all is well\n")
-    assert shell("diagnose", "worker.log") == (0, "nothing that is known here (1 line)\n", "")
+    assert shell("diagnose", "worker.log") == (0, f"nothing that is known here (1 line)\n{HANGS}\n", "")
 
 
 @pytest.mark.parametrize(
@@ -264,7 +267,7 @@ def test_a_log_with_a_histogram_in_it_is_a_log(shell):
 
 
 def test_causes_stand_with_their_symptoms_where_there_are_several(shell):
-    said = ["java.lang.OutOfMemoryError: Java heap space", "\tat a.B.c(B.java:1)", "x", "java.lang.RuntimeException: Anchored onto 7 after ack/fail"]  # fmt: skip
+    said = ["java.lang.RuntimeException: subprocess heartbeat timeout", "\tat a.B.c(B.java:1)", "x", "java.lang.RuntimeException: Anchored onto 7 after ack/fail"]  # fmt: skip
     Path("worker.log").write_text("\n".join(said))
     lines = shell("diagnose", "worker.log").out.splitlines()
     assert [line for line in lines if "innermost" in line] == [
@@ -273,8 +276,15 @@ def test_causes_stand_with_their_symptoms_where_there_are_several(shell):
     ]
     told = json.loads(shell("diagnose", "worker.log", "--output-format", "json").out)
     assert [symptom["innermost"] for symptom in told["symptoms"]] == [
-        [{"file": "worker.log", "line": 1, "text": said[0]}],
-        [{"file": "worker.log", "line": 4, "text": said[3]}],
+        [
+            {
+                "file": "worker.log",
+                "line": 1,
+                "text": said[0],
+                "frames": [{"text": "at a.B.c(B.java:1)", "own": True}],
+            }
+        ],
+        [{"file": "worker.log", "line": 4, "text": said[3], "frames": []}],
     ]
 
 

@@ -22,12 +22,12 @@ def test_growth_is_a_finding_with_the_time_that_is_left(shell):
 
 def test_one_histogram_says_what_is_there(shell):
     text = (HEAPS / "histograms" / "growing-2.8.3.txt").read_text().partition("Total")[0]
-    Path("one.txt").write_text(text + "Total 1 1\n")
+    Path("one.txt").write_text(text + "Total 200000 10000000\n")
     outcome = shell("heap", "hist", "one.txt")
     assert outcome.code == 0
     assert outcome.out.splitlines()[:2] == [
         "INCOMPLETE: 1 histogram cannot tell what grows: take three or more, some seconds apart",
-        "  1 histogram: 1 bytes",
+        "  1 histogram: 10.0 MB",
     ]
     assert "Acker$AckObject: entries of the acker's pending map (2.x)" in outcome.out
 
@@ -64,7 +64,10 @@ def test_a_histogram_that_is_cut_off_hides_no_growth(shell):
     assert outcome.code == 2
     assert outcome.out.startswith("GROWING: ")
     assert "\n  3 histograms over 120.0 s: 1.4 MB at first, 1.6 MB at last\n" in outcome.out
-    assert outcome.err == "a.txt: the histogram is cut off and left out: it lacks its last line, Total\n"
+    assert (
+        outcome.err
+        == "a.txt, line 17: the histogram is cut off and left out: it lacks its last line, Total\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -209,9 +209,24 @@ def test_a_broken_file_is_reported_and_the_rest_is_linted(shell):
 def test_a_broken_file_that_is_named_exits_2(shell):
     Path("broken.py").write_text("from streamparse import Bolt\nclass B(Bolt:\n    pass\n")
     assert shell("lint", "broken.py").code == 2
-    assert shell("lint", ".").code == 0
     assert shell("lint", "--strict-files", ".").code == 2
     assert shell("lint", "--strict-files", "--exit-zero", ".").code == 2
+
+
+def test_a_run_with_a_broken_file_is_never_clean(shell):
+    Path("broken.py").write_text("from streamparse import Bolt\nclass B(Bolt:\n    pass\n")
+    assert shell("lint", ".").code == 2
+    Path("bolt.py").write_text(BOLT)
+    assert shell("lint", ".").code == 1
+    assert shell("lint", "--exit-zero", ".").code == 2
+    assert shell("lint", "--write-baseline", "--baseline", "known.json", ".").code == 2
+
+
+def test_a_broken_link_has_nothing_to_read(shell):
+    Path(".#bolt.py").symlink_to("user@host.1234")
+    Path("healthy.py").write_text("from streamparse import Bolt\n")
+    outcome = shell("lint", ".")
+    assert (outcome.code, outcome.err) == (0, ".#bolt.py: a broken symbolic link\n")
 
 
 def test_standard_input_is_linted_under_its_name(shell, monkeypatch):

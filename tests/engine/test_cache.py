@@ -24,7 +24,8 @@ FIXTURES = Path(__file__).parents[2] / "fixtures" / "topologies"
 SILENT = CLEAN + "        self.ack(tup)  # ackdoctor: ignore[ACK103] so be it\n"
 QUIET_BASE = BASE.replace("auto_ack = False", "auto_ack = True ")
 CHILD = "from shared.base import Base\n\n\nclass ChildBolt(Base):\n    def process(self, tup):\n        self.ack(tup)\n"
-CLUSTERS = 7
+STRANGER = "# streamparse\nfrom ours import Base\n\n\nclass OursBolt(Base):\n    def process(self, tup):\n        self.ack(tup)\n"
+CLUSTERS = 8
 
 
 @pytest.fixture
@@ -40,6 +41,7 @@ def project(tmp_path: Path) -> Path:
         "bolts/CountBolt.java": JAVA_BOLT,
         "bolts/broken.py": "from streamparse import Bolt\nx = (\n",
         "bolts/plain.py": "x = 1\n",
+        "bolts/stranger.py": STRANGER,
         "bolts/Main.kt": "import org.apache.storm.topology\n",
         "shared/base.py": BASE,
     }
@@ -74,6 +76,7 @@ def test_an_unchanged_run_examines_nothing_and_reports_the_same(run, project):
     assert lines(first) == ["bolts/CountBolt.java:20 ACK103", "bolts/a.py:9 ACK103", "bolts/heir.py:9 ACK103"]
     assert refused(first) == ["bolts/broken.py:2:5 syntax error: '(' was never closed"]
     assert first.suppressed == 1
+    assert [item.name for item in first.unknown_bases] == ["OursBolt"]
     for _ in range(2):
         assert run() == first == linted(project, "bolts")
         assert run.examined == 0

@@ -1,13 +1,13 @@
 """What a heap report says of an entry, and where a reader finds the rest of it."""
 
+from ackdoctor.diagnose.symptoms import table
 from ackdoctor.heap.causes import CAUSES
-from ackdoctor.heap.symptoms import SYMPTOMS
 from ackdoctor.rulebook import load_rules
 
 PAGES = load_rules()
 CAUSES_OF_ALL = [
     *(cause for meaning in CAUSES.values() for cause in meaning.causes),
-    *(cause for symptom in SYMPTOMS for cause in symptom.causes),
+    *(cause for symptom in table().symptoms for cause in symptom.causes),
 ]
 
 

@@ -242,6 +242,7 @@ MAP, VECTOR, NODE = (
     "clojure__lang__PersistentVector",
     "java__util__HashMap$Node",
 )
+LONG = "java__lang__Long"
 
 
 @pytest.mark.parametrize(
@@ -255,5 +256,5 @@ MAP, VECTOR, NODE = (
     ],
 )
 def test_an_entry_of_a_spout_of_1_x_has_a_vector_and_a_map_too(amounts, components):
-    found = series(**{name: rising(step) for name, step in amounts.items()})
+    found = series(**{name: rising(step) for name, step in {LONG: 9000, **amounts}.items()})
     assert [each.strip("_") for _, each in told(found)] == components

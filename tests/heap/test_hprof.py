@@ -78,7 +78,8 @@ def test_classes_are_counted_with_their_arrays(stored):
 def test_entries_that_a_cut_dump_lacks_are_counted_as_lost(stored):
     whole = acker_heap(entries=50).hprof()
     dump = read_dump(stored(whole[: len(whole) - 2000]))
-    [fault] = dump.faults
+    fault, lost = dump.faults
+    assert lost.endswith(" of 50 entries are not in the dump")
     assert fault.startswith(f"cut off after {len(whole) - 2000:,} bytes, within the record at byte ")
     [bucket] = dump.ackers[0].tally.buckets
     assert 0 < bucket.kinds[Kind.ORPHAN] < 50
@@ -126,13 +127,42 @@ def test_a_cut_archive_is_read_as_far_as_it_goes(stored):
     assert dump.ackers[0].tally.lost > 0
 
 
-def test_damage_costs_the_rest_of_its_segment(stored):
+def test_damage_costs_what_is_damaged(stored):
     heap = acker_heap()
     heap.body.insert(5, b"\x77" + bytes(40))
     dump = read_dump(stored(heap.hprof()))
     [fault] = dump.faults
-    assert fault.endswith("no sub-record has the tag 0x77; the rest of the segment is left out")
+    assert fault.endswith("no sub-record has the tag 0x77; 41 bytes are left out")
+    assert (dump.objects, dump.entries) == (read_dump(stored(acker_heap().hprof())).objects, 5)
+
+
+def test_damage_in_front_of_what_makes_no_sense_costs_the_rest_of_its_segment(stored):
+    heap = acker_heap()
+    heap.body[5:] = [b"\x77" + bytes(400)]
+    dump = read_dump(stored(heap.hprof()))
+    assert dump.faults[0].endswith("no sub-record has the tag 0x77; the rest of the segment is left out")
     assert dump.objects == 5
+
+
+def test_a_damaged_class_costs_its_own_objects_only(stored):
+    heap = acker_heap()
+    heap.declare("Other", {"x": "long"})
+    heap.add(0x8000, "Other", x=1)
+    whole = heap.hprof()
+    at = whole.index(b"\x20" + heap.classes["Other"][0].to_bytes(8, "big"))
+    last = whole.index(b"\x0b", at)  # the type of x
+    dump = read_dump(stored(whole[:last] + b"\x8a" + whole[last + 1 :]))
+    assert dump.faults == (f"byte {at:,}: a class with a field of type 138; its objects are left out",)
+    assert dump.entries == 5
+
+
+def test_a_damaged_tag_costs_its_own_record_only(stored):
+    whole = acker_heap().hprof()
+    [at] = [at for at, tag in _starts_of_records(whole).items() if tag == 0x2C]
+    assert read_dump(stored(whole[:at] + b"\x05\0\0\0\0\0\0\0\0" + whole[at:])).faults == ()
+    dump = read_dump(stored(whole[:at] + b"\x85\0\0\0\0\0\0\0\1x" + whole[at:]))
+    assert dump.faults == (f"byte {at:,}: no record has the tag 0x85; its 1 bytes are left out",)
+    assert dump.entries == 5
 
 
 @pytest.mark.parametrize(
@@ -223,4 +253,4 @@ def test_objects_of_regions_in_any_order_are_found(stored):
     third = len(heap.body) // 3
     heap.body = [*heap.body[2 * third :], *heap.body[:third], *heap.body[third : 2 * third]]
     [acker] = read_dump(stored(heap.hprof()), samples=3000).ackers
-    assert [-entry.root for entry in acker.tally.samples[Kind.ORPHAN]] == list(range(1, 3001))
+    assert sorted(-entry.root for entry in acker.tally.samples[Kind.ORPHAN]) == list(range(1, 3001))

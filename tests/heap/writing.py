@@ -24,7 +24,7 @@ class Heap:
         self.classes[name] = (0x7000_0000 + 16 * len(self.classes), fields or {})
         self.parents[name] = parent
 
-    def add(self, id_: int, name: str, **values: int) -> None:
+    def add(self, id_: int, name: str, /, **values: int) -> None:
         data = b""
         at = name
         while at:
@@ -130,7 +130,7 @@ def acker_heap(
     heap.add(160, "java.util.LinkedList$Node", item=192, next=0, prev=0)
     heap.add(192, "java.util.HashMap", table=256, size=entries)
     first = 1024
-    heap.array(256, "[Ljava.util.HashMap$Node;", 0, first if entries else 0, 0, 0)
+    heap.array(256, "[Ljava.util.HashMap$Node;", 0, first if entries else 0, *[0] * max(2, entries - 2))
     for number, (root, value, task) in enumerate(held):
         at = first + 128 * number
         following = at + 128 if number + 1 < entries else 0

@@ -6,11 +6,18 @@ import pystorm  # noqa: F401
 import pytest
 
 # Imported once here, not again in every inner run:
+import ackdoctor.engine.analyze
 import ackdoctor.engine.shown.suppress
+import ackdoctor.engine.whole
 import ackdoctor.pytest_plugin.fixture
 import ackdoctor.pytest_plugin.hooks
 import ackdoctor.reporters.terminal
 import ackdoctor.tracer.judge.findings  # noqa: F401
+from ackdoctor import checks
+from ackdoctor.engine.clusters import examine
+
+checks.load()
+examine.prepare(["python"])
 
 __all__ = ["BOLTS", "finding", "letters", "section", "shorts", "write"]
 
@@ -78,6 +85,16 @@ def drive(bolt_class, count=1):
     for _ in range(count):
         bolt._run()
     return bolt
+
+
+class Hoards(Bolt):
+    auto_ack = False
+
+    def initialize(self, conf, context):
+        self.kept = []
+
+    def process(self, tup):
+        self.kept.append(tup)
 '''
 
 

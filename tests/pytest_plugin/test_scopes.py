@@ -45,7 +45,14 @@ def test_a_component_of_the_module_is_charged_to_the_test_that_it_received_in(ru
             bolt._run()
             bolt.ack(bolt.kept.pop())
     """)
-    assert letters(result) == "A.."
+    result.assert_outcomes(passed=3)
+    lines = {line.split()[0].partition("::")[2]: line for line in section(result) if "::" in line}
+    assert (
+        "Keeps: 1 tuple waits in self.kept, and the test ends before the code flushes it"
+        in lines["test_keeps"]
+    )
+    assert "Keeps: 1 completion of tuples that nobody was seen to hand over" in lines["test_flushes"]
+    assert "test_again" not in lines
 
 
 def test_a_failure_of_the_users_teardown_is_an_error_beside_the_turned_test(run):

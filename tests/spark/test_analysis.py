@@ -117,6 +117,7 @@ def test_full_tables_come_as_parquet(spark, analysis):
     assert [spark.read.parquet(place).count() for place in analysis.written] == [15, 27, 30, 2, 15, 1]
 
 
+@pytest.mark.minutes
 def test_what_is_not_told_one_by_one_is_counted_and_it_is_said_where_it_is(spark, monkeypatch):
     monkeypatch.setattr("ackdoctor.spark.judge.shapes.MOST_SHAPES", 1)
     monkeypatch.setattr("ackdoctor.spark.judge.samples.MOST_TREES", 1)
@@ -173,7 +174,27 @@ def test_a_trace_of_components_alone_has_no_roots(spark):
     with frames(events(spark, rows), TERMS) as tables:
         analysis = examine(spark, tables, TERMS)
     assert [finding.code for finding in analysis.findings] == ["ACK104", "ACK101"]
-    assert (analysis.roots, analysis.tally.growth, analysis.tally.pending) == (0, (), 3)
+    assert (analysis.roots, analysis.ackers, analysis.tally.pending) == (0, (), 3)
+    assert analysis.tally.growth[-1].pending == 3
+
+
+def test_open_deliveries_of_a_trace_without_an_acker_are_those_of_the_trace_report(spark):
+    second = 1_000_000_000
+    rows = []
+    for number in range(40):  # a second each; every fourth tuple stays open
+        at = number * second
+        rows.append(Event(EventKind.RECEIVED, at, 2 * number, "words", 5, "default", str(number)))
+        if number % 4:
+            done = Event(EventKind.ACKED, at + second // 2, 2 * number + 1, "words", 5, "", str(number))
+            rows.append(done)
+    rows.append(Event(EventKind.COMPLETED, 41 * second, 99, "jobs", 3, "", "m-1"))
+    here = inquest(lambda: iter(rows), profile("1.1.0")).tally
+    with frames(events(spark, rows), TERMS) as tables:
+        there = examine(spark, tables, TERMS).tally
+    assert (there.pending, there.high_water) == (here.pending, here.high_water) == (10, 11)
+    assert [one.high_water for one in there.components if one.component == "words"] == [11]
+    assert there.growth[-1].pending == here.growth[-1].pending == 10
+    assert sum(point.started for point in there.growth) == 40
 
 
 def acked_twice(component: str, roots: range) -> list[Event]:

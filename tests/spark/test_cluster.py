@@ -31,7 +31,7 @@ SETTINGS = {
 TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.minutes,
     pytest.mark.skipif(not (shutil.which("java") or os.environ.get("JAVA_HOME")), reason="there is no Java"),
     pytest.mark.skipif(
         not Path(f"/proc/self/task/{os.getpid()}/children").exists(), reason="who is whose child is not told"

@@ -61,6 +61,7 @@ def test_messages_are_shuffled_once_by_root(messages, plan, count, keep):
     assert "Python" not in told
 
 
+@pytest.mark.minutes
 def test_what_is_the_same_in_every_row_is_in_no_key_of_the_sums(messages):
     same = messages.selectExpr(*(f"'r' as {name}" if name == "run" else name for name in MESSAGES.names))
     found = entries(same, version("2.8"), plan=Plan.PROVE_FIRST)

@@ -85,6 +85,7 @@ made.stop()
 """
 
 
+@pytest.mark.minutes
 @pytest.mark.skipif(not (shutil.which("java") or os.environ.get("JAVA_HOME")), reason="there is no Java")
 @pytest.mark.parametrize(
     ("extensions", "defaults", "first", "with_mllib"),

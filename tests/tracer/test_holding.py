@@ -45,8 +45,11 @@ def test_tuples_are_found_in_whatever_a_field_is():
     assert holders(component, wanted) == {name: name for name in wanted - {"nowhere"}}
 
 
-def test_ids_are_found_as_well():
-    assert holders(Component(ids={"7": 1}, seen=["8"]), {"7", "8"}) == {"7": "ids", "8": "seen"}
+def test_bare_ids_are_no_tuples_and_are_found_on_demand():
+    component = Component(counts={"7": 1}, seen=["8"], known={"9"}, numbers=[10], kept=tup("8"))
+    wanted = {"7", "8", "9", 10}
+    assert holders(component, wanted) == {"8": "kept"}
+    assert holders(component, wanted, ids=True) == {"7": "counts", "8": "seen", "9": "known", 10: "numbers"}
 
 
 def test_what_a_mock_remembers_is_no_buffer():

@@ -244,6 +244,15 @@ def test_open_deliveries_grow_where_no_acker_is_traced():
 # ---- rows of an acker ----
 
 
+def test_what_a_spout_hears_on_its_pipe_is_no_acker():
+    spout = row(EventKind.COMPLETED, "m-1", component="jobs")
+    rows = trace(BY_HAND, row(RECEIVED), row(RECEIVED, "8"), row(ACKED, "8"), spout, row(RECEIVED, "9"))
+    tally = held(rows).tally
+    assert [point.pending for point in tally.growth] == [1, 2, 1, 2]
+    assert (tally.pending, tally.high_water) == (2, 2)
+    assert held(trace(spout)).telling
+
+
 def told(finding: Finding) -> tuple[str, str]:
     return finding.code, finding.message.partition("; ")[0]
 

@@ -84,7 +84,7 @@ def test_an_ack_by_hand_that_the_framework_repeats_stands_on_the_call_by_hand(pa
         + ANSWER
     )
     assert found.help == (
-        "remove this call, or set `auto_ack = False` on the class and complete the tuple by hand on every path"
+        "remove this call, or set `auto_ack = False` on the class and complete each tuple by hand, once on every path, ticks too"
     )
     assert [(step.site.span.line, step.note) for step in found.evidence.steps] == [
         (7, "received"),
@@ -106,7 +106,7 @@ def test_a_fail_by_hand_that_the_framework_acks_is_told_with_the_price_of_a_mixt
         "sql.py:11:9: error ACK105 ack-with-auto-ack the tuple is failed by hand and pystorm acks it as well: "
         + MIXED_ANSWER
     )
-    assert found.help.startswith("raise an exception to fail the tuple, or set `auto_ack = False`")
+    assert found.help.startswith("set `auto_ack = False` on the class and complete each tuple by hand")
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,9 @@ def test_an_ack_from_another_thread_names_the_thread_in_its_step_only(path, plac
 def test_an_emit_from_another_thread_is_mended_by_its_anchors_where_the_pipe_is_locked(path, places):
     emitted = offence(Misuse.OFF_THREAD, suspect(path), touch(EMITTED, call(path, 12), thread="worker"))
     (found,) = findings([emitted], places=places)
-    assert found.help == "name the anchors, or put the result into a queue and emit it at a later tick"
+    assert found.help == (
+        "name the anchors and ack them after this emit; or put the result into a queue and emit it at a later tick"
+    )
 
 
 def test_a_run_is_charged_with_what_the_tracer_can_see_and_with_nothing_else():

@@ -109,7 +109,7 @@ def test_an_ack_of_what_nobody_handed_over_is_a_note():
     book.acked("99")
     settlement = ledger.settle()
     assert settlement.offences == ()
-    assert settlement.notes == ("Bolt: 1 completions of tuples that nobody was seen to hand over",)
+    assert settlement.notes == ("Bolt: 1 completion of tuples that nobody was seen to hand over",)
 
 
 class Shared(dict[Delivery, Owed]):

@@ -68,6 +68,7 @@ def told(level, plan, cap):
     return offences, run.settlement.tallies, run.settlement.dropped, run.settlement.notes
 
 
+@pytest.mark.minutes
 @settings(deadline=None)
 @given(PLANS, st.sampled_from((3, 65_536)))
 def test_counts_says_of_every_tuple_what_sites_says(plan, cap):
@@ -129,7 +130,7 @@ def test_the_clock_is_looked_at_for_every_tuple_as_soon_as_one_stays_open():
 def test_an_ack_of_what_was_never_handed_over_is_a_stray():
     with traced(Level.COUNTS) as run:
         drive(Guesses, frame("1"))
-    assert run.settlement.notes == ("Guesses: 1 completions of tuples that nobody was seen to hand over",)
+    assert run.settlement.notes == ("Guesses: 1 completion of tuples that nobody was seen to hand over",)
     assert (run.settlement.offences, run.settlement.tallies[0].high_water) == ((), 1)
 
 

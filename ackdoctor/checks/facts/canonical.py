@@ -29,17 +29,23 @@ from ackdoctor.model.component import Function
 
 __all__ = ["Spelling", "bare", "spelling", "words"]
 
-DEEPEST = 8
+DEEPEST = 8  # names followed and expressions entered
+LARGEST = 1_000  # parts of a spelling: a list of lists of lists grows with each name that is followed
 _CASTS = frozenset(("str", "int", "unicode", "repr", "float"))
 
 
 class Spelling:
-    """The canonical spelling of expressions of one function."""
+    """The canonical spelling of expressions of one function.
 
-    __slots__ = ("_made",)
+    A parameter and a captured name have a value before the function's first step, so an assignment is their second:
+    `flag = not flag` leaves `flag` as it is written.
+    """
+
+    __slots__ = ("_left", "_made")
 
     def __init__(self, function: Function) -> None:
-        bound: Counter[str] = Counter()
+        self._left = 0
+        bound = Counter([*(param.name for param in function.params), *function.captures])
         made: dict[str, Expr] = {}
         for step in function.cfg.steps:
             match step.op:
@@ -57,27 +63,32 @@ class Spelling:
                     pass
         self._made = {name: value for name, value in made.items() if bound[name] == 1}
 
-    def of(self, expr: Expr, depth: int = 0) -> Expr:
+    def of(self, expr: Expr) -> Expr:
         """The spelling of an expression."""
-        if depth > DEEPEST:
+        self._left = LARGEST
+        return self._of(expr, 0)
+
+    def _of(self, expr: Expr, depth: int) -> Expr:
+        self._left -= 1
+        if depth > DEEPEST or self._left < 0:
             return expr
         match expr:
             case Name(id=name) if name in self._made:
-                return self.of(self._made[name], depth + 1)
+                return self._of(self._made[name], depth + 1)
             case Attr(obj=obj, name=name):
-                return Attr(self.of(obj, depth + 1), name)
+                return Attr(self._of(obj, depth + 1), name)
             case Item(obj=obj, key=key):
-                return Item(self.of(obj, depth + 1), self.of(key, depth + 1))
+                return Item(self._of(obj, depth + 1), self._of(key, depth + 1))
             case Mix(op=op, parts=parts):
-                return Mix(op, tuple(self.of(part, depth + 1) for part in parts))
+                return Mix(op, tuple(self._of(part, depth + 1) for part in parts))
             case Build(kind=kind, items=items):
-                return Build(kind, tuple(self.of(item, depth + 1) for item in items))
+                return Build(kind, tuple(self._of(item, depth + 1) for item in items))
             case Compare(left=left, op=op, right=right):
-                return Compare(self.of(left, depth + 1), op, self.of(right, depth + 1))
+                return Compare(self._of(left, depth + 1), op, self._of(right, depth + 1))
             case Not(value=value):
-                return Not(self.of(value, depth + 1))
+                return Not(self._of(value, depth + 1))
             case Star(value=value):
-                return Star(self.of(value, depth + 1))
+                return Star(self._of(value, depth + 1))
             case _:
                 return expr
 

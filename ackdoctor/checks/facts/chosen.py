@@ -31,13 +31,13 @@ def chosen(diagnosis: Diagnosis, words: frozenset[str]) -> Callable[[Trail], boo
 def _asks(diagnosis: Diagnosis, function: Function, condition: Expr, words: frozenset[str]) -> bool:
     return any(
         words.intersection(parts(name)) and not _changes(diagnosis, name)
-        for name in _fields(diagnosis, function, condition)
+        for name in _fields(diagnosis, function, spelling(function).of(condition))
     )
 
 
 def _fields(diagnosis: Diagnosis, function: Function, condition: Expr) -> set[str]:
-    """The component's own fields that a condition asks."""
-    match spelling(function).of(condition):
+    """The component's own fields that a condition, spelt out, asks."""
+    match condition:
         case Attr() as place:
             name = diagnosis.field(function, place)
             return {name} if name else set()

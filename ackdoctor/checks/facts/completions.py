@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.flow.path.lattice import Tick, Token, TokenKind
+from ackdoctor.flow.path.lattice import Token, TokenKind
 from ackdoctor.flow.path.sighting import Completed, Flow
 from ackdoctor.flow.path.trail import Trail
 from ackdoctor.flow.path.witness import call_chain, completions, thrown_at
@@ -43,7 +43,7 @@ def repeats(diagnosis: Diagnosis) -> Iterator[Repeat]:
     seen: set[tuple[tuple[int, ...], tuple[int, ...], Op]] = set()
     for flow, second in diagnosis.sightings(Completed):
         token = second.token
-        if second.breach is None or token is None or second.tick is Tick.YES:
+        if second.breach is None or token is None or second.tick.is_system:
             continue
         if token.kind is TokenKind.STORED and diagnosis.component.auto_ack:
             continue  # told as ack-with-auto-ack

@@ -11,10 +11,11 @@ from ackdoctor.engine.clusters.outcome import Outcome, Terms
 from ackdoctor.engine.disk.reading import digest_of, read_file
 from ackdoctor.engine.files.discover import LIMIT, reason
 from ackdoctor.engine.files.index import Cluster, Source
-from ackdoctor.engine.languages.reader import Lowered, reader
+from ackdoctor.engine.languages.reader import LANGUAGES, Lowered, reader
 from ackdoctor.flow.linking.program import Program
+from ackdoctor.flow.linking.strangers import unknown_bases
 from ackdoctor.model.component import Component
-from ackdoctor.model.finding import Finding, Unreadable
+from ackdoctor.model.finding import Finding, UnknownBase, Unreadable
 
 __all__ = ["Examiner", "prepare"]
 
@@ -42,6 +43,7 @@ class Examiner:
         units = [item.unit for item in lowered if item.unit is not None]
         own = {source.shown for source in cluster.own}
         findings: list[Finding] = []
+        unknown: list[UnknownBase] = []
         count = 0
         try:
             program = Program(units, self._dialects, self._terms.extra_bases)
@@ -49,13 +51,16 @@ class Examiner:
                 if component.cls.path in own:
                     count += 1
                     findings += self._diagnose(program, component, troubles)
-        except Exception as error:  # noqa: BLE001  # one cluster's crash is that cluster's news
-            troubles.append(_crash(cluster.own[0].shown, 0, error))
+            spoken = LANGUAGES[cluster.language].dialects
+            unknown = [u for u in unknown_bases(program, self._dialects, spoken) if u.path in own]
+        except Exception as error:  # noqa: BLE001  # the other clusters go on
+            troubles += (Unreadable.crash(source.shown, error) for source in cluster.own)
         unreadable = [place for item in lowered for place in item.unreadable]
         return Outcome(
             findings=tuple(findings),
             unreadable=(*unreadable, *troubles),
             components=count,
+            unknown_bases=tuple(unknown),
             lasting=not troubles and self._changed.isdisjoint(self._paths(cluster)),
         )
 
@@ -63,10 +68,15 @@ class Examiner:
         return [source.path for source in (*cluster.own, *cluster.context)]
 
     def _diagnose(self, program: Program, component: Component, troubles: list[Unreadable]) -> list[Finding]:
+        def failed(code: str, error: Exception) -> None:
+            where = f"{component.name}, {code}" if code else component.name
+            line = component.cls.head.line
+            troubles.append(Unreadable.crash(component.cls.path, error, line=line, where=where, partial=True))
+
         try:
-            return list(checks.diagnose(program, component))
-        except Exception as error:  # noqa: BLE001  # one component's crash is that component's news
-            troubles.append(_crash(component.cls.path, component.cls.head.line, error))
+            return list(checks.diagnose(program, component, failed))
+        except Exception as error:  # noqa: BLE001  # the other components go on
+            failed("", error)
             return []
 
     def _lower(self, source: Source, language: str, troubles: list[Unreadable]) -> Lowered:
@@ -83,18 +93,12 @@ class Examiner:
         except OSError as error:
             troubles.append(Unreadable(path=source.shown, line=0, column=0, reason=reason(error)))
             return Lowered(None, ())
-        except Exception as error:  # noqa: BLE001  # one file's crash is that file's news
-            troubles.append(_crash(source.shown, 0, error))
+        except Exception as error:  # noqa: BLE001  # the other files go on
+            troubles.append(Unreadable.crash(source.shown, error))
             return Lowered(None, ())
         if source.path in self._shared:
             self._lowered[source.path] = lowered
         return lowered
-
-
-def _crash(path: str, line: int, error: Exception) -> Unreadable:
-    text = str(error).partition("\n")[0]
-    what = f"{type(error).__name__}: {text}" if text else type(error).__name__
-    return Unreadable(path=path, line=line, column=0, reason=f"internal error: {what}")
 
 
 def prepare(languages: Iterable[str]) -> None:

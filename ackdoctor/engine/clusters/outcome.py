@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ackdoctor.config import Settings
 from ackdoctor.engine.files.discover import Candidate
-from ackdoctor.model.finding import Finding, Unreadable
+from ackdoctor.model.finding import Finding, UnknownBase, Unreadable
 from ackdoctor.model.values import dataclass
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ class Outcome:
     findings: tuple[Finding, ...] = ()
     unreadable: tuple[Unreadable, ...] = ()
     components: int = 0
+    unknown_bases: tuple[UnknownBase, ...] = ()
     lasting: bool = True
 
 

@@ -103,9 +103,10 @@ def _examine(terms: Terms, group: list[Cluster]) -> list[Outcome]:
 
 
 def _died(cluster: Cluster) -> Outcome:
-    path = cluster.own[0].shown
-    reason = "internal error: the process that analysed it died"
-    return Outcome(unreadable=(Unreadable(path=path, line=0, column=0, reason=reason),), lasting=False)
+    what = "the process that analysed it died"
+    return Outcome(
+        unreadable=tuple(Unreadable.crash(source.shown, what) for source in cluster.own), lasting=False
+    )
 
 
 def _method() -> str:

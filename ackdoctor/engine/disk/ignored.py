@@ -10,36 +10,37 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import NamedTuple
 
+from ackdoctor.model.globs import Glob, fits, pattern_of, segment
+
 __all__ = ["Patterns"]
 
 _SPECIAL = frozenset("*?[\\")
 
 
 class _Rule(NamedTuple):
-    """One pattern: what it means for what fits it, its expression, and what it is asked about."""
+    """One pattern: what it means for what fits it, and the pattern of a name or of a path."""
 
     leaves_out: bool
     text: str
-    regex: str
     folders_only: bool
-    anchored: bool
+    name: str | None
+    path: Glob | None
 
 
 class _Group(NamedTuple):
-    """Neighbouring rules of one sign: plain names, expressions for names, expressions for paths."""
+    """Neighbouring rules of one sign: plain names, patterns for names, patterns for paths."""
 
     leaves_out: bool
     names: frozenset[str]
     name: re.Pattern[str] | None
-    path: re.Pattern[str] | None
+    paths: tuple[Glob, ...]
 
     def fits(self, path: str, name: str) -> bool:
         """Whether one of the rules fits."""
-        return (
-            name in self.names
-            or (self.name is not None and self.name.fullmatch(name) is not None)
-            or (self.path is not None and self.path.fullmatch(path) is not None)
-        )
+        if name in self.names or (self.name is not None and self.name.match(name) is not None):
+            return True
+        parts = path.split("/") if self.paths else ()
+        return any(fits(pattern, parts) for pattern in self.paths)
 
 
 class Patterns:
@@ -74,14 +75,15 @@ def _groups(rules: list[_Rule]) -> tuple[_Group, ...]:
 
 
 def _group(rules: list[_Rule]) -> _Group:
-    plain = {rule.text for rule in rules if not rule.anchored and not set(rule.text) & _SPECIAL}
-    names = [rule.regex for rule in rules if not rule.anchored and rule.text not in plain]
-    paths = [rule.regex for rule in rules if rule.anchored]
-    return _Group(rules[0].leaves_out, frozenset(plain), _either(names), _either(paths))
-
-
-def _either(parts: list[str]) -> re.Pattern[str] | None:
-    return re.compile("|".join(parts)) if parts else None
+    plain = {rule.text for rule in rules if rule.name is not None and not set(rule.text) & _SPECIAL}
+    names = dict.fromkeys(rule.name for rule in rules if rule.name is not None and rule.text not in plain)
+    paths = dict.fromkeys(rule.path for rule in rules if rule.path is not None)
+    return _Group(
+        rules[0].leaves_out,
+        frozenset(plain),
+        re.compile("|".join(names)) if names else None,
+        tuple(paths),
+    )
 
 
 def _translate(line: str) -> _Rule | None:
@@ -98,51 +100,5 @@ def _translate(line: str) -> _Rule | None:
     text = text.lstrip("/") if text.startswith("/") else text
     if not text:
         return None
-    body = _body(text)
-    try:
-        re.compile(body)
-    except re.error:
-        return None
-    return _Rule(leaves_out, text, f"(?:{body})", folders_only, anchored)
-
-
-def _body(text: str) -> str:
-    out: list[str] = []
-    at = 0
-    while at < len(text):
-        if text.startswith("**/", at) and (at == 0 or text[at - 1] == "/"):
-            out.append("(?:.*/)?")
-            at += 3
-        elif text.startswith("**", at) and (at == 0 or text[at - 1] == "/") and at + 2 == len(text):
-            out.append(".+")
-            at += 2
-        else:
-            piece, at = _piece(text, at)
-            out.append(piece)
-    return "".join(out)
-
-
-def _piece(text: str, at: int) -> tuple[str, int]:
-    match text[at]:
-        case "*":
-            return "[^/]*", at + 1
-        case "?":
-            return "[^/]", at + 1
-        case "[":
-            return _bracket(text, at)
-        case "\\" if at + 1 < len(text):
-            return re.escape(text[at + 1]), at + 2
-        case char:
-            return re.escape(char), at + 1
-
-
-def _bracket(text: str, at: int) -> tuple[str, int]:
-    """`[a-z]`, `[!a-z]` or `[^a-z]`; a bracket that is never closed fits nothing."""
-    start = at + 1
-    negated = start < len(text) and text[start] in "!^"
-    start += negated
-    end = text.find("]", start + 1)
-    if end < 0:
-        return "(?!)", at + 1
-    inner = text[start:end].replace("\\", "\\\\").replace("[", "\\[").replace("^", "\\^")
-    return f"(?!/)[{'^' if negated else ''}{inner}]", end + 1
+    name, path = (None, pattern_of(text)) if anchored else (segment(text), None)
+    return None if name is None and path is None else _Rule(leaves_out, text, folders_only, name, path)

@@ -9,7 +9,7 @@ is walked once, unless it lies inside a folder that is walked anyway, and so is 
 import errno
 import os
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
@@ -25,6 +25,11 @@ from ackdoctor.model.values import dataclass
 __all__ = ["LIMIT", "Candidate", "Discovery", "discover", "reason", "refusal", "shown"]
 
 LIMIT = 10_000_000  # bytes; larger files are generated, and none of them holds a component
+
+_LARGEST_LIST = 100_000  # bytes of a .gitignore; each file is matched with each of its patterns
+_NO_LIST = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EINVAL}  # nothing there, or no file
+_ALSO_PYTHON = (".pyw", ".pyi", ".py2", ".py3")
+_Refuse = Callable[[str, str], None]
 
 _by_name = attrgetter("name")
 _KINDS = (
@@ -103,11 +108,25 @@ def shown(path: str, root: str) -> str:
 
 
 def refusal(path: str) -> str:
-    """Why a file that the user named is not read for its name alone, or nothing."""
-    titles = " and ".join(language.title for language in LANGUAGES.values() if language.read)
+    """Why a file that the user named is not read for its name alone, or nothing; without a suffix it may be a script."""
+    titles = [language.title for language in LANGUAGES.values() if language.read]
     language = language_of(path)
     kind = "a notebook" if path.endswith(".ipynb") else "" if language.read else language.title
-    return f"{kind}; only {titles} source is read" if kind else ""
+    if kind:
+        return f"{kind}; only {' and '.join(titles)} source is read"
+    suffix = os.path.splitext(path)[1].lower()
+    if not suffix or suffix in SUFFIXES or suffix in _ALSO_PYTHON:
+        return ""
+    return f"not {' or '.join(titles)}, which is all that lint reads"
+
+
+def _is_script(path: str) -> bool:
+    """Whether a file of any name is a Python script by its first line."""
+    try:
+        first = read_file(path, LIMIT).partition(b"\n")[0]
+    except OSError:
+        return False
+    return first.startswith(b"#!") and b"python" in first
 
 
 def _printable(text: str) -> str:
@@ -148,12 +167,12 @@ class _Walk:
             self._refuse(path, "a broken symbolic link" if error.errno == errno.ENOENT else reason(error))
             return
         why = refusal(path)
-        if why and not stat.S_ISDIR(status.st_mode):
+        if why and not stat.S_ISDIR(status.st_mode) and not _is_script(path):
             self._refuse(path, why)
             return
         self._rise(path)
         if stat.S_ISDIR(status.st_mode):
-            self._walk(path, _Ignores.above(path, self.lists))
+            self._walk(path, _Ignores.above(path, self.lists, self._refuse))
         else:
             self._file(path, shown(path, self.root), status, named=True, link=os.path.islink(path))
 
@@ -208,7 +227,7 @@ class _Walk:
             if (status.st_dev, status.st_ino) in self.visited:
                 continue
             self.visited.add((status.st_dev, status.st_ino))
-            ignores = ignores.inside(folder, found, self.lists)
+            ignores = ignores.inside(folder, found, self.lists, self._refuse)
             waiting += [
                 (entry.path, f"{where}{_printable(entry.name)}/", ignores)
                 for entry in reversed(found)
@@ -259,7 +278,7 @@ class _Ignores:
         self._lists = lists
 
     @classmethod
-    def above(cls, folder: str, seen: set[str]) -> "_Ignores":
+    def above(cls, folder: str, seen: set[str], refuse: "_Refuse") -> "_Ignores":
         """Those of the folders above, up to the top of the repository; none where there is no repository."""
         above: list[str] = []
         here = folder
@@ -269,13 +288,15 @@ class _Ignores:
                 return cls()
             here = parent
             above.append(here)
-        lists = (read for here in above if (read := _read(here, seen)) is not None)
+        lists = (read for here in above if (read := _read(here, seen, refuse)) is not None)
         return cls(tuple(lists))
 
-    def inside(self, folder: str, found: Iterable["os.DirEntry[str]"], seen: set[str]) -> "_Ignores":
+    def inside(
+        self, folder: str, found: Iterable["os.DirEntry[str]"], seen: set[str], refuse: "_Refuse"
+    ) -> "_Ignores":
         """With the folder's own, if it has one."""
         if ".gitignore" in [entry.name for entry in found]:
-            read = _read(folder, seen)
+            read = _read(folder, seen, refuse)
             if read is not None:
                 return _Ignores((read, *self._lists))
         return self
@@ -295,11 +316,13 @@ def _below(path: str, start: int) -> str:
     return path[start:] if os.sep == "/" else path[start:].replace(os.sep, "/")
 
 
-def _read(folder: str, seen: set[str]) -> tuple[int, Patterns] | None:
+def _read(folder: str, seen: set[str], refuse: _Refuse) -> tuple[int, Patterns] | None:
     path = os.path.join(folder, ".gitignore")
     seen.add(path)
     try:
-        data = read_file(path, LIMIT)
-    except OSError:
+        data = read_file(path, _LARGEST_LIST)
+    except OSError as error:
+        if error.errno not in _NO_LIST:
+            refuse(path, f"not used: {reason(error)}")
         return None
     return len(folder.rstrip(os.sep)) + 1, Patterns(data.decode("utf-8-sig", "replace").split("\n"))

@@ -54,7 +54,8 @@ def clusters(survey: Survey, language: str) -> tuple[Cluster, ...]:
             if base in components:
                 groups.join(path, base)
     found = [search.cluster(group, components) for group in groups.all()]
-    found += [search.cluster([path], components) for path in sorted(search.odd() - components - search.seeds)]
+    others = (search.odd() | search.shaped()) - components - search.seeds
+    found += [search.cluster([path], components) for path in sorted(others)]
     return tuple(sorted(found, key=lambda cluster: cluster.own[0].shown))
 
 
@@ -77,6 +78,11 @@ class _Search:
     def odd(self) -> set[str]:
         """Files that are no source text: nobody can say that no component is in them."""
         return {path for path, record in self.survey.records.items() if record.odd}
+
+    def shaped(self) -> set[str]:
+        """Files with what looks like a handler of tuples, of a class that may derive from anything."""
+        found = {path for path in self.asked if (record := self.survey.records.get(path)) and record.shaped}
+        return {path for path in found if not self.is_frameworks(path)}
 
     def is_frameworks(self, path: str) -> bool:
         """Whether the file is a part of a framework: one of its classes has the full name of a base class."""

@@ -6,7 +6,7 @@ A `Record` is what one look at a file's bytes gives.  No bytes are kept: most fi
 import os
 import re
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from ackdoctor.engine.disk.reading import digest_of, read_file
@@ -18,14 +18,15 @@ from ackdoctor.model.finding import Unreadable
 
 __all__ = ["Record", "Survey"]
 
-_ACTS = re.compile(rb"[._](?:ack|fail|emit)\w*[ \t]*\(")
+_ACTS = re.compile(rb"[._](?:ack|fail|emit)\w{0,80}[ \t]*\(")  # \w* would be quadratic in `_ack_ack_ack`
 
 
 class Record(NamedTuple):
     """One look at a file.
 
     `named` tells that it contains a framework's word, `marked` that it may hold a suppression comment,
-    `odd` that it is not the text of a program, `acts` that it calls something like an ack.
+    `odd` that it is not the text of a program, `acts` that it calls something like an ack, `shaped` that it has what looks
+    like a handler of tuples.
     """
 
     named: bool = False
@@ -33,6 +34,7 @@ class Record(NamedTuple):
     odd: bool = False
     acts: bool = False
     outline: Outline | None = None
+    shaped: bool = False
 
 
 class Survey:
@@ -98,7 +100,7 @@ class Survey:
         record = self.records.get(path)
         known = (record and record.outline) or self._skeletons.get(path)
         if known is None:
-            known = self._skeletons[path] = self.reader.skeleton(self.read(path))
+            known = self._skeletons[path] = self._outlined(path, self.read(path), self.reader.skeleton)
         return known
 
     def outline(self, path: str) -> Outline:
@@ -107,7 +109,7 @@ class Survey:
         if record is not None and record.outline is not None and record.outline.complete:
             return record.outline
         data = self.read(path)
-        full = self.reader.outline(data)
+        full = self._outlined(path, data, self.reader.outline)
         if record is not None:
             self.records[path] = record._replace(outline=full, acts=_ACTS.search(data) is not None)
         return full
@@ -131,13 +133,25 @@ class Survey:
         if self._reader is not None:
             odd = self._reader.is_odd(data)
             plain = data.replace(b"\0", b"") if odd else data  # UTF-16
-            record = record._replace(marked=DIRECTIVE in plain, odd=odd)
+            shaped = self._reader.is_shaped(data)
+            record = record._replace(marked=DIRECTIVE in plain, odd=odd, shaped=shaped)
             if named:
                 acts = _ACTS.search(data) is not None
-                record = record._replace(outline=self._reader.outline(data), acts=acts)
+                outline = self._outlined(file.path, data, self._reader.outline)
+                record = record._replace(outline=outline, acts=acts)
         self.records[file.path] = record
 
+    def _outlined(self, path: str, data: bytes, read: Callable[[bytes], Outline]) -> Outline:
+        """What `read` finds in a file; its internal error costs this file, and no other."""
+        try:
+            return read(data)
+        except Exception as error:  # noqa: BLE001  # the other files go on
+            self._add(Unreadable.crash(self.files[path].shown, error))
+            return Outline(complete=True)
+
     def _refuse(self, path: str, why: str) -> None:
-        where = self.files[path].shown
-        if all(item.path != where for item in self.unreadable):
-            self.unreadable.append(Unreadable(path=where, line=0, column=0, reason=why))
+        self._add(Unreadable(path=self.files[path].shown, line=0, column=0, reason=why))
+
+    def _add(self, fault: Unreadable) -> None:
+        if all(item.path != fault.path for item in self.unreadable):
+            self.unreadable.append(fault)

@@ -71,7 +71,7 @@ SUFFIXES = tuple(_BY_SUFFIX)
 
 def language_of(path: str) -> Language:
     """The language of a file; a named file of any other suffix is taken for Python."""
-    return _BY_SUFFIX.get(f".{path.rpartition('.')[2]}") or LANGUAGES["python"]
+    return _BY_SUFFIX.get(f".{path.rpartition('.')[2]}".lower()) or LANGUAGES["python"]
 
 
 class Lowered(NamedTuple):
@@ -99,6 +99,9 @@ class Reader(Protocol):
 
     def is_odd(self, data: bytes, /) -> bool:
         """Whether no source text of that language looks like that."""
+
+    def is_shaped(self, data: bytes, /) -> bool:
+        """Whether there may be a handler of tuples in it, whatever its class derives from."""
 
     def meanings(self, found: Outline, dotted: str, /) -> Iterator[str]:
         """What a dotted name in a file may stand for; "=name" is another name in the same file."""

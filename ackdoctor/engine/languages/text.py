@@ -1,21 +1,25 @@
 """Source bytes as text, for reading comments and showing lines."""
 
-import io
-import tokenize
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
+
+from ackdoctor.model.encoding import codec_of, cookie_of
 
 __all__ = ["decode", "lines_of"]
 
 
-def decode(source: bytes) -> str:
-    """The text as its BOM or coding cookie says, else UTF-8; what cannot be read is replaced, never refused."""
+def decode(source: bytes, *, cookie: bool) -> str:
+    """The text as its byte order mark or, where the language has one, its coding cookie says, else UTF-8.
+
+    What cannot be decoded is replaced, never refused.
+    """
     if source.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):  # Java's compiler reads that, Python does not
         return source.decode("utf-16", "replace")
+    source = source.removeprefix(BOM_UTF8)
+    found = cookie_of(source) if cookie else None
     try:
-        encoding, _ = tokenize.detect_encoding(io.BytesIO(source).readline)
-    except SyntaxError:  # an unknown cookie, or bytes that are not UTF-8
-        encoding = "utf-8"
-    return source.decode(encoding, "replace")
+        return source.decode((found and codec_of(found.name)) or "utf-8", "replace")
+    except ValueError:  # not every codec can replace
+        return source.decode("utf-8", "replace")
 
 
 def lines_of(text: str) -> list[str]:

@@ -14,11 +14,14 @@ from typing import NamedTuple
 from ackdoctor.model.errors import BaselineError
 from ackdoctor.model.finding import Finding
 from ackdoctor.model.fingerprint import plain
+from ackdoctor.model.reading import read_file
 from ackdoctor.model.values import dataclass
+from ackdoctor.model.writing import replacing
 
 __all__ = ["Baseline", "Comparison", "Entry", "compare", "entries_of", "read", "save", "write"]
 
 _VERSION = 1
+_LARGEST = 50_000_000  # bytes
 
 
 class Entry(NamedTuple):
@@ -137,11 +140,13 @@ def read(path: Path) -> Baseline:
     import json  # only a run with a baseline needs it
 
     try:
-        document = json.loads(path.read_text(encoding="utf-8-sig"))
+        document = json.loads(read_file(str(path), _LARGEST).decode("utf-8-sig"))
     except FileNotFoundError:
         raise BaselineError(f"{path}: there is no such baseline; --write-baseline makes it") from None
     except OSError as error:
         raise BaselineError(f"{path}: the baseline cannot be read: {error.strerror}") from error
+    except RecursionError:
+        raise BaselineError(f"{path}: not a baseline: nested too deeply") from None
     except ValueError as error:
         raise BaselineError(f"{path}: not a baseline: {error}") from None
     if not isinstance(document, dict) or document.get("version") != _VERSION:
@@ -177,6 +182,7 @@ def save(path: Path, entries: Iterable[Entry]) -> None:
     lines = ",\n    ".join(json.dumps(entry._asdict(), ensure_ascii=False) for entry in sorted(entries))
     body = f"\n    {lines}\n  " if lines else ""
     try:
-        path.write_text(f'{{\n  "version": {_VERSION},\n  "findings": [{body}]\n}}\n', encoding="utf-8")
+        with replacing(path) as stream:
+            stream.write(f'{{\n  "version": {_VERSION},\n  "findings": [{body}]\n}}\n')
     except OSError as error:
         raise BaselineError(f"{path}: the baseline cannot be written: {error.strerror}") from error

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from ackdoctor.config import Settings
-from ackdoctor.model.finding import Finding, HeapWitness, TreeWitness
+from ackdoctor.model.finding import Finding, HeapWitness, TreeWitness, Unreadable
 from ackdoctor.model.values import dataclass
 
 if TYPE_CHECKING:
@@ -21,11 +21,12 @@ __all__ = ["Choice", "running", "select"]
 
 
 class Choice(NamedTuple):
-    """What is left, how many findings comments silenced, and what was wrong with the rulebook."""
+    """What is left, how many findings comments silenced, what was wrong with the rulebook, and files whose comments are unknown."""
 
     findings: tuple[Finding, ...]
     suppressed: int
     notes: tuple[str, ...]
+    unread: tuple[Unreadable, ...] = ()
 
 
 def select(
@@ -57,12 +58,13 @@ def select(
     unpaged = {f.code for f in candidates if f.code not in rules and settings.selects(f.code, f.name)}
     selected = [finding for finding in candidates if finding.code in active | unpaged]
     names = {code: rule.name for code, rule in rules.items()}
-    kept, suppressed = apply(selected, sources, names, active=active, unsure=unsure)
+    kept, suppressed, unread = apply(selected, sources, names, active=active, unsure=unsure)
     places = _Places(settings, root)
     return Choice(
         tuple(sorted((f for f in kept if belongs(f) and not places.ignores(f)), key=_order)),
         suppressed,
         tuple(str(error) for error in errors),
+        unread,
     )
 
 

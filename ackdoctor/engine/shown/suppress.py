@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ackdoctor.config import nearest
 from ackdoctor.engine.languages.directive import Directive
 from ackdoctor.engine.languages.reader import language_of, reader
-from ackdoctor.model.finding import Confidence, Finding, PathWitness, Severity
+from ackdoctor.model.finding import Confidence, Finding, PathWitness, Severity, Unreadable
 from ackdoctor.model.source import Site, Span
 from ackdoctor.model.values import dataclass
 
@@ -25,10 +25,11 @@ UNUSED_IGNORE = "ACK901"
 
 
 class Outcome(NamedTuple):
-    """What is left to report, ACK901 included, and how many findings comments silenced."""
+    """What is left to report, ACK901 included, how many findings comments silenced, and files whose comments are unknown."""
 
     kept: tuple[Finding, ...]
     suppressed: int
+    unread: tuple[Unreadable, ...] = ()
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
@@ -63,8 +64,14 @@ def apply(
     ran = frozenset(rules if active is None else active)
     ignores: list[_Ignore] = []
     complaints: list[Finding] = []
+    unread: list[Unreadable] = []
     for path in sorted(path for path, data in sources.items() if MARK in data.replace(b"\0", b"")):
-        for directive in reader(language_of(path).name).directives(sources[path]):
+        try:
+            directives = reader(language_of(path).name).directives(sources[path])
+        except Exception as error:  # noqa: BLE001  # the other files go on
+            unread.append(Unreadable.crash(path, error, where="its comments", partial=True))
+            continue
+        for directive in directives:
             _read(directive, path, rules, ignores, complaints)
     by_path: dict[str, list[_Ignore]] = {}
     for ignore in ignores:
@@ -75,11 +82,11 @@ def apply(
     whole = [ignore for ignore in ignores if ignore.site.path not in unsure]
     complaints = _one_each([*_unused(whole, used, ran), *complaints])
     if UNUSED_IGNORE not in ran:
-        return Outcome(tuple(kept), suppressed)
+        return Outcome(tuple(kept), suppressed, tuple(unread))
     complaints.sort(key=lambda complaint: (complaint.site.path, complaint.site.span, complaint.cause))
     kept_complaints = _without_silenced(complaints, by_path, used)
     suppressed += len(complaints) - len(kept_complaints)
-    return Outcome((*kept, *kept_complaints), suppressed)
+    return Outcome((*kept, *kept_complaints), suppressed, tuple(unread))
 
 
 def _without_silenced(

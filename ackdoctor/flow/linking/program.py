@@ -305,6 +305,7 @@ class Program:
                 auto_ack=setting(self, ahead, discipline.auto_ack),
                 auto_fail=setting(self, ahead, discipline.auto_fail),
                 auto_anchor=setting(self, ahead, discipline.auto_anchor),
+                exits=setting(self, ahead, discipline.exits),
                 opaque=opaque,
                 heirs=tuple(heirs.get(id(cls), ())),
             )

@@ -130,10 +130,20 @@ class Ended(_At):
     breach: Breach | None
 
     @property
+    def tick(self) -> Tick:
+        """What is known of the token's being a tick."""
+        held = None if self.token is None else self.state.tokens.get(self.token)
+        return Tick.MAYBE if held is None else held.tick
+
+    @property
     def is_tick(self) -> bool:
         """Whether the token is known to be a tick tuple."""
-        held = None if self.token is None else self.state.tokens.get(self.token)
-        return held is not None and held.tick is Tick.YES
+        return self.tick is Tick.YES
+
+    @property
+    def is_system(self) -> bool:
+        """Whether the token is known to be a tuple of Storm's own."""
+        return self.tick.is_system
 
 
 Sighting: TypeAlias = Completed | Emitted | Stored | Released | Handed | Ended

@@ -14,7 +14,6 @@ from ackdoctor.flow.linking.known import (
     CONTAINER_VIEWS,
     LOGGING,
     NO_RAISE,
-    TICK,
 )
 from ackdoctor.flow.path.changes import changed, recount
 from ackdoctor.flow.path.context import Context
@@ -37,7 +36,7 @@ from ackdoctor.flow.path.lattice import (
 )
 from ackdoctor.flow.path.questions import leaves_alone
 from ackdoctor.flow.path.trail import Trail
-from ackdoctor.flow.transfer.evaluate import as_held, evaluate, only, stored
+from ackdoctor.flow.transfer.evaluate import as_held, evaluate, only, stored, system_question
 from ackdoctor.flow.transfer.holding import escape, release, store
 from ackdoctor.flow.transfer.liveness import read, written
 from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Name
@@ -111,8 +110,8 @@ def method_call(
             return _field_method(context, trail, call, field, name)
         case TokenRef(token=token, part="") if token.kind is TokenKind.STORED:
             return _field_method(context, trail, call, token.field, name, inner=True)
-        case TokenRef(token=token, part="") if TICK.search(name):
-            return Done(state, TickTest(token), may_raise=False)
+        case TokenRef(token=token, part="") if kind := system_question(name):
+            return Done(state, TickTest(token, kind), may_raise=False)
         case Coll() as held:
             return _local_method(context, trail, call, held, func)
         case Batch() if name == "copy":

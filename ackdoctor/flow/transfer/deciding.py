@@ -17,7 +17,6 @@ from ackdoctor.flow.path.lattice import (
     Thrown,
     Tick,
     TickTest,
-    Token,
     TokenKind,
     TokenRef,
     Value,
@@ -42,9 +41,9 @@ def branch(
     context: Context, function: Function, state: State, condition: Expr
 ) -> Iterator[tuple[bool, State]]:
     """The outcomes that this path allows for a condition, each with what is known after it."""
-    token = _tick_question(context, function, state, condition)
-    if token is not None:
-        yield from _tick_branches(context, state, token, condition)
+    test = _tick_question(context, function, state, condition)
+    if test is not None:
+        yield from _tick_branches(context, state, test, condition)
         return
     if not any(
         isinstance(evaluate(context, function, state, side), _ANSWERS) for side in _answers_in(condition)
@@ -252,19 +251,21 @@ def _learn(context: Context, function: Function, state: State, fact: Expr, *, tr
 # ---- ticks ----
 
 
-def _tick_question(context: Context, function: Function, state: State, condition: Expr) -> Token | None:
+def _tick_question(context: Context, function: Function, state: State, condition: Expr) -> TickTest | None:
     if isinstance(condition, Compare):
         return tick_comparison(context, function, state, condition)
     value = evaluate(context, function, state, condition)
-    return value.token if isinstance(value, TickTest) else None
+    return value if isinstance(value, TickTest) else None
 
 
 def _tick_branches(
-    context: Context, state: State, token: Token, condition: Expr
+    context: Context, state: State, test: TickTest, condition: Expr
 ) -> Iterator[tuple[bool, State]]:
-    holding = context.holding(state, token)
+    holding = context.holding(state, test.token)
     negative = isinstance(condition, Compare) and condition.op in ("!=", "is not", "not in")
-    for is_tick, tick in ((True, Tick.YES), (False, Tick.NO)):
-        if holding.tick in (Tick.MAYBE, tick):
-            after = state.hold(token, Holding(holding.stage, tick, holding.holder))
-            yield is_tick != negative, after
+    possible = (Tick.MAYBE, test.kind) if test.kind is Tick.YES else (Tick.MAYBE, Tick.NO, test.kind)
+    if holding.tick in possible:
+        yield not negative, state.hold(test.token, Holding(holding.stage, test.kind, holding.holder))
+    if holding.tick is not test.kind:
+        known = Tick.NO if test.kind is Tick.YES and holding.tick is Tick.MAYBE else holding.tick
+        yield negative, state.hold(test.token, Holding(holding.stage, known, holding.holder))

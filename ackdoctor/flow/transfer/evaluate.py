@@ -1,5 +1,7 @@
 """What an expression is, as far as one path knows."""
 
+import re
+
 from ackdoctor.flow.linking.known import TICK
 from ackdoctor.flow.linking.switches import changes
 from ackdoctor.flow.path.context import Context
@@ -20,6 +22,7 @@ from ackdoctor.flow.path.lattice import (
     SelfRef,
     State,
     SuperRef,
+    Tick,
     TickTest,
     Token,
     TokenKind,
@@ -33,9 +36,21 @@ from ackdoctor.flow.transfer.declared import attribute_of, declared_field, decla
 from ackdoctor.model.cfg import Attr, Build, Closure, Compare, Expr, Global, Item, Literal, Mix, Name, Star
 from ackdoctor.model.component import Component, Function
 
-__all__ = ["as_held", "counted_on", "evaluate", "only", "part", "stored", "tick_comparison"]
+__all__ = [
+    "as_held",
+    "counted_on",
+    "evaluate",
+    "only",
+    "part",
+    "stored",
+    "system_question",
+    "tick_comparison",
+]
 
-TICK_MARKS = ("__tick", "__system", "__heartbeat", -1)
+TICK_MARKS = ("__tick", "__system", -1)
+HEARTBEAT = "__heartbeat"
+_SYSTEM = "__"  # a project may not name its streams so
+_HEARTBEAT_TEST = re.compile(r"_?is_?heartbeat(_?tup(le)?)?", re.IGNORECASE)
 
 
 def stored(field: str, path: str = "") -> TokenRef:
@@ -70,8 +85,8 @@ def evaluate(context: Context, function: Function, state: State, expr: Expr) -> 
         case Closure(key=key):
             return _closure(context, function, state, key)
         case Compare():
-            token = tick_comparison(context, function, state, expr)
-            return TickTest(token) if token is not None and expr.op in ("==", "is", "in") else None
+            test = tick_comparison(context, function, state, expr)
+            return test if test is not None and expr.op in ("==", "is", "in") else None
         case Mix(op="len", parts=(whole,)):
             counted = evaluate(context, function, state, whole)
             return Count(counted) if isinstance(counted, (Batch, Coll)) else None
@@ -299,30 +314,48 @@ def _closure(context: Context, function: Function, state: State, key: str) -> Va
 # ---- ticks ----
 
 
-def tick_comparison(context: Context, function: Function, state: State, condition: Compare) -> Token | None:
-    """`tup.stream == "__tick"` and its like ask whether the tuple is a tick."""
+def tick_comparison(
+    context: Context, function: Function, state: State, condition: Compare
+) -> TickTest | None:
+    """`tup.stream == "__tick"` and its like ask whether the tuple is a tick, or another one of Storm's own."""
+    names = context.component.dialect.shape.tick_names
     for one, other in ((condition.left, condition.right), (condition.right, condition.left)):
         match evaluate(context, function, state, one) if context.typed else None:
-            case Trait(token=token) if _is_tick_mark(other, context.component.dialect.shape.tick_names):
-                return token
+            case Trait(token=token) if kind := _system_kind(context, function, other, names):
+                return TickTest(token, kind)
             case _:
                 pass
-        if isinstance(one, Attr) and _is_tick_mark(other):
+        if isinstance(one, Attr) and (kind := _system_kind(context, function, other)):
             match evaluate(context, function, state, one.obj):
                 case TokenRef(token=token, part="") if token.kind is not TokenKind.STORED:
-                    return token
+                    return TickTest(token, kind)
                 case _:
                     pass
     return None
 
 
-def _is_tick_mark(expr: Expr, names: frozenset[str] = frozenset()) -> bool:
-    match expr:
-        case Literal(value=value):
-            return value in TICK_MARKS and not isinstance(value, bool)
+def system_question(name: str) -> Tick | None:
+    """What a function or method of this name asks of the tuple that it is given: `is_tick`, `is_heartbeat_tuple`."""
+    if TICK.search(name):
+        return Tick.YES
+    return Tick.HEARTBEAT if _HEARTBEAT_TEST.fullmatch(name) else None
+
+
+def _system_kind(
+    context: Context, function: Function, expr: Expr, names: frozenset[str] = frozenset()
+) -> Tick | None:
+    """Which of Storm's own tuples a stream, component or task stands for; where a tick is among several, it is one."""
+    match context.program.constant(context.unit(function), expr) or expr:
+        case Literal(value=value) if value in TICK_MARKS and not isinstance(value, bool):
+            return Tick.YES
+        case Literal(value=str() as value) if value.startswith(_SYSTEM):
+            return Tick.HEARTBEAT if value == HEARTBEAT else Tick.OTHER
         case Build(items=items):
-            return bool(items) and all(_is_tick_mark(item) for item in items)
+            kinds = {_system_kind(context, function, item, names) for item in items}
+            if not kinds or None in kinds:
+                return None
+            return Tick.YES if Tick.YES in kinds else kinds.pop() if len(kinds) == 1 else Tick.OTHER
         case Attr(name=name) | Global(id=name):
-            return TICK.search(name) is not None or name in names
+            return Tick.YES if TICK.search(name) is not None or name in names else None
         case _:
-            return False
+            return None

@@ -22,7 +22,13 @@ __all__ = ["EVERYTHING", "completed", "escape", "release", "store", "within", "w
 EVERYTHING = "*"  # the name under which all fields are released: the component itself was handed over
 
 WORST = (Stage.OWED, Stage.HELD, Stage.FAILED, Stage.ACKED)
-_UNASKED = (Tick.NO, Tick.MAYBE, Tick.YES)  # of two that are equally undone, the data tuple is worse
+_UNASKED = (
+    Tick.NO,
+    Tick.MAYBE,
+    Tick.YES,
+    Tick.HEARTBEAT,
+    Tick.OTHER,
+)  # of two that are equally undone, the data tuple is worse
 
 
 def completed(state: State) -> bool:

@@ -16,7 +16,6 @@ from ackdoctor.flow.linking.known import (
     RUNNERS,
     SEE_THROUGH,
     THREADS,
-    TICK,
     VIEWS,
 )
 from ackdoctor.flow.path.changes import changed
@@ -45,7 +44,7 @@ from ackdoctor.flow.path.questions import unchanging
 from ackdoctor.flow.path.sighting import Deferral, Handed
 from ackdoctor.flow.path.trail import Trail
 from ackdoctor.flow.transfer.containers import Done, arguments, elements
-from ackdoctor.flow.transfer.evaluate import evaluate, part
+from ackdoctor.flow.transfer.evaluate import evaluate, part, system_question
 from ackdoctor.flow.transfer.holding import escape
 from ackdoctor.flow.transfer.objects import callbacks
 from ackdoctor.model.cfg import Attr, Call, Name
@@ -86,11 +85,11 @@ def external(
         return Done(state, seen[0] if seen else Coll(frozenset()), may_raise=False)
     if name in HARMLESS or name in LOGGING:
         token = next((t for value in values for t in tokens_in(value)), None)
-        if TICK.search(name) and token is not None:
-            return Done(state, TickTest(token), may_raise=False)
+        if token is not None and (kind := system_question(name)):
+            return Done(state, TickTest(token, kind), may_raise=False)
         return Done(state, None, may_raise=name not in NO_RAISE and name not in LOGGING)
-    if TICK.search(name) and len(values) == 1 and isinstance(values[0], TokenRef):
-        return Done(state, TickTest(values[0].token), may_raise=False)
+    if len(values) == 1 and isinstance(values[0], TokenRef) and (kind := system_question(name)):
+        return Done(state, TickTest(values[0].token, kind), may_raise=False)
     if name.endswith(("Error", "Exception")):
         return Done(state, Thrown(target.names[-1]), may_raise=False)
     return unknown(context, trail, call, given)
@@ -138,8 +137,8 @@ def unknown(context: Context, trail: Trail, call: Call, given: tuple[Value | Non
     if name in LOGGING or name in HARMLESS:
         return Done(trail.state, None, may_raise=name not in LOGGING and name not in NO_RAISE)
     values = arguments(context, trail, call) if given is None else given
-    if TICK.search(name) and len(values) == 1 and isinstance(values[0], TokenRef):
-        return Done(trail.state, TickTest(values[0].token), may_raise=False)
+    if len(values) == 1 and isinstance(values[0], TokenRef) and (kind := system_question(name)):
+        return Done(trail.state, TickTest(values[0].token, kind), may_raise=False)
     state = trail.state
     if isinstance(call.func, Attr) and not unchanging(trail.function, call.func.obj):
         state = changed(state, call)

@@ -100,11 +100,12 @@ def apply_verb(context: Context, trail: Trail, call: Call, verb: Verb) -> tuple[
             return _complete_value(context, trail, state, _OPS[verb.kind], value, verb), Const(None)
         case VerbKind.EMIT | VerbKind.EMIT_MANY:
             return _emit(context, trail, bound, verb), None
-        case VerbKind.TICK_TEST:
+        case VerbKind.TICK_TEST | VerbKind.HEARTBEAT_TEST:
             subject = bound.args.get(verb.subject or "")
+            kind = Tick.YES if verb.kind is VerbKind.TICK_TEST else Tick.HEARTBEAT
             match evaluate(context, function, state, subject) if subject is not None else None:
                 case TokenRef(token=token):
-                    return state, TickTest(token)
+                    return state, TickTest(token, kind)
                 case _:
                     return state, None
         case _:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 
 from ackdoctor.heap.jvm.columns import Columns
 from ackdoctor.heap.jvm.entries import Acker
@@ -28,6 +29,10 @@ _SPOUT = re.compile(
 _SHELL_BOLT = re.compile(rf"{_STORM}task\.ShellBolt")
 _BASE_OF_BOLTS = re.compile(rf"{_STORM}topology\.base\.Base\w*Bolt")
 _TASK = re.compile(rf"{_STORM}daemon\.Task")
+_CONTEXT = re.compile(rf"{_STORM}task\.(?:Worker)?TopologyContext")
+_MOST_BUCKETS = 64  # of a RotatingMap; Storm's have two or three
+_MOST_TASKS = 10_000  # of an executor
+_MOST_CELLS = 1_024  # of a ConcurrentHashMap's counter: one for each processor
 _ARRAY_MAP = "clojure.lang.PersistentArrayMap"
 
 
@@ -40,6 +45,7 @@ class Roles:
     seen: list[tuple[int, int]] = field(default_factory=list)  # class, id
     bolts: list[int] = field(default_factory=list)  # by their base class
     tasks: list[int] = field(default_factory=list)
+    contexts: list[int] = field(default_factory=list)  # they hold the topology's configuration
     clojure: bool = False
 
 
@@ -62,6 +68,8 @@ def roles(classes: Classes) -> tuple[Roles, Mapping[int, Take]]:
             takers[class_id] = _noter(classes, class_id, found.bolts.append)
         elif _TASK.fullmatch(name):
             takers[class_id] = _noter(classes, class_id, found.tasks.append)
+        elif _CONTEXT.fullmatch(name):
+            takers[class_id] = _noter(classes, class_id, found.contexts.append)
         if _ACKER_1.fullmatch(name):
             found.clojure = True
     if found.clojure:
@@ -98,8 +106,8 @@ def _noter(classes: Classes, class_id: int, note: Callable[[int], None]) -> Take
 class Holder:
     """A map that holds tuples, other than an acker's, or a bolt's field that leads to some: how it is reached, and what it holds.
 
-    `groups` counts a sample of `looked_at` by stream (ShellBolt, a bolt) or by spout task; there are `more` where the search
-    was not ended.
+    `groups` counts a sample of `looked_at` by stream (ShellBolt, a bolt); there are `more` where the search
+    was not ended.  `maps` are the buckets of a spout's map, `tasks` those of its executor, none where that is unknown.
     """
 
     role: str  # "shell", "spout" or "bolt"
@@ -110,6 +118,8 @@ class Holder:
     looked_at: int = 0
     roots: tuple[int, ...] = ()
     more: bool = False
+    maps: tuple[int, ...] = ()
+    tasks: frozenset[int] = frozenset()
 
 
 class Holders:
@@ -142,18 +152,32 @@ class Holders:
 
     def others(self, found: Roles) -> Iterator[Holder]:
         """ShellBolts and spout executors; a map that several closures refer to is told once."""
-        told: set[int] = set()
+        told: dict[int, Holder] = {}
         for class_id, id_ in found.seen:
             name = self._classes.name(class_id)
             if _is_acker(name):
                 continue
             if _SPOUT.fullmatch(name):
                 pending = self._objects.fields(id_).get("pending", 0)
-                if pending and pending not in told:
-                    told.add(pending)
-                    yield self._spout(name, id_, pending)
+                if not pending:
+                    continue
+                if pending not in told:
+                    told[pending] = self._spout(name, id_, pending)
+                told[pending].tasks |= self._tasks(id_)
             else:
                 yield self._shell(name, id_)
+        yield from told.values()
+
+    def _tasks(self, executor: int) -> frozenset[int]:
+        """2.x: SpoutExecutor.taskIds, a list; 1.x: the keys of task_datas, or a closure's task_id; JStorm: taskId."""
+        fields = self._objects.fields(executor)
+        one = self._objects.fields(fields.get("task_id", 0)).get("value", fields.get("taskId", 0))
+        datas = self._objects.fields(fields.get("task_datas", 0))
+        ids = [key for key, _ in self._nodes(datas.get("table", 0), _MOST_TASKS)]
+        listed = self._objects.fields(fields.get("taskIds", 0))
+        ids += islice(self._objects.elements(listed.get("elementData", 0)), _MOST_TASKS)
+        values = (self._objects.fields(each).get("value") for each in ids if each)
+        return frozenset(filter(None, (one, *values)))
 
     def _task(self, acker: int) -> int | None:
         """2.x: Acker.collector.delegate.taskId."""
@@ -171,19 +195,22 @@ class Holders:
         fields = self._objects.fields(linked_list)
         header = fields.get("header", 0)
         at = self._objects.fields(header).get("next", 0) if header else fields.get("first", 0)
-        for _ in range(fields.get("size", fields.get("count", 0))):
+        seen: set[int] = set()
+        for _ in range(min(_MOST_BUCKETS, fields.get("size", fields.get("count", 0)))):
             node = self._objects.fields(at)
-            if not node:
+            if not node or at in seen:
                 return
+            seen.add(at)
             yield node.get("item", node.get("element", 0))
             at = node.get("next", 0)
 
     def _spout(self, name: str, id_: int, pending: int) -> Holder:
         maps, field_name = self._buckets(pending)
+        fields_of = self._objects.fields(id_)
         tables = [self._objects.fields(each) for each in maps]
         holder = Holder(
             "spout",
-            self._objects.text(self._objects.fields(id_).get("componentId", 0)),
+            self._objects.text(fields_of.get("componentId", fields_of.get("component_id", 0))),
             f"{short(name)}.pending.{field_name}",
             sum(fields.get("size", 0) or self._counted(fields) for fields in tables),
         )
@@ -192,6 +219,7 @@ class Holders:
             for key, _ in self._nodes(fields.get("table", 0), self._samples - len(roots)):
                 roots.append(self._objects.fields(key).get("value", 0))
         holder.roots = tuple(roots)
+        holder.maps = tuple(maps)
         return holder
 
     def _shell(self, name: str, id_: int) -> Holder:
@@ -215,7 +243,7 @@ class Holders:
 
     def _counted(self, fields: Mapping[str, int]) -> int:
         """The size of a ConcurrentHashMap of Java 8 or later: its base, and cells for contended counts."""
-        cells = self._objects.elements(fields.get("counterCells", 0))
+        cells = islice(self._objects.elements(fields.get("counterCells", 0)), _MOST_CELLS)
         return fields.get("baseCount", 0) + sum(
             self._objects.fields(cell).get("value", 0) for cell in cells if cell
         )

@@ -14,7 +14,7 @@ from ackdoctor.heap.jvm.layout import OBJECT, WIDTHS, Classes
 
 __all__ = ["Columns", "stepped"]
 
-_CODES = {OBJECT: "Q", 4: "B", 5: "H", 8: "b", 9: "h", 10: "i", 11: "q"}
+_CODES = {OBJECT: "Q", 4: "B", 5: "H", 6: "I", 7: "Q", 8: "b", 9: "h", 10: "i", 11: "q"}
 
 
 class Columns:
@@ -36,9 +36,9 @@ class Columns:
     def read(self, data: bytes, places: Sequence[int]) -> "list[array[int]]":
         """A column for each field, the ids first; `places` are those of the tags, in order.
 
-        The last instance is left out if the bytes end within it.
+        Instances at the end are left out if the bytes end within them.
         """
-        if places and places[-1] + self._struct.size > len(data):
+        while places and places[-1] + self._struct.size > len(data):
             places = places[:-1]
         if isinstance(places, range) and places:
             return [stepped(data, places, *cell) for cell in self._cells]

@@ -7,7 +7,7 @@ from enum import IntEnum, unique
 
 from ackdoctor.model.verdict import PendingEntry
 
-__all__ = ["Acker", "Bucket", "Kind", "Tally", "kind_of"]
+__all__ = ["Acker", "Bucket", "Kind", "Tally", "Waits", "kind_of"]
 
 
 @unique
@@ -44,11 +44,21 @@ class Bucket:
     size: int
     kinds: Counter[Kind] = field(default_factory=Counter)
     old: Counter[Kind] = field(default_factory=Counter)
+    trouble: str = ""
 
     @property
     def lost(self) -> int:
         """Entries that the map has and the dump has not."""
         return max(0, self.size - sum(self.kinds.values()))
+
+
+@dataclass(slots=True)
+class Waits:
+    """Of old tracked entries: how many their spouts have given up, still have pending, and of how many that is unknown."""
+
+    given_up: int = 0
+    pending: int = 0
+    unknown: int = 0
 
 
 @dataclass(slots=True)
@@ -58,6 +68,7 @@ class Tally:
     buckets: list[Bucket] = field(default_factory=list)
     samples: dict[Kind, list[PendingEntry]] = field(default_factory=dict)
     oldest_ms: int = 0
+    waits: Waits = field(default_factory=Waits)
 
     @property
     def kinds(self) -> Mapping[Kind, int]:

@@ -5,8 +5,8 @@
     1.x     PersistentArrayMap.array -> [:val Long :spout-task Integer :start-time Long :failed Boolean], as many as are known:
             four at most, and Clojure makes a PersistentHashMap of none below nine
 
-What an entry is fits one byte: its kind, and whether it is old.  2.x's are known after the first pass; 1.x's
-need the arrays and the Longs, which the second pass collects.
+What an entry is fits one byte: its kind, and whether it is old.  1.x's need the arrays and the Longs, which the second
+pass collects.
 """
 
 from array import array
@@ -17,47 +17,72 @@ from typing import NamedTuple
 
 from ackdoctor.heap.jvm.columns import Columns, stepped
 from ackdoctor.heap.jvm.entries import Kind, kind_of
-from ackdoctor.heap.jvm.layout import Classes
+from ackdoctor.heap.jvm.layout import BOOLEAN, INT, LONG, OBJECT, Classes
 from ackdoctor.heap.jvm.objects import Objects
 from ackdoctor.heap.jvm.records import heads
 from ackdoctor.heap.jvm.rows import Find, Rows
 from ackdoctor.heap.jvm.sweep import LONGEST_ARRAY, Choice, Take
 
-__all__ = ["NIL_ROW", "OLD", "AckObjects", "ClojureMaps", "Entries"]
+__all__ = ["NIL_ROW", "OLD", "AckObjects", "Clock", "ClojureMaps", "Entries", "Reading"]
 
 OLD = 8  # added to a kind
 NIL_ROW = 0xFFFFFFFF  # of a node without a value
 _WAITING, _ORPHAN, _ZERO, _FAILED, _NIL = map(int, list(Kind)[:5])
 _NO_TASK = -1
 _TIMES = 1 << 43  # a Long below that is a time, or small: an id is below it once in a million
+_NO_AGE_MS = (
+    10 * 365 * 86_400_000
+)  # what is older was counted on another clock: simulated time, a damaged header
+
+
+class Clock(NamedTuple):
+    """When the dump was taken, and before which time an entry is old, in ms since the epoch."""
+
+    taken_ms: int
+    old_before_ms: int
+
+    def known(self, start: int) -> int:
+        """The start of an entry, 0 for one of another clock."""
+        return start if self.taken_ms - _NO_AGE_MS < start else 0
+
+
+class Reading(NamedTuple):
+    """Of some entries a byte each, when they began (0: unknown), and their spouts' tasks, or the ids of the Integers."""
+
+    codes: bytes
+    starts: Sequence[int]
+    tasks: Sequence[int]
 
 
 class AckObjects:
-    """2.x and JStorm: a byte for every AckObject; `oldest` is the least start of all, in ms, which JStorm's have not."""
+    """2.x and JStorm: a row for every AckObject; JStorm's have no start, and of their tasks nothing is kept."""
 
     clojure = False
+    tasks_are_ids = False
 
-    def __init__(self, old_before_ms: int) -> None:
-        self.rows = Rows("B")
-        self.oldest = 0
-        self._old_before = old_before_ms
+    def __init__(self) -> None:
+        self.rows = Rows("Bqi")
 
-    def taker(self, classes: Classes, class_id: int) -> Take:
-        """Takes instances; KeyError if the class has not the fields of an AckObject."""
+    def taker(self, classes: Classes, class_id: int) -> Take | None:
+        """Takes instances; None if the class lacks the fields of an AckObject."""
         if "startTime" not in classes.offsets(class_id):
-            return self._taker_of_jstorm(Columns(classes, class_id, "val", "spout_task", "failed"))
+            known = classes.with_fields([class_id], val=0, spout_task=OBJECT, failed=BOOLEAN)
+            return (
+                self._taker_of_jstorm(Columns(classes, class_id, "val", "spout_task", "failed"))
+                if known
+                else None
+            )
+        if not classes.with_fields([class_id], val=LONG, startTime=LONG, spoutTask=INT, failed=BOOLEAN):
+            return None
         columns = Columns(classes, class_id, "val", "startTime", "spoutTask", "failed")
-        old_before = self._old_before
 
         def take(data: bytes, places: Sequence[int]) -> None:
             ids, vals, starts, tasks, fails = columns.read(data, places)
             kinds = [
-                (_WAITING if task != _NO_TASK else _FAILED if failed else _ORPHAN if val else _ZERO)
-                + (OLD if start < old_before else 0)
-                for val, start, task, failed in zip(vals, starts, tasks, fails, strict=True)
+                _WAITING if task != _NO_TASK else _FAILED if failed else _ORPHAN if val else _ZERO
+                for val, task, failed in zip(vals, tasks, fails, strict=True)
             ]
-            self.rows.extend(ids, array("B", kinds))
-            self.oldest = _oldest(self.oldest, starts)
+            self.rows.extend(ids, array("B", kinds), starts, tasks)
 
         return take
 
@@ -68,7 +93,9 @@ class AckObjects:
                 _WAITING if task else _FAILED if failed else _ORPHAN if val else _ZERO
                 for val, task, failed in zip(vals, tasks, fails, strict=True)
             ]
-            self.rows.extend(ids, array("B", kinds))
+            self.rows.extend(
+                ids, array("B", kinds), array("q", bytes(8 * len(ids))), array("i", [_NO_TASK]) * len(ids)
+            )
 
         return take
 
@@ -77,10 +104,16 @@ class AckObjects:
         del classes
         return {}
 
-    def codes(self, rows: "array[int]", objects: Objects) -> bytes:
-        """A byte for each of the rows."""
+    def read(self, rows: "array[int]", objects: Objects, clock: Clock) -> Reading:
+        """What the rows hold."""
         del objects
-        return bytes(map(self.rows.columns[0].__getitem__, rows))
+        kinds, begun, tasks = self.rows.columns
+        starts = [clock.known(begun[row]) for row in rows]
+        codes = bytes(
+            kinds[row] + (OLD if 0 < start < clock.old_before_ms else 0)
+            for row, start in zip(rows, starts, strict=True)
+        )
+        return Reading(codes, starts, [tasks[row] for row in rows])
 
     def plain(self, id_: int, objects: Objects) -> tuple[int | None, int | None, bool, int]:
         """Value, task, failed and start of one entry."""
@@ -95,22 +128,22 @@ class AckObjects:
 
 
 class _Shape(NamedTuple):
-    """What keys of an array say it is, and which of its values are the value and the start of an entry; -1 for none."""
+    """What keys of an array say it is, and which of its values are value, start and task of an entry; -1 for none."""
 
     kind: Kind
     val: int = -1
     start: int = -1
+    task: int = -1
 
 
 class ClojureMaps:
     """1.x: every PersistentArrayMap with its array; the keywords, the arrays that begin with one, zeros and times."""
 
     clojure = True
+    tasks_are_ids = True
 
-    def __init__(self, old_before_ms: int) -> None:
+    def __init__(self) -> None:
         self.rows = Rows("Q")
-        self.oldest = 0
-        self._old_before = old_before_ms
         self._keywords: set[int] = set()
         self._keys: dict[tuple[int, ...], int] = {}  # the keys of an array -> their number
         self._arrays = Rows("QI")  # where in `_values`, the number of its keys
@@ -119,8 +152,10 @@ class ClojureMaps:
         self._times = Rows("q")
         self._sorted: tuple[Find, Find] | None = None
 
-    def taker(self, classes: Classes, class_id: int) -> Take:
-        """Takes the references to the arrays."""
+    def taker(self, classes: Classes, class_id: int) -> Take | None:
+        """Takes the references to the arrays; None if the class lacks the field."""
+        if not classes.with_fields([class_id], array=OBJECT):
+            return None
         columns = Columns(classes, class_id, "array")
         return lambda data, places: self.rows.extend(*columns.read(data, places))
 
@@ -131,7 +166,8 @@ class ClojureMaps:
 
     def takers(self, classes: Classes) -> Choice:
         """Arrays that begin with a keyword, and Longs that may be zero or a time."""
-        takers = {each: self._long_taker(classes, each) for each in classes.named("java.lang.Long")}
+        longs = classes.with_fields(classes.named("java.lang.Long"), value=LONG)
+        takers = {each: self._long_taker(classes, each) for each in longs}
         arrays = self._array_taker(classes.id_size)
         return takers | dict.fromkeys(classes.named("java.lang.Object[]"), arrays)
 
@@ -162,7 +198,9 @@ class ClojureMaps:
             else:
                 lengths = (shape.elements(shape.read.unpack_from(data, at)[1]) for at in places)
                 self._note(
-                    forms[length].unpack_from(data, at) for at, length in zip(places, lengths, strict=True)
+                    forms[length].unpack_from(data, at)
+                    for at, length in zip(places, lengths, strict=True)
+                    if at + forms[length].size <= len(data)  # else the file ends within it
                 )
 
         return take
@@ -196,43 +234,43 @@ class ClojureMaps:
                 values.extend(row[2::2])
         self._arrays.extend(ids, begins, numbers)
 
-    def codes(self, rows: "array[int]", objects: Objects) -> bytes:
-        """A byte for each of the rows, now that what they refer to has been collected."""
+    def read(self, rows: "array[int]", objects: Objects, clock: Clock) -> Reading:
+        """What the rows hold, now that what they refer to has been collected."""
         find_array, find_time = self._sorted = self._sorted or (self._arrays.sort(), self._times.sort())
         begins, numbers = self._arrays.columns
         refer = self.rows.columns[0]
         places = find_array.all(array("Q", [refer[row] if row != NIL_ROW else 0 for row in rows]))
         keys = [numbers[place] if place >= 0 else -1 for place in places]
-        codes = bytearray([Kind.OTHER]) * len(rows)
+        codes, starts, tasks = bytearray([Kind.OTHER]) * len(rows), [0] * len(rows), [0] * len(rows)
         for number in set(keys) - {-1}:
             which = [at for at, each in enumerate(keys) if each == number]
             shape = _shape(self._keys_of(number), objects)
-            for at, code in zip(
-                which, self._coded(shape, [begins[places[at]] for at in which], find_time), strict=True
-            ):
-                codes[at] = code
+            held = [begins[places[at]] for at in which]
+            begun = self._starts(shape, held, find_time, clock)
+            for at, begin, code, start in zip(which, held, self._kinds(shape, held), begun, strict=True):
+                codes[at] = code + (OLD if 0 < start < clock.old_before_ms else 0)
+                starts[at] = start
+                tasks[at] = self._values[begin + shape.task] if shape.task >= 0 else 0
         if NIL_ROW in rows:
-            return bytes(_NIL if row == NIL_ROW else code for row, code in zip(rows, codes, strict=True))
-        return bytes(codes)
+            codes = bytearray(_NIL if row == NIL_ROW else code for row, code in zip(rows, codes, strict=True))
+        return Reading(bytes(codes), starts, tasks)
 
     def _keys_of(self, number: int) -> Sequence[int]:
         return next(islice(self._keys, number, None))
 
-    def _coded(self, shape: "_Shape", begins: Sequence[int], find_time: Find) -> Iterable[int]:
-        """A byte for each entry of that shape, whose values begin there."""
-        values, zeros, times = self._values, self._zeros, self._times.columns[0]
-        codes: Sequence[int] = [shape.kind] * len(begins)
-        if shape.kind is Kind.ORPHAN:
-            codes = [_ZERO if values[begin + shape.val] in zeros else _ORPHAN for begin in begins]
+    def _kinds(self, shape: "_Shape", begins: Sequence[int]) -> Sequence[int]:
+        """Of each entry of that shape, whose values begin there."""
+        values, zeros = self._values, self._zeros
+        if shape.kind is not Kind.ORPHAN:
+            return [shape.kind] * len(begins)
+        return [_ZERO if values[begin + shape.val] in zeros else _ORPHAN for begin in begins]
+
+    def _starts(self, shape: "_Shape", begins: Sequence[int], find_time: Find, clock: Clock) -> Sequence[int]:
         if shape.start < 0:
-            return codes
-        places = find_time.all(array("Q", [values[begin + shape.start] for begin in begins]))
-        starts = [times[place] if place >= 0 else 0 for place in places]
-        self.oldest = _oldest(self.oldest, starts)
-        return [
-            code + (OLD if 0 < start < self._old_before else 0)
-            for code, start in zip(codes, starts, strict=True)
-        ]
+            return [0] * len(begins)
+        times = self._times.columns[0]
+        places = find_time.all(array("Q", [self._values[begin + shape.start] for begin in begins]))
+        return [clock.known(times[place]) if place >= 0 else 0 for place in places]
 
     def plain(self, id_: int, objects: Objects) -> tuple[int | None, int | None, bool, int]:
         """Value, task, failed and start of one entry; keys that are none of the acker's are passed over."""
@@ -247,14 +285,6 @@ class ClojureMaps:
 Entries = AckObjects | ClojureMaps
 
 
-def _oldest(known: int, starts: Sequence[int]) -> int:
-    """The least time, in ms; 0 for unknown."""
-    least = min(starts, default=0)
-    if least <= 0:
-        least = min((start for start in starts if start > 0), default=0)
-    return min(known or least, least or known)
-
-
 def _shape(keys: Sequence[int], objects: Objects) -> _Shape:
     """What is kept under these keys; that of an entry's may miss some, but has no others."""
     names = [keyword(key, objects) for key in keys]
@@ -263,7 +293,7 @@ def _shape(keys: Sequence[int], objects: Objects) -> _Shape:
     places = {name: place for place, name in enumerate(names)}
     value, task = ((1 if name in places else None) for name in ("val", "spout-task"))
     kind = kind_of(value, task, failed="failed" in places)
-    return _Shape(kind, places.get("val", -1), places.get("start-time", -1))
+    return _Shape(kind, *(places.get(name, -1) for name in ("val", "start-time", "spout-task")))
 
 
 def keyword(id_: int, objects: Objects) -> str:

@@ -19,15 +19,22 @@ from datetime import datetime, timezone
 __all__ = ["Histogram", "parse", "timed", "told_most"]
 
 _HEAD = re.compile(r"\bnum\s+(?:#instances\s+#bytes|(?P<openj9>object count\s+total size)\b)")
-_ROW = re.compile(r"^\s*\d+:\s+(\d+)\s+(\d+)\s+(\S+)")
-_ROW_OF_OPENJ9 = re.compile(r"^\s*\d+\s+(\d+)\s+(\d+)\s+(\S+)$")
+_COUNT = r"([0-9]{1,18})"  # of instances, of bytes: 18 digits fill any heap
+_ROW = re.compile(rf"^\s*[0-9]+:\s+{_COUNT}\s+{_COUNT}\s+(\S+)")
+_ROW_OF_OPENJ9 = re.compile(rf"^\s*[0-9]+\s+{_COUNT}\s+{_COUNT}\s+(\S+)$")
+# what has been a row: its number, or the two counts and a class
+_DAMAGED = re.compile(r"^\s*(?:[0-9]+:(?:\s|$)|\S{1,30}\s+[0-9]+\s+[0-9]+\s+[A-Za-z\[])")
+_DAMAGED_OF_OPENJ9 = re.compile(r"^\s*\S{1,30}\s+[0-9]+\s+[0-9]+\s+[A-Za-z\[]")
+_MAY_TELL = re.compile(r"[0-9]|\bnum\b|full gc\)")
+_LONGEST_NAME = 1_000
+_SHOWN = 60  # characters of a damaged row
 # where a line's own words begin
 _BEHIND = re.compile(r"(?:^|\s)(\d+:\s+\d+\s+\d+\s+\S|\d+\s+\d+\s+\d+\s+\S+$|Total\s+(?::\s+)?\d+\s+\d)")
 _WITH_GARBAGE, _WITHOUT = "(before full gc)", "(after full gc)"
-_TOTAL = re.compile(r"^\s*Total\s+(?::\s+)?(\d+)\s+(\d+)")
+_TOTAL = re.compile(rf"^\s*Total\s+(?::\s+)?{_COUNT}\s+{_COUNT}(?![0-9])")
 _ISO = re.compile(r"\b(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,6}))?(Z|[+-]\d\d:?\d\d)?")
-_JVM = re.compile(r"^(\d+):$")  # jcmd's first line
-_UPTIME = re.compile(r"^\[(\d+)[.,](\d{3})s\]")
+_JVM = re.compile(r"^([0-9]{1,10}):$")  # jcmd's first line
+_UPTIME = re.compile(r"^\[([0-9]{1,12})[.,]([0-9]{3})s\]")
 _EPOCH = re.compile(r"^\s*(1[0-9]{9})(\d{3})?(?:\.\d+)?\s*$")
 _MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 # `date`, whose parts stand in another order, and the hours on another clock, in each locale
@@ -67,6 +74,9 @@ class Histogram:
     total: int = 0
     garbage: bool = False
     jvm: str = ""
+    lost: list[tuple[int, str]] = field(default_factory=list)  # rows that cannot be read: line, text
+    contradicts: str = ""  # why its rows cannot be believed
+    last_line: int = 0  # that of Total
 
     @property
     def size(self) -> int:
@@ -85,6 +95,8 @@ def parse(lines: Iterable[str]) -> Iterator[Histogram]:
     before = ""  # what stands before each line of this histogram
     row_of = _ROW
     for number, whole_line in enumerate(lines, start=1):
+        if current is None and not _MAY_TELL.search(whole_line):
+            continue
         line = whole_line
         if head := _HEAD.search(line):
             before = line[: head.start()].strip()
@@ -98,19 +110,36 @@ def parse(lines: Iterable[str]) -> Iterator[Histogram]:
             current, next_ = next_, Histogram()
             current.line, current.time_ms = number, _time(before) or current.time_ms
         if row and current is not None:
-            amount, size = current.classes.get(_plain(row[3]), (0, 0))
-            current.classes[_plain(row[3])] = (amount + int(row[1]), size + int(row[2]))
+            name = _plain(row[3][:_LONGEST_NAME])
+            amount, size = current.classes.get(name, (0, 0))
+            current.classes[name] = (amount + int(row[1]), size + int(row[2]))
         elif current is not None and (last := _TOTAL.match(line)):
             current.whole, current.total = True, int(last[2])
+            _compare(current, int(last[1]), number)
             yield current
             current, before, row_of = None, "", _ROW
-        elif current is None:
+        elif current is not None:
+            damaged = _DAMAGED if row_of is _ROW else _DAMAGED_OF_OPENJ9
+            if not head and damaged.match(line):
+                current.lost.append((number, line.strip()[:_SHOWN]))
+        else:
             if said := _JVM.match(line.strip()):
                 next_.jvm = said[1]
             next_.time_ms = _time(line.strip()) or next_.time_ms
             next_.garbage = (next_.garbage or _WITH_GARBAGE in line) and _WITHOUT not in line
     if current is not None:
         yield current
+
+
+def _compare(histogram: Histogram, instances: int, line: int) -> None:
+    """Classes may have been cut away, but those that are there cannot add up to more than Total."""
+    counted = sum(amount for amount, _ in histogram.classes.values())
+    size = sum(each for _, each in histogram.classes.values())
+    histogram.last_line = line
+    if counted > instances or size > histogram.total:
+        histogram.contradicts = (
+            f"the rows add up to {counted:,} instances and {size:,} bytes, more than Total"
+        )
 
 
 def told_most(found: Iterable[Histogram]) -> str:

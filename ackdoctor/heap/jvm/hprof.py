@@ -8,42 +8,37 @@ record of its own says that it was the last.  The file is read by stretches,
 never mapped as a whole: a dump of any size takes the same memory.
 """
 
-import errno
+import io
 import os
 import re
-import shutil
 import sys
-import tempfile
-import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from struct import Struct
 from types import TracebackType
 from typing import BinaryIO, NamedTuple
 
+from ackdoctor.heap.files import open_file
+from ackdoctor.heap.jvm.unpack import DUMP, GZIP, HEAP, RECORDS, SEGMENT, HprofError, copied, unknown_record
 from ackdoctor.tracer.disk.workerlog import PACKED
 
 __all__ = ["HEAP", "LOAD_CLASS", "LONGEST_BODY", "STRING", "Hprof", "HprofError", "Record"]
 
 STRING, LOAD_CLASS = 0x01, 0x02
-_DUMP, _SEGMENT, _END = 0x0C, 0x1C, 0x2C
-HEAP = frozenset({_DUMP, _SEGMENT})
+_END = 0x2C
 _PROGRESS = HEAP | {_END}
 _UNFINISHED: Mapping[int, str] = {
     0: "before its heap begins",
-    _SEGMENT: "before the last of its heap's segments",
+    SEGMENT: "before the last of its heap's segments",
 }
 _MAGIC = b"JAVA PROFILE 1.0."
 _VERSIONS = {b"1", b"2"}
 _LONGEST_HEADER = 64
 _HEAD = Struct(">BII")
-_STRETCH = 1 << 20
 _AHEAD = 1 << 16
 LONGEST_BODY = 4096
 _SHORT = _HEAD.size + LONGEST_BODY
-_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-_GZIP = 31  # zlib: a gzip header, the largest window
+_LAST_MS = 253_402_300_799_999  # of the year 9999
 _FOREIGN: Mapping[bytes, str] = {  # how other files begin that people have at hand
     b"JAVA PROFILE 1.0.3": "a heap dump of Android, whose records are others: convert it with hprof-conv",
     b"JAVA PROFILE": "an HPROF file of a version that is none of 1.0.1 and 1.0.2",
@@ -56,10 +51,6 @@ _FOREIGN: Mapping[bytes, str] = {  # how other files begin that people have at h
 
 _STDIN = "-"  # in the place of a path
 _HISTOGRAM = re.compile(rb"\bnum +#instances")  # the line before may say when, or which JVM
-
-
-class HprofError(Exception):
-    """A file that is no heap dump, or cannot be read: the reason in words."""
 
 
 class Record(NamedTuple):
@@ -81,15 +72,13 @@ class Hprof:
 
     def __init__(self, path: Path) -> None:
         self.cut = ""
+        self.faults: list[str] = []  # of the header
         try:
-            self._file: BinaryIO = sys.stdin.buffer if str(path) == _STDIN else path.open("rb")
+            self._file: BinaryIO = sys.stdin.buffer if str(path) == _STDIN else open_file(path)
         except OSError as error:
             raise HprofError(f"cannot be read: {error.strerror}") from None
         try:
-            if not self._file.seekable():  # a pipe
-                self._store()
-            if self._file.read(2) == b"\x1f\x8b":
-                self._unpack()
+            self._copy()
             self.size = os.fstat(self._file.fileno()).st_size
             self.version, self.id_size, self.taken_ms, self._start = self._header()
         except OSError as error:
@@ -108,8 +97,8 @@ class Hprof:
         self._file.close()
 
     def read(self, at: int, length: int) -> bytes:
-        """Bytes from a place; fewer at the end of the file."""
-        return os.pread(self._file.fileno(), length, at)
+        """Bytes from a place; fewer at the end of the file, whatever length a damaged record claims."""
+        return os.pread(self._file.fileno(), max(0, min(length, self.size - at)), at)
 
     def records(self) -> Iterator[Record]:
         """The outermost records in order; ends where the file does, and sets `cut` if that is before the heap's end."""
@@ -123,9 +112,15 @@ class Hprof:
                 self._cut(at)
                 return
             tag, _, length = _HEAD.unpack_from(data, at - begin)
+            if tag not in RECORDS:
+                following = self.read(at + _HEAD.size + length, 1)
+                if not following or following[0] not in RECORDS:
+                    self.cut = self.cut or unknown_record(at, tag, "the rest is left out")
+                    return
+                self.faults.append(unknown_record(at, tag, f"its {length:,} bytes are left out"))
             at += _HEAD.size
             last = tag if tag in _PROGRESS else last
-            if tag == _DUMP and not length:
+            if tag == DUMP and not length:
                 length = self.size - at  # its length was not known when it was begun
             missing = 0
             if at + length > self.size:
@@ -140,33 +135,14 @@ class Hprof:
     def _cut(self, at: int) -> None:
         self.cut = self.cut or f"cut off after {self.size:,} bytes, within the record at byte {at:,}"
 
-    def _store(self) -> None:
-        piped, self._file = self._file, tempfile.TemporaryFile()  # noqa: SIM115  # closed with the dump
-        with piped, _room():
-            shutil.copyfileobj(piped, self._file, _STRETCH)
-            self._file.seek(0)
-
-    def _unpack(self) -> None:
-        """Every member in turn, as HotSpot writes many; what comes before a damage is kept."""
-        whole = tempfile.TemporaryFile()  # noqa: SIM115  # closed with the dump
-        packed, self._file = self._file, whole
-        packed.seek(0)
-        member, begun = zlib.decompressobj(_GZIP), False
-        try:
-            while stretch := packed.read(_STRETCH):
-                while stretch:
-                    with _room():
-                        whole.write(member.decompress(stretch))
-                    begun, stretch = not member.eof, member.unused_data
-                    if member.eof:
-                        member = zlib.decompressobj(_GZIP)
-            self.cut = "the compressed data end early" if begun else ""
-        except zlib.error as error:
-            self.cut = f"the compressed data are damaged: {error}"
-        finally:
-            packed.close()
-        with _room():
-            whole.flush()
+    def _copy(self) -> None:
+        file = self._file
+        source = file if isinstance(file, io.BufferedReader) else io.BufferedReader(io.BytesIO(file.read()))
+        packed = source.peek(2).startswith(GZIP)
+        if packed or not source.seekable():
+            with source:
+                copy = copied(source, packed=packed)
+            self._file, self.cut = copy.file, copy.cut
 
     def _header(self) -> tuple[str, int, int, int]:
         """Version, size of an id, time, and where the records begin."""
@@ -181,6 +157,11 @@ class Hprof:
         id_size, taken_ms = Struct(">IQ").unpack(numbers)
         if id_size not in (4, 8):
             raise HprofError(f"its ids are said to have {id_size} bytes, not 4 or 8: the header is damaged")
+        if taken_ms > _LAST_MS:
+            self.faults.append(
+                f"byte {at + 4}: {taken_ms:,} ms is no time: the ages of entries are not known"
+            )
+            taken_ms = 0
         return name.decode("ascii", "replace").removeprefix("JAVA PROFILE "), id_size, taken_ms, at + 12
 
     def _foreign(self, head: bytes) -> str:
@@ -192,17 +173,3 @@ class Hprof:
         if known is not None:
             return f"no heap dump that can be read here, but {known}"
         return f"no heap dump: it begins with {head[:12]!r}, not with 'JAVA PROFILE 1.0.2'"
-
-
-@contextmanager
-def _room() -> Iterator[None]:
-    """HprofError where the folder for files without names has no room: it is not the dump that cannot be read."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in _NO_ROOM:
-            raise
-        folder = tempfile.gettempdir()
-        raise HprofError(
-            f"there is no room for a copy of it in {folder}: {error.strerror}; TMPDIR names another folder"
-        ) from None

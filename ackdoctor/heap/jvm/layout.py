@@ -4,14 +4,25 @@ HPROF writes the fields of the class itself first, then those of its superclass.
 the JVM had laid them out, so bytes on the heap are a model: header, fields, rounded up to eight.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from struct import Struct
 from typing import NamedTuple
 
-__all__ = ["OBJECT", "PRIMITIVES", "WIDTHS", "ClassDump", "Classes", "Oops", "parse_class"]
+__all__ = [
+    "BOOLEAN",
+    "INT",
+    "LONG",
+    "OBJECT",
+    "PRIMITIVES",
+    "WIDTHS",
+    "ClassDump",
+    "Classes",
+    "Oops",
+    "parse_class",
+]
 
-OBJECT = 2
+OBJECT, BOOLEAN, INT, LONG = 2, 4, 10, 11
 WIDTHS: Mapping[int, int] = {4: 1, 5: 2, 6: 4, 7: 8, 8: 1, 9: 2, 10: 4, 11: 8}
 PRIMITIVES: Mapping[int, str] = {
     4: "boolean[]",
@@ -50,17 +61,18 @@ class Oops(NamedTuple):
 
 @dataclass(slots=True)
 class ClassDump:
-    """A class: its superclass (0 for none) and its own fields as (id of the name, type)."""
+    """A class: its superclass (0 for none) and its own fields as (id of the name, type); `damage` if these are not known."""
 
     id: int
     super_id: int
     fields: Sequence[tuple[int, int]]
+    damage: str = ""
 
 
 def parse_class(data: bytes, at: int, id_size: int) -> tuple[ClassDump, int] | None:
     """The CLASS_DUMP whose tag stands at `at`, and where it ends; None if the bytes do not reach that far.
 
-    Raises KeyError for a type that there is not.
+    Raises KeyError for a static field of a type that does not exist: where it ends is not known.
     """
     start = at + 1
     id_ = int.from_bytes(data[start : start + id_size], "big")
@@ -88,6 +100,9 @@ def parse_class(data: bytes, at: int, id_size: int) -> tuple[ClassDump, int] | N
         (int.from_bytes(data[each : each + id_size], "big"), data[each + id_size])
         for each in range(start, end, id_size + 1)
     ]
+    strange = next((kind for _, kind in fields if kind not in widths), None)
+    if strange is not None:
+        return ClassDump(id_, super_id, (), f"a class with a field of type {strange}"), end
     return ClassDump(id_, super_id, fields), end
 
 
@@ -101,6 +116,7 @@ class Classes:
     )  # only those that name a class or may name a field
     names: dict[int, str] = field(default_factory=dict)
     dumps: dict[int, ClassDump] = field(default_factory=dict)
+    damage: list[str] = field(default_factory=list)
 
     def load(self, class_id: int, name_id: int) -> None:
         """Remember what a class is called."""
@@ -162,6 +178,26 @@ class Classes:
         for name, kind in self.fields(class_id):
             found.setdefault(name, (at, kind))
             at += widths[kind]
+        return found
+
+    def with_fields(self, class_ids: Iterable[int], **kinds: int) -> list[int]:
+        """Those classes that have these fields, of these types (0: any); the others are noted as damaged, but for those without a dump."""
+        found = []
+        for class_id in class_ids:
+            if class_id not in self.dumps:
+                continue
+            known = self.offsets(class_id)
+            lost = [
+                name
+                for name, kind in kinds.items()
+                if name not in known or known[name][1] != (kind or known[name][1])
+            ]
+            if lost:
+                self.damage.append(
+                    f"the class {self.name(class_id)} lacks the field {lost[0]}: its instances cannot be read"
+                )
+            else:
+                found.append(class_id)
         return found
 
     def instance_bytes(self, class_id: int, oops: Oops) -> int:

@@ -19,6 +19,7 @@ _STRETCH = 1 << 17
 _SAMPLE = 1 << 14
 _ELEMENTS = 1 << 16  # of an array are read at once
 _CHARS = 5
+_LONGEST_TEXT = 1 << 14  # bytes of a String: the names and commands that are looked for are shorter
 _MOST_LONG_SEARCHES = 20  # a few seconds each in a large dump
 
 
@@ -74,8 +75,10 @@ class Objects:
             return {}
         reader, places = self._reader(found.class_id)
         head = self._heads.read.size
-        data = self._dump.read(found.start - head, head + found.length)
-        if reader.size != head + found.length or len(data) < reader.size:
+        if reader.size != head + found.length:
+            return {}
+        data = self._dump.read(found.start - head, reader.size)
+        if len(data) < reader.size:
             return {}
         values = reader.unpack(data)
         return {name: values[place] for name, place in places.items()}
@@ -104,7 +107,7 @@ class Objects:
         found = self.at(fields.get("value", 0))
         if found is None or found.kind != PRIMITIVE:
             return ""
-        data = self._dump.read(found.start, found.length * WIDTHS[found.class_id])
+        data = self._dump.read(found.start, min(found.length * WIDTHS[found.class_id], _LONGEST_TEXT))
         if found.class_id == _CHARS:
             start = fields.get("offset", 0) * 2  # of a substring, before Java 7u6
             return data[start : start + fields.get("count", len(data)) * 2].decode("utf-16-be", "replace")
@@ -197,7 +200,10 @@ def _objects(data: bytes, end: int, width: int) -> Iterator[Found]:
             yield Found(id_, tag, kind, at + shape.small, length)
             at += shape.small + length * WIDTHS[kind]
         elif tag == CLASS:
-            parsed = parse_class(data, at, width)
+            try:
+                parsed = parse_class(data, at, width)
+            except KeyError:
+                return
             if parsed is None:
                 return
             at = parsed[1]

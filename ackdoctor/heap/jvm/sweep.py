@@ -6,6 +6,7 @@ Where each stretch of the file begins, the id of its first object is noted (`Cen
 order of their ids, so a single object is found later without an index of all (`objects`).
 """
 
+import re
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +21,10 @@ from ackdoctor.heap.jvm.runs import Run, run_at
 __all__ = ["LONGEST_ARRAY", "Census", "Choice", "Take", "sweep"]
 
 STRETCH = 1 << 16
+_OBJECT_TAGS = re.compile(rb"[\x20-\x22]")  # of what names a class
+_SEARCHED = 1 << 20  # bytes behind a damage
+_MOST_DAMAGES = 100  # after which the rest of each segment is left out
+_IN_A_ROW = 4  # records that make sense are no chance
 _NARROW, _WIDE = 1 << 10, 1 << 14  # bytes that are read record by record before a run is looked for again
 LONGEST_ARRAY = 16  # elements: longer arrays are not handed out
 # bytes, and where in them the tags of objects stand: a range in a run, so that two of a class in one turn come apart
@@ -98,27 +103,68 @@ class _Reader:
         self._instances: defaultdict[int, list[int]] = defaultdict(list)
         self._arrays: defaultdict[int, list[int]] = defaultdict(list)
         self._window = _NARROW
+        self._end = self._room = 0  # where the segment ends, in the file and from the stretch on
 
     def segment(self, record: Record) -> None:
         """All sub-records of a segment, a stretch at a time."""
         at, end = record.start, record.start + record.length
+        self._end = end + record.missing
         want = STRETCH
         while at < end:
             data = self._dump.read(at, min(want, end - at))
             try:
                 used = self._stretch(data, at, last=at + len(data) >= end, cut=record.missing > 0)
             except _Damage as damage:
-                self._census.damage.append(
-                    f"byte {at + damage.at:,}: {damage.what}; the rest of the segment is left out"
-                )
-                return
+                place = at + damage.at
+                at, want = self._resume(place, end), STRETCH
+                lost = f"{at - place:,} bytes are" if at < end else "the rest of the segment is"
+                self._census.damage.append(f"byte {place:,}: {damage.what}; {lost} left out")
+                continue
             if not used and at + len(data) >= end:
-                return  # the file was cut within this record
+                if not record.missing:  # else it is the file that was cut
+                    self._census.damage.append(f"byte {at:,}: the segment ends within a class")
+                return
             want = STRETCH if used else want * 4
             at += used
 
+    def _resume(self, damaged: int, end: int) -> int:
+        """Where, behind a damage, objects begin that belong to known classes; the end, if that is far, or comes too often."""
+        if len(self._census.damage) >= _MOST_DAMAGES:
+            return end
+        begin = damaged + 1
+        data = self._dump.read(begin, min(_SEARCHED, end - begin) + STRETCH)
+        likely = (found.start() for found in _OBJECT_TAGS.finditer(data))
+        return next((begin + at for at in likely if begin + at < end and self._sound(data, at)), end)
+
+    def _sound(self, data: bytes, at: int) -> bool:
+        """Whether some records follow each other here, the first of them of a known class."""
+        classes, shape = self._census.classes, self._heads
+        for number in range(_IN_A_ROW):
+            if at + shape.read.size > len(data):
+                return False
+            tag, left, right = shape.read.unpack_from(data, at)
+            if tag == CLASS:
+                try:
+                    parsed = parse_class(data, at, self._dump.id_size)
+                except KeyError:
+                    return False
+                if parsed is None or parsed[0].id not in classes.names:
+                    return False
+                at = parsed[1]
+                continue
+            if tag == INSTANCE:
+                known = left in classes.dumps and classes.unpacker(left)[0].size == shape.read.size + right
+            else:
+                numbers = number > 0 and tag == PRIMITIVE and shape.size(tag, left, right) > 0
+                known = numbers or (tag == OBJECTS and shape.class_of_array(left, right) in classes.names)
+            if not known:
+                return False
+            at += shape.size(tag, left, right)
+        return True
+
     def _stretch(self, data: bytes, base: int, *, last: bool, cut: bool) -> int:
         """Reads what is whole, and says how many bytes that was; 0 if not even the first record is."""
+        self._room = self._end - base
         have, head = len(data), self._heads.read.size
         limit = have - head
         if last and not cut:
@@ -200,7 +246,7 @@ class _Reader:
             census.primitives,
             census.numbers,
         )
-        widths = WIDTHS
+        widths, tag, left, right = WIDTHS, 0, 0, 0
         while at <= limit:
             tag, left, right = read(data, at)
             if tag == INSTANCE:
@@ -225,7 +271,21 @@ class _Reader:
                 begin, at = at, self._other(data, at)
                 if begin == at:
                     break
+        if at > self._room and tag in (INSTANCE, OBJECTS, PRIMITIVE):
+            self._take_back(at, tag, left, right)
         return at
+
+    def _take_back(self, end: int, tag: int, left: int, right: int) -> None:
+        """The last object is none: its length is damaged, or what was read as its head."""
+        shape = self._heads
+        size = shape.size(tag, left, right)
+        if tag == INSTANCE:
+            self._instances[left].pop()
+        else:
+            self._census.count(tag, left, right, shape, -1)
+        if tag == OBJECTS and self._arrays.get(shape.class_of_array(left, right), [None])[-1] == end - size:
+            self._arrays[shape.class_of_array(left, right)].pop()
+        raise _Damage(end - size, f"an object of {size:,} bytes runs past the end of its segment")
 
     def _other(self, data: bytes, at: int) -> int:
         """Where a root or a class ends; `at` if it is a class and the bytes do not reach that far."""
@@ -240,6 +300,9 @@ class _Reader:
             raise _Damage(at, f"a class with a field of type {error}") from None
         if parsed is None:
             return at
+        if parsed[0].damage:
+            place = self._end - self._room + at
+            self._census.damage.append(f"byte {place:,}: {parsed[0].damage}; its objects are left out")
         self._census.classes.dumps[parsed[0].id] = parsed[0]
         return parsed[1]
 

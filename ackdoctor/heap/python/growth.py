@@ -34,10 +34,11 @@ class HoldingRow:
 
 def type_rows(snapshots: Sequence[Snapshot], top: int = 20) -> tuple[TypeRow, ...]:
     """The types that gained most bytes, none that gained nothing; of a single snapshot the largest."""
-    if not snapshots:
+    counts = [snapshot.census.types for snapshot in snapshots if snapshot.census is not None]
+    if not counts or snapshots[-1].census is None:
         return ()
-    first, last = snapshots[0].census.types, snapshots[-1].census.types
-    before = snapshots[-2].census.types if len(snapshots) > 1 else last
+    first, last = counts[0], counts[-1]
+    before = counts[-2] if len(counts) > 1 else last
     rows = [
         TypeRow(
             name=name,
@@ -50,7 +51,7 @@ def type_rows(snapshots: Sequence[Snapshot], top: int = 20) -> tuple[TypeRow, ..
         for name, (count, size) in last.items()
     ]
     rows.sort(key=lambda row: (-row.gained_size, -row.size, row.name))
-    if len(snapshots) > 1:
+    if len(counts) > 1:
         rows = [row for row in rows if row.gained_size > 0]
     return tuple(rows[:top])
 

@@ -7,7 +7,7 @@ count for ours.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
@@ -69,10 +69,13 @@ class AckerMap:
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Snapshot:
-    """What was there; `label` says when: "start", "2,048 pending", "end"."""
+    """What was there; `label` says when: "start", "2,048 pending", "end".
+
+    The `census` counts the whole heap, which takes as long as the process is large; None where nobody asked for it.
+    """
 
     label: str
-    census: Census
+    census: Census | None
     holdings: tuple[Holding, ...] = ()
     ackers: tuple[AckerMap, ...] = ()
 
@@ -81,15 +84,15 @@ class Snapshot:
         return sum(holding.entries for holding in self.holdings if holding.path == path)
 
 
-def take(label: str, known: Iterable[Holder]) -> Snapshot:
-    """What the known holders keep, and of what the whole heap is made."""
+def take(label: str, known: Iterable[Holder], count: Callable[[], Census | None] = census) -> Snapshot:
+    """What the known holders keep, and what `count` says of the whole heap."""
     holdings: list[Holding] = []
     ackers: list[AckerMap] = []
     for holder in known:
         holdings += _holdings(holder)
         if holder.kind == ACKER:
             ackers.append(_acker(holder))
-    return Snapshot(label=label, census=census(), holdings=tuple(holdings), ackers=tuple(ackers))
+    return Snapshot(label=label, census=count(), holdings=tuple(holdings), ackers=tuple(ackers))
 
 
 def _holdings(holder: Holder) -> Iterator[Holding]:

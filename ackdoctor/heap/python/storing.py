@@ -43,11 +43,14 @@ def load(file: Path) -> tuple[Snapshot, ...]:
 
 
 def _snapshot(row: dict[str, Any]) -> Snapshot:
-    census = row["census"]
-    types = {name: (count, size) for name, (count, size) in census["types"].items()}
     return Snapshot(
         label=str(row["label"]),
-        census=Census(objects=census["objects"], size=census["size"], types=types),
+        census=None if row["census"] is None else _census(row["census"]),
         holdings=tuple(Holding(**each) for each in row["holdings"]),
         ackers=tuple(AckerMap(**{**each, "roots": tuple(each["roots"])}) for each in row["ackers"]),
     )
+
+
+def _census(row: dict[str, Any]) -> Census:
+    types = {name: (count, size) for name, (count, size) in row["types"].items()}
+    return Census(objects=row["objects"], size=row["size"], types=types)

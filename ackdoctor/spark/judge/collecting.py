@@ -1,10 +1,11 @@
 """Rows that came back to the driver, as the model's nouns and the tables of an Analysis."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from itertools import pairwise
+from math import ceil
 from typing import Any
 
 from pyspark.sql import DataFrame, Row
@@ -14,6 +15,7 @@ from ackdoctor.model.tally import ComponentTally, GrowthPoint, RunTally
 from ackdoctor.model.verdict import Residue, TupleTree, Verdict
 from ackdoctor.spark.tables import (
     AckerLoad,
+    Analysis,
     Comb,
     Completions,
     Holder,
@@ -24,6 +26,7 @@ from ackdoctor.spark.tables import (
     TreeCount,
 )
 from ackdoctor.tracer.disk.naming import unobserved
+from ackdoctor.tracer.judge.slowness import Cause
 
 __all__ = [
     "by_component",
@@ -38,11 +41,13 @@ __all__ = [
     "latencies",
     "lives",
     "loads",
+    "longest_s",
     "lost",
     "other_ways",
     "points",
     "replays",
     "standing",
+    "timed_out",
     "together",
     "window",
     "with_tally",
@@ -106,6 +111,11 @@ def by_component(young: Iterable[Row]) -> Mapping[str, int]:
     return found
 
 
+def longest_s(found: Iterable[Completions], least: int) -> int:
+    """The longest time, in whole seconds, that one of these held a tuple which it completed, and that many at the least."""
+    return max([least, *(ceil(row.max_ms / 1000) for row in found)])
+
+
 def unjudged(found: Iterable[Completions], in_hand: Mapping[str, int]) -> tuple[str, ...]:
     """The components that had all in hand that they were ever given, in the order of their names."""
     delivered: Counter[str] = Counter()
@@ -145,16 +155,54 @@ def lost(roots: int, patience_s: int) -> str:
     return f"{many} young where a log ends or a worker was started anew, less than {patience_s} s away: not judged"
 
 
+def timed_out(result: Analysis) -> Iterator[str]:
+    """What is said of roots that timed out for a reason that is no finding."""
+    drops = result.messages_dropped
+    dropped = f" (the workers' connections dropped {_many(drops, 'message')})" if drops else ""
+    more = {
+        Cause.MISSING: dropped or " (a worker's log may be missing)",
+        Cause.UNHEARD: dropped,
+        Cause.UNKNOWN: "",
+        Cause.ENDED: "",
+    }
+    for cause, why in more.items():
+        for roots in (one.roots for one in result.expired if one.cause == cause.value):
+            yield f"{_many(roots, 'root')} expired: {cause.value}{why}"
+
+
+def _many(count: int, what: str) -> str:
+    return f"1 {what}" if count == 1 else f"{count:,} {what}s"
+
+
 def _completions(row: dict[str, Any], end_ns: int) -> dict[str, Any]:
     oldest_ns = row.pop("oldest_ns")
     oldest_ms = 0.0 if oldest_ns is None else max(0, end_ns - oldest_ns) / 1e6
     return {name: 0.0 if value is None else value for name, value in row.items()} | {"oldest_ms": oldest_ms}
 
 
+def together_open(tallies: Sequence[ComponentTally]) -> dict[str, Any]:
+    """The figures of all components: what is open at the end, and at most in one task."""
+    most = max((one.high_water for one in tallies), default=0)
+    return {"components": tallies, "pending": sum(one.pending for one in tallies), "high_water": most}
+
+
+def _most_open(peaks: Mapping[tuple[str, Any], int]) -> dict[str, int]:
+    """By component the most deliveries that one task of it had open at a time."""
+    found: dict[str, int] = {}
+    for (_, book), most in peaks.items():
+        found[book["component"]] = max(found.get(book["component"], 0), most)
+    return found
+
+
 def components(
-    counted: Iterable[Row], done: Iterable[Completions], guilt: Mapping[str, int], dialects: Mapping[str, str]
+    counted: Iterable[Row],
+    done: Iterable[Completions],
+    guilt: Mapping[str, int],
+    dialects: Mapping[str, str],
+    peaks: Mapping[tuple[str, Any], int],
 ) -> tuple[ComponentTally, ...]:
-    """What every component did."""
+    """What every component did; `peaks` are the most open deliveries by run and book, of a trace without an acker."""
+    most = _most_open(peaks)
     figures: dict[str, dict[str, int]] = {}
     names = {
         EventKind.RECEIVED: "delivered",
@@ -172,7 +220,13 @@ def components(
         own["pending"] = own.get("pending", 0) + one.never
         own["oldest_ms"] = max(own.get("oldest_ms", 0), int(one.oldest_ms))
     return tuple(
-        ComponentTally(component=name, dialect=dialects.get(name, ""), offences=guilt.get(name, 0), **own)
+        ComponentTally(
+            component=name,
+            dialect=dialects.get(name, ""),
+            offences=guilt.get(name, 0),
+            high_water=most.get(name, 0),
+            **own,
+        )
         for name, own in sorted(figures.items())
     )
 
@@ -195,10 +249,10 @@ def replays(rows: Iterable[Row]) -> tuple[Replays, ...]:
 # ---- ackers ----
 
 
-def points(rows: Iterable[Row]) -> tuple[tuple[GrowthPoint, ...], dict[tuple[str, int], int]]:
+def points(rows: Iterable[Row]) -> tuple[tuple[GrowthPoint, ...], dict[tuple[str, Any], int]]:
     """GROWTH of all ackers together, and the largest map of each; an acker keeps what it had where it has no row."""
-    now: dict[tuple[str, int], tuple[int, int]] = {}
-    peaks: dict[tuple[str, int], int] = {}
+    now: dict[tuple[str, Any], tuple[int, int]] = {}
+    peaks: dict[tuple[str, Any], int] = {}
     found: list[GrowthPoint] = []
     for row in rows:  # in the order of time
         key = (row["run"], row["acker"])
@@ -211,7 +265,7 @@ def points(rows: Iterable[Row]) -> tuple[tuple[GrowthPoint, ...], dict[tuple[str
     return tuple(found), peaks
 
 
-def loads(rows: Iterable[Row], peaks: Mapping[tuple[str, int], int]) -> tuple[AckerLoad, ...]:
+def loads(rows: Iterable[Row], peaks: Mapping[tuple[str, Any], int]) -> tuple[AckerLoad, ...]:
     """ACKERS, the busiest first."""
     made = [
         AckerLoad(

@@ -11,12 +11,14 @@ from ackdoctor.model.offence import Offence
 from ackdoctor.model.source import Site
 from ackdoctor.model.tally import GrowthPoint
 from ackdoctor.model.verdict import Culprit, PendingEntry, Residue, TupleTree, Verdict
+from ackdoctor.spark.judge.expiry import Slow
 from ackdoctor.spark.replay.versions import Version
 from ackdoctor.spark.tables import Forecast
 from ackdoctor.tracer.judge.findings import findings, gathered
 from ackdoctor.tracer.judge.growth import filled_in, growth_finding, trend
 from ackdoctor.tracer.judge.keeping import entry_bytes
 from ackdoctor.tracer.judge.place import Places
+from ackdoctor.tracer.judge.slowness import slow_findings
 
 __all__ = ["Keeper", "forecast", "judged", "tree"]
 
@@ -70,11 +72,17 @@ def judged(
     places: Places,
     nowhere: Site,
     heap: int,
+    slow: Slow | None = None,
 ) -> tuple[Finding, ...]:
     """All findings, sorted by place."""
     found = findings(offences, trees, profile=keeper, places=places, nowhere=nowhere)
     grown = growth_finding(points, profile=keeper, nowhere=nowhere, heap=heap)
-    return found if grown is None else gathered([*found, grown])
+    more = [] if grown is None else [grown]
+    if slow is not None:
+        more += slow_findings(
+            slow.trees, timeout_s=slow.timeout_s, total=slow.roots, paces=slow.paces, nowhere=nowhere
+        )
+    return gathered([*found, *more]) if more else found
 
 
 def forecast(points: Sequence[GrowthPoint], keeper: Keeper, heap: int) -> Forecast | None:

@@ -44,8 +44,11 @@ class Ends:
         )
 
     def sql(self) -> str:
-        """Whether a row of VERDICTS was lost so; an entry that was gone before the end was not."""
-        gone = "first_ns between span.low and span.high and coalesce(end_ns >= span.end, true)"
+        """Whether a row of VERDICTS was lost so; an entry that was gone before the end was not.
+
+        One that is still kept may be acked yet, though its spout has timed it out.
+        """
+        gone = "first_ns between span.low and span.high and (kept or coalesce(end_ns >= span.end, true))"
         lost = f"tracked and verdict in ({_LOST}) and residue != '{Residue.FAILED.name}' and {_among(self.workers, gone)}"
         stray = f"not tracked and verdict in ({_STRAY}) and {_among(self.ackers, 'first_ns between span.low and span.high')}"
         return f"(({lost} or {stray}) and not exists(culprits, one -> one.acks > 1))"

@@ -16,8 +16,9 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.model.errors import UsageError
+from ackdoctor.model.event import EventKind
 from ackdoctor.spark.read.stamps import stamped_ns
-from ackdoctor.spark.read.stormline import CONTINUED, FOREIGN, LOADS, QUARANTINED, TIMELESS, USED
+from ackdoctor.spark.read.stormline import CONTINUED, FOREIGN, LOADS, QUARANTINED, TIMELESS, TIMEOUT, USED
 
 __all__ = [
     "CONTENT",
@@ -33,6 +34,7 @@ __all__ = [
     "quoted",
     "starts",
     "survey",
+    "worker_of",
 ]
 
 CONTENT = "xxhash64(time_ns, kind, task, root, value, acker)"  # by which a row is known in another log
@@ -48,6 +50,7 @@ _ENDS = {
 }
 _CLASSES = {USED: "used", CONTINUED: "continued", FOREIGN: "foreign", QUARANTINED: "quarantined"}
 _BETWEEN = "\u0001"
+_TICK = int(EventKind.ROTATED)
 TURN_BITS, MOST_TURNS = 53, 1 << 10  # of `seq`: what is above the row in its file
 
 
@@ -89,17 +92,22 @@ class Edge(NamedTuple):
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Passed:
-    """All lines that were read, and those of them that were seen at once to tell nothing."""
+    """All lines that were read, and those of them that were seen at once to tell nothing.
+
+    `dropped` counts the messages that the workers' connections say they gave up.
+    """
 
     lines: int = 0
     foreign: int = 0
     continued: int = 0
+    dropped: int = 0
 
     def __sub__(self, other: "Passed") -> "Passed":
         return Passed(
             lines=self.lines - other.lines,
             foreign=self.foreign - other.foreign,
             continued=self.continued - other.continued,
+            dropped=self.dropped - other.dropped,
         )
 
 
@@ -128,6 +136,13 @@ class Survey:
     pieces: tuple[tuple[str, str], ...] = ()
     disordered: tuple[tuple[str, str], ...] = ()
     left_out: int = 0  # lines that only one of such two has, and that are not used
+    ticks_s: tuple[int, ...] = ()  # the periods of the ackers' ticks: Storm makes them the message timeout
+    configured_s: tuple[int, ...] = ()  # topology.message.timeout.secs, as the workers dump it
+
+    @property
+    def timeouts_s(self) -> tuple[int, ...]:
+        """The message timeouts that the logs name, in rising order; one topology has one."""
+        return tuple(sorted({*self.ticks_s, *self.configured_s}))
 
     @property
     def ticks_disabled(self) -> bool:
@@ -222,6 +237,10 @@ def survey(told: DataFrame, logs: Sequence[Log]) -> Survey:
                 F.expr(f"{of} filter (where is = {USED} and root != 0) as {name}")
                 for name, of in _ENDS.items()
             ),
+            *(
+                F.expr(f"{which}(value) filter (where kind = {_TICK} and value > 0) as {which}_tick")
+                for which in ("min", "max")
+            ),
         )
         .collect()
     )
@@ -253,7 +272,15 @@ def survey(told: DataFrame, logs: Sequence[Log]) -> Survey:
                 copy_of="" if original == log.file else original,
             )
         )
-    return Survey(logs=tuple(filled), starts=tuple(_starts(_notable(told).collect(), files)))
+    notable = _notable(told).collect()
+    ticks = {row[f"{which}_tick"] for row in rows for which in ("min", "max")} - {None}
+    configured = {int(said) for row in notable for said in re.findall(TIMEOUT, row["text"])[-1:]}
+    return Survey(
+        logs=tuple(filled),
+        starts=tuple(_starts(notable, files)),
+        ticks_s=tuple(sorted(ticks)),
+        configured_s=tuple(sorted(configured)),
+    )
 
 
 def starts(told: DataFrame, places: Collection[int]) -> Iterator[tuple[int, Start]]:
@@ -291,6 +318,11 @@ def names_of(file: str) -> tuple[str, ...]:
     """How a user may have named the file."""
     plain = unquote(file)
     return (file, plain, re.sub(r"^file:/+", "/", plain))
+
+
+def worker_of(file: str) -> str:
+    """The worker whose log it is: the path without what a rotation adds."""
+    return _whose(file)[1]
 
 
 def _whose(file: str) -> tuple[str, str]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import Enum, unique
 from itertools import islice
 from pathlib import Path
+from typing import BinaryIO
 
 from ackdoctor.model.event import SCHEMA
 from ackdoctor.spark.read.paths import ZIPPED
@@ -16,6 +17,7 @@ from ackdoctor.tracer.disk.workerlog import GZIP, PACKED, encoding_of, open_log
 
 __all__ = [
     "HEAD",
+    "LONGEST_LINE",
     "MAGIC",
     "FaultError",
     "ForeignError",
@@ -36,6 +38,15 @@ _HEAD_LINES = 200  # of a text, not blank
 _TRACE_LINES = 100_000  # of a log that begins with stack traces, before its first line with a stamp
 MAGIC = b"PAR1"
 _FOOTER = re.compile(rb"ackdoctor\.schema\x18.(\d+)", re.DOTALL)  # a Thrift pair of strings
+LONGEST_LINE = 1 << 24  # bytes
+_BLOCK = 1 << 20
+_MOST_UNPACKED, _MOST_RATIO = (
+    1 << 30,
+    250,
+)  # bytes, and times the size of the file; logs shrink to a tenth or a fiftieth
+_FIRST, _OF_RECORD = 512, 16  # bytes that tell a text, and the head of a database's record
+_OF_TEXT = bytes({*range(7, 14), 0x1B, *range(0x20, 0x7F), *range(0x80, 0x100)})
+_DATABASE_NAME = re.compile(r"\d{6}(?:\d{14})?\.log")  # RocksDB's and LevelDB's, and a segment of Kafka
 _KIND, *_NEEDED = ("kind", "root", "delivery")  # columns
 _JSON_SCHEMA = re.compile(r'^\{.*"schema": ?(\d+)')
 _VERSIONED = re.compile(r"/v(\d+)/run=")
@@ -75,6 +86,10 @@ _COLOURS = r"its lines are coloured: `sed 's/\x1b\[[0-9;]*m//g' FILE > worker.lo
 _NO_ROW = "JSON, but no row of a trace: it names no schema; logs are read as text, not as JSON"
 _DOCKERS = "Docker's own file, in JSON: `docker logs CONTAINER > worker.log` makes a log of it"
 _EMPTY = "the file is empty"
+_BINARY = "binary: a database, or another program's file"
+_DAMAGED = "called a worker's log, and binary: it is damaged, or no log"
+_LONG_LINE = f"a line of more than {LONGEST_LINE >> 20} MiB, at {{}}: take it out"
+_BOMB = "unpacks to more than {:,} MiB, {:,} times its size, as no log does: unpack it first"
 _TAR_MARK, _TAR_AT, _TAR = b"ustar", 257, "a tar archive: unpack it first"
 _WIDE = "UTF-16, and Spark reads UTF-8 only: `iconv -f {} -t UTF-8 FILE > worker.log` writes it so"
 _UTF_8 = "utf-8-sig"
@@ -121,7 +136,7 @@ def sort_of(path: Path, size: int) -> Sort:
         opened.seek(max(0, size - HEAD))
         end = opened.read()
     columnar = head.startswith(MAGIC) or path.suffix == ".parquet"
-    sort = _parquet(head, end) if columnar else _text(path, head)
+    sort = _parquet(head, end) if columnar else _text(path, head, size)
     if ":" in path.name:
         raise FaultError(
             "a colon in its name, and Hadoop, which reads for Spark, takes what is before it for a scheme"
@@ -174,11 +189,79 @@ def _need_columns(end: bytes) -> None:
         raise FaultError(f"no part of a trace: it has no column {lacks[0]!r}")
 
 
-def _text(path: Path, head: bytes) -> Sort:
+def _text(path: Path, head: bytes, size: int) -> Sort:
+    """The sort of a text; a file of ours is then looked at as a whole, since Spark gives up in the middle of a damaged one."""
+    _need_no_database(path.name, head)
     zipped = head.startswith(GZIP)
-    if zipped:
-        head = _unzipped(path, head)
-    return sort_of_text(path.name, head, zipped=zipped, stamped_later=lambda: _has_log_line(path))
+    begun = _first_unzipped(path.name, head) if zipped else head
+    sort = sort_of_text(path.name, begun, zipped=zipped, stamped_later=lambda: _has_log_line(path))
+    with path.open("rb") as opened:
+        need_whole(opened, size) if zipped else need_short_lines(opened, size)
+    return sort
+
+
+def _need_no_database(name: str, head: bytes) -> None:
+    """A database's write-ahead log is passed over, whatever its first bytes resemble; a damaged log of a worker is a fault."""
+    if _DATABASE_NAME.fullmatch(name):
+        if head[:_OF_RECORD].translate(None, _OF_TEXT):
+            raise ForeignError(_BINARY)
+    elif encoding_of(head) == _UTF_8 and not _is_packed(head) and is_binary(head):
+        first, *_ = text_of(head.lstrip(b"\0")) or ("",)
+        if not _LOG_LINE.match(bare(first)):
+            raise FaultError(_DAMAGED) if _ROTATED_NAME.fullmatch(name) else ForeignError(_BINARY)
+
+
+def _is_packed(head: bytes) -> bool:
+    return head.startswith((GZIP, *PACKED)) or head.startswith(_TAR_MARK, _TAR_AT)
+
+
+def _first_unzipped(name: str, head: bytes) -> bytes:
+    """The beginning of a zipped file; if that is damaged, only a file that is called like ours is a fault."""
+    try:
+        return unzipped(head, HEAD)
+    except FaultError as fault:
+        if ".log" in name or is_missed(name):
+            raise
+        raise ForeignError(str(fault)) from fault
+
+
+def is_binary(head: bytes) -> bool:
+    """Whether a file that begins so is no text; zeros at its very start are a hole that a rotation has left."""
+    first = head.lstrip(b"\0")[:_FIRST]
+    return len(first.translate(None, _OF_TEXT)) > max(3, len(first) // 32)
+
+
+def need_short_lines(opened: BinaryIO, size: int) -> None:
+    """A fault for a line that is too long for Spark; of each 16 MiB only the last line end is looked for."""
+    at = 0  # where a line begins
+    while size - at > LONGEST_LINE:
+        end = at + LONGEST_LINE
+        while end > at:
+            begin = max(at, end - HEAD)
+            opened.seek(begin)
+            if (found := opened.read(end - begin).rfind(b"\n")) >= 0:
+                at = begin + found + 1
+                break
+            end = begin
+        else:
+            raise FaultError(_LONG_LINE.format(f"byte {at:,}"))
+
+
+def need_whole(opened: BinaryIO, size: int) -> None:
+    """A fault for a zipped file that is damaged, holds a line that is too long, or unpacks to more than any log does."""
+    unpacked = at = 0  # `at` is where a line begins
+    try:
+        with gzip.GzipFile(fileobj=opened) as lines:
+            while some := lines.read(_BLOCK):
+                if (end := some.rfind(b"\n")) >= 0:
+                    at = unpacked + end + 1
+                unpacked += len(some)
+                if unpacked - at > LONGEST_LINE:
+                    raise FaultError(_LONG_LINE.format(f"byte {at:,} of what it unpacks to"))
+                if unpacked > max(_MOST_UNPACKED, size * _MOST_RATIO):
+                    raise FaultError(_BOMB.format(unpacked >> 20, unpacked // size))
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise FaultError(f"cut off or damaged: {error}") from error
 
 
 def sort_of_text(name: str, head: bytes, *, zipped: bool, stamped_later: Callable[[], bool]) -> Sort:
@@ -224,18 +307,6 @@ _MISNAMED = {
 }
 
 
-def _unzipped(path: Path, head: bytes) -> bytes:
-    """The first bytes of a zipped file.  All of it is tried, since Spark gives up in the middle of a cut one."""
-    begun = unzipped(head, HEAD)
-    try:
-        with gzip.open(path) as opened:
-            while opened.read(1 << 22):
-                pass
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise FaultError(f"cut off or damaged: {error}") from error
-    return begun
-
-
 def unzipped(head: bytes, most: int) -> bytes:
     """The beginning of what a zipped file holds, of which this is the beginning."""
     try:
@@ -246,7 +317,13 @@ def unzipped(head: bytes, most: int) -> bytes:
 
 def _has_log_line(path: Path) -> bool:
     with open_log(path) as lines:
-        return any(map(_LOG_LINE.match, map(bare, islice(lines, _TRACE_LINES))))
+        for _ in range(_TRACE_LINES):
+            line = lines.readline(LONGEST_LINE)
+            if not line or len(line) == LONGEST_LINE:
+                return False
+            if _LOG_LINE.match(bare(line)):
+                return True
+    return False
 
 
 def _sort_of_lines(lines: Iterable[str], name: str) -> Sort:

@@ -22,12 +22,16 @@ from ackdoctor.tracer.disk.put_before import LEVELS, OTHER_BEGIN, OTHER_LAYOUT, 
 from ackdoctor.tracer.disk.workerlog import LOADS, LOG_LINE
 
 __all__ = [
+    "CONFIGURED",
     "CONTINUED",
+    "DROPPED",
+    "DROPS",
     "FOREIGN",
     "LOADS",
     "LOG_LINE",
     "QUARANTINED",
     "TIMELESS",
+    "TIMEOUT",
     "USED",
     "asked",
     "reason",
@@ -36,7 +40,13 @@ __all__ = [
 
 USED, CONTINUED, FOREIGN, QUARANTINED = 0, 1, 2, 3  # what became of a line
 
+# what a worker's connection to another says when it gives messages up, in Client.java of 0.9 to 2.8
+DROPPED = "contains(text, ' message') and (contains(text, 'ropping ') or contains(text, 'ailed to send ') or contains(text, 'iscarding '))"
+DROPS = r"(?:[Dd]ropping|[Ff]ailed to send|[Dd]iscarding) (\d+) message"
 TIMELESS = r"Timeouts disabled for executor (__acker):\[(-?\d+),? (-?\d+)\]"
+# the topology's own settings, which a worker dumps when it starts: a Clojure map, a Java map or JSON
+CONFIGURED = "Worker has topology config "
+TIMEOUT = r"topology\.message\.timeout\.secs[^\d,]{1,6}(\d+)"
 
 # a line that begins with a stamp
 _STAMP_FIRST = r"^(?:\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d|\d+ +\[)"
@@ -73,18 +83,18 @@ _STREAM = r"(?>[^,]*, stream: |[^,]*(?:,(?! stream: )[^,]*)*, stream: )"
 _CLAIM = (
     rf"(?:Processing received (?!{_STREAM}__(?!ack_|tick))(?!{_TO_SPOUT})"
     rf"|(?:BOLT (?:ack|fail) TASK: |TRANSFER+ING tuple )(?!{_STREAM}__)"
-    r"|SPOUT (?:Acking|Failing) |Loading executor |Timeouts disabled for executor __acker)"
+    rf"|SPOUT (?:Acking|Failing) |Loading executor |Timeouts disabled for executor __acker|{CONFIGURED})"
 )
 _LIKELY = (  # the same, but for some streams of the system that are rare
     rf"(?:Processing received (?!{_TO_SPOUT})|(?:BOLT (?:ack|fail) TASK: |TRANSFER+ING tuple )(?!{_STREAM}__)"
-    "|SPOUT |Loading|Timeouts)"
+    f"|SPOUT |Loading|Timeouts|{CONFIGURED})"
 )
 _HINT, _LOCAL_HINT = rf"\[INFO\] {_LIKELY}", rf"\] INFO +[^ ]+ - {_LIKELY}"
 _TELLING = (
     rf"(?s)^(?>(?:\d{{4}}-\d\d-\d\d[^\[]*(?:\[(?!(?:{LEVELS})\])[^\[]*)*\[INFO\] "
     rf"|\d+ +\[[^\]]*(?:\](?! (?:{LEVELS}) )[^\]]*)*\] INFO +[^ ]+ - )){_CLAIM}"
 )
-_STARTS = r"^[^\n]*?\[?INFO[^\n]*? (?:Loading executor |Timeouts disabled for )"
+_STARTS = r"^[^\n]*?\[?INFO[^\n]*? (?:Loading executor |Timeouts disabled for |Worker has topology config )"
 
 _REASON = r"REASON: (TIMEOUT|FAIL-STREAM)(?: MSG-ID: .*)?\s*$"
 _MESSAGE_ID = r"(?s)^TupleInfo\[taskId=-?\d+,messageId=(.*?),stream=|MSG-ID: (.*)$"
@@ -235,6 +245,7 @@ def _judged(understood: DataFrame) -> DataFrame:
     """The columns of EVENTS as far as the line as a whole tells them, and why it cannot be used, if so."""
     sender = f"if(kind = {_INIT} and rest != '', rest, source_task)"
     links = f"if({_among(_OF_TUPLE)} and first != '', concat(first, '=', second, rest), '')"
+    number = f"if(kind = {_ROTATED}, first, second)"  # a tick carries its period in seconds
     columns = {
         "time_ns": f"if(kind != 0, {_time_ns()}, null)",
         "component": f"if({_among(_FROM_SENDER)}, source, {_component()})",
@@ -247,7 +258,7 @@ def _judged(understood: DataFrame) -> DataFrame:
         "delivery": f"case when {_among(_ANSWERS)} then {_message_id()} when kind != 0 then {links} end",
         "more": f"if({_among((_RECEIVED, _EMITTED))} and first != '', rest, '')",
         "root": f"if(kind not in (0, {_ROTATED}), {_whole_number('first', 'bigint')}, null)",
-        "value": f"if({_among((*_OF_ROOT, *_OF_TUPLE))}, {_whole_number('second', 'bigint')}, null)",
+        "value": f"if({_among((*_OF_ROOT, *_OF_TUPLE, _ROTATED))}, {_whole_number(number, 'bigint')}, null)",
     }
     known = understood.selectExpr(
         *("file", _ONCE, "text", "is", "whole", "claims", "kind", "first"),
@@ -260,8 +271,9 @@ def _judged(understood: DataFrame) -> DataFrame:
 def _sorted_out(known: DataFrame) -> DataFrame:
     """What becomes of the line; its text goes no further unless somebody must look at it."""
     looked_at = "fault is not null or claims and not whole"
+    timeout = f"if(fault is null, concat(' ', regexp_extract(text, {_text(TIMEOUT)}, 0)), '')"
     columns = {
-        "text": f"if({looked_at}, substring(text, 1, {_LONGEST}), null)",
+        "text": f"if({looked_at}, concat(substring(text, 1, {_LONGEST}), {timeout}), null)",
         "kind": "if(fault is null, kind, 0)",
         "is": f"cast(case when fault is not null then {QUARANTINED} when kind != 0 then {USED} "
         f"when claims then {FOREIGN} else is end as tinyint)",
@@ -330,7 +342,7 @@ def _columns(rows: DataFrame) -> DataFrame:
     ticked = f"kind = {_ROTATED}"
     linked = f"(part != '' and not {ticked})"
     of_link = "if(part = '=', {}, try_cast(substring_index(part, '=', {}) as bigint))"
-    own = f"(part = '' and not {_among(_OF_TUPLE)})"  # the row is of a tuple, and not of one of its links
+    own = f"((part = '' or {ticked}) and not {_among(_OF_TUPLE)})"  # the row is of a tuple, and not of one of its links
     acker = f"if({ticked} and part != '', part, acker)"
     columns = {
         "kind": f"cast(if({linked} and kind = {_RECEIVED}, {_LINKED}, kind) as tinyint)",

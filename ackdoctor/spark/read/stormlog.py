@@ -94,6 +94,8 @@ def _passed() -> tuple[Column, ...]:
         name: f"count_if(not likely and is = {is_})"
         for name, is_ in (("foreign", stormline.FOREIGN), ("continued", stormline.CONTINUED))
     }
+    drops = f'try_cast(regexp_extract(text, r"{stormline.DROPS}", 1) as bigint)'
+    counts["dropped"] = f"coalesce(sum(if(not likely and {stormline.DROPPED}, {drops}, 0L)), 0L)"
     return tuple(F.expr(count).alias(name) for name, count in counts.items())
 
 

@@ -15,12 +15,13 @@ _GLOB = frozenset("*?[")
 _NOWHERE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
 _BROKEN = "a symbolic link to nothing"
 _PIPE = "neither a file nor a folder, and Spark reads nothing else: write it to a file first"
+_NO_FILE = "neither a file nor a folder"
 CHECKPOINT = "what `ackdoctor watch` has noted, and no trace"
 
 
 @dataclass(slots=True, kw_only=True)
 class Walk:
-    """Finds files; `fault` gets what is none, and why, `pass_over` a link of a folder to nothing whose name nobody misses.
+    """Finds files; `fault` gets what is none, and why, `pass_over` pipes and links to nothing in a folder whose names are not ours.
 
     A link is followed, each folder is entered once.
     """
@@ -91,6 +92,10 @@ class Walk:
                 yield from self._below(path)
         elif stat.S_ISREG(mode):
             yield path
+        elif is_missed(path.name):
+            self._told(path, _PIPE)
+        else:
+            self.pass_over(str(path), _NO_FILE)
 
     def _told(self, path: Path, reason: str) -> None:
         self._faults += 1

@@ -127,6 +127,14 @@ class Batch:
     texts: Sequence[str]
     words: Sequence[str]
     torn: int = 0
+    cut: bool = False  # the file is shorter than its segment was
+
+    @property
+    def damage(self) -> str:
+        """What is wrong with the segment, '' if nothing is: a process that was killed leaves one torn record at most."""
+        if self.cut:
+            return f"cut off: {len(self):,} rows are left"
+        return f"damaged: {self.torn:,} of its records cannot be read" if self.torn > 1 else ""
 
     def __len__(self) -> int:
         return len(self.slots)

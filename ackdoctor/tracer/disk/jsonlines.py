@@ -14,6 +14,9 @@ SUFFIX = ".jsonl"
 _TEXTS = ("component", "stream", "delivery", "site", "thread", "test", "note", "run", "worker")
 _KINDS = {int(kind): kind for kind in EventKind}
 _TYPES = {name: str if name in _TEXTS else int for name in Event._fields}
+_LONGEST = 16 << 20  # bytes of a line
+_LEAST, _MOST = -(1 << 63), (1 << 63) - 1  # what a column of a part holds
+_MOST_SHOWN = 60  # characters of a value that is none
 _quote = json.encoder.encode_basestring_ascii
 
 
@@ -72,25 +75,32 @@ def rows(path: Path) -> int:
 def events(path: Path, run: str, worker: str) -> Iterator[Event]:
     """The rows of a part, in order; FaultError at the first line that is none."""
     with path.open("rb") as lines:
-        for number, data in enumerate(lines, 1):
+        number = 0
+        while data := lines.readline(_LONGEST):
+            number += 1
+            if len(data) == _LONGEST and not data.endswith(b"\n"):
+                raise FaultError(f"a line of more than {_LONGEST >> 20} MB", line=number)
             yield _row(data, number, run, worker)
 
 
 def _row(data: bytes, number: int, run: str, worker: str) -> Event:
     try:
         said = json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         if data.endswith(b"\n"):
             raise FaultError("no JSON", line=number) from None
         raise FaultError("the last line was not finished", line=number, torn=True) from None
     if not isinstance(said, dict) or not isinstance(said.get("schema"), int):
         raise FaultError("no row of a trace", line=number)
+    if not _LEAST <= said["schema"] <= _MOST:
+        raise FaultError("no row of a trace", line=number)
     if said["schema"] > SCHEMA:
         raise too_new(said["schema"], line=number)
     values = {name: said[name] for name in Event._fields if name in said}
     for name, value in values.items():
-        if type(value) is not _TYPES[name]:
-            raise FaultError(f"no row of a trace: {name} is {value!r}", line=number)
+        if type(value) is not _TYPES[name] or (type(value) is int and not _LEAST <= value <= _MOST):
+            shown = repr(value) if isinstance(value, str) else str(value)
+            raise FaultError(f"no row of a trace: {name} is {shown[:_MOST_SHOWN]}", line=number)
     if values.get("kind") not in _KINDS or "time_ns" not in values:
         raise FaultError("no row of a trace: its kind or its time is missing", line=number)
     values["kind"] = _KINDS[values["kind"]]

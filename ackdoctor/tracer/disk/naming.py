@@ -43,7 +43,7 @@ STORM = Role(  # Java's IRichBolt, and what the lab runs
             Misuse.TWICE: "Storm does not notice, and the acker keeps an entry that can never complete",
             Misuse.MIXED: "Storm does not notice, and which of the two the spout hears depends on their order",
             Misuse.LATE_EMIT: "the new tuple is not tracked, or the tree can never complete",
-            Misuse.NEVER: "the tree times out and the spout replays",
+            Misuse.NEVER: "the tree times out, and is replayed if its spout emitted it with a message id",
             Misuse.UNANCHORED: "the tree ends here: whatever fails downstream is never replayed",
         },
     ),

@@ -27,6 +27,8 @@ _MARK = b"ackdoctor.schema"
 _ROWS = b"ackdoctor.rows"  # once more: the footer is the one place without a checksum
 _END = b"PAR1"
 _ROWS_AT_ONCE = 16_384
+_MOST_ROWS_PER_BYTE = 16  # of the file: a real row takes about five bytes
+_MOST_BYTES = 1 << 30  # of a row group, unpacked
 _KINDS = {int(kind): kind for kind in EventKind}
 
 
@@ -148,20 +150,50 @@ def events(path: Path, run: str, worker: str) -> Iterator[Event]:
             kind = file.schema_arrow.field(name).type
             if name in _NUMBERS and not pa.types.is_integer(kind):
                 raise FaultError(f"no part of a trace: its column {name!r} holds no whole numbers but {kind}")
+            if name not in _NUMBERS and not _is_text(kind):
+                raise FaultError(f"no part of a trace: its column {name!r} holds no texts but {kind}")
+        _need_likely(file.metadata, path.stat().st_size)
         seen = 0
         for batch in file.iter_batches(_ROWS_AT_ONCE, columns=names):
             columns = [_values(batch.column(name)) for name in names]
             said_kinds, columns[0] = columns[0], [_KINDS.get(kind) for kind in columns[0]]
-            good = columns[0].index(None) if None in columns[0] else batch.num_rows
+            asked = [place for place, name in enumerate(names) if not place or batch.column(name).null_count]
+            nulls = {columns[place].index(None): names[place] for place in asked if None in columns[place]}
+            good = min(nulls, default=batch.num_rows)
             for pid, *row in islice(zip(columns[-1], *columns[:-1], strict=True), good):
                 yield Event._make((*row, run, worker, pid))
             if good < batch.num_rows:
-                raise FaultError(f"no row of a trace: its kind is {said_kinds[good]}")
+                value = said_kinds[good] if nulls[good] == "kind" else None
+                raise FaultError(f"no row of a trace: its {nulls[good]} is {value}")
             seen += batch.num_rows
         if seen != int(said.get(_ROWS, seen)):
             raise FaultError(f"its footer is damaged: {said[_ROWS].decode()} rows were written")
-    except (pa.ArrowException, OSError, KeyError, ValueError) as error:
+    except (
+        pa.ArrowException,
+        OSError,
+        LookupError,
+        ValueError,
+        TypeError,
+        OverflowError,
+        MemoryError,
+    ) as error:
         raise FaultError(_reason(error)) from error
+
+
+def _is_text(kind: Any) -> bool:
+    """Whether a column holds texts, named once or not."""
+    values = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(values) or pa.types.is_large_string(values))
+
+
+def _need_likely(said: Any, size: int) -> None:
+    """FaultError for a file that would become far more than a trace of its size: it was made to fill memory or time."""
+    groups = [said.row_group(number) for number in range(said.num_row_groups)]
+    largest = max((group.total_byte_size for group in groups), default=0)
+    if said.num_rows > _MOST_ROWS_PER_BYTE * size or largest > _MOST_BYTES:
+        raise FaultError(
+            f"no part of a trace: {size:,} bytes claim {said.num_rows:,} rows of {largest:,} bytes in one group"
+        )
 
 
 def _values(column: Any) -> list[Any]:

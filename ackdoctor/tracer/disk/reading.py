@@ -57,6 +57,9 @@ class Reading:
 
     def _rows(self, path: Path) -> Iterator[Event]:
         run, worker = partition(path)
+        if path.exists() and not path.is_file():
+            self._fault(path, "not a regular file")
+            return
         try:
             if path.suffix == jsonlines.SUFFIX:
                 yield from jsonlines.events(path, run, worker)
@@ -69,6 +72,8 @@ class Reading:
             self._fault(path, str(fault), fault.line)
         except OSError as error:
             self._fault(path, error.strerror or str(error))
+        except Exception as error:  # noqa: BLE001 - one part's trouble is that part's news
+            self._fault(path, f"internal error: {type(error).__name__}: {error}")
 
     def _columns(self, path: Path, run: str, worker: str) -> Iterator[Event]:
         door = columnar()
@@ -91,8 +96,11 @@ class Reading:
             if finished := stem.finished(path.parent):
                 yield from self._rows(finished)
             return
-        self.torn += batch.torn
         yield from batch.events(run, worker)
+        if batch.damage:
+            self._fault(path, batch.damage)
+        else:
+            self.torn += batch.torn
 
     def _fault(self, path: Path, reason: str, line: int = 0) -> None:
         self.unreadable.append(Unreadable(path=str(path), line=line, column=0, reason=reason))

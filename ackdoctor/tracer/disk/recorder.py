@@ -35,7 +35,7 @@ from ackdoctor.tracer.disk.codec import (
     number_of,
     printable,
 )
-from ackdoctor.tracer.disk.segments import CAPACITY, Stem, home, parts
+from ackdoctor.tracer.disk.segments import CAPACITY, Stem, begin, home, parts
 from ackdoctor.tracer.disk.storing import rows_of, store
 from ackdoctor.tracer.disk.wal import Segment
 from ackdoctor.tracer.ending import at_exit
@@ -376,6 +376,7 @@ def _introduce(recorder: Recorder) -> None:
     }
     draft = path.with_name(f"_meta.{os.urandom(8).hex()}.tmp")  # no link can wait under that name
     try:
+        begin(draft)
         draft.write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
         draft.replace(path)
     except OSError:

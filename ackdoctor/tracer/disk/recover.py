@@ -4,11 +4,13 @@ import os
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 
 from ackdoctor.model.event import IN_HAND, EventKind
 from ackdoctor.model.finding import Unreadable
 from ackdoctor.tracer.disk.codec import BARE, RECORD, STAMP, STAMPS, WHOLE, Batch, FaultError
+from ackdoctor.tracer.disk.reading import read
 from ackdoctor.tracer.disk.segments import CAPACITY, Stem, parts, wals
 from ackdoctor.tracer.disk.storing import store
 from ackdoctor.tracer.disk.wal import load, possess
@@ -42,13 +44,28 @@ def recover(directory: Path) -> Recovery:
         return recovery
     for folder in _folders(directory, recovery):
         for stem, path in wals(folder):
-            with possess(path) as dead:
-                if dead:
-                    _salvage(folder, stem, recovery)
-                elif path.exists():
-                    recovery.live.append(path)
+            if why := _tried(folder, stem, recovery):
+                recovery.unreadable.append(_unreadable(path, why))
     _sweep(directory)
     return recovery
+
+
+def _tried(folder: Path, stem: Stem, recovery: Recovery) -> str:
+    """Recover one segment; why that failed, '' if it did not: the others are recovered all the same."""
+    path = stem.wal(folder)
+    try:
+        with possess(path) as dead:
+            if dead:
+                _salvage(folder, stem, recovery)
+            elif path.exists():
+                recovery.live.append(path)
+    except FaultError as fault:
+        return str(fault)
+    except OSError as error:
+        return error.strerror or str(error)
+    except Exception as error:  # noqa: BLE001 - what it is, the report says
+        return f"internal error: {type(error).__name__}: {error}"
+    return ""
 
 
 def _folders(directory: Path, recovery: Recovery) -> list[Path]:
@@ -60,22 +77,43 @@ def _folders(directory: Path, recovery: Recovery) -> list[Path]:
 
 def _salvage(folder: Path, stem: Stem, recovery: Recovery) -> None:
     """One segment of which we hold the lock."""
-    wal = stem.wal(folder)
-    try:
-        if stem.finished(folder) is None:  # else its process died between the part and the clean-up
-            batch = load(folder, stem)
-            recovery.torn += batch.torn
-            if len(batch):
-                recovery.parts.append(store(_ended(batch, folder, stem), folder, stem))
-                recovery.rows += len(batch)
-    except FaultError as fault:
-        recovery.unreadable.append(_unreadable(wal, str(fault)))
-        return
-    except OSError as error:
-        recovery.unreadable.append(_unreadable(wal, error.strerror or str(error)))
-        return
-    wal.unlink(missing_ok=True)
+    part = stem.finished(folder)
+    if part is not None:  # its process died between the part and the clean-up
+        _need_whole(part)
+    else:
+        batch = load(folder, stem)
+        if len(batch):
+            recovery.parts.append(store(_ended(batch, folder, stem), folder, stem))
+            recovery.rows += len(batch)
+        if batch.damage:
+            kept = _put_aside(folder, stem)
+            recovery.unreadable.append(
+                _unreadable(kept, f"{batch.damage}; the segment is kept under this name")
+            )
+            return
+        recovery.torn += batch.torn
+    stem.wal(folder).unlink(missing_ok=True)
     stem.codes(folder).unlink(missing_ok=True)
+
+
+def _need_whole(part: Path) -> None:
+    """FaultError for a part that cannot be read to its end: its segment is all that is left."""
+    reading = read([part])
+    for _ in reading.events():
+        pass
+    for fault in reading.unreadable:
+        raise FaultError(f"the segment is kept, since {part.name} cannot be read: {fault.reason}")
+
+
+def _put_aside(folder: Path, stem: Stem) -> Path:
+    """Keep a damaged segment and its texts under names that no reader and no recovery takes for a segment."""
+    kept = next(
+        place for n in count() if not (place := folder / f".damaged-{stem}{f'.{n}' if n else ''}").exists()
+    )
+    stem.wal(folder).rename(kept)
+    if stem.codes(folder).exists():
+        stem.codes(folder).rename(kept.with_name(f"{kept.name}.codes"))
+    return kept
 
 
 def _ended(batch: Batch, folder: Path, stem: Stem) -> Batch:
@@ -110,7 +148,7 @@ def _sweep(directory: Path) -> None:
     """Drafts of processes that died in the middle of one."""
     for pattern in _LITTER:
         for path in directory.rglob(pattern):
-            with suppress(FileNotFoundError, ValueError):  # swept by another, or nothing of ours
+            with suppress(OSError, ValueError):  # swept by another, or nothing of ours
                 pid, first = path.name.split(".")[1].split("-")[1:]
                 segment = Stem(int(pid), int(first)).wal(path.parent)
                 if not segment.exists() and time.time() - path.stat().st_mtime > _OLD:

@@ -10,19 +10,23 @@ made of it have the same stem: whoever meets both knows that the part is whole, 
 Names that begin with a dot or an underscore are not seen by Spark and pyarrow.
 """
 
+import os
 import re
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, unquote
 
 from ackdoctor.model.event import SCHEMA
+from ackdoctor.tracer.disk.codec import FaultError
 
-__all__ = ["CAPACITY", "SUFFIXES", "Stem", "home", "partition", "parts", "wals"]
+__all__ = ["CAPACITY", "SUFFIXES", "Stem", "begin", "contents", "home", "partition", "parts", "wals"]
 
 CAPACITY = 65_536  # records of a segment, rows of a part
 SUFFIXES = (".parquet", ".jsonl")
 
+_MOST_PID, _MOST_FIRST = (1 << 31) - 1, (1 << 62) - 1  # what a column of a part holds, with room for its rows
 _PART = re.compile(r"part-(\d+)-(\d+)(\.parquet|\.jsonl)")
 _WAL = re.compile(r"\.wal-(\d+)-(\d+)")
 
@@ -40,8 +44,9 @@ class Stem:
     @classmethod
     def of(cls, path: Path) -> "Stem":
         """What a file's name says; ValueError if it is no file of a trace."""
-        if found := _WAL.fullmatch(path.name) or _PART.fullmatch(path.name):
-            return cls(int(found[1]), int(found[2]))
+        found = _WAL.fullmatch(path.name) or _PART.fullmatch(path.name)
+        if found and (stem := _stem(found)) is not None:
+            return stem
         raise ValueError(f"{path} is no file of a trace")
 
     def wal(self, folder: Path) -> Path:
@@ -90,5 +95,31 @@ def parts(folder: Path) -> Iterator[tuple[Stem, Path]]:
 
 def _matching(folder: Path, name: re.Pattern[str]) -> Iterator[tuple[Stem, Path]]:
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-        if found := name.fullmatch(path.name):
-            yield Stem(int(found[1]), int(found[2])), path
+        found = name.fullmatch(path.name)
+        if found and (stem := _stem(found)) is not None:
+            yield stem, path
+
+
+def _stem(found: re.Match[str]) -> Stem | None:
+    """The stem of a name; None where its numbers are none that a process writes."""
+    pid, first = int(found[1]), int(found[2])
+    return Stem(pid, first) if pid <= _MOST_PID and first <= _MOST_FIRST else None
+
+
+def begin(draft: Path) -> None:
+    """An empty file of our own in place of whatever has the name: a link there would lead our bytes elsewhere."""
+    draft.unlink(missing_ok=True)
+    os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666))
+
+
+def contents(path: Path, most: int) -> bytes:
+    """The bytes of a regular file of at most so many; FaultError for any other, OSError if it cannot be opened."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a FIFO would wait for a writer
+    with open(descriptor, "rb") as file:  # noqa: PTH123 - a descriptor
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise FaultError("not a regular file")
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise FaultError(f"larger than any such file: {status.st_size:,} bytes, the most are {most:,}")
+    return data

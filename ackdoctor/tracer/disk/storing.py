@@ -6,7 +6,7 @@ from types import ModuleType
 
 from ackdoctor.tracer.disk import jsonlines
 from ackdoctor.tracer.disk.codec import Batch
-from ackdoctor.tracer.disk.segments import Stem
+from ackdoctor.tracer.disk.segments import Stem, begin
 
 __all__ = ["columnar", "rows_of", "store"]
 
@@ -24,6 +24,7 @@ def store(batch: Batch, folder: Path, stem: Stem) -> Path:
     """Write the part and put it in place under its name, whole or not at all; OSError if there is no room."""
     draft = folder / f".part-{stem}.{os.urandom(8).hex()}"  # no link can wait under that name
     door = columnar()
+    begin(draft)
     try:
         if door is None:
             suffix = jsonlines.SUFFIX

@@ -16,11 +16,12 @@ from pathlib import Path
 
 from ackdoctor.model.event import SCHEMA
 from ackdoctor.tracer.disk.codec import HEADER, RECORD, RECORDS, STAMP, Batch, FaultError, printable, too_new
-from ackdoctor.tracer.disk.segments import CAPACITY, Stem, parts, wals
+from ackdoctor.tracer.disk.segments import CAPACITY, Stem, contents, parts, wals
 
 __all__ = ["Segment", "load", "possess"]
 
 _MAGIC = "ackdoctor trace segment"
+_MOST_TEXTS = 64 << 20  # bytes of a side file
 
 
 class Segment:
@@ -57,7 +58,7 @@ class Segment:
             head = {"what": _MAGIC, "schema": SCHEMA, "record": RECORD.size, "room": room}
             self.view[:HEADER] = json.dumps(head).encode().ljust(HEADER, b"\n")
             self.view[HEADER : HEADER + len(stamps)] = stamps
-            flags = os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
+            flags = os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
             self._codes = os.open(self.stem.codes(folder), flags, 0o666)
             self._codes_end = 0
             self._append("".join(json.dumps(text) + "\n" for text in texts))
@@ -181,9 +182,9 @@ def _reserve(folder: Path, size: int) -> tuple[Stem, int]:
 
 @contextmanager
 def possess(path: Path) -> Iterator[bool]:
-    """Hold a segment that nobody writes any more; False if somebody has it, or it is gone."""
+    """Hold a segment that nobody writes any more; False if somebody has it, or it is gone.  OSError for a link."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
     except FileNotFoundError:
         yield False
         return
@@ -203,23 +204,24 @@ def _ours(descriptor: int, path: Path) -> bool:
 
 def load(folder: Path, stem: Stem) -> Batch:
     """What stands in a segment, live or dead; FaultError, or FileNotFoundError if it has become a part."""
-    data = stem.wal(folder).read_bytes()
+    data = contents(stem.wal(folder), RECORDS + 2 * CAPACITY * RECORD.size)
     line, _, rest = data[:HEADER].partition(b"\n")
     try:
         head = json.loads(line)
-        what, schema, size = head["what"], head["schema"], head["record"]
-    except (ValueError, KeyError, TypeError):
+        what, schema, size, room = head["what"], head["schema"], head["record"], head["room"]
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise FaultError("this is no segment of a trace") from None
-    if what != _MAGIC:
+    if what != _MAGIC or not isinstance(schema, int):
         raise FaultError("this is no segment of a trace")
     if schema > SCHEMA:
         raise too_new(schema)
-    if size != RECORD.size or rest.strip():
+    if size != RECORD.size or rest.strip() or not isinstance(room, int) or not 0 < room <= CAPACITY:
         raise FaultError("its head is damaged")
     stamps, records = _filled(data[HEADER:RECORDS], STAMP.size), _filled(data[RECORDS:], RECORD.size)
     texts, words = _side_file(stem.codes(folder))
     batch = Batch.of(records, first=stem.first, pid=stem.pid, stamps=stamps, texts=texts, words=words)
     batch.forget_unstamped()
+    batch.cut = len(data) < RECORDS + room * RECORD.size
     return batch
 
 
@@ -230,20 +232,23 @@ def _filled(data: bytes, size: int) -> bytes:
 
 
 def _side_file(path: Path) -> tuple[list[str], list[str]]:
-    """The texts and the words; a last line that was not finished names nothing yet."""
+    """The texts and the words; a last line that was not finished names nothing yet.  FaultError for a damaged line."""
     texts: list[str] = []
     words: list[str] = []
     try:
-        lines = path.read_bytes().split(b"\n")[:-1]
+        lines = contents(path, _MOST_TEXTS).split(b"\n")[:-1]
     except FileNotFoundError:
         return texts, words
-    for line in lines:
+    for number, line in enumerate(lines, 1):
         try:
             said = json.loads(line)
-        except ValueError:
-            break
-        if isinstance(said, list):
-            words.extend(said)
-        else:
-            texts.append(said)
+        except (ValueError, RecursionError):
+            said = None
+        match said:
+            case str():
+                texts.append(printable(said))
+            case [str() as word]:
+                words.append(printable(word))
+            case _:
+                raise FaultError(f"its names are damaged: line {number} of {path.name}")
     return texts, words

@@ -39,6 +39,7 @@ LOG_LINE = rf"^(?:\d{{4}}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[^ ]* [^ ]+ .*\[(?:{LEVELS}
 # an executor that is started: its component, its first and its last task
 LOADS = r"Loading executor (?:tasks )?(.+):\[(-?\d+),? (-?\d+)\]"
 _HEAD_LINES = 200
+_LONGEST = 16_384  # characters of a line that are looked at for what it begins with
 GZIP = b"\x1f\x8b"
 _UTF_16 = (BOM_UTF16_LE, BOM_UTF16_BE)  # as PowerShell writes what a command prints
 PACKED: Mapping[bytes, str] = {  # how files begin that nothing here unpacks
@@ -94,9 +95,8 @@ def is_log(path: Path) -> bool:
     """Whether one of the first lines is Storm's; also of a zipped file."""
     try:
         with open_log(path) as lines:
-            return any(
-                re.match(LOG_LINE, bare(line)) for _, line in zip(range(_HEAD_LINES), lines, strict=False)
-            )
+            head = (lines.readline(_LONGEST) for _ in range(_HEAD_LINES))  # a bomb may be one line
+            return any(re.match(LOG_LINE, bare(line)) for line in head)
     except (OSError, EOFError, zlib.error):
         return False
 

@@ -96,10 +96,13 @@ class Visits:
                 site = self._played(book, book.dialect.wire.fails if book.dialect.wire else ())
                 for delivery in visit.direct:
                     self._listener.played_fail(book, delivery, site)
-            if not fails and any(delivery in book.open for delivery in visit.deliveries):
+            owes = not fails and any(delivery in book.open for delivery in visit.deliveries)
+            if owes:
                 self._listener.broke(book)
             for delivery in visit.deliveries:
                 book.excuse(delivery)
+            book.raised = book.entry
+            self._ledger.note(_raised(book, visit, fails=fails))
             book.handler = visit.outer
         except Exception as error:  # noqa: BLE001 - as above
             self._listener.trouble(error)
@@ -178,6 +181,17 @@ class Visits:
         book.given.begin(component, dialect, role)
         if why := self._written.completes_unseen(component, dialect, role):
             book.hidden |= dict.fromkeys((VerbKind.ACK, VerbKind.FAIL), why)
+
+
+def _raised(book: LiveBook, visit: Visit, *, fails: bool) -> str:
+    """What an exception that leaves a handler means for its tuple, once for each kind of exception."""
+    what = f"{type(exception()).__name__} left {book.suspect.name}.{visit.entry.method}"
+    if not visit.deliveries:
+        return what
+    tup = "the batch" if visit.entry.kind is EntryKind.BATCH else "the tuple"
+    if fails:
+        return f"{what}: {book.dialect.title} fails {tup}, and the process may end of it"
+    return f"{what}: {tup} stays open until it times out"
 
 
 def _caller(frame: FrameType) -> FrameType:

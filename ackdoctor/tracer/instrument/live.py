@@ -43,6 +43,7 @@ class LiveBook(Book):
         "owner",
         "plain",
         "played",
+        "raised",
         "row",
         "stamps",
         "tell",
@@ -66,6 +67,7 @@ class LiveBook(Book):
         self.heard: dict[VerbKind, int] = {}
         self.hidden: dict[VerbKind, str] = {}
         self.played: Counter[VerbKind] = Counter()
+        self.raised = 0  # in which call an exception last left a handler
         self.row: tuple[int, int] | None = None  # the recorder's codes of component and task
         self.stamps: dict[Hashable, int] = {}  # its rows so far, by what is the same in many of them
         self.arrivals: dict[Any, int] = {}  # those of plain receptions, by stream
@@ -88,11 +90,12 @@ class LiveBook(Book):
         """Fields in which the framework keeps tuples that it will complete in time."""
         return self.dialect.wire.buffers if self.dialect.wire else ()
 
-    def held(self, deliveries: Collection[Hashable]) -> Mapping[Hashable, str]:
+    def held(self, deliveries: Collection[Hashable], *, ids: bool = False) -> Mapping[Hashable, str]:
         """The component's field that still holds each; what a test has put there in a verb's place is none."""
         wire = self.dialect.wire
         hands = wire.hands if wire and not self.handler else ()
-        return holders(self.component, deliveries, {*hands, *(verb.name for verb in self.role.verbs)})
+        besides = {*hands, *(verb.name for verb in self.role.verbs)}
+        return holders(self.component, deliveries, besides, ids=ids)
 
     def waits(self) -> bool:
         """Whether a spout does something when it is told of its tuples."""
@@ -203,6 +206,12 @@ class LiveBook(Book):
             self.hide(self, why)
         self.tell_what_waits()
         return why
+
+    def interrupted(self) -> Collection[Hashable]:
+        """The open deliveries that a field holds since an exception left a handler: that may have been flushing them."""
+        came = {delivery for delivery, opened in self.overdue() if opened.entry <= self.raised}
+        held = self.held(came) if came else {}
+        return [delivery for delivery, field in held.items() if field not in self.buffers]
 
     def tell_what_waits(self) -> None:
         """Tells, where rows are written, which deliveries the framework keeps for a batch that will not come any more."""

@@ -86,14 +86,14 @@ CHARGES: Mapping[tuple[Misuse, Turn], Charge] = MappingProxyType(
             code="ACK106",
             message="{tup} is {then} although the code has already {first} it",
             last="{then} as well",
-            help="leave the handler after the first completion, so that {tup} is completed once",
+            help="after the first completion, leave {tup} alone, so that it is completed once",
         ),
         (Misuse.MIXED, Turn.ROUND): _ROUND,
         (Misuse.MIXED, Turn.FRAMEWORK): _AS_WELL,
         (Misuse.MIXED, Turn.RESCUE): Charge(
             code="ACK106",
             message="an exception leaves after {tup} was {hand}, and the framework fails it again",
-            help="complete {tup} last, or let the exception alone fail it",
+            help="complete {tup} behind the last line that can raise; where that line raises, catch it, fail {tup} and return",
             mark=Mark.HAND,
         ),
         (Misuse.NEVER, Turn.PLAIN): Charge(
@@ -126,7 +126,7 @@ CHARGES: Mapping[tuple[Misuse, Turn], Charge] = MappingProxyType(
             code="ACK201",
             message="this emit is not anchored to {tup}",
             last="emitted without anchor",
-            help="pass `{anchors}=[...]` with the tuple; if nobody needs the replay, say so with `{anchors}=[]`",
+            help="pass `{anchors}=[...]` with the tuple, or `{anchors}=[]` where the new tuple needs no replay",
             severity=Severity.WARNING,
         ),
         (Misuse.TICK_TWICE, Turn.PLAIN): Charge(
@@ -175,7 +175,7 @@ CHARGES: Mapping[tuple[Misuse, Turn], Charge] = MappingProxyType(
             code="ACK301",
             message="this emit passes no message id",
             last="emitted without message id",
-            help="pass what the source knows the record by, and replay it in `fail`",
+            help="pass what the source knows the record by, and send it again in `fail`, a few times at most",
         ),
     }
 )

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ackdoctor.dialects import known
+from ackdoctor.model import advice
 from ackdoctor.model.dialect import Dialect, Discipline, Misuse, Role, TickDuty, Verb, VerbKind
 from ackdoctor.model.offence import Offence, Touch, TouchKind
 from ackdoctor.tracer.disk.naming import MULTILANG, role_of
@@ -140,19 +141,23 @@ class Circumstances:
         return f"return after the first ack (line {done[0].site.line}), or "
 
     def _instead(self) -> str:
-        discipline, suspect = self.discipline, self.offence.suspect
-        switch = "derive from the class that does not ack"
-        if discipline is not None and discipline.auto_ack.attribute:
-            switch = f"set `{discipline.auto_ack.attribute} = False` on the class"
+        role = self.role
+        if role is None:
+            return "complete the tuple once: either the framework does it, or your code"
         done = [touch for _, touch in self._completions() if not by_framework(touch)]
-        if done and done[0].kind is TouchKind.FAILED and suspect.auto_fail:
-            return f"raise an exception to fail the tuple, or {switch} and complete it by hand on every path"
-        return f"remove this call, or {switch} and complete the tuple by hand on every path"
+        if done and done[0].kind is TouchKind.FAILED:
+            return advice.fail_instead(role, raising=False)
+        return advice.complete_by_hand(role)
 
     def _on_thread(self) -> str:
         locked = self.discipline is not None and self.discipline.thread_safe
-        if locked and self.offence.life and self.offence.life[-1].kind not in COMPLETIONS:
-            return "name the anchors, or put the result into a queue and emit it at a later tick"
+        if (
+            locked
+            and self.role is not None
+            and self.offence.life
+            and self.offence.life[-1].kind not in COMPLETIONS
+        ):
+            return advice.emit_off_thread(self.role, auto_ack=bool(self.offence.suspect.auto_ack))
         return "put the result into a queue and complete the tuple at a later tick, on the framework's thread"
 
     def _ticks(self) -> str:
@@ -162,4 +167,4 @@ class Circumstances:
 
     def _ticker(self) -> str:
         forbidden = self.discipline is not None and self.discipline.tick is TickDuty.FORBIDDEN
-        return "nobody completes ticks" if forbidden else "the framework acks it"
+        return "ticks are not completed here" if forbidden else "the framework acks it"

@@ -27,7 +27,7 @@ from ackdoctor.tracer.judge.playback import Playback
 
 __all__ = ["Inquest", "inquest"]
 
-_INIT, _NAMED = EventKind.INIT, EventKind.NAMED
+_INIT, _NAMED, _ROTATED = EventKind.INIT, EventKind.NAMED, EventKind.ROTATED
 _FIRST, _LAST = int(EventKind.INIT), int(EventKind.DIED)  # between them: messages to an acker and its answers
 
 
@@ -85,6 +85,7 @@ def inquest(
         roots=first.roots,
         seconds=first.seconds,
         telling=first.of_acker
+        or first.of_spout
         or any(t.delivered or t.emitted or t.acked or t.failed or t.ticks for t in tally.components),
         notes=settled.notes,
     )
@@ -96,7 +97,7 @@ class _FirstReading:
     def __init__(self) -> None:
         self.playback = Playback()
         self.count = self.roots = 0
-        self.of_acker = False
+        self.of_acker = self.of_spout = False
         self._begin_ns = self._end_ns = 0
         self._begun: Counter[int] = Counter()  # second -> roots
 
@@ -116,6 +117,9 @@ class _FirstReading:
                 begin = event.time_ns
             if not _FIRST <= kind < _LAST:
                 feed(event)
+                continue
+            if not event.root and kind is not _ROTATED:  # a spout's own side: only the acker knows roots
+                self.of_spout = True
                 continue
             if kind is _INIT:
                 begun[event.time_ns // 1_000_000_000] += 1

@@ -83,7 +83,7 @@ class _StoredBook(Book):
         """The framework's own, whatever it is called."""
         return (_BATCH,)
 
-    def held(self, deliveries: Collection[Delivery]) -> Mapping[Delivery, str]:
+    def held(self, deliveries: Collection[Delivery], *, ids: bool = False) -> Mapping[Delivery, str]:  # noqa: ARG002 - rows hold no ids
         """Those that wait for a batch."""
         return dict.fromkeys(self.waiting.intersection(deliveries), _BATCH)
 

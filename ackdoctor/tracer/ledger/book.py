@@ -197,9 +197,13 @@ class Book:
         """Fields in which the framework keeps tuples that it will complete in time."""
         return ()
 
-    def held(self, deliveries: Collection[Delivery]) -> Mapping[Delivery, str]:  # noqa: ARG002 - of no use without a component
-        """The component's field that still holds each."""
+    def held(self, deliveries: Collection[Delivery], *, ids: bool = False) -> Mapping[Delivery, str]:  # noqa: ARG002 - of no use without a component
+        """The component's field that still holds each, as a tuple or with `ids` as its bare id too."""
         return {}
+
+    def interrupted(self) -> Collection[Delivery]:
+        """Open deliveries that are not charged, since an exception left a handler while the component kept them."""
+        return ()
 
     def waits(self) -> bool:
         """Whether a spout does something when it is told of its tuples; unknown is no."""

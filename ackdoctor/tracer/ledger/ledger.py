@@ -29,7 +29,8 @@ class Settlement:
     """What a run, or one test of it, came to.
 
     `growth` is the number of open deliveries over time; `dropped` what did not fit under the caps;
-    `unobserved` names the components that a mock hid from us, and why; `notes` is what else to say.
+    `unobserved` names the components that a mock hid from us, and why; `notes` is what else to say: a run with notes is
+    not clean although it has no offences.
     """
 
     offences: tuple[Offence, ...] = ()
@@ -84,7 +85,7 @@ class Ledger:
         self._unobserved[f"{component}: {reason}"] = None
 
     def note(self, text: str) -> None:
-        """Something a reader of the settlement should know; told once."""
+        """Add what a reader of the settlement should know, once."""
         self._notes[text] = None
 
     def grow(self, now_ns: int) -> None:
@@ -127,12 +128,18 @@ class Ledger:
         hidden = book.close()
         if hidden:
             self.unobserved(book.suspect.name, hidden)
+        if kept := book.interrupted():
+            for delivery in kept:
+                book.excuse(delivery)
+            what = "tuple was" if len(kept) == 1 else "tuples were"
+            self.note(f"{book.suspect.name}: {len(kept)} kept {what} open when an exception left a handler")
         found = tuple(offences(book, self.sites, now, self.test))
         self._begun += book.entry - book.ticks_seen
         self._closed.append((found, tally(book, now, found), book.dropped))
         if book.strays:
+            many = "completion" if book.strays == 1 else "completions"
             self.note(
-                f"{book.suspect.name}: {book.strays} completions of tuples that nobody was seen to hand over"
+                f"{book.suspect.name}: {book.strays} {many} of tuples that nobody was seen to hand over"
             )
 
 

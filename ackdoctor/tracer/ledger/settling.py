@@ -63,14 +63,16 @@ def _untracked(book: Book, suspect: Suspect, sites: Sites, test: str) -> Iterato
 def _overdue(book: Book, suspect: Suspect, now_ns: int, test: str) -> Iterator[Offence]:
     owed = book.overdue()
     held = book.held({delivery for delivery, _ in owed}) if owed else {}
-    groups: dict[tuple[Misuse, str], list[tuple[Delivery, Opened]]] = {}
+    unheld = {delivery for delivery, _ in owed if delivery not in held}
+    named = book.held(unheld, ids=True) if unheld else {}
+    groups: dict[tuple[Misuse, str, str], list[tuple[Delivery, Opened]]] = {}
     for delivery, opened in owed:
-        field = held.get(delivery, "")
-        if field not in book.buffers and _BREACH is not None:
-            groups.setdefault((BREACHES[_BREACH], field), []).append((delivery, opened))
+        field, ids = held.get(delivery, ""), named.get(delivery, "")
+        if {field, ids}.isdisjoint(book.buffers) and _BREACH is not None:
+            groups.setdefault((BREACHES[_BREACH], field, ids), []).append((delivery, opened))
     for delivery, opened in book.ticks_owed():
-        groups.setdefault((Misuse.TICK_NEVER, ""), []).append((delivery, opened))
-    for (misuse, field), members in groups.items():
+        groups.setdefault((Misuse.TICK_NEVER, "", ""), []).append((delivery, opened))
+    for (misuse, field, ids), members in groups.items():
         delivery, opened = members[0]
         tick = misuse is Misuse.TICK_NEVER
         handler = (_ticked(book) if tick else "") or _handler(book)
@@ -84,6 +86,7 @@ def _overdue(book: Book, suspect: Suspect, now_ns: int, test: str) -> Iterator[O
                 tick=tick,
                 batch=_is_batch(book, handler),
                 held=f"self.{field}" if field else "",
+                named=f"self.{ids}" if ids else "",
                 test=test,
                 count=len(members),
             )

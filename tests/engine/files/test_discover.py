@@ -48,9 +48,35 @@ def test_a_named_file_in_such_a_language_is_refused(tmp_path, name, kind):
     assert (item.path, item.reason) == (name, f"{kind}; only Python and Java source is read")
 
 
-def test_a_named_file_is_taken_whatever_its_name(tmp_path):
+@pytest.mark.parametrize(
+    "name",
+    [
+        "x.yaml",
+        "x.js",
+        "x.txt",
+        "x.rb",
+        "x.php",
+        "README.md",
+        "storm.jar",
+        "A.class",
+        "x.py.orig",
+        "x.Py.bak",
+    ],
+)
+def test_a_named_file_in_any_other_language_is_refused(tmp_path, name):
+    write(tmp_path, {name: "x = 1\n", "good.py": ""})
+    paths = [tmp_path / name, tmp_path / "good.py"]
+    result = discover(paths, Settings(), tmp_path)
+    (item,) = result.unreadable
+    assert (item.path, item.reason) == (name, "not Python or Java, which is all that lint reads")
+    assert [file.shown for file in result.files] == ["good.py"]
+
+
+def test_a_named_file_is_taken_whether_excluded_or_without_a_suffix(tmp_path):
     write(tmp_path, {"bolt": "", "build/gen.py": "", ".gitignore": "build/\n", ".git/HEAD": ""})
-    assert found(tmp_path, "bolt", "build/gen.py") == ["bolt", "build/gen.py"]
+    write(tmp_path, {"bolt.cgi": "#!/usr/bin/env python3\n", "B.PY": "", "x.pyi": "", ".bolt": ""})
+    names = [".bolt", "B.PY", "bolt", "bolt.cgi", "build/gen.py", "x.pyi"]
+    assert found(tmp_path, *names) == names
 
 
 def test_a_file_named_twice_is_taken_once(tmp_path):

@@ -59,5 +59,5 @@ def test_the_standard_tokenizer_sees_the_same_comments(module):
     content = Path(str(import_module(module).__file__)).read_bytes()
     tokens = tokenize.tokenize(io.BytesIO(content).readline)
     expected = [(*token.start, token.string) for token in tokens if token.type == tokenize.COMMENT]
-    found = comments_of(decode(content))
+    found = comments_of(decode(content, cookie=True))
     assert [(comment.line, comment.column - 1, comment.text) for comment in found] == expected

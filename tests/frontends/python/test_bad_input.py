@@ -29,9 +29,15 @@ def complaint(data):
             (3, 2, "byte 0xe4 cannot be decoded as ascii: ordinal not in range(128)"),
         ),
         (b"a = 1\nb\0 = 2\n", (2, 2, "a NUL byte: this is no source text")),
-        (b"# -*- coding: klingon -*-\n", (1, 1, "unknown encoding: klingon")),
-        (b"#!/usr/bin/python\n# vim: set fileencoding=klingon :\n", (2, 1, "unknown encoding: klingon")),
-        (b"# coding: rot13\n", (1, 1, "unknown encoding: rot13")),
+        (
+            b"# -*- coding: klingon -*-\n",
+            (1, 1, "not an encoding that Python reads source files in: klingon"),
+        ),
+        (
+            b"#!/usr/bin/python\n# vim: set fileencoding=klingon :\n",
+            (2, 1, "not an encoding that Python reads source files in: klingon"),
+        ),
+        (b"# coding: rot13\n", (1, 1, "not an encoding that Python reads source files in: rot13")),
         ("x = 'ä' $\n".encode(), (1, 9, "syntax error: invalid syntax")),
         (b"x = 1\ndef f(:\n", (2, 7, "syntax error: invalid syntax")),
         (b"x = (1,\n\ny = 2\n", (1, 5, "syntax error: '(' was never closed")),

@@ -171,6 +171,7 @@ def test_a_damaged_file_is_a_value_error(tmp_path, text):
 # ---- what the look itself does ----
 
 
+@pytest.mark.minutes
 def test_a_snapshot_keeps_nothing_alive():
     import weakref
 

@@ -103,7 +103,7 @@ def test_a_bolts_field_and_the_acker_are_shown_beside_the_runs_finding(run):
     result = run(
         """
         def test_keeps(ackdoctor):
-            bench = ackdoctor.bench(Keeps)
+            bench = ackdoctor.bench(Hoards)
             for _ in range(20):
                 bench.feed("the")
         """,
@@ -116,17 +116,17 @@ def test_a_bolts_field_and_the_acker_are_shown_beside_the_runs_finding(run):
     ]
     held = [line.strip() for line in lines if "= left: heap: " in line]
     assert [line.partition(" entries, ")[0] for line in held] == [
-        "= left: heap: Keeps.kept: 20",
+        "= left: heap: Hoards.kept: 20",
         "= left: heap: acker._pending._buckets[0]: 20",
     ]
     shown = heap_section(result, "test_keeps")
     assert shown[0].startswith("2 snapshots (start; end): ")
     assert shown[1:4] == ["acker: 20 entries after 20 roots: 20 tracked, 0 orphans", "", "who holds what"]
     rows = [line.split("   ")[0].strip() for line in shown[6:8]]
-    assert rows == ["Keeps.kept", "acker._pending._buckets[0]"]
+    assert rows == ["Hoards.kept", "acker._pending._buckets[0]"]
     assert "types that grew most" in shown
     row = next(line for line in section(result) if "test_keeps" in line)
-    assert row.endswith("most in Keeps.kept (20)")
+    assert row.endswith("most in Hoards.kept (20)")
 
 
 def test_marks_of_the_pending_map_are_snapshots(run):
@@ -134,7 +134,7 @@ def test_marks_of_the_pending_map_are_snapshots(run):
         """
         @pytest.mark.ackdoctor(heap=True)
         def test_keeps(ackdoctor):
-            bench = ackdoctor.bench(Keeps)
+            bench = ackdoctor.bench(Hoards)
             for _ in range(2_100):
                 bench.feed("the")
             print(ackdoctor.heap("by now"))
@@ -157,7 +157,7 @@ def test_tuples_that_a_mark_lets_open_are_no_finding_of_the_heap_either(run):
         """
         @pytest.mark.ackdoctor(heap=True, max_pending=20)
         def test_keeps(ackdoctor):
-            bench = ackdoctor.bench(Keeps)
+            bench = ackdoctor.bench(Hoards)
             for _ in range(20):
                 bench.feed("the")
         """,
@@ -187,6 +187,52 @@ def test_a_look_tells_what_is_held_by_now(run):
         """
     )
     result.assert_outcomes(passed=1)
+
+
+COUNTS = """
+import ackdoctor.heap.python.guppy as door
+
+count = door._counted
+
+def counted():
+    with open("counts", "a") as file:
+        file.write(".")
+    return count()
+
+door._counted = counted
+"""
+
+
+@pytest.mark.parametrize(("bolt", "counts"), [("Healthy", 1), ("Hoards", 4)])
+def test_the_whole_heap_is_counted_a_few_times_in_a_session_and_not_in_every_test(pytester, bolt, counts):
+    (pytester.path / "conftest.py").write_text(COUNTS)
+    write(
+        pytester,
+        f"""
+        @pytest.mark.parametrize("number", range(6))
+        def test_six(number):
+            drive({bolt}, 3)
+        """,
+    )
+    result = pytester.runpytest_subprocess(*PLAIN, "--ackdoctor-heap")
+    result.assert_outcomes(**{"passed" if bolt == "Healthy" else "failed": 6})
+    assert (pytester.path / "counts").read_text() == "." * counts
+
+
+def test_tuples_that_wait_for_a_flush_are_no_finding_of_the_heap_either(run):
+    result = run(
+        """
+        def test_keeps(ackdoctor):
+            bench = ackdoctor.bench(Keeps)
+            for _ in range(20):
+                bench.feed("the")
+        """,
+        "--ackdoctor-heap",
+    )
+    result.assert_outcomes(passed=1)
+    row = next(line for line in section(result) if "test_keeps" in line)
+    assert "Keeps: 20 tuples wait in self.kept" in row
+    assert row.endswith("heap: most in Keeps.kept (20)")
 
 
 def test_without_guppy3_the_flag_is_an_error_that_says_how_to_get_it(run_here, monkeypatch):

@@ -25,6 +25,15 @@ def test_a_root_is_lost_if_it_was_young_where_a_worker_ended_and_not_gone_before
         ("a", "OPEN", "EVEN", True, 80, None, 0): True,
         ("a", "EXPIRED", "EVEN", True, 80, 150, 0): True,
         ("a", "EXPIRED", "EVEN", True, 71, 99, 0): False,  # gone before
+        (
+            "a",
+            "EXPIRED",
+            "EVEN",
+            True,
+            72,
+            99,
+            0,
+        ): True,  # its spout has dropped it, and the acker still has it
         ("a", "EXPIRED", "EVEN", True, 150, 250, 0): True,  # the worker was down
         ("a", "EXPIRED", "EVEN", True, 60, 150, 0): False,  # old
         ("a", "EXPIRED", "FAILED", True, 80, 150, 0): False,
@@ -37,6 +46,8 @@ def test_a_root_is_lost_if_it_was_young_where_a_worker_ended_and_not_gone_before
         ("a", "OPEN", "EVEN", True, 905, None, 0): False,
     }
     seconds = [(*row[:4], row[4] * S, row[5] and row[5] * S, row[6]) for row in rows]
-    table = spark.createDataFrame(seconds, COLUMNS).selectExpr("*", "array(struct(acks)) as culprits")
+    table = spark.createDataFrame(seconds, COLUMNS).selectExpr(
+        "*", "array(struct(acks)) as culprits", "first_ns = 72 * 1000000000L as kept"
+    )
     told = table.selectExpr(f"coalesce({ENDS.sql()}, false) as lost").collect()
     assert [row["lost"] for row in told] == list(rows.values())

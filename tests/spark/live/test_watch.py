@@ -181,6 +181,7 @@ def key(line: Mapping[str, Any]) -> tuple[Any, ...]:
     return (line["what"], line["run"], line["root"], line["begin_ns"], line["certain_ns"])
 
 
+@pytest.mark.minutes
 @pytest.mark.parametrize(
     ("name", "timeout_s"), [("2.8.8", None), pytest.param("1.2.4", 10, marks=pytest.mark.minutes)]
 )

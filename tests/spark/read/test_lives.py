@@ -85,6 +85,7 @@ def test_what_a_worker_took_along_is_no_finding_and_nobody_keeps_it(spark, tmp_p
     assert [kind.left for kind in found.trees] == [0, 0]
 
 
+@pytest.mark.minutes
 def test_what_is_sent_to_a_worker_that_is_down_is_lost_with_it(spark, tmp_path):
     life = [*LIFE, *tree(220, 53, steps=2), *run(240, 400)]
     bolt = [told for told in life if BOLT in told and told < line(203, "", "")]
@@ -107,6 +108,7 @@ def test_a_worker_that_took_nothing_along_leaves_all_judged(spark, tmp_path, min
     assert lived(spark, tmp_path, a=told).taken is taken
 
 
+@pytest.mark.minutes
 def test_a_worker_that_stands_still_before_it_is_started_anew_has_not_ended_there(spark, tmp_path):
     """Three topologies, an hour apart: one ends, and in one an agent of the next process begins early."""
     stands = {"still": (300, 400, 500), "ends": (), "agent": (210, 600)}
@@ -123,6 +125,7 @@ def test_a_worker_that_stands_still_before_it_is_started_anew_has_not_ended_ther
     assert [(finding.component, finding.code) for finding in found.findings] == [("still", "ACK101")]
 
 
+@pytest.mark.minutes
 def test_where_a_clock_is_put_back_a_log_ends_with_its_last_line(spark, tmp_path):
     found = lived(spark, tmp_path, a=[*started(0, *ALL), *run(3600, 3700), *tree(201, 51, steps=3)])
     assert (found.findings, found.notes[0]) == ((), IN_HAND)

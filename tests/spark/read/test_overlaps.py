@@ -162,6 +162,7 @@ def test_a_log_of_all_workers_has_what_the_log_of_one_tells(spark, tmp_path):
     assert said[0] == "passed over one.log: all.log tells the same"
 
 
+@pytest.mark.minutes
 def test_lines_that_tell_of_no_root_may_stand_at_the_ends(spark, tmp_path):
     """They are the same for many tuples of the same time, and so no proof; and none is lost that only one side has."""
     dull = [

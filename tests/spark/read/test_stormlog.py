@@ -40,7 +40,7 @@ ACKER = {  # what an acker was handed, in each layout; (kind, component, task, r
     ONE + "Processing received message FOR 2 TUPLE: source: b:5, stream: __ack_reset_timeout, id: {}, [-12]":
         (EventKind.RESET, "b", 5, -12, 0, 2),
     ONE + "Processing received message FOR -2 TUPLE: source: __system:-1, stream: __tick, id: {}, [3]":
-        (EventKind.ROTATED, "__acker", 2, 0, 0, 2),
+        (EventKind.ROTATED, "__acker", 2, 0, 3, 2),
     "2015-01-01 00:00:00.001 b.s.d.executor [INFO] Processing received message FOR 3 TUPLE: source: s:4, stream: __ack_init, id: {}, [1 2 4]":
         (EventKind.INIT, "s", 4, 1, 2, 3),
     OLD + "Processing received message source: s:4, stream: __ack_ack, id: {}, [-6722594615019711369 -1335723027906100557]":
@@ -264,3 +264,17 @@ def test_the_files_of_a_worker_are_in_the_order_of_their_rotation(begins, order)
     found = arranged([f"{name}{end}" for end in begins], {f"{name}{end}": at for end, at in begins.items()})
     assert [log.file.removeprefix(name) for log in found] == order
     assert [(log.turn, log.place) for log in found] == [(at, at) for at in range(len(order))]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        'Worker has topology config {"topology.message.timeout.secs" 10, "topology.debug" true}',
+        "Worker has topology config {topology.debug=true, topology.message.timeout.secs=10, topology.workers=2}",
+        'Worker has topology config {"topology.message.timeout.secs":10,"topology.workers":2}',
+        'Worker has topology config {"topology.message.timeout.secs": "10"}',
+    ],
+)
+def test_the_message_timeout_is_found_in_every_spelling(said):
+    assert re.findall(stormline.TIMEOUT, said) == ["10"]
+    assert re.findall(stormline.TIMEOUT, "topology.message.timeout.secs=null, topology.workers=2") == []

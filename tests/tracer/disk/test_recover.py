@@ -198,8 +198,79 @@ def test_a_segment_is_read_up_to_where_it_was_cut(tmp_path):
     (pid,) = killed(tmp_path, 10)
     segment = home(tmp_path, "r", "w") / f".wal-{pid}-000000000000"
     os.truncate(segment, RECORDS + 4 * RECORD.size + 30)
-    assert recover(tmp_path).torn == 1
+    left = segment.read_bytes()
+    recovery = recover(tmp_path)
+    kept = segment.with_name(f".damaged-{pid}-000000000000")
+    reason = "cut off: 4 rows are left; the segment is kept under this name"
+    assert recovery.unreadable == [Unreadable(path=str(kept), line=0, column=0, reason=reason)]
+    assert kept.read_bytes() == left
+    assert kept.with_name(f"{kept.name}.codes").exists()
     assert [row.delivery for row in received(tmp_path)] == ["0", "1", "2", "3"]
+    assert recover(tmp_path).unreadable == []
+
+
+def test_one_damaged_segment_does_not_keep_the_others_from_being_recovered(tmp_path):
+    """Every way in which a segment can be damaged, beside a whole one before it and one after it."""
+    pids = [killed(tmp_path, 3)[0] for _ in range(9)]
+    folder = home(tmp_path, "r", "w")
+    wal, codes = (
+        (lambda n: folder / f".wal-{pids[n]}-000000000000"),
+        (lambda n: folder / f".codes-{pids[n]}-000000000000"),
+    )
+    wal(1).write_bytes(wal(1).read_bytes().replace(b'"schema": 1', b'"schema":[]', 1))
+    wal(2).write_bytes(b"[" * 100_000)
+    codes(3).write_bytes(b'["\xff\n')
+    codes(4).write_bytes(b'{"not": "a text"}\n' + codes(4).read_bytes())
+    data = bytearray(wal(5).read_bytes())
+    for slot in (0, 1):
+        data[RECORDS + (slot + 1) * RECORD.size - 2 : RECORDS + (slot + 1) * RECORD.size] = b"no"
+    wal(5).write_bytes(data)
+    wal(6).unlink()
+    os.mkfifo(wal(6))
+    elsewhere = tmp_path / "elsewhere"
+    wal(7).rename(elsewhere)
+    wal(7).symlink_to(elsewhere)
+    recovery = recover(tmp_path)
+    reasons = {each.path: each.reason for each in recovery.unreadable}
+    assert reasons == {
+        str(wal(1)): "this is no segment of a trace",
+        str(wal(2)): "this is no segment of a trace",
+        str(wal(3)): f"its names are damaged: line 1 of {codes(3).name}",
+        str(wal(4)): f"its names are damaged: line 1 of {codes(4).name}",
+        str(
+            folder / f".damaged-{pids[5]}-000000000000"
+        ): "damaged: 2 of its records cannot be read; the segment is kept under this name",
+        str(wal(6)): "not a regular file",
+        str(wal(7)): "Too many levels of symbolic links",
+    }
+    assert [path.name.split("-")[1] for path in sorted(recovery.parts)] == sorted(
+        str(pids[n]) for n in (0, 5, 8)
+    )
+    assert all(wal(n).exists() for n in (1, 2, 3, 4, 6, 7))
+    assert elsewhere.exists()
+
+
+def test_a_segment_is_kept_where_its_part_cannot_be_read(tmp_path):
+    (pid,) = killed(tmp_path, 4)
+    segment = home(tmp_path, "r", "w") / f".wal-{pid}-000000000000"
+    data = segment.read_bytes()
+    (part,) = recover(tmp_path).parts
+    segment.write_bytes(data)
+    part.write_bytes(part.read_bytes()[:-10])
+    (fault,) = recover(tmp_path).unreadable
+    assert fault.path == str(segment)
+    assert fault.reason.startswith(f"the segment is kept, since {part.name} cannot be read: ")
+    assert segment.read_bytes() == data
+
+
+def test_a_link_in_the_place_of_a_draft_leads_nothing_elsewhere(tmp_path):
+    (pid,) = killed(tmp_path, 4)
+    outside = tmp_path / "outside"
+    outside.write_text("mine")
+    draft = home(tmp_path, "r", "w") / f".part-{pid}-000000000000.{os.getpid()}"
+    draft.symlink_to(outside)
+    assert len(recover(tmp_path).parts) == 1
+    assert outside.read_text() == "mine"
 
 
 def test_texts_that_are_lost_are_read_as_nothing(tmp_path):
@@ -252,6 +323,7 @@ def test_a_folder_that_may_not_be_looked_into_is_told(tmp_path):
     ]
 
 
+@pytest.mark.minutes
 @pytest.mark.slow
 def test_six_writers_killed_at_any_moment_lose_nothing_they_were_told_is_written(tmp_path):
     """The same for 100 rounds: benchmarks/trace.py."""

@@ -1,5 +1,6 @@
 """Java, as the engine sees it."""
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 
 from ackdoctor.engine.languages.directive import Directive, Style
@@ -12,6 +13,7 @@ __all__ = [
     "directives",
     "helps",
     "is_odd",
+    "is_shaped",
     "lower",
     "meanings",
     "module_name",
@@ -20,6 +22,9 @@ __all__ = [
     "skeleton",
 ]
 
+_SHAPE = re.compile(
+    rb"void\s{1,9}(?:(?:execute|process)\s{0,9}\(\s{0,9}(?:final\s{1,9})?(?:[\w.]{1,99}\.)?Tuple\s|nextTuple\s{0,9}\()"
+)
 _STYLE = Style(mark=r"//|/?\*+", top="class", example="`// ackdoctor: ignore[ACK101] reason`")
 _EXAMPLE = '`@SuppressWarnings("ackdoctor:ACK101 reason")`'
 _OURS = "ackdoctor:"
@@ -28,6 +33,11 @@ _OURS = "ackdoctor:"
 def is_odd(data: bytes) -> bool:
     """Whether no Java source can look like that.  Nothing in a file says how it is encoded."""
     return b"\0" in data
+
+
+def is_shaped(data: bytes) -> bool:
+    """Whether a method looks like a handler of tuples: `void execute(Tuple input)`, `void nextTuple()`."""
+    return b"Tuple" in data and _SHAPE.search(data) is not None
 
 
 def module_name(_shown: str, found: Outline) -> tuple[str, bool]:
@@ -50,7 +60,7 @@ def directives(data: bytes) -> Sequence[Directive]:
     from ackdoctor.engine.languages.java.comments import comments_of  # most runs need no lexer
     from ackdoctor.engine.languages.text import decode
 
-    comments, annotations = comments_of(decode(data))
+    comments, annotations = comments_of(decode(data, cookie=False))
     found = list(_STYLE.read(comment for comment in comments if _OURS in comment.text))
     for annotation in annotations:
         rule, _, reason = annotation.text.removeprefix(_OURS).strip().partition(" ")

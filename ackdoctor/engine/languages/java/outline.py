@@ -88,7 +88,9 @@ def _text(data: bytes) -> str:
 
 def _starts(data: bytes, at: int) -> bool:
     """Whether a declaration may begin there: nothing but the end of another one stands before it on its line."""
-    before = data[max(data.rfind(b"\n", 0, at), data.rfind(b"\r", 0, at)) + 1 : at].strip()
+    least = max(0, at - _LONGEST)
+    line_start = max(data.rfind(b"\n", least, at), data.rfind(b"\r", least, at)) + 1
+    before = data[max(least, line_start) : at].strip()
     return not before or before.endswith((b";", b"*/"))
 
 

@@ -9,11 +9,13 @@ from ackdoctor.engine.languages.python import modules
 from ackdoctor.engine.languages.python.modules import Modules
 from ackdoctor.engine.languages.python.outline import meanings, outline, skeleton
 from ackdoctor.engine.languages.reader import Lowered
+from ackdoctor.model.encoding import cookie_of
 
 __all__ = [
     "directives",
     "helps",
     "is_odd",
+    "is_shaped",
     "lower",
     "meanings",
     "module_name",
@@ -22,7 +24,9 @@ __all__ = [
     "skeleton",
 ]
 
-_COOKIE = re.compile(rb"[^\n]*\n?[^\n]*coding[:=]")
+_SHAPE = re.compile(
+    rb"def (?:process(?:_tuple)?[ \t]{0,9}\([ \t]{0,9}self[ \t]{0,9},[ \t]{0,9}(?:_?tup_?|(?:a_|storm_)?tuple_?)\b|next_tuple[ \t]{0,9}\([ \t]{0,9}self\b)"
+)
 _STYLE = Style(mark="#", top="statement", example="`# ackdoctor: ignore[ACK101] reason`")
 
 
@@ -35,8 +39,13 @@ def is_odd(data: bytes) -> bool:
     try:
         data.decode()
     except UnicodeDecodeError:
-        return _COOKIE.match(data) is None
+        return cookie_of(data) is None
     return False
+
+
+def is_shaped(data: bytes) -> bool:
+    """Whether a method looks like a handler of tuples: `def process(self, tup)`, `def next_tuple(self)`."""
+    return b"tup" in data and _SHAPE.search(data) is not None
 
 
 def module_name(shown: str, _found: Outline) -> tuple[str, bool]:
@@ -59,7 +68,7 @@ def directives(data: bytes) -> Sequence[Directive]:
     from ackdoctor.engine.languages.python.comments import comments_of  # most runs need no lexer
     from ackdoctor.engine.languages.text import decode
 
-    return list(_STYLE.read(comments_of(decode(data))))
+    return list(_STYLE.read(comments_of(decode(data, cookie=True))))
 
 
 def lower(shown: str, module: str, data: bytes, *, is_package: bool) -> Lowered:

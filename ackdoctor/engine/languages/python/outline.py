@@ -90,8 +90,14 @@ def _classes(data: bytes) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 
 def _starts_statement(data: bytes, at: int) -> bool:
-    before = data[data.rfind(b"\n", 0, at) + 1 : at].strip()
+    before = data[_line_start(data, at) : at].strip()
     return not before or before.endswith((b":", b";"))
+
+
+def _line_start(data: bytes, at: int) -> int:
+    """Where the line begins; a longer part of a line is not looked at, since it may have such words by the thousand."""
+    least = max(0, at - _LONGEST)
+    return max(least, data.rfind(b"\n", least, at) + 1)
 
 
 def _bracketed(data: bytes, start: int) -> bytes:
@@ -105,8 +111,10 @@ def _bracketed(data: bytes, start: int) -> bytes:
             case b")":
                 depth -= 1
             case _:
-                line_end = data.find(b"\n", at)
-                at = line_end if line_end >= 0 else len(data)
+                line_end = data.find(b"\n", at, start + _LONGEST)
+                if line_end < 0:
+                    return b""
+                at = line_end
     return data[start : at - 1] if depth == 0 else b""
 
 
@@ -129,9 +137,9 @@ def _statements(data: bytes) -> Iterator[tuple[str | None, str]]:
 
 def _before(data: bytes, at: int) -> bytes:
     """The statement's own text before the word at `at`."""
-    start = data.rfind(b"\n", 0, at) + 1
+    start = _line_start(data, at)
     if data[start - 2 : start] == b"\\\n" or data[start - 3 : start] == b"\\\r\n":
-        start = data.rfind(b"\n", 0, start - 1) + 1
+        start = _line_start(data, start - 1)
     before = data[start:at]
     cut = max(before.rfind(b":"), before.rfind(b";"))
     return before[cut + 1 :].strip()

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from ackdoctor.heap.diagnosis import diagnose
-from ackdoctor.heap.json_log import unpacked
+from ackdoctor.diagnose.diagnosis import diagnose
+from ackdoctor.diagnose.json_log import unpacked
 
 THREAD = "Thread-8-count-executor[3, 3]"
 LOOP = "Async loop died!"

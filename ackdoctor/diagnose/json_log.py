@@ -26,21 +26,25 @@ _STACK = re.compile(r"\\n(?:\\t| +)(?:at|File) ")  # of Java, or of Python
 _BEGINS = frozenset({"{", "[{", ",{", ", {"})
 _ENDS = frozenset({"}", "},", "}]"})
 _MOST_LINES = 20_000  # of one entry
+_LONGEST = 20_000_000  # characters of one entry
 _ESCAPED = re.compile(r"\\([nt])")
 
 
 def entries(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
     """The lines with their numbers, those of one entry as one; what begins as one and is none, or is too long, comes line by line."""
     begun: list[str] = []
+    number = length = 0
     for number, line in enumerate(lines, start=1):
         words = line.rstrip()
         if not begun and words not in _BEGINS:
             yield number, line
             continue
         begun.append(line)
-        if words in _ENDS or len(begun) == _MOST_LINES:
+        length += len(line)
+        if words in _ENDS or len(begun) == _MOST_LINES or length > _LONGEST:
             yield from _joined(begun, number - len(begun) + 1)
             begun.clear()
+            length = 0
     yield from _joined(begun, number - len(begun) + 1) if begun else ()
 
 

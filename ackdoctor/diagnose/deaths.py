@@ -1,0 +1,78 @@
+"""The deaths of workers that logs tell of, for a verdict that needs them."""
+
+import zlib
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ackdoctor.diagnose.diagnosis import diagnose
+from ackdoctor.diagnose.findings import Death, Diagnosis, fatal
+from ackdoctor.diagnose.texts import lines_in
+
+__all__ = ["Places", "Report", "deaths", "deaths_of"]
+
+
+@dataclass(slots=True)
+class Places:
+    """The files that were read as one text, and how many lines there were before each: where in them a line is."""
+
+    files: tuple[str, ...] = ()
+    begins: list[int] = field(default_factory=list)
+
+    def of(self, line: int) -> tuple[str | None, int]:
+        """The file, None where there is none, and the line in it."""
+        at = bisect_left(self.begins, line) - 1
+        return (self.files[at], line - self.begins[at]) if at >= 0 else (None, line)
+
+
+@dataclass(slots=True, frozen=True)
+class Report:
+    """The deaths in the order of the files and lines, and why files could not be read to their end."""
+
+    deaths: tuple[Death, ...]
+    faults: tuple[str, ...] = ()
+
+
+def deaths(paths: Sequence[Path]) -> Report:
+    """The deaths that these logs tell of, each once; a worker's rotated files are given from the oldest to the newest."""
+    places = Places(tuple(map(str, paths)))
+    faults: list[str] = []
+    found = diagnose(_lines(paths, places, faults), places.files, begins=places.begins)
+    return Report(deaths_of(found, places), tuple(faults))
+
+
+def deaths_of(found: Diagnosis, places: Places) -> tuple[Death, ...]:
+    """The deaths in a diagnosis."""
+    told = []
+    for each in fatal(found.signs):
+        file, line = places.of(each.line)
+        thrown = each.thrown
+        told.append(
+            Death(
+                time=each.at.text if each.at else "",
+                worker=each.worker,
+                symptom=each.symptom.name,
+                says=each.symptom.says,
+                component=each.component,
+                tuple_id=each.subject,
+                cause=thrown.text if thrown and thrown.text else each.text,
+                file=file or "",
+                line=line,
+                frames=tuple(frame.text for frame in thrown.evidence) if thrown else (),
+            )
+        )
+    return tuple(told)
+
+
+def _lines(paths: Sequence[Path], places: Places, faults: list[str]) -> Iterator[str]:
+    number = 0
+    for path in paths:
+        places.begins.append(number)
+        try:
+            with path.open("rb") as raw:
+                for line in lines_in(raw):
+                    number += 1
+                    yield line
+        except (OSError, EOFError, zlib.error) as error:
+            faults.append(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}")

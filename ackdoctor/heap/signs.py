@@ -1,0 +1,223 @@
+"""What a class of a histogram is, what its growth means, and what to do then: one table.
+
+The first row whose pattern is the class's name and whose companions grow as it says is the one that counts.
+Names and fields are those of the sources: ShellBolt (0.9 to 2.x), executor.clj, SpoutExecutor, JCQueue, DisruptorQueue,
+storm-kafka-client, Trident, Netty's ChannelOutboundBuffer.
+"""
+
+from dataclasses import dataclass
+
+from ackdoctor.tracer.judge.entries import ACKER
+
+__all__ = ["LONG", "MAP_1", "NODE", "SIGNS", "SPOUTS", "TUPLES", "Sign"]
+
+_STORM = r"(?:org\.apache|backtype)\.storm\."
+_SHADED = r"(?:org\.apache\.storm\.shade\.)?"
+MAP_1 = "clojure.lang.PersistentArrayMap"
+NODE, LONG = r"java\.util\.HashMap\$(?:Node|Entry)", r"java\.lang\.Long"
+_TUPLE = rf"{_STORM}tuple\.TupleImpl"
+_MESSAGE = rf"{_STORM}multilang\.BoltMsg"
+SPOUTS = r"(?:org\.apache\.storm\.executor|com\.alibaba\.jstorm\.task\.comm)\.TupleInfo"
+TUPLES = rf"{_TUPLE}|{_MESSAGE}|{SPOUTS}"
+_ORPHAN_1, _ENTRY_2 = 144, 104  # bytes an entry, as measured in the real ackers
+_SPOUT = "spout"  # the component of a finding about some spout
+
+
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
+class Sign:
+    """A row: what instances are, and, if they grow, `because`.  `each` are the bytes of an entry that an instance stands for, 0 for unknown.
+
+    `grows` is what a finding says of it, whose component is `of`; without a `code` there is none.  `exact`: every
+    instance is such a thing, whatever else grows.  `shared`: others use the class, too, so only bounds are known.
+    """
+
+    pattern: str
+    means: str
+    because: str = ""
+    each: int = 0
+    code: str = ""
+    of: str = ACKER
+    grows: str = "the acker's pending map grows in every histogram"
+    with_: str = ""  # another class that must grow along, about as fast
+    not_slower: str = ""  # another that must grow along, as fast or faster
+    without: str = ""  # another that explains it, if that grows along
+    help: str = ""
+    acking: bool = False
+    exact: bool = True
+    shared: bool = False
+
+
+_DUMP = "take a dump and read it: ackdoctor heap dump worker.hprof"
+_WAITED_FOR = "messages that a spout waits for: slow, or never acked; topology.max.spout.pending bounds them"
+_SPOUT_GROWS = (
+    "the pending map of a spout grows in every histogram: its messages come faster than they are acked, or are "
+    "never acked, and an entry stays until an answer or a timeout"
+)
+_SPOUT_HELP = (
+    "set topology.max.spout.pending; if it grows past what a message timeout explains, ackdoctor lint the bolts: "
+    "a path without ack"
+)
+_SLOW_CHILD = (
+    "set topology.shellbolt.max.pending (Storm 0.10 and later; before, the queue has no limit), and "
+    "topology.max.spout.pending with ackers and message ids, so that the spout waits; then make the child faster "
+    "or raise its parallelism"
+)
+_QUEUE_HELP = (
+    "find the bolt whose capacity in the UI is near 1 and raise its parallelism; topology.max.spout.pending, with ackers "
+    "and message ids, bounds what is under way"
+)
+
+SIGNS = (
+    # ---- ackers and spouts ----
+    Sign(
+        pattern=rf"{_STORM}daemon\.Acker\$AckObject",
+        means="entries of the acker's pending map (2.x): one for each root that has not come to an end",
+        each=_ENTRY_2,
+        code="ACK603",
+        help=_DUMP,
+        acking=True,
+    ),
+    Sign(
+        pattern=r"clojure\.lang\.PersistentArrayMap",
+        means="entries of the acker's pending map (1.x), among other uses of Clojure",
+        each=_ORPHAN_1,
+        code="ACK603",
+        with_=NODE,
+        not_slower=LONG,
+        without=r"clojure\.lang\.PersistentVector",
+        help=_DUMP,
+        acking=True,
+        exact=False,
+        shared=True,
+    ),
+    Sign(
+        pattern=r"com\.alibaba\.jstorm\.task\.acker\.AckObject",
+        means="entries of the acker's pending map (JStorm): one for each root that has not come to an end",
+        code="ACK603",
+        help=_DUMP,
+        acking=True,
+    ),
+    Sign(
+        pattern=SPOUTS,
+        means=_WAITED_FOR,
+        code="ACK603",
+        of=_SPOUT,
+        grows=_SPOUT_GROWS,
+        help=_SPOUT_HELP,
+        acking=True,
+    ),
+    Sign(  # executor.clj: (.put pending root-id [task-id message-id {:stream .. :values ..} start-time])
+        pattern=r"clojure\.lang\.PersistentVector",
+        means=f"{_WAITED_FOR} (1.x)",
+        code="ACK603",
+        of=_SPOUT,
+        grows=_SPOUT_GROWS,
+        with_=r"clojure\.lang\.PersistentArrayMap",
+        help=_SPOUT_HELP,
+        acking=True,
+        exact=False,
+    ),
+    # ---- ShellBolt ----
+    Sign(
+        pattern=_MESSAGE,
+        means="tuples in ShellBolt's queue to its child (_pendingWrites)",
+        because="the child process is slower than its input, and nothing slows the spout down",
+        of="ShellBolt",
+        help=_SLOW_CHILD,
+        acking=True,
+    ),
+    Sign(
+        pattern=_TUPLE,
+        means="tuples whose messages wait in ShellBolt's queue to its child",
+        with_=_MESSAGE,
+        help=_SLOW_CHILD,
+        acking=True,
+        exact=False,
+    ),
+    Sign(
+        pattern=_TUPLE,
+        means="tuples kept with the nodes of a ConcurrentHashMap: ShellBolt's inputs, which only an ack or a fail empties",
+        code="ACK401",
+        of="ShellBolt",
+        grows="the inputs of a ShellBolt grow in every histogram: nothing takes them away but an ack or a fail",
+        with_=r"java\.util\.concurrent\.ConcurrentHashMap\$Node",
+        without=_MESSAGE,
+        help="ackdoctor lint on the components: a path without ack, a buffer that nobody drains, ticks",
+        acking=True,
+        exact=False,
+    ),
+    # ---- queues between executors and workers ----
+    Sign(
+        pattern=_TUPLE,
+        means="tuples that wait in the queue of an executor",
+        because="a bolt is slower than its input",
+        with_=rf"{_STORM}tuple\.AddressedTuple",
+        help=_QUEUE_HELP,
+        acking=True,
+        exact=False,
+    ),
+    Sign(
+        pattern=rf"{_STORM}tuple\.AddressedTuple",
+        means="tuples in the queues between executors (1.x: DisruptorQueue and its overflow; 2.x: JCQueue)",
+        because="a bolt is slower than its input",
+        help=_QUEUE_HELP,
+    ),
+    Sign(
+        pattern=rf"{_STORM}messaging\.TaskMessage",
+        means="tuples on their way between workers",
+        because="the other worker, or the network, is slower than what is sent",
+        help=f"look for a worker that is slow or gone; {_QUEUE_HELP}",
+    ),
+    Sign(
+        pattern=rf"{_SHADED}io\.netty\.channel\.ChannelOutboundBuffer\$Entry",
+        means="writes that wait in Netty's buffers for another process",
+        because="it is slower than what is sent, or gone",
+        help="look for a worker that is slow or gone; topology.max.spout.pending, with ackers and message ids, bounds "
+        "what is under way",
+    ),
+    Sign(
+        pattern=_TUPLE,
+        means="tuples that a bolt keeps, or that wait in a queue before a slow one",
+        help="ackdoctor lint on the bolts: a buffer that nobody drains",
+        acking=True,
+    ),
+    Sign(
+        pattern=r"java\.util\.concurrent\.(?:FutureTask|CompletableFuture\$Async\w+)",
+        means="work handed to a thread pool",
+        because="the pool is slower than what is given to it, and its queue may have no limit",
+        help="give the pool's queue a limit, or wait for the result, where a bolt hands tuples to it",
+    ),
+    # ---- what spouts and frameworks keep ----
+    Sign(
+        pattern=r"org\.apache\.storm\.kafka\.spout\.KafkaSpoutMessageId",
+        means="messages that KafkaSpout has emitted and not committed: acked ones stay, too, until all before them are acked",
+        help="ackdoctor lint the bolts: one tuple that is never acked holds up all behind it; maxUncommittedOffsets bounds them",
+    ),
+    Sign(
+        pattern=r"org\.apache\.kafka\.clients\.consumer\.ConsumerRecord",
+        means="Kafka's records: KafkaSpout's waitingToEmit, or tuples whose values they are",
+        help="KafkaSpout polls no more than max.poll.records at a time: if there are more, look at who keeps the tuples",
+    ),
+    Sign(
+        pattern=r"(?:org\.apache\.storm|storm)\.trident\.tuple\.TridentTupleView",
+        means="tuples of Trident's batches: large batches, or an aggregation that keeps them",
+        help="make batches smaller at the spout; topology.max.spout.pending counts batches",
+    ),
+    Sign(
+        pattern=r"org\.apache\.storm\.windowing\.EventImpl",
+        means="tuples in windows: they are acked when they leave the last window that they are in",
+        help="a window that is longer than the message timeout times out; make it shorter, or the timeout longer",
+    ),
+    Sign(
+        pattern=rf"{_STORM}metric\.api\.IMetricsConsumer\$DataPoint",
+        means="metrics on their way to a metrics consumer",
+        because="the consumer is slower than they come",
+        help="set max.retain.metric.tuples where the consumer is registered, or raise its parallelism",
+    ),
+    Sign(
+        pattern=r"java\.util\.concurrent\.LinkedBlockingQueue\$Node",
+        means="entries of queues",
+        because="something puts them in faster than they are taken out",
+        help="the class that grows as fast beside it is what waits there",
+    ),
+)

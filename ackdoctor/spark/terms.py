@@ -1,0 +1,60 @@
+"""On what terms `ackdoctor analyze` judges: the acker's version, the message timeout, and when each log ends."""
+
+from dataclasses import dataclass, replace
+
+from ackdoctor.spark.deliveries import Life
+from ackdoctor.spark.read.logbook import Survey
+from ackdoctor.spark.replay.trees import Plan
+from ackdoctor.spark.replay.versions import NEWEST, Version
+from ackdoctor.tracer.judge.growth import WORKER_HEAP
+
+__all__ = ["Terms"]
+
+
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
+class Terms:
+    """On what terms to judge.  `window_ms` 0 is as many windows as make a good curve; times in seconds, heap in bytes."""
+
+    version: Version = NEWEST
+    message_timeout_s: int | None = None  # by which ackers rotate, where nothing says when they did
+    timeout_s: int | None = None  # the message timeout, as far as it is known
+    patience_s: int = 30  # Storm's own message timeout: a root that is younger may still complete
+    window_ms: int = 0
+    heap: int = WORKER_HEAP
+    ackers: int = 1
+    timeless: bool = False  # an acker has said that it gets no ticks
+    log_ends: tuple[tuple[Life, int], ...] = ()  # `Opened.ends`
+    followed: tuple[tuple[Life, int], ...] = ()  # `Lives.followed`
+    forgotten: tuple[tuple[str, int, int, int], ...] = ()  # `Lives.forgotten`
+    plan: Plan = Plan.PROVE_FIRST
+    folder: str = "."  # where the paths of call sites start
+    nowhere: str = "<input>"  # the site of what has no place in the code
+
+    def timed(self, surveyed: Survey, *, only_logs: bool) -> tuple["Terms", tuple[str, ...]]:
+        """The terms with the message timeout that the logs name, and notes where they contradict the option or each other.
+
+        An option outweighs the logs.  Ticks that an acker has logged outweigh a schedule.
+        """
+        known = surveyed.timeouts_s
+        said = self.message_timeout_s
+        timeout_s = max(known, default=None) if said is None else said
+        notes = []
+        if said is not None and known and known != (said,):
+            notes.append(
+                f"the logs say topology.message.timeout.secs is {_listed(known)}: --message-timeout {said} is used"
+            )
+        elif said is None and len(known) > 1:
+            notes.append(
+                f"the logs say topology.message.timeout.secs is {_listed(known)}: the longest is used"
+            )
+        return replace(
+            self,
+            message_timeout_s=None if surveyed.ticks_s and only_logs else said,
+            timeout_s=timeout_s,
+            patience_s=timeout_s or self.patience_s,
+        ), tuple(notes)
+
+
+def _listed(seconds: tuple[int, ...]) -> str:
+    *others, last = map(str, seconds)
+    return f"{', '.join(others)} or {last}" if others else last

@@ -1,0 +1,241 @@
+"""Roots that timed out: for which cause, and which bolt is too slow for the message timeout (ACK504).
+
+The time of a tuple has two parts: it waits in a queue until the bolt receives it, and the bolt holds it until it
+completes it.  Only a bolt that alone held a tuple for longer than the timeout is certainly to blame.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import Enum, unique
+from itertools import pairwise
+from math import ceil
+from statistics import median
+
+from ackdoctor.model.finding import Confidence, Finding, Severity, TreeWitness
+from ackdoctor.model.source import NOWHERE, Site
+from ackdoctor.model.values import dataclass
+from ackdoctor.tracer.judge.entries import ACKER
+from ackdoctor.tracer.judge.labels import name_of
+
+__all__ = ["EARLY", "Cause", "Pace", "Step", "TimedOut", "burst_period", "cause_of", "slow_findings"]
+
+_CODE = "ACK504"
+_FEWEST_BURSTS, _FEWEST_IN_BURST = 3, 2
+EARLY = 0.9  # of the timeout: the acker takes note of a root a little later than the spout
+_LOOSE = 0.1  # of the period, by which two bursts may be off
+_WAITED_MS = 1000  # what is said of a queue
+
+
+@unique
+class Cause(Enum):
+    """Why a root timed out, as far as the rows show it."""
+
+    LATE = "completed too late"
+    NEVER = "a tuple was never completed"
+    TWICE = "a tuple was completed more than once"
+    MISSING = "a tuple was sent and no log shows its arrival"
+    UNHEARD = "its acks reached the acker too late or never"
+    ENDED = "a worker ended"
+    UNKNOWN = "cause not known"
+
+
+@unique
+class _Way(Enum):
+    HOLD = "one bolt holds tuples too long"
+    HOLDS = "several bolts each hold tuples too long"
+    WAIT = "tuples wait too long before a bolt receives them"
+    PATH = "the whole path takes too long"
+    EARLY = "the spout drops roots before the message timeout"
+
+
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
+class Step:
+    """The longest times of one component's tuples of a root; `waited_ms` is 0 where the sender is not known."""
+
+    component: str
+    held_ms: float
+    waited_ms: float = 0.0
+
+
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
+class TimedOut:
+    """A root that timed out `age_ms` after its emit; it stands for `roots` that went the same way.
+
+    Its last tuple was completed `took_ms` after the emit, None where none was.  `missing` if a tuple was sent and not
+    received, `open` if one was received and not completed, `twice` if one was completed again, `uneven` if the acker did not take an ack, `ended` if a worker did.
+    """
+
+    root: int
+    roots: int
+    age_ms: float
+    took_ms: float | None
+    steps: tuple[Step, ...]
+    missing: bool = False
+    open: bool = False
+    twice: bool = False
+    uneven: bool = False
+    ended: bool = False
+
+    def limit_ms(self, timeout_s: int | None) -> float:
+        """The message timeout; where it is not known the least that it may be."""
+        return self.age_ms / 2 if timeout_s is None else timeout_s * 1000
+
+
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
+class Pace:
+    """How a component completes: the median and the longest hold, and how far its bursts are apart, 0 if there are none."""
+
+    median_ms: float
+    longest_ms: float
+    burst_s: int = 0
+
+
+def cause_of(tree: TimedOut, timeout_s: int | None) -> Cause:
+    """The cause; a root whose tuples were all completed within the timeout was not late."""
+    if tree.ended:
+        return Cause.ENDED
+    if tree.missing:
+        return Cause.MISSING
+    if tree.open:
+        return Cause.NEVER
+    if tree.twice:
+        return Cause.TWICE
+    if tree.took_ms is None:
+        return Cause.UNKNOWN
+    # between the timeout and the spout's rotation it is chance which of both comes first
+    late = tree.took_ms > tree.age_ms or (not tree.uneven and tree.took_ms > tree.limit_ms(timeout_s))
+    return Cause.LATE if late else Cause.UNHEARD
+
+
+def slow_findings(
+    trees: Iterable[TimedOut],
+    *,
+    timeout_s: int | None,
+    total: int,
+    paces: Mapping[str, Pace],
+    nowhere: Site | None = None,
+) -> Iterator[Finding]:
+    """One finding for each bolt, or set of bolts, that is too slow; `total` counts all roots of the run."""
+    groups: dict[tuple[_Way, tuple[str, ...]], list[TimedOut]] = {}
+    for tree in trees:
+        if cause_of(tree, timeout_s) is Cause.LATE:
+            groups.setdefault(_blamed(tree, timeout_s), []).append(tree)
+    for (way, names), late in groups.items():
+        yield _finding(way, names, late, timeout_s, total, paces, nowhere)
+
+
+def burst_period(seconds: Sequence[tuple[int, int]]) -> int:
+    """How many seconds bursts are apart, of seconds in rising order with what was completed in each; 0 where there is no rhythm."""
+    bursts: list[tuple[int, int]] = []  # its first second, and its tuples
+    last = None
+    for second, tuples in seconds:
+        begin, so_far = bursts.pop() if last is not None and second - last <= 1 else (second, 0)
+        bursts.append((begin, so_far + tuples))
+        last = second
+    if len(bursts) < _FEWEST_BURSTS or median(tuples for _, tuples in bursts) < _FEWEST_IN_BURST:
+        return 0
+    gaps = [after - before for (before, _), (after, _) in pairwise(bursts)]
+    period = median(gaps)
+    return round(period) if all(abs(gap - period) <= max(1, period * _LOOSE) for gap in gaps) else 0
+
+
+def _blamed(tree: TimedOut, timeout_s: int | None) -> tuple[_Way, tuple[str, ...]]:
+    limit = tree.limit_ms(timeout_s)
+    slow = tuple(step.component for step in tree.steps if step.held_ms > limit)
+    queued = tuple(step.component for step in tree.steps if step.waited_ms > limit)
+    if slow:
+        return (_Way.HOLD if len(slow) == 1 else _Way.HOLDS), slow
+    if queued:
+        return _Way.WAIT, queued
+    early = timeout_s is not None and tree.age_ms < EARLY * limit
+    return (_Way.EARLY if early else _Way.PATH), tuple(step.component for step in tree.steps)
+
+
+def _finding(
+    way: _Way,
+    names: tuple[str, ...],
+    trees: Sequence[TimedOut],
+    timeout_s: int | None,
+    total: int,
+    paces: Mapping[str, Pace],
+    nowhere: Site | None,
+) -> Finding:
+    slowest = max(trees, key=lambda tree: tree.took_ms or 0)
+    own = [step for step in slowest.steps if step.component in names]
+    worst = max(own, key=lambda step: step.waited_ms if way is _Way.WAIT else step.held_ms)
+    who = worst.component
+    roots = sum(tree.roots for tree in trees)
+    sure = way is _Way.HOLD and timeout_s is not None
+    limit = "the message timeout" + ("" if timeout_s is None else f" of {timeout_s:,} s")
+    what = {
+        _Way.HOLD: f"it holds tuples for up to {_held(worst, paces.get(who))}, longer than {limit}",
+        _Way.HOLDS: f"{_listed(names)} each hold tuples for longer than {limit}",
+        _Way.WAIT: f"tuples wait for up to {_s(worst.waited_ms)} before it receives them, longer than {limit}",
+        _Way.PATH: f"tuples take longer than {limit} on the way through {_listed(names)}, and no bolt alone holds them so long",
+        _Way.EARLY: f"the spout drops roots {_s(slowest.age_ms)} after their emit, before {limit}",
+    }[way]
+    return Finding(
+        code=_CODE,
+        name=name_of(_CODE),
+        severity=Severity.ERROR if sure else Severity.WARNING,
+        confidence=Confidence.MUST if sure else Confidence.MAY,
+        site=nowhere or Site(f"<{ACKER}>", NOWHERE),
+        message=f"{what}: {roots:,} of {total:,} roots timed out, and their tuples were completed too late",
+        component="" if way is _Way.EARLY else who,  # the spout, which no step names
+        handler="",
+        dialect="",
+        evidence=TreeWitness(
+            steps=(), root=slowest.root, left=tuple(_evidence(slowest, names, timeout_s, paces)), seen=roots
+        ),
+        cause=f"{way.name}|{'|'.join(names)}",
+        help=_help(way, worst, timeout_s, slowest, paces.get(who)),
+    )
+
+
+def _held(step: Step, pace: Pace | None) -> str:
+    """`24.9 s (10.0 s in the median, in bursts 25 s apart)`."""
+    if pace is None:
+        return _s(step.held_ms)
+    rhythm = f", in bursts {pace.burst_s:,} s apart" if pace.burst_s else ""
+    return f"{_s(max(step.held_ms, pace.longest_ms))} ({_s(pace.median_ms)} in the median{rhythm})"
+
+
+def _evidence(
+    tree: TimedOut, names: Sequence[str], timeout_s: int | None, paces: Mapping[str, Pace]
+) -> Iterator[str]:
+    for name in names:
+        if (pace := paces.get(name)) is not None:
+            rhythm = f"; it completes them in bursts, {pace.burst_s:,} s apart" if pace.burst_s else ""
+            yield f"{name}: from receipt to completion {_s(pace.median_ms)} in the median, {_s(pace.longest_ms)} at most{rhythm}"
+    steps = ", ".join(
+        f"{step.component} held it {_s(step.held_ms)}"
+        + (f" after {_s(step.waited_ms)} in a queue" if step.waited_ms >= _WAITED_MS else "")
+        for step in tree.steps
+    )
+    yield (
+        f"root {tree.root}: it timed out after {_s(tree.age_ms)}, and its last tuple was completed after "
+        f"{_s(tree.took_ms or 0)}: {steps}"
+    )
+    if timeout_s is not None:
+        yield f"spout: its map has two buckets and is rotated every {timeout_s:,} s: a root times out after {timeout_s:,} to {2 * timeout_s:,} s"
+
+
+def _help(way: _Way, worst: Step, timeout_s: int | None, slowest: TimedOut, pace: Pace | None) -> str:
+    limit = "the message timeout" if timeout_s is None else f"{timeout_s:,} s"
+    longer = f"set topology.message.timeout.secs to more than {ceil((slowest.took_ms or 0) / 1000):,}"
+    if way is _Way.WAIT:
+        return f"give {worst.component} more executors, or lower topology.max.spout.pending: the tuples wait in its queue"
+    if way is _Way.EARLY:
+        return "give each spout executor one task: before Storm 2.8.0 an executor with several rotates its map once for each (STORM-3693)"
+    if way is _Way.PATH:
+        return f"shorten the slowest step, lower topology.max.spout.pending where tuples wait, or {longer}"
+    if pace is not None and pace.burst_s:
+        return f"flush more often, well within {limit}, or {longer}"
+    return f"complete each tuple well within {limit} (more executors, where tuples queue up inside the bolt), or {longer}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _s(ms: float) -> str:
+    return f"{ms / 1000:,.1f} s"

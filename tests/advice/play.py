@@ -1,0 +1,308 @@
+"""Runs components on a bench with good and bad records, and says what they cost.
+
+Whatever a component imports exists and answers something (`tests.agreement.make_believe`).  In some runs one call
+fails for each tuple: the first, the second or the third.
+"""
+
+import io
+import json
+import signal
+import threading
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from enum import Enum, unique
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from unittest import mock
+
+from ackdoctor.lab.bench import Bench, SpoutBench
+from ackdoctor.lab.shell.drivers import descent
+from ackdoctor.lab.shell.error import ShellError
+from ackdoctor.model.dialect import EntryKind, Kind
+from ackdoctor.model.verdict import Verdict
+from ackdoctor.tracer.ledger.suspects import belongs
+from tests.agreement.make_believe import Answers, FailedError, World, make_believe, wants
+from tests.agreement.rest import wait_for_rest
+from tests.agreement.stage import stage
+from tests.frameworks import framework
+
+__all__ = ["Cost", "Played", "play"]
+
+_CONF = {
+    "tumblingwindowbolt_duration_secs": 1,
+    "slidingwindowbolt_duration_secs": 1,
+    "slidingwindowbolt_slideinterval_secs": 1,
+}
+_TICKS = 4
+_BATCH_S = 2  # TicklessBatchingBolt's own timer
+_THREADS_S = 1  # at most, for what threads of the component still do
+_LIMIT_S = 2  # of the processor's time
+_PROTOCOL = (
+    "a non-existent or already acked/failed id",
+    "Anchored onto",
+    "Unknown command",
+)  # the JVM's words
+_TIDY = frozenset("close rollback unlock release shutdown stop end_transaction".split())
+
+
+@unique
+class Cost(Enum):
+    """What a component does that a user does not want, in the words of a page."""
+
+    EXITS = "an exception ends the worker"
+    LEAKS = "a tuple may stay open"
+    LOSES = "a tuple whose work failed may be acked"
+    TWICE = "a tuple may be completed twice"
+
+
+@dataclass(slots=True, kw_only=True)
+class Played:
+    """`costs` with the run that showed each first; `classes` are the components that were run."""
+
+    costs: dict[Cost, str] = field(default_factory=dict)
+    classes: list[str] = field(default_factory=list)
+    reason: str = ""  # why nothing was run
+    late: bool = False  # it goes on until the make-believe world says something else
+
+    def note(self, cost: Cost, how: str) -> None:
+        self.costs.setdefault(cost, how)
+
+
+class _LateError(BaseException):
+    """A component that does not return."""
+
+
+class _Trouble(Answers):
+    """Fails the call number `at` of each tuple, once; remembers whether work has failed and was not done later.
+
+    `expected`: with an error that the code names in an `except`, whose author has judged what it means.
+    """
+
+    def __init__(self, world: World, at: int | None, *, expected: bool) -> None:
+        super().__init__(world)
+        self.at = at
+        self.expected = expected
+        self.turn()
+
+    def turn(self) -> None:
+        """A new tuple."""
+        self.calls = 0
+        self.failed = False
+
+    def __call__(self, *given: object) -> Any:
+        tidy = self.called in _TIDY
+        if self.at_work and not tidy:
+            self.calls += 1
+            self.failed = self.at == self.calls - 1
+            if self.failed:
+                self.asked = True
+                raise self.error if self.expected else FailedError
+        return super().__call__(*given)
+
+
+def play(dialect: str, files: Mapping[str, str], folder: Path) -> Played:
+    """Every component of these files, with every record and every failure."""
+    played = Played()
+    for name, text in files.items():
+        place = folder / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text, encoding="utf-8")
+    try:
+        values, keys = wants(list(files.values()))
+    except SyntaxError:
+        played.reason = "SyntaxError"  # Python 2
+        return played
+    good, bad = _records(values, keys)
+    ticks = _TICKS if any(word in text for text in files.values() for word in ("tick", "__system")) else 0
+    plans: list[tuple[World, int | None, bool, list[Any]]] = [
+        (World.YES, None, False, [*good, *bad]),
+        (World.NO, None, False, good),
+    ]
+    plans += [(World.YES, at, expected, good) for at in range(3) for expected in (False, True)]
+    for world, at, expected, records in plans:
+        trouble = _Trouble(world, at, expected=expected)
+        try:
+            with _time_limit(), _opened(dialect, folder, trouble, list(files.values())) as classes:
+                for cls in classes:
+                    if cls.__name__ not in played.classes:
+                        played.classes.append(cls.__name__)
+                    for record in records:
+                        _run(cls, record, trouble, {**keys, **_CONF}, ticks, played)
+        except _LateError:
+            played.late = True
+            break
+        except _ImportError as error:
+            played.reason = str(error)
+            return played
+        if not trouble.asked and world is World.YES:
+            break
+    if not played.classes:
+        played.reason = "no component"
+    return played
+
+
+def _records(values: Sequence[Sequence[Any]], keys: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
+    """Records that code can work with, and records of the wrong type, without a key, empty."""
+    size = max(map(len, values))
+    good = [["a b"] * size, [1_000_000] * size, [dict(keys)] * size, [json.dumps(dict(keys))] * size]
+    good.append([dict.fromkeys(keys, 1)] * size)
+    bad = [[one] * size for one in ("", -1, None, [], {}, ["a", "b"], "{", dict.fromkeys(keys))]
+    return good, bad
+
+
+class _ImportError(Exception):
+    """The files cannot be imported."""
+
+
+@contextmanager
+def _opened(dialect: str, folder: Path, answers: Answers, sources: list[str]) -> Iterator[list[type]]:
+    scripts = _scripts(dialect)
+    with make_believe(answers, sources), _own_streams():
+        opened = stage(folder, {}, scripts)
+        try:
+            modules = opened.__enter__()
+        except Exception as error:
+            raise _ImportError(f"{type(error).__name__}: {error}".partition(" (")[0]) from error
+        try:
+            yield _components(modules)
+        finally:
+            opened.__exit__(None, None, None)
+
+
+@contextmanager
+def _own_streams() -> Iterator[None]:
+    """A script makes its component as it is imported: that must not get our streams, and close them."""
+    component: Any = framework("pystorm.component").Component
+    with mock.patch.object(component.__init__, "__defaults__", (io.BytesIO(), io.BytesIO(), None, "json")):
+        yield
+
+
+def _scripts(dialect: str) -> list[type]:
+    """The classes whose `run` a script calls at its end."""
+    match dialect:
+        case "storm_py":
+            module: Any = framework("storm")
+            return [module.Bolt, module.BasicBolt, module.Spout]
+        case "petrel":
+            module = framework("petrel.storm")
+            framework("petrel.emitter")
+            return [module.Bolt, module.BasicBolt, module.Spout]
+        case "pyleus":
+            framework("pyleus.json_fields_bolt")
+            return [framework("pyleus.storm.component").Component]
+        case "heronpy":
+            framework("heronpy.api.spout.spout")
+            framework("heronpy.api.bolt.window_bolt")
+            return []
+        case _:
+            framework("streamparse")
+            return [framework("pystorm.component").Component]
+
+
+def _components(modules: Mapping[str, ModuleType]) -> list[type]:
+    found = [
+        value
+        for name, module in modules.items()
+        for value in vars(module).values()
+        if isinstance(value, type) and value.__module__ == name
+    ]
+    bases = {base for cls in found for base in cls.__mro__[1:]}
+    return [cls for cls in found if cls not in bases and belongs(cls) is not None]
+
+
+def _run(
+    cls: type, record: Sequence[Any], trouble: _Trouble, conf: Mapping[str, Any], ticks: int, played: Played
+) -> None:
+    trouble.begin()
+    how = f"{cls.__name__}, {record!r}"
+    if trouble.world is World.NO:
+        how += ", answers are empty"
+    if trouble.at is not None:
+        how += f", call {trouble.at + 1} fails{' as expected' * trouble.expected}"
+    before = set(threading.enumerate())
+    try:
+        if descent(cls)[1].kind is Kind.SPOUT:
+            _ask(cls, trouble, conf, played, how)
+        else:
+            _feed(cls, record, trouble, conf, ticks, played, how)
+    finally:
+        for thread in set(threading.enumerate()) - before:
+            if isinstance(thread, threading.Timer):
+                thread.cancel()
+
+
+def _ask(cls: type, trouble: _Trouble, conf: Mapping[str, Any], played: Played, how: str) -> None:
+    with suppress(ShellError), SpoutBench(cls, conf=conf) as bench:
+        trouble.at_work = True
+        for act in ("next", "next", "ack", "fail", "next", "fail", "next", "ack"):
+            trouble.turn()
+            if act == "next":
+                bench.next_tuple()
+            elif bench.waiting:
+                (bench.ack if act == "ack" else bench.fail)(bench.waiting[0])
+            if bench.died:
+                _dead(bench.died, played, how)
+                return
+
+
+def _feed(
+    cls: type,
+    record: Sequence[Any],
+    trouble: _Trouble,
+    conf: Mapping[str, Any],
+    ticks: int,
+    played: Played,
+    how: str,
+) -> None:
+    batches = any(entry.kind is EntryKind.BATCH for entry in descent(cls)[1].entries)
+    with suppress(ShellError), Bench(cls, conf=conf) as bench:
+        if bench.died:
+            return  # its constructor or `initialize`: no record is concerned
+        trouble.at_work = True
+        before = set(threading.enumerate())  # the loop of a framework is one of them
+        lost: list[str] = []
+        for _ in range(2):
+            trouble.turn()
+            emitted = len(bench.emitted)
+            delivery = bench.feed(*record)
+            if bench.died:
+                _dead(bench.died, played, how)
+                return
+            if trouble.failed and not trouble.expected and len(bench.emitted) == emitted:
+                lost.append(delivery)
+        for _ in range(_TICKS if batches else ticks):
+            trouble.turn()
+            bench.tick()
+            bench.advance(_BATCH_S)
+            if bench.died:
+                _dead(bench.died, played, how)
+                return
+        wait_for_rest(set(threading.enumerate()) - before, _THREADS_S)
+        still: Collection[str] = bench.inputs
+        if bench.dialect.name == "heronpy":
+            still = [each for each in bench.roots if bench.verdict(each) is Verdict.OPEN]
+        if still and not trouble.handed:
+            played.note(Cost.LEAKS, how)
+        if any(bench.verdict(delivery) is Verdict.COMPLETE for delivery in lost):
+            played.note(Cost.LOSES, how)
+
+
+def _dead(error: ShellError, played: Played, how: str) -> None:
+    broken = any(words in str(error) for words in _PROTOCOL)
+    played.note(Cost.TWICE if broken else Cost.EXITS, f"{how}: {error}")
+
+
+@contextmanager
+def _time_limit() -> Iterator[None]:
+    def late(number: int, frame: object) -> None:
+        raise _LateError
+
+    handler = signal.signal(signal.SIGPROF, late)
+    signal.setitimer(signal.ITIMER_PROF, _LIMIT_S, 1)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, handler)

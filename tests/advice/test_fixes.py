@@ -1,0 +1,144 @@
+"""Every help text with a component before and after it: the fix has no finding and costs nothing that the help does not name."""
+
+import re
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from ackdoctor.model.finding import Finding, Severity
+from ackdoctor.rulebook import Case, CaseFile, load_rules
+from tests.advice.play import Cost, play
+from tests.rule_cases import findings_of
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # threads that raise
+
+FOLDER = Path(__file__).with_name("fixes")
+_PAIR = re.compile(
+    r"^```(?P<language>\w+) (?P<dialect>\w+)\n(?P<before>.*?)^```\n+"
+    r"^> (?P<help>.*?)\n+"
+    r"^```(?P=language) (?P=dialect)\n(?P<after>.*?)^```$",
+    re.DOTALL | re.MULTILINE,
+)
+_NAMES = {"python": "case.py", "java": "Case.java"}
+_ENDS = "ends the worker"
+QUICK = ("ACK105", "ACK106")
+
+
+_WINDOW = "derive from `_`, keep the window yourself, anchor each emit and complete each tuple by hand, once on every path"
+UNPROVED = {  # of Java's windows: a window of one's own is long
+    ("ACK105", _WINDOW),
+    ("ACK107", f"{_WINDOW}: keep tuple and future together and complete them at a later tick; or wait first"),
+    (
+        "ACK108",
+        f"do the work in the handler; or {_WINDOW}, put the result into a queue, and emit and ack at a later tick",
+    ),
+    ("ACK202", "leave the anchor out: Storm acks `_` by itself"),
+}
+
+
+class Pair(NamedTuple):
+    code: str
+    language: str
+    dialect: str
+    before: str
+    help: str
+    after: str
+    number: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.code}-{self.dialect}-{self.number}"
+
+
+def _pairs() -> list[Pair]:
+    found: list[Pair] = []
+    for page in sorted(FOLDER.glob("ACK*.md")):
+        text = page.read_text(encoding="utf-8")
+        for number, match in enumerate(_PAIR.finditer(text), start=1):
+            found.append(Pair(page.stem, number=number, **match.groupdict()))
+        assert text.count("\n> ") == len([pair for pair in found if pair.code == page.stem]), page
+    return found
+
+
+PAIRS = _pairs()
+each_pair = pytest.mark.parametrize("pair", PAIRS, ids=[pair.name for pair in PAIRS])
+
+
+def _findings(pair: Pair, text: str) -> list[Finding]:
+    name = _NAMES[pair.language]
+    case = Case(
+        code=pair.code,
+        section="",
+        slug="",
+        name=pair.name,
+        language=pair.language,
+        dialect=pair.dialect,
+        files=(CaseFile(name, text, 1),),
+        expected=(),
+    )
+    return findings_of(case)
+
+
+@each_pair
+def test_the_help_is_given_before_and_nothing_is_found_after(pair: Pair) -> None:
+    before = [(found.code, found.help) for found in _findings(pair, pair.before)]
+    assert (pair.code, pair.help) in before
+    after = [
+        f"{f.site.span.line}: {f.code} {f.message}"
+        for f in _findings(pair, pair.after)
+        if f.severity > Severity.INFO
+    ]
+    assert after == []
+
+
+@pytest.mark.parametrize(
+    "pair", [pair for pair in PAIRS if pair.language == "python"], ids=lambda pair: pair.name
+)
+def test_the_fix_costs_nothing_that_its_help_does_not_name(pair: Pair, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    played = play(pair.dialect, {"case.py": pair.after}, tmp_path)
+    assert (played.reason, played.late) == ("", False)
+    assert played.classes
+    costs = dict(played.costs)
+    if _ENDS in pair.help:
+        costs.pop(Cost.EXITS, None)
+    assert costs == {}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        pytest.param(code, marks=() if code in QUICK else pytest.mark.minutes)
+        for code in sorted({pair.code for pair in PAIRS})
+    ],
+)
+def test_every_help_text_of_a_page_has_a_pair(code) -> None:
+    shown = {
+        (found.code, _plain(found.help)) for case in load_rules()[code].cases for found in findings_of(case)
+    }
+    assert shown - _proved() - UNPROVED == set()
+
+
+def test_what_is_proved_is_not_listed_as_unproved() -> None:
+    assert UNPROVED & _proved() == set()
+
+
+def _proved() -> set[tuple[str, str]]:
+    return {(pair.code, _plain(pair.help)) for pair in PAIRS}
+
+
+def _plain(text: str) -> str:
+    """A help text without the names that stand in it."""
+    text = re.sub(r"`[^`]*`", "`_`", text)
+    text = re.sub(r"(a tuple of )?`_`", "`_`", text)
+    return re.sub(r"line \d+( of \S+\w)?", "line N", text)
+
+
+def test_there_is_a_pair_for_every_rule_that_lint_has_help_for() -> None:
+    with_help = {code for code, page in load_rules().items() if "path" in page.evidence} - {"ACK901"}
+    assert {pair.code for pair in PAIRS} == with_help
+    run = Counter(pair.dialect for pair in PAIRS)
+    assert len(PAIRS) >= 100
+    assert set(run) >= {"streamparse", "pystorm", "storm_py", "petrel", "pyleus", "heronpy", "storm_java"}

@@ -1,0 +1,64 @@
+"""Each public incident whose evidence is a log is recognised, with its frames and a next step that helps."""
+
+import io
+import json
+
+import pytest
+
+from ackdoctor.diagnose.deaths import Places
+from ackdoctor.diagnose.diagnosis import diagnose
+from ackdoctor.reporters.context import PLAIN
+from ackdoctor.reporters.diagnosis import document, screen
+from tests.diagnose.incidents import INCIDENTS
+
+
+def found_in(name, text):
+    return diagnose(text.splitlines(), (name,), begins=(0,))
+
+
+@pytest.mark.parametrize("incident", INCIDENTS, ids=[each.source for each in INCIDENTS])
+def test_an_incident_is_recognised(incident):
+    found = found_in(incident.name, incident.text)
+    assert [sign.symptom.name for sign in found.signs] == incident.symptoms
+    [sign] = found.signs
+    assert sign.components == incident.components
+    assert [frame.text for cause in sign.causes for frame in cause.evidence][:1] == [incident.frame][
+        : bool(incident.frame)
+    ]
+    assert any(incident.step in step for step in sign.symptom.next)
+
+
+@pytest.mark.parametrize("incident", INCIDENTS, ids=[each.source for each in INCIDENTS])
+def test_an_incident_is_shown_in_80_columns_but_for_its_evidence(incident):
+    found, stream = found_in(incident.name, incident.text), io.StringIO()
+    places = Places((incident.name,), [0])
+    screen(found, stream, PLAIN, {}, places)
+    evidence = (
+        "innermost cause",
+        "    at ",
+        "    File ",
+        "  said: ",
+        "  command: ",
+        "      at ",
+        "      File ",
+    )
+    wide = [
+        line
+        for line in stream.getvalue().splitlines()
+        if len(line) > 80 and not line.startswith(evidence) and "innermost cause" not in line
+    ]
+    assert wide == []
+    told = io.StringIO()
+    document(found, told, places)
+    assert [each["name"] for each in json.loads(told.getvalue())["symptoms"]] == incident.symptoms
+
+
+# what has an exception: one of the same time in the same words, from the same supervisor, is the same one
+THROWN = [each for each in INCIDENTS if each.frame]
+
+
+@pytest.mark.parametrize("incident", THROWN, ids=[each.source for each in THROWN])
+def test_an_incident_that_comes_three_times_counts_three_times(incident):
+    [once] = found_in(incident.name, incident.text).signs
+    [thrice] = found_in(incident.name, incident.text * 3).signs
+    assert thrice.count == 3 * once.count

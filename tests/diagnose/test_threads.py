@@ -1,0 +1,157 @@
+"""Thread dumps: which component hangs, and where."""
+
+import pytest
+
+from ackdoctor.diagnose.diagnosis import diagnose
+
+BEGIN = "2026-02-20 10:00:00\nFull thread dump OpenJDK 64-Bit Server VM (17.0.9+9 mixed mode):\n\n"
+
+
+def thread(name, state, *frames):
+    head = f'"{name}" #52 prio=5 os_prio=0 cpu=9.1ms tid=0x00007f8 nid=0x2a waiting on condition [0x7f6]\n'
+    lines = [f"\t{each}" if each.startswith("- ") else f"\tat {each}" for each in frames]
+    return f"{head}   java.lang.Thread.State: {state}\n" + "\n".join(lines) + "\n\n"
+
+
+PARK = ("jdk.internal.misc.Unsafe.park(java.base@17.0.9/Native Method)", "java.util.concurrent.locks.LockSupport.park(java.base@17.0.9/LockSupport.java:341)")  # fmt: skip
+QUEUE = thread(
+    "Thread-24-activate-executor[5, 5]",
+    "WAITING (parking)",
+    *PARK,
+    "- parking to wait for  <0x00000007004> (a java.util.concurrent.locks.Condition)",
+    "java.util.concurrent.LinkedBlockingQueue.put(java.base@17.0.9/LinkedBlockingQueue.java:343)",
+    "org.apache.storm.utils.ShellBoltMessageQueue.putBoltMsg(ShellBoltMessageQueue.java:55)",
+    "org.apache.storm.task.ShellBolt.execute(ShellBolt.java:184)",
+    "org.apache.storm.executor.bolt.BoltExecutor.tupleActionFn(BoltExecutor.java:212)",
+)
+OLD_QUEUE = thread(
+    "Thread-9-split",
+    "WAITING (parking)",
+    "sun.misc.Unsafe.park(Native Method)",
+    "java.util.concurrent.LinkedBlockingQueue.put(LinkedBlockingQueue.java:349)",
+    "backtype.storm.task.ShellBolt.execute(ShellBolt.java:127)",
+)
+READER = thread(
+    "Thread-31",
+    "RUNNABLE",
+    "java.io.FileInputStream.readBytes(Native Method)",
+    "java.io.BufferedReader.readLine(BufferedReader.java:396)",
+    "org.apache.storm.multilang.JsonSerializer.readShellMsg(JsonSerializer.java:100)",
+    "org.apache.storm.task.ShellBolt$BoltReaderRunnable.run(ShellBolt.java:336)",
+)
+WRITER = thread(
+    "Thread-32",
+    "RUNNABLE",
+    "java.io.FileOutputStream.writeBytes(Native Method)",
+    "java.io.BufferedOutputStream.flush(BufferedOutputStream.java:140)",
+    "org.apache.storm.multilang.JsonSerializer.writeString(JsonSerializer.java:205)",
+    "org.apache.storm.utils.ShellProcess.writeBoltMsg(ShellProcess.java:130)",
+)
+SPOUT = thread(
+    "Thread-28-words-executor[4, 4]",
+    "RUNNABLE",
+    "java.io.BufferedReader.readLine(BufferedReader.java:396)",
+    "org.apache.storm.utils.ShellProcess.readShellMsg(ShellProcess.java:112)",
+    "org.apache.storm.spout.ShellSpout.querySubprocess(ShellSpout.java:186)",
+    "org.apache.storm.spout.ShellSpout.nextTuple(ShellSpout.java:121)",
+)
+DYING = thread(
+    "Thread-40",
+    "RUNNABLE",
+    "java.io.FileInputStream.readBytes(Native Method)",
+    "org.apache.commons.io.IOUtils.toString(IOUtils.java:600)",
+    "backtype.storm.utils.ShellProcess.getErrorsString(ShellProcess.java:148)",
+    "backtype.storm.task.ShellBolt.die(ShellBolt.java:280)",
+)
+LOCKED = thread(
+    "Thread-20-sink-executor[9, 9]",
+    "BLOCKED (on object monitor)",
+    "com.acme.Pool.take(Pool.java:30)",
+    "- waiting to lock <0x00000006c0> (a com.acme.Pool)",
+    "com.acme.SinkBolt.execute(SinkBolt.java:12)",
+)
+HOLDER = thread(
+    "pool-3-thread-1",
+    "RUNNABLE",
+    "java.net.SocketInputStream.socketRead0(Native Method)",
+    "com.acme.Pool.refresh(Pool.java:50)",
+    "- locked <0x00000006c0> (a com.acme.Pool)",
+)
+OWN = thread(
+    "Thread-22-geo-executor[7, 7]",
+    "RUNNABLE",
+    "java.net.SocketInputStream.socketRead0(Native Method)",
+    "com.mysql.jdbc.MysqlIO.readPacket(MysqlIO.java:1)",
+    "com.acme.GeoBolt.execute(GeoBolt.java:44)",
+)
+FULL = thread(
+    "calc:37-BoltExecutors",
+    "RUNNABLE",
+    "com.lmax.disruptor.MultiProducerSequencer.next(MultiProducerSequencer.java:128)",
+    "backtype.storm.utils.DisruptorQueueImpl.publishDirect(DisruptorQueueImpl.java:200)",
+    "com.alibaba.jstorm.task.execute.BoltExecutors.run(BoltExecutors.java:137)",
+)
+IDLE = thread(
+    "Thread-26-idle-executor[8, 8]",
+    "TIMED_WAITING (parking)",
+    *PARK,
+    "org.apache.storm.policy.WaitStrategyProgressive.idle(WaitStrategyProgressive.java:60)",
+    "org.apache.storm.executor.bolt.BoltExecutor$1.call(BoltExecutor.java:170)",
+)
+ACKER = thread("Thread-2-__acker-executor[1, 1]", "RUNNABLE", "com.acme.Hook.boltAck(Hook.java:3)")
+DEADLOCK = 'Found one Java-level deadlock:\n=============================\n"client-worker-1":\n  waiting to lock monitor 0x7f (object 0x6, a java.lang.Object),\n  which is held by "Thread-10"\n'
+DUMP = BEGIN + QUEUE + READER + WRITER + LOCKED + HOLDER + OWN + IDLE + DEADLOCK
+
+
+@pytest.mark.parametrize(
+    ("threads", "name", "components"),
+    [
+        (QUEUE, "a child's queue that is full", ["activate"]),
+        (OLD_QUEUE, "a child's queue that is full", ["split"]),
+        (WRITER, "a child that does not read", []),
+        (SPOUT, "a spout's child that does not answer", ["words"]),
+        (DYING, "a dying ShellBolt that waits for its child", []),
+        (LOCKED, "a component that waits for a lock", ["sink"]),
+        (OWN, "a component in its own code", ["geo"]),
+        (FULL, "an executor that waits for a full queue", ["calc"]),
+        (DEADLOCK, "threads that wait for each other", []),
+    ],
+)
+def test_a_thread_that_hangs_is_told_with_its_component(threads, name, components):
+    [sign] = diagnose((BEGIN + READER + IDLE + ACKER + threads).splitlines()).signs
+    assert (sign.symptom.name, sign.components, sign.fatal) == (name, components, False)
+    assert sign.symptom.next
+
+
+@pytest.mark.parametrize("threads", [READER, IDLE, ACKER, HOLDER, ""])
+def test_a_thread_that_waits_as_it_should_is_not_told(threads):
+    found = diagnose((BEGIN + threads).splitlines())
+    assert (found.signs, found.innermost) == ((), "")
+
+
+def test_the_thread_that_holds_the_lock_is_named():
+    [sign] = diagnose((BEGIN + LOCKED + HOLDER).splitlines()).signs
+    assert sign.causes[0].text.endswith('BLOCKED, waits for a lock that "pool-3-thread-1" holds')
+    assert [frame.own for frame in sign.causes[0].evidence] == [True, True]
+
+
+def test_the_same_thread_in_three_dumps_is_one():
+    [sign] = diagnose(
+        (DUMP.replace(DEADLOCK, "").replace(WRITER + LOCKED + HOLDER + OWN, "") * 3).splitlines()
+    ).signs
+    assert sign.count == 1
+
+
+def test_a_dump_within_a_log_leaves_the_log_as_it_is():
+    died = "2026-01-01 12:00:00.000 o.a.s.u.Utils Thread-8 [ERROR] Async loop died!\njava.lang.RuntimeException: Anchored onto 7 after ack/fail\n"
+    found = diagnose((died + DUMP + died).splitlines())
+    assert [(sign.symptom.name, sign.count) for sign in found.signs[:1]] == [("anchored too late", 2)]
+
+
+def test_of_a_dump_in_which_nothing_hangs_it_is_said_what_was_looked_at():
+    found = diagnose((BEGIN + READER + IDLE + ACKER).splitlines())
+    assert found.note == (
+        "3 threads: none waits for a lock, a full queue or a child that does not read; "
+        "1 read the next message of a child: py-spy dump --pid CHILD_PID shows whether it hangs"
+    )
+    assert diagnose(["all is well"]).note == ""

@@ -1,0 +1,136 @@
+"""Roots that timed out: `analyze` says why, and names the bolt that is slower than the message timeout."""
+
+import dataclasses
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from ackdoctor.model.finding import Confidence, Report, Severity
+from ackdoctor.reporters.analysis import verdict
+from ackdoctor.spark.analysis import Terms, analyze
+from ackdoctor.spark.read.inputs import listed
+from ackdoctor.spark.tables import Analysis
+from tests.spark.worker_log import WorkerLog
+
+TASKS = {"events": 3, "parse": 4, "batch": 2}
+T = 10  # the message timeout, in seconds
+
+
+def told(spark, folder, log: WorkerLog, **terms) -> Analysis:
+    (folder / "worker.log").write_text(log.text())
+    return analyze(listed([str(folder)]), session=spark, terms=Terms(folder=str(folder), **terms))
+
+
+def verdict_of(analysis: Analysis) -> str:
+    return verdict(Report(findings=analysis.findings, files=analysis.files), analysis)
+
+
+def batches(flush_s: int, timeout_s: int, seconds: int = 75) -> WorkerLog:
+    """A root a second through `parse` to `batch`, which acks all it has every `flush_s` seconds; the spout's map rotates."""
+    log = WorkerLog(TASKS)
+    log.start(0)
+    for second in range(seconds):
+        root, edge, child = 100 + second, 1000 + second, 5000 + second
+        at = second + 0.5
+        flushed = (second // flush_s + 1) * flush_s + 0.25
+        dropped = (second // timeout_s + 2) * timeout_s + 0.1
+        log.emit(at, root, edge, "parse")
+        log.receive(at, root, edge, "parse")
+        log.emit(at, root, child, "batch", by="parse")
+        log.ack(at, root, edge, "parse", value=edge ^ child)
+        log.receive(at, root, child, "batch", source="parse")
+        if flushed < seconds + 1:
+            log.ack(flushed, root, child, "batch", source="parse")
+        if dropped < min(flushed, seconds + 1):
+            log.failed(dropped, root)
+        elif flushed < seconds + 1:
+            log.acked(flushed, root)
+    for tick in range(timeout_s, seconds + 2, timeout_s):
+        log.tick(tick, timeout_s)
+    return log
+
+
+def test_a_batch_that_is_flushed_less_often_than_the_timeout_is_to_blame(spark, tmp_path):
+    analysis = told(
+        spark, tmp_path, batches(flush_s=25, timeout_s=T, seconds=93)
+    )  # what it has at the end is no missing ack
+    (found,) = (finding for finding in analysis.findings if finding.severity > Severity.INFO)
+    expired = {one.cause: one.roots for one in analysis.expired}["completed too late"]
+    assert (found.code, found.component, found.seen) == ("ACK504", "batch", expired)
+    assert (found.severity, found.confidence) == (Severity.ERROR, Confidence.MUST)
+    assert 0 < expired < analysis.roots
+    assert found.message.startswith("it holds tuples for up to 24.8 s (")
+    assert "in bursts 25 s apart), longer than the message timeout of 10 s: " in found.message
+    assert (
+        found.help
+        == "flush more often, well within 10 s, or set topology.message.timeout.secs to more than 25"
+    )
+    assert verdict_of(analysis).startswith("BROKEN: batch: it holds tuples for up to 24.8 s")
+
+
+def test_a_batch_that_is_flushed_within_the_timeout_is_well(spark, tmp_path):
+    log = batches(flush_s=5, timeout_s=30)
+    log.emit(3, 7, 8, "batch")  # an explicit fail is no timeout
+    log.receive(3, 7, 8, "batch")
+    log.fail(3, 7, 8, "batch")
+    log.failed(3, 7, reason="FAIL-STREAM")
+    analysis = told(spark, tmp_path, log)
+    assert (analysis.findings, analysis.expired) == ((), ())
+    assert verdict_of(analysis).startswith("OK: 76 roots")
+
+
+def test_each_other_cause_is_told_apart_and_none_is_called_ok(spark, tmp_path):
+    log = WorkerLog(TASKS)
+    log.start(0, timeout_s=T)
+    log.emit(1, 11, 21, "batch")  # never arrives
+    log.failed(20, 11)
+    log.emit(1, 12, 22, "batch")  # its ack does not reach the acker
+    log.receive(1, 12, 22, "batch")
+    log.ack(2, 12, 22, "batch")
+    log.lines = [line for line in log.lines if "__ack_ack" not in line[2]]
+    log.failed(20, 12)
+    log.emit(1, 13, 23, "batch")  # waits in the queue of `batch`
+    log.receive(39, 13, 23, "batch")
+    log.ack(40, 13, 23, "batch")
+    log.failed(20, 13)
+    log.say(5, "o.a.s.m.n.Client Worker-Transfer [INFO] Dropping 2 messages")
+    log.say(5, "o.a.s.m.n.Client client-worker-1 [ERROR] failed to send 3 messages to Netty-Client-h/1: x")
+    for tick in range(T, 70, T):
+        log.tick(tick, T)
+    analysis = told(spark, tmp_path, log)
+    assert {one.cause: one.roots for one in analysis.expired} == {
+        "a tuple was sent and no log shows its arrival": 1,
+        "its acks reached the acker too late or never": 1,
+        "completed too late": 1,
+    }
+    (slow,) = (finding for finding in analysis.findings if finding.code == "ACK504")
+    assert slow.message.startswith("tuples wait for up to 38.0 s before it receives them")
+    assert (slow.component, slow.confidence) == ("batch", Confidence.MAY)
+    assert slow.help.startswith("give batch more executors, or lower topology.max.spout.pending")
+    assert (
+        "1 root expired: a tuple was sent and no log shows its arrival (the workers' connections dropped 5 messages)"
+        in analysis.notes
+    )
+    alone = dataclasses.replace(analysis, findings=())
+    assert verdict_of(alone).startswith("INCOMPLETE: 3 roots expired: ")
+
+
+def test_the_timeout_is_read_from_the_log_and_what_a_bolt_passed_over_is_never_acked(spark, tmp_path):
+    """A worker lives for 16 s, and its bolt loses every tenth tuple: those of the last 10 s as well as the older ones."""
+    log = WorkerLog({"events": 3, "words": 2})
+    log.start(0, timeout_s=T)
+    for number in range(153):
+        root, edge, at = 100 + number, 1000 + number, number / 10
+        log.emit(at, root, edge, "words")
+        log.receive(at, root, edge, "words")
+        if number % 10:
+            log.ack(at + 0.25, root, edge, "words")
+            log.acked(at + 0.25, root)
+    analysis = told(spark, tmp_path, log)
+    (lost,) = (finding for finding in analysis.findings if finding.code == "ACK101")
+    assert lost.seen == 15  # the bolt may still come to the sixteenth
+    assert any("for less than 10 s" in note for note in analysis.notes)
+    other = told(spark, tmp_path, log, message_timeout_s=30)
+    assert "the logs say topology.message.timeout.secs is 10: --message-timeout 30 is used" in other.notes
+    assert not [finding for finding in other.findings if finding.code == "ACK101"]
