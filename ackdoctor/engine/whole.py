@@ -30,7 +30,7 @@ def whole(task: Task, folder: CacheFolder | None) -> Whole:
     """What came of all clusters; `folder` holds the results of earlier runs."""
     surveys = _surveys(task)
     settings = task.settings
-    terms = Terms(dict(settings.dialect_version), dict(settings.extra_bases), dict(task.overlay), {})
+    terms = Terms(dict(settings.dialect_version), dict(settings.extra_bases), dict(task.overlay))
     cache = _cache(folder, terms)
     outcomes = _outcomes(surveys, cache, terms, task)
     if cache:

@@ -87,6 +87,17 @@ def test_why_there_is_no_cache_is_a_matter_of_verbose(tree, shell, cache, monkey
     assert "no cache: neither HOME nor XDG_CACHE_HOME is an absolute path\n" in shell(*LINT, "--verbose").err
 
 
+def test_a_class_with_an_unknown_base_is_named_again(tmp_path, shell, cache):
+    write(
+        tmp_path,
+        {"a.py": BASE.replace("streamparse import Bolt", "corp import Bolt") + CLEAN.partition("\n\n")[2]},
+    )
+    want = shell("lint", "--no-cache")
+    assert "was not analysed: its base corp.Bolt is unknown" in want.out
+    assert (shell("lint"), shell("lint")) == (want, want)
+    assert len(list(cache.iterdir())) == 1
+
+
 def test_a_file_that_is_read_beside_the_tree_is_not_overwritten(tree, shell, monkeypatch):
     monkeypatch.chdir(tree)
     write(tree, {".git/HEAD": "", ".gitignore": "x\n", "ackdoctor.toml": 'baseline = "accepted.json"\n'})

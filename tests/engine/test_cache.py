@@ -271,7 +271,7 @@ def forged(key: str, content: object) -> bytes:
 
 @pytest.mark.parametrize(
     "content",
-    [None, 3, [], {}, [1, 2], [1, [], [{}]], [1, [[]], []], ["x", 3, 4], [1, [], [[]]], [1, [], [{"code": "ACK101"}]]],
+    [None, 3, [], {}, [1, 2], [1, [], [], [{}]], [1, [[]], [], []], [1, [], [{}], []], ["x", 3, 4], [1, [], [], [[]]], [1, [], [], [{"code": "ACK101"}]]],
 )  # fmt: skip
 def test_an_entry_of_another_shape_is_ignored_and_replaced(run, project, cache, content):
     first = run()

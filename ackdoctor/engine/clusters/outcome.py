@@ -34,7 +34,7 @@ class Terms(NamedTuple):
     versions: Mapping[str, str]
     extra_bases: Mapping[str, str]
     overlay: Mapping[str, bytes]
-    digests: Mapping[str, str]
+    digests: Mapping[str, str] | None = None
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
