@@ -64,7 +64,10 @@ def test_a_histogram_that_is_cut_off_hides_no_growth(shell):
     assert outcome.code == 2
     assert outcome.out.startswith("GROWING: ")
     assert "\n  3 histograms over 120.0 s: 1.4 MB at first, 1.6 MB at last\n" in outcome.out
-    assert outcome.err == "a.txt, line 17: the histogram is cut off and left out: it lacks its last line, Total\n"
+    assert (
+        outcome.err
+        == "a.txt, line 17: the histogram is cut off and left out: it lacks its last line, Total\n"
+    )
 
 
 @pytest.mark.parametrize(
