@@ -130,7 +130,7 @@ def _of_shell(shells: Sequence[Holder], dump: HeapDump) -> Finding:
         "but an ack or a fail",
         severity=Severity.WARNING if notable else Severity.INFO,
         witness=HeapWitness(path=f"{shells[0].path}{of_all}", entries=entries, left=(f"{of}{streams}",)),
-        help="lint the component: a path without ack, a buffer that nobody drains, ticks that nobody acks",
+        help="lint the component: a path without ack, a buffer that is never drained, ticks that are never acked",
         component=shells[0].owner or "ShellBolt",
     )
 

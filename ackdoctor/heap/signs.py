@@ -142,7 +142,7 @@ SIGNS = (
         grows="the inputs of a ShellBolt grow in every histogram: nothing takes them away but an ack or a fail",
         with_=r"java\.util\.concurrent\.ConcurrentHashMap\$Node",
         without=_MESSAGE,
-        help="ackdoctor lint on the components: a path without ack, a buffer that nobody drains, ticks",
+        help="ackdoctor lint on the components: a path without ack, a buffer that is never drained, ticks",
         acking=True,
         exact=False,
     ),
@@ -178,7 +178,7 @@ SIGNS = (
     Sign(
         pattern=_TUPLE,
         means="tuples that a bolt keeps, or that wait in a queue before a slow one",
-        help="ackdoctor lint on the bolts: a buffer that nobody drains",
+        help="ackdoctor lint on the bolts: a buffer that is never drained",
         acking=True,
     ),
     Sign(

@@ -121,7 +121,9 @@ def dump_verdict(report: Report, dump: HeapDump) -> str:
     """Nothing is wrong in the dump of another process either; that it is another is what has to be known."""
     if not (report.findings or report.unreadable or report.hidden or dump.ackers):
         return f"EMPTY: {_no_acker(dump)}"
-    told = verdict(report, f"{dump.entries:,} entries in {counted(len(dump.ackers), 'acker')}")
+    lost = sum(acker.tally.lost for acker in dump.ackers)
+    read = f"{dump.entries - lost:,} of {dump.entries:,}" if lost else f"{dump.entries:,}"
+    told = verdict(report, f"{read} entries in {counted(len(dump.ackers), 'acker')}")
     if not told.startswith("OK") or dump.tuples < _MANY_TUPLES:
         return told
     where = f": {led}" if (led := _led_to(dump)) else ""
