@@ -208,11 +208,9 @@ def examine(session: SparkSession, tables: Frames, terms: Terms, books: Books | 
     charged = [one for one in asked if (one.run, one.root) not in excused]
     if gone := sum(one.roots for one in asked) - sum(one.roots for one in charged):
         result.notes += (collecting.lost(gone, terms.patience_s),)
+    events = tables.events if has(counted, EventKind.LINKED) else None
     slow = expiry.judged(
-        *(tables.events if has(counted, EventKind.LINKED) else None, tables.deliveries, tables.verdicts),
-        result=result,
-        timeout_s=terms.timeout_s,
-        lost=lost.sql(),
+        events, tables.deliveries, tables.verdicts, result=result, timeout_s=terms.timeout_s, lost=lost.sql()
     )
     keeper = Keeper.of(terms.version)
     result.forecast = forecast(result.tally.growth, keeper, terms.heap)
