@@ -210,11 +210,9 @@ def examine(session: SparkSession, tables: Frames, terms: Terms, books: Books | 
     if gone := sum(one.roots for one in asked) - sum(one.roots for one in charged):
         result.notes += (collecting.lost(gone, terms.patience_s),)
     charged = partial.judged(result, charged, counted, terms.patience_s)
+    events = tables.events if has(counted, EventKind.LINKED) else None
     slow = expiry.judged(
-        *(tables.events if has(counted, EventKind.LINKED) else None, tables.deliveries, tables.verdicts),
-        result=result,
-        timeout_s=terms.timeout_s,
-        lost=lost.sql(),
+        events, tables.deliveries, tables.verdicts, result=result, timeout_s=terms.timeout_s, lost=lost.sql()
     )
     keeper = Keeper.of(terms.version)
     result.forecast = forecast(result.tally.growth if result.ackers else (), keeper, terms.heap)
