@@ -8,7 +8,7 @@ What comes back to the driver is small: counts, and the first few of everything 
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -168,25 +168,7 @@ def frames(events: DataFrame, terms: Terms) -> Iterator[Frames]:
 def examine(session: SparkSession, tables: Frames, terms: Terms, books: Books | None = None) -> Analysis:
     """Everything there is to say; `tables` as `frames` has them."""
     counted = deliveries.counts(tables.events).collect()
-    begin_ns = min((row["begin_ns"] for row in counted if row["kind"] != EventKind.NAMED), default=0)
-    last_ns = max((row["end_ns"] for row in counted), default=0)
-    end_ns = max((last_ns, *(end for _, end in terms.log_ends)))
-    rows = sum(row["rows"] for row in counted)
-    silent = sum(row["rows"] for row in counted if row["kind"] in _SILENT)
-    result = Analysis(
-        acker=terms.version.name,
-        books=replace(books or Books(files=0, rows=rows, used=rows), silent=silent),
-        tally=RunTally(dropped=sum(row["missing"] for row in counted)),
-        begin_ms=begin_ns / 1e6,
-        end_ms=end_ns / 1e6,
-        logged=any(row["logged"] for row in counted),
-        missing=terms.missing,
-        window_ms=collecting.window((last_ns - begin_ns) // 1_000_000, terms.window_ms),
-    )
-    if terms.window_ms not in (0, result.window_ms):
-        result.notes += (
-            f"windows of {terms.window_ms:,} ms would be too many: they are {result.window_ms // 1000:,} s wide",
-        )
+    result = _empty(counted, terms, books)
     ends, followed = dict(terms.log_ends), dict(terms.followed)
     found = (
         _of_components(session, tables, terms, result, counted, ends)
@@ -226,6 +208,30 @@ def examine(session: SparkSession, tables: Frames, terms: Terms, books: Books | 
         heap=terms.heap,
         slow=slow,
     )
+    return result
+
+
+def _empty(counted: Sequence[Row], terms: Terms, books: Books | None) -> Analysis:
+    """Return an analysis with the books, times and windows of the rows, and no verdict."""
+    begin_ns = min((row["begin_ns"] for row in counted if row["kind"] != EventKind.NAMED), default=0)
+    last_ns = max((row["end_ns"] for row in counted), default=0)
+    end_ns = max((last_ns, *(end for _, end in terms.log_ends)))
+    rows = sum(row["rows"] for row in counted)
+    silent = sum(row["rows"] for row in counted if row["kind"] in _SILENT)
+    result = Analysis(
+        acker=terms.version.name,
+        books=replace(books or Books(files=0, rows=rows, used=rows), silent=silent),
+        tally=RunTally(dropped=sum(row["missing"] for row in counted)),
+        begin_ms=begin_ns / 1e6,
+        end_ms=end_ns / 1e6,
+        logged=any(row["logged"] for row in counted),
+        missing=terms.missing,
+        window_ms=collecting.window((last_ns - begin_ns) // 1_000_000, terms.window_ms),
+    )
+    if terms.window_ms not in (0, result.window_ms):
+        result.notes += (
+            f"windows of {terms.window_ms:,} ms would be too many: they are {result.window_ms // 1000:,} s wide",
+        )
     return result
 
 
@@ -308,6 +314,18 @@ def _of_components(
             collecting.other_ways(deliveries.odd(asked).groupBy("component").count().collect(), wrong),
         )
     found = offences(session, tables.events, wrong, emits)
+    _tally_components(tables, result, counted, found, rows)
+    return found
+
+
+def _tally_components(
+    tables: Frames,
+    result: Analysis,
+    counted: Sequence[Row],
+    found: Sequence[Offence],
+    rows: Mapping[str, Sequence[Row]],
+) -> None:
+    """Add each component's counts, the open deliveries over time, and replays to the result."""
     dialects = {row["component"]: row["note"].partition(" ")[0] for row in rows["named"]}
     guilt: Counter[str] = Counter()
     for offence in found:
@@ -318,7 +336,6 @@ def _of_components(
     spouts = [one.component for one in tallies if one.emitted and not one.delivered]
     if spouts:
         result.replays = collecting.replays(roots.replays(tables.events, spouts).collect())
-    return found
 
 
 # ---- roots ----
