@@ -32,25 +32,28 @@ class Terms:
     nowhere: str = "<input>"  # the site of what has no place in the code
 
     def timed(self, surveyed: Survey, *, only_logs: bool) -> tuple["Terms", tuple[str, ...]]:
-        """The terms with the message timeout that the logs name, and notes where they contradict the option or each other.
+        """Return the terms with the message timeout that the logs name, and notes where it is in doubt.
 
-        An option outweighs the logs.  Ticks that an acker has logged outweigh a schedule.
+        The logs outweigh the option, unless they name several timeouts.  Ticks that an acker has logged outweigh a schedule.
         """
         known = surveyed.timeouts_s
         said = self.message_timeout_s
-        timeout_s = max(known, default=None) if said is None else said
         notes = []
-        if said is not None and known and known != (said,):
-            notes.append(
-                f"the logs say topology.message.timeout.secs is {_listed(known)}: --message-timeout {said} is used"
-            )
-        elif said is None and len(known) > 1:
-            notes.append(
-                f"the logs say topology.message.timeout.secs is {_listed(known)}: the longest is used"
-            )
+        if len(known) == 1:
+            timeout_s: int | None = known[0]
+            if said not in (None, timeout_s):
+                notes.append(
+                    f"the logs say topology.message.timeout.secs is {timeout_s}: --message-timeout {said} is not used"
+                )
+        elif known:
+            timeout_s = said or max(known)
+            chosen = "the longest" if said is None else f"--message-timeout {said}"
+            notes.append(f"the logs say topology.message.timeout.secs is {_listed(known)}: {chosen} is used")
+        else:
+            timeout_s = said
         return replace(
             self,
-            message_timeout_s=None if surveyed.ticks_s and only_logs else said,
+            message_timeout_s=None if said is None or (surveyed.ticks_s and only_logs) else timeout_s,
             timeout_s=timeout_s,
             patience_s=timeout_s or self.patience_s,
         ), tuple(notes)
