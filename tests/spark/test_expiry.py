@@ -132,5 +132,5 @@ def test_the_timeout_is_read_from_the_log_and_what_a_bolt_passed_over_is_never_a
     assert lost.seen == 15  # the bolt may still come to the sixteenth
     assert any("for less than 10 s" in note for note in analysis.notes)
     other = told(spark, tmp_path, log, message_timeout_s=30)
-    assert "the logs say topology.message.timeout.secs is 10: --message-timeout 30 is used" in other.notes
-    assert not [finding for finding in other.findings if finding.code == "ACK101"]
+    assert "the logs say topology.message.timeout.secs is 10: --message-timeout 30 is not used" in other.notes
+    assert [finding.seen for finding in other.findings if finding.code == "ACK101"] == [15]
