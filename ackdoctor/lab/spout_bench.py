@@ -40,6 +40,8 @@ class SpoutBench(Workplace):
     def __init__(self, component_class: type, **options: Any) -> None:
         super().__init__(component_class, **options)
         self._downstream: list[_Tracked] = []
+        self._closed = False
+        self._unheard: tuple[str, ...] = ()
         self.spout: ShellSpout | HeronSpout = (
             HeronSpout(component_class, setup=self._setup)
             if self.dialect.name == HERON
@@ -77,6 +79,8 @@ class SpoutBench(Workplace):
 
     def close(self) -> None:
         """End the component's process."""
+        self._unheard = self.unheard
+        self._closed = True
         self.spout.close()
 
     # ---- what a test looks at ----
@@ -90,6 +94,14 @@ class SpoutBench(Workplace):
     def messages(self) -> list[dict[str, Any]]:
         """What the component has written to the pipe, parsed, in order."""
         return self.spout.transcript.messages
+
+    @property
+    def unheard(self) -> tuple[str, ...]:
+        """What the component raised that ended its process after its last sync: the next command finds it dead."""
+        if self._closed or self._death or not isinstance(self.spout, ShellSpout):
+            return self._unheard
+        cause = self.spout.ended.cause if self.spout.ended else None
+        return () if cause is None else (f"{type(cause).__name__}: {cause}",)
 
     @property
     def waiting(self) -> list[object]:

@@ -160,6 +160,11 @@ class Workplace(ABC):
         death = self._death
         return (*self._deaths, *([_in_short(death)] if death is not None else []))
 
+    @property
+    def unheard(self) -> tuple[str, ...]:
+        """What a component raised that ended its process, where Storm's next command would find it dead."""
+        return ()
+
     def _bury(self) -> None:
         """The test starts a new worker, whether it knows that the old one is dead or not."""
         self._deaths = self.deaths

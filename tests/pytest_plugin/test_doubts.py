@@ -47,7 +47,6 @@ BATCH = """
         'ackdoctor.bench(Dies).feed("the")',
         'ackdoctor.bench(ByHand).feed("the")',
         "ackdoctor.bench(Unborn)",
-        "ackdoctor.bench(Source).next_tuple()",
         'bench = ackdoctor.bench(Dies)\n        bench.feed("the")\n        bench.restart()',
         'bench = ackdoctor.bench(Late)\n        bench.feed("the")\n        bench.tick()',
     ],
@@ -65,10 +64,6 @@ def test_a_worker_that_died_unseen_fails_the_test(run, body):
 
     class Late(Healthy):
         def process_tick(self, tup):
-            raise ValueError("bad record")
-
-    class Source(Spout):
-        def next_tuple(self):
             raise ValueError("bad record")
 
     def test_dies(ackdoctor):
@@ -106,6 +101,22 @@ def test_feeding_a_dead_worker_tells_the_test_that_it_died(run):
             bench.feed("cow")
     """)
     result.assert_outcomes(passed=1)
+    assert f"1 test {DOUBT}" in section(result)
+
+
+def test_a_spout_whose_process_ended_after_its_answer_is_named(run):
+    result = run("""
+    from pystorm.spout import Spout
+
+    class Source(Spout):
+        def next_tuple(self):
+            raise ValueError("bad record")
+
+    def test_dies(ackdoctor):
+        ackdoctor.bench(Source).next_tuple()
+    """)
+    result.assert_outcomes(passed=1)
+    assert any("the worker of Source died: ValueError: bad record" in line for line in section(result))
     assert f"1 test {DOUBT}" in section(result)
 
 

@@ -1,5 +1,6 @@
 """What ShellBolt and ShellSpout have in common: a process, what it said, and how it died."""
 
+from ackdoctor.lab.shell.child import Exit
 from ackdoctor.lab.shell.error import ShellError
 from ackdoctor.lab.shell.java import ShellMsg, parse, shell_msg
 from ackdoctor.lab.shell.process import Setup, ShellProcess, heartbeat_timeout
@@ -36,6 +37,11 @@ class Shell:
         """Why the worker is dead, or None."""
         self._catch_up()
         return self._died
+
+    @property
+    def ended(self) -> Exit | None:
+        """How the component's process has ended, whether Storm has noticed or not; None while it runs."""
+        return self._process.child.ended
 
     @property
     def component(self) -> object:

@@ -84,14 +84,9 @@ class ShellSpout(Shell, Spout):
             raise ShellError(RUNTIME, HEARTBEAT_LOST)
 
     def _catch_up(self) -> None:
-        """The component waits for task ids in the middle of a command: read until it has them.
-
-        One that has ended after its last sync is found dead here, as Storm's next command would find it.
-        """
+        """The component waits for task ids in the middle of a command: read until it has them."""
         child = self._process.child
         try:
-            if self._running and child.ended and not child.pipe.unread and not self._died:
-                self._process.take()
             while child.running and not child.pipe.unread and not self._died:
                 text = self._process.take()
                 if text is None:
