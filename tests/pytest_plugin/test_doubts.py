@@ -373,7 +373,7 @@ def test_the_doubts_are_in_the_junit_property_too(run, pytester):
     (row,) = ET.parse(pytester.path / "tests.xml").getroot().iter("property")
     assert json.loads(row.attrib["value"])["doubts"] == [
         "the worker of Dies died: ValueError: bad record",
-        "ValueError left Dies.process: pystorm fails the tuple, and the process may end of it",
+        "ValueError left Dies.process: pystorm fails the tuple, and ends the process unless it is set to go on",
     ]
 
 

@@ -186,11 +186,12 @@ class Visits:
 def _raised(book: LiveBook, visit: Visit, *, fails: bool) -> str:
     """What an exception that leaves a handler means for its tuple, once for each kind of exception."""
     what = f"{type(exception()).__name__} left {book.suspect.name}.{visit.entry.method}"
-    if not visit.deliveries:
+    ticks = visit.entry.kind is EntryKind.TICK or all(one in book.ticks for one in visit.deliveries)
+    if ticks:  # they belong to no tree: nothing is failed, nothing times out
         return what
     tup = "the batch" if visit.entry.kind is EntryKind.BATCH else "the tuple"
     if fails:
-        return f"{what}: {book.dialect.title} fails {tup}, and the process may end of it"
+        return f"{what}: {book.dialect.title} fails {tup}, and ends the process unless it is set to go on"
     return f"{what}: {tup} stays open until it times out"
 
 

@@ -20,6 +20,7 @@ ACKER, BOLT, SPOUT = (
     "Thread-4-s-executor[4, 4]",
 )
 MOMENT = "2 roots were young where a log ends or a worker was started anew, less than 30 s away: not judged"
+EXPIRED = "2 roots expired: a worker ended"
 IN_HAND = (
     "1 tuple was in hand where a log ends or its worker was started anew, for less than 30 s: not judged"
 )
@@ -80,7 +81,7 @@ def lived(spark, folder, **logs: list[str]):
 @pytest.mark.parametrize("head", [started(0, *ALL), []], ids=["whole", "its beginning was rotated away"])
 def test_what_a_worker_took_along_is_no_finding_and_nobody_keeps_it(spark, tmp_path, head):
     found = lived(spark, tmp_path, a=[*head, *LIFE, *started(230, *ALL), *run(240, 400)])
-    assert (found.findings, found.notes) == ((), (IN_HAND, MOMENT, ANEW.format("a")))
+    assert (found.findings, found.notes) == ((), (IN_HAND, MOMENT, EXPIRED, ANEW.format("a")))
     assert (found.tally.pending, found.tally.high_water, found.taken) == (0, 2, True)
     assert [kind.left for kind in found.trees] == [0, 0]
 
@@ -92,7 +93,10 @@ def test_what_is_sent_to_a_worker_that_is_down_is_lost_with_it(spark, tmp_path):
     again = [told for told in life if BOLT in told and told > line(203, "", "")]
     others = [*started(0, *ALL[:2]), *(told for told in life if BOLT not in told)]
     found = lived(spark, tmp_path, a=others, b=[*bolt, *started(230, ALL[2]), *again])
-    assert (found.findings, found.notes) == ((), (IN_HAND, MOMENT.replace("2", "3", 1), ANEW.format("b")))
+    assert (found.findings, found.notes) == (
+        (),
+        (IN_HAND, *(one.replace("2", "3", 1) for one in (MOMENT, EXPIRED)), ANEW.format("b")),
+    )
     assert (found.tally.pending, found.taken) == (0, True)
 
 
