@@ -272,6 +272,7 @@ class TestOnSpark:
         )
         assert note.endswith("for less than 30 s: not judged, and so nothing of x")
 
+    @pytest.mark.minutes
     def test_what_a_worker_had_in_hand_when_it_died_and_was_started_anew_is_no_finding(self, shell, tmp_path):
         said = "2026-11-21 20:22:{:02}.403 o.a.s.d.executor Thread-3-x-executor[3 3] [INFO] {}\n"
         tuple_ = " source: s:4, stream: default, id: {{{}=2}}, [1]"

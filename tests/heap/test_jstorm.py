@@ -101,6 +101,7 @@ def test_a_spout_of_jstorm_is_found_with_what_it_waits_for(tmp_path):
     )
 
 
+@pytest.mark.minutes
 @pytest.mark.java
 @pytest.mark.slow
 def test_the_real_acker_of_jstorm_is_read(pytestconfig, tmp_path):

@@ -27,9 +27,9 @@ MESSAGES = [
     ("version", "options"),
     [
         ("1.1.0", ()),
-        ("1.2.4", ("-XX:-UseCompressedOops",)),
+        pytest.param("1.2.4", ("-XX:-UseCompressedOops",), marks=pytest.mark.minutes),
         ("2.8.3", ()),
-        ("2.8.3", ("-XX:+UseParallelGC",)),
+        pytest.param("2.8.3", ("-XX:+UseParallelGC",), marks=pytest.mark.minutes),
     ],
 )
 def test_every_entry_is_counted_as_the_live_map_has_it(version, options, worker, tmp_path):

@@ -131,6 +131,7 @@ def test_what_is_not_told_one_by_one_is_counted_and_it_is_said_where_it_is(spark
     assert bad > len(few.trees) == len(few.tally.trees)
 
 
+@pytest.mark.minutes
 def test_what_nobody_has_looked_into_is_no_riddle_where_others_of_its_way_are_explained(
     spark, monkeypatch, analysis
 ):

@@ -78,9 +78,9 @@ def test_a_lost_message_is_no_fault_of_a_component(judged, old):
     ("given", "missing"),
     [
         (["spout"], ("split[6]",)),
-        (["audit"], ("split[6]",)),
+        pytest.param(["audit"], ("split[6]",), marks=pytest.mark.minutes),
         (["__acker"], ("audit[3]", "split[6]", "spout[5]", "store[8]")),
-        (["spout", "store"], ("split[6]", "task 3")),
+        pytest.param(["spout", "store"], ("split[6]", "task 3"), marks=pytest.mark.minutes),
     ],
 )
 def test_the_log_of_one_worker_is_incomplete_and_names_the_tasks_that_are_missing(judged, given, missing):
@@ -90,6 +90,7 @@ def test_the_log_of_one_worker_is_incomplete_and_names_the_tasks_that_are_missin
     assert analysis.silent_ackers is ("__acker" not in given)
 
 
+@pytest.mark.minutes
 def test_a_task_that_is_dead_or_stuck_is_not_missing(judged, tmp_path):
     Topology(times_out=False).write(tmp_path, {"6700": ("spout", "__acker")})
     log = tmp_path / "worker-6700.log"
@@ -130,6 +131,7 @@ def test_of_storm_0_9_an_acker_s_log_is_missing_too(judged):
     assert analysis.silent_ackers
 
 
+@pytest.mark.minutes
 def test_a_topology_without_ackers_is_not_asked_for_their_logs(judged, tmp_path):
     log = Topology().write(tmp_path, {"6700": ALL[:4]}) / "worker-6700.log"
     log.write_text(

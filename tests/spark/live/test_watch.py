@@ -301,6 +301,7 @@ def test_a_trace_may_begin_with_parts_that_hold_no_row(watched):
     assert [line["what"] for line in watch(TWICE[2])] == ["over-acked"]
 
 
+@pytest.mark.minutes
 def test_a_folder_that_goes_away_ends_the_watch(watched):
     watch = watched()
     assert watch(*TWICE[:2]) == []
@@ -317,6 +318,7 @@ def test_a_folder_that_went_away_while_spark_started_is_gone(watched):
         watch()
 
 
+@pytest.mark.minutes
 def test_folders_whose_names_are_patterns_are_read_as_they_are(spark, tmp_path):
     for name in ("a1", "a[1]{x,y}*?\\"):
         (tmp_path / name).mkdir()

@@ -78,7 +78,11 @@ def lived(spark, folder, **logs: list[str]):
     return analyze(listed([str(folder)]), session=spark, terms=replace(TERMS, folder=str(folder)))
 
 
-@pytest.mark.parametrize("head", [started(0, *ALL), []], ids=["whole", "its beginning was rotated away"])
+@pytest.mark.parametrize(
+    "head",
+    [started(0, *ALL), pytest.param([], marks=pytest.mark.minutes)],
+    ids=["whole", "its beginning was rotated away"],
+)
 def test_what_a_worker_took_along_is_no_finding_and_nobody_keeps_it(spark, tmp_path, head):
     found = lived(spark, tmp_path, a=[*head, *LIFE, *started(230, *ALL), *run(240, 400)])
     assert (found.findings, found.notes) == ((), (IN_HAND, MOMENT, EXPIRED, ANEW.format("a")))

@@ -78,7 +78,7 @@ def by_run(rows_: Any) -> dict[str, list[tuple[Any, ...]]]:
     return found
 
 
-@pytest.mark.parametrize("plan", [Plan.REPLAY, Plan.WINDOWS])
+@pytest.mark.parametrize("plan", [Plan.REPLAY, pytest.param(Plan.WINDOWS, marks=pytest.mark.minutes)])
 @pytest.mark.parametrize("name", ENGINES)
 def test_every_life_of_a_drawn_trace_is_that_of_the_model(name, plan, drawn, keep):
     traces, frame = drawn[name == "heron"]
@@ -103,6 +103,7 @@ def test_in_a_session_of_somebody_elses_that_checks_each_sum_all_is_the_same(pla
         test_every_life_of_a_drawn_trace_is_that_of_the_model("2.8.8", plan, drawn, keep)
 
 
+@pytest.mark.minutes
 @pytest.mark.parametrize("name", ["2.8.8", "heron"])
 def test_what_a_proof_leaves_over_goes_through_windows_if_it_is_too_much_to_fold(
     name, drawn, keep, monkeypatch
@@ -135,7 +136,7 @@ def test_every_life_of_every_entry_is_that_of_the_model(name, plan, table, keep)
     assert told_of(found, expected) == {}
 
 
-@pytest.mark.parametrize("plan", [Plan.REPLAY, Plan.WINDOWS])
+@pytest.mark.parametrize("plan", [Plan.REPLAY, pytest.param(Plan.WINDOWS, marks=pytest.mark.minutes)])
 @pytest.mark.parametrize("name", ["1.1.0", "1.2.4", "2.8.8", "2.8.8-no-timeouts", "jstorm", "heron"])
 def test_with_a_timeout_the_map_rotates_as_in_a_replay(name, plan, table, keep):
     sent = {run: sorted(rows(run, messages_), key=lambda row: row[11]) for run, messages_ in trees(name)}
