@@ -116,7 +116,10 @@ def play(dialect: str, files: Mapping[str, str], folder: Path) -> Played:
         return played
     good, bad = _records(values, keys)
     ticks = _TICKS if any(word in text for text in files.values() for word in ("tick", "__system")) else 0
-    plans = [(World.YES, None, False, [*good, *bad]), (World.NO, None, False, good)]
+    plans: list[tuple[World, int | None, bool, list[Any]]] = [
+        (World.YES, None, False, [*good, *bad]),
+        (World.NO, None, False, good),
+    ]
     plans += [(World.YES, at, expected, good) for at in range(3) for expected in (False, True)]
     for world, at, expected, records in plans:
         trouble = _Trouble(world, at, expected=expected)
