@@ -324,3 +324,47 @@ def test_what_was_seen_to_be_wrong_is_told_of_a_component_that_hid_the_rest():
     hidden = named("pystorm Bolt unobserved: fail is replaced")
     found = held(trace(BY_HAND, row(RECEIVED), row(ACKED, site=SITE), row(ACKED, site=OTHER_SITE), hidden))
     assert [code for code, _, _ in codes(found)] == ["ACK103"]
+
+
+# ---- roots that timed out ----
+
+
+def timed(*rows: tuple[float, EventKind, dict[str, object]]) -> list[Event]:
+    return [
+        Event(kind=kind, time_ns=int(at * SECOND), seq=n, **more)  # type: ignore[arg-type]
+        for n, (at, kind, more) in enumerate(rows)
+    ]
+
+
+def one_root(held_s: float, *, spout_gives_up_s: float = 15.0, acked: bool = True) -> list[Event]:
+    """A root whose only tuple `store` holds, and whose spout times it out."""
+    store = {"component": "store", "task": 3, "delivery": "7"}
+    end: list[tuple[float, EventKind, dict[str, object]]] = [
+        (spout_gives_up_s, EventKind.TIMED_OUT, {"component": "spout", "task": 1, "root": 1})
+    ]
+    if acked:
+        end.append((held_s, ACKED, store))
+        end.append((held_s, EventKind.ACK, {"component": "__acker", "task": 2, "root": 1, "value": 5}))
+    return timed(
+        (0.0, EventKind.INIT, {"component": "__acker", "task": 1, "root": 1, "value": 5}),
+        (0.0, EventKind.LINKED, {**store, "root": 1, "value": 5}),
+        (0.0, RECEIVED, store),
+        *sorted(end, key=lambda row: row[0]),
+    )
+
+
+def test_a_bolt_that_is_slower_than_the_message_timeout_is_named():
+    found = held(one_root(25.0), timeout_s=10)
+    (slow,) = (finding for finding in found.findings if finding.code == "ACK504")
+    assert (slow.component, slow.severity) == ("store", Severity.ERROR)
+    assert "it holds tuples for up to 25.0 s, longer than the message timeout of 10 s" in slow.message
+    assert found.expired == (("completed too late", 1),)
+
+
+def test_a_root_that_timed_out_for_another_reason_is_counted_and_no_bolt_is_called_slow():
+    found = held(one_root(1.0), timeout_s=10)
+    assert not [finding for finding in found.findings if finding.code == "ACK504"]
+    assert found.expired == (("its acks reached the acker too late or never", 1),)
+    lost = held(one_root(0.0, acked=False), timeout_s=10)
+    assert not [finding for finding in lost.findings if finding.code == "ACK504"]
+    assert lost.expired == (("a tuple was never completed", 1),)

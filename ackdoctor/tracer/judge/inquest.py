@@ -19,11 +19,13 @@ from ackdoctor.model.source import Site
 from ackdoctor.model.tally import GrowthPoint, RunTally
 from ackdoctor.model.verdict import TupleTree, Verdict
 from ackdoctor.tracer.judge.entries import under_way
+from ackdoctor.tracer.judge.expired import causes, timed_out
 from ackdoctor.tracer.judge.findings import findings, gathered
 from ackdoctor.tracer.judge.growth import growth_finding
 from ackdoctor.tracer.judge.life import Events
 from ackdoctor.tracer.judge.place import Places
 from ackdoctor.tracer.judge.playback import Playback
+from ackdoctor.tracer.judge.slowness import slow_findings
 
 __all__ = ["Inquest", "inquest"]
 
@@ -33,7 +35,10 @@ _FIRST, _LAST = int(EventKind.INIT), int(EventKind.DIED)  # between them: messag
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Inquest:
-    """What the rows came to; `roots` is how many a spout began, 0 where no acker was traced; `telling`, whether a row tells of a tuple."""
+    """What the rows came to; `roots` is how many a spout began, 0 where no acker was traced; `telling`, whether a row tells of a tuple.
+
+    `expired` is how many roots timed out, by cause.
+    """
 
     tally: RunTally
     findings: tuple[Finding, ...]
@@ -42,6 +47,7 @@ class Inquest:
     seconds: float = 0.0
     telling: bool = True
     notes: tuple[str, ...] = ()
+    expired: tuple[tuple[str, int], ...] = ()
 
 
 def inquest(
@@ -64,6 +70,9 @@ def inquest(
     trees = _explained(acker.trees, events, profile) if any(tree.entry for tree in acker.trees) else ()
     charged = [tree for tree in trees if not under_way(tree, patience_s)]
     found = list(findings(settled.offences, charged, profile=profile, places=places, nowhere=nowhere))
+    gone = {tree.root: tree.roots for tree in acker.trees if tree.verdict is Verdict.EXPIRED}
+    late = timed_out(events, gone.keys()) if gone else []
+    found += slow_findings(late, timeout_s=message_timeout_s, total=first.roots, paces={}, nowhere=nowhere)
     growth = tuple(first.loaded(acker.growth)) if first.of_acker else settled.growth
     grown = growth_finding(growth, profile=profile, nowhere=nowhere) if first.of_acker else None
     tally = RunTally(
@@ -80,7 +89,7 @@ def inquest(
     )
     return Inquest(
         tally=tally,
-        findings=gathered([*found, grown]) if grown is not None else tuple(found),
+        findings=gathered(found if grown is None else [*found, grown]),
         rows=first.count,
         roots=first.roots,
         seconds=first.seconds,
@@ -88,6 +97,7 @@ def inquest(
         or first.of_spout
         or any(t.delivered or t.emitted or t.acked or t.failed or t.ticks for t in tally.components),
         notes=settled.notes,
+        expired=tuple(causes(late, sum(gone.values()), message_timeout_s)),
     )
 
 
