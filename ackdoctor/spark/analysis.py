@@ -175,11 +175,15 @@ def examine(session: SparkSession, tables: Frames, terms: Terms, books: Books | 
         if has(counted, EventKind.RECEIVED, EventKind.ACKED)
         else ()
     )
-    if result.logged:  # a root is young for as long as the slowest bolt may still hold its tuples
-        terms = replace(terms, patience_s=collecting.longest_s(result.completions, terms.patience_s))
+    known_s = terms.patience_s
+    if (
+        result.logged
+    ):  # a root is young for as long as the slowest bolt may hold its tuples, and the slowest root took
+        held_s = collecting.longest_s(result.completions, terms.patience_s)
+        terms = replace(terms, patience_s=max(held_s, roots.slowest_s(tables.verdicts)))
     result.notes += tuple(doubts(counted, terms.version, terms.message_timeout_s, timeless=terms.timeless))
     started = ((run, start_ns) for run, _, _, start_ns in terms.forgotten)
-    lost = Ends.of(ends, followed, started, terms.patience_s)
+    lost = Ends.of(ends, followed, started, terms.patience_s, slow=terms.patience_s > known_s)
     trees, excused = (
         _of_roots(tables, terms, result, counted, lost.sql())
         if any(row["kind"] in _MESSAGES for row in counted)

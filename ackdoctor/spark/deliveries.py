@@ -48,6 +48,7 @@ _ACKED, _FAILED, _DROPPED = int(EventKind.ACKED), int(EventKind.FAILED), int(Eve
 _CUT = "run: string, worker: string, pid: int, end_ns: bigint"
 _QUANTILES = (0.5, 0.9, 0.99, 1.0)
 _ACCURACY = 1000
+_SLOW = 4  # a component that has held a tuple for longer than this part of the patience
 _FEWEST_LATER, _TIMES_AHEAD = 5, 4  # later tuples that a bolt has completed, against what it did before
 
 
@@ -169,7 +170,7 @@ def under_way(found: DataFrame, ends: Ends, patience_s: int) -> DataFrame:
     """DELIVERIES, and whether a component had it `in_hand` where its log `ends`, and for less than the patience.
 
     One that keeps its tuples may be about to complete any of them.  A component that has held others for longer than the
-    patience, and completed them, has that long.
+    patience, and completed them, has that long; one that is slow may still complete what it has held for no longer than others.
     """
     said = ({**dict(zip(_LIFE, life, strict=True)), "end_ns": end_ns} for life, end_ns in ends.items())
     cuts = inlined(found.sparkSession, _CUT, said)
@@ -177,10 +178,18 @@ def under_way(found: DataFrame, ends: Ends, patience_s: int) -> DataFrame:
     patience = f"greatest({patience_s * 1_000_000_000}L, coalesce(hold_ns, 0L))"
     young = f"pid <= {NO_PROCESS} and received_ns > end_ns - {patience}"
     placed = found.join(F.broadcast(cuts), [*_LIFE], "left").join(F.broadcast(holds), ["component"], "left")
-    marked = placed.select(*found.columns, F.expr(f"coalesce({young}, false)").alias("dead"))
+    slow = f"hold_ns > {patience_s * 1_000_000_000 // _SLOW}L and received_ns > end_ns - hold_ns"
+    open_ = "received > 0 and acked + failed = 0"
+    marked = placed.select(
+        *found.columns,
+        F.expr(f"coalesce({young}, false)").alias("dead"),
+        F.expr(f"coalesce({slow} and {open_}, false)").alias("slow"),
+    )
     lossy = marked.where("not dead and received > 0 and acked + failed = 0 and not tick").select("component")
     last = _overtaken(_marked(marked.where("dead"), kept="true"), lossy)  # few, of a long log
-    return marked.where("not dead").withColumn("in_hand", F.lit(False)).unionByName(last).drop("dead")
+    last = last.withColumn("in_hand", F.expr("in_hand or slow"))
+    rest = marked.where("not dead").withColumn("in_hand", F.lit(False))
+    return rest.unionByName(last).drop("dead", "slow")
 
 
 def _overtaken(marked: DataFrame, lossy: DataFrame) -> DataFrame:

@@ -6,9 +6,20 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.model.event import RELIABLE, EventKind
+from ackdoctor.model.verdict import Verdict
 from ackdoctor.spark.deliveries import DELIVERY
 
-__all__ = ["MOST_ROWS", "handled", "holders", "lives", "replays", "spouts", "timeouts", "witnessed"]
+__all__ = [
+    "MOST_ROWS",
+    "handled",
+    "holders",
+    "lives",
+    "replays",
+    "slowest_s",
+    "spouts",
+    "timeouts",
+    "witnessed",
+]
 
 MOST_ROWS = 200  # of one root's life
 _EMITTED, _LINKED, _TIMED_OUT = int(EventKind.EMITTED), int(EventKind.LINKED), int(EventKind.TIMED_OUT)
@@ -40,6 +51,13 @@ def timeouts(events: DataFrame) -> DataFrame:
         .select("second", "roots")
         .orderBy("second")
     )
+
+
+def slowest_s(verdicts: DataFrame) -> int:
+    """How long, in whole seconds, the slowest root took that completed; 0 if none did."""
+    took = F.max(F.col("end_ns") - F.col("init_ns")) / _SECOND
+    row = verdicts.where(f"verdict = '{Verdict.COMPLETE.name}'").agg(F.ceil(took).alias("seconds")).first()
+    return (row and row["seconds"]) or 0
 
 
 def spouts(taken: DataFrame) -> DataFrame:

@@ -101,7 +101,7 @@ def test_each_other_cause_is_told_apart_and_none_is_called_ok(spark, tmp_path):
     analysis = told(spark, tmp_path, log)
     assert {one.cause: one.roots for one in analysis.expired} == {
         "a tuple was sent and no log shows its arrival": 1,
-        "its acks reached the acker too late or never": 1,
+        "acks reached the acker too late or never": 1,
         "completed too late": 1,
     }
     (slow,) = (finding for finding in analysis.findings if finding.code == "ACK504")
@@ -134,3 +134,26 @@ def test_the_timeout_is_read_from_the_log_and_what_a_bolt_passed_over_is_never_a
     other = told(spark, tmp_path, log, message_timeout_s=30)
     assert "the logs say topology.message.timeout.secs is 10: --message-timeout 30 is not used" in other.notes
     assert [finding.seen for finding in other.findings if finding.code == "ACK101"] == [15]
+
+
+def test_a_fail_that_comes_after_the_spout_s_timeout_is_too_late(spark, tmp_path):
+    """Every fifth tuple fails after 23 s; those that are young when the log ends are not called missing."""
+    log = WorkerLog(TASKS)
+    log.start(0, timeout_s=T)
+    for second in range(60):
+        root, edge, at = 100 + second, 1000 + second, second + 0.5
+        log.emit(at, root, edge, "batch")
+        log.receive(at, root, edge, "batch")
+        if second % 5:
+            log.ack(at + 0.1, root, edge, "batch")
+            log.acked(at + 0.1, root)
+            continue
+        if at + 23 < 60:
+            log.fail(at + 23, root, edge, "batch")
+        if (dropped := (second // T + 2) * T + 0.1) < 60:
+            log.failed(dropped, root)
+    for tick in range(T, 60, T):
+        log.tick(tick, T)
+    analysis = told(spark, tmp_path, log)
+    found = [(one.code, one.component, one.seen) for one in analysis.findings if one.severity > Severity.INFO]
+    assert found == [("ACK504", "batch", 8)]

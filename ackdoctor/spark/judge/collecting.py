@@ -161,8 +161,9 @@ def timed_out(result: Analysis) -> Iterator[str]:
     drops = result.messages_dropped
     dropped = f" (the workers' connections dropped {_many(drops, 'message')})" if drops else ""
     more = {
-        Cause.MISSING: dropped or " (a worker's log may be missing)",
+        Cause.MISSING: dropped or " (it waits in a queue, or a worker's log is missing)",
         Cause.UNHEARD: dropped,
+        Cause.UNANSWERED: dropped,
         Cause.UNKNOWN: "",
         Cause.ENDED: "",
     }

@@ -47,7 +47,7 @@ def judged(
     total = sum(kind.roots for kind in result.trees if kind.verdict == Verdict.EXPIRED.value)
     trees: list[TimedOut] = []
     if total and events is not None:
-        gone = _gone(verdicts, lost)
+        gone = _gone(events, verdicts, lost)
         rows = _alike(gone.join(_trees(events, deliveries, gone), _KEY, "left"), timeout_s).collect()
         trees = list(map(_tree, rows))
     causes = Counter({Cause.UNKNOWN: max(0, total - sum(tree.roots for tree in trees))})
@@ -64,9 +64,10 @@ def judged(
     )
 
 
-def _gone(verdicts: DataFrame, lost: str) -> DataFrame:
-    """The roots that timed out."""
-    return (
+def _gone(events: DataFrame, verdicts: DataFrame, lost: str) -> DataFrame:
+    """The roots that timed out; one ends when its spout drops it, or, where no row says so, when its entry does."""
+    dropped = events.where(F.col("kind") == int(EventKind.TIMED_OUT))
+    found = (
         verdicts.where(f"verdict = '{Verdict.EXPIRED.name}'")
         .groupBy(*_KEY)
         .agg(
@@ -74,7 +75,13 @@ def _gone(verdicts: DataFrame, lost: str) -> DataFrame:
             F.expr("min(end_ns) as end_ns"),
             F.expr(f"coalesce(bool_or({lost}), false) as ended"),
             F.expr(f"bool_or(residue = '{Residue.EVEN.name}') as uneven"),
+            F.expr(f"bool_and(residue = '{Residue.NONE.name}') as completed"),
         )
+    )
+    return found.join(dropped.groupBy(*_KEY).agg(F.min("time_ns").alias("dropped_ns")), _KEY, "left").select(
+        *(*_KEY, "init_ns", "ended", "uneven"),
+        F.expr("coalesce(dropped_ns, end_ns) as end_ns"),
+        F.expr("completed and coalesce(end_ns < dropped_ns, false) as answered"),
     )
 
 
@@ -126,6 +133,7 @@ def _alike(trees: DataFrame, timeout_s: int | None) -> DataFrame:
         "twice": "coalesce(twice, false)",
         "early": f"end_ns - init_ns < {EARLY} * {limit}",
         "uneven": "uneven",
+        "answered": "answered",
         "late": "done_ns > end_ns",
         "long": f"done_ns - init_ns > {limit}",
         "over": over,
@@ -154,7 +162,7 @@ def _tree(row: Row) -> TimedOut:
             )
             for step in row["steps"] or ()
         ),
-        **{name: row[name] for name in ("missing", "open", "twice", "uneven", "ended")},
+        **{name: row[name] for name in ("missing", "open", "twice", "uneven", "answered", "ended")},
     )
 
 

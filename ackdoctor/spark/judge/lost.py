@@ -24,14 +24,24 @@ _Span: TypeAlias = tuple[int, int, int]  # begun from, the end, begun until
 
 @dataclass(slots=True, kw_only=True)
 class Ends:
-    """By run, when roots began that went down with a worker, and when those that a new acker does not know, in ns."""
+    """By run, when roots began that went down with a worker, and when those that a new acker does not know, in ns.
+
+    `slow` if a bolt may hold a tuple for longer than the acker keeps its root.
+    """
 
     workers: Mapping[str, list[_Span]] = field(default_factory=dict)
     ackers: Mapping[str, list[_Span]] = field(default_factory=dict)
+    slow: bool = False
 
     @classmethod
     def of(
-        cls, lives: LifeEnds, anew: LifeEnds, ackers: Iterable[tuple[str, int]], patience_s: int
+        cls,
+        lives: LifeEnds,
+        anew: LifeEnds,
+        ackers: Iterable[tuple[str, int]],
+        patience_s: int,
+        *,
+        slow: bool = False,
     ) -> "Ends":
         """When each life of a worker ended, and when the next began if one did; and by run when an acker was started anew."""
         patience_ns = patience_s * _SECOND
@@ -41,14 +51,16 @@ class Ends:
         return cls(
             workers=_by_run((life[0], (end - patience_ns, end, until[life])) for life, end in lives.items()),
             ackers=_by_run((run, (start, start, start + patience_ns)) for run, start in ackers),
+            slow=slow,
         )
 
     def sql(self) -> str:
-        """Whether a row of VERDICTS was lost so; an entry that was gone before the end was not.
+        """Whether a row of VERDICTS was lost so; an entry that was gone before the end was not, unless a bolt is `slow`.
 
         One that is still kept may be acked yet, though its spout has timed it out.
         """
-        gone = "first_ns between span.low and span.high and (kept or coalesce(end_ns >= span.end, true))"
+        gone = "first_ns between span.low and span.high"
+        gone += "" if self.slow else " and (kept or coalesce(end_ns >= span.end, true))"
         lost = f"tracked and verdict in ({_LOST}) and residue != '{Residue.FAILED.name}' and {_among(self.workers, gone)}"
         stray = f"not tracked and verdict in ({_STRAY}) and {_among(self.ackers, 'first_ns between span.low and span.high')}"
         return f"(({lost} or {stray}) and not exists(culprits, one -> one.acks > 1))"

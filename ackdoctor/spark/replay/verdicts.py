@@ -1,8 +1,8 @@
 """ENTRIES -> VERDICTS: what became of each root, and who is to blame.
 
 The entry that counts is the last one that did not end by itself: it is left, or a tick dropped it.  An
-orphan has the verdict that its spout heard first; without such an entry a fail outweighs a timeout, and
-that an ack, as in a replay (`ackdoctor explain`).
+orphan has the verdict that its spout heard first; without such an entry a root whose spout says that it timed out did, since
+a spout says that only of a root that it still has; else a fail outweighs an ack, as in a replay (`ackdoctor explain`).
 """
 
 from collections.abc import Callable
@@ -111,8 +111,8 @@ def _judged(roots: DataFrame) -> DataFrame:
             when failed_life = {heard} then '{Verdict.FAILED.name}'
             when dropped_life = {heard} then '{Verdict.EXPIRED.name}'
             else '{Verdict.ORPHAN.name}' end
-        when failed_life is not null then '{Verdict.FAILED.name}'
         when timed_ns is not null then '{Verdict.EXPIRED.name}'
+        when failed_life is not null then '{Verdict.FAILED.name}'
         else '{Verdict.COMPLETE.name}' end as verdict"""
     residue = f"""case
         when left_life is null or value is null and not left_failed then '{Residue.NONE.name}'

@@ -33,8 +33,9 @@ class Cause(Enum):
     NEVER = "a tuple was never completed"
     TWICE = "a tuple was completed more than once"
     MISSING = "a tuple was sent and no log shows its arrival"
-    UNHEARD = "its acks reached the acker too late or never"
-    ENDED = "a worker ended"
+    UNHEARD = "acks reached the acker too late or never"
+    UNANSWERED = "completed in time, and the acker's answer reached the spout too late or never"
+    ENDED = "a worker, or its log, ended first"
     UNKNOWN = "cause not known"
 
 
@@ -61,7 +62,8 @@ class TimedOut:
     """A root that timed out `age_ms` after its emit; it stands for `roots` that went the same way.
 
     Its last tuple was completed `took_ms` after the emit, None where none was.  `missing` if a tuple was sent and not
-    received, `open` if one was received and not completed, `twice` if one was completed again, `uneven` if the acker did not take an ack, `ended` if a worker did.
+    received, `open` if one was received and not completed, `twice` if one was completed again, `uneven` if the acker did not take an ack, `answered` if the acker completed
+    the root before the spout dropped it, `ended` if a worker did.
     """
 
     root: int
@@ -73,6 +75,7 @@ class TimedOut:
     open: bool = False
     twice: bool = False
     uneven: bool = False
+    answered: bool = False
     ended: bool = False
 
     def limit_ms(self, timeout_s: int | None) -> float:
@@ -103,7 +106,9 @@ def cause_of(tree: TimedOut, timeout_s: int | None) -> Cause:
         return Cause.UNKNOWN
     # between the timeout and the spout's rotation it is chance which of both comes first
     late = tree.took_ms > tree.age_ms or (not tree.uneven and tree.took_ms > tree.limit_ms(timeout_s))
-    return Cause.LATE if late else Cause.UNHEARD
+    if late:
+        return Cause.LATE
+    return Cause.UNANSWERED if tree.answered else Cause.UNHEARD
 
 
 def slow_findings(
