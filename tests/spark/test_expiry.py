@@ -157,3 +157,30 @@ def test_a_fail_that_comes_after_the_spout_s_timeout_is_too_late(spark, tmp_path
     analysis = told(spark, tmp_path, log)
     found = [(one.code, one.component, one.seen) for one in analysis.findings if one.severity > Severity.INFO]
     assert found == [("ACK504", "batch", 8)]
+
+
+def test_an_answer_of_the_acker_that_the_spout_does_not_hear_is_no_bolt_s_fault(spark, tmp_path):
+    log = WorkerLog(TASKS)
+    log.start(0, timeout_s=T)
+    for second in range(30):
+        root, edge, at = 100 + second, 1000 + second, second + 0.5
+        log.emit(at, root, edge, "batch")
+        log.receive(at, root, edge, "batch")
+        log.ack(at + 0.1, root, edge, "batch")
+        if second == 3:
+            log.failed(20.1, root)
+        else:
+            log.acked(at + 0.2, root)
+    for tick in range(T, 60, T):
+        log.tick(tick, T)
+    analysis = told(spark, tmp_path, log)
+    said = "completed in time, and the acker's answer reached the spout too late or never"
+    assert [(one.cause, one.roots) for one in analysis.expired] == [(said, 1)]
+    assert verdict_of(analysis).startswith(f"INCOMPLETE: 1 root expired: {said}")
+
+
+def test_what_a_slow_batch_holds_when_the_log_ends_is_not_called_missing(spark, tmp_path):
+    """The acker dropped those roots before: their age is no proof."""
+    log = batches(flush_s=40, timeout_s=T, seconds=75)
+    analysis = told(spark, tmp_path, log)
+    assert {one.code for one in analysis.findings if one.severity > Severity.INFO} == {"ACK504"}
