@@ -277,6 +277,7 @@ def _show(
         seconds=found.seconds,
         telling=found.telling,
         unjudged=len(found.tally.unobserved),
+        expired=found.expired,
         width=width_for(stream),
     )
     show = {"full": partial(screen, context=context, about=about), "json": partial(document, about=about)}
