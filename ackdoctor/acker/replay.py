@@ -73,6 +73,7 @@ class _Course:
         self._untold = 0
         self._failed: dict[int, None] = {}
         self._timed_out: dict[int, None] = {}
+        self._dropped_ms: dict[int, int] = {}
         self._growth: list[GrowthPoint] = []
 
     def advance(self, time_ms: int) -> int:
@@ -84,7 +85,7 @@ class _Course:
                 self._tick_due_ms = time_ms + self._schedule.first_ms
         while (due_ms := min(self._window_due_ms, self._tick_due_ms)) <= time_ms:
             if due_ms == self._tick_due_ms and self._schedule is not None:
-                self._rotate()
+                self._rotate(due_ms)
                 every_ms = self._schedule.every_ms
                 behind = 0 if len(self.ledger) else (time_ms - due_ms) // every_ms
                 self._tick_due_ms += every_ms * (behind + 1)
@@ -96,7 +97,7 @@ class _Course:
 
     def single(self, row: Row) -> None:
         """Any row, one by one."""
-        kind, root, value, task, _ = row
+        kind, root, value, task, time_ms = row
         if kind == _ACK:
             self.ledger.ack(root, value)
         elif kind == _INIT:
@@ -108,7 +109,7 @@ class _Course:
         elif kind == _RESET:
             self.ledger.reset(root)
         elif kind == _ROTATED and self._recorded:
-            self._rotate()
+            self._rotate(time_ms)
         elif kind == _TIMED_OUT and len(self._timed_out) < self._most:
             self._timed_out[root] = None
 
@@ -117,8 +118,10 @@ class _Course:
         if len(self._failed) < self._most:
             self._failed[root] = None
 
-    def _rotate(self) -> None:
+    def _rotate(self, time_ms: int) -> None:
         for entry in self.ledger.rotate():
+            if entry.task is not None and len(self._dropped_ms) < self._most:
+                self._dropped_ms.setdefault(entry.root, time_ms)
             self._tell(entry, Verdict.EXPIRED)
 
     def _tell(self, entry: PendingEntry, tracked: Verdict) -> None:
@@ -128,7 +131,13 @@ class _Course:
         verdict = tracked if entry.task is not None else Verdict.ORPHAN
         heard = Verdict.FAILED if entry.root in self._failed else verdict
         self._trees.append(
-            TupleTree(root=entry.root, verdict=verdict, entry=entry, residue=residue(entry, heard))
+            TupleTree(
+                root=entry.root,
+                verdict=verdict,
+                entry=entry,
+                residue=residue(entry, heard),
+                dropped_ms=self._dropped_ms.get(entry.root),
+            )
         )
 
     def tally(self, time_ms: int) -> RunTally:

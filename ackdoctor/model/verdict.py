@@ -68,3 +68,6 @@ class TupleTree:
     ambiguous: bool = False  # another set of as many culprits explains it as well
     roots: int = 1
     run: str = ""  # of the trace, where that is known
+    dropped_ms: int | None = (
+        None  # when the acker's map dropped the entry of its spout; None where that is not known
+    )

@@ -9,6 +9,7 @@ import pytest
 from ackdoctor.model.event import Event, EventKind
 from ackdoctor.tracer.disk import jsonlines
 from tests.acker_rows import events_of
+from tests.slow_trace import slow_trace
 
 HEALTHY = ["init 66 1", "ack 66 1 by count"]
 SICK = ["init 66 1", "ack 66 1 by sql", "ack 66 1 by sql"]
@@ -35,6 +36,32 @@ def test_a_healthy_trace_is_ok_in_its_first_line(shell):
         "  2 rows over 1.0 s, judged as storm-2.8 would have acked",
         "",
     ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "first"),
+    [
+        (
+            [*HEALTHY, "init 67 2", "timeout 67", "ack 67 2 by count"],
+            "INCOMPLETE: 1 root expired: cause not known (2 roots); nothing is wrong in what could be judged",
+        ),
+        (
+            ["init 66 1", "tick", "tick", "tick"],
+            "BROKEN: acker: the acker keeps an entry that can never become zero",
+        ),
+    ],
+)
+def test_a_trace_with_roots_that_timed_out_is_never_ok(rows, first, shell):
+    stored(rows)
+    assert shell("trace", "report", "trace").out.startswith(first)
+
+
+def test_a_bolt_that_holds_tuples_for_longer_than_the_timeout_is_named(shell):
+    jsonlines.write(slow_trace(flush_s=35, ticks=True), stored([]))
+    outcome = shell("trace", "report", "trace", "--message-timeout", "10")
+    assert outcome.code == 1
+    assert outcome.out.startswith("BROKEN: batch: it holds tuples for up to 34.7 s (")
+    assert "ACK504" in outcome.out.splitlines()[0]
 
 
 def test_a_sick_trace_is_broken_in_its_first_line(shell):

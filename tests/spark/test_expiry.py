@@ -6,11 +6,22 @@ import pytest
 
 pytest.importorskip("pyspark")
 
+from ackdoctor.acker.versions import profile
+from ackdoctor.model.event import EventKind
 from ackdoctor.model.finding import Confidence, Report, Severity
+from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.reporters.analysis import verdict
+from ackdoctor.reporters.run import About
+from ackdoctor.reporters.run import verdict as verdict_of_run
 from ackdoctor.spark.analysis import Terms, analyze
 from ackdoctor.spark.read.inputs import listed
+from ackdoctor.spark.replay.versions import version
 from ackdoctor.spark.tables import Analysis
+from ackdoctor.tracer.disk import jsonlines
+from ackdoctor.tracer.disk.reading import read
+from ackdoctor.tracer.judge.inquest import inquest
+from ackdoctor.tracer.judge.place import Places
+from tests.slow_trace import slow_trace
 from tests.spark.worker_log import WorkerLog
 
 TASKS = {"events": 3, "parse": 4, "batch": 2}
@@ -184,3 +195,43 @@ def test_what_a_slow_batch_holds_when_the_log_ends_is_not_called_missing(spark, 
     log = batches(flush_s=40, timeout_s=T, seconds=75)
     analysis = told(spark, tmp_path, log)
     assert {one.code for one in analysis.findings if one.severity > Severity.INFO} == {"ACK504"}
+
+
+@pytest.mark.parametrize(
+    ("flush_s", "timeout_s", "linked"),
+    [(35, T, True), (35, None, True), (35, T, False), (5, T, True)],
+)
+def test_the_trace_report_says_the_same_of_roots_that_timed_out(spark, tmp_path, flush_s, timeout_s, linked):
+    part = tmp_path / "v1" / "run=r" / "worker=w" / "part-1-000000000000.jsonl"
+    part.parent.mkdir(parents=True)
+    rows = slow_trace(flush_s=flush_s, ticks=True)
+    jsonlines.write([row for row in rows if linked or row.kind is not EventKind.LINKED], part)
+    terms = Terms(
+        version=version("storm-2.8.8"), folder=str(tmp_path), nowhere="trace", message_timeout_s=timeout_s
+    )
+    mine = analyze(listed([str(tmp_path / "v1")]), session=spark, terms=terms)
+    theirs = inquest(
+        lambda: read([tmp_path / "v1"]).events(),
+        profile("storm-2.8.8"),
+        message_timeout_s=timeout_s,
+        patience_s=timeout_s or 30,
+        places=Places(folder=str(tmp_path), nowhere="trace"),
+        nowhere=Site("trace", NOWHERE),
+    )
+    assert [finding for finding in mine.findings if finding.code == "ACK504"] == [
+        finding for finding in theirs.findings if finding.code == "ACK504"
+    ]
+    assert tuple((one.cause, one.roots) for one in mine.expired) == theirs.expired
+    about = About(
+        tally=theirs.tally,
+        acker="storm-2.8.8",
+        rows=theirs.rows,
+        roots=theirs.roots,
+        expired=theirs.expired,
+    )
+    shown = [finding for finding in theirs.findings if finding.severity > Severity.INFO]
+    said = verdict_of_run(Report(findings=tuple(shown)), about)
+    assert said == verdict(
+        Report(findings=tuple(one for one in mine.findings if one.severity > Severity.INFO)), mine
+    )
+    assert said.partition(":")[0] == ("OK" if flush_s < T else "BROKEN" if linked else "INCOMPLETE")

@@ -232,9 +232,9 @@ def test_a_run_is_charged_with_what_the_tracer_can_see_and_with_nothing_else():
 
 
 def test_the_page_of_a_rule_says_that_a_run_can_show_it():
-    entries = {"ACK504", "ACK601", "ACK602", "ACK603"}  # of roots that time out, and what an acker keeps
+    roots = {"ACK504", "ACK601", "ACK602", "ACK603"}  # what becomes of roots, and what an acker keeps
     said_so = {code for code, rule in load_metadata().items() if "tree" in rule.evidence}
-    assert {charge.code for charge in CHARGES.values()} | entries == said_so
+    assert {charge.code for charge in CHARGES.values()} | roots == said_so
 
 
 def test_every_charge_has_a_page():

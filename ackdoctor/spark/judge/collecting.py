@@ -26,7 +26,7 @@ from ackdoctor.spark.tables import (
     TreeCount,
 )
 from ackdoctor.tracer.disk.naming import unobserved
-from ackdoctor.tracer.judge.slowness import Cause
+from ackdoctor.tracer.judge.slowness import asides
 
 __all__ = [
     "by_component",
@@ -160,16 +160,11 @@ def timed_out(result: Analysis) -> Iterator[str]:
     """What is said of roots that timed out for a reason that is no finding."""
     drops = result.messages_dropped
     dropped = f" (the workers' connections dropped {_many(drops, 'message')})" if drops else ""
-    more = {
-        Cause.MISSING: dropped or " (it waits in a queue, or a worker's log is missing)",
-        Cause.UNHEARD: dropped,
-        Cause.UNANSWERED: dropped,
-        Cause.UNKNOWN: "",
-        Cause.ENDED: "",
-    }
-    for cause, why in more.items():
-        for roots in (one.roots for one in result.expired if one.cause == cause.value):
-            yield f"{_many(roots, 'root')} expired: {cause.value}{why}"
+    yield from asides(
+        ((one.cause, one.roots) for one in result.expired),
+        missing=dropped or " (it waits in a queue, or a worker's log is missing)",
+        unheard=dropped,
+    )
 
 
 def _many(count: int, what: str) -> str:

@@ -1,6 +1,6 @@
 """VERDICTS -> why roots timed out: each root's tuples with how long they waited and were held, roots that went the same way as one."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,7 +11,16 @@ from ackdoctor.model.event import EventKind
 from ackdoctor.model.verdict import Residue, Verdict
 from ackdoctor.spark.deliveries import DELIVERY, NO_PROCESS
 from ackdoctor.spark.tables import Analysis, Completions, Expired
-from ackdoctor.tracer.judge.slowness import EARLY, Cause, Pace, Step, TimedOut, burst_period, cause_of
+from ackdoctor.tracer.judge.slowness import (
+    EARLY,
+    Cause,
+    Pace,
+    Step,
+    TimedOut,
+    burst_period,
+    cause_of,
+    causes_of,
+)
 
 __all__ = ["Slow", "judged"]
 
@@ -50,10 +59,7 @@ def judged(
         gone = _gone(events, verdicts, lost)
         rows = _alike(gone.join(_trees(events, deliveries, gone), _KEY, "left"), timeout_s).collect()
         trees = list(map(_tree, rows))
-    causes = Counter({Cause.UNKNOWN: max(0, total - sum(tree.roots for tree in trees))})
-    for tree in trees:
-        causes[cause_of(tree, timeout_s)] += tree.roots
-    result.expired = tuple(Expired(cause=cause.value, roots=n) for cause, n in causes.most_common() if n)
+    result.expired = tuple(Expired(cause=cause, roots=n) for cause, n in causes_of(trees, timeout_s, total))
     late = [tree for tree in trees if cause_of(tree, timeout_s) is Cause.LATE]
     names = {step.component for tree in late for step in tree.steps}
     return Slow(

@@ -19,26 +19,24 @@ from ackdoctor.model.source import Site
 from ackdoctor.model.tally import GrowthPoint, RunTally
 from ackdoctor.model.verdict import TupleTree, Verdict
 from ackdoctor.tracer.judge.entries import under_way
-from ackdoctor.tracer.judge.expired import causes, timed_out
+from ackdoctor.tracer.judge.expiry import timed_out
 from ackdoctor.tracer.judge.findings import findings, gathered
 from ackdoctor.tracer.judge.growth import growth_finding
 from ackdoctor.tracer.judge.life import Events
 from ackdoctor.tracer.judge.place import Places
 from ackdoctor.tracer.judge.playback import Playback
-from ackdoctor.tracer.judge.slowness import slow_findings
+from ackdoctor.tracer.judge.slowness import asides, causes_of, slow_findings
 
 __all__ = ["Inquest", "inquest"]
 
 _INIT, _NAMED, _ROTATED = EventKind.INIT, EventKind.NAMED, EventKind.ROTATED
+_TIMED_OUT = EventKind.TIMED_OUT
 _FIRST, _LAST = int(EventKind.INIT), int(EventKind.DIED)  # between them: messages to an acker and its answers
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Inquest:
-    """What the rows came to; `roots` is how many a spout began, 0 where no acker was traced; `telling`, whether a row tells of a tuple.
-
-    `expired` is how many roots timed out, by cause.
-    """
+    """What the rows came to; `roots` is how many a spout began, 0 where no acker was traced; `telling`, whether a row tells of a tuple."""
 
     tally: RunTally
     findings: tuple[Finding, ...]
@@ -47,7 +45,7 @@ class Inquest:
     seconds: float = 0.0
     telling: bool = True
     notes: tuple[str, ...] = ()
-    expired: tuple[tuple[str, int], ...] = ()
+    expired: tuple[tuple[str, int], ...] = ()  # how many roots timed out, by cause
 
 
 def inquest(
@@ -70,11 +68,15 @@ def inquest(
     trees = _explained(acker.trees, events, profile) if any(tree.entry for tree in acker.trees) else ()
     charged = [tree for tree in trees if not under_way(tree, patience_s)]
     found = list(findings(settled.offences, charged, profile=profile, places=places, nowhere=nowhere))
-    gone = {tree.root: tree.roots for tree in acker.trees if tree.verdict is Verdict.EXPIRED}
-    late = timed_out(events, gone.keys()) if gone else []
-    found += slow_findings(late, timeout_s=message_timeout_s, total=first.roots, paces={}, nowhere=nowhere)
     growth = tuple(first.loaded(acker.growth)) if first.of_acker else settled.growth
     grown = growth_finding(growth, profile=profile, nowhere=nowhere) if first.of_acker else None
+    gone = [tree for tree in trees or acker.trees if tree.verdict is Verdict.EXPIRED]
+    late = timed_out(gone, events)
+    expired = causes_of(late.trees, message_timeout_s, len(late.trees) + first.timed_out)
+    slow = slow_findings(
+        late.trees, timeout_s=message_timeout_s, total=first.roots, paces=late.paces, nowhere=nowhere
+    )
+    more = [*slow, *([grown] if grown is not None else [])]
     tally = RunTally(
         components=settled.tallies,
         growth=growth,
@@ -89,15 +91,15 @@ def inquest(
     )
     return Inquest(
         tally=tally,
-        findings=gathered(found if grown is None else [*found, grown]),
+        findings=gathered([*found, *more]) if more else tuple(found),
         rows=first.count,
         roots=first.roots,
         seconds=first.seconds,
         telling=first.of_acker
         or first.of_spout
         or any(t.delivered or t.emitted or t.acked or t.failed or t.ticks for t in tally.components),
-        notes=settled.notes,
-        expired=tuple(causes(late, sum(gone.values()), message_timeout_s)),
+        notes=(*settled.notes, *asides(expired)),
+        expired=expired,
     )
 
 
@@ -108,6 +110,7 @@ class _FirstReading:
         self.playback = Playback()
         self.count = self.roots = 0
         self.of_acker = self.of_spout = False
+        self.timed_out = 0  # told by spouts that name no root
         self._begin_ns = self._end_ns = 0
         self._begun: Counter[int] = Counter()  # second -> roots
 
@@ -130,6 +133,7 @@ class _FirstReading:
                 continue
             if not event.root and kind is not _ROTATED:  # a spout's own side: only the acker knows roots
                 self.of_spout = True
+                self.timed_out += kind is _TIMED_OUT
                 continue
             if kind is _INIT:
                 begun[event.time_ns // 1_000_000_000] += 1
@@ -204,5 +208,6 @@ class _Heard:
 
     def judged(self, tree: TupleTree) -> TupleTree:
         """The tree; of an orphan with the first thing that its spout heard."""
-        known = self._verdicts.get(tree.root)
+        dropped = tree.dropped_ms is not None  # before that its spout had heard nothing, or a timeout
+        known = Verdict.EXPIRED if dropped else self._verdicts.get(tree.root)
         return replace(tree, verdict=known) if tree.verdict is Verdict.ORPHAN and known is not None else tree

@@ -4,6 +4,7 @@ The time of a tuple has two parts: it waits in a queue until the bolt receives i
 completes it.  Only a bolt that alone held a tuple for longer than the timeout is certainly to blame.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum, unique
 from itertools import pairwise
@@ -16,7 +17,18 @@ from ackdoctor.model.values import dataclass
 from ackdoctor.tracer.judge.entries import ACKER
 from ackdoctor.tracer.judge.labels import name_of
 
-__all__ = ["EARLY", "Cause", "Pace", "Step", "TimedOut", "burst_period", "cause_of", "slow_findings"]
+__all__ = [
+    "EARLY",
+    "Cause",
+    "Pace",
+    "Step",
+    "TimedOut",
+    "asides",
+    "burst_period",
+    "cause_of",
+    "causes_of",
+    "slow_findings",
+]
 
 _CODE = "ACK504"
 _FEWEST_BURSTS, _FEWEST_IN_BURST = 3, 2
@@ -109,6 +121,30 @@ def cause_of(tree: TimedOut, timeout_s: int | None) -> Cause:
     if late:
         return Cause.LATE
     return Cause.UNANSWERED if tree.answered else Cause.UNHEARD
+
+
+def causes_of(trees: Iterable[TimedOut], timeout_s: int | None, total: int) -> tuple[tuple[str, int], ...]:
+    """The causes and how many roots each had, the most frequent first; of `total` roots those without a tree count as not known."""
+    causes: Counter[Cause] = Counter()
+    for tree in trees:
+        causes[cause_of(tree, timeout_s)] += tree.roots
+    causes[Cause.UNKNOWN] += max(0, total - causes.total())
+    return tuple((cause.value, roots) for cause, roots in causes.most_common() if roots)
+
+
+def asides(expired: Iterable[tuple[str, int]], missing: str = "", unheard: str = "") -> Iterator[str]:
+    """A line for each cause that is no finding; `missing` and `unheard` say more of theirs."""
+    known = dict(expired)
+    more = {
+        Cause.MISSING: missing,
+        Cause.UNHEARD: unheard,
+        Cause.UNANSWERED: unheard,
+        Cause.UNKNOWN: "",
+        Cause.ENDED: "",
+    }
+    for cause, why in more.items():
+        if roots := known.get(cause.value):
+            yield f"{'1 root' if roots == 1 else f'{roots:,} roots'} expired: {cause.value}{why}"
 
 
 def slow_findings(
