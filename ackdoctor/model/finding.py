@@ -138,7 +138,7 @@ class Unreadable:
     """An input that could not be read, and why; `line` is 0 where no line is known.
 
     `partial` says that the rest of it was read all the same.  `internal` is an error of ackdoctor, not of the input:
-    "RecursionError: ...", and no part of the run may hide it.
+    "ValueError: ...", and no part of the run may hide it.
     """
 
     path: str

@@ -24,13 +24,13 @@ def broken(monkeypatch, tmp_path):
 
     def diagnose(program, component, failed=None):
         if component.name == "BadBolt":
-            raise RecursionError("maximum recursion depth exceeded")
+            raise ValueError("not enough values")
         return original(program, component, failed)
 
     monkeypatch.setattr(checks, "diagnose", diagnose)
 
 
-LINE = "bad.py:4:0: internal error in BadBolt: RecursionError: maximum recursion depth exceeded\n"
+LINE = "bad.py:4:0: internal error in BadBolt: ValueError: not enough values\n"
 
 
 @pytest.mark.parametrize("more", [[], ["--exit-zero"], ["--quiet"], ["--output-format", "json-lines"]])
@@ -51,7 +51,7 @@ def test_json_names_it(shell, broken):
     document = json.loads(shell("lint", "--no-cache", "--output-format", "json", ".").out)
     (fault,) = document["unreadable"]
     assert (fault["path"], fault["line"], fault["internal_error"]) == ("bad.py", 4, True)
-    assert fault["reason"].startswith("internal error in BadBolt: RecursionError")
+    assert fault["reason"].startswith("internal error in BadBolt: ValueError")
     assert document["summary"]["internal_errors"] == 1
 
 
@@ -61,7 +61,7 @@ def test_sarif_names_it(shell, broken):
     assert invocation["executionSuccessful"] is False
     (notification,) = invocation["toolExecutionNotifications"]
     assert notification["descriptor"]["id"] == "internal-error"
-    assert notification["exception"]["kind"] == "RecursionError"
+    assert notification["exception"]["kind"] == "ValueError"
     assert notification["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "bad.py"
 
 

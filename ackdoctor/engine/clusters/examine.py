@@ -4,7 +4,7 @@ Runs in the main process or in a worker.  Whatever goes wrong with one file or o
 `Unreadable` for it, and the rest goes on.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from ackdoctor import checks, dialects
 from ackdoctor.engine.clusters.outcome import Outcome, Terms
@@ -12,9 +12,9 @@ from ackdoctor.engine.disk.reading import digest_of, read_file
 from ackdoctor.engine.files.discover import LIMIT, reason
 from ackdoctor.engine.files.index import Cluster, Source
 from ackdoctor.engine.languages.reader import LANGUAGES, Lowered, reader
-from ackdoctor.flow.linking.program import Program
+from ackdoctor.flow.linking.program import ANCESTORS, Program
 from ackdoctor.flow.linking.strangers import unknown_bases
-from ackdoctor.model.component import Component
+from ackdoctor.model.component import ClassInfo, Component
 from ackdoctor.model.finding import Finding, UnknownBase, Unreadable
 
 __all__ = ["Examiner", "prepare"]
@@ -51,6 +51,7 @@ class Examiner:
                 if component.cls.path in own:
                     count += 1
                     findings += self._diagnose(program, component, troubles)
+            troubles += _too_many_ancestors(program, own)
             spoken = LANGUAGES[cluster.language].dialects
             unknown = [u for u in unknown_bases(program, self._dialects, spoken) if u.path in own]
         except Exception as error:  # noqa: BLE001  # the other clusters go on
@@ -69,6 +70,9 @@ class Examiner:
 
     def _diagnose(self, program: Program, component: Component, troubles: list[Unreadable]) -> list[Finding]:
         def failed(code: str, error: Exception) -> None:
+            if isinstance(error, RecursionError):
+                troubles.append(_too_deep(component, code))
+                return
             where = f"{component.name}, {code}" if code else component.name
             line = component.cls.head.line
             troubles.append(Unreadable.crash(component.cls.path, error, line=line, where=where, partial=True))
@@ -99,6 +103,27 @@ class Examiner:
         if source.path in self._shared:
             self._lowered[source.path] = lowered
         return lowered
+
+
+def _too_deep(component: Component, code: str) -> Unreadable:
+    """Say that the calls of a component exceed the interpreter's stack."""
+    by = f" by {code}" if code else ""
+    reason = f"calls nested too deeply; `{component.name}` is not judged{by}"
+    path, line = component.cls.path, component.cls.head.line
+    return Unreadable(path=path, line=line, column=0, reason=reason, partial=True)
+
+
+def _too_many_ancestors(program: Program, own: set[str]) -> Iterator[Unreadable]:
+    """Name the classes with too many ancestors, in one line for each file."""
+    skipped: dict[str, list[ClassInfo]] = {}
+    for cls in program.unjudged:
+        if cls.path in own:
+            skipped.setdefault(cls.path, []).append(cls)
+    for path, classes in skipped.items():
+        first = min(classes, key=lambda cls: cls.head.line)
+        more = f" and {len(classes) - 1} more classes are" if len(classes) > 1 else " is"
+        reason = f"more than {ANCESTORS} base classes; `{first.name}`{more} not judged"
+        yield Unreadable(path=path, line=first.head.line, column=0, reason=reason, partial=True)
 
 
 def prepare(languages: Iterable[str]) -> None:

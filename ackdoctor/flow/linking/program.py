@@ -19,10 +19,11 @@ from ackdoctor.model.component import ClassInfo, Component, Function, Unit
 from ackdoctor.model.dialect import Dialect, EntryKind, Role
 from ackdoctor.model.values import dataclass
 
-__all__ = ["Program", "Symbol"]
+__all__ = ["ANCESTORS", "Program", "Symbol"]
 
 Symbol = ClassInfo | Function | str
 HOPS = 12  # re-exports followed before giving up
+ANCESTORS = 100  # of one class; no component with more is judged
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -37,6 +38,7 @@ class _Lineage(NamedTuple):
     """A class's project ancestors in resolution order, itself first; those `ahead` of the framework class; that class.
 
     `opaque` says that some base could not be read; `foreign` are the qualified names of such bases.
+    `deep` says that the class has more than `ANCESTORS` ancestors, and that `order` lists only the nearest.
     """
 
     order: tuple[ClassInfo, ...]
@@ -44,6 +46,7 @@ class _Lineage(NamedTuple):
     known: _Known | None
     opaque: bool
     foreign: tuple[str, ...] = ()
+    deep: bool = False
 
 
 class Program:
@@ -76,6 +79,7 @@ class Program:
         self._types: dict[tuple[str, str], ClassInfo | tuple[str, ...]] = {}
         self._qualified: dict[tuple[str, Expr], tuple[Symbol, ...]] = {}
         self._constants: dict[tuple[str, Expr], Literal | None] = {}
+        self.unjudged: list[ClassInfo] = []
         self.components = tuple(self._components())
 
     @cached_property
@@ -245,16 +249,28 @@ class Program:
 
     def lineage(self, cls: ClassInfo) -> "_Lineage":
         """The project's part of a class's resolution order, and the framework class in it."""
-        if id(cls) not in self._mro:
-            self._mro[id(cls)] = _Lineage((cls,), (cls,), None, opaque=False)  # a cycle of bases ends here
-            self._mro[id(cls)] = self._linearise(cls)
+        waiting = [] if id(cls) in self._mro else [self._begin(cls)]
+        while waiting:
+            each, bases = waiting[-1]
+            base = next((base for base in bases if id(base) not in self._mro), None)
+            if base is None:
+                self._mro[id(each)] = self._linearise(each)
+                waiting.pop()
+            else:
+                waiting.append(self._begin(base))
         return self._mro[id(cls)]
+
+    def _begin(self, cls: ClassInfo) -> tuple[ClassInfo, Iterator[ClassInfo]]:
+        self._mro[id(cls)] = _Lineage((cls,), (cls,), None, opaque=False)  # a cycle of bases ends here
+        unit = self.units[cls.path]
+        symbols = (symbol for base in cls.bases for symbol in self.resolve(unit, base))
+        return cls, (symbol for symbol in symbols if isinstance(symbol, ClassInfo))
 
     def _linearise(self, cls: ClassInfo) -> "_Lineage":
         order: list[ClassInfo] = [cls]
         ahead: list[ClassInfo] = [cls]
         known: _Known | None = None
-        opaque = False
+        opaque = deep = False
         foreign: list[str] = []
         unit = self.units[cls.path]
         for base in cls.bases:
@@ -264,7 +280,7 @@ class Program:
             if framework is not None:
                 known = known or framework
             elif project is not None and project is not cls:
-                theirs = self.lineage(project)
+                theirs = self._mro[id(project)]
                 order = [
                     cls,
                     *(c for c in order[1:] if c not in theirs.order),
@@ -280,10 +296,12 @@ class Program:
                 known = known or theirs.known
                 opaque = opaque or theirs.opaque
                 foreign += theirs.foreign
+                deep = deep or theirs.deep or len(order) > ANCESTORS + 1
+                order, ahead = order[: ANCESTORS + 1], ahead[: ANCESTORS + 1]
             else:
                 foreign += [symbol for symbol in symbols if isinstance(symbol, str)]
                 opaque = opaque or last_name(base) not in PLAIN_BASES
-        return _Lineage(tuple(order), tuple(ahead), known, opaque, tuple(foreign))
+        return _Lineage(tuple(order), tuple(ahead), known, opaque, tuple(foreign), deep)
 
     def _components(self) -> Iterator[Component]:
         heirs: dict[int, list[ClassInfo]] = {}
@@ -291,8 +309,11 @@ class Program:
             for ancestor in self.lineage(cls).order[1:]:
                 heirs.setdefault(id(ancestor), []).append(cls)
         for cls in self.classes():
-            order, ahead, known, opaque, _ = self.lineage(cls)
+            order, ahead, known, opaque, _, deep = self.lineage(cls)
             if known is None or known.role.abstract:
+                continue
+            if deep:
+                self.unjudged.append(cls)
                 continue
             role = asked_role(self, ahead, known.role)
             discipline = role.discipline

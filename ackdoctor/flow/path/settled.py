@@ -134,28 +134,43 @@ def _uses(function: Function) -> _Uses:
 
 def _decides(function: Function, index: int) -> frozenset[str]:
     """What is called on one side of a test and not on the other."""
+    ahead, steps = _ahead(function), function.cfg.steps
     sides = [
-        _ahead(function, target)
-        for kind, target in function.cfg.steps[index].edges
+        ahead[target] if 0 <= target < len(steps) else 0
+        for kind, target in steps[index].edges
         if kind in (EdgeKind.TRUE, EdgeKind.FALSE)
     ]
-    apart = frozenset[int]().union(*sides) - frozenset.intersection(*sides) if sides else frozenset[int]()
-    ops = (function.cfg.steps[each].op for each in apart)
-    return frozenset(last_name(op.func) for op in ops if isinstance(op, Call))
+    apart = sides[0] ^ sides[-1] if sides else 0
+    return frozenset(name for step, name in _calls(function) if apart >> step & 1) if apart else frozenset()
 
 
-def _ahead(function: Function, start: int) -> frozenset[int]:
-    """The steps that can be reached without going round a loop, nor by an exception."""
-    seen: set[int] = set()
-    left = [start]
-    while left:
-        index = left.pop()
-        if index in seen or index >= len(function.cfg.steps) or index < 0:
-            continue
-        seen.add(index)
-        edges = function.cfg.steps[index].edges
-        left += [target for kind, target in edges if kind not in (EdgeKind.BACK, EdgeKind.RAISE)]
-    return frozenset(seen)
+@once
+def _calls(function: Function) -> tuple[tuple[int, str], ...]:
+    """The number of each call among the calls, and the method's name."""
+    ops = (step.op for step in function.cfg.steps)
+    return tuple(enumerate(last_name(op.func) for op in ops if isinstance(op, Call)))
+
+
+@once
+def _ahead(function: Function) -> tuple[int, ...]:
+    """For each step, a bit set of the calls that it can reach without a loop's back edge or an exception."""
+    steps = function.cfg.steps
+    count = 0
+    found = []
+    for step in steps:
+        found.append(1 << count if isinstance(step.op, Call) else 0)
+        count += isinstance(step.op, Call)
+    changed = True
+    while changed:
+        changed = False
+        for index in reversed(range(len(steps))):
+            reached = found[index]
+            for kind, target in steps[index].edges:
+                if kind not in (EdgeKind.BACK, EdgeKind.RAISE) and 0 <= target < len(steps):
+                    reached |= found[target]
+            changed = changed or reached != found[index]
+            found[index] = reached
+    return tuple(found)
 
 
 def _fields(expr: Expr) -> Iterator[str]:

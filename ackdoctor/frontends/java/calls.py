@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from ackdoctor.flow.graph.build import Ends
+from ackdoctor.frontends.java.broken import TOO_DEEP
 from ackdoctor.frontends.java.expressions import compared
 from ackdoctor.frontends.java.grammar import COMMENTS, Node, by_kind, child, field, kind, parts
 from ackdoctor.frontends.java.lowering import Lowering
@@ -21,6 +22,7 @@ _LAMBDA, _REFERENCE, _PARAMETERS = kind("lambda_expression"), kind("method_refer
 _SEVERAL = frozenset({kind("formal_parameters"), kind("inferred_parameters")})
 _EQUALS = frozenset({"equals", "equalsIgnoreCase"})
 _EACH = frozenset({"forEach", "forEachOrdered", "forEachRemaining"})
+_LONGEST = 5000  # calls in a row; each one is the receiver of the next
 _PRESENT = {"ifPresent": 1, "ifPresentOrElse": 2}  # of an Optional, and how much code they are given
 
 
@@ -46,6 +48,8 @@ def _call_step(fn: Lowering, node: Node, *, dropped: bool = False) -> Expr:
         if receiver is None or receiver.kind_id != _CALL:
             break
         chain.append(receiver)
+        if len(chain) > _LONGEST:
+            raise RecursionError(TOO_DEEP)
     obj = None if receiver is None else _receiver(fn, chain[-1], receiver)
     for link in reversed(chain):
         name = fn.text(child(link, _NAME))
