@@ -33,6 +33,20 @@ def broken(monkeypatch, tmp_path):
 LINE = "bad.py:4:0: internal error in BadBolt: ValueError: not enough values\n"
 
 
+def test_a_component_whose_calls_are_too_deep_is_named_and_the_exit_code_is_2(shell, broken, monkeypatch):
+    original = checks.diagnose
+
+    def diagnose(program, component, failed=None):
+        if component.name == "BadBolt":
+            raise RecursionError
+        return original(program, component, failed)
+
+    monkeypatch.setattr(checks, "diagnose", diagnose)
+    outcome = shell("lint", "--no-cache", ".")
+    assert outcome.code == 2
+    assert outcome.err == "bad.py:4:0: calls nested too deeply; `BadBolt` is not judged\n"
+
+
 @pytest.mark.parametrize("more", [[], ["--exit-zero"], ["--quiet"], ["--output-format", "json-lines"]])
 def test_the_exit_code_is_2_whatever_is_asked(shell, broken, more):
     outcome = shell("lint", "--no-cache", ".", *more)

@@ -108,9 +108,15 @@ class Examiner:
 def _too_deep(component: Component, code: str) -> Unreadable:
     """Say that the calls of a component exceed the interpreter's stack."""
     by = f" by {code}" if code else ""
-    reason = f"calls nested too deeply; `{component.name}` is not judged{by}"
-    path, line = component.cls.path, component.cls.head.line
-    return Unreadable(path=path, line=line, column=0, reason=reason, partial=True)
+    what = "calls nested too deeply"
+    return Unreadable(
+        path=component.cls.path,
+        line=component.cls.head.line,
+        column=0,
+        reason=f"{what}; `{component.name}` is not judged{by}",
+        partial=True,
+        internal=f"RecursionError: {what}",  # a component is not judged: no finding elsewhere hides that
+    )
 
 
 def _too_many_ancestors(program: Program, own: set[str]) -> Iterator[Unreadable]:

