@@ -1,6 +1,6 @@
 """The user's own cache folder, `ackdoctor` in the system's cache root (~/.cache), and the folders inside it.
 
-A repository must never supply a cached file.  So a folder is used only if it belongs to the user, if nobody else can
+A repository must never supply a cached file.  So a folder is used only if it belongs to the user, if no other user can
 write to it, if no link leads to it from the cache root, and if it lies outside the tree that is looked at.
 """
 

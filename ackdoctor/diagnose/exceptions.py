@@ -139,7 +139,7 @@ class Exceptions:
         return _THROWN.search(line) or _OF_THRIFT.search(line)
 
     def _name(self, line: str, *, logged: bool) -> None:
-        """Whose a new entry of the log is; that of a process is told by the words of its end, too."""
+        """Whose a new entry of the log is; that of a process is known by the words of its end, too."""
         if found := component_of(line):
             self.component = found
         elif logged:
