@@ -205,6 +205,9 @@ def _read(request: HistRequest, unreadable: list[Unreadable]) -> tuple[bool, Seq
         read += [(file, each) for each in of_file if each not in cut]  # what it lacks would have shrunk
     read = _each_once(_sound(read, unreadable))
     if not read:
+        named = {fault.path for fault in unreadable}
+        silent = [file.as_posix() for file in request.files if file.as_posix() not in named]
+        unreadable += [_fault(file, _NO_HISTOGRAM) for file in silent]
         return False, ()
     jvm = told_most(each for _, each in read)
     kept = [(file, each) for file, each in read if each.jvm in {"", jvm}]

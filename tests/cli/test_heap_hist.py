@@ -209,3 +209,11 @@ def test_a_text_without_rows_is_no_histogram(shell):
         shell("heap", "hist", "a.txt").err
         == "a.txt: no class histogram: no line like `1:  1000  40000  java.lang.Long`\n"
     )
+
+
+def test_a_head_without_a_row_is_named(shell, tmp_path):
+    text = tmp_path / "worker.txt"
+    text.write_text("2026-11-21T22:58:58.082Z\n num     #instances         #bytes  class n")
+    outcome = shell("heap", "hist", str(text))
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "no class histogram" in outcome.err
