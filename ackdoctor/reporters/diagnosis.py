@@ -54,9 +54,8 @@ def _innermost(
     label = "thread" if thrown.thread else "innermost cause"
     yield f"{indent}{palette.paint('label', label)}{_place(places, ', ', thrown.line)}: {printable(thrown.text)}"
     frames = () if seen and seen.evidence == thrown.evidence else thrown.evidence
-    mixed = any(frame.own for frame in frames) and not all(frame.own for frame in frames)
     for frame in frames:
-        mark = "   <- own code" if mixed and frame.own else ""
+        mark = "   <- own code" if frame.own else ""
         yield f"{indent}    {palette.paint('path' if frame.own else 'faint', printable(frame.text))}{mark}"
 
 
