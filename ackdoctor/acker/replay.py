@@ -146,8 +146,9 @@ class _Course:
         for entry in self.ledger.entries():
             self._tell(entry, Verdict.EXPIRED if entry.root in self._timed_out else Verdict.OPEN)
         told = {tree.root for tree in self._trees}
-        for root, verdict in [(root, Verdict.FAILED) for root in self._failed] + [
-            (root, Verdict.EXPIRED) for root in self._timed_out
+        # a spout reports a timeout only of a root that it still has: a fail that comes later is too late
+        for root, verdict in [(root, Verdict.EXPIRED) for root in self._timed_out] + [
+            (root, Verdict.FAILED) for root in self._failed
         ]:
             if root not in told and len(self._trees) < self._most:
                 told.add(root)

@@ -173,11 +173,13 @@ class _Heard:
     def __init__(self, profile: Profile) -> None:
         self._ledger = RootLedger(profile)
         self._verdicts: dict[int, Verdict] = {}
+        self._rotated = False
 
     def listen(self, events: Iterable[Event], wanted: dict[int, TupleTree]) -> Iterator[Event]:
         """The rows of those roots."""
         for event in events:
             if event.kind is EventKind.ROTATED:
+                self._rotated = True
                 for entry in self._ledger.rotate():
                     if entry.task is not None:
                         self._verdicts.setdefault(entry.root, Verdict.EXPIRED)
@@ -208,6 +210,6 @@ class _Heard:
 
     def judged(self, tree: TupleTree) -> TupleTree:
         """The tree; of an orphan with the first thing that its spout heard."""
-        dropped = tree.dropped_ms is not None  # before that its spout had heard nothing, or a timeout
-        known = Verdict.EXPIRED if dropped else self._verdicts.get(tree.root)
+        by_schedule = tree.dropped_ms is not None and not self._rotated  # no row says when the map rotated
+        known = Verdict.EXPIRED if by_schedule else self._verdicts.get(tree.root)
         return replace(tree, verdict=known) if tree.verdict is Verdict.ORPHAN and known is not None else tree

@@ -20,7 +20,7 @@ ACKER, BOLT, SPOUT = (
     "Thread-4-s-executor[4, 4]",
 )
 MOMENT = "2 roots were young where a log ends or a worker was started anew, less than 30 s away: not judged"
-EXPIRED = "2 roots expired: a worker ended"
+EXPIRED = "2 roots expired: a worker, or its log, ended first"
 IN_HAND = (
     "1 tuple was in hand where a log ends or its worker was started anew, for less than 30 s: not judged"
 )
