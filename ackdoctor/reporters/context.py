@@ -5,7 +5,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import NamedTuple
 
-from ackdoctor.engine.languages.text import decode, lines_of
+from ackdoctor.lint.languages.text import decode, lines_of
 from ackdoctor.model.finding import Severity
 from ackdoctor.model.reading import read_file
 from ackdoctor.model.values import dataclass

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import ackdoctor
-from tests.engine.project import BASE, BOLT, CLEAN, HEIR, JAVA_BOLT, write
+from tests.lint.project import BASE, BOLT, CLEAN, HEIR, JAVA_BOLT, write
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="there is no cache on this system")
 
@@ -196,8 +196,8 @@ def test_spawned_workers_run_no_module_of_the_current_folder(shadowed):
         "sys.path[:] = [path for path in sys.path if path not in ('', here)]\n"
         "from pathlib import Path\n"
         "from ackdoctor.config import Settings\n"
-        "from ackdoctor.engine.analyze import lint\n"
-        "from ackdoctor.engine.clusters import pool\n"
+        "from ackdoctor.lint.analyze import lint\n"
+        "from ackdoctor.lint.clusters import pool\n"
         "pool._PAYS['spawn'] = 0\n"
         "pool._method = lambda: 'spawn'\n"
         "report = lint([Path('bolts')], Settings(), root=Path(here), jobs=2)\n"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import Shell
-from tests.engine.hostile.mutations import damaged
+from tests.lint.hostile.mutations import damaged
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 SHORT, LONG = 40, 1_500  # inputs of each kind

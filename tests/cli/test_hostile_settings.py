@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ackdoctor.config import matches_glob
-from ackdoctor.engine.disk.ignored import Patterns
+from ackdoctor.lint.disk.ignored import Patterns
 from tests.cli.running import BOLT
 
 STARS = "*a*a*a*a*a*a*a*a*a*a*a*b"

@@ -6,8 +6,8 @@ import pytest
 
 from ackdoctor import checks
 from ackdoctor.checks import ack104_ack_in_loop
-from ackdoctor.engine.languages import python
-from tests.engine.project import BOLT, CLEAN, write
+from ackdoctor.lint.languages import python
+from tests.lint.project import BOLT, CLEAN, write
 
 IGNORED = BOLT.replace("        self.ack(tup)\n\n", "").replace(
     "self.ack(tup)\n        self.ack(tup)",

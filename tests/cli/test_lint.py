@@ -12,7 +12,7 @@ from ackdoctor.cli import manual
 from ackdoctor.dialects import load
 from ackdoctor.rulebook import load_metadata
 from tests.cli.running import BOLT, CLEAN
-from tests.engine.project import write
+from tests.lint.project import write
 
 
 def codes(text: str) -> list[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.project import BOLT, JAVA_BOLT, write
+from tests.lint.project import BOLT, JAVA_BOLT, write
 
 
 def test_settings_count_where_a_project_is_reached_by_a_link(shell):

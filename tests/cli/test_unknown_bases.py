@@ -8,7 +8,7 @@ import pytest
 
 from ackdoctor.config import Settings
 from tests.cli.running import BOLT
-from tests.engine.project import lines, linted, write
+from tests.lint.project import lines, linted, write
 
 PYTHON = """\
 from acme.topologies import AcmeBolt

@@ -6,15 +6,15 @@ import pystorm  # noqa: F401
 import pytest
 
 # Imported once here, not again in every inner run:
-import ackdoctor.engine.analyze
-import ackdoctor.engine.shown.suppress
-import ackdoctor.engine.whole
+import ackdoctor.lint.analyze
+import ackdoctor.lint.shown.suppress
+import ackdoctor.lint.whole
 import ackdoctor.pytest_plugin.fixture
 import ackdoctor.pytest_plugin.hooks
 import ackdoctor.reporters.terminal
 import ackdoctor.tracer.judge.findings  # noqa: F401
 from ackdoctor import checks
-from ackdoctor.engine.clusters import examine
+from ackdoctor.lint.clusters import examine
 
 checks.load()
 examine.prepare(["python"])
