@@ -7,7 +7,7 @@ exact selector wins, and `ignore` wins a draw: select ACK1, ignore ACK101 leaves
 import errno
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field, fields
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
@@ -17,7 +17,6 @@ from ackdoctor.model.errors import ConfigError
 from ackdoctor.model.finding import Confidence, Severity
 from ackdoctor.model.globs import Glob, fits, pattern_of
 from ackdoctor.model.reading import read_file
-from ackdoctor.model.values import dataclass
 
 __all__ = [
     "FILES",

@@ -1,6 +1,7 @@
 """ACK204: an emit whose anchors, stream or payload the framework refuses, misreads or ignores."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.facts.origin import origin
@@ -9,7 +10,6 @@ from ackdoctor.flow.path.sighting import Emitted
 from ackdoctor.model.cfg import Build, Expr, Item, Literal, Name
 from ackdoctor.model.dialect import Anchoring, Misuse, VerbKind
 from ackdoctor.model.finding import Finding, Severity
-from ackdoctor.model.values import dataclass
 
 __all__ = ["check"]
 

@@ -1,7 +1,7 @@
 """What a check is given: one component, everything the flow engine saw of it, and the pen to write findings."""
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from ackdoctor.flow.component import solve_component
@@ -20,7 +20,6 @@ from ackdoctor.model.component import Component, Function
 from ackdoctor.model.dialect import Dialect, Discipline, EntryKind, Kind, Misuse, Role, Verb, VerbKind
 from ackdoctor.model.finding import Confidence, Finding, PathStep, PathWitness, Severity
 from ackdoctor.model.source import Site, Span
-from ackdoctor.model.values import dataclass
 
 __all__ = ["Diagnosis"]
 

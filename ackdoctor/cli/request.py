@@ -2,7 +2,7 @@
 
 import os.path
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,6 @@ from ackdoctor.cli.given import STDIN, known_word, named
 from ackdoctor.config import FORMATS, Settings, find_config, load_settings, nearest, place
 from ackdoctor.model.errors import ConfigError, UsageError
 from ackdoctor.model.finding import Confidence, Severity
-from ackdoctor.model.values import dataclass
 
 if TYPE_CHECKING:
     from ackdoctor.rulebook import Rule

@@ -5,6 +5,7 @@ complete.  A handler's end is where the framework has its say: auto ack, auto fa
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from ackdoctor.flow.linking.known import SEE_THROUGH
 from ackdoctor.flow.linking.program import Program
@@ -36,7 +37,6 @@ from ackdoctor.model.component import Component, Function
 from ackdoctor.model.dialect import Entry, EntryKind, Moment, TickDuty
 from ackdoctor.model.protocol import Op, move
 from ackdoctor.model.protocol import State as Stage
-from ackdoctor.model.values import dataclass
 
 __all__ = ["solve_component"]
 

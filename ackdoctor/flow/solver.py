@@ -9,7 +9,7 @@ recursive one is solved again until its exits no longer grow.
 
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ackdoctor.flow.graph.wording import last_name
@@ -36,7 +36,6 @@ from ackdoctor.flow.transfer.told import taken_to_work
 from ackdoctor.flow.transfer.typestate import WayOn, ways_on
 from ackdoctor.model.cfg import ENTRY, EXIT, RAISED, Call, EdgeKind
 from ackdoctor.model.component import Function
-from ackdoctor.model.values import dataclass
 
 __all__ = ["Leaving", "Solver"]
 

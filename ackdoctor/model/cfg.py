@@ -17,12 +17,11 @@ No syntax node of any language appears here.  Nothing here is changed once it is
 frozen only because a frozen dataclass takes four times as long to create, at every start of the linter.
 """
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import Enum, unique
 from typing import NamedTuple, TypeAlias
 
 from ackdoctor.model.source import Span
-from ackdoctor.model.values import dataclass
 
 __all__ = [
     "ENTRY",

@@ -1,13 +1,12 @@
 """One lowered file, and the bolts and spouts found in it."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ackdoctor.model.cfg import Cfg, Expr
 from ackdoctor.model.dialect import Dialect, Role
 from ackdoctor.model.source import Span
-from ackdoctor.model.values import dataclass
 
 __all__ = ["ClassInfo", "Component", "Function", "Param", "Unit"]
 

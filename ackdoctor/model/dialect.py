@@ -1,10 +1,8 @@
 """The shape of what we know about a framework: data, no behaviour."""
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import Enum, unique
-
-from ackdoctor.model.values import dataclass
 
 __all__ = [
     "OFF",

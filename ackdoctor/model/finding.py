@@ -1,9 +1,9 @@
 """What a run has to say."""
 
+from dataclasses import dataclass
 from enum import IntEnum, unique
 
 from ackdoctor.model.source import Site
-from ackdoctor.model.values import dataclass
 
 __all__ = [
     "Confidence",

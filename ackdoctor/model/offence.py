@@ -1,9 +1,9 @@
 """What the tracer saw go wrong: the runtime's raw evidence, before a rule names it."""
 
+from dataclasses import dataclass
 from enum import Enum, unique
 
 from ackdoctor.model.dialect import Misuse
-from ackdoctor.model.values import dataclass
 
 __all__ = ["CallSite", "Offence", "Suspect", "Touch", "TouchKind"]
 

@@ -1,8 +1,7 @@
 """Where something stands in a source file."""
 
+from dataclasses import dataclass
 from typing import NamedTuple
-
-from ackdoctor.model.values import dataclass
 
 __all__ = ["NOWHERE", "Site", "Span"]
 

@@ -1,6 +1,7 @@
 """What a traced run counted: the tables of `ackdoctor trace report` and of pytest's summary."""
 
-from ackdoctor.model.values import dataclass
+from dataclasses import dataclass
+
 from ackdoctor.model.verdict import TupleTree
 
 __all__ = ["ComponentTally", "GrowthPoint", "RunTally"]

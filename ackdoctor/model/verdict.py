@@ -1,8 +1,7 @@
 """What became of a root, and who is to blame."""
 
+from dataclasses import dataclass
 from enum import Enum, unique
-
-from ackdoctor.model.values import dataclass
 
 __all__ = ["Culprit", "PendingEntry", "Residue", "TupleTree", "Verdict"]
 

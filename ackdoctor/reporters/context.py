@@ -1,14 +1,13 @@
 """What a reporter may need besides the report: source lines, colours, glyphs, rule pages."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 from ackdoctor.lint.languages.text import decode, lines_of
 from ackdoctor.model.finding import Severity
 from ackdoctor.model.reading import read_file
-from ackdoctor.model.values import dataclass
 
 __all__ = [
     "ASCII",

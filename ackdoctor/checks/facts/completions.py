@@ -1,6 +1,7 @@
 """Second completions of one tuple, sorted by what came first: shared by ACK103 to ACK106."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.flow.path.lattice import Token, TokenKind
@@ -8,7 +9,6 @@ from ackdoctor.flow.path.sighting import Completed, Flow
 from ackdoctor.flow.path.trail import Trail
 from ackdoctor.flow.path.witness import call_chain, completions, thrown_at
 from ackdoctor.model.protocol import Op
-from ackdoctor.model.values import dataclass
 
 __all__ = ["Repeat", "repeats"]
 

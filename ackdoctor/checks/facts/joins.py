@@ -1,6 +1,7 @@
 """Join buffers: a dict field that collects parts under a key from the data until an entry is complete."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.facts.buffers import asks_about
@@ -10,7 +11,6 @@ from ackdoctor.flow.graph.expressions import subexpressions
 from ackdoctor.model.cfg import ENTRY, Attr, Bind, Call, Compare, Drop, EdgeKind, Expr, Item, Name, Step, Test
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind
-from ackdoctor.model.values import dataclass
 
 __all__ = ["Join", "unfinished_joins"]
 

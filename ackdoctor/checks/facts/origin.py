@@ -1,11 +1,11 @@
 """Where a local got its value on the path that led to a place."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from ackdoctor.flow.path.trail import Trail
 from ackdoctor.model.cfg import Bind, Call, Catch, Expr, Name, Next, Star, Unpack, Update, Yield
 from ackdoctor.model.component import Function
-from ackdoctor.model.values import dataclass
 
 __all__ = ["Origin", "origin"]
 

@@ -6,7 +6,7 @@ and what is put into containers; it never asks in which order that happens.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.facts.sources import Source, source_of
@@ -34,7 +34,6 @@ from ackdoctor.model.cfg import (
     Yield,
 )
 from ackdoctor.model.component import ClassInfo, Function
-from ackdoctor.model.values import dataclass
 
 __all__ = ["field_values", "given", "provenance", "source"]
 

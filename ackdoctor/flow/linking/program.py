@@ -7,6 +7,7 @@ finds `src/bolts/base.py` without knowing that `src` is on the path.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -17,7 +18,6 @@ from ackdoctor.flow.linking.variants import asked_role
 from ackdoctor.model.cfg import Attr, Expr, Global, Literal
 from ackdoctor.model.component import ClassInfo, Component, Function, Unit
 from ackdoctor.model.dialect import Dialect, EntryKind, Role
-from ackdoctor.model.values import dataclass
 
 __all__ = ["ANCESTORS", "Program", "Symbol"]
 

@@ -1,7 +1,7 @@
 """What the transfer functions share while one component is solved."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from ackdoctor.flow.graph.expressions import names_in, subexpressions
 from ackdoctor.flow.graph.once import once
@@ -30,7 +30,6 @@ from ackdoctor.model.cfg import (
 from ackdoctor.model.component import Component, Function, Unit
 from ackdoctor.model.dialect import Verb
 from ackdoctor.model.protocol import State as Stage
-from ackdoctor.model.values import dataclass
 
 __all__ = ["Context", "Later", "normalised", "subject", "tested_names", "tested_subjects"]
 

@@ -13,13 +13,13 @@ A helper that is a generator is solved where it is called, to its end.  A loop o
 So the loop finds what the generator completes behind its last `yield` held by it, and the end of the loop finds it completed.
 """
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ackdoctor.flow.graph.once import once
 from ackdoctor.model.cfg import Bind, Expr, Name, Next, Yield
 from ackdoctor.model.component import Function
 from ackdoctor.model.protocol import State as Stage
-from ackdoctor.model.values import dataclass
 
 if TYPE_CHECKING:
     from ackdoctor.flow.path.lattice import Holding, State, Token, Value

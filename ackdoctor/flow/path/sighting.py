@@ -4,6 +4,7 @@ A check reads sightings; it never walks the graph itself.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import Enum, unique
 from typing import TypeAlias
 
@@ -13,7 +14,6 @@ from ackdoctor.model.cfg import Arg, Expr, Step
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import Entry, Verb
 from ackdoctor.model.protocol import Breach, Op
-from ackdoctor.model.values import dataclass
 
 __all__ = [
     "Anchors",

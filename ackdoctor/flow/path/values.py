@@ -5,6 +5,7 @@ any one tuple that a field holds (STORED).  None as a value means "something els
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from enum import Enum, unique
 from typing import NamedTuple, TypeAlias
 
@@ -12,7 +13,6 @@ from ackdoctor.flow.path.generators import Generated
 from ackdoctor.model.component import ClassInfo, Function
 from ackdoctor.model.protocol import State as Stage
 from ackdoctor.model.protocol import Tick
-from ackdoctor.model.values import dataclass
 
 __all__ = [
     "Batch",

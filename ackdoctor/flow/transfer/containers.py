@@ -1,6 +1,7 @@
 """Method calls on containers: local ones, fields, and what lies in fields."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from ackdoctor.flow.graph.expressions import mentions, names_in
 from ackdoctor.flow.graph.once import once
@@ -41,7 +42,6 @@ from ackdoctor.flow.transfer.holding import escape, release, store
 from ackdoctor.flow.transfer.liveness import read, written
 from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Name
 from ackdoctor.model.component import Function
-from ackdoctor.model.values import dataclass
 
 __all__ = ["Done", "arguments", "elements", "method_call", "packed"]
 

@@ -1,6 +1,7 @@
 """Into a function of the project's own: what it is told of its arguments, of the loops around it and of what was asked."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from ackdoctor.flow.graph.expressions import names_in
 from ackdoctor.flow.path.context import Context, tested_names
@@ -11,7 +12,6 @@ from ackdoctor.flow.transfer.evaluate import evaluate
 from ackdoctor.flow.transfer.outside import unknown
 from ackdoctor.model.cfg import Arg, Attr, Call, Compare, Expr, Literal, Name
 from ackdoctor.model.component import Function
-from ackdoctor.model.values import dataclass
 
 __all__ = ["Enter", "enter"]
 

@@ -1,6 +1,7 @@
 """The framework's calls and what they do to tuples."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from ackdoctor.flow.graph.expressions import mentions
 from ackdoctor.flow.path.context import Context
@@ -28,7 +29,6 @@ from ackdoctor.model.cfg import Arg, Attr, Build, Call, Expr, Literal, Name
 from ackdoctor.model.dialect import Anchoring, Misuse, Verb, VerbKind
 from ackdoctor.model.protocol import Breach, Op, move
 from ackdoctor.model.protocol import State as Stage
-from ackdoctor.model.values import dataclass
 
 __all__ = ["apply_verb", "complete", "external_verb", "own_verb", "quiet"]
 

@@ -1,12 +1,12 @@
 """What goes into the examination of clusters besides their files, and what comes out of it."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from ackdoctor.config import Settings
 from ackdoctor.lint.files.discover import Candidate
 from ackdoctor.model.finding import Finding, UnknownBase, Unreadable
-from ackdoctor.model.values import dataclass
 
 if TYPE_CHECKING:
     from ackdoctor.lint.clusters.pool import Progress

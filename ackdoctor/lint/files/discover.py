@@ -10,6 +10,7 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
@@ -20,7 +21,6 @@ from ackdoctor.lint.disk.reading import read_file
 from ackdoctor.lint.languages.reader import LANGUAGES, SUFFIXES, language_of
 from ackdoctor.model.errors import UsageError
 from ackdoctor.model.finding import Unreadable
-from ackdoctor.model.values import dataclass
 
 __all__ = ["LIMIT", "Candidate", "Discovery", "discover", "reason", "refusal", "shown"]
 

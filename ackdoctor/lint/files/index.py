@@ -8,13 +8,13 @@ further: its files may derive from classes that it was not asked to lint.
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from ackdoctor.lint.files.hierarchy import ClassKey, Hierarchy
 from ackdoctor.lint.files.lexicon import Lexicon
 from ackdoctor.lint.files.survey import Survey
 from ackdoctor.lint.languages.outline import Outline
-from ackdoctor.model.values import dataclass
 
 __all__ = ["Cluster", "Source", "clusters"]
 

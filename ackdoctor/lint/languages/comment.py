@@ -1,6 +1,6 @@
 """A comment in a source file, in whatever language."""
 
-from ackdoctor.model.values import dataclass
+from dataclasses import dataclass
 
 __all__ = ["Comment"]
 

@@ -2,9 +2,8 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-from ackdoctor.model.values import dataclass
 
 if TYPE_CHECKING:
     from ackdoctor.lint.languages.comment import Comment

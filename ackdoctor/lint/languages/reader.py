@@ -6,11 +6,11 @@ is lowered.  The others are counted where they name a framework, so that nobody 
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ackdoctor.lint.languages.outline import Outline
-from ackdoctor.model.values import dataclass
 
 if TYPE_CHECKING:
     from ackdoctor.lint.languages.directive import Directive

@@ -8,6 +8,7 @@ handler, without the file where that is gone, and where it is more than was acce
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +16,6 @@ from ackdoctor.model.errors import BaselineError
 from ackdoctor.model.finding import Finding
 from ackdoctor.model.fingerprint import plain
 from ackdoctor.model.reading import read_file
-from ackdoctor.model.values import dataclass
 from ackdoctor.model.writing import replacing
 
 __all__ = ["Baseline", "Comparison", "Entry", "compare", "entries_of", "read", "save", "write"]

@@ -8,11 +8,11 @@ The rulebook is read only when there is something to judge: a finding, or a comm
 
 import os
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from ackdoctor.config import Settings
 from ackdoctor.model.finding import Finding, HeapWitness, TreeWitness, Unreadable
-from ackdoctor.model.values import dataclass
 
 if TYPE_CHECKING:
     from ackdoctor.rulebook import Rule

@@ -9,6 +9,7 @@ reported itself.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from ackdoctor.config import nearest
@@ -16,7 +17,6 @@ from ackdoctor.lint.languages.directive import Directive
 from ackdoctor.lint.languages.reader import language_of, reader
 from ackdoctor.model.finding import Confidence, Finding, PathWitness, Severity, Unreadable
 from ackdoctor.model.source import Site, Span
-from ackdoctor.model.values import dataclass
 
 __all__ = ["MARK", "UNUSED_IGNORE", "Outcome", "apply"]
 

@@ -6,6 +6,7 @@ completes it.  Only a bolt that alone held a tuple for longer than the timeout i
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum, unique
 from itertools import pairwise
 from math import ceil
@@ -13,7 +14,6 @@ from statistics import median
 
 from ackdoctor.model.finding import Confidence, Finding, Severity, TreeWitness
 from ackdoctor.model.source import NOWHERE, Site
-from ackdoctor.model.values import dataclass
 from ackdoctor.tracer.judge.entries import ACKER
 from ackdoctor.tracer.judge.labels import name_of
 

@@ -11,11 +11,10 @@ brace included.  At the top nothing but the package and imports stand before it.
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import takewhile
 
 from ackdoctor.lint.languages.comment import Comment
-from ackdoctor.model.values import dataclass
 
 __all__ = ["Annotation", "comments_of"]
 

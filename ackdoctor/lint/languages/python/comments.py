@@ -9,9 +9,9 @@ At the top nothing but a docstring stands before it.
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from ackdoctor.lint.languages.comment import Comment
-from ackdoctor.model.values import dataclass
 
 __all__ = ["comments_of"]
 
