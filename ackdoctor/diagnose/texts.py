@@ -4,7 +4,7 @@ import errno
 from collections.abc import Iterator
 from io import BufferedReader
 
-from ackdoctor.tracer.disk.workerlog import log_text
+from ackdoctor.tracer.trace.worker_log import log_text
 
 __all__ = ["LONGEST_LINE", "lines_in"]
 

@@ -9,8 +9,8 @@ from ackdoctor.acker.residue import blame, residue, suspicions
 from ackdoctor.model.event import Event, EventKind
 from ackdoctor.model.finding import Unreadable
 from ackdoctor.model.verdict import TupleTree, Verdict
-from ackdoctor.tracer.disk.reading import read
-from ackdoctor.tracer.disk.workerlog import WorkerLogs, is_log
+from ackdoctor.tracer.trace.read import read
+from ackdoctor.tracer.trace.worker_log import WorkerLogs, is_log
 
 __all__ = ["Testimony", "testimony"]
 

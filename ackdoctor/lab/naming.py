@@ -2,9 +2,9 @@
 
 from ackdoctor.lab.component import BasicBolt
 from ackdoctor.model.dialect import Dialect, Discipline, Kind, Role
-from ackdoctor.tracer.disk.naming import described
 from ackdoctor.tracer.ledger.sites import Sites
 from ackdoctor.tracer.ledger.suspects import belongs, describe
+from ackdoctor.tracer.trace.components import described
 
 __all__ = ["author_sites", "called_from", "introduced"]
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from ackdoctor.acker.clock import Clock
 from ackdoctor.lab.worker import Record
 from ackdoctor.model.event import Event
-from ackdoctor.tracer.instrument.rows import Writer
+from ackdoctor.tracer.trace.files import Writer
 
 __all__ = ["nanoseconds", "recorded"]
 
@@ -24,20 +24,19 @@ def nanoseconds(clock: Clock) -> Callable[[], int]:
 
 def recorded(recorder: Writer) -> Record:
     """A `Cluster`'s `record` that writes each row."""
-    code = recorder.code
 
     def record(row: Event) -> None:
         recorder.write(
             row.kind,
-            code(row.component),
+            row.component,
             row.task,
-            code(row.stream),
+            row.stream,
             row.delivery,
             row.root,
             row.value,
-            code(row.site),
+            row.site,
             row.flags,
-            note=code(row.note),
+            note=row.note,
         )
 
     return record

@@ -20,7 +20,7 @@ from typing import BinaryIO, NamedTuple
 
 from ackdoctor.heap.files import open_file
 from ackdoctor.heap.jvm.unpack import DUMP, GZIP, HEAP, RECORDS, SEGMENT, HprofError, copied, unknown_record
-from ackdoctor.tracer.disk.workerlog import PACKED
+from ackdoctor.tracer.trace.worker_log import PACKED
 
 __all__ = ["HEAP", "LOAD_CLASS", "LONGEST_BODY", "STRING", "Hprof", "HprofError", "Record"]
 

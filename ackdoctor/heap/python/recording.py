@@ -9,8 +9,8 @@ from ackdoctor.heap.python.album import LAST, Album
 from ackdoctor.heap.python.guppy import missing
 from ackdoctor.heap.python.session import components
 from ackdoctor.heap.python.storing import name_of, save
-from ackdoctor.tracer.ending import at_exit
 from ackdoctor.tracer.ledger.ledger import Ledger
+from ackdoctor.tracer.trace.write import at_exit
 
 __all__ = ["attach"]
 
