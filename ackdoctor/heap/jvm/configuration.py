@@ -13,6 +13,7 @@ from ackdoctor.heap.jvm.objects import Objects
 
 __all__ = ["settings_of"]
 
+
 _CONFS = ("_stormConf", "_topoConf", "topoConf", "stormConf")
 _MOST_CONTEXTS = 200
 _MOST = 5_000  # settings of one map, nodes on the way to them

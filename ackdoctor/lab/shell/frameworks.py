@@ -1,4 +1,4 @@
-"""storm.py, Petrel and pyleus: frameworks whose loop has no inside that could be called.
+"""Frameworks that the lab runs: the child of each, and the loops of storm.py, Petrel and pyleus.
 
 Read: apache/storm storm-multilang/python/src/main/resources/resources/storm.py @ v2.8.8; AirSage/Petrel
 petrel/petrel/storm.py @ c4be9b7; Yelp/pyleus pyleus/storm/component.py @ v0.3.0.  storm.py and Petrel keep
@@ -16,11 +16,15 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, TypeAlias
 
-from ackdoctor.lab.shell.child import Looped
+from ackdoctor.dialects import load
+from ackdoctor.lab.shell.child import Child, Looped
+from ackdoctor.lab.shell.pystorm import PystormChild
+from ackdoctor.model.dialect import Dialect, Role
+from ackdoctor.tracer.ledger.suspects import belongs
 
-__all__ = ["PetrelChild", "PyleusChild", "StormPyChild"]
+__all__ = ["NotAComponentError", "PetrelChild", "PyleusChild", "StormPyChild", "descent", "launcher"]
 
 _PYLEUS = ("component", "--pyleus-config", '{"serializer": "json"}', "--options", "{}")
 
@@ -125,3 +129,46 @@ def _module_of(component_class: type, name: str) -> ModuleType:
     """The module of the base class that has a global of this name."""
     modules = (sys.modules[base.__module__] for base in component_class.__mro__)
     return next(module for module in modules if hasattr(module, name))
+
+
+_Launcher: TypeAlias = Callable[[type, Callable[[], None]], Child]
+
+_LAUNCHERS: dict[str, _Launcher] = {
+    "pystorm": PystormChild,
+    "streamparse": PystormChild,  # its classes are pystorm's
+    "petrel": PetrelChild,
+    "pyleus": PyleusChild,
+    "storm_py": StormPyChild,
+}
+
+
+class NotAComponentError(TypeError):
+    """A class that is no component of a framework that the lab can run."""
+
+
+def descent(component_class: type) -> tuple[Dialect, Role]:
+    """The framework of a class and which of its base classes it has; NotAComponentError if none."""
+    found = belongs(component_class)
+    if found is None:
+        *titles, last = [dialect.title for dialect in load() if dialect.language == "python"]
+        raise NotAComponentError(
+            f"{component_class.__qualname__} is no bolt or spout of {', '.join(titles)} or {last}"
+        )
+    return found
+
+
+def launcher(component_class: type) -> _Launcher:
+    """What runs a component of a framework that speaks multilang."""
+    dialect, _ = descent(component_class)
+    if dialect.name not in _LAUNCHERS:
+        raise NotAComponentError(
+            f"{component_class.__qualname__}: no bench runs components of {dialect.title} behind a pipe"
+        )
+    launch = _LAUNCHERS[dialect.name]
+    if launch is PystormChild and all(
+        base.__module__ != "pystorm.component" for base in component_class.__mro__
+    ):
+        raise NotAComponentError(
+            f"{component_class.__qualname__}: no bench runs this {dialect.title}: before 3.0 its classes are not pystorm's"
+        )
+    return launch

@@ -22,6 +22,7 @@ __all__ = [
     "parse_class",
 ]
 
+
 OBJECT, BOOLEAN, INT, LONG = 2, 4, 10, 11
 WIDTHS: Mapping[int, int] = {4: 1, 5: 2, 6: 4, 7: 8, 8: 1, 9: 2, 10: 4, 11: 8}
 PRIMITIVES: Mapping[int, str] = {

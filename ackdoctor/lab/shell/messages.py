@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from enum import Enum, unique
 from typing import Any, NoReturn
 
-from ackdoctor.lab.shell.error import ShellError
+from ackdoctor.lab.shell.pipe import ShellError
 
 __all__ = ["RUNTIME", "Json", "ShellMsg", "java_text", "json_of", "parse", "shell_msg"]
+
 
 RUNTIME = "java.lang.RuntimeException"
 _CAST = "java.lang.ClassCastException"
