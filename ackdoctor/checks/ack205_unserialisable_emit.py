@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.facts.payload import refused, wrong_shape
-from ackdoctor.flow.path.sighting import Emitted
+from ackdoctor.flow.events import Emitted
 from ackdoctor.model.cfg import Expr
 from ackdoctor.model.dialect import Misuse, VerbKind
 from ackdoctor.model.finding import Finding

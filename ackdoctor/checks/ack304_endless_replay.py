@@ -11,8 +11,8 @@ from ackdoctor.checks.facts.provenance import source
 from ackdoctor.checks.facts.shape import derived_names, mentions_any
 from ackdoctor.checks.facts.sources import Source
 from ackdoctor.checks.facts.spouts import calls_of, data_emits, emits, entry_method, has_id, reach
-from ackdoctor.flow.graph.wording import parts
-from ackdoctor.flow.linking.known import CONTAINER_READS, CONTAINER_STORES, CONTAINER_VIEWS, HARMLESS
+from ackdoctor.flow.expressions import parts
+from ackdoctor.flow.library import CONTAINER_READS, CONTAINER_STORES, CONTAINER_VIEWS, HARMLESS
 from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Global, IsType, Mix, Not, Return, Step, Test
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, Kind

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.facts.endless import endless_loop
-from ackdoctor.flow.path.sighting import Emitted
+from ackdoctor.flow.events import Emitted
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Finding
 

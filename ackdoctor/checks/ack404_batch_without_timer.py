@@ -5,10 +5,9 @@ from collections.abc import Iterator
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.facts.buffers import kept_inputs, sized
 from ackdoctor.checks.facts.joins import unfinished_joins
-from ackdoctor.flow.graph.expressions import subexpressions
-from ackdoctor.flow.path.lattice import Tick
-from ackdoctor.flow.path.sighting import Flow, Released
-from ackdoctor.flow.path.trail import Station, turns_back
+from ackdoctor.flow.events import Flow, Released, Station, turns_back
+from ackdoctor.flow.expressions import subexpressions
+from ackdoctor.flow.state import Tick
 from ackdoctor.flow.transfer.holding import EVERYTHING
 from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Global, Literal, Name, Test, Update
 from ackdoctor.model.component import Function

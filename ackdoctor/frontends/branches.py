@@ -6,7 +6,7 @@ A language has its own nodes; here nobody looks into one.
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
-from ackdoctor.flow.graph.build import CfgBuilder, Ends, Fork
+from ackdoctor.flow.build import CfgBuilder, Ends, Fork
 from ackdoctor.model.cfg import Bind, Expr, Literal, Not
 from ackdoctor.model.source import Span
 

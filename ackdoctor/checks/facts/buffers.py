@@ -4,10 +4,9 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.facts.chosen import ACKING, chosen
-from ackdoctor.flow.graph.expressions import subexpressions
-from ackdoctor.flow.graph.results import calls_by_result
-from ackdoctor.flow.path.lattice import TokenKind
-from ackdoctor.flow.path.sighting import Ended, Flow, Stored
+from ackdoctor.flow.events import Ended, Flow, Stored
+from ackdoctor.flow.expressions import calls_by_result, subexpressions
+from ackdoctor.flow.state import TokenKind
 from ackdoctor.flow.transfer.declared import maker
 from ackdoctor.flow.transfer.holding import EVERYTHING
 from ackdoctor.model.cfg import Attr, Bind, Call, Expr, Mix, Name

@@ -6,7 +6,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from ackdoctor.flow.graph.once import once
+from ackdoctor.flow.expressions import memoize
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
@@ -93,7 +93,7 @@ class Spelling:
                 return expr
 
 
-@once
+@memoize
 def spelling(function: Function) -> Spelling:
     """The spelling of a function's expressions, made once."""
     return Spelling(function)

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.facts.canonical import spelling
-from ackdoctor.flow.graph.wording import parts
-from ackdoctor.flow.path.trail import Trail, turns_back
+from ackdoctor.flow.events import Trail, turns_back
+from ackdoctor.flow.expressions import parts
 from ackdoctor.model.cfg import Attr, Bind, Compare, Expr, Mix, Not, Test, Update
 from ackdoctor.model.component import Function
 

@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.flow.path.lattice import Token, TokenKind
-from ackdoctor.flow.path.sighting import Completed, Flow
-from ackdoctor.flow.path.trail import Trail
-from ackdoctor.flow.path.witness import call_chain, completions, thrown_at
+from ackdoctor.flow.events import Completed, Flow, Trail
+from ackdoctor.flow.state import Token, TokenKind
+from ackdoctor.flow.witness import call_chain, completions, thrown_at
 from ackdoctor.model.protocol import Op
 
 __all__ = ["Repeat", "repeats"]

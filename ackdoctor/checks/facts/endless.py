@@ -6,11 +6,9 @@ from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.facts.fields import own_field
 from ackdoctor.checks.facts.provenance import field_values, given, provenance
 from ackdoctor.checks.facts.shape import reachable
-from ackdoctor.flow.graph.expressions import subexpressions
-from ackdoctor.flow.graph.results import calls_by_result
-from ackdoctor.flow.graph.wording import last_name
-from ackdoctor.flow.path.context import normalised
-from ackdoctor.flow.path.rounds import targets_of
+from ackdoctor.flow.expressions import calls_by_result, last_name, subexpressions
+from ackdoctor.flow.facts import normalised
+from ackdoctor.flow.induction import targets_of
 from ackdoctor.flow.transfer.liveness import read
 from ackdoctor.model.cfg import (
     EXIT,

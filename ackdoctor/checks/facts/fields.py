@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.flow.graph.results import calls_by_result
-from ackdoctor.flow.linking.known import CONTAINER_STORES, CONTAINER_VIEWS, HARMLESS, LOGGING
+from ackdoctor.flow.expressions import calls_by_result
+from ackdoctor.flow.library import CONTAINER_STORES, CONTAINER_VIEWS, HARMLESS, LOGGING
 from ackdoctor.model.cfg import (
     Arg,
     Attr,

@@ -7,7 +7,7 @@ from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.facts.buffers import asks_about
 from ackdoctor.checks.facts.fields import BEGINNINGS
 from ackdoctor.checks.facts.shape import derived_names, given_names, mentions_any, reachable
-from ackdoctor.flow.graph.expressions import subexpressions
+from ackdoctor.flow.expressions import subexpressions
 from ackdoctor.model.cfg import ENTRY, Attr, Bind, Call, Compare, Drop, EdgeKind, Expr, Item, Name, Step, Test
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind

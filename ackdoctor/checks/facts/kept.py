@@ -7,8 +7,8 @@ from ackdoctor.checks.facts.canonical import bare, spelling
 from ackdoctor.checks.facts.fields import emptied_by, is_container, own_field
 from ackdoctor.checks.facts.shape import derived_names, mentions_any
 from ackdoctor.checks.facts.spouts import data_emits, emits, entry_method, has_id, reach
-from ackdoctor.flow.linking.known import CONTAINER_STORES
-from ackdoctor.flow.path.sighting import Emitted
+from ackdoctor.flow.events import Emitted
+from ackdoctor.flow.library import CONTAINER_STORES
 from ackdoctor.model.cfg import Attr, Bind, Build, Call, Expr, Item, Name, Step
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind

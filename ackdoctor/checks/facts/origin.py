@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ackdoctor.flow.path.trail import Trail
+from ackdoctor.flow.events import Trail
 from ackdoctor.model.cfg import Bind, Call, Catch, Expr, Name, Next, Star, Unpack, Update, Yield
 from ackdoctor.model.component import Function
 

@@ -8,7 +8,7 @@ import builtins
 
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.facts.origin import origin
-from ackdoctor.flow.path.trail import Trail
+from ackdoctor.flow.events import Trail
 from ackdoctor.model.cfg import Build, Call, Catch, Closure, Compare, Expr, IsType, Literal, Mix, Not, Star
 from ackdoctor.model.component import ClassInfo, Function
 

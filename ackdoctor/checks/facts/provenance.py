@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.facts.sources import Source, source_of
-from ackdoctor.flow.linking.known import CONTAINER_STORES
-from ackdoctor.flow.linking.program import Symbol
-from ackdoctor.flow.path.sighting import Emitted
+from ackdoctor.flow.events import Emitted
+from ackdoctor.flow.library import CONTAINER_STORES
+from ackdoctor.flow.symbols import Symbol
 from ackdoctor.model.cfg import (
     Attr,
     Bind,

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
-from ackdoctor.flow.graph.expressions import names_in
-from ackdoctor.flow.graph.once import once
-from ackdoctor.flow.path.sighting import Flow
+from ackdoctor.flow.events import Flow
+from ackdoctor.flow.expressions import memoize, names_in
 from ackdoctor.model.cfg import ENTRY, Bind, Call, Catch, EdgeKind, Expr, Instr, Name, Next, Unpack, Update
 from ackdoctor.model.component import Function
 
@@ -64,7 +63,7 @@ def given_names(flow: Flow, function: Function) -> frozenset[str]:
     return frozenset(names[1:])
 
 
-@once
+@memoize
 def derived_names(function: Function, names: frozenset[str]) -> frozenset[str]:
     """The locals whose value may come from one of `names`, these included; order of statements does not count."""
     given = _given(function)
@@ -76,7 +75,7 @@ def derived_names(function: Function, names: frozenset[str]) -> frozenset[str]:
     return frozenset(known)
 
 
-@once
+@memoize
 def _given(function: Function) -> Mapping[str, set[str]]:
     """For each local, those that are given a value with it in."""
     given: dict[str, set[str]] = {}

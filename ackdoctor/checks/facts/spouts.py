@@ -7,8 +7,8 @@ file that it leads to.  A method is *idle* when nothing in its reach outlives th
 from collections.abc import Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.flow.linking.known import HARMLESS, LOGGING
-from ackdoctor.flow.path.sighting import Emitted
+from ackdoctor.flow.events import Emitted
+from ackdoctor.flow.library import HARMLESS, LOGGING
 from ackdoctor.model.cfg import Attr, Bind, Call, Drop, Expr, Global, Item, Name, Step, Throw, Unpack
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, VerbKind

@@ -9,12 +9,9 @@ Terms.  A *box* is a local whose places are both set and asked about, and which 
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from ackdoctor.flow.graph.expressions import subexpressions
-from ackdoctor.flow.graph.once import once
-from ackdoctor.flow.graph.results import calls_by_result
-from ackdoctor.flow.graph.wording import last_name
-from ackdoctor.flow.linking.known import CONTAINER_STORES
-from ackdoctor.flow.path.lattice import Const, State, Value
+from ackdoctor.flow.expressions import calls_by_result, last_name, memoize, subexpressions
+from ackdoctor.flow.library import CONTAINER_STORES
+from ackdoctor.flow.state import Const, State, Value
 from ackdoctor.flow.transfer.cells import where
 from ackdoctor.flow.transfer.liveness import read, written
 from ackdoctor.model.cfg import (
@@ -211,7 +208,7 @@ def _without(state: State, key: str, but: tuple[str, ...] = ()) -> State:
     return state.but(fields=kept) if len(kept) < len(state.fields) else state
 
 
-@once
+@memoize
 def _keys(function: Function) -> Mapping[str, str]:
     """Where the places of the boxes are kept that a function may know, by their names."""
     return {name: _key(function, name) for name in boxes(function) | function.captures}
@@ -242,7 +239,7 @@ def _from_behind(place: object) -> bool:
 # ---- which locals are boxes ----
 
 
-@once
+@memoize
 def boxes(function: Function) -> frozenset[str]:
     """The function's own locals that are boxes."""
     tree = list(function.tree())

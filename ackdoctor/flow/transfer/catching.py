@@ -2,7 +2,7 @@
 
 import builtins
 
-from ackdoctor.flow.linking.known import EXCEPTIONS
+from ackdoctor.flow.library import EXCEPTIONS
 from ackdoctor.model.cfg import Catch
 
 __all__ = ["catches"]

@@ -8,10 +8,9 @@ from collections import Counter
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 
-from ackdoctor.flow.graph.expressions import mentions
-from ackdoctor.flow.graph.once import once
-from ackdoctor.flow.path.changes import reopen
-from ackdoctor.flow.path.lattice import Const, State, Value
+from ackdoctor.flow.expressions import memoize, mentions
+from ackdoctor.flow.invalidation import reopen
+from ackdoctor.flow.state import Const, State, Value
 from ackdoctor.flow.transfer.liveness import written
 from ackdoctor.model.cfg import Name
 from ackdoctor.model.component import Function
@@ -59,7 +58,7 @@ def without(state: State, cells: AbstractSet[str]) -> State:
     return state.but(fields={field: old for field, old in state.fields.items() if field not in cells})
 
 
-@once
+@memoize
 def _cells(function: Function) -> Mapping[str, str]:
     """Where the locals are kept that have a cell, by their names; those around a closure are captured by it."""
     return {name: where(function, name) for name in shared(function) | function.captures}
@@ -70,7 +69,7 @@ def where(function: Function, name: str) -> str:
     return f"{function.path}:{function.qualname.partition('.<locals>.')[0]}:{name}"
 
 
-@once
+@memoize
 def shared(function: Function) -> frozenset[str]:
     """The function's own locals that a closure assigns, or takes along although they are assigned several times."""
     if not function.closures:

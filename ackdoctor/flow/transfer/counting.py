@@ -8,12 +8,11 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ackdoctor.flow.path.context import Context
-from ackdoctor.flow.path.lattice import Const, State
-from ackdoctor.flow.path.meanings import meaning
-from ackdoctor.flow.path.numbers import counters, whole_bounds
-from ackdoctor.flow.path.questions import has_any, is_amount, sizes
-from ackdoctor.flow.path.rounds import count_of, less, paced_by, plain
+from ackdoctor.flow.context import Context
+from ackdoctor.flow.facts import meaning
+from ackdoctor.flow.induction import count_of, counters, less, paced_by, plain, whole_bounds
+from ackdoctor.flow.predicates import has_any, is_amount, sizes
+from ackdoctor.flow.state import Const, State
 from ackdoctor.flow.transfer.declared import text_of
 from ackdoctor.flow.transfer.evaluate import evaluate
 from ackdoctor.model.cfg import Attr, Compare, Expr, Literal, Mix, Name

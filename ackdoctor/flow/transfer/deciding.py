@@ -2,8 +2,12 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.flow.path.context import Context, normalised, subject, tested_subjects
-from ackdoctor.flow.path.lattice import (
+from ackdoctor.flow.context import Context
+from ackdoctor.flow.facts import meaning, normalised, subject, tested_subjects
+from ackdoctor.flow.final_fields import settle, with_settled
+from ackdoctor.flow.induction import count_of, counters
+from ackdoctor.flow.predicates import spelled_out
+from ackdoctor.flow.state import (
     Batch,
     BoundMethod,
     Coll,
@@ -21,11 +25,6 @@ from ackdoctor.flow.path.lattice import (
     TokenRef,
     Value,
 )
-from ackdoctor.flow.path.meanings import meaning
-from ackdoctor.flow.path.numbers import counters
-from ackdoctor.flow.path.questions import spelled_out
-from ackdoctor.flow.path.rounds import count_of
-from ackdoctor.flow.path.settled import settle, with_settled
 from ackdoctor.flow.transfer.counting import ordered
 from ackdoctor.flow.transfer.evaluate import evaluate, tick_comparison
 from ackdoctor.model.cfg import Attr, Build, Compare, Expr, Global, IsType, Item, Literal, Name, Not

@@ -6,9 +6,9 @@ derives from such a class is known by its own methods first.
 
 from collections.abc import Mapping
 
-from ackdoctor.flow.graph.once import once
-from ackdoctor.flow.path.context import Context
-from ackdoctor.flow.path.lattice import Handle, Instance, State, Value
+from ackdoctor.flow.context import Context
+from ackdoctor.flow.expressions import memoize
+from ackdoctor.flow.state import Handle, Instance, State, Value
 from ackdoctor.model.cfg import Attr, Bind, Call, Expr, Global, Name
 from ackdoctor.model.component import ClassInfo, Function, Unit
 from ackdoctor.model.dialect import Dialect, Role
@@ -48,7 +48,7 @@ def text_of(function: Function, name: str) -> str:
     return _texts(function).get(name, "")
 
 
-@once
+@memoize
 def _texts(function: Function) -> Mapping[str, str]:
     return {param.name: param.type for param in function.params if param.type} | dict(function.types)
 

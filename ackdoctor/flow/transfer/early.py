@@ -12,10 +12,10 @@ element may be the one at hand, one that an earlier round has handled, or one th
 
 from collections.abc import Iterator, Mapping
 
-from ackdoctor.flow.graph.once import once
-from ackdoctor.flow.path.context import Context
-from ackdoctor.flow.path.lattice import Index, State, Token, TokenKind, TokenRef, Value
-from ackdoctor.flow.path.trail import Trail
+from ackdoctor.flow.context import Context
+from ackdoctor.flow.events import Trail
+from ackdoctor.flow.expressions import memoize
+from ackdoctor.flow.state import Index, State, Token, TokenKind, TokenRef, Value
 from ackdoctor.flow.transfer.typestate import WayOn
 from ackdoctor.model.cfg import Next
 from ackdoctor.model.component import Function
@@ -53,7 +53,7 @@ def _nameless(state: State, token: Token) -> State:
     return state.but(env={name: value for name, value in state.env.items() if other(value)})
 
 
-@once
+@memoize
 def _bodies(function: Function) -> Mapping[int, range]:
     """The steps of each loop by its number."""
     cfg = function.cfg

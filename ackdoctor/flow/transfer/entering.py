@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ackdoctor.flow.graph.expressions import names_in
-from ackdoctor.flow.path.context import Context, tested_names
-from ackdoctor.flow.path.lattice import Const, LoopMemory, State, Value, tokens_in
-from ackdoctor.flow.path.trail import Trail
+from ackdoctor.flow.context import Context
+from ackdoctor.flow.events import Trail
+from ackdoctor.flow.expressions import names_in
+from ackdoctor.flow.facts import tested_names
+from ackdoctor.flow.state import Const, LoopMemory, State, Value, tokens_in
 from ackdoctor.flow.transfer.containers import Done, arguments, packed
 from ackdoctor.flow.transfer.evaluate import evaluate
 from ackdoctor.flow.transfer.outside import unknown

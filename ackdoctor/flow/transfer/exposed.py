@@ -8,13 +8,12 @@ where others find it.  From then on each call that leads out of sight leaves it 
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from ackdoctor.flow.graph.once import once
-from ackdoctor.flow.graph.wording import last_name
-from ackdoctor.flow.linking.known import HARMLESS, LOGGING, NO_RAISE, VIEWS
-from ackdoctor.flow.path.changes import forget, inside
-from ackdoctor.flow.path.context import Context
-from ackdoctor.flow.path.lattice import Coll, Const, FunctionRef, Instance, Partial, State, Value
-from ackdoctor.flow.path.questions import leaves_alone
+from ackdoctor.flow.context import Context
+from ackdoctor.flow.expressions import last_name, memoize
+from ackdoctor.flow.invalidation import forget, inside
+from ackdoctor.flow.library import HARMLESS, LOGGING, NO_RAISE, VIEWS
+from ackdoctor.flow.predicates import leaves_alone
+from ackdoctor.flow.state import Coll, Const, FunctionRef, Instance, Partial, State, Value
 from ackdoctor.flow.transfer.boxes import BOX, asked_places, bare, boxes, emptied, is_box, own_method
 from ackdoctor.flow.transfer.cells import shared, where, without
 from ackdoctor.model.cfg import Attr, Call, Closure, Expr, Item, Name
@@ -124,7 +123,7 @@ def _known_method(function: Function, state: State, call: Call) -> bool:
             return False
 
 
-@once
+@memoize
 def _handings(function: Function) -> Mapping[str, _Handing]:
     """What each call of a function gives away, by its result."""
     return {
@@ -170,7 +169,7 @@ def _reached(value: Value | None) -> Iterator[str]:
             pass
 
 
-@once
+@memoize
 def _tracked(function: Function) -> frozenset[str]:
     """The locals whose content is kept beside the fields, or is asked about although another function's."""
     return boxes(function) | shared(function) | function.captures.intersection(asked_places(function))

@@ -6,15 +6,14 @@ component, or calls a method or a function that nobody can look into, may change
 
 from collections.abc import Iterator
 
-from ackdoctor.flow.graph.expressions import subexpressions
-from ackdoctor.flow.graph.wording import last_name
-from ackdoctor.flow.linking.known import LOGGING
-from ackdoctor.flow.path.changes import reopen
-from ackdoctor.flow.path.context import Context
-from ackdoctor.flow.path.lattice import BoundMethod, Coll, FunctionRef, Partial, State, Value
-from ackdoctor.flow.path.names import closures, place
-from ackdoctor.flow.path.questions import OWN, READERS, is_field, leaves_alone, unchanging
-from ackdoctor.flow.path.rounds import targets_of
+from ackdoctor.flow.aliases import closures, place
+from ackdoctor.flow.context import Context
+from ackdoctor.flow.expressions import last_name, subexpressions
+from ackdoctor.flow.induction import targets_of
+from ackdoctor.flow.invalidation import reopen
+from ackdoctor.flow.library import LOGGING
+from ackdoctor.flow.predicates import OWN, READERS, is_field, leaves_alone, unchanging
+from ackdoctor.flow.state import BoundMethod, Coll, FunctionRef, Partial, State, Value
 from ackdoctor.flow.transfer.evaluate import evaluate
 from ackdoctor.model.cfg import Attr, Bind, Call, Closure, Expr, Global, Instr, Item, Name
 from ackdoctor.model.component import Function

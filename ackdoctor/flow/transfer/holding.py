@@ -1,19 +1,8 @@
 """Where tuples are kept: stores into fields, and what is handed to code that cannot be seen."""
 
-from ackdoctor.flow.path.context import Context
-from ackdoctor.flow.path.lattice import (
-    Field,
-    Holding,
-    SelfRef,
-    State,
-    Tick,
-    Token,
-    TokenKind,
-    Value,
-    tokens_in,
-)
-from ackdoctor.flow.path.sighting import Released, Stored
-from ackdoctor.flow.path.trail import Trail
+from ackdoctor.flow.context import Context
+from ackdoctor.flow.events import Released, Stored, Trail
+from ackdoctor.flow.state import Field, Holding, SelfRef, State, Tick, Token, TokenKind, Value, tokens_in
 from ackdoctor.model.cfg import Expr
 from ackdoctor.model.protocol import State as Stage
 

@@ -7,11 +7,12 @@ call of the framework, hands over no code, raises and catches nothing itself and
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ackdoctor.flow.graph.wording import last_name
-from ackdoctor.flow.linking.known import LOGGING, NO_RAISE
-from ackdoctor.flow.path import names
-from ackdoctor.flow.path.context import Context
-from ackdoctor.flow.path.lattice import (
+from ackdoctor.flow import aliases
+from ackdoctor.flow.context import Context
+from ackdoctor.flow.expressions import last_name
+from ackdoctor.flow.library import LOGGING, NO_RAISE
+from ackdoctor.flow.predicates import is_field
+from ackdoctor.flow.state import (
     Batch,
     BoundMethod,
     FunctionRef,
@@ -23,7 +24,6 @@ from ackdoctor.flow.path.lattice import (
     Value,
     tokens_in,
 )
-from ackdoctor.flow.path.questions import is_field
 from ackdoctor.flow.transfer.declared import declared_field
 from ackdoctor.flow.transfer.fields import ANY, callees
 from ackdoctor.flow.transfer.told import only_told
@@ -155,7 +155,7 @@ def about_locals(facts: Mapping[Expr, bool], fields: frozenset[str]) -> Mapping[
 
 def _reads_field(expr: Expr, fields: frozenset[str]) -> bool:
     match expr:
-        case Compare(op=names.ALSO):
+        case Compare(op=aliases.ALSO):
             return False
         case Attr(name=name) if is_field(expr) and ANY not in fields:
             return name in fields

@@ -7,10 +7,10 @@ class of the project is looked into wherever it is given a tuple, a collector or
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ackdoctor.flow.graph.expressions import names_in
-from ackdoctor.flow.graph.once import once
-from ackdoctor.flow.path.context import Context
-from ackdoctor.flow.path.lattice import (
+from ackdoctor.flow.context import Context
+from ackdoctor.flow.events import Trail
+from ackdoctor.flow.expressions import memoize, names_in
+from ackdoctor.flow.state import (
     Batch,
     BoundMethod,
     FunctionRef,
@@ -29,7 +29,6 @@ from ackdoctor.flow.path.lattice import (
     Value,
     tokens_in,
 )
-from ackdoctor.flow.path.trail import Trail
 from ackdoctor.flow.transfer.declared import class_of, enclosing, foreign_kind
 from ackdoctor.flow.transfer.evaluate import evaluate
 from ackdoctor.flow.transfer.liveness import read as read_by
@@ -221,7 +220,7 @@ def _given(function: Function, values: tuple[Value | None, ...]) -> Iterator[tup
                 pass
 
 
-@once
+@memoize
 def _only_asked(function: Function, getters: frozenset[str]) -> frozenset[int]:
     """The places of the parameters that a constructor does nothing with but to ask them for what is in them."""
     used: set[str] = set().union(*(inner.captures for inner in function.tree()))

@@ -2,8 +2,11 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.flow.graph.wording import last_name
-from ackdoctor.flow.linking.known import (
+from ackdoctor.flow.context import Context, Later
+from ackdoctor.flow.events import Deferral, Handed, Trail
+from ackdoctor.flow.expressions import last_name
+from ackdoctor.flow.invalidation import changed
+from ackdoctor.flow.library import (
     ARRAYS,
     BOTH_PYTHONS,
     CALLBACKS,
@@ -18,9 +21,8 @@ from ackdoctor.flow.linking.known import (
     THREADS,
     VIEWS,
 )
-from ackdoctor.flow.path.changes import changed
-from ackdoctor.flow.path.context import Context, Later
-from ackdoctor.flow.path.lattice import (
+from ackdoctor.flow.predicates import unchanging
+from ackdoctor.flow.state import (
     Batch,
     BoundMethod,
     Coll,
@@ -40,9 +42,6 @@ from ackdoctor.flow.path.lattice import (
     Zipped,
     tokens_in,
 )
-from ackdoctor.flow.path.questions import unchanging
-from ackdoctor.flow.path.sighting import Deferral, Handed
-from ackdoctor.flow.path.trail import Trail
 from ackdoctor.flow.transfer.containers import Done, arguments, elements
 from ackdoctor.flow.transfer.evaluate import evaluate, part, system_question
 from ackdoctor.flow.transfer.holding import escape

@@ -6,9 +6,9 @@ Only what is known counts: an argument of unknown kind fits everything.
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from ackdoctor.flow.graph.wording import last_name
-from ackdoctor.flow.path.context import Context
-from ackdoctor.flow.path.lattice import Batch, Coll, Const, Field, Handle, State, TokenKind, TokenRef, Value
+from ackdoctor.flow.context import Context
+from ackdoctor.flow.expressions import last_name
+from ackdoctor.flow.state import Batch, Coll, Const, Field, Handle, State, TokenKind, TokenRef, Value
 from ackdoctor.flow.transfer.declared import maker, text_of
 from ackdoctor.flow.transfer.evaluate import evaluate
 from ackdoctor.model.cfg import Arg, Attr, Bind, Call, Expr, Global, Literal, Mix, Name

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.flow.path.context import Context
-from ackdoctor.flow.path.lattice import LoopMemory, State
-from ackdoctor.flow.path.numbers import counters
-from ackdoctor.flow.path.questions import split_by, wholes
-from ackdoctor.flow.path.rounds import Counted, Pace, counted_by, less, paced_by
-from ackdoctor.flow.path.trail import Trail
+from ackdoctor.flow.context import Context
+from ackdoctor.flow.events import Trail
+from ackdoctor.flow.induction import Counted, Pace, counted_by, counters, less, paced_by
+from ackdoctor.flow.predicates import split_by, wholes
+from ackdoctor.flow.state import LoopMemory, State
 from ackdoctor.flow.transfer.assignment import assign, next_number
 from ackdoctor.flow.transfer.deciding import branch, decided
 from ackdoctor.model.cfg import Compare, Name, Next

@@ -1,9 +1,7 @@
 """Calls that nobody expects to fail: in `log.info("kept %s", place.name())` the name, in `finally: writer.close()` the end."""
 
-from ackdoctor.flow.graph.expressions import names_in
-from ackdoctor.flow.graph.once import once
-from ackdoctor.flow.graph.wording import last_name
-from ackdoctor.flow.linking.known import ENDINGS, LOGGING
+from ackdoctor.flow.expressions import last_name, memoize, names_in
+from ackdoctor.flow.library import ENDINGS, LOGGING
 from ackdoctor.flow.transfer.liveness import read
 from ackdoctor.model.cfg import Call
 from ackdoctor.model.component import Function
@@ -11,7 +9,7 @@ from ackdoctor.model.component import Function
 __all__ = ["only_told", "taken_to_work"]
 
 
-@once
+@memoize
 def taken_to_work(function: Function) -> frozenset[int]:
     """The calls (by step) that are taken not to raise once a tuple was completed.
 
@@ -29,7 +27,7 @@ def taken_to_work(function: Function) -> frozenset[int]:
     return only_told(function) | endings
 
 
-@once
+@memoize
 def only_told(function: Function) -> frozenset[int]:
     """The calls (by step) whose result is given to log lines and to nothing else, directly or through such a call."""
     steps = function.cfg.steps

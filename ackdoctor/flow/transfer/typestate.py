@@ -10,15 +10,18 @@ Example.  At `self.pending[key] = tup`, a token that is OWED becomes HELD by "se
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ackdoctor.flow.path.changes import elsewhere, forget, inside
-from ackdoctor.flow.path.context import Context
-from ackdoctor.flow.path.generators import NOTHING, Generated, ended
-from ackdoctor.flow.path.lattice import (
+from ackdoctor.flow.aliases import also
+from ackdoctor.flow.context import Context
+from ackdoctor.flow.events import Trail
+from ackdoctor.flow.invalidation import elsewhere, forget, inside
+from ackdoctor.flow.state import (
+    NOTHING,
     Batch,
     Coll,
     Const,
     Count,
     Field,
+    Generated,
     Index,
     LoopMemory,
     Picked,
@@ -30,10 +33,9 @@ from ackdoctor.flow.path.lattice import (
     TokenRef,
     Value,
     Zipped,
+    ended,
     tokens_in,
 )
-from ackdoctor.flow.path.names import also
-from ackdoctor.flow.path.trail import Trail
 from ackdoctor.flow.transfer.assignment import assign, same_list, same_under, unpack, update
 from ackdoctor.flow.transfer.boxes import made, set_in_box
 from ackdoctor.flow.transfer.catching import catches

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from ackdoctor.flow.graph.build import Ends
+from ackdoctor.flow.build import Ends
 from ackdoctor.frontends.java.broken import TOO_DEEP
 from ackdoctor.frontends.java.expressions import compared
 from ackdoctor.frontends.java.grammar import COMMENTS, Node, by_kind, child, field, kind, parts

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from ackdoctor.flow.graph.build import Ends, Fork
+from ackdoctor.flow.build import Ends, Fork
 from ackdoctor.frontends.branches import choice, choice_fork, fork_on, junction_fork, truth
 from ackdoctor.frontends.java.expressions import binary
 from ackdoctor.frontends.java.grammar import Node, by_kind, child, field, kind, parts

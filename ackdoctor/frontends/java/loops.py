@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 
-from ackdoctor.flow.graph.build import Fork
+from ackdoctor.flow.build import Fork
 from ackdoctor.frontends.java.grammar import Node, by_kind, child, field, kind
 from ackdoctor.frontends.java.lowering import Lowering
 from ackdoctor.frontends.java.statements import expression_statement, keyword

@@ -1,6 +1,6 @@
 """Patterns of `instanceof` and `case`: tests, and bindings where they hold."""
 
-from ackdoctor.flow.graph.build import Ends
+from ackdoctor.flow.build import Ends
 from ackdoctor.frontends.java.grammar import Node, kind, parts
 from ackdoctor.frontends.java.lowering import Lowering
 from ackdoctor.frontends.java.typenames import type_of

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 
-from ackdoctor.flow.graph.build import Ends
+from ackdoctor.flow.build import Ends
 from ackdoctor.frontends.java.calls import call_statement, constructor_call
 from ackdoctor.frontends.java.expressions import bind, update_statement
 from ackdoctor.frontends.java.grammar import Node, by_kind, child, field, kind, parts

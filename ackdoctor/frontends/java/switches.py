@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
 
-from ackdoctor.flow.graph.build import Ends
+from ackdoctor.flow.build import Ends
 from ackdoctor.frontends.java.grammar import Node, by_kind, child, field, kind, parts
 from ackdoctor.frontends.java.lowering import Lowering
 from ackdoctor.frontends.java.patterns import PATTERNS, match

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from ackdoctor.flow.graph.build import Handler
+from ackdoctor.flow.build import Handler
 from ackdoctor.frontends.java.grammar import Node, by_kind, child, field, kind, parts
 from ackdoctor.frontends.java.lowering import Lowering
 from ackdoctor.frontends.java.statements import keyword, local_type

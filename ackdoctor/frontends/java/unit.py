@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from ackdoctor.flow.graph.build import CfgBuilder
+from ackdoctor.flow.build import CfgBuilder
 from ackdoctor.frontends.java import conditions, loops, statements, switches, tries
 from ackdoctor.frontends.java.annotations import ANNOTATIONS
 from ackdoctor.frontends.java.broken import TOO_DEEP, UNREAD, complain, has_gap, note, sweep

@@ -6,7 +6,7 @@ from typing import Any
 
 import libcst as cst
 
-from ackdoctor.flow.graph.build import Ends, Handler
+from ackdoctor.flow.build import Ends, Handler
 from ackdoctor.frontends.python.imports import dotted
 from ackdoctor.frontends.python.lowering import Lowering
 from ackdoctor.model.cfg import Jump

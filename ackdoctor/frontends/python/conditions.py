@@ -5,7 +5,7 @@ from typing import Any
 
 import libcst as cst
 
-from ackdoctor.flow.graph.build import Ends, Fork
+from ackdoctor.flow.build import Ends, Fork
 from ackdoctor.frontends.branches import choice, choice_fork, fork_on, junction_fork, truth
 from ackdoctor.frontends.python.expressions import comparison_sign
 from ackdoctor.frontends.python.lowering import Lowering

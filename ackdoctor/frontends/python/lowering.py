@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import libcst as cst
 
-from ackdoctor.flow.graph.build import CfgBuilder, Fork
+from ackdoctor.flow.build import CfgBuilder, Fork
 from ackdoctor.frontends.python.imports import Imports
 from ackdoctor.frontends.python.positions import Positions
 from ackdoctor.frontends.python.scope import Scope

@@ -5,7 +5,7 @@ from typing import Any
 
 import libcst as cst
 
-from ackdoctor.flow.graph.build import Ends, Fork
+from ackdoctor.flow.build import Ends, Fork
 from ackdoctor.frontends.python.lowering import Lowering
 from ackdoctor.model.cfg import Attr, Bind, Compare, Expr, Global, IsType, Item, Literal, Mix, Name
 

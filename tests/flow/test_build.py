@@ -1,8 +1,7 @@
 """The graph builder, driven by hand as a frontend would."""
 
-from ackdoctor.flow.graph.build import CfgBuilder
-from ackdoctor.flow.graph.dump import dump
-from ackdoctor.flow.graph.frames import Fork, Handler
+from ackdoctor.flow.build import CfgBuilder, Fork, Handler
+from ackdoctor.flow.dump import dump
 from ackdoctor.model.cfg import Bind, Call, EdgeKind, Global, Item, Jump, Literal, Name, Way
 from ackdoctor.model.source import NOWHERE
 

@@ -1,20 +1,18 @@
-"""What an expression is as far as the protocol cares: tuple tokens and abstract values.
+"""Abstract values and the abstract state of one path."""
 
-A *token* stands for one tuple that the framework handed in (INPUT), for any one element of a batch (ELEMENT), or for
-any one tuple that a field holds (STORED).  None as a value means "something else".
-"""
-
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum, unique
 from typing import NamedTuple, TypeAlias
 
-from ackdoctor.flow.path.generators import Generated
+from ackdoctor.flow.expressions import about, apart_from, memoize, names_in
+from ackdoctor.model.cfg import Bind, Expr, Name, Next, Yield
 from ackdoctor.model.component import ClassInfo, Function
 from ackdoctor.model.protocol import State as Stage
 from ackdoctor.model.protocol import Tick
 
 __all__ = [
+    "NOTHING",
     "Batch",
     "BoundMethod",
     "Coll",
@@ -23,14 +21,17 @@ __all__ = [
     "External",
     "Field",
     "FunctionRef",
+    "Generated",
     "Handle",
     "Holding",
     "Index",
     "Instance",
+    "LoopMemory",
     "Partial",
     "Picked",
     "Row",
     "SelfRef",
+    "State",
     "SuperRef",
     "Thrown",
     "Tick",
@@ -41,6 +42,9 @@ __all__ = [
     "Trait",
     "Value",
     "Zipped",
+    "ended",
+    "paused",
+    "taken_one_by_one",
     "tokens_in",
     "widened",
 ]
@@ -76,6 +80,21 @@ class Holding(NamedTuple):
     stage: Stage
     tick: Tick = Tick.MAYBE
     holder: str = ""
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Generated:
+    """What a generator has given so far, with the tuples' holdings at its last `yield`; or all that it gives, with those it leaves behind that.
+
+    Only the tuples among its elements are in `items`; `nothing` says that it has no element at all.
+    """
+
+    items: "frozenset[Value]" = frozenset()
+    holdings: "frozenset[tuple[Token, Holding]]" = frozenset()
+    nothing: bool = False
+
+
+NOTHING = Generated(nothing=True)
 
 
 # ---- values ----
@@ -331,3 +350,134 @@ def _cut(value: Value, room: int) -> Value:
             return Generated(frozenset(map(inner, items)), holdings, nothing)
         case _:
             return value
+
+
+def paused(state: "State", so_far: Generated, generator: str) -> "tuple[State, Generated]":
+    """The state at a generator's end as a loop over it finds it in each round, and what the generator gives."""
+    if so_far.nothing:
+        return state, so_far
+    behind: list[tuple[Token, Holding]] = []
+    known = dict(so_far.holdings)  # one out of a field is not known before something is done with it
+    for token, now in state.tokens.items():
+        before = known.get(token)
+        undone = before is None or now.stage is not before.stage
+        if undone and now.stage in (Stage.ACKED, Stage.FAILED):
+            behind.append((token, now))
+            state = state.hold(token, now._replace(stage=Stage.HELD, holder=generator))
+    return state, Generated(so_far.items, frozenset(behind), so_far.nothing)
+
+
+def ended(state: "State", given: Generated) -> "State":
+    """The state when a generator has run to its end: what it still held is completed."""
+    for token, holding in given.holdings:
+        now = state.tokens.get(token)  # none: the loop has looked up another tuple in the field
+        if now is not None and now.stage is Stage.HELD:
+            state = state.hold(token, holding)
+    return state
+
+
+@memoize
+def taken_one_by_one(function: Function) -> frozenset[Expr]:
+    """The locals whose elements a loop or a `yield from` takes, one after the other."""
+    taken: set[Expr] = set()
+    for step in function.cfg.steps:
+        match step.op:
+            case Next(iterable=Name() as iterable) | Yield(value=Name() as iterable, delegate=True):
+                taken.add(iterable)
+            case _:
+                pass
+    copies = [step.op for step in function.cfg.steps if isinstance(step.op, Bind) and step.op.target in taken]
+    return frozenset(taken | {copy.value for copy in copies})
+
+
+class LoopMemory(NamedTuple):
+    """What a loop remembers: a batch's holding before it and the locals it was among, the worst an earlier round left, the rounds of a known list."""
+
+    base: Holding | None
+    rest: Holding | None
+    position: int = 0
+    among: frozenset[str] = frozenset()
+
+
+_EMPTY: Mapping[str, Value] = {}
+
+
+class State:
+    """One path's knowledge at one step; never changed once made.
+
+    `env` holds the locals of the current function, `fields` what fields are known to hold, `tokens` the
+    holding of each tuple, `facts` the conditions this path has decided, `loops` the loops it is inside,
+    `caught` the handler (path, line) it last went through, `raising` the exception class under way.
+    """
+
+    __slots__ = ("about", "caught", "env", "facts", "fields", "keyed", "loops", "raising", "tokens")
+
+    def __init__(
+        self,
+        *,
+        env: Mapping[str, Value] = _EMPTY,
+        tokens: Mapping[Token, Holding] | None = None,
+        fields: Mapping[str, Value] = _EMPTY,
+        facts: Mapping[Expr, bool] | None = None,
+        loops: Mapping[int, LoopMemory] | None = None,
+        caught: tuple[str, int] | None = None,
+        raising: str | None = None,
+    ) -> None:
+        self.env = env
+        self.tokens = tokens if tokens is not None else {}
+        self.fields = fields
+        self.facts = facts if facts is not None else {}
+        self.loops = loops if loops is not None else {}
+        self.caught = caught
+        self.raising = raising
+        self.keyed: object = None
+        self.about: frozenset[str] | None = None  # the locals that the facts read
+
+    def key(self) -> object:
+        """What makes two states the same; hashable."""
+        if self.keyed is None:
+            self.keyed = (
+                frozenset(self.env.items()),
+                frozenset(self.tokens.items()),
+                frozenset(self.fields.items()),
+                frozenset(self.facts.items()),
+                frozenset(self.loops.items()),
+                self.caught,
+                self.raising,
+            )
+        return self.keyed
+
+    def but(self, **changes: object) -> "State":
+        """This state with some parts replaced."""
+        made = State.__new__(State)
+        made.env, made.tokens, made.fields, made.facts = self.env, self.tokens, self.fields, self.facts
+        made.loops, made.caught, made.raising, made.keyed = self.loops, self.caught, self.raising, None
+        made.about = self.about if changes.get("facts", self.facts) is self.facts else None
+        for name, value in changes.items():
+            setattr(made, name, value)
+        return made
+
+    def bind(self, name: str, value: Value | None) -> "State":
+        """The local `name` now is `value`; facts about it die."""
+        if self.about is None:
+            self.about = frozenset(each for fact in self.facts for each in names_in(fact))
+        stale = about(self.facts, Name(name)) if name in self.about else ()
+        facts = apart_from(self.facts, stale)
+        if value is None:
+            if name not in self.env:
+                return self if facts is self.facts else self.but(facts=facts)
+            env = {key: old for key, old in self.env.items() if key != name}
+        else:
+            env = {**self.env, name: widened(value)}
+        return self.but(env=env, facts=facts)
+
+    def hold(self, token: Token, holding: Holding) -> "State":
+        """The token's holding from here on."""
+        if self.tokens.get(token) == holding:
+            return self
+        return self.but(tokens={**self.tokens, token: holding})
+
+    def weakened(self) -> "State":
+        """The state without what only prunes: the cap's first resort."""
+        env = {name: value for name, value in self.env.items() if not isinstance(value, Const)}
+        return self.but(facts={}, env=env)

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from itertools import islice
 
-from ackdoctor.flow.graph.wording import callee, condition
-from ackdoctor.flow.path.lattice import State, Token
-from ackdoctor.flow.path.trail import Station, Trail, backwards, turns_back, turns_onwards
+from ackdoctor.flow.events import Station, Trail, backwards, turns_back, turns_onwards
+from ackdoctor.flow.expressions import callee, condition
+from ackdoctor.flow.state import State, Token
 from ackdoctor.model.cfg import (
     ENTRY,
     EXIT,
@@ -38,6 +38,7 @@ __all__ = [
     "thrown_at",
     "witness",
 ]
+
 
 LONGEST = 40  # steps shown of one path; the first and the last ones are kept
 

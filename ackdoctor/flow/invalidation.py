@@ -7,13 +7,10 @@ has as much as before, in other places.
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 
-from ackdoctor.flow.graph.expressions import about, apart_from, subexpressions
-from ackdoctor.flow.graph.once import once
-from ackdoctor.flow.graph.wording import last_name
-from ackdoctor.flow.linking.known import CONTAINER_STORES, ORDERS
-from ackdoctor.flow.path.lattice import State
-from ackdoctor.flow.path.names import ALSO, collection_places, collections, counted_in, others
-from ackdoctor.flow.path.questions import (
+from ackdoctor.flow.aliases import ALSO, collection_places, collections, counted_in, others
+from ackdoctor.flow.expressions import about, apart_from, last_name, memoize, subexpressions
+from ackdoctor.flow.library import CONTAINER_STORES, ORDERS
+from ackdoctor.flow.predicates import (
     READERS,
     changing,
     handed,
@@ -23,6 +20,7 @@ from ackdoctor.flow.path.questions import (
     sizes,
     unchanging,
 )
+from ackdoctor.flow.state import State
 from ackdoctor.model.cfg import Attr, Bind, Call, Compare, Expr, Instr, IsType, Item, Literal, Mix
 from ackdoctor.model.component import Function
 
@@ -184,7 +182,7 @@ def _has_question(fact: Expr) -> bool:
     return any(isinstance(part, Mix) for part in subexpressions(fact))
 
 
-@once
+@memoize
 def _asked_of(function: Function) -> Mapping[Expr, frozenset[Expr]]:
     """What the questions of a function are put to that a call may change, by the call's result."""
     put = (*questions(function).values(), *sizes(function).values())
@@ -207,7 +205,7 @@ def _touched(call: Call) -> Iterator[Expr]:
         yield from (arg.value for arg in call.args)
 
 
-@once
+@memoize
 def _filled(function: Function) -> Mapping[Expr, frozenset[Expr]]:
     """The collections that a call is given and may fill or empty, by the call's result."""
     known = collections(function)

@@ -38,6 +38,7 @@ __all__ = [
     "VIEWS",
 ]
 
+
 TICK = re.compile(r"tick(?!et|er|le)", re.IGNORECASE)  # a ticket is none, nor is a stock's ticker
 
 LOGGING = frozenset(

@@ -1,16 +1,11 @@
-"""What the transfer functions share while one component is solved."""
+"""Which conditions a path remembers, in which normal form."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
 
-from ackdoctor.flow.graph.expressions import names_in, subexpressions
-from ackdoctor.flow.graph.once import once
-from ackdoctor.flow.linking.program import Program
-from ackdoctor.flow.path.lattice import Holding, State, Tick, Token, TokenKind, Value
-from ackdoctor.flow.path.questions import amounts, has_any, is_field, iterators, spelled_out, wholes
-from ackdoctor.flow.path.rounds import count_of, counted_by, less
-from ackdoctor.flow.path.sighting import Deferral, Sighting
-from ackdoctor.flow.path.trail import Trail
+from ackdoctor.flow.expressions import memoize, mentions, names_in, subexpressions
+from ackdoctor.flow.induction import count_of, counted_by, counters, less
+from ackdoctor.flow.predicates import amounts, has_any, is_amount, is_field, iterators, spelled_out, wholes
+from ackdoctor.flow.state import State
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
@@ -27,89 +22,18 @@ from ackdoctor.model.cfg import (
     Return,
     Test,
 )
-from ackdoctor.model.component import Component, Function, Unit
-from ackdoctor.model.dialect import Verb
-from ackdoctor.model.protocol import State as Stage
+from ackdoctor.model.component import Function
 
-__all__ = ["Context", "Later", "normalised", "subject", "tested_names", "tested_subjects"]
-
-
-@dataclass(slots=True, unsafe_hash=True)
-class Later:
-    """A callable that was handed over, and the state it will find."""
-
-    target: Value
-    args: tuple[Value | None, ...]
-    state: State
-    deferral: Deferral
-    trail: Trail
-
-
-@dataclass(slots=True, eq=False)
-class Context:
-    """One component being solved from one entry.
-
-    `subject` is the tuple (or batch element) the framework handed in; `held` the fields known to hold
-    tuples, with the stage those tuples are in once their own handler has returned.
-    """
-
-    program: Program
-    component: Component
-    subject: Token | None
-    held: dict[str, Stage]
-    deferral: Deferral | None = None
-    sightings: dict[object, Sighting] = field(default_factory=dict)
-    later: list[Later] = field(default_factory=list)
-    limited: bool = False
-    steps_left: int = 20_000
-    entered: dict[int, Function] = field(default_factory=dict)  # functions looked into, by id
-    offers: dict[tuple[str, str], tuple[Verb, ...]] = field(default_factory=dict)  # calls by place and name
-    own: dict[str, Value] = field(default_factory=dict)  # what fields are of which a path knows nothing more
-    changes: dict[int, frozenset[str]] = field(
-        default_factory=dict
-    )  # fields that functions may change, by id
-    reaches: dict[int, object] = field(default_factory=dict)  # what functions lead to, by id
-    settings: frozenset[str] | None = (
-        None  # fields that nothing fills while the component runs, if looked for
-    )
-    verb_names: frozenset[str] = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Nearly every call is asked whether it may be one of them."""
-        self.verb_names = frozenset(verb.name for verb in self.verbs())
-
-    def unit(self, function: Function) -> Unit:
-        """The file that a function stands in."""
-        return self.program.units[function.path]
-
-    def see(self, sighting: Sighting, *key: object) -> None:
-        """Keep a sighting unless the same was seen on a shorter path."""
-        full = (type(sighting), id(sighting.step), id(sighting.deferral), *key)
-        self.sightings.setdefault(full, sighting)
-
-    def holding(self, state: State, token: Token) -> Holding:
-        """A token's holding; a tuple read from a field starts in the stage its own handler left it in."""
-        if token in state.tokens:
-            return state.tokens[token]
-        if token.kind is TokenKind.STORED:
-            return Holding(self.held.get(token.field, Stage.OWED), Tick.NO)
-        return Holding(Stage.OWED)
-
-    @property
-    def typed(self) -> bool:
-        """Whether the framework's objects are known by their declared types."""
-        return bool(self.component.dialect.objects)
-
-    def verbs(self) -> Iterable[Verb]:
-        """The framework's calls that this component may make."""
-        return (*self.component.role.verbs, *self.component.dialect.verbs)
-
-    def verbs_of(self, on: str, name: str) -> tuple[Verb, ...]:
-        """The calls of that name on one of the framework's objects."""
-        key = (on, name)
-        if key not in self.offers:
-            self.offers[key] = tuple(verb for verb in self.verbs() if verb.on == on and verb.name == name)
-        return self.offers[key]
+__all__ = [
+    "MEANS",
+    "meaning",
+    "meanings",
+    "meant",
+    "normalised",
+    "subject",
+    "tested_names",
+    "tested_subjects",
+]
 
 
 _FLIPPED = {"!=": "==", "is not": "is", "not in": "in", ">=": "<", "<=": ">"}
@@ -133,7 +57,7 @@ def subject(condition: Expr) -> Expr:
     return condition.left if isinstance(condition, Compare) else condition
 
 
-@once
+@memoize
 def tested_subjects(function: Function) -> frozenset[Expr]:
     """What is asked about more than once, by several tests, in a loop or by a helper that is given it: only these facts are worth keeping."""
     seen: dict[Expr, int] = {}
@@ -181,7 +105,7 @@ def _looped(function: Function) -> frozenset[int]:
     return frozenset(index for body in function.cfg.bodies.values() for index in body)
 
 
-@once
+@memoize
 def tested_names(function: Function) -> frozenset[str]:
     """Locals whose constant value decides something: tested, returned, given to a function or captured by a closure."""
     names: set[str] = set()
@@ -217,3 +141,54 @@ def _sources(function: Function, names: set[str]) -> set[str]:
         if len(found) == before:
             break
     return found
+
+
+MEANS = "means"
+_NUMBERS = ("call", "len", "+", "-")
+
+
+def meant(function: Function, local: str, value: Expr) -> Expr | None:
+    """What a local stands for that is given this value, or None where nobody asks for it in other words."""
+    said = spelled_out(function, value)
+    return said if said in meanings(function).get(local, ()) else None
+
+
+def meaning(function: Function, state: State, local: Expr) -> Expr | None:
+    """What a local stands for on this path."""
+    if not isinstance(local, Name) or not state.facts or local.id not in meanings(function):
+        return None
+    for fact in state.facts:
+        if isinstance(fact, Compare) and fact.op == MEANS and fact.left == local:
+            return fact.right
+    return None
+
+
+@memoize
+def meanings(function: Function) -> Mapping[str, frozenset[Expr]]:
+    """All that a local may stand for."""
+    found: dict[str, frozenset[Expr]] = {}
+    for name, condition in _bindings(function):
+        found[name] = found.get(name, frozenset()) | {condition}
+    return found
+
+
+def _bindings(function: Function) -> Iterator[tuple[str, Expr]]:
+    bounds = {
+        each for all_bounds in counters(function).values() for bound in all_bounds for each in names_in(bound)
+    }
+    for step in function.cfg.steps:
+        if not isinstance(step.op, Bind) or not isinstance(step.op.target, Name):
+            continue
+        said, name = spelled_out(function, step.op.value), step.op.target.id
+        number = (is_amount(said) or (isinstance(said, Mix) and said.op in _NUMBERS)) and name in bounds
+        passing = any(each.startswith("%") for each in (name, *names_in(said))) or mentions(said, Name(name))
+        if not passing and (number or (_asks(said) and _subject_of(said) in tested_subjects(function))):
+            yield name, said
+
+
+def _asks(expr: Expr) -> bool:
+    return isinstance(expr, (Compare, IsType, Not)) or (isinstance(expr, Mix) and expr.op == "call")
+
+
+def _subject_of(condition: Expr) -> Expr:
+    return subject(normalised(condition)[0])

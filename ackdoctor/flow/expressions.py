@@ -1,9 +1,10 @@
-"""Expressions in a reader's words, as close to the source as the neutral code allows."""
+"""Queries on expressions and functions: subexpressions, names, the call behind a temporary, source-like text."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from ackdoctor.flow.graph.once import once
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
@@ -22,7 +23,101 @@ from ackdoctor.model.cfg import (
 )
 from ackdoctor.model.component import Function
 
-__all__ = ["callee", "condition", "last_name", "parts"]
+__all__ = [
+    "about",
+    "apart_from",
+    "callee",
+    "calls_by_result",
+    "condition",
+    "last_name",
+    "memoize",
+    "mentions",
+    "names_in",
+    "parts",
+    "subexpressions",
+]
+
+
+_More = ParamSpec("_More")
+_Result = TypeVar("_Result")
+
+
+def memoize(
+    work: Callable[Concatenate[Function, _More], _Result],
+) -> Callable[Concatenate[Function, _More], _Result]:
+    """`work`, done once for each function and the further arguments, which go by position."""
+
+    @wraps(work)
+    def kept(function: Function, /, *more: _More.args, **named: _More.kwargs) -> _Result:
+        known = function.memo
+        key: object = (work, more) if more else work
+        if key not in known:
+            known[key] = work(function, *more, **named)
+        found: _Result = known[key]
+        return found
+
+    return kept
+
+
+_INSIDE: Mapping[
+    type, Callable[[Any], tuple[Expr, ...]]
+] = {  # what stands directly in an expression, by its class
+    Attr: lambda expr: (expr.obj,),
+    Star: lambda expr: (expr.value,),
+    Not: lambda expr: (expr.value,),
+    Item: lambda expr: (expr.obj, expr.key),
+    Mix: lambda expr: expr.parts,
+    Build: lambda expr: expr.items,
+    Compare: lambda expr: (expr.left, expr.right),
+    IsType: lambda expr: (expr.value, *expr.types),
+}
+
+
+def subexpressions(expr: Expr) -> Iterator[Expr]:
+    """An expression and everything in it."""
+    stack = [expr]
+    while stack:
+        part = stack.pop()
+        yield part
+        inside = _INSIDE.get(part.__class__)
+        if inside is not None:
+            stack += inside(part)
+
+
+def names_in(expr: Expr) -> Iterator[str]:
+    """The locals that an expression reads; what a closure in it reads is not among them."""
+    return (part.id for part in subexpressions(expr) if isinstance(part, Name))
+
+
+def mentions(expr: Expr, target: Expr) -> bool:
+    """Whether `target` occurs in `expr`."""
+    wanted = target.__class__
+    stack = [expr]
+    while stack:
+        part = stack.pop()
+        if part.__class__ is wanted and part == target:
+            return True
+        inside = _INSIDE.get(part.__class__)
+        if inside is not None:
+            stack += inside(part)
+    return False
+
+
+def about(facts: Mapping[Expr, bool], target: Expr) -> list[Expr]:
+    """What is decided about the target."""
+    return [fact for fact in facts if mentions(fact, target)]
+
+
+def apart_from(facts: Mapping[Expr, bool], stale: Collection[Expr]) -> Mapping[Expr, bool]:
+    """What else is decided; the same mapping where nothing is stale."""
+    return {fact: truth for fact, truth in facts.items() if fact not in stale} if stale else facts
+
+
+@memoize
+def calls_by_result(function: Function) -> Mapping[Expr, Call]:
+    """Every call of a function, by its result."""
+    return {step.op.result: step.op for step in function.cfg.steps if isinstance(step.op, Call)}
+
 
 _PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 LONGEST = 44  # characters of a condition that are worth quoting
@@ -61,7 +156,7 @@ def condition(function: Function, expr: Expr) -> str:
     return f"`{text}`" if 0 < len(text) <= LONGEST and "%" not in text.replace(" % ", "") else ""
 
 
-@once
+@memoize
 def _made(function: Function) -> Mapping[str, Expr | Call]:
     """What each temporary stands for."""
     made: dict[str, Expr | Call] = {}

@@ -8,17 +8,17 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ackdoctor.flow.graph.expressions import names_in, subexpressions
-from ackdoctor.flow.graph.once import once
-from ackdoctor.flow.graph.wording import last_name
-from ackdoctor.flow.path.context import Context, normalised
-from ackdoctor.flow.path.lattice import Const, SelfRef, State
-from ackdoctor.flow.path.questions import is_field, spelled_out
-from ackdoctor.flow.path.rounds import targets_of
+from ackdoctor.flow.context import Context
+from ackdoctor.flow.expressions import last_name, memoize, names_in, subexpressions
+from ackdoctor.flow.facts import normalised
+from ackdoctor.flow.induction import targets_of
+from ackdoctor.flow.predicates import is_field, spelled_out
+from ackdoctor.flow.state import Const, SelfRef, State
 from ackdoctor.model.cfg import Attr, Call, Compare, EdgeKind, Expr, Test
 from ackdoctor.model.component import Function
 
 __all__ = ["settle", "with_settled"]
+
 
 _SETTLED = "%settled"
 _MOST = 4  # that a path remembers: each may double the paths from there on
@@ -109,7 +109,7 @@ def _leading(names: frozenset[str], methods: Sequence[Function]) -> frozenset[st
     return names
 
 
-@once
+@memoize
 def _uses(function: Function) -> _Uses:
     asked: dict[str, frozenset[str]] = {}
     touched: set[str] = set()
@@ -144,14 +144,14 @@ def _decides(function: Function, index: int) -> frozenset[str]:
     return frozenset(name for step, name in _calls(function) if apart >> step & 1) if apart else frozenset()
 
 
-@once
+@memoize
 def _calls(function: Function) -> tuple[tuple[int, str], ...]:
     """The number of each call among the calls, and the method's name."""
     ops = (step.op for step in function.cfg.steps)
     return tuple(enumerate(last_name(op.func) for op in ops if isinstance(op, Call)))
 
 
-@once
+@memoize
 def _ahead(function: Function) -> tuple[int, ...]:
     """For each step, a bit set of the calls that it can reach without a loop's back edge or an exception."""
     steps = function.cfg.steps

@@ -17,51 +17,220 @@ and gives  3 Call %1 = more() / 4 Test %1 -> TRUE 5, FALSE .. / 5 Call %2 = work
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from ackdoctor.flow.graph.frames import (
-    TO_END,
-    TO_RAISE,
-    TO_RETURN,
-    Duty,
-    Ends,
-    Fork,
-    Goal,
-    Handler,
-    Loop,
-    Net,
-    Region,
-    goal_order,
-)
-from ackdoctor.flow.graph.trouble import may_raise, may_raise_when_watched
 from ackdoctor.model.cfg import (
     ENTRY,
     EXIT,
     RAISED,
+    Attr,
+    Bind,
+    Build,
+    Call,
     Catch,
     Cfg,
+    Compare,
+    Drop,
     Edge,
     EdgeKind,
     Expr,
+    Global,
     Instr,
+    IsType,
+    Item,
     Jump,
+    Literal,
     Mark,
+    Mix,
     Name,
     Next,
+    Not,
     Return,
+    Star,
     Step,
     Test,
     Throw,
+    Unpack,
+    Update,
     Way,
+    Yield,
 )
 from ackdoctor.model.source import NOWHERE, Span
 
-__all__ = ["CfgBuilder", "Ends", "Fork", "Handler"]
+__all__ = [
+    "TO_END",
+    "TO_RAISE",
+    "TO_RETURN",
+    "CfgBuilder",
+    "Duty",
+    "End",
+    "Ends",
+    "Fork",
+    "Goal",
+    "Handler",
+    "Loop",
+    "Net",
+    "Region",
+    "goal_order",
+    "may_raise",
+    "may_raise_when_watched",
+]
+
+
+End: TypeAlias = tuple[int, EdgeKind]
+Ends: TypeAlias = list[End]
+
+
+class Fork(NamedTuple):
+    """Where a condition leads."""
+
+    true: Ends
+    false: Ends
+
+    def swapped(self) -> "Fork":
+        """The fork of the negated condition."""
+        return Fork(self.false, self.true)
+
+
+class Handler(NamedTuple):
+    """One catch clause; `total` says that nothing gets past it."""
+
+    types: tuple[str, ...]
+    name: str | None
+    span: Span
+    body: Callable[[], None]
+    total: bool = False
+
+
+class Loop:
+    """An enclosing loop: where `continue` goes, and the ends that leave it by `break`.
+
+    In a loop with something to do before the next turn, `again` collects the ends that go on to that.
+    """
+
+    __slots__ = ("again", "breaks", "head", "label", "span")
+
+    def __init__(self, head: int, span: Span, label: str | None, again: Ends | None = None) -> None:
+        self.head = head
+        self.span = span
+        self.label = label
+        self.breaks: Ends = []
+        self.again = again
+
+
+class Region:
+    """An enclosing block that `break` leaves: by its label, or a `plain` one (a switch) without."""
+
+    __slots__ = ("breaks", "head", "label", "plain")
+
+    def __init__(self, head: int, label: str | None, *, plain: bool) -> None:
+        self.head = head
+        self.label = label
+        self.plain = plain
+        self.breaks: Ends = []
+
+
+class Net:
+    """An enclosing try body with handlers: the ends that raise into it."""
+
+    __slots__ = ("raises",)
+
+    def __init__(self) -> None:
+        self.raises: Ends = []
+
+
+class Goal(NamedTuple):
+    """Where control is bound for when it leaves a block; `loop` belongs to 'break' and 'continue'."""
+
+    word: str
+    loop: Loop | Region | None = None
+
+    @property
+    def way(self) -> Way:
+        """How it enters a finally on the way."""
+        return _WAYS.get(self.word, Way.RETURN)
+
+
+class Duty:
+    """An enclosing try body with a finally: the ends that must run it, by where they are bound for."""
+
+    __slots__ = ("waiting",)
+
+    def __init__(self) -> None:
+        self.waiting: dict[Goal, Ends] = {}
+
+
+TO_RAISE, TO_RETURN, TO_END = Goal("raise"), Goal("return"), Goal("normal")
+_WAYS = {"normal": Way.NORMAL, "raise": Way.RAISE}
+_ORDER = ("normal", "return", "break", "continue", "raise")
+
+
+def goal_order(goal: Goal) -> tuple[int, int]:
+    """The order in which the copies of a finally body are laid out."""
+    return _ORDER.index(goal.word), goal.loop.head if goal.loop is not None else 0
+
+
+_ALWAYS = frozenset({Call, Throw, Yield, Next})
+_HARMLESS = frozenset(
+    {"len", "bool", "type", "id", "class"}
+)  # operators that do not fail on what they are given
+_PLAIN = (Name, Global, Attr, Literal)
+
+
+def may_raise(op: Instr) -> bool:
+    """Whether the instruction has a RAISE edge anywhere."""
+    return type(op) in _ALWAYS
+
+
+def may_raise_when_watched(op: Instr) -> bool:
+    """Whether it has one inside a try body."""
+    if isinstance(op, Drop):
+        return isinstance(op.target, Item)
+    if isinstance(op, Jump):
+        return op.word == "import"
+    return isinstance(op, Unpack) or any(map(_computes, _worked_out(op)))
+
+
+def _worked_out(op: Instr) -> tuple[Expr, ...]:
+    """The expressions that an instruction evaluates, where they are not mere references."""
+    match op:
+        case Bind(_, value):
+            return (value,)
+        case Return(value) if value is not None:
+            return (value,)
+        case Update(target, _, value):
+            return (target, value)
+        case Test(condition):
+            return (condition,)
+    return ()
+
+
+def _computes(expr: Expr) -> bool:
+    stack = [expr]
+    while stack:
+        match stack.pop():
+            case Item():
+                return True
+            case Mix("f", parts):
+                if not all(isinstance(part, _PLAIN) for part in parts):
+                    return True
+            case Mix(op, parts):
+                if op not in _HARMLESS:
+                    return True
+                stack += parts
+            case Build(_, items):
+                stack += items
+            case Attr(part, _) | Star(part) | Not(part) | IsType(part):
+                stack.append(part)
+            case Compare(left, _, right):
+                stack += (left, right)
+    return False
+
 
 Body: TypeAlias = Callable[[], None]
 
 _DEEPEST_COPY = 3  # finally blocks nested deeper than this are entered once for all ways
-_ORDER = {kind: place for place, kind in enumerate(EdgeKind)}
+_EDGE_ORDER = {kind: place for place, kind in enumerate(EdgeKind)}
 
 
 class CfgBuilder:
@@ -379,5 +548,5 @@ class CfgBuilder:
             if len(step.edges) == 2 and step.edges[0].kind is EdgeKind.RAISE is not step.edges[1].kind:  # noqa: PLR2004
                 step.edges.reverse()  # nearly every call
             elif len(step.edges) > 1:
-                step.edges = sorted(set(step.edges), key=lambda edge: (_ORDER[edge.kind], edge.target))
+                step.edges = sorted(set(step.edges), key=lambda edge: (_EDGE_ORDER[edge.kind], edge.target))
         return Cfg(self._steps, self._bodies)

@@ -11,10 +11,8 @@ Whether there is anything in a collection is asked in many words: `rows.isEmpty(
 import re
 from collections.abc import Iterator, Mapping
 
-from ackdoctor.flow.graph.expressions import names_in, subexpressions
-from ackdoctor.flow.graph.once import once
-from ackdoctor.flow.graph.wording import last_name
-from ackdoctor.flow.linking.known import (
+from ackdoctor.flow.expressions import last_name, memoize, names_in, subexpressions
+from ackdoctor.flow.library import (
     ASKING,
     CONTAINER_VIEWS,
     DISPLAYS,
@@ -45,6 +43,7 @@ __all__ = [
     "unchanging",
     "wholes",
 ]
+
 
 _NONE: Mapping[Expr, Expr] = {}
 OWN = frozenset({"this", "self"})
@@ -80,7 +79,7 @@ def _sized(function: Function, expr: Expr) -> Expr:
             return expr
 
 
-@once
+@memoize
 def sizes(function: Function) -> Mapping[Expr, Expr]:
     """How much there is in a local or a field, by the temporary that holds the answer."""
     return {
@@ -99,7 +98,7 @@ def _local(expr: Expr) -> str:
     return expr.id if isinstance(expr, Name) and not expr.id.startswith("%") else ""
 
 
-@once
+@memoize
 def questions(function: Function) -> Mapping[Expr, Expr]:
     """What is asked by a call outside of all loops, by the temporary that holds the answer."""
     calls = [
@@ -197,7 +196,7 @@ def wholes(function: Function, iterable: Expr) -> tuple[Expr, ...]:
     return (whole, Mix("any", (whole,))) if isinstance(whole, (Name, Attr)) else ()
 
 
-@once
+@memoize
 def _views(function: Function) -> Mapping[Expr, Expr]:
     """What `rows.entrySet()` and `rows.items()` are views of, by their results."""
     return {
@@ -210,7 +209,7 @@ def _views(function: Function) -> Mapping[Expr, Expr]:
     }
 
 
-@once
+@memoize
 def iterators(function: Function) -> Mapping[Expr, tuple[Expr, ...]]:
     """The facts that say whether an iterator has a first element, by the result of the call that makes it: `rows.iterator()`."""
     made = {step.op.result for step in function.cfg.steps if isinstance(step.op, Call) and _iterates(step.op)}
@@ -221,7 +220,7 @@ def _iterates(call: Call) -> bool:
     return isinstance(call.func, Attr) and call.func.name in ("iterator", "listIterator") and not call.args
 
 
-@once
+@memoize
 def split_by(function: Function) -> frozenset[Expr]:
     """What comes of a `split(",")`: in Python, at least one part."""
     return frozenset(

@@ -13,11 +13,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from ackdoctor.flow.graph.expressions import mentions, subexpressions
-from ackdoctor.flow.graph.once import once
-from ackdoctor.flow.graph.results import calls_by_result
-from ackdoctor.flow.graph.wording import last_name
-from ackdoctor.flow.linking.known import (
+from ackdoctor.flow.expressions import calls_by_result, last_name, memoize, mentions, subexpressions
+from ackdoctor.flow.facts import tested_subjects
+from ackdoctor.flow.library import (
     CONTAINER_QUIET,
     CONTAINER_READS,
     CONTAINER_STORES,
@@ -28,9 +26,8 @@ from ackdoctor.flow.linking.known import (
     ORDERS,
     VIEWS,
 )
-from ackdoctor.flow.path.context import tested_subjects
-from ackdoctor.flow.path.lattice import Field, State, Value
-from ackdoctor.flow.path.questions import OWN, READERS, handed, is_field, leaves_alone, unchanging, wholes
+from ackdoctor.flow.predicates import OWN, READERS, handed, is_field, leaves_alone, unchanging, wholes
+from ackdoctor.flow.state import Field, State, Value
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
@@ -66,6 +63,7 @@ __all__ = [
     "second_names",
 ]
 
+
 ALSO = "also"
 _UNDER = "*"
 _GETTER, _SETTER = re.compile(r"get(?![a-z])"), re.compile(r"set(?=[A-Z_])")
@@ -88,7 +86,7 @@ class _Change(NamedTuple):
     narrow: bool = False
 
 
-@once
+@memoize
 def second_names(function: Function) -> Mapping[int, tuple[Compare, ...]]:
     """What each step gives a second name that matters, as facts, by the number of the step."""
     pairs = {index: tuple(_pairs(function, step.op)) for index, step in enumerate(function.cfg.steps)}
@@ -175,7 +173,7 @@ def _part(at: Expr, wholes: tuple[Expr, ...], change: _Change) -> bool:
 # ---- what may change ----
 
 
-@once
+@memoize
 def _changes(function: Function) -> Mapping[int, _Change]:
     """What each step may change something in."""
     return {
@@ -219,7 +217,7 @@ def _captured(function: Function, code: Expr) -> frozenset[str]:
     return inner.captures - OWN if inner is not None else frozenset()
 
 
-@once
+@memoize
 def closures(function: Function) -> Mapping[Expr, Expr]:
     """The closures that have a name, by that."""
     return {
@@ -233,7 +231,7 @@ def _places(function: Function, exprs: Iterable[Expr]) -> frozenset[Expr]:
     return frozenset(at for expr in exprs if (at := place(function, expr)) is not None)
 
 
-@once
+@memoize
 def _asked_about(function: Function) -> frozenset[Expr]:
     """The places about which a path remembers something."""
     asked = {part for fact in tested_subjects(function) for part in subexpressions(fact)}
@@ -263,7 +261,7 @@ def _linked(pairs: list[tuple[Expr, Expr]], first: frozenset[Expr]) -> frozenset
     return frozenset(linked)
 
 
-@once
+@memoize
 def collections(function: Function) -> frozenset[Expr]:
     """What a function loops over, counts, makes with something in it, fills or empties."""
     known: set[Expr] = set()
@@ -288,7 +286,7 @@ def collections(function: Function) -> frozenset[Expr]:
     return frozenset(known)
 
 
-@once
+@memoize
 def collection_places(function: Function) -> frozenset[Expr]:
     """Where these are found."""
     return _places(function, collections(function))
