@@ -8,7 +8,7 @@ from ackdoctor.flow.graph.wording import last_name
 from ackdoctor.flow.linking.known import HARMLESS, LOGGING
 from ackdoctor.flow.path.sighting import Ended, Flow
 from ackdoctor.flow.path.trail import Station, backwards, turns_back
-from ackdoctor.flow.transfer.told import only_told
+from ackdoctor.flow.transfer.effects import only_told
 from ackdoctor.model.advice import fail_as_well
 from ackdoctor.model.cfg import Bind, Call, Catch, EdgeKind, Name, Return, Step, Throw, Unpack
 from ackdoctor.model.component import Function

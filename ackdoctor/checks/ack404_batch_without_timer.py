@@ -9,7 +9,7 @@ from ackdoctor.flow.graph.expressions import subexpressions
 from ackdoctor.flow.path.lattice import Tick
 from ackdoctor.flow.path.sighting import Flow, Released
 from ackdoctor.flow.path.trail import Station, turns_back
-from ackdoctor.flow.transfer.holding import EVERYTHING
+from ackdoctor.flow.transfer.escape import EVERYTHING
 from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Global, Literal, Name, Test, Update
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, TickDuty

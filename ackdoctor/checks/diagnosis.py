@@ -11,8 +11,8 @@ from ackdoctor.flow.path.lattice import Handle, Instance, SelfRef, State, Token,
 from ackdoctor.flow.path.sighting import Flow, Released, Sighting
 from ackdoctor.flow.path.trail import Trail
 from ackdoctor.flow.path.witness import forgetful, implicit_raise, witness
+from ackdoctor.flow.transfer.dispatch import choose_verb
 from ackdoctor.flow.transfer.evaluate import evaluate
-from ackdoctor.flow.transfer.overloads import choose_verb
 from ackdoctor.flow.transfer.verbs import external_verb
 from ackdoctor.model import price
 from ackdoctor.model.cfg import Attr, Call, Expr, Global, Item, Name, Step

@@ -8,8 +8,8 @@ from ackdoctor.flow.graph.expressions import subexpressions
 from ackdoctor.flow.graph.results import calls_by_result
 from ackdoctor.flow.path.lattice import TokenKind
 from ackdoctor.flow.path.sighting import Ended, Flow, Stored
-from ackdoctor.flow.transfer.declared import maker
-from ackdoctor.flow.transfer.holding import EVERYTHING
+from ackdoctor.flow.transfer.escape import EVERYTHING
+from ackdoctor.flow.transfer.evaluate import maker
 from ackdoctor.model.cfg import Attr, Bind, Call, Expr, Mix, Name
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind
