@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.checks.facts.chosen import ACKING, chosen
+from ackdoctor.checks.facts.completions import ACKING, chosen
 from ackdoctor.flow.path.lattice import Token, TokenRef
 from ackdoctor.flow.path.sighting import Completed, Ended, Flow, Stored
 from ackdoctor.flow.path.witness import implicit_raise, leaving_step

@@ -3,7 +3,13 @@
 from collections.abc import Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.checks.facts.shape import derived_names, given_names, handler_only, mentions_any, raising_into
+from ackdoctor.checks.facts.dataflow import (
+    derived_names,
+    given_names,
+    handler_only,
+    mentions_any,
+    raising_into,
+)
 from ackdoctor.flow.graph.wording import last_name
 from ackdoctor.flow.linking.known import HARMLESS, LOGGING
 from ackdoctor.flow.path.sighting import Ended, Flow

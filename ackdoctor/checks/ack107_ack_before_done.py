@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.checks.facts.origin import origin
-from ackdoctor.checks.facts.shape import derived_names, given_names, mentions_any
+from ackdoctor.checks.facts.dataflow import derived_names, given_names, mentions_any, origin
 from ackdoctor.flow.graph.once import once
 from ackdoctor.flow.graph.wording import callee, last_name
 from ackdoctor.flow.linking.known import RUNNERS, THREADS

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.checks.facts.shape import derived_names, given_names, mentions_any
+from ackdoctor.checks.facts.dataflow import derived_names, given_names, mentions_any
 from ackdoctor.checks.facts.spouts import calls_super
 from ackdoctor.flow.graph.expressions import mentions, subexpressions
 from ackdoctor.flow.linking.known import TICK

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.checks.facts.chosen import ANCHORING, chosen
+from ackdoctor.checks.facts.completions import ANCHORING, chosen
 from ackdoctor.flow.path.sighting import Anchors, Emitted
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Finding, Severity

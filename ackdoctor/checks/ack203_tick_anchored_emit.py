@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.checks.facts.fields import BEGINNINGS
-from ackdoctor.checks.facts.shape import derived_names, given_names, mentions_any
+from ackdoctor.checks.facts.buffers import BEGINNINGS
+from ackdoctor.checks.facts.dataflow import derived_names, given_names, mentions_any
 from ackdoctor.flow.linking.known import CONTAINER_STORES, VIEWS
 from ackdoctor.flow.path.lattice import Tick
 from ackdoctor.flow.path.sighting import Anchors, Emitted, Flow

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.checks.facts.origin import origin
+from ackdoctor.checks.facts.dataflow import origin
 from ackdoctor.flow.path.lattice import Batch, Coll, Const, Picked, Token, TokenKind, TokenRef, Value
 from ackdoctor.flow.path.sighting import Emitted
 from ackdoctor.model.cfg import Build, Expr, Item, Literal, Name

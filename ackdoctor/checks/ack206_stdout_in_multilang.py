@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.checks.facts.shape import reachable
+from ackdoctor.checks.facts.dataflow import reachable
 from ackdoctor.model.cfg import ENTRY, Call, Compare, EdgeKind, Expr, Global, Literal, Step, Test
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import Misuse

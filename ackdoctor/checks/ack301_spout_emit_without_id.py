@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from ackdoctor.checks.diagnosis import Diagnosis
+from ackdoctor.checks.facts.dataflow import derived_names, mentions_any
 from ackdoctor.checks.facts.provenance import source
-from ackdoctor.checks.facts.shape import derived_names, mentions_any
 from ackdoctor.checks.facts.spouts import acts, data_emits, entry_method, first, has_id, reach, steps_of
 from ackdoctor.flow.graph.wording import parts
 from ackdoctor.flow.path.sighting import Emitted

@@ -3,10 +3,8 @@
 from collections.abc import Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.checks.facts.fields import is_container, taken_from
-from ackdoctor.checks.facts.kept import kept
-from ackdoctor.checks.facts.provenance import provenance
-from ackdoctor.checks.facts.sources import Source, source_of
+from ackdoctor.checks.facts.buffers import is_container, taken_from
+from ackdoctor.checks.facts.provenance import Source, provenance, source_of
 from ackdoctor.checks.facts.spouts import (
     REMOVALS,
     acts,
@@ -15,6 +13,7 @@ from ackdoctor.checks.facts.spouts import (
     entry_method,
     first,
     has_id,
+    kept,
     reach,
 )
 from ackdoctor.flow.linking.known import CONTAINER_STORES

@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.checks.facts.fields import emptied_by, is_container
-from ackdoctor.checks.facts.kept import kept, kept_for_ever
-from ackdoctor.checks.facts.spouts import calls_super, entry_method, reach
+from ackdoctor.checks.facts.buffers import emptied_by, is_container
+from ackdoctor.checks.facts.spouts import calls_super, entry_method, kept, kept_for_ever, reach
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, Kind
 from ackdoctor.model.finding import Finding, Severity

@@ -4,13 +4,19 @@ import re
 from collections.abc import Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.checks.facts.canonical import spelling, words
-from ackdoctor.checks.facts.fields import emptied_by, is_container, own_field, taken_from
-from ackdoctor.checks.facts.kept import kept, kept_for_ever
-from ackdoctor.checks.facts.provenance import source
-from ackdoctor.checks.facts.shape import derived_names, mentions_any
-from ackdoctor.checks.facts.sources import Source
-from ackdoctor.checks.facts.spouts import calls_of, data_emits, emits, entry_method, has_id, reach
+from ackdoctor.checks.facts.buffers import emptied_by, is_container, own_field, taken_from
+from ackdoctor.checks.facts.dataflow import derived_names, mentions_any, spelling, words
+from ackdoctor.checks.facts.provenance import Source, source
+from ackdoctor.checks.facts.spouts import (
+    calls_of,
+    data_emits,
+    emits,
+    entry_method,
+    has_id,
+    kept,
+    kept_for_ever,
+    reach,
+)
 from ackdoctor.flow.graph.wording import parts
 from ackdoctor.flow.linking.known import CONTAINER_READS, CONTAINER_STORES, CONTAINER_VIEWS, HARMLESS
 from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Global, IsType, Mix, Not, Return, Step, Test

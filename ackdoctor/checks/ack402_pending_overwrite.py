@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.facts.buffers import asks_about, kept_inputs, left_behind, waiting
-from ackdoctor.checks.facts.origin import origin
+from ackdoctor.checks.facts.dataflow import origin
 from ackdoctor.flow.graph.expressions import mentions
 from ackdoctor.flow.path.sighting import Stored
 from ackdoctor.flow.path.trail import Trail, backwards

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.facts.buffers import LISTENERS, asks_about, assigned, chain, kept_inputs, left_behind
-from ackdoctor.checks.facts.shape import derived_names, mentions_any
+from ackdoctor.checks.facts.dataflow import derived_names, mentions_any
 from ackdoctor.flow.path.sighting import Stored
 from ackdoctor.flow.path.trail import backwards
 from ackdoctor.model.cfg import Attr, Bind, Build, Call, Closure, Expr, Literal, Name, Test

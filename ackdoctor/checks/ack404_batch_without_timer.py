@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 
 from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.checks.facts.buffers import kept_inputs, sized
-from ackdoctor.checks.facts.joins import unfinished_joins
+from ackdoctor.checks.facts.buffers import kept_inputs, sized, unfinished_joins
 from ackdoctor.flow.graph.expressions import subexpressions
 from ackdoctor.flow.path.lattice import Tick
 from ackdoctor.flow.path.sighting import Flow, Released
