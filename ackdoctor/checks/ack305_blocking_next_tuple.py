@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.facts.buffers import own_field
 from ackdoctor.checks.facts.dataflow import reachable
 from ackdoctor.checks.facts.provenance import field_values, given, provenance
+from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.graph.expressions import subexpressions
 from ackdoctor.flow.graph.results import calls_by_result
 from ackdoctor.flow.graph.wording import last_name
@@ -55,7 +55,7 @@ _MEANWHILE_SILENT = (EntryKind.INIT, EntryKind.LIFE, EntryKind.ACKED, EntryKind.
 _BEGUN = frozenset({"<init>", "<clinit>", "__init__"})
 
 
-def endless_loop(diagnosis: Diagnosis, function: Function, index: int) -> int | None:
+def endless_loop(context: RuleContext, function: Function, index: int) -> int | None:
     """The head of the loop that a step is in, if no way leads from there to the function's end but an exception that nobody catches."""
     steps = function.cfg.steps
     heads = [head for head, body in function.cfg.bodies.items() if index in body]
@@ -64,11 +64,11 @@ def endless_loop(diagnosis: Diagnosis, function: Function, index: int) -> int | 
     endless = [
         head
         for head in heads
-        if isinstance(op := steps[head].op, Next) and _never_ends(diagnosis, function, op.iterable)
+        if isinstance(op := steps[head].op, Next) and _never_ends(context, function, op.iterable)
     ]
     closed = {(head, EdgeKind.FALSE) for head in endless}
     closed |= {(at, EdgeKind.TRUE) for at in _handlers_of(function, _STOPS)}
-    closed |= set(_interruptions(function)) | set(_flags(diagnosis, function, heads))
+    closed |= set(_interruptions(function)) | set(_flags(context, function, heads))
     if endless and not any(isinstance(steps[at].op, Throw) for at in function.cfg.bodies[endless[0]]):
         outside = set(_handlers_of(function, _ANY)) - set(function.cfg.bodies[endless[0]])
         closed |= {(at, EdgeKind.TRUE) for at in outside}  # it fails, it does not end
@@ -99,14 +99,14 @@ def _interruptions(function: Function) -> Iterator[tuple[int, EdgeKind]]:
 # ---- flags that nobody sets meanwhile ----
 
 
-def _flags(diagnosis: Diagnosis, function: Function, heads: list[int]) -> Iterator[tuple[int, EdgeKind]]:
+def _flags(context: RuleContext, function: Function, heads: list[int]) -> Iterator[tuple[int, EdgeKind]]:
     """The ways out of loops at whose head a flag is asked that nobody can set while they go round: who is in, stays in."""
     for head in heads:
         step = function.cfg.steps[head]
         if not isinstance(step.op, Test):
             continue
-        field = own_field(diagnosis, function, normalised(step.op.condition)[0])
-        if field is not None and _stays(diagnosis, field):
+        field = own_field(context, function, normalised(step.op.condition)[0])
+        if field is not None and _stays(context, field):
             yield from ((head, kind) for kind in _out(function, head, step))
 
 
@@ -114,24 +114,24 @@ def _out(function: Function, head: int, step: Step) -> Iterator[EdgeKind]:
     return (kind for kind, target in step.edges if target not in function.cfg.bodies[head])
 
 
-def _stays(diagnosis: Diagnosis, field: str) -> bool:
+def _stays(context: RuleContext, field: str) -> bool:
     """Whether a field is a flag, which nothing sets but what the framework calls when `next_tuple` is not running."""
-    if diagnosis.component.opaque:
+    if context.component.opaque:
         return False
     entries = {
         entry.method
-        for entry in diagnosis.role.entries
+        for entry in context.role.entries
         if entry.kind in _MEANWHILE_SILENT and not entry.off_thread
     }
     methods = {
         id(function): function.name
-        for cls in diagnosis.component.lineage
+        for cls in context.component.lineage
         for function in cls.methods.values()
         if function.name in entries | _BEGUN
     }
-    values = [diagnosis.component.attribute(field)]
+    values = [context.component.attribute(field)]
     setters: set[str] = set()
-    for function in _all_functions(diagnosis):
+    for function in _all_functions(context):
         for step in function.cfg.steps:
             if any(isinstance(target, Attr) and target.name == field for target in targets_of(step.op)):
                 if id(function) not in methods or not isinstance(step.op, Bind):
@@ -140,17 +140,17 @@ def _stays(diagnosis: Diagnosis, field: str) -> bool:
                 setters.add(methods[id(function)])
     known = [value for value in values if value is not None]
     flag = all(isinstance(value, Literal) and isinstance(value.value, bool) for value in known)
-    return flag and bool(known) and not _handed_on(diagnosis, setters - _BEGUN)
+    return flag and bool(known) and not _handed_on(context, setters - _BEGUN)
 
 
-def _handed_on(diagnosis: Diagnosis, methods: set[str]) -> bool:
+def _handed_on(context: RuleContext, methods: set[str]) -> bool:
     """Whether the project calls one of these methods itself, or gives it or the component to somebody."""
-    own_functions = {id(function) for function in diagnosis.functions()}
-    for function in _all_functions(diagnosis):
+    own_functions = {id(function) for function in context.functions()}
+    for function in _all_functions(context):
         inside = id(function) in own_functions
-        if not inside and function.path != diagnosis.component.cls.path:
+        if not inside and function.path != context.component.cls.path:
             continue
-        own = diagnosis.own_name(function) if inside else None
+        own = context.own_name(function) if inside else None
         for step in function.cfg.steps:
             parts = (part for expr in read(step.op) for part in subexpressions(expr))
             named = (part for part in parts if isinstance(part, Attr) and part.name in methods)
@@ -165,9 +165,9 @@ def _handed_on(diagnosis: Diagnosis, methods: set[str]) -> bool:
     return False
 
 
-def _all_functions(diagnosis: Diagnosis) -> Iterator[Function]:
+def _all_functions(context: RuleContext) -> Iterator[Function]:
     """Every function of the files that are read together."""
-    for unit in diagnosis.program.units.values():
+    for unit in context.program.units.values():
         tops = [unit.body, *unit.functions.values()]
         for cls in unit.classes.values():
             tops += cls.all_methods()
@@ -178,13 +178,13 @@ def _all_functions(diagnosis: Diagnosis) -> Iterator[Function]:
 # ---- iterations ----
 
 
-def _never_ends(diagnosis: Diagnosis, function: Function, iterable: Expr) -> bool:
+def _never_ends(context: RuleContext, function: Function, iterable: Expr) -> bool:
     """Whether an iteration waits for the next element, however long that takes."""
-    made = list(_made(diagnosis, function, iterable))
-    return bool(made) and all(_waits(diagnosis, maker, call) for maker, call in made)
+    made = list(_made(context, function, iterable))
+    return bool(made) and all(_waits(context, maker, call) for maker, call in made)
 
 
-def _waits(diagnosis: Diagnosis, function: Function, call: Call) -> bool:
+def _waits(context: RuleContext, function: Function, call: Call) -> bool:
     match call.func:
         case Attr(name=name) | Global(id=name) if name in _ENDLESS:
             library, ending = _ENDLESS[name]
@@ -192,15 +192,15 @@ def _waits(diagnosis: Diagnosis, function: Function, call: Call) -> bool:
             return False
     if any(arg.star == "**" or (ending and arg.name == ending) for arg in call.args):
         return False
-    return any(behind.startswith(library) for behind in provenance(diagnosis, function, call.func))
+    return any(behind.startswith(library) for behind in provenance(context, function, call.func))
 
 
-def _made(diagnosis: Diagnosis, function: Function, expr: Expr) -> Iterator[tuple[Function, Call]]:
+def _made(context: RuleContext, function: Function, expr: Expr) -> Iterator[tuple[Function, Call]]:
     """The calls that give a local, or a field of the component, its value."""
     todo, seen = [(function, expr)], {expr}
     while todo:
         owner, place = todo.pop()
-        for maker, value in _values(diagnosis, owner, place):
+        for maker, value in _values(context, owner, place):
             if isinstance(value, Call):
                 yield maker, value
             elif value not in seen:
@@ -208,32 +208,32 @@ def _made(diagnosis: Diagnosis, function: Function, expr: Expr) -> Iterator[tupl
                 todo.append((maker, value))
 
 
-def _values(diagnosis: Diagnosis, function: Function, place: Expr) -> Iterator[tuple[Function, Expr | Call]]:
-    field = own_field(diagnosis, function, place)
+def _values(context: RuleContext, function: Function, place: Expr) -> Iterator[tuple[Function, Expr | Call]]:
+    field = own_field(context, function, place)
     if field is not None:
-        yield from field_values(diagnosis, diagnosis.functions(), field)
+        yield from field_values(context, context.functions(), field)
     elif isinstance(place, Name):
         yield from ((function, value) for value in given(function, place))
 
 
-def check(diagnosis: Diagnosis) -> Iterator[Finding]:
+def check(context: RuleContext) -> Iterator[Finding]:
     """One finding for each loop without end that a spout emits in while the framework waits for it."""
-    if Misuse.NEVER_RETURNS not in diagnosis.discipline.prices:
+    if Misuse.NEVER_RETURNS not in context.discipline.prices:
         return
     told: set[int] = set()
-    for flow, emit in diagnosis.sightings(Emitted, EntryKind.NEXT):
+    for flow, emit in context.sightings(Emitted, EntryKind.NEXT):
         if emit.deferral is not None:
             continue
         for visit in emit.trail.around():
-            loop = endless_loop(diagnosis, visit.function, visit.index)
+            loop = endless_loop(context, visit.function, visit.index)
             if loop is None:
                 continue
             head = visit.function.cfg.steps[loop]
             if id(head) not in told:
                 told.add(id(head))
-                yield diagnosis.finding(
+                yield context.finding(
                     at=(visit.function, head.span),
-                    message=f"`{flow.function.name}` of {diagnosis.component.name} never returns from this loop",
+                    message=f"`{flow.function.name}` of {context.component.name} never returns from this loop",
                     misuse=Misuse.NEVER_RETURNS,
                     trail=visit,
                     last="emitted, and round again: nothing leaves the loop",

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.facts.completions import ACKING, chosen
 from ackdoctor.checks.facts.dataflow import derived_names, given_names, mentions_any, reachable
+from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.graph.expressions import subexpressions
 from ackdoctor.flow.graph.results import calls_by_result
 from ackdoctor.flow.linking.known import CONTAINER_STORES, CONTAINER_VIEWS, HARMLESS, LOGGING
@@ -93,10 +93,10 @@ _LOOKS = (
 )
 
 
-def own_field(diagnosis: Diagnosis, function: Function, expr: Expr) -> str | None:
+def own_field(context: RuleContext, function: Function, expr: Expr) -> str | None:
     """The field that an expression is: `self.name` and nothing more."""
     match expr:
-        case Attr(obj=obj, name=name) if obj == diagnosis.own_name(function):
+        case Attr(obj=obj, name=name) if obj == context.own_name(function):
             return name
         case _:
             return None
@@ -105,33 +105,33 @@ def own_field(diagnosis: Diagnosis, function: Function, expr: Expr) -> str | Non
 # ---- how a field begins ----
 
 
-def is_container(diagnosis: Diagnosis, name: str) -> bool:
+def is_container(context: RuleContext, name: str) -> bool:
     """Whether a field is a plain container without a limit, wherever it is given a value."""
-    values = list(_given(diagnosis, name))
-    return bool(values) and all(_kind(diagnosis, function, value) for function, value in values)
+    values = list(_given(context, name))
+    return bool(values) and all(_kind(context, function, value) for function, value in values)
 
 
-def _is_queue(diagnosis: Diagnosis, name: str) -> bool:
+def _is_queue(context: RuleContext, name: str) -> bool:
     """Whether `get` of a field takes something out."""
-    return any(_kind(diagnosis, function, value) == "queue" for function, value in _given(diagnosis, name))
+    return any(_kind(context, function, value) == "queue" for function, value in _given(context, name))
 
 
-def _given(diagnosis: Diagnosis, name: str) -> Iterator[tuple[Function, Expr | Call]]:
-    for function in diagnosis.functions():
+def _given(context: RuleContext, name: str) -> Iterator[tuple[Function, Expr | Call]]:
+    for function in context.functions():
         made = calls_by_result(function)
         for step in function.cfg.steps:
             match step.op:
-                case Bind(target=target, value=value) if own_field(diagnosis, function, target) == name:
+                case Bind(target=target, value=value) if own_field(context, function, target) == name:
                     yield function, made.get(value, value)
                 case _:
                     pass
-    given = diagnosis.component.attribute(name)
-    method = next(iter(diagnosis.component.cls.methods.values()), None)
+    given = context.component.attribute(name)
+    method = next(iter(context.component.cls.methods.values()), None)
     if given is not None and method is not None:
         yield method, given
 
 
-def _kind(diagnosis: Diagnosis, function: Function, value: Expr | Call) -> str:
+def _kind(context: RuleContext, function: Function, value: Expr | Call) -> str:
     """Whether a value is an unlimited container of the standard library: "plain", "queue" or ""."""
     match value:
         case Build(kind="dict" | "list" | "set"):
@@ -139,15 +139,15 @@ def _kind(diagnosis: Diagnosis, function: Function, value: Expr | Call) -> str:
         case Name(id=name) if name.startswith("%"):  # a comprehension
             return "plain"
         case Call(func=func, args=args):
-            return _made(diagnosis, function, func, args)
+            return _made(context, function, func, args)
         case Mix(op="call", parts=(func, *rest)):
-            return _made(diagnosis, function, func, [Arg(part) for part in rest])
+            return _made(context, function, func, [Arg(part) for part in rest])
         case _:
             return ""
 
 
-def _made(diagnosis: Diagnosis, function: Function, func: Expr, args: Iterable[Arg]) -> str:
-    names = {symbol for symbol in diagnosis.resolve(function, func) if isinstance(symbol, str)}
+def _made(context: RuleContext, function: Function, func: Expr, args: Iterable[Arg]) -> str:
+    names = {symbol for symbol in context.resolve(function, func) if isinstance(symbol, str)}
     arguments = list(args)
     plain = [arg for arg in arguments if arg.name is None]
     for name in names:
@@ -162,54 +162,54 @@ def _made(diagnosis: Diagnosis, function: Function, func: Expr, args: Iterable[A
 # ---- what happens to it ----
 
 
-def taken_from(diagnosis: Diagnosis, functions: Iterable[Function]) -> frozenset[str]:
+def taken_from(context: RuleContext, functions: Iterable[Function]) -> frozenset[str]:
     """The fields that these functions take something out of, or look through."""
     found: set[str | None] = set()
     for function in functions:
         for step in function.cfg.steps:
             match step.op:
                 case Next(iterable=place):
-                    found.add(own_field(diagnosis, function, place))
+                    found.add(own_field(context, function, place))
                 case Call(func=Attr(obj=place, name=name)) if (
                     name in _TAKES | CONTAINER_VIEWS or name == "get"
                 ):
-                    found.add(own_field(diagnosis, function, place))
+                    found.add(own_field(context, function, place))
                 case _:
                     pass
-    return frozenset(name for name in found if name is not None) | emptied_by(diagnosis, functions)
+    return frozenset(name for name in found if name is not None) | emptied_by(context, functions)
 
 
-def emptied_by(diagnosis: Diagnosis, functions: Iterable[Function]) -> frozenset[str]:
+def emptied_by(context: RuleContext, functions: Iterable[Function]) -> frozenset[str]:
     """The fields that these functions may shrink: taken from, replaced, or handed to code that cannot be seen."""
     found: set[str | None] = set()
     for function in functions:
-        views = _views(diagnosis, function)
+        views = _views(context, function)
         for step in function.cfg.steps:
             match step.op:
                 case Call(func=Attr(obj=Name(id=view), name=name)) if view in views and name in _TAKES:
                     found.add(views[view])
                 case Drop(target=Item(obj=place)) | Drop(target=Attr() as place):
-                    found.add(own_field(diagnosis, function, place))
+                    found.add(own_field(context, function, place))
                 case Bind(target=target, value=value):
                     if function.name not in BEGINNINGS:
-                        found.add(own_field(diagnosis, function, target))
-                    found.add(own_field(diagnosis, function, value))  # another name for it
+                        found.add(own_field(context, function, target))
+                    found.add(own_field(context, function, value))  # another name for it
                 case Update(target=target, op=op) if op != "+":
-                    found.add(own_field(diagnosis, function, target))
+                    found.add(own_field(context, function, target))
                 case Call(func=func, args=args):
-                    found |= set(_by_call(diagnosis, function, func, args))
+                    found |= set(_by_call(context, function, func, args))
                 case _:
                     pass
     return frozenset(name for name in found if name is not None)
 
 
-def _views(diagnosis: Diagnosis, function: Function) -> Mapping[str, str]:
+def _views(context: RuleContext, function: Function) -> Mapping[str, str]:
     """The locals that are a view of a field, and the field: what is taken out of a `keySet()` leaves the map."""
     found: dict[str, str] = {}
     for step in function.cfg.steps:
         match step.op:
             case Call(result=result, func=Attr(obj=place, name=name)) if name in CONTAINER_VIEWS:
-                field = own_field(diagnosis, function, place)
+                field = own_field(context, function, place)
                 seen = found.get(place.id) if isinstance(place, Name) else None
                 if field or seen:
                     found[result.id] = field or seen or ""
@@ -221,12 +221,12 @@ def _views(diagnosis: Diagnosis, function: Function) -> Mapping[str, str]:
 
 
 def _by_call(
-    diagnosis: Diagnosis, function: Function, func: Expr, args: tuple[Arg, ...]
+    context: RuleContext, function: Function, func: Expr, args: tuple[Arg, ...]
 ) -> Iterator[str | None]:
     match func:
         case Attr(obj=place, name=name):
-            field = own_field(diagnosis, function, place)
-            taken = name == "get" and field is not None and _is_queue(diagnosis, field)
+            field = own_field(context, function, place)
+            taken = name == "get" and field is not None and _is_queue(context, field)
             if taken or name not in CONTAINER_STORES | _LOOKS:
                 yield field
         case _:
@@ -246,48 +246,48 @@ def _by_call(
         "min",
     }:
         for arg in args:
-            yield own_field(diagnosis, function, arg.value)
+            yield own_field(context, function, arg.value)
 
 
 LISTENERS = frozenset({"removalListener", "evictionListener"})  # of a cache: they hear what leaves it
 
 
-def kept_inputs(diagnosis: Diagnosis) -> Iterator[tuple[Flow, Stored]]:
+def kept_inputs(context: RuleContext) -> Iterator[tuple[Flow, Stored]]:
     """Every place where a handler of a bolt that acks by hand puts its own input tuple into a field."""
-    if diagnosis.component.auto_ack is not False or not diagnosis.is_bolt:
+    if context.component.auto_ack is not False or not context.is_bolt:
         return
-    for flow, stored in diagnosis.sightings(Stored, EntryKind.DATA, EntryKind.BATCH):
+    for flow, stored in context.sightings(Stored, EntryKind.DATA, EntryKind.BATCH):
         if stored.token.kind is not TokenKind.STORED and stored.deferral is None:
             yield flow, stored
 
 
-def released(diagnosis: Diagnosis) -> frozenset[str]:
+def released(context: RuleContext) -> frozenset[str]:
     """The fields whose tuples some code of the component completes or hands to code that cannot be seen."""
-    return frozenset(sighting.field.partition(".")[0] for _, sighting in diagnosis.releases())
+    return frozenset(sighting.field.partition(".")[0] for _, sighting in context.releases())
 
 
-def left_behind(diagnosis: Diagnosis) -> frozenset[str]:
+def left_behind(context: RuleContext) -> frozenset[str]:
     """The fields that still hold an un-acked tuple when its handler returns, and that nobody ever releases."""
-    done = released(diagnosis)
+    done = released(context)
     if EVERYTHING in done:
         return frozenset()
     found: set[str] = set()
-    for holders in _waiting(diagnosis):
+    for holders in _waiting(context):
         fields = {_field(holder) for holder in holders}
         if all(holder.startswith("self.") for holder in holders) and not fields & done:
             found |= fields
     return frozenset(found)
 
 
-def waiting(diagnosis: Diagnosis) -> frozenset[str]:
+def waiting(context: RuleContext) -> frozenset[str]:
     """The fields that still hold an un-acked tuple when its handler returns, whatever becomes of it."""
-    return frozenset(_field(holder) for holders in _waiting(diagnosis) for holder in holders)
+    return frozenset(_field(holder) for holders in _waiting(context) for holder in holders)
 
 
-def _waiting(diagnosis: Diagnosis) -> Iterator[list[str]]:
+def _waiting(context: RuleContext) -> Iterator[list[str]]:
     """What holds a tuple when its handler has returned, where nobody who builds the bolt has chosen that it be so."""
-    by_choice = chosen(diagnosis, ACKING)
-    for _, ended in diagnosis.sightings(Ended, EntryKind.DATA, EntryKind.BATCH):
+    by_choice = chosen(context, ACKING)
+    for _, ended in context.sightings(Ended, EntryKind.DATA, EntryKind.BATCH):
         if ended.raised is not None or ended.deferral is not None or ended.token is None:
             continue
         holding = ended.state.tokens.get(ended.token)
@@ -299,9 +299,9 @@ def _field(holder: str) -> str:
     return holder.removeprefix("self.").partition(".")[0]
 
 
-def assigned(diagnosis: Diagnosis, function: Function, field: str) -> Iterator[Call]:
+def assigned(context: RuleContext, function: Function, field: str) -> Iterator[Call]:
     """The calls whose result becomes the field."""
-    own = diagnosis.own_name(function)
+    own = context.own_name(function)
     results = calls_by_result(function)
     for step in function.cfg.steps:
         match step.op:
@@ -323,21 +323,21 @@ def chain(function: Function, call: Call) -> frozenset[str]:
     return frozenset(words)
 
 
-def sized(diagnosis: Diagnosis, function: Function, expr: Expr, field: str) -> bool:
+def sized(context: RuleContext, function: Function, expr: Expr, field: str) -> bool:
     """Whether an expression is how much a field holds: `len(self.field)`, or the result of `field.size()`."""
     if isinstance(expr, Mix) and expr.op == "len":
-        return asks_about(diagnosis, function, expr, field)
+        return asks_about(context, function, expr, field)
     made = maker(function, expr.id) if isinstance(expr, Name) and expr.id.startswith("%") else None
     match made:
         case Call(func=Attr(obj=obj, name="size" | "length")):
-            return diagnosis.field(function, obj) == field
+            return context.field(function, obj) == field
         case _:
             return False
 
 
-def asks_about(diagnosis: Diagnosis, function: Function, expr: Expr, field: str) -> bool:
+def asks_about(context: RuleContext, function: Function, expr: Expr, field: str) -> bool:
     """Whether an expression reads `self.<field>`."""
-    own = diagnosis.own_name(function)
+    own = context.own_name(function)
     return any(part == Attr(own, field) for part in subexpressions(expr)) if own is not None else False
 
 
@@ -353,24 +353,24 @@ class Join:
     created: Step
 
 
-def unfinished_joins(diagnosis: Diagnosis) -> Iterator[Join]:
+def unfinished_joins(context: RuleContext) -> Iterator[Join]:
     """The join buffers of a bolt that acks automatically, where nothing ends the wait for a missing part."""
-    if not diagnosis.component.auto_ack:
+    if not context.component.auto_ack:
         return
-    for flow in diagnosis.flows:
+    for flow in context.flows:
         if flow.entry is None or flow.entry.kind is not EntryKind.DATA or flow.entry.subject is None:
             continue
         handler = flow.function
         derived = derived_names(handler, given_names(flow, handler))
-        for field, deletions in sorted(_deletions(diagnosis, handler).items()):
-            created = _creation(diagnosis, handler, field, derived)
-            if created is None or _leaves_otherwise(diagnosis, handler, field):
+        for field, deletions in sorted(_deletions(context, handler).items()):
+            created = _creation(context, handler, field, derived)
+            if created is None or _leaves_otherwise(context, handler, field):
                 continue
-            if all(_when_complete(diagnosis, handler, field, index) for index in deletions):
+            if all(_when_complete(context, handler, field, index) for index in deletions):
                 yield Join(field, handler, created)
 
 
-def _deletions(diagnosis: Diagnosis, handler: Function) -> dict[str, list[int]]:
+def _deletions(context: RuleContext, handler: Function) -> dict[str, list[int]]:
     """The steps of the handler that remove one entry of a dict field."""
     found: dict[str, list[int]] = {}
     for index, step in enumerate(handler.cfg.steps):
@@ -378,7 +378,7 @@ def _deletions(diagnosis: Diagnosis, handler: Function) -> dict[str, list[int]]:
             case Drop(target=Item(obj=Attr() as obj)) | Call(func=Attr(obj=Attr() as obj, name="pop")):
                 if isinstance(step.op, Call) and not step.op.args:
                     continue
-                field = diagnosis.field(handler, obj)
+                field = context.field(handler, obj)
                 if field is not None and obj.name == field:
                     found.setdefault(field, []).append(index)
             case _:
@@ -386,9 +386,9 @@ def _deletions(diagnosis: Diagnosis, handler: Function) -> dict[str, list[int]]:
     return found
 
 
-def _creation(diagnosis: Diagnosis, handler: Function, field: str, derived: frozenset[str]) -> Step | None:
+def _creation(context: RuleContext, handler: Function, field: str, derived: frozenset[str]) -> Step | None:
     """The step that makes an entry under a key from the data: an assignment, else setdefault, else an append."""
-    own = diagnosis.own_name(handler)
+    own = context.own_name(handler)
     if own is None:
         return None
     holder = Attr(own, field)
@@ -410,43 +410,43 @@ def _creation(diagnosis: Diagnosis, handler: Function, field: str, derived: froz
     return by_rank[min(by_rank)] if by_rank else None
 
 
-def _leaves_otherwise(diagnosis: Diagnosis, handler: Function, field: str) -> bool:
+def _leaves_otherwise(context: RuleContext, handler: Function, field: str) -> bool:
     """Whether some other code may remove entries: another method, a trim, or somebody the field was given to."""
-    for function in diagnosis.functions():
+    for function in context.functions():
         for step in function.cfg.steps:
             match step.op:
                 case Drop(target=target) if (
-                    function is not handler and diagnosis.field(function, target) == field
+                    function is not handler and context.field(function, target) == field
                 ):
                     return True
                 case Bind(target=Attr() as target) if function.name not in BEGINNINGS:
-                    if diagnosis.field(function, target) == field:
+                    if context.field(function, target) == field:
                         return True
-                case Call(func=Attr(obj=obj, name=name)) if diagnosis.field(function, obj) == field:
+                case Call(func=Attr(obj=obj, name=name)) if context.field(function, obj) == field:
                     if name in _TRIMS or (name == "pop" and function is not handler):
                         return True
                 case _:
                     pass
-            if isinstance(step.op, Call) and _gives_away(diagnosis, function, step.op, field):
+            if isinstance(step.op, Call) and _gives_away(context, function, step.op, field):
                 return True
     return False
 
 
-def _gives_away(diagnosis: Diagnosis, function: Function, call: Call, field: str) -> bool:
+def _gives_away(context: RuleContext, function: Function, call: Call, field: str) -> bool:
     """Whether a plain function gets the whole field."""
-    own = diagnosis.own_name(function)
+    own = context.own_name(function)
     if own is None or isinstance(call.func, Attr):
         return False
     return any(arg.value == Attr(own, field) for arg in call.args)
 
 
-def _when_complete(diagnosis: Diagnosis, handler: Function, field: str, deletion: int) -> bool:
+def _when_complete(context: RuleContext, handler: Function, field: str, deletion: int) -> bool:
     """Whether a deletion is reached only behind a test of the entry's own content."""
     steps = handler.cfg.steps
-    entries = _entry_names(diagnosis, handler, field)
+    entries = _entry_names(context, handler, field)
     for index, step in enumerate(steps):
         if not isinstance(step.op, Test) or not _about_entry(
-            diagnosis, handler, step.op.condition, field, entries
+            context, handler, step.op.condition, field, entries
         ):
             continue
         for kind in (EdgeKind.TRUE, EdgeKind.FALSE):
@@ -455,17 +455,15 @@ def _when_complete(diagnosis: Diagnosis, handler: Function, field: str, deletion
     return False
 
 
-def _entry_names(diagnosis: Diagnosis, handler: Function, field: str) -> frozenset[str]:
+def _entry_names(context: RuleContext, handler: Function, field: str) -> frozenset[str]:
     """The locals that hold one entry of the field, or something of it."""
     names: set[str] = set()
     for step in handler.cfg.steps:
         match step.op:
-            case Bind(target=Name(id=name), value=Item() as value) if (
-                diagnosis.field(handler, value) == field
-            ):
+            case Bind(target=Name(id=name), value=Item() as value) if context.field(handler, value) == field:
                 names.add(name)
             case Call(result=result, func=Attr(obj=obj, name="setdefault" | "get")):
-                if diagnosis.field(handler, obj) == field:
+                if context.field(handler, obj) == field:
                     names.add(result.id)
             case _:
                 pass
@@ -473,13 +471,13 @@ def _entry_names(diagnosis: Diagnosis, handler: Function, field: str) -> frozens
 
 
 def _about_entry(
-    diagnosis: Diagnosis, handler: Function, condition: Expr, field: str, entries: frozenset[str]
+    context: RuleContext, handler: Function, condition: Expr, field: str, entries: frozenset[str]
 ) -> bool:
     if not isinstance(condition, Compare) or condition.op in ("in", "not in"):
         return False
     if entries and mentions_any(condition, entries):
         return True
     return any(
-        isinstance(part, Item) and asks_about(diagnosis, handler, part, field)
+        isinstance(part, Item) and asks_about(context, handler, part, field)
         for part in subexpressions(condition)
     )

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum, unique
 
-from ackdoctor.checks.diagnosis import Diagnosis
+from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.linking.known import CONTAINER_STORES
 from ackdoctor.flow.linking.program import Symbol
 from ackdoctor.flow.path.sighting import Emitted
@@ -99,24 +99,24 @@ def _one(name: str) -> Source:
     return Source.KEPT if _WORDS.search(name) else Source.UNKNOWN
 
 
-def provenance(diagnosis: Diagnosis, function: Function, expr: Expr) -> frozenset[str]:
+def provenance(context: RuleContext, function: Function, expr: Expr) -> frozenset[str]:
     """The qualified names behind an expression of a function of the component."""
-    units = diagnosis.program.units.values()
-    walk = _Walk(diagnosis, modules=tuple(f"{unit.module}." for unit in units))
+    units = context.program.units.values()
+    walk = _Walk(context, modules=tuple(f"{unit.module}." for unit in units))
     walk.value(function, expr)
     walk.run()
     return frozenset(walk.names)
 
 
-def source(diagnosis: Diagnosis, emit: Emitted) -> Source:
+def source(context: RuleContext, emit: Emitted) -> Source:
     """Where the payload of an emit comes from."""
     payload = emit.args.get(emit.verb.subject or "")
-    return source_of(provenance(diagnosis, emit.function, payload)) if payload is not None else Source.UNKNOWN
+    return source_of(provenance(context, emit.function, payload)) if payload is not None else Source.UNKNOWN
 
 
 @dataclass(slots=True, eq=False)
 class _Walk:
-    diagnosis: Diagnosis
+    context: RuleContext
     names: set[str] = field(default_factory=set)
     todo: list[tuple[Function, Expr]] = field(default_factory=list)
     seen: set[tuple[int, Expr]] = field(default_factory=set)
@@ -126,7 +126,7 @@ class _Walk:
 
     def run(self) -> None:
         """Follows everything that is to be followed."""
-        self.functions = tuple(self.diagnosis.functions())
+        self.functions = tuple(self.context.functions())
         while self.todo:
             function, place = self.todo.pop()
             match place:
@@ -176,7 +176,7 @@ class _Walk:
 
     def _own_field(self, function: Function, expr: Expr) -> str | None:
         if id(function) not in self.owns:
-            self.owns[id(function)] = self.diagnosis.own_name(function)
+            self.owns[id(function)] = self.context.own_name(function)
         own = self.owns[id(function)]
         match expr:
             case Attr(obj=obj, name=name) if own is not None and obj == own:
@@ -185,7 +185,7 @@ class _Walk:
                 return None
 
     def _symbols(self, function: Function, expr: Expr) -> None:
-        for symbol in self.diagnosis.resolve(function, expr):
+        for symbol in self.context.resolve(function, expr):
             self._symbol(symbol)
 
     def _symbol(self, symbol: Symbol) -> None:
@@ -208,14 +208,14 @@ class _Walk:
             self._parameter(function, params.index(name.id))
 
     def _field(self, name: str) -> None:
-        for function, source in field_values(self.diagnosis, self.functions, name):
+        for function, source in field_values(self.context, self.functions, name):
             self._source(function, source)
-        value = self.diagnosis.component.attribute(name)
+        value = self.context.component.attribute(name)
         if value is not None:
-            self.value(next(iter(self.diagnosis.component.cls.methods.values()), self.functions[0]), value)
+            self.value(next(iter(self.context.component.cls.methods.values()), self.functions[0]), value)
 
     def _module_value(self, function: Function, place: Expr) -> None:
-        body = self.diagnosis.program.units[function.path].body
+        body = self.context.program.units[function.path].body
         for source in given(body, place):
             self._source(body, source)
 
@@ -226,7 +226,7 @@ class _Walk:
         self.value(function, source.func)
         for arg in source.args:
             self.value(function, arg.value)
-        method = self.diagnosis.own_method(function, source.func)
+        method = self.context.own_method(function, source.func)
         if method is not None:
             self._returned(method)
 
@@ -257,7 +257,7 @@ class _Walk:
                     for source in given(caller, value)
                 )
             case _:
-                return self.diagnosis.own_method(caller, value) is function
+                return self.context.own_method(caller, value) is function
 
     def _returned(self, function: Function) -> None:
         if (id(function), Name("return")) in self.seen:
@@ -274,17 +274,17 @@ class _Walk:
         """Every name that a method of another class of the project calls."""
         for step in function.cfg.steps:
             if isinstance(step.op, Call):
-                for symbol in self.diagnosis.resolve(function, step.op.func):
+                for symbol in self.context.resolve(function, step.op.func):
                     if isinstance(symbol, str):
                         self._symbol(symbol)
 
 
 def field_values(
-    diagnosis: Diagnosis, functions: Iterable[Function], name: str
+    context: RuleContext, functions: Iterable[Function], name: str
 ) -> Iterator[tuple[Function, Expr | Call]]:
     """Everything that these functions assign to a field of the component, or put into it."""
     for function in functions:
-        own = diagnosis.own_name(function)
+        own = context.own_name(function)
         if own is not None:
             yield from ((function, value) for value in given(function, Attr(own, name)))
 
