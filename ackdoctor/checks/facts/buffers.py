@@ -39,8 +39,8 @@ from ackdoctor.model.protocol import State as Stage
 
 __all__ = [
     "BEGINNINGS",
-    "Join",
     "LISTENERS",
+    "Join",
     "asks_about",
     "assigned",
     "chain",

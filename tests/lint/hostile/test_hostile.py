@@ -242,7 +242,7 @@ def test_a_crash_in_one_component_is_a_line_about_that_component(project, monkey
             raise KeyError("state")
         return original(program, component, failed)
 
-    monkeypatch.setattr(checks, "diagnose", diagnose)
+    monkeypatch.setattr(checks, "check_component", check_component)
     report = linted(project)
     assert refused(report) == ["bad.py:4:0 internal error in BadBolt: KeyError: 'state'"]
     assert lines(report) == GOOD
