@@ -9,7 +9,7 @@ from ackdoctor.flow.context import Context
 from ackdoctor.flow.events import Completed, Trail, backwards
 from ackdoctor.flow.expressions import mentions
 from ackdoctor.flow.state import Const, Holding, SelfRef, State, Tick, Token, TokenKind, TokenRef, Value
-from ackdoctor.flow.transfer.holding import worse
+from ackdoctor.flow.transfer.escape import worse
 from ackdoctor.flow.transfer.typestate import ways_on
 from ackdoctor.model.cfg import Call, Compare, EdgeKind, Literal, Name
 from ackdoctor.model.protocol import Op, move

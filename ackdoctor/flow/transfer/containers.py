@@ -35,8 +35,8 @@ from ackdoctor.flow.state import (
     Value,
     tokens_in,
 )
+from ackdoctor.flow.transfer.escape import escape, release, store
 from ackdoctor.flow.transfer.evaluate import as_held, evaluate, only, stored, system_question
-from ackdoctor.flow.transfer.holding import escape, release, store
 from ackdoctor.flow.transfer.liveness import read, written
 from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Name
 from ackdoctor.model.component import Function
