@@ -2,32 +2,29 @@
 
 from collections.abc import Callable
 
-from ackdoctor.frontends.java.grammar import Node, by_kind, child, field, kind, parts
+from ackdoctor.frontends.java.grammar import Node, by_type, child, parts
 from ackdoctor.frontends.java.lowering import Lowering
 from ackdoctor.frontends.java.typenames import dotted, type_of
 from ackdoctor.model.cfg import Expr, Mix
 
 __all__ = ["ANNOTATIONS"]
 
-_NAME, _ARGUMENTS, _KEY, _VALUE = map(field, "name arguments key value".split())
-_PAIR = kind("element_value_pair")
-
 
 def _marker(fn: Lowering, node: Node) -> Expr:
-    return type_of(dotted(fn.file.positions, child(node, _NAME)))
+    return type_of(dotted(fn.file.positions, child(node, "name")))
 
 
 def _annotation(fn: Lowering, node: Node) -> Expr:
-    args = [_argument(fn, each) for each in parts(child(node, _ARGUMENTS))]
+    args = [_argument(fn, each) for each in parts(child(node, "arguments"))]
     return Mix("call", (_marker(fn, node), *args))
 
 
 def _argument(fn: Lowering, node: Node) -> Expr:
-    if node.kind_id != _PAIR:
+    if node.type != "element_value_pair":
         return fn.value(node)
-    return Mix(f"{fn.text(child(node, _KEY))}=", (fn.value(child(node, _VALUE)),))
+    return Mix(f"{fn.text(child(node, 'key'))}=", (fn.value(child(node, "value")),))
 
 
-ANNOTATIONS: dict[int, Callable[[Lowering, Node], Expr]] = by_kind(
+ANNOTATIONS: dict[str, Callable[[Lowering, Node], Expr]] = by_type(
     {"marker_annotation": _marker, "annotation": _annotation}
 )

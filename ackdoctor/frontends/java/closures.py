@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from ackdoctor.frontends.java.broken import has_gap
 from ackdoctor.frontends.java.classes import Shape, define_class, members, method_of, scan
-from ackdoctor.frontends.java.grammar import Node, by_kind, child, field, kind, parts
+from ackdoctor.frontends.java.grammar import Node, by_type, child, parts
 from ackdoctor.frontends.java.initialisers import run_starts, starts_of
 from ackdoctor.frontends.java.lowering import Lowering, SourceFile
 from ackdoctor.frontends.java.methods import Heading, function
@@ -15,9 +15,6 @@ from ackdoctor.model.component import Param
 
 __all__ = ["CLOSURES", "PURE_CLOSURES"]
 
-_PARAMETERS, _BODY, _TYPE, _ARGUMENTS, _NAME = map(field, "parameters body type arguments name".split())
-_FORMAL, _INFERRED = kind("formal_parameters"), kind("inferred_parameters")
-_BLOCK, _METHOD = kind("block"), kind("method_declaration")
 _NO_COMPONENTS = frozenset("Runnable Callable Thread TimerTask Comparator Iterator Iterable".split())
 
 
@@ -25,16 +22,16 @@ def _lambda(fn: Lowering, node: Node) -> Expr:
     file = fn.file
     qualname = file.qualname(node, f"{fn.qualname}.<locals>.<lambda>")
     frame = Frame(fn.frame, file.outside)
-    written = child(node, _PARAMETERS)
-    formal = written if written.kind_id == _FORMAL else None
+    written = child(node, "parameters")
+    formal = written if written.type == "formal_parameters" else None
     params: list[Param] = []
     if formal is None:
-        words = parts(written) if written.kind_id == _INFERRED else [written]
+        words = parts(written) if written.type == "inferred_parameters" else [written]
         params = [Param(frame.declare(fn.text(word), None).id) for word in words]
-    body = child(node, _BODY)
+    body = child(node, "body")
 
     def lower(inner: Lowering) -> None:
-        if body.kind_id == _BLOCK:
+        if body.type == "block":
             inner.statement(body)
         else:
             inner.builder.leave(inner.value(body), inner.span(body))
@@ -49,8 +46,8 @@ def _anonymous(fn: Lowering, node: Node) -> Expr:
     """`new Base(args) {...}`: a class, since its base may be a component, and an object made of closures."""
     file = fn.file
     body = node.named_children[-1]
-    made = fn.type_name(child(node, _TYPE))
-    args = tuple([fn.value(each) for each in parts(child(node, _ARGUMENTS))])
+    made = fn.type_name(child(node, "type"))
+    args = tuple([fn.value(each) for each in parts(child(node, "arguments"))])
     outer = fn.frame.owner()
     within = "" if outer is None else outer.qualname
     word = file.number(body, within)
@@ -59,12 +56,16 @@ def _anonymous(fn: Lowering, node: Node) -> Expr:
         word,
         qualname,
         node,
-        fn.span(child(node, _TYPE)),
+        fn.span(child(node, "type")),
         tuple(members(body.named_children)),
         (type_of(made),),
     )
     quiet = file.quiet
-    if not quiet and made not in _NO_COMPONENTS and any(each.kind_id == _METHOD for each in shape.members):
+    if (
+        not quiet
+        and made not in _NO_COMPONENTS
+        and any(each.type == "method_declaration" for each in shape.members)
+    ):
         define_class(file, shape, fn.frame)
         file.quiet = True
     try:
@@ -117,9 +118,9 @@ def enum_body(file: SourceFile, node: Node, owner: Owner) -> None:
     """The class of an enum constant that has a body of its own."""
     if file.quiet:
         return
-    body = child(node, _BODY)
+    body = child(node, "body")
     word = file.number(body, owner.qualname)
-    head = file.positions.span(child(node, _NAME))
+    head = file.positions.span(child(node, "name"))
     base = type_of(owner.name)
     shape = Shape(word, f"{owner.qualname}.{word}", node, head, tuple(members(body.named_children)), (base,))
     define_class(file, shape._replace(whole=not has_gap(body.children)), owner)
@@ -129,8 +130,8 @@ def _pure(word: str) -> Callable[[Lowering, Node], Expr]:
     return lambda _fn, _node: Mix(word, ())
 
 
-CLOSURES: dict[int, Callable[[Lowering, Node], Expr]] = by_kind(
+CLOSURES: dict[str, Callable[[Lowering, Node], Expr]] = by_type(
     {"lambda_expression": _lambda, "class_body": _anonymous}
 )
 
-PURE_CLOSURES: dict[int, Callable[[Lowering, Node], Expr]] = by_kind({"lambda_expression": _pure("lambda")})
+PURE_CLOSURES: dict[str, Callable[[Lowering, Node], Expr]] = by_type({"lambda_expression": _pure("lambda")})

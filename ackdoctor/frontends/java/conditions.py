@@ -3,20 +3,22 @@
 from collections.abc import Callable
 
 from ackdoctor.flow.graph.build import Ends, Fork
-from ackdoctor.frontends.branches import choice, choice_fork, fork_on, junction_fork, truth
 from ackdoctor.frontends.java.expressions import binary
-from ackdoctor.frontends.java.grammar import Node, by_kind, child, field, kind, parts
+from ackdoctor.frontends.java.grammar import Node, by_type, child, parts
 from ackdoctor.frontends.java.lowering import Lowering
 from ackdoctor.frontends.java.patterns import match
 from ackdoctor.frontends.java.typenames import type_of
+from ackdoctor.frontends.lowering import (
+    condition_value,
+    conditional_fork,
+    conditional_value,
+    fork_on,
+    junction_fork,
+)
 from ackdoctor.model.cfg import Bind, Expr, IsType, Literal, Mix, Name
 
 __all__ = ["FORKS", "PURE_BRANCHES", "VALUE_BRANCHES", "plain_fork"]
 
-_LEFT, _OPERATOR, _RIGHT, _OPERAND = field("left"), field("operator"), field("right"), field("operand")
-_NAME, _PATTERN = field("name"), field("pattern")
-_CONDITION, _THEN, _ELSE = field("condition"), field("consequence"), field("alternative")
-_BINARY = kind("binary_expression")
 _WORDS = {"&&": "and", "||": "or"}
 
 
@@ -30,13 +32,13 @@ def _bracket_fork(fn: Lowering, node: Node) -> Fork:
 
 
 def _unary_fork(fn: Lowering, node: Node) -> Fork:
-    if child(node, _OPERATOR).type != "!":
+    if child(node, "operator").type != "!":
         return plain_fork(fn, node)
-    return fn.fork(child(node, _OPERAND)).swapped()
+    return fn.fork(child(node, "operand")).swapped()
 
 
 def _binary_fork(fn: Lowering, node: Node) -> Fork:
-    sign = child(node, _OPERATOR).type
+    sign = child(node, "operator").type
     if sign not in _WORDS:
         return plain_fork(fn, node)
     return junction_fork(fn, _WORDS[sign], _operands(node, sign))
@@ -45,30 +47,32 @@ def _binary_fork(fn: Lowering, node: Node) -> Fork:
 def _operands(node: Node, sign: str) -> list[Node]:
     """The operands of a run of the same operator."""
     operands: list[Node] = []
-    while node.kind_id == _BINARY and child(node, _OPERATOR).type == sign:
-        operands.append(child(node, _RIGHT))
-        node = child(node, _LEFT)
+    while node.type == "binary_expression" and child(node, "operator").type == sign:
+        operands.append(child(node, "right"))
+        node = child(node, "left")
     operands.append(node)
     operands.reverse()
     return operands
 
 
 def _ternary_fork(fn: Lowering, node: Node) -> Fork:
-    return choice_fork(fn, child(node, _CONDITION), child(node, _THEN), child(node, _ELSE))
+    return conditional_fork(
+        fn, child(node, "condition"), child(node, "consequence"), child(node, "alternative")
+    )
 
 
 def _instanceof_fork(fn: Lowering, node: Node) -> Fork:
     """`x instanceof T t` binds its variable where it is true."""
-    subject = fn.value(child(node, _LEFT))
-    pattern = node.child_by_field_id(_PATTERN)
+    subject = fn.value(child(node, "left"))
+    pattern = node.child_by_field_name("pattern")
     if pattern is not None:
         if not isinstance(subject, Name):
-            subject = fn.store(subject, fn.span(child(node, _LEFT)))
+            subject = fn.store(subject, fn.span(child(node, "left")))
         missed = match(fn, pattern, subject)
         return Fork(fn.builder.take(), missed)
-    written = fn.type_name(child(node, _RIGHT))
+    written = fn.type_name(child(node, "right"))
     fork = fn.builder.test(IsType(subject, (type_of(written),)), fn.span(node))
-    name = node.child_by_field_id(_NAME)
+    name = node.child_by_field_name("name")
     if name is None:
         return fork
     fn.builder.resume(fork.true)
@@ -80,11 +84,13 @@ def _instanceof_fork(fn: Lowering, node: Node) -> Fork:
 
 
 def _ternary(fn: Lowering, node: Node) -> Expr:
-    return choice(fn, child(node, _CONDITION), child(node, _THEN), child(node, _ELSE))
+    return conditional_value(
+        fn, child(node, "condition"), child(node, "consequence"), child(node, "alternative")
+    )
 
 
 def _binary(fn: Lowering, node: Node) -> Expr:
-    sign = child(node, _OPERATOR).type
+    sign = child(node, "operator").type
     if sign not in _WORDS:
         return binary(fn, node)
     result = fn.builder.temp()
@@ -103,32 +109,34 @@ def _binary(fn: Lowering, node: Node) -> Expr:
 
 
 def _instanceof(fn: Lowering, node: Node) -> Expr:
-    if node.child_by_field_id(_NAME) is not None or node.child_by_field_id(_PATTERN) is not None:
-        return truth(fn, node)
-    return IsType(fn.value(child(node, _LEFT)), (type_of(fn.type_name(child(node, _RIGHT))),))
+    if node.child_by_field_name("name") is not None or node.child_by_field_name("pattern") is not None:
+        return condition_value(fn, node)
+    return IsType(fn.value(child(node, "left")), (type_of(fn.type_name(child(node, "right"))),))
 
 
 # ---- where no step may be made ----
 
 
 def _pure_ternary(fn: Lowering, node: Node) -> Expr:
-    return Mix("if", tuple(fn.value(child(node, each)) for each in (_CONDITION, _THEN, _ELSE)))
+    return Mix(
+        "if", tuple(fn.value(child(node, each)) for each in ("condition", "consequence", "alternative"))
+    )
 
 
 def _pure_binary(fn: Lowering, node: Node) -> Expr:
-    sign = child(node, _OPERATOR).type
+    sign = child(node, "operator").type
     if sign not in _WORDS:
         return binary(fn, node)
     return Mix(_WORDS[sign], tuple(map(fn.value, _operands(node, sign))))
 
 
 def _pure_instanceof(fn: Lowering, node: Node) -> Expr:
-    written = node.child_by_field_id(_RIGHT)
+    written = node.child_by_field_name("right")
     types = () if written is None else (type_of(fn.type_name(written)),)
-    return IsType(fn.value(child(node, _LEFT)), types)
+    return IsType(fn.value(child(node, "left")), types)
 
 
-FORKS: dict[int, Callable[[Lowering, Node], Fork]] = by_kind(
+FORKS: dict[str, Callable[[Lowering, Node], Fork]] = by_type(
     {
         "parenthesized_expression": _bracket_fork,
         "unary_expression": _unary_fork,
@@ -138,11 +146,11 @@ FORKS: dict[int, Callable[[Lowering, Node], Fork]] = by_kind(
     }
 )
 
-VALUE_BRANCHES: dict[int, Callable[[Lowering, Node], Expr]] = by_kind(
+VALUE_BRANCHES: dict[str, Callable[[Lowering, Node], Expr]] = by_type(
     {"ternary_expression": _ternary, "binary_expression": _binary, "instanceof_expression": _instanceof}
 )
 
-PURE_BRANCHES: dict[int, Callable[[Lowering, Node], Expr]] = by_kind(
+PURE_BRANCHES: dict[str, Callable[[Lowering, Node], Expr]] = by_type(
     {
         "ternary_expression": _pure_ternary,
         "binary_expression": _pure_binary,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from ackdoctor.frontends.java.grammar import COMMENTS, Node, by_kind, child, field, kind, parts
+from ackdoctor.frontends.java.grammar import COMMENTS, Node, by_type, child, parts
 from ackdoctor.frontends.java.literals import float_of, integer_of, string_of
 from ackdoctor.frontends.java.lowering import Lowering
 from ackdoctor.frontends.java.scope import is_constant
@@ -24,11 +24,6 @@ from ackdoctor.model.cfg import (
 
 __all__ = ["PURE_ASSIGNMENTS", "VALUES", "binary", "bind", "compared", "update_statement"]
 
-_LEFT, _OPERATOR, _RIGHT = field("left"), field("operator"), field("right")
-_OPERAND, _VALUE, _DIMENSIONS = field("operand"), field("value"), field("dimensions")
-_BINARY = kind("binary_expression")
-_INTERPOLATION = kind("string_interpolation")
-_DIMENSION = kind("dimensions_expr")
 _COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 _WITH_NULL = {"==": "is", "!=": "is not"}
 _LONGEST = 60  # operators of several kinds in a row; more are told apart no longer
@@ -55,7 +50,7 @@ def _float(fn: Lowering, node: Node) -> Expr:
 
 
 def _string(fn: Lowering, node: Node) -> Expr:
-    inner = [part for part in node.named_children if part.kind_id == _INTERPOLATION]
+    inner = [part for part in node.named_children if part.type == "string_interpolation"]
     if inner:
         return Mix("f", tuple(fn.value(part.named_children[0]) for part in inner))
     return Literal(string_of(fn.text(node)))
@@ -76,9 +71,9 @@ def _inner(fn: Lowering, node: Node) -> Expr:
 def _operands(node: Node) -> list[tuple[str, Node]]:
     """A run of binary operators as its first operand, under '', and then each operator with its right side."""
     run: list[tuple[str, Node]] = []
-    while node.kind_id == _BINARY:
-        run.append((child(node, _OPERATOR).type, child(node, _RIGHT)))
-        node = child(node, _LEFT)
+    while node.type == "binary_expression":
+        run.append((child(node, "operator").type, child(node, "right")))
+        node = child(node, "left")
     run.append(("", node))
     run.reverse()
     return run
@@ -128,8 +123,8 @@ def _is_constant(expr: Expr) -> bool:
 
 
 def _unary(fn: Lowering, node: Node) -> Expr:
-    value = fn.value(child(node, _OPERAND))
-    sign = child(node, _OPERATOR).type
+    value = fn.value(child(node, "operand"))
+    sign = child(node, "operator").type
     if sign == "!":
         return value.value if isinstance(value, Not) else Not(value)
     if sign == "-" and isinstance(value, Literal) and isinstance(value.value, (int, float)):
@@ -139,8 +134,8 @@ def _unary(fn: Lowering, node: Node) -> Expr:
 
 def _instanceof(fn: Lowering, node: Node) -> Expr:
     """Without a pattern; one with a pattern is a branch."""
-    value = fn.value(child(node, _LEFT))
-    return IsType(value, (type_of(fn.type_name(child(node, _RIGHT))),))
+    value = fn.value(child(node, "left"))
+    return IsType(value, (type_of(fn.type_name(child(node, "right"))),))
 
 
 # ---- arrays ----
@@ -151,11 +146,11 @@ def _array(fn: Lowering, node: Node) -> Expr:
 
 
 def _new_array(fn: Lowering, node: Node) -> Expr:
-    display = node.child_by_field_id(_VALUE)
+    display = node.child_by_field_name("value")
     if display is not None:
         return fn.value(display)
-    for size in node.children_by_field_id(_DIMENSIONS):
-        if size.kind_id == _DIMENSION:
+    for size in node.children_by_field_name("dimensions"):
+        if size.type == "dimensions_expr":
             fn.value(parts(size)[-1])
     return Build("list", ())
 
@@ -165,13 +160,13 @@ def _new_array(fn: Lowering, node: Node) -> Expr:
 
 def bind(fn: Lowering, node: Node) -> Expr:
     """`target = value`, or `target op= value`; the value of it all."""
-    sign = child(node, _OPERATOR).type
-    target = child(node, _LEFT)
+    sign = child(node, "operator").type
+    target = child(node, "left")
     if sign != "=":
         place = fn.value(target)
-        fn.builder.add(Update(place, sign[:-1], fn.value(child(node, _RIGHT))), fn.span(node))
+        fn.builder.add(Update(place, sign[:-1], fn.value(child(node, "right"))), fn.span(node))
         return place
-    value = fn.value(child(node, _RIGHT))
+    value = fn.value(child(node, "right"))
     place = fn.value(target)
     fn.builder.add(Bind(place, value), fn.span(node))
     return value if isinstance(value, (Name, Literal, Global)) else place
@@ -179,7 +174,7 @@ def bind(fn: Lowering, node: Node) -> Expr:
 
 def update_statement(fn: Lowering, node: Node) -> tuple[Expr, str, bool]:
     """`i++` where nobody looks at its value: the place, the operator, and whether the operator stands in front."""
-    first, last = [each for each in node.children if each.kind_id not in COMMENTS]
+    first, last = [each for each in node.children if each.type not in COMMENTS]
     in_front = not first.is_named
     sign, operand = (first, last) if in_front else (last, first)
     return fn.value(operand), sign.type[0], in_front
@@ -196,7 +191,7 @@ def _update(fn: Lowering, node: Node) -> Expr:
 
 
 def _pure_bind(fn: Lowering, node: Node) -> Expr:
-    return fn.value(child(node, _RIGHT))
+    return fn.value(child(node, "right"))
 
 
 def _pure_update(fn: Lowering, node: Node) -> Expr:
@@ -204,7 +199,7 @@ def _pure_update(fn: Lowering, node: Node) -> Expr:
     return Mix(sign, (place, Literal(1)))
 
 
-VALUES: dict[int, Callable[[Lowering, Node], Expr]] = by_kind(
+VALUES: dict[str, Callable[[Lowering, Node], Expr]] = by_type(
     {
         "null_literal": _constant(_NULL),
         "true": _constant(_TRUE),
@@ -224,6 +219,6 @@ VALUES: dict[int, Callable[[Lowering, Node], Expr]] = by_kind(
     }
 )
 
-PURE_ASSIGNMENTS: dict[int, Callable[[Lowering, Node], Expr]] = by_kind(
+PURE_ASSIGNMENTS: dict[str, Callable[[Lowering, Node], Expr]] = by_type(
     {"assignment_expression": _pure_bind, "update_expression": _pure_update}
 )

@@ -8,14 +8,13 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from ackdoctor.frontends.java.classes import CLASSES, Shape, bases, members
-from ackdoctor.frontends.java.grammar import Node, kind, kinds
+from ackdoctor.frontends.java.grammar import Node
 from ackdoctor.frontends.java.lowering import SourceFile
 
 __all__ = ["fragments"]
 
-_CLASS, _IDENTIFIER, _SUPERCLASS = kind("'class'"), kind("identifier"), kind("superclass")
 _MOST = 200  # headers in one error; text with more is no Java
-_MEMBERS = CLASSES | kinds("method_declaration constructor_declaration field_declaration")
+_MEMBERS = CLASSES | frozenset("method_declaration constructor_declaration field_declaration".split())
 
 
 def fragments(file: SourceFile, error: Node) -> Iterator[Shape]:
@@ -24,7 +23,7 @@ def fragments(file: SourceFile, error: Node) -> Iterator[Shape]:
     heads = [
         place
         for place, (word, name) in enumerate(pairwise(children))
-        if word.kind_id == _CLASS and name.kind_id == _IDENTIFIER
+        if word.type == "class" and name.type == "identifier"
     ]
     if len(heads) > _MOST:
         return
@@ -38,8 +37,8 @@ def fragments(file: SourceFile, error: Node) -> Iterator[Shape]:
             file.qualname(name, around),
             error,
             file.positions.span(name),
-            [each for each in members(own) if each.kind_id in _MEMBERS],
+            [each for each in members(own) if each.type in _MEMBERS],
             tuple(bases(file, own)),
-            any(each.kind_id == _SUPERCLASS for each in own),
+            any(each.type == "superclass" for each in own),
             whole=False,
         )

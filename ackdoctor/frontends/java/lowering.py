@@ -20,9 +20,9 @@ from ackdoctor.model.source import Span
 
 __all__ = ["Lowering", "SourceFile", "Tables"]
 
-Values: TypeAlias = Mapping[int, Callable[["Lowering", Node], Expr]]
-Forks: TypeAlias = Mapping[int, Callable[["Lowering", Node], Fork]]
-Statements: TypeAlias = Mapping[int, Callable[["Lowering", Node], None]]
+Values: TypeAlias = Mapping[str, Callable[["Lowering", Node], Expr]]
+Forks: TypeAlias = Mapping[str, Callable[["Lowering", Node], Fork]]
+Statements: TypeAlias = Mapping[str, Callable[["Lowering", Node], None]]
 
 
 class Tables(NamedTuple):
@@ -101,20 +101,20 @@ class Lowering:
 
     def value(self, node: Node) -> Expr:
         """The value of an expression; the calls in it become steps."""
-        return self.values[node.kind_id](self, node)
+        return self.values[node.type](self, node)
 
     def pure(self, node: Node) -> Expr:
         """The value of an expression that is not executed here: no step is made, a call is a `Mix`."""
         before, self.values = self.values, self.file.tables.pure
         try:
-            return self.values[node.kind_id](self, node)
+            return self.values[node.type](self, node)
         finally:
             self.values = before
 
     def fork(self, node: Node) -> Fork:
         """A condition; the builder's frontier is empty afterwards."""
         tables = self.file.tables
-        return tables.forks.get(node.kind_id, tables.plain_fork)(self, node)
+        return tables.forks.get(node.type, tables.plain_fork)(self, node)
 
     def store(self, value: Expr, span: Span) -> Expr:
         """The value in a temporary of its own."""
@@ -124,7 +124,7 @@ class Lowering:
 
     def statement(self, node: Node) -> None:
         """One statement."""
-        self.file.tables.statements[node.kind_id](self, node)
+        self.file.tables.statements[node.type](self, node)
 
     def block(self, node: Node) -> None:
         """A statement with a block of its own, or the statements of a block."""
@@ -137,9 +137,9 @@ class Lowering:
         for node in statements:
             if not self.builder.alive:
                 return
-            number = node.kind_id
-            if number not in COMMENTS:
-                table[number](self, node)
+            kind = node.type
+            if kind not in COMMENTS:
+                table[kind](self, node)
 
     def take_label(self) -> str | None:
         """The label in front of the statement that is lowered now."""

@@ -4,20 +4,18 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ackdoctor.frontends.java.broken import TOO_DEEP, UNREAD, complain, note
-from ackdoctor.frontends.java.grammar import Node, UnknownSyntax, child, field, kind, parts
+from ackdoctor.frontends.java.grammar import Node, child, parts
 from ackdoctor.frontends.java.lowering import Lowering, SourceFile
 from ackdoctor.frontends.java.scope import Frame, Owner
 from ackdoctor.frontends.java.typenames import type_name
+from ackdoctor.frontends.lowering import UnknownSyntax
 from ackdoctor.model.cfg import Arg, Call, Expr, Name
 from ackdoctor.model.component import Function, Param
 from ackdoctor.model.source import Span
 
 __all__ = ["Heading", "Modifiers", "function", "method", "modifiers", "params_of", "start"]
 
-_NAME, _TYPE, _PARAMETERS, _BODY = field("name"), field("type"), field("parameters"), field("body")
-_MODIFIERS, _STATIC, _DECLARATOR = kind("modifiers"), kind("'static'"), kind("variable_declarator")
-_PARAMETER, _SPREAD = kind("formal_parameter"), kind("spread_parameter")
-_ANNOTATIONS = frozenset({kind("annotation"), kind("marker_annotation")})
+_ANNOTATIONS = frozenset({"annotation", "marker_annotation"})
 
 
 class Modifiers(NamedTuple):
@@ -31,14 +29,14 @@ class Modifiers(NamedTuple):
 def modifiers(node: Node) -> Modifiers:
     """The modifiers of a declaration."""
     first = node.children[0]
-    if first.kind_id != _MODIFIERS:
+    if first.type != "modifiers":
         return Modifiers((), static=False, start=first)
     words = first.children
-    annotations = [word for word in words if word.kind_id in _ANNOTATIONS]
+    annotations = [word for word in words if word.type in _ANNOTATIONS]
     behind = [*words, node.children[1]]
-    while behind[0].kind_id in _ANNOTATIONS:
+    while behind[0].type in _ANNOTATIONS:
         behind.pop(0)
-    return Modifiers(annotations, any(word.kind_id == _STATIC for word in words), behind[0])
+    return Modifiers(annotations, any(word.type == "static" for word in words), behind[0])
 
 
 def start(file: SourceFile, node: Node) -> Span:
@@ -50,17 +48,17 @@ def params_of(file: SourceFile, frame: Frame, node: Node | None) -> list[Param]:
     """The parameters of a method or a lambda with types, declared in its frame."""
     found: list[Param] = []
     for each in () if node is None else parts(node):
-        number = each.kind_id
-        if number == _PARAMETER:
-            written = type_name(file.positions, child(each, _TYPE))
-            word = child(each, _NAME)
+        kind = each.type
+        if kind == "formal_parameter":
+            written = type_name(file.positions, child(each, "type"))
+            word = child(each, "name")
             many = "positional"
-        elif number == _SPREAD:
+        elif kind == "spread_parameter":
             inner = parts(each)
             declarator = inner[-1]
-            before = [part for part in inner[:-1] if part.kind_id not in (_MODIFIERS, *_ANNOTATIONS)]
+            before = [part for part in inner[:-1] if part.type not in ("modifiers", *_ANNOTATIONS)]
             written = type_name(file.positions, before[0])
-            word = child(declarator, _NAME)
+            word = child(declarator, "name")
             many = "*"
         else:
             continue

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from ackdoctor.frontends.java.grammar import Node, by_kind, child, field, kind
+from ackdoctor.frontends.java.grammar import Node, by_type, child
 from ackdoctor.frontends.java.lowering import Lowering
 from ackdoctor.frontends.java.scope import is_constant, looks_like_type
 from ackdoctor.frontends.java.typenames import TYPES, type_of
@@ -10,10 +10,6 @@ from ackdoctor.model.cfg import Attr, Expr, Global, Item
 
 __all__ = ["NAMES"]
 
-_IDENTIFIER, _FIELD_ACCESS = kind("identifier"), kind("field_access")
-_THIS, _SUPER = kind("this"), kind("super")
-_OBJECT, _FIELD = field("object"), field("field")
-_ARRAY, _INDEX = field("array"), field("index")
 _DEEPEST = 60  # dots; more are no name that anyone wrote
 
 
@@ -35,12 +31,12 @@ def _field_access(fn: Lowering, node: Node) -> Expr:
     """`a.b.c`: of a variable, of a type, or of a type that is written with its package."""
     words: list[str] = []
     root = node
-    while root.kind_id == _FIELD_ACCESS:
-        last = child(root, _FIELD)
-        if last.kind_id == _THIS:  # Outer.this
+    while root.type == "field_access":
+        last = child(root, "field")
+        if last.type == "this":  # Outer.this
             break
         words.append(fn.text(last))
-        root = child(root, _OBJECT)
+        root = child(root, "object")
     words.reverse()
     found = _root(fn, root, words)
     for word in words[-_DEEPEST:]:
@@ -49,10 +45,10 @@ def _field_access(fn: Lowering, node: Node) -> Expr:
 
 
 def _root(fn: Lowering, root: Node, words: list[str]) -> Expr:
-    number = root.kind_id
-    if number == _FIELD_ACCESS:
+    kind = root.type
+    if kind == "field_access":
         return fn.frame.this() or Global("this")
-    if number != _IDENTIFIER:
+    if kind != "identifier":
         return fn.value(root)
     word = fn.text(root)
     if not words or fn.frame.known(word):
@@ -64,8 +60,8 @@ def _root(fn: Lowering, root: Node, words: list[str]) -> Expr:
 
 
 def _array_access(fn: Lowering, node: Node) -> Expr:
-    obj = fn.value(child(node, _ARRAY))
-    return Item(obj, fn.value(child(node, _INDEX)))
+    obj = fn.value(child(node, "array"))
+    return Item(obj, fn.value(child(node, "index")))
 
 
 def _type(fn: Lowering, node: Node) -> Expr:
@@ -76,8 +72,8 @@ def _class_literal(fn: Lowering, node: Node) -> Expr:
     return Attr(type_of(fn.type_name(node.named_children[0])), "class")
 
 
-NAMES: dict[int, Callable[[Lowering, Node], Expr]] = {
-    **by_kind(
+NAMES: dict[str, Callable[[Lowering, Node], Expr]] = {
+    **by_type(
         {
             "identifier underscore_pattern": _name,
             "this": _this,

@@ -1,26 +1,23 @@
 """Patterns of `instanceof` and `case`: tests, and bindings where they hold."""
 
 from ackdoctor.flow.graph.build import Ends
-from ackdoctor.frontends.java.grammar import Node, kind, parts
+from ackdoctor.frontends.java.grammar import Node, parts
 from ackdoctor.frontends.java.lowering import Lowering
 from ackdoctor.frontends.java.typenames import type_of
 from ackdoctor.model.cfg import Bind, Expr, IsType, Literal, Mix
 
 __all__ = ["PATTERNS", "match"]
 
-_TYPE_PATTERN, _RECORD_PATTERN, _PATTERN = kind("type_pattern"), kind("record_pattern"), kind("pattern")
-_COMPONENT = kind("record_pattern_component")
-_UNDERSCORE = kind("underscore_pattern")
 
-PATTERNS = frozenset({_PATTERN, _TYPE_PATTERN, _RECORD_PATTERN})
+PATTERNS = frozenset({"pattern", "type_pattern", "record_pattern"})
 
 
 def match(fn: Lowering, node: Node, subject: Expr) -> Ends:
     """Goes on where the pattern fits; returns the ends where it does not."""
-    number = node.kind_id
-    if number == _PATTERN:
+    kind = node.type
+    if kind == "pattern":
         return match(fn, parts(node)[0], subject)
-    if number == _RECORD_PATTERN:
+    if kind == "record_pattern":
         return _record(fn, node, subject)
     written, name = parts(node)[-2:]
     missed = _ask(fn, fn.type_name(written), subject, node)
@@ -33,9 +30,9 @@ def _record(fn: Lowering, node: Node, subject: Expr) -> Ends:
     missed = _ask(fn, fn.type_name(written), subject, node)
     for place, part in enumerate(parts(body)):
         value = Mix("match", (subject, Literal(place)))
-        if part.kind_id == _RECORD_PATTERN:
+        if part.type == "record_pattern":
             missed = missed + match(fn, part, value)
-        elif part.kind_id == _COMPONENT:
+        elif part.type == "record_pattern_component":
             _component(fn, part, value)
     return missed
 
@@ -54,6 +51,6 @@ def _ask(fn: Lowering, written: str, subject: Expr, node: Node) -> Ends:
 
 
 def _bind(fn: Lowering, name: Node, written: str, value: Expr) -> None:
-    if name.kind_id != _UNDERSCORE:
+    if name.type != "underscore_pattern":
         declared = None if written == "var" else written
         fn.builder.add(Bind(fn.frame.declare(fn.text(name), declared), value), fn.span(name))

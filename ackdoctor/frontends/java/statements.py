@@ -6,21 +6,16 @@ from functools import partial
 from ackdoctor.flow.graph.build import Ends
 from ackdoctor.frontends.java.calls import call_statement, constructor_call
 from ackdoctor.frontends.java.expressions import bind, update_statement
-from ackdoctor.frontends.java.grammar import Node, by_kind, child, field, kind, parts
+from ackdoctor.frontends.java.grammar import Node, by_type, child, parts
 from ackdoctor.frontends.java.lowering import Lowering
 from ackdoctor.model.cfg import Bind, Global, Jump, Literal, Name, Update
 from ackdoctor.model.source import Span
 
 __all__ = ["STATEMENTS", "keyword", "local_type"]
 
-_CONDITION, _THEN, _ELSE = field("condition"), field("consequence"), field("alternative")
-_NAME, _VALUE, _TYPE, _DECLARATOR, _BODY = map(field, "name value type declarator body".split())
-_IF, _IDENTIFIER = kind("if_statement"), kind("identifier")
-_ASSIGNMENT, _UPDATE = kind("assignment_expression"), kind("update_expression")
-_CALLS = frozenset({kind("method_invocation"), kind("object_creation_expression")})
-_NEW, _CAST = kind("object_creation_expression"), kind("cast_expression")
+_CALLS = frozenset({"method_invocation", "object_creation_expression"})
 _BREAKABLE = frozenset(
-    map(kind, "while_statement do_statement for_statement enhanced_for_statement switch_expression".split())
+    "while_statement do_statement for_statement enhanced_for_statement switch_expression".split()
 )
 
 
@@ -35,12 +30,12 @@ def _expression(fn: Lowering, node: Node) -> None:
 
 def expression_statement(fn: Lowering, node: Node) -> None:
     """An expression nobody looks at the value of."""
-    number = node.kind_id
-    if number in _CALLS:
+    kind = node.type
+    if kind in _CALLS:
         call_statement(fn, node)
-    elif number == _ASSIGNMENT:
+    elif kind == "assignment_expression":
         bind(fn, node)
-    elif number == _UPDATE:
+    elif kind == "update_expression":
         place, sign, _ = update_statement(fn, node)
         fn.builder.add(Update(place, sign, Literal(1)), fn.span(node))
     else:
@@ -51,11 +46,11 @@ def expression_statement(fn: Lowering, node: Node) -> None:
 
 def _local(fn: Lowering, node: Node) -> None:
     """`Tuple t = f(), u;`: a variable without a value is declared and nothing happens."""
-    written = fn.type_name(child(node, _TYPE))
+    written = fn.type_name(child(node, "type"))
     first: Node | None = node
-    for declarator in node.children_by_field_id(_DECLARATOR):
-        value = declarator.child_by_field_id(_VALUE)
-        word = fn.text(child(declarator, _NAME))
+    for declarator in node.children_by_field_name("declarator"):
+        value = declarator.child_by_field_name("value")
+        word = fn.text(child(declarator, "name"))
         if value is None:
             fn.frame.declare(word, None if written == "var" else written)
             continue
@@ -69,8 +64,8 @@ def local_type(fn: Lowering, written: str, value: Node) -> str | None:
     """A variable's type as written; for `var`, that of the constructor or cast on the right."""
     if written != "var":
         return written
-    if value.kind_id in (_NEW, _CAST):
-        return fn.type_name(child(value, _TYPE))
+    if value.type in ("object_creation_expression", "cast_expression"):
+        return fn.type_name(child(value, "type"))
     return None
 
 
@@ -83,13 +78,13 @@ def _if(fn: Lowering, node: Node) -> None:
     """A chain of `else if` is as long as its author likes, so it is a loop here."""
     after: Ends = []
     link: Node | None = node
-    while link is not None and link.kind_id == _IF:
-        fork = fn.fork(child(link, _CONDITION))
+    while link is not None and link.type == "if_statement":
+        fork = fn.fork(child(link, "condition"))
         fn.builder.resume(fork.true)
-        fn.block(child(link, _THEN))
+        fn.block(child(link, "consequence"))
         after += fn.builder.take()
         fn.builder.resume(fork.false)
-        link = link.child_by_field_id(_ELSE)
+        link = link.child_by_field_name("alternative")
     if link is not None:
         fn.block(link)
     fn.builder.resume(after)
@@ -98,7 +93,7 @@ def _if(fn: Lowering, node: Node) -> None:
 def _labelled(fn: Lowering, node: Node) -> None:
     name, *_, statement = parts(node)
     label = fn.text(name)
-    if statement.kind_id in _BREAKABLE:
+    if statement.type in _BREAKABLE:
         fn.label = label
         fn.statement(statement)
     else:
@@ -165,7 +160,7 @@ def _nothing(_fn: Lowering, _node: Node) -> None:
     return
 
 
-STATEMENTS: dict[int, Callable[[Lowering, Node], None]] = by_kind(
+STATEMENTS: dict[str, Callable[[Lowering, Node], None]] = by_type(
     {
         "expression_statement": _expression,
         "local_variable_declaration": _local,
@@ -182,6 +177,6 @@ STATEMENTS: dict[int, Callable[[Lowering, Node], None]] = by_kind(
         "class_declaration interface_declaration enum_declaration record_declaration": _class,
         "annotation_type_declaration": _nothing,
         "import_declaration package_declaration module_declaration": _nothing,
-        "';'": _nothing,
+        ";": _nothing,
     }
 )

@@ -8,18 +8,13 @@ from functools import partial
 from typing import NamedTuple
 
 from ackdoctor.flow.graph.build import Ends
-from ackdoctor.frontends.java.grammar import Node, by_kind, child, field, kind, parts
+from ackdoctor.frontends.java.grammar import Node, by_type, child, parts
 from ackdoctor.frontends.java.lowering import Lowering
 from ackdoctor.frontends.java.patterns import PATTERNS, match
 from ackdoctor.frontends.java.statements import expression_statement
 from ackdoctor.model.cfg import Bind, Compare, Expr, Global, Literal, Mix, Name
 
 __all__ = ["PURE_SWITCHES", "SWITCHES", "SWITCH_VALUES"]
-
-_CONDITION, _BODY = field("condition"), field("body")
-_LABEL, _RULE = kind("switch_label"), kind("switch_rule")
-_GUARD, _IDENTIFIER, _NULL = kind("guard"), kind("identifier"), kind("null_literal")
-_EXPRESSION = kind("expression_statement")
 
 
 class _Group(NamedTuple):
@@ -31,10 +26,10 @@ class _Group(NamedTuple):
 
 
 def _groups(node: Node) -> Iterator[_Group]:
-    for part in parts(child(node, _BODY)):
+    for part in parts(child(node, "body")):
         inner = parts(part)
-        labels = [each for each in inner if each.kind_id == _LABEL]
-        yield _Group(labels, inner[len(labels) :], part.kind_id == _RULE)
+        labels = [each for each in inner if each.type == "switch_label"]
+        yield _Group(labels, inner[len(labels) :], part.type == "switch_rule")
 
 
 def _switch(fn: Lowering, node: Node) -> None:
@@ -51,7 +46,7 @@ def _value(fn: Lowering, node: Node) -> Expr:
 
 
 def _lower(fn: Lowering, node: Node, result: Name | None) -> None:
-    condition = child(node, _CONDITION)
+    condition = child(node, "condition")
     subject = fn.value(condition)
     if not isinstance(subject, (Name, Global)):
         subject = fn.store(subject, fn.span(parts(condition)[-1]))
@@ -72,7 +67,7 @@ def _lower(fn: Lowering, node: Node, result: Name | None) -> None:
 def _exhaustive(groups: list[_Group]) -> bool:
     """Whether some label always fits: the compiler sees to it where one is a pattern or null (JLS 14.11.2)."""
     cases = (case for group in groups for label in group.labels for case in parts(label))
-    return any(case.kind_id in PATTERNS or case.kind_id == _NULL for case in cases)
+    return any(case.type in PATTERNS or case.type == "null_literal" for case in cases)
 
 
 def _questions(fn: Lowering, groups: list[_Group], subject: Expr) -> tuple[list[Ends], Ends]:
@@ -98,12 +93,12 @@ def _label(fn: Lowering, label: Node, subject: Expr, entry: Ends) -> bool:
     cases = parts(label)
     if not cases:
         return True
-    guard = next((case for case in cases if case.kind_id == _GUARD), None)
+    guard = next((case for case in cases if case.type == "guard"), None)
     takes_all = False
     for case in cases:
         if case is guard:
             continue
-        if case.kind_id == _IDENTIFIER and fn.text(case) == "default":
+        if case.type == "identifier" and fn.text(case) == "default":
             takes_all = True
             continue
         missed = _ask(fn, case, subject)
@@ -117,9 +112,9 @@ def _label(fn: Lowering, label: Node, subject: Expr, entry: Ends) -> bool:
 
 
 def _ask(fn: Lowering, case: Node, subject: Expr) -> Ends:
-    if case.kind_id in PATTERNS:
+    if case.type in PATTERNS:
         return match(fn, case, subject)
-    if case.kind_id == _IDENTIFIER and not fn.frame.known(fn.text(case)):
+    if case.type == "identifier" and not fn.frame.known(fn.text(case)):
         wanted: Expr = Global(fn.text(case))  # a constant of the subject's enum
     else:
         wanted = fn.value(case)
@@ -134,7 +129,7 @@ def _body(fn: Lowering, group: _Group, result: Name | None) -> None:
         fn.run(group.body)
         return
     (body,) = group.body
-    if result is not None and body.kind_id == _EXPRESSION:
+    if result is not None and body.type == "expression_statement":
         value = parts(body)[0]
         fn.builder.add(Bind(result, fn.value(value)), fn.span(value))
     else:
@@ -152,13 +147,13 @@ def _yield(fn: Lowering, node: Node) -> None:
 
 
 def _pure(fn: Lowering, node: Node) -> Expr:
-    return Mix("switch", (fn.value(child(node, _CONDITION)),))
+    return Mix("switch", (fn.value(child(node, "condition")),))
 
 
-SWITCHES: dict[int, Callable[[Lowering, Node], None]] = by_kind(
+SWITCHES: dict[str, Callable[[Lowering, Node], None]] = by_type(
     {"switch_expression": _switch, "yield_statement": _yield}
 )
 
-SWITCH_VALUES: dict[int, Callable[[Lowering, Node], Expr]] = by_kind({"switch_expression": _value})
+SWITCH_VALUES: dict[str, Callable[[Lowering, Node], Expr]] = by_type({"switch_expression": _value})
 
-PURE_SWITCHES: dict[int, Callable[[Lowering, Node], Expr]] = by_kind({"switch_expression": _pure})
+PURE_SWITCHES: dict[str, Callable[[Lowering, Node], Expr]] = by_type({"switch_expression": _pure})

@@ -4,26 +4,22 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from ackdoctor.flow.graph.build import Handler
-from ackdoctor.frontends.java.grammar import Node, by_kind, child, field, kind, parts
+from ackdoctor.frontends.java.grammar import Node, by_type, child, parts
 from ackdoctor.frontends.java.lowering import Lowering
 from ackdoctor.frontends.java.statements import keyword, local_type
 from ackdoctor.model.cfg import Attr, Bind, Call, Expr, Jump, Name
 
 __all__ = ["TRIES"]
 
-_BODY, _NAME, _TYPE, _VALUE = field("body"), field("name"), field("type"), field("value")
-_RESOURCES = field("resources")
-_CATCH, _FINALLY = kind("catch_clause"), kind("finally_clause")
-_CATCH_TYPE, _CLOSE = kind("catch_type"), kind("')'")
 _EVERYTHING = frozenset({"Throwable", "java.lang.Throwable"})
 
 
 def _try(fn: Lowering, node: Node) -> None:
     inner = parts(node)
-    handlers = [_handler(fn, part) for part in inner if part.kind_id == _CATCH]
-    final = next((partial(_finally, fn, part) for part in inner if part.kind_id == _FINALLY), None)
-    body: Callable[[], None] = partial(fn.statement, child(node, _BODY))
-    resources = node.child_by_field_id(_RESOURCES)
+    handlers = [_handler(fn, part) for part in inner if part.type == "catch_clause"]
+    final = next((partial(_finally, fn, part) for part in inner if part.type == "finally_clause"), None)
+    body: Callable[[], None] = partial(fn.statement, child(node, "body"))
+    resources = node.child_by_field_name("resources")
     if resources is not None:
         body = partial(_with_resources, fn, parts(resources), body)
     if not handlers and final is None:
@@ -34,11 +30,11 @@ def _try(fn: Lowering, node: Node) -> None:
 
 def _handler(fn: Lowering, node: Node) -> Handler:
     caught = parts(node)[0]
-    written = next(part for part in caught.named_children if part.kind_id == _CATCH_TYPE)
+    written = next(part for part in caught.named_children if part.type == "catch_type")
     types = tuple(fn.type_name(part) for part in parts(written))
-    bracket = next(part for part in node.children if part.kind_id == _CLOSE)
+    bracket = next(part for part in node.children if part.type == ")")
     span = fn.file.positions.through(node, bracket)
-    word = fn.text(child(caught, _NAME))
+    word = fn.text(child(caught, "name"))
     only = types[0] if len(types) == 1 else None
     with fn.frame.block():
         name = fn.frame.declare_caught(word, only)
@@ -46,7 +42,7 @@ def _handler(fn: Lowering, node: Node) -> Handler:
     def body() -> None:
         with fn.frame.block():
             fn.frame.declare_caught(word, only)
-            fn.statement(child(node, _BODY))
+            fn.statement(child(node, "body"))
 
     return Handler(types, name.id, span, body, not _EVERYTHING.isdisjoint(types))
 
@@ -69,12 +65,12 @@ def _with_resources(fn: Lowering, resources: Sequence[Node], body: Callable[[], 
 
 
 def _resource(fn: Lowering, node: Node) -> Expr:
-    value = node.child_by_field_id(_VALUE)
+    value = node.child_by_field_name("value")
     if value is None:
         return fn.value(parts(node)[0])
     result = fn.value(value)
-    written = fn.type_name(child(node, _TYPE))
-    name: Name = fn.frame.declare(fn.text(child(node, _NAME)), local_type(fn, written, value))
+    written = fn.type_name(child(node, "type"))
+    name: Name = fn.frame.declare(fn.text(child(node, "name")), local_type(fn, written, value))
     fn.builder.add(Bind(name, result), fn.span(node))
     return name
 
@@ -85,6 +81,6 @@ def _close(fn: Lowering, node: Node, resource: Expr) -> None:
     fn.builder.add(close, fn.span(node), quiet=True)
 
 
-TRIES: dict[int, Callable[[Lowering, Node], None]] = by_kind(
+TRIES: dict[str, Callable[[Lowering, Node], None]] = by_type(
     {"try_statement": _try, "try_with_resources_statement": _try}
 )

@@ -1,37 +1,29 @@
 """Types as written, as text and as expressions; type arguments, annotations and brackets are dropped."""
 
-from ackdoctor.frontends.java.grammar import Node, by_kind, kind, parts
+from ackdoctor.frontends.java.grammar import Node, parts
 from ackdoctor.frontends.java.positions import Positions
 from ackdoctor.model.cfg import Attr, Expr, Global
 
 __all__ = ["TYPES", "dotted", "type_name", "type_of"]
 
-_GENERIC, _ARRAY, _ANNOTATED = kind("generic_type"), kind("array_type"), kind("annotated_type")
-_SCOPED = kind("scoped_type_identifier")
-_SCOPED_NAME = kind("scoped_identifier")
-_ANNOTATIONS = frozenset({kind("annotation"), kind("marker_annotation")})
+_ANNOTATIONS = frozenset({"annotation", "marker_annotation"})
 
 TYPES = frozenset(
-    by_kind(
-        dict.fromkeys(
-            """void_type integral_type floating_point_type boolean_type type_identifier
-            scoped_type_identifier generic_type array_type annotated_type""".split(),
-            None,
-        )
-    )
+    """void_type integral_type floating_point_type boolean_type type_identifier
+    scoped_type_identifier generic_type array_type annotated_type""".split()
 )
 
 
 def type_name(positions: Positions, node: Node) -> str:
     """`Map.Entry` for `java.util.Map.Entry<K, V>[]` written as `Map.Entry<K, V>[]`."""
     while True:
-        number = node.kind_id
-        if number in (_GENERIC, _ARRAY):
+        kind = node.type
+        if kind in ("generic_type", "array_type"):
             node = node.named_children[0]
-        elif number == _ANNOTATED:
+        elif kind == "annotated_type":
             node = node.named_children[-1]
-        elif number == _SCOPED:
-            inner = [part for part in parts(node) if part.kind_id not in _ANNOTATIONS]
+        elif kind == "scoped_type_identifier":
+            inner = [part for part in parts(node) if part.type not in _ANNOTATIONS]
             return ".".join(type_name(positions, part) for part in inner)
         else:
             return positions.text(node)
@@ -39,7 +31,7 @@ def type_name(positions: Positions, node: Node) -> str:
 
 def dotted(positions: Positions, node: Node) -> str:
     """The text of a name in a package or import declaration, without white space."""
-    if node.kind_id == _SCOPED_NAME:
+    if node.type == "scoped_identifier":
         return "".join(positions.text(node).split())
     return positions.text(node)
 

@@ -6,7 +6,13 @@ from typing import Any
 import libcst as cst
 
 from ackdoctor.flow.graph.build import Ends, Fork
-from ackdoctor.frontends.branches import choice, choice_fork, fork_on, junction_fork, truth
+from ackdoctor.frontends.lowering import (
+    condition_value,
+    conditional_fork,
+    conditional_value,
+    fork_on,
+    junction_fork,
+)
 from ackdoctor.frontends.python.expressions import comparison_sign
 from ackdoctor.frontends.python.lowering import Lowering
 from ackdoctor.model.cfg import Bind, Compare, Expr, Mix
@@ -61,14 +67,14 @@ def _comparison_fork(fn: Lowering, node: cst.Comparison) -> Fork:
 
 
 def _ternary_fork(fn: Lowering, node: cst.IfExp) -> Fork:
-    return choice_fork(fn, node.test, node.body, node.orelse)
+    return conditional_fork(fn, node.test, node.body, node.orelse)
 
 
 # ---- as values ----
 
 
 def _ternary(fn: Lowering, node: cst.IfExp) -> Expr:
-    return choice(fn, node.test, node.body, node.orelse)
+    return conditional_value(fn, node.test, node.body, node.orelse)
 
 
 def _boolean(fn: Lowering, node: cst.BooleanOperation) -> Expr:
@@ -94,7 +100,7 @@ def _comparison(fn: Lowering, node: cst.Comparison) -> Expr:
         target = node.comparisons[0]
         left = fn.value(node.left)
         return Compare(left, comparison_sign(target.operator), fn.value(target.comparator))
-    return truth(fn, node)
+    return condition_value(fn, node)
 
 
 # ---- where no step may be made ----

@@ -2,6 +2,7 @@
 
 import libcst as cst
 
+from ackdoctor.frontends.lowering import Table
 from ackdoctor.frontends.python import statements
 from ackdoctor.frontends.python.blocks import BLOCKS
 from ackdoctor.frontends.python.comprehensions import COMPREHENSIONS, PURE_COMPREHENSIONS
@@ -23,18 +24,17 @@ from ackdoctor.frontends.python.patterns import MATCH
 from ackdoctor.frontends.python.positions import Positions
 from ackdoctor.frontends.python.python2 import is_python2
 from ackdoctor.frontends.python.scope import Scope
-from ackdoctor.frontends.python.unknown import ByType
 from ackdoctor.model.cfg import Expr
 from ackdoctor.model.component import Function, Unit
 
 __all__ = ["lower_module"]
 
 _TABLES = Tables(
-    values=ByType({**VALUES, **CALLS, **VALUE_BRANCHES, **COMPREHENSIONS, **LAMBDAS}),
-    pure=ByType({**VALUES, **PURE_CALLS, **PURE_BRANCHES, **PURE_COMPREHENSIONS, **LAMBDAS}),
+    values=Table({**VALUES, **CALLS, **VALUE_BRANCHES, **COMPREHENSIONS, **LAMBDAS}),
+    pure=Table({**VALUES, **PURE_CALLS, **PURE_BRANCHES, **PURE_COMPREHENSIONS, **LAMBDAS}),
     forks=FORKS,
     plain_fork=plain_fork,
-    statements=ByType({**statements.SIMPLE, **BLOCKS, **MATCH, **DEFINITIONS}),
+    statements=Table({**statements.SIMPLE, **BLOCKS, **MATCH, **DEFINITIONS}),
     bind=statements.bind,
 )
 
