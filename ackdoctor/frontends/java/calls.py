@@ -3,11 +3,10 @@
 from collections.abc import Callable
 
 from ackdoctor.flow.graph.build import Ends
-from ackdoctor.frontends.java.broken import TOO_DEEP
 from ackdoctor.frontends.java.expressions import compared
 from ackdoctor.frontends.java.grammar import COMMENTS, Node, by_type, child, parts
-from ackdoctor.frontends.java.lowering import Lowering
-from ackdoctor.frontends.java.typenames import type_of
+from ackdoctor.frontends.java.lowering import TOO_DEEP, Lowering
+from ackdoctor.frontends.java.scope import type_of
 from ackdoctor.model.cfg import Arg, Attr, Call, Expr, Global, Item, Literal, Mix, Name
 
 __all__ = ["CALLS", "PURE_CALLS", "call_statement", "constructor_call"]
