@@ -25,12 +25,12 @@ from ackdoctor.flow.path.lattice import (
 )
 from ackdoctor.flow.path.sighting import Ended, Flow, Stored
 from ackdoctor.flow.solver import Leaving, Solver
-from ackdoctor.flow.transfer.boxes import unsure
 from ackdoctor.flow.transfer.calls import apply_value
 from ackdoctor.flow.transfer.containers import packed
-from ackdoctor.flow.transfer.entering import Enter
+from ackdoctor.flow.transfer.dispatch import named
 from ackdoctor.flow.transfer.evaluate import evaluate
-from ackdoctor.flow.transfer.objects import named
+from ackdoctor.flow.transfer.heap_cells import unsure
+from ackdoctor.flow.transfer.opaque_calls import Enter
 from ackdoctor.flow.transfer.verbs import complete
 from ackdoctor.model.cfg import Attr, Bind, Call, Expr, Name
 from ackdoctor.model.component import Component, Function

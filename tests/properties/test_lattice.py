@@ -20,7 +20,7 @@ from ackdoctor.flow.path.lattice import (
 )
 from ackdoctor.flow.path.sighting import Completed
 from ackdoctor.flow.path.trail import Trail, backwards
-from ackdoctor.flow.transfer.holding import worse
+from ackdoctor.flow.transfer.escape import worse
 from ackdoctor.flow.transfer.typestate import ways_on
 from ackdoctor.model.cfg import Call, Compare, EdgeKind, Literal, Name
 from ackdoctor.model.protocol import Op, move

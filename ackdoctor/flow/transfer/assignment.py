@@ -26,12 +26,11 @@ from ackdoctor.flow.path.numbers import counters
 from ackdoctor.flow.path.questions import iterators, split_by
 from ackdoctor.flow.path.rounds import counted_by
 from ackdoctor.flow.path.trail import Trail
-from ackdoctor.flow.transfer.cells import in_cell, put
-from ackdoctor.flow.transfer.counting import begun, counted
-from ackdoctor.flow.transfer.deciding import decided
+from ackdoctor.flow.transfer.escape import escape, store, within
 from ackdoctor.flow.transfer.evaluate import counted_on, evaluate, stored
-from ackdoctor.flow.transfer.holding import escape, store, within
+from ackdoctor.flow.transfer.heap_cells import in_cell, put
 from ackdoctor.flow.transfer.liveness import looked_up
+from ackdoctor.flow.transfer.predicates import begun, counted, decided
 from ackdoctor.model.cfg import (
     Attr,
     Bind,

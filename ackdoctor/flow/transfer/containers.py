@@ -37,8 +37,8 @@ from ackdoctor.flow.path.lattice import (
 )
 from ackdoctor.flow.path.questions import leaves_alone
 from ackdoctor.flow.path.trail import Trail
+from ackdoctor.flow.transfer.escape import escape, release, store
 from ackdoctor.flow.transfer.evaluate import as_held, evaluate, only, stored, system_question
-from ackdoctor.flow.transfer.holding import escape, release, store
 from ackdoctor.flow.transfer.liveness import read, written
 from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Name
 from ackdoctor.model.component import Function

@@ -78,7 +78,7 @@ class Examiner:
             troubles.append(Unreadable.crash(component.cls.path, error, line=line, where=where, partial=True))
 
         try:
-            return list(checks.diagnose(program, component, failed))
+            return list(checks.check_component(program, component, failed))
         except Exception as error:  # noqa: BLE001  # the other components go on
             failed("", error)
             return []

@@ -1,21 +1,16 @@
-"""Flags in a box: `boolean[] done = {false}`, `AtomicBoolean done`, `state = {"done": False}`, `result.ok = True`.
+"""Abstract values in captured locals and in local boxes."""
 
-What a function knows of the places in a local array, dict or object is kept beside the fields of the component, as for the
-locals of `cells`: a lambda or a nested function that sets `done[0]` sets it for all who look.
-
-Terms.  A *box* is a local whose places are both set and asked about, and which has no second name in the function.  A *place* is `done[0]`,
-`result.ok` or, of an object that holds one value, `done.get()`.  A place of which nothing is known is not kept.
-"""
-
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 
-from ackdoctor.flow.graph.expressions import subexpressions
+from ackdoctor.flow.graph.expressions import mentions, subexpressions
 from ackdoctor.flow.graph.once import once
 from ackdoctor.flow.graph.results import calls_by_result
 from ackdoctor.flow.graph.wording import last_name
 from ackdoctor.flow.linking.known import CONTAINER_STORES
+from ackdoctor.flow.path.changes import reopen
 from ackdoctor.flow.path.lattice import Const, State, Value
-from ackdoctor.flow.transfer.cells import where
 from ackdoctor.flow.transfer.liveness import read, written
 from ackdoctor.model.cfg import (
     Attr,
@@ -45,17 +40,91 @@ __all__ = [
     "BOX",
     "asked_places",
     "bare",
+    "beyond_a_call",
     "boxes",
     "emptied",
     "held_value",
     "in_box",
+    "in_cell",
     "is_box",
+    "left",
     "made",
     "own_method",
+    "put",
     "set_in_box",
+    "shared",
     "unboxed",
     "unsure",
+    "where",
+    "without",
 ]
+
+
+def in_cell(function: Function, state: State, name: str) -> Value | None:
+    """The constant that a local has in its cell, if any."""
+    if not state.fields or not (function.closures or function.captures):
+        return None
+    cell = _cells(function).get(name)
+    return state.fields.get(cell) if cell is not None else None
+
+
+def put(function: Function, state: State, name: str, value: Value | None) -> State | None:
+    """The state with a constant in the cell of a local, or None where the value goes to the other locals."""
+    cell = _cells(function).get(name) if function.closures or function.captures else None
+    if cell is None:
+        return None
+    if isinstance(value, Const):
+        return state.bind(name, None).but(fields={**state.fields, cell: value})
+    return without(state, {cell}).bind(name, value) if cell in state.fields else None
+
+
+def left(function: Function, state: State) -> State:
+    """The state when the function is over: its own cells are gone."""
+    if not state.fields or not function.closures:
+        return state
+    return without(state, {_cells(function)[name] for name in shared(function)})
+
+
+def beyond_a_call(function: Function, state: State) -> State:
+    """The state behind a call: what was decided about a local in a cell is open, since the call may have assigned it."""
+    if not state.facts or not (function.closures or function.captures):
+        return state
+    names = [Name(name) for name in _cells(function)]
+    return reopen(state, [fact for fact in state.facts if any(mentions(fact, name) for name in names)])
+
+
+def without(state: State, cells: AbstractSet[str]) -> State:
+    """The state in which nothing is known of what is in these cells, which are named as by `where`."""
+    if cells.isdisjoint(state.fields):
+        return state
+    return state.but(fields={field: old for field, old in state.fields.items() if field not in cells})
+
+
+@once
+def _cells(function: Function) -> Mapping[str, str]:
+    """Where the locals are kept that have a cell, by their names; those around a closure are captured by it."""
+    return {name: where(function, name) for name in shared(function) | function.captures}
+
+
+def where(function: Function, name: str) -> str:
+    """What a local is called for all functions that know it: it belongs to the outermost of them."""
+    return f"{function.path}:{function.qualname.partition('.<locals>.')[0]}:{name}"
+
+
+@once
+def shared(function: Function) -> frozenset[str]:
+    """The function's own locals that a closure assigns, or takes along although they are assigned several times."""
+    if not function.closures:
+        return frozenset()
+    times = Counter(name for step in function.cfg.steps for name in written(step.op))
+    shared: set[str] = set()
+    for inner in function.tree():
+        if inner is function:
+            continue
+        assigned = {name for step in inner.cfg.steps for name in written(step.op)}
+        shared.update(name for name in inner.captures if name in assigned or times[name] > 1)
+    return frozenset(shared - function.captures)
+
 
 _EVENT = "Event"
 _HOLDERS = {  # objects that hold one value, with the one that they begin with

@@ -11,8 +11,8 @@ from ackdoctor.flow.path.lattice import Handle, Instance, SelfRef, State, Token,
 from ackdoctor.flow.path.sighting import Flow, Released, Sighting
 from ackdoctor.flow.path.trail import Trail
 from ackdoctor.flow.path.witness import forgetful, implicit_raise, witness
+from ackdoctor.flow.transfer.dispatch import choose_verb
 from ackdoctor.flow.transfer.evaluate import evaluate
-from ackdoctor.flow.transfer.overloads import choose_verb
 from ackdoctor.flow.transfer.verbs import external_verb
 from ackdoctor.model import price
 from ackdoctor.model.cfg import Attr, Call, Expr, Global, Item, Name, Step
@@ -21,13 +21,13 @@ from ackdoctor.model.dialect import Dialect, Discipline, EntryKind, Kind, Misuse
 from ackdoctor.model.finding import Confidence, Finding, PathStep, PathWitness, Severity
 from ackdoctor.model.source import Site, Span
 
-__all__ = ["Diagnosis"]
+__all__ = ["RuleContext"]
 
 S = TypeVar("S", bound=Sighting)
 
 
 @dataclass(slots=True, unsafe_hash=True)
-class Diagnosis:
+class RuleContext:
     """One component under one rule; `left` are the flows that heirs' own diagnoses will tell about."""
 
     program: Program
@@ -38,13 +38,13 @@ class Diagnosis:
     name: str = ""
 
     @classmethod
-    def of(cls, program: Program, component: Component) -> "Diagnosis":
-        """The diagnosis of a component; a handler that an heir inherits is left to the heir's own diagnosis."""
+    def of(cls, program: Program, component: Component) -> "RuleContext":
+        """The context of a component; a handler that an heir inherits is left to the heir's own context."""
         flows = solve_component(program, component)
         left = tuple(flow for flow in flows if _inherited(component, flow))
         return cls(program, component, tuple(flow for flow in flows if flow not in left), left)
 
-    def under(self, code: str, name: str) -> "Diagnosis":
+    def under(self, code: str, name: str) -> "RuleContext":
         """The same under another rule."""
         return replace(self, code=code, name=name)
 
@@ -287,6 +287,6 @@ def _contains(outer: Function, inner: Function) -> bool:
 
 
 def _inherited(component: Component, flow: Flow) -> bool:
-    """Whether some heir runs this very handler: its switches may differ, and its own diagnosis will tell."""
+    """Whether some heir runs this very handler: its switches may differ, and its own context will tell."""
     name = flow.function.name
     return any(name not in heir.methods for heir in component.heirs)
