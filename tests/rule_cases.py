@@ -5,9 +5,9 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from ackdoctor.checks import diagnose
+from ackdoctor.checks import check_component
 from ackdoctor.dialects import known, load
-from ackdoctor.flow.linking.program import Program
+from ackdoctor.flow.program import Program
 from ackdoctor.frontends import java
 from ackdoctor.frontends.python import lower_source
 from ackdoctor.model.component import Unit
@@ -57,7 +57,7 @@ def findings_of(case: Case) -> list[Finding]:
     program = Program(units, load(_versions(case.dialect)))
     findings: dict[tuple[str, object], Finding] = {}
     for component in program.components:
-        for finding in diagnose(program, component):
+        for finding in check_component(program, component):
             findings.setdefault((finding.code, finding.site), finding)
     return list(findings.values())
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.checks.facts.chosen import ACKING, chosen
-from ackdoctor.flow.path.lattice import Token, TokenRef
-from ackdoctor.flow.path.sighting import Completed, Ended, Flow, Stored
-from ackdoctor.flow.path.witness import implicit_raise, leaving_step
+from ackdoctor.checks.facts.completions import ACKING, chosen
+from ackdoctor.checks.rule_context import RuleContext
+from ackdoctor.flow.events import Completed, Ended, Flow, Stored
+from ackdoctor.flow.state import Token, TokenRef
+from ackdoctor.flow.witness import implicit_raise, leaving_step
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Confidence, Finding
 from ackdoctor.model.protocol import Op
@@ -16,9 +16,9 @@ __all__ = ["check"]
 _BY_HAND = (Op.ACK, Op.FAIL)
 
 
-def check(diagnosis: Diagnosis) -> Iterator[Finding]:
+def check(context: RuleContext) -> Iterator[Finding]:
     """One finding per way out that forgets the tuple; one at the handler where every way does."""
-    for flow in diagnosis.flows:
+    for flow in context.flows:
         if flow.entry is None or flow.entry.kind not in (EntryKind.DATA, EntryKind.BATCH) or flow.wrapped:
             continue
         missing = [
@@ -28,7 +28,7 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
         ]
         if not missing or flow.function.docstring_only:
             continue
-        by_choice = chosen(diagnosis, ACKING)
+        by_choice = chosen(context, ACKING)
         missing = [ended for ended in missing if not by_choice(ended.trail)]
         if not missing:
             continue
@@ -36,16 +36,16 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
         assert token is not None  # filtered above
         if _never(flow, token):
             first = next((ended for ended in missing if not implicit_raise(ended.trail)), missing[0])
-            yield diagnosis.finding(
+            yield context.finding(
                 at=(flow.function, flow.function.head),
-                message=f"no path through {diagnosis.component.name}.{flow.function.name} acks or fails {token.words}",
+                message=f"no path through {context.component.name}.{flow.function.name} acks or fails {token.words}",
                 misuse=Misuse.NEVER,
                 trail=first.trail,
                 token=token,
                 last="returns to the framework",
                 confidence=Confidence.MAY if flow.limited else Confidence.MUST,  # it is true of every path
                 flow=flow,
-                help=_by_id(diagnosis, flow)
+                help=_by_id(context, flow)
                 or f"ack {token.words} when its work is done, fail it when it cannot",
             )
             continue
@@ -53,16 +53,16 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
         leaving: dict[tuple[int, int], Finding] = {}  # several parts of one condition are one way out
         for ended in missing:
             function, span = leaving_step(ended.trail, completing)
-            found = diagnosis.finding(
+            found = context.finding(
                 at=(function, span),
-                message=f"{token.words} leaves {diagnosis.component.name}.{flow.function.name} "
+                message=f"{token.words} leaves {context.component.name}.{flow.function.name} "
                 "neither acked nor failed on this path",
                 misuse=Misuse.NEVER,
                 trail=ended.trail,
                 token=token,
                 last="returns to the framework",
                 flow=flow,
-                help=_by_id(diagnosis, flow)
+                help=_by_id(context, flow)
                 or f"ack {token.words} on this path too, or fail it if its work is to be tried again",
             )
             told = leaving.setdefault((id(function), span.line), found)
@@ -71,12 +71,12 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
         yield from leaving.values()
 
 
-def _by_id(diagnosis: Diagnosis, flow: Flow) -> str:
+def _by_id(context: RuleContext, flow: Flow) -> str:
     """What to do where the code completes the tuple by its id, and the framework does not take that."""
     for sighting in flow.sightings:
         match sighting:
             case Completed(token=None, value=TokenRef(part="id"), verb=verb) if verb is not None:
-                note = diagnosis.price(Misuse.SUBJECT_ID)
+                note = context.price(Misuse.SUBJECT_ID)
                 return f"give `{verb.name}` the tuple, not its id (line {sighting.step.span.line}): {note}"
             case _:
                 pass

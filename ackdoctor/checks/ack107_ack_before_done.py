@@ -2,16 +2,13 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.checks.facts.origin import origin
-from ackdoctor.checks.facts.shape import derived_names, given_names, mentions_any
-from ackdoctor.flow.graph.once import once
-from ackdoctor.flow.graph.wording import callee, last_name
-from ackdoctor.flow.linking.known import RUNNERS, THREADS
-from ackdoctor.flow.path.lattice import Token, TokenKind
-from ackdoctor.flow.path.sighting import Completed, Ended, Flow
-from ackdoctor.flow.path.trail import Trail, backwards
-from ackdoctor.flow.path.witness import completions, line_of, thrown_at
+from ackdoctor.checks.facts.dataflow import derived_names, given_names, mentions_any, origin
+from ackdoctor.checks.rule_context import RuleContext
+from ackdoctor.flow.events import Completed, Ended, Flow, Trail, backwards
+from ackdoctor.flow.expressions import callee, last_name, memoize
+from ackdoctor.flow.library import RUNNERS, THREADS
+from ackdoctor.flow.state import Token, TokenKind
+from ackdoctor.flow.witness import completions, line_of, thrown_at
 from ackdoctor.model.advice import behind_try
 from ackdoctor.model.cfg import Attr, Build, Call, Closure, Expr, Name, Throw, Way
 from ackdoctor.model.component import Function
@@ -32,13 +29,13 @@ _LATER = {Op.ACK: ("acks", Misuse.TWICE), Op.FAIL: ("fails", Misuse.MIXED)}
 _WORK = (None, "target", "function", "func", "fn")  # how the parameter is called that is to be run
 
 
-def check(diagnosis: Diagnosis) -> Iterator[Finding]:
+def check(context: RuleContext) -> Iterator[Finding]:
     """One finding for each ack that does not wait for work started, or that a finally gives while raising."""
-    if diagnosis.component.auto_ack:
-        yield from _by_the_framework(diagnosis)
+    if context.component.auto_ack:
+        yield from _by_the_framework(context)
         return
     told: set[tuple[object, int]] = set()
-    for flow, done in diagnosis.sightings(Completed, EntryKind.DATA, EntryKind.BATCH):
+    for flow, done in context.sightings(Completed, EntryKind.DATA, EntryKind.BATCH):
         if done.op is not Op.ACK or done.token is None or done.tick.is_system or done.deferral is not None:
             continue
         if done.token.kind is TokenKind.STORED or (id(done.function), done.step.span.line) in told:
@@ -46,21 +43,21 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
         started = _started(flow, done)
         if started is not None:
             told.add((id(done.function), done.step.span.line))
-            yield _too_early(diagnosis, flow, done, started)
-    for flow, ended in diagnosis.sightings(Ended, EntryKind.DATA, EntryKind.BATCH):
-        done_at = _in_finally(diagnosis, ended)
+            yield _too_early(context, flow, done, started)
+    for flow, ended in context.sightings(Ended, EntryKind.DATA, EntryKind.BATCH):
+        done_at = _in_finally(context, ended)
         if done_at is not None and (id(done_at.function), done_at.step.span.line) not in told:
             told.add((id(done_at.function), done_at.step.span.line))
-            yield _while_raising(diagnosis, flow, ended, done_at)
+            yield _while_raising(context, flow, ended, done_at)
 
 
 # ---- work that still runs ----
 
 
-def _by_the_framework(diagnosis: Diagnosis) -> Iterator[Finding]:
+def _by_the_framework(context: RuleContext) -> Iterator[Finding]:
     """One finding for each start of work that the framework's own ack does not wait for."""
     told: set[int] = set()
-    for flow, done in diagnosis.sightings(Completed, EntryKind.DATA, EntryKind.BATCH):
+    for flow, done in context.sightings(Completed, EntryKind.DATA, EntryKind.BATCH):
         if done.op is not Op.AUTO_ACK or done.token is None or done.tick.is_system or done.breach is not None:
             continue
         started = _started(flow, done)
@@ -68,7 +65,7 @@ def _by_the_framework(diagnosis: Diagnosis) -> Iterator[Finding]:
             continue
         told.add(id(started.step))
         assert isinstance(started.step.op, Call)
-        yield diagnosis.finding(
+        yield context.finding(
             at=(started.function, started.step.span),
             message=f"{done.token.words} is acked when {flow.function.name} returns, while the work that "
             f"{callee(started.step.op.func)} starts still runs",
@@ -77,8 +74,8 @@ def _by_the_framework(diagnosis: Diagnosis) -> Iterator[Finding]:
             token=done.token,
             last="the framework acks, nothing waited for the work",
             flow=flow,
-            severity=_severity(diagnosis),
-            help=f"{diagnosis.role.by_hand}: keep tuple and future together and complete them at a later tick; or wait first",
+            severity=_severity(context),
+            help=f"{context.role.by_hand}: keep tuple and future together and complete them at a later tick; or wait first",
         )
 
 
@@ -100,7 +97,7 @@ def _started(flow: Flow, done: Completed) -> Trail | None:
     return None
 
 
-@once
+@memoize
 def _starts(function: Function) -> bool:
     """Whether there is a call in a function that may start work."""
     calls = (step.op for step in function.cfg.steps if isinstance(step.op, Call))
@@ -142,41 +139,41 @@ def _runs_here(visit: Trail, call: Call, derived: frozenset[str]) -> bool:
     return found is not None and isinstance(found.made, Call) and last_name(found.made.func) == "partial"
 
 
-def _too_early(diagnosis: Diagnosis, flow: Flow, done: Completed, started: Trail) -> Finding:
+def _too_early(context: RuleContext, flow: Flow, done: Completed, started: Trail) -> Finding:
     assert done.token is not None  # the caller looked
     assert isinstance(started.step.op, Call)
     work = callee(started.step.op.func)
-    return diagnosis.finding(
+    return context.finding(
         at=(done.function, done.step.span),
         message=f"{done.token.words} is acked while the work that {work} started on {line_of(started, done.function)} still runs"
-        f"{_and_again(diagnosis, started, done.token)}",
+        f"{_and_again(context, started, done.token)}",
         misuse=Misuse.EARLY,
         trail=done.trail,
         token=done.token,
         last="acked, nothing waited for the work",
         flow=flow,
-        severity=_severity(diagnosis),
+        severity=_severity(context),
         help="wait for the result first, or keep tuple and future together and complete them at a later tick",
     )
 
 
-def _and_again(diagnosis: Diagnosis, started: Trail, token: Token) -> str:
+def _and_again(context: RuleContext, started: Trail, token: Token) -> str:
     """What is said where the work that was started completes the tuple as well."""
-    for _, later in diagnosis.sightings(Completed):
+    for _, later in context.sightings(Completed):
         if later.deferral is None or later.deferral.step is not started.step or later.op not in _LATER:
             continue
         verb, misuse = _LATER[later.op]
         if later.token == token:
-            return f", and {verb} it on line {later.step.span.line} ({diagnosis.price(misuse)})"
+            return f", and {verb} it on line {later.step.span.line} ({context.price(misuse)})"
     return ""
 
 
 # ---- an ack in finally ----
 
 
-def _in_finally(diagnosis: Diagnosis, ended: Ended) -> Trail | None:
+def _in_finally(context: RuleContext, ended: Ended) -> Trail | None:
     """The ack in a finally block through which an exception leaves, where the framework does not fail the tuple."""
-    if ended.raised is None or diagnosis.component.auto_fail is not False or ended.deferral is not None:
+    if ended.raised is None or context.component.auto_fail is not False or ended.deferral is not None:
         return None
     if ended.is_system:
         return None  # it has no tree: its ack promises nothing
@@ -195,9 +192,9 @@ def _from_a_handler(end: Trail) -> bool:
     return thrown is not None and thrown.state.caught is not None and not isinstance(thrown.step.op, Throw)
 
 
-def _while_raising(diagnosis: Diagnosis, flow: Flow, ended: Ended, done: Trail) -> Finding:
+def _while_raising(context: RuleContext, flow: Flow, ended: Ended, done: Trail) -> Finding:
     name = ended.token.name if ended.token is not None else "the tuple"
-    return diagnosis.finding(
+    return context.finding(
         at=(done.function, done.step.span),
         message=f"`finally` acks `{name}` although an exception is on its way out",
         misuse=Misuse.EARLY,
@@ -205,11 +202,11 @@ def _while_raising(diagnosis: Diagnosis, flow: Flow, ended: Ended, done: Trail) 
         token=ended.token,
         last="the exception leaves, the ack is out",
         flow=flow,
-        severity=_severity(diagnosis),
+        severity=_severity(context),
         confidence=Confidence.MUST,
-        help=behind_try(f"`{name}`", diagnosis.catch),
+        help=behind_try(f"`{name}`", context.catch),
     )
 
 
-def _severity(diagnosis: Diagnosis) -> Severity:
-    return Severity.WARNING if diagnosis.discipline.advisory else Severity.ERROR
+def _severity(context: RuleContext) -> Severity:
+    return Severity.WARNING if context.discipline.advisory else Severity.ERROR

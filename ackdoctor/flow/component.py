@@ -7,10 +7,12 @@ complete.  A handler's end is where the framework has its say: auto ack, auto fa
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from ackdoctor.flow.linking.known import SEE_THROUGH
-from ackdoctor.flow.linking.program import Program
-from ackdoctor.flow.path.context import Context, Later
-from ackdoctor.flow.path.lattice import (
+from ackdoctor.flow.context import Context, Later
+from ackdoctor.flow.events import Ended, Flow, Stored
+from ackdoctor.flow.library import SEE_THROUGH
+from ackdoctor.flow.program import Program
+from ackdoctor.flow.solver import Leaving, Solver
+from ackdoctor.flow.state import (
     Batch,
     BoundMethod,
     FunctionRef,
@@ -23,14 +25,12 @@ from ackdoctor.flow.path.lattice import (
     TokenRef,
     Value,
 )
-from ackdoctor.flow.path.sighting import Ended, Flow, Stored
-from ackdoctor.flow.solver import Leaving, Solver
-from ackdoctor.flow.transfer.boxes import unsure
 from ackdoctor.flow.transfer.calls import apply_value
 from ackdoctor.flow.transfer.containers import packed
-from ackdoctor.flow.transfer.entering import Enter
+from ackdoctor.flow.transfer.dispatch import named
 from ackdoctor.flow.transfer.evaluate import evaluate
-from ackdoctor.flow.transfer.objects import named
+from ackdoctor.flow.transfer.heap_cells import unsure
+from ackdoctor.flow.transfer.opaque_calls import Enter
 from ackdoctor.flow.transfer.verbs import complete
 from ackdoctor.model.cfg import Attr, Bind, Call, Expr, Name
 from ackdoctor.model.component import Component, Function

@@ -12,28 +12,29 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ackdoctor.flow.graph.wording import last_name
-from ackdoctor.flow.path.changes import elsewhere, reopened
-from ackdoctor.flow.path.context import Context
-from ackdoctor.flow.path.generators import NOTHING, Generated, paused, taken_one_by_one
-from ackdoctor.flow.path.lattice import Coll, Const, State, Value
-from ackdoctor.flow.path.names import also, got_field
-from ackdoctor.flow.path.questions import is_field
-from ackdoctor.flow.path.trail import Trail
+from ackdoctor.flow.aliases import also, got_field
+from ackdoctor.flow.context import Context
+from ackdoctor.flow.events import Trail
+from ackdoctor.flow.expressions import last_name
+from ackdoctor.flow.invalidation import elsewhere, reopened
+from ackdoctor.flow.predicates import is_field
+from ackdoctor.flow.state import NOTHING, Coll, Const, Generated, State, Value, paused, taken_one_by_one
 from ackdoctor.flow.transfer.assignment import assign
-from ackdoctor.flow.transfer.boxes import unboxed
 from ackdoctor.flow.transfer.calls import Done, resolve_call
-from ackdoctor.flow.transfer.cells import beyond_a_call, left
-from ackdoctor.flow.transfer.declared import declared_result
-from ackdoctor.flow.transfer.early import each_element
-from ackdoctor.flow.transfer.entering import Enter
-from ackdoctor.flow.transfer.exposed import behind, behind_own
-from ackdoctor.flow.transfer.fields import ANY, by_given_code, callees, changed_fields
-from ackdoctor.flow.transfer.holding import completed
-from ackdoctor.flow.transfer.inert import about_locals
+from ackdoctor.flow.transfer.effects import (
+    ANY,
+    about_locals,
+    by_given_code,
+    callees,
+    changed_fields,
+    taken_to_work,
+)
+from ackdoctor.flow.transfer.escape import behind, behind_own, completed
+from ackdoctor.flow.transfer.evaluate import declared_result
+from ackdoctor.flow.transfer.heap_cells import beyond_a_call, left, unboxed
 from ackdoctor.flow.transfer.liveness import Needed, needed
-from ackdoctor.flow.transfer.told import taken_to_work
-from ackdoctor.flow.transfer.typestate import WayOn, ways_on
+from ackdoctor.flow.transfer.opaque_calls import Enter
+from ackdoctor.flow.transfer.typestate import WayOn, each_element, ways_on
 from ackdoctor.model.cfg import ENTRY, EXIT, RAISED, Call, EdgeKind
 from ackdoctor.model.component import Function
 

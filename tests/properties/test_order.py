@@ -5,9 +5,9 @@ from random import Random
 
 import pytest
 
-from ackdoctor.checks import diagnose
+from ackdoctor.checks import check_component
 from ackdoctor.dialects import load
-from ackdoctor.flow.linking.program import Program
+from ackdoctor.flow.program import Program
 from ackdoctor.frontends.python import lower_source
 from ackdoctor.model.component import Unit
 from ackdoctor.model.finding import Finding
@@ -47,7 +47,7 @@ def _told(texts: dict[str, bytes], random: Random) -> list[Finding]:
     program = Program(units, load({}))
     components = list(program.components)
     random.shuffle(components)
-    found = [finding for component in components for finding in diagnose(program, component)]
+    found = [finding for component in components for finding in check_component(program, component)]
     return sorted(
         found, key=lambda finding: (finding.site.path, finding.site.span, finding.code, repr(finding))
     )

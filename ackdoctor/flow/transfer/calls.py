@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
-from ackdoctor.flow.linking.known import AT_ONCE, HARMLESS, SEE_THROUGH
-from ackdoctor.flow.path.context import Context
-from ackdoctor.flow.path.lattice import (
+from ackdoctor.flow.context import Context
+from ackdoctor.flow.events import Trail
+from ackdoctor.flow.library import AT_ONCE, HARMLESS, SEE_THROUGH
+from ackdoctor.flow.state import (
     Batch,
     BoundMethod,
     Coll,
@@ -18,26 +19,24 @@ from ackdoctor.flow.path.lattice import (
     TokenRef,
     Value,
 )
-from ackdoctor.flow.path.trail import Trail
-from ackdoctor.flow.transfer.boxes import held_value
 from ackdoctor.flow.transfer.containers import Done, arguments, method_call
-from ackdoctor.flow.transfer.declared import declared_result, foreign_kind
-from ackdoctor.flow.transfer.entering import Enter, enter
-from ackdoctor.flow.transfer.evaluate import evaluate, stored
-from ackdoctor.flow.transfer.fields import changed_fields
-from ackdoctor.flow.transfer.inert import about_locals, fails, inert
-from ackdoctor.flow.transfer.objects import (
+from ackdoctor.flow.transfer.dispatch import (
     Method,
     captured_by,
+    choose_functions,
     constructed,
     method_of,
     named,
     read,
+    sort_of,
     task,
+    type_text,
     verb_on,
 )
-from ackdoctor.flow.transfer.outside import external, run_later, unknown
-from ackdoctor.flow.transfer.overloads import choose_functions, sort_of, type_text
+from ackdoctor.flow.transfer.effects import about_locals, changed_fields, fails, inert
+from ackdoctor.flow.transfer.evaluate import declared_result, evaluate, foreign_kind, stored
+from ackdoctor.flow.transfer.heap_cells import held_value
+from ackdoctor.flow.transfer.opaque_calls import Enter, enter, external, run_later, unknown
 from ackdoctor.flow.transfer.verbs import apply_verb, external_verb, own_verb, quiet
 from ackdoctor.model.cfg import Arg, Attr, Call, Global, Name
 from ackdoctor.model.component import ClassInfo, Function

@@ -1,24 +1,25 @@
-"""One step at a time: what each instruction does to one path's state.
+"""The transfer function of one instruction."""
 
-Terms.  A *way on* is an edge that this path can take, with the state it takes along.  A RAISE edge takes the
-state from before the step: an ack that raises is one that did not happen.
-
-Example.  At `self.pending[key] = tup`, a token that is OWED becomes HELD by "self.pending"; at
-`if tick(tup):` a token whose tick is MAYBE leaves by TRUE as YES and by FALSE as NO.
-"""
-
-from collections.abc import Iterator, Sequence
+import builtins
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ackdoctor.flow.path.changes import elsewhere, forget, inside
-from ackdoctor.flow.path.context import Context
-from ackdoctor.flow.path.generators import NOTHING, Generated, ended
-from ackdoctor.flow.path.lattice import (
+from ackdoctor.flow.aliases import also
+from ackdoctor.flow.context import Context
+from ackdoctor.flow.events import Trail
+from ackdoctor.flow.expressions import memoize
+from ackdoctor.flow.induction import Counted, Pace, counted_by, counters, less, paced_by
+from ackdoctor.flow.invalidation import elsewhere, forget, inside
+from ackdoctor.flow.library import EXCEPTIONS
+from ackdoctor.flow.predicates import split_by, wholes
+from ackdoctor.flow.state import (
+    NOTHING,
     Batch,
     Coll,
     Const,
     Count,
     Field,
+    Generated,
     Index,
     LoopMemory,
     Picked,
@@ -30,18 +31,14 @@ from ackdoctor.flow.path.lattice import (
     TokenRef,
     Value,
     Zipped,
+    ended,
     tokens_in,
 )
-from ackdoctor.flow.path.names import also
-from ackdoctor.flow.path.trail import Trail
-from ackdoctor.flow.transfer.assignment import assign, same_list, same_under, unpack, update
-from ackdoctor.flow.transfer.boxes import made, set_in_box
-from ackdoctor.flow.transfer.catching import catches
-from ackdoctor.flow.transfer.deciding import branch
+from ackdoctor.flow.transfer.assignment import assign, next_number, same_list, same_under, unpack, update
+from ackdoctor.flow.transfer.escape import completed, put_away, worse
 from ackdoctor.flow.transfer.evaluate import evaluate, stored
-from ackdoctor.flow.transfer.exposed import put_away
-from ackdoctor.flow.transfer.holding import completed, worse
-from ackdoctor.flow.transfer.rounds import number_of_rounds
+from ackdoctor.flow.transfer.heap_cells import made, set_in_box
+from ackdoctor.flow.transfer.predicates import branch, decided
 from ackdoctor.flow.transfer.verbs import complete
 from ackdoctor.model.cfg import (
     RAISED,
@@ -66,10 +63,135 @@ from ackdoctor.model.cfg import (
     Update,
     Yield,
 )
+from ackdoctor.model.component import Function
 from ackdoctor.model.protocol import Op
 from ackdoctor.model.protocol import State as Stage
 
-__all__ = ["WayOn", "ways_on"]
+__all__ = ["WayOn", "catches", "each_element", "number_of_rounds", "ways_on"]
+
+
+_CATCH_ALL = frozenset({"Exception", "BaseException", "StandardError", "Throwable"})
+
+
+def catches(op: Catch, raising: str) -> tuple[bool, bool]:
+    """Whether a handler certainly, and whether it possibly, takes what is raised."""
+    names = {name.rpartition(".")[2] for name in op.types}
+    raised = raising.rpartition(".")[2]
+    if not op.types or names & _CATCH_ALL:
+        return True, True
+    if not raised:
+        return False, True
+    if raised in names:
+        return True, True
+    cls = getattr(builtins, raised, None)
+    if not isinstance(cls, type):
+        return _by_table(names, raised)
+    parents = {parent.__name__ for parent in cls.__mro__}
+    handled = {name for name in names if isinstance(getattr(builtins, name, None), type)}
+    if parents & handled:
+        return True, True
+    return False, len(handled) < len(names)
+
+
+def _by_table(names: set[str], raised: str) -> tuple[bool, bool]:
+    if raised not in EXCEPTIONS:
+        return False, True
+    parent = EXCEPTIONS.get(raised)
+    while parent is not None:
+        if parent in names:
+            return True, True
+        parent = EXCEPTIONS.get(parent)
+    return False, False
+
+
+_IN_STEP, _BEHIND, _LOST = 1, 2, 3  # where a local stands that paces a loop; lost: nothing is known of it
+
+
+def number_of_rounds(context: Context, trail: Trail, op: Next) -> Iterator[tuple[bool, State]]:
+    """Whether there is another round, with the state in it; or the state behind the loop."""
+    function = trail.function
+    known = counters(function)
+    if (counted := counted_by(function).get(op.loop)) and counted.name in known:
+        yield from _counted_rounds(context, trail, op, counted)
+    elif (pace := paced_by(function).get(op.loop)) and pace.name in known:
+        yield from _paced_rounds(context, trail, op, pace)
+    else:
+        yield from _unknown_rounds(context, trail, op, again=op.loop in trail.state.loops)
+
+
+def _counted_rounds(context: Context, trail: Trail, op: Next, loop: Counted) -> Iterator[tuple[bool, State]]:
+    """Over `range(n)` or `enumerate(rows)`: another round while the counter, one more than it was, is below the end."""
+    state, again = trail.state, op.loop in trail.state.loops
+    last = (
+        Compare(Name(loop.name), "<", less(loop.stop, loop.step))
+        if again
+        else Compare(loop.start, "<", loop.stop)
+    )
+    for more, after in branch(context, trail.function, state, last):
+        if more:
+            memory = LoopMemory(None, None, position=1 if again else 0)
+            before = after.but(loops={**state.loops, op.loop: memory})
+            given = assign(context, trail, before, op.target, None)
+            yield True, next_number(context, trail, before, given, op.target)
+        else:
+            yield (
+                False,
+                after.but(loops={each: kept for each, kept in state.loops.items() if each != op.loop}),
+            )
+
+
+def _paced_rounds(context: Context, trail: Trail, op: Next, pace: Pace) -> Iterator[tuple[bool, State]]:
+    """Over what a local counts: as many rounds as there are elements, and the local is then at the end if no round has left it behind."""
+    state = trail.state
+    memory = state.loops.get(op.loop)
+    at = _standing(memory, pace, state) if memory is not None else _LOST
+    asked = wholes(trail.function, op.iterable)
+    known = None
+    if memory is None and decided(context, trail.function, state, pace.first):
+        at, known = _IN_STEP, decided(context, trail.function, state, pace.more)
+    if at == _IN_STEP and memory is not None:
+        ways = branch(context, trail.function, state, pace.more)
+    else:
+        ways = _unknown_rounds(context, trail, op, again=memory is not None)
+    for more, after in ways:
+        if known is not None and more != known:
+            continue
+        facts = {fact: truth for fact, truth in after.facts.items() if fact != pace.mark}
+        if at == _IN_STEP:
+            facts[pace.more] = more
+            if memory is None:  # and whether there is anything
+                facts |= dict.fromkeys(asked, more)
+        elif at == _BEHIND:
+            facts |= {pace.more: True, pace.behind: more}
+        if not more:
+            loops = {loop: kept for loop, kept in state.loops.items() if loop != op.loop}
+            yield False, after.but(facts=facts, loops=loops)
+            continue
+        loops = {**state.loops, op.loop: LoopMemory(None, None, position=at)}
+        given = assign(context, trail, after.but(facts=facts, loops=loops), op.target, None)
+        yield True, given if at == _LOST else given.but(facts={**given.facts, pace.mark: False})
+
+
+def _standing(memory: LoopMemory, pace: Pace, state: State) -> int:
+    """Where a local stands after a round that has counted it or not, if the path still knows."""
+    if memory.position == _LOST or pace.mark not in state.facts:
+        return _LOST
+    return memory.position if state.facts[pace.mark] else _BEHIND
+
+
+def _unknown_rounds(context: Context, trail: Trail, op: Next, *, again: bool) -> Iterator[tuple[bool, State]]:
+    """Over something else: any number of rounds, at least one where the path has asked and there is something, none where there is nothing."""
+    state = trail.state
+    known = next(
+        (state.facts[fact] for fact in wholes(trail.function, op.iterable) if fact in state.facts), None
+    )
+    if known is None and not context.typed and op.iterable in split_by(trail.function):
+        known = True
+    if known is not False:
+        more = state.but(loops={**state.loops, op.loop: LoopMemory(None, None)}) if known else state
+        yield True, assign(context, trail, more, op.target, None)
+    if again or not known:
+        yield False, state.but(loops={loop: kept for loop, kept in state.loops.items() if loop != op.loop})
 
 
 class WayOn(NamedTuple):
@@ -352,3 +474,43 @@ def _caught(trail: Trail, op: Catch) -> Iterator[WayOn]:
             yield WayOn(kind, target, after.bind(op.name, Thrown(state.raising or "")) if op.name else after)
         elif kind is not EdgeKind.TRUE and not certain:
             yield WayOn(EdgeKind.FALSE, target, state)
+
+
+_ALL = range(1 << 30)  # the loops around a helper's call: no step of it leaves them
+
+
+def each_element(context: Context, trail: Trail, way: WayOn) -> Iterator[WayOn]:
+    """The way itself, or, where it leaves a loop over the batch early, one for each kind of element."""
+    token, state = context.subject, way.state
+    bodies = _bodies(trail.function)
+    left = {loop: memory for loop, memory in state.loops.items() if way.target not in bodies.get(loop, _ALL)}
+    if left:
+        state = state.but(loops={loop: kept for loop, kept in state.loops.items() if loop not in left})
+    batches = [loop for loop, memory in left.items() if memory.base is not None]
+    if not batches or token is None or token.kind is not TokenKind.ELEMENT:
+        yield way._replace(state=state) if left else way
+        return
+    first = left[min(batches)]
+    now = context.holding(state, token)
+    yield WayOn(way.kind, way.target, state)
+    others = [holding for holding in (first.base, first.rest) if holding is not None and holding != now]
+    for holding in dict.fromkeys(others):
+        yield WayOn(way.kind, way.target, _nameless(state, token).hold(token, holding))
+
+
+def _nameless(state: State, token: Token) -> State:
+    """The state in which no local is that element: the names mean the one at hand."""
+
+    def other(value: Value) -> bool:
+        return not (isinstance(value, (TokenRef, Index)) and value.token == token)
+
+    return state.but(env={name: value for name, value in state.env.items() if other(value)})
+
+
+@memoize
+def _bodies(function: Function) -> Mapping[int, range]:
+    """The steps of each loop by its number."""
+    cfg = function.cfg
+    return {
+        step.op.loop: cfg.bodies[head] for head, step in enumerate(cfg.steps) if isinstance(step.op, Next)
+    }
