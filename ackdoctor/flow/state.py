@@ -400,7 +400,7 @@ class State:
     `caught` is the handler (path, line) that it last entered; `raising` is the class of the exception in flight.
     """
 
-    __slots__ = ("fact_names", "cached_key", "caught", "env", "facts", "fields", "loops", "raising", "tokens")
+    __slots__ = ("cached_key", "caught", "env", "fact_names", "facts", "fields", "loops", "raising", "tokens")
 
     def __init__(
         self,
