@@ -9,9 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ackdoctor.flow.context import Context
-from ackdoctor.flow.expressions import last_name, memoize, names_in, subexpressions
+from ackdoctor.flow.expressions import assigned_targets, last_name, memoize, names_in, subexpressions
 from ackdoctor.flow.facts import normalise
-from ackdoctor.flow.induction import assigned_targets
 from ackdoctor.flow.predicates import inline_calls, is_field
 from ackdoctor.flow.state import Const, SelfRef, State
 from ackdoctor.model.cfg import Attr, Call, Compare, EdgeKind, Expr, Test

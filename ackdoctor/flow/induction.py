@@ -18,7 +18,7 @@ there, or down from how many there are.  A round that does not come by that step
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from ackdoctor.flow.expressions import calls_by_result, memoize, names_in, subexpressions
+from ackdoctor.flow.expressions import assigned_targets, calls_by_result, memoize, names_in, subexpressions
 from ackdoctor.flow.predicates import (
     inline_calls,
     is_read_only,
@@ -31,7 +31,6 @@ from ackdoctor.model.cfg import (
     Attr,
     Bind,
     Call,
-    Catch,
     Compare,
     Drop,
     Expr,
@@ -42,18 +41,15 @@ from ackdoctor.model.cfg import (
     Mix,
     Name,
     Next,
-    Star,
     Test,
     Unpack,
     Update,
-    Yield,
 )
 from ackdoctor.model.component import Function
 
 __all__ = [
     "BodyCounter",
     "CountedLoop",
-    "assigned_targets",
     "body_counters",
     "counted_loops",
     "induction_variables",
@@ -173,25 +169,6 @@ def _goes_on(function: Function, head: int, counted: CountedLoop) -> bool:
     return not any(
         target == Name(counted.name) or target in stop for op in given for target in assigned_targets(op)
     )
-
-
-def assigned_targets(op: Instr) -> Iterator[Expr]:
-    """What an instruction gives a value."""
-    match op:
-        case Bind(target=target) | Update(target=target) | Drop(target=target):
-            yield target
-        case Next(target=target) if target is not None:
-            yield target
-        case Call(result=result) | Yield(result=result):
-            yield result
-        case Unpack(targets=targets):
-            yield from (
-                each.value if isinstance(each, Star) else each for each in targets if each is not None
-            )
-        case Catch(name=str() as name):
-            yield Name(name)
-        case _:
-            pass
 
 
 # ---- paced by a local ----

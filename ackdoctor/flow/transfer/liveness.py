@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
 from ackdoctor.flow.aliases import new_aliases
-from ackdoctor.flow.expressions import memoize, names_in, subexpressions
+from ackdoctor.flow.expressions import assigned_targets, memoize, names_in, subexpressions
 from ackdoctor.flow.facts import definitions, normalise, subject_of, tested_names
-from ackdoctor.flow.induction import assigned_targets, body_counters, counted_loops, induction_variables
+from ackdoctor.flow.induction import body_counters, counted_loops, induction_variables
 from ackdoctor.flow.library import CONTAINER_STORES
 from ackdoctor.flow.predicates import (
     inline_calls,
