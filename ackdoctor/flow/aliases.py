@@ -33,7 +33,7 @@ from ackdoctor.flow.predicates import (
     is_field,
     is_immutable,
     is_read_only,
-    iterates_predicates,
+    nonempty_facts,
 )
 from ackdoctor.flow.state import Field, State, Value
 from ackdoctor.model.cfg import (
@@ -276,7 +276,7 @@ def collections(function: Function) -> frozenset[Expr]:
     for step in function.cfg.steps:
         match step.op:
             case Next(iterable=iterable):
-                known.update(iterates_predicates(function, iterable))
+                known.update(nonempty_facts(function, iterable))
             case Test(condition=asked):
                 known.update(measured_collections(asked))
             case Bind(target=target, value=Build(kind="list" | "dict" | "set")):
