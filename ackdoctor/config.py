@@ -367,7 +367,10 @@ HELP: Mapping[str, tuple[str, str]] = MappingProxyType(  # key -> meaning and de
             "`.git`, `.venv`, `build`, `dist`, `site-packages` and similar",
         ),
         "extend-exclude": ("files and folders to skip besides them", "`[]`"),
-        "extra-bases": ("your base class → the framework's class behind it, if its source is not in the tree", "none"),
+        "extra-bases": (
+            "your base class → the framework's class behind it, if its source is not in the tree",
+            "none",
+        ),
         "dialect-version": (
             "framework → version, for an older one of [Frameworks](frameworks.md); missing digits are zeros",
             "the newest",

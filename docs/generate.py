@@ -16,7 +16,7 @@ from typer.core import TyperGroup
 from ackdoctor.cli.app import app
 from ackdoctor.config import HELP
 from ackdoctor.pytest_plugin.options import OPTIONS
-from ackdoctor.rulebook import load_rules
+from ackdoctor.rulebook.page import load_rules
 
 ROOT = Path(__file__).parent.parent
 REPOSITORY = "https://github.com/ackdoctor/ackdoctor/blob/main"
@@ -63,7 +63,9 @@ def with_tables(text: str) -> str:
     """Return the page with the tables between its markers generated afresh."""
     for name, table in TABLES.items():
         begin, end = (mark.format(name) for mark in _MARKED)
-        text = re.sub(f"{begin}.*?{end}", lambda _, t=table, b=begin, e=end: f"{b}{t()}{e}", text, flags=re.DOTALL)  # type: ignore[misc]
+        before, found, rest = text.partition(begin)
+        if found:
+            text = before + begin + table() + end + rest.partition(end)[2]
     return text
 
 
@@ -80,14 +82,18 @@ def _helps(group: TyperGroup, words: str) -> Iterator[str]:
         if isinstance(command, TyperGroup):
             yield from _helps(command, f"{words} {name}")
         elif command is not None:
-            inner = typer.Context(command, info_name=f"{words} {name}", terminal_width=80, max_content_width=80)
+            inner = typer.Context(
+                command, info_name=f"{words} {name}", terminal_width=80, max_content_width=80
+            )
             yield f"## {words} {name}\n\n```text\n{command.get_help(inner).strip()}\n```\n\n"
 
 
 def write(folder: Path) -> None:
     """Write the site's source into an empty or new folder."""
     shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(ROOT / "docs", folder, ignore=shutil.ignore_patterns("_build", "__pycache__", "generate.py"))
+    shutil.copytree(
+        ROOT / "docs", folder, ignore=shutil.ignore_patterns("_build", "__pycache__", "generate.py")
+    )
     for page in (ROOT / "rules").glob("ACK*.md"):
         (folder / "rules").mkdir(exist_ok=True)
         (folder / "rules" / page.name).write_text(_FENCE.sub(r"\1", page.read_text("utf-8")), "utf-8")

@@ -19,7 +19,7 @@ from ackdoctor import dialects
 from ackdoctor.cli.app import app
 from ackdoctor.config import _KEYS, FORMATS, HELP, load_settings
 from ackdoctor.pytest_plugin.options import OPTIONS as PYTEST
-from ackdoctor.rulebook import load_rules
+from ackdoctor.rulebook.page import load_rules
 from docs import generate
 from tests.cli.running import Shell
 
@@ -185,7 +185,12 @@ def test_the_example_settings_are_valid(tmp_path):
 
 
 def test_every_dialect_is_there():
-    rows = section("docs/frameworks.md", "Frameworks").partition("| framework |")[2].partition("\n\n")[0].splitlines()[2:]
+    rows = (
+        section("docs/frameworks.md", "Frameworks")
+        .partition("| framework |")[2]
+        .partition("\n\n")[0]
+        .splitlines()[2:]
+    )
     names = [re.split(r" \| ", row)[1].strip("`") for row in rows]
     assert sorted(names) == [dialect.name for dialect in dialects.load()]
 
@@ -203,7 +208,9 @@ class CountBolt(Bolt):
         self.ack(tup)
 {loud}
 """
-    example = section("docs/guide/lint.md", "Suppress a finding").partition("```python\n")[2].partition("```")[0]
+    example = (
+        section("docs/guide/lint.md", "Suppress a finding").partition("```python\n")[2].partition("```")[0]
+    )
     loud, silent = example.split("\n\n")
     text = bolt.format(loud=_indented(loud, 8), silent=_indented(silent, 12))
     Path("bolt.py").write_text(text, encoding="utf-8")
@@ -271,4 +278,6 @@ def test_the_site_has_a_page_for_each_rule_and_each_command(tmp_path):
     assert site >= {f"rules/{rule.path.name}" for rule in load_rules().values()}
     group = typer.main.get_group(app)
     helps = (tmp_path / "site" / "commands.md").read_text(encoding="utf-8")
-    assert [name for name in group.list_commands(typer.Context(group)) if f"## ackdoctor {name}" not in helps] == []
+    assert [
+        name for name in group.list_commands(typer.Context(group)) if f"## ackdoctor {name}" not in helps
+    ] == []

@@ -16,17 +16,25 @@ from typing import NamedTuple
 from ackdoctor.flow.expressions import calls_by_result, last_name, memoize, mentions, subexpressions
 from ackdoctor.flow.facts import tested_subjects
 from ackdoctor.flow.library import (
-    CONTAINER_QUIET,
+    COLLECTION_LITERALS,
+    COLLECTION_WRAPPERS,
+    CONTAINER_OTHERS,
     CONTAINER_READS,
+    CONTAINER_REMOVALS,
     CONTAINER_STORES,
-    CONTAINER_TAKES,
-    DISPLAYS,
     LIVE_VIEWS,
-    NO_RAISE,
-    ORDERS,
-    VIEWS,
+    NEVER_RAISES,
+    REORDERING,
 )
-from ackdoctor.flow.predicates import OWN, READERS, handed, is_field, leaves_alone, unchanging, wholes
+from ackdoctor.flow.predicates import (
+    PURE_FUNCTIONS,
+    SELF_NAMES,
+    escaping_parts,
+    is_field,
+    is_immutable,
+    is_read_only,
+    iterates_predicates,
+)
 from ackdoctor.flow.state import Field, State, Value
 from ackdoctor.model.cfg import (
     Attr,
@@ -51,30 +59,30 @@ from ackdoctor.model.cfg import (
 from ackdoctor.model.component import Function
 
 __all__ = [
-    "ALSO",
-    "also",
-    "closures",
-    "collection_places",
+    "ALIAS",
+    "access_path",
+    "alias_field_result",
+    "bind_aliases",
+    "changed_aliases",
+    "collection_paths",
     "collections",
-    "counted_in",
-    "got_field",
-    "others",
-    "place",
-    "second_names",
+    "measured_collections",
+    "named_closures",
+    "new_aliases",
 ]
 
 
-ALSO = "also"
+ALIAS = "also"
 _UNDER = "*"
 _GETTER, _SETTER = re.compile(r"get(?![a-z])"), re.compile(r"set(?=[A-Z_])")
-_NARROW = CONTAINER_STORES | CONTAINER_READS | CONTAINER_QUIET | ORDERS
-_LEAVES = (CONTAINER_READS - CONTAINER_TAKES - CONTAINER_STORES) | {
+_NARROW = CONTAINER_STORES | CONTAINER_READS | CONTAINER_OTHERS | REORDERING
+_LEAVES = (CONTAINER_READS - CONTAINER_REMOVALS - CONTAINER_STORES) | {
     "next"
 }  # what they are made on stays as it was
-_COMPONENT = frozenset(map(Name, OWN))
+_COMPONENT = frozenset(map(Name, SELF_NAMES))
 _NOTHING: frozenset[Expr] = frozenset()
-_FILLS = CONTAINER_STORES | CONTAINER_TAKES | {"clear"}
-_COPIES = VIEWS | NO_RAISE - DISPLAYS
+_FILLS = CONTAINER_STORES | CONTAINER_REMOVALS | {"clear"}
+_COPIES = COLLECTION_WRAPPERS | NEVER_RAISES - COLLECTION_LITERALS
 
 
 class _Change(NamedTuple):
@@ -87,21 +95,21 @@ class _Change(NamedTuple):
 
 
 @memoize
-def second_names(function: Function) -> Mapping[int, tuple[Compare, ...]]:
+def new_aliases(function: Function) -> Mapping[int, tuple[Compare, ...]]:
     """What each step gives a second name that matters, as facts, by the number of the step."""
     pairs = {index: tuple(_pairs(function, step.op)) for index, step in enumerate(function.cfg.steps)}
     every = [pair for some in pairs.values() for pair in some]
     if not every:
         return {}
     asked = _linked(every, _asked_about(function))
-    linked = asked & _linked(every, collection_places(function) | _asked_inside(function))
+    linked = asked & _linked(every, collection_paths(function) | _asked_inside(function))
     often = Counter(each for pair in every for each in pair)
     return {
         index: facts
         for index, some in pairs.items()
         if (
             facts := tuple(
-                Compare(one, ALSO, other)
+                Compare(one, ALIAS, other)
                 for one, other in some
                 if one in linked and (often[other] > 1 or not _passing(other) or _own(function, other))
             )
@@ -109,26 +117,26 @@ def second_names(function: Function) -> Mapping[int, tuple[Compare, ...]]:
     }
 
 
-def also(function: Function, index: int, state: State) -> State:
+def bind_aliases(function: Function, index: int, state: State) -> State:
     """The state behind a step that gives something a second name."""
-    if not (named := second_names(function).get(index)):
+    if not (named := new_aliases(function).get(index)):
         return state
     known: Mapping[Expr, bool] = dict.fromkeys(named, True)
-    return state.but(facts={**state.facts, **known})
+    return state.replace(facts={**state.facts, **known})
 
 
-def got_field(function: Function, state: State, call: Call, value: Value | None) -> State:
+def alias_field_result(function: Function, state: State, call: Call, value: Value | None) -> State:
     """The state behind a helper that has given a field of the component."""
-    at = place(function, call.result)
+    at = access_path(function, call.result)
     if not isinstance(value, Field) or at is None or not _own(function, call.result):
         return state
-    if not any(at in (fact.left, fact.right) for facts in second_names(function).values() for fact in facts):
+    if not any(at in (fact.left, fact.right) for facts in new_aliases(function).values() for fact in facts):
         return state
     field = Attr(call.func.obj, value.name)  # type: ignore[union-attr]  # a method of the component's own
-    return state.but(facts={**state.facts, Compare(at, ALSO, field): True})
+    return state.replace(facts={**state.facts, Compare(at, ALIAS, field): True})
 
 
-def others(
+def changed_aliases(
     function: Function, index: int, state: State, fields: frozenset[str] | None = None
 ) -> tuple[frozenset[Expr], frozenset[Expr]]:
     """All names of what a step may change something in, as far as the path knows them, and those that the step does not use itself.
@@ -138,7 +146,7 @@ def others(
     change = _changes(function).get(index)
     if change is None:
         return _NOTHING, _NOTHING
-    known = [fact for fact in state.facts if isinstance(fact, Compare) and fact.op == ALSO]
+    known = [fact for fact in state.facts if isinstance(fact, Compare) and fact.op == ALIAS]
     parts = _parts(change, fields)
     reached = set(change.places)
     grew = bool(known)
@@ -189,7 +197,7 @@ def _change(function: Function, op: Instr) -> _Change | None:
             return _Change(_places(function, (whole,)), frozenset({whole}))
         case Update(target=Name() as whole):
             return _Change(_places(function, (whole,)), frozenset({whole}))
-        case Call(func=func) if isinstance(func, Name) or not leaves_alone(op):
+        case Call(func=func) if isinstance(func, Name) or not is_read_only(op):
             return _behind(function, op, func)
         case _:
             return None
@@ -198,27 +206,27 @@ def _change(function: Function, op: Instr) -> _Change | None:
 def _behind(function: Function, call: Call, func: Expr) -> _Change | None:
     name = last_name(func)
     receiver = func.obj if isinstance(func, Attr) else None
-    if name in READERS | _LEAVES and not isinstance(func, Name):
+    if name in PURE_FUNCTIONS | _LEAVES and not isinstance(func, Name):
         return None
     narrow = name in _NARROW and not isinstance(receiver, Global)
-    given = () if narrow else tuple(each for arg in call.args for each in handed(arg.value))
+    given = () if narrow else tuple(each for arg in call.args for each in escaping_parts(arg.value))
     known = tuple(Name(local) for each in (func, *given) for local in _captured(function, each))
     named = frozenset(arg.value for arg in call.args)
     if receiver is None or _SETTER.match(name):
         return _Change(_places(function, (*given, *known)), named)
     places = _places(function, (receiver, *given, *known))
-    return _Change(places, named | {receiver}, place(function, receiver), narrow)
+    return _Change(places, named | {receiver}, access_path(function, receiver), narrow)
 
 
 def _captured(function: Function, code: Expr) -> frozenset[str]:
     """The locals that a closure knows, which may stand there by its name; not the component."""
-    code = closures(function).get(code, code)
+    code = named_closures(function).get(code, code)
     inner = function.closures.get(code.key) if isinstance(code, Closure) else None
-    return inner.captures - OWN if inner is not None else frozenset()
+    return inner.captures - SELF_NAMES if inner is not None else frozenset()
 
 
 @memoize
-def closures(function: Function) -> Mapping[Expr, Expr]:
+def named_closures(function: Function) -> Mapping[Expr, Expr]:
     """The closures that have a name, by that."""
     return {
         step.op.target: step.op.value
@@ -228,7 +236,7 @@ def closures(function: Function) -> Mapping[Expr, Expr]:
 
 
 def _places(function: Function, exprs: Iterable[Expr]) -> frozenset[Expr]:
-    return frozenset(at for expr in exprs if (at := place(function, expr)) is not None)
+    return frozenset(at for expr in exprs if (at := access_path(function, expr)) is not None)
 
 
 @memoize
@@ -249,7 +257,7 @@ def _asked_inside(function: Function) -> frozenset[Expr]:
                 found.add(whole)
             case _:
                 pass
-    return _places(function, (whole for whole in found if not unchanging(function, whole)))
+    return _places(function, (whole for whole in found if not is_immutable(function, whole)))
 
 
 def _linked(pairs: list[tuple[Expr, Expr]], first: frozenset[Expr]) -> frozenset[Expr]:
@@ -268,15 +276,15 @@ def collections(function: Function) -> frozenset[Expr]:
     for step in function.cfg.steps:
         match step.op:
             case Next(iterable=iterable):
-                known.update(wholes(function, iterable))
+                known.update(iterates_predicates(function, iterable))
             case Test(condition=asked):
-                known.update(counted_in(asked))
+                known.update(measured_collections(asked))
             case Bind(target=target, value=Build(kind="list" | "dict" | "set")):
                 known.add(target)
             case Bind(target=Item(obj=whole)) | Update(target=Item(obj=whole)) | Drop(target=Item(obj=whole)):
                 known.add(whole)
             case Bind(value=value):
-                known.update(counted_in(value))
+                known.update(measured_collections(value))
             case Update(target=target, value=Build()):
                 known.add(target)
             case Call(func=Attr(obj=whole, name=name)) if name in _FILLS:
@@ -287,12 +295,12 @@ def collections(function: Function) -> frozenset[Expr]:
 
 
 @memoize
-def collection_places(function: Function) -> frozenset[Expr]:
+def collection_paths(function: Function) -> frozenset[Expr]:
     """Where these are found."""
     return _places(function, collections(function))
 
 
-def counted_in(fact: Expr) -> Iterator[Expr]:
+def measured_collections(fact: Expr) -> Iterator[Expr]:
     """The collections of which a fact says how much there is in them."""
     for part in subexpressions(fact):
         match part:
@@ -345,21 +353,21 @@ def _pairs(function: Function, op: Instr) -> Iterator[tuple[Expr, Expr]]:
 
 
 def _pair(function: Function, target: Expr, value: Expr) -> Iterator[tuple[Expr, Expr]]:
-    one, other = place(function, target), place(function, value)
+    one, other = access_path(function, target), access_path(function, value)
     if one is not None and other is not None and one != other:
         yield (other, one) if isinstance(other, Name) and not _passing(other) else (one, other)
 
 
 def _given(function: Function, call: Call, whole: Expr) -> Iterator[tuple[Expr, Expr]]:
     """What was given to an object is found under it."""
-    under = place(function, whole)
+    under = access_path(function, whole)
     for arg in call.args:
         named = isinstance(arg.value, (Name, Attr)) and not _passing(arg.value)
         if under is not None and named and arg.value not in _COMPONENT:
             yield arg.value, Attr(under, _UNDER)
 
 
-def place(function: Function, expr: Expr) -> Expr | None:
+def access_path(function: Function, expr: Expr) -> Expr | None:
     """What an object is found under, or None where it is nobody else's."""
     match expr:
         case Name() if expr in calls_by_result(function):
@@ -367,10 +375,10 @@ def place(function: Function, expr: Expr) -> Expr | None:
         case Name() | Global():
             return expr
         case Attr(obj=obj, name=name):
-            return _under(place(function, obj), name)
+            return _under(access_path(function, obj), name)
         case Item(obj=obj, key=key):
             return _under(
-                place(function, obj),
+                access_path(function, obj),
                 f"[{key.value!r}]" if isinstance(key, Literal) and isinstance(key.value, str) else _UNDER,
             )
         case _:
@@ -382,7 +390,7 @@ def _got(function: Function, call: Call) -> Expr | None:
     if not isinstance(call.func, Attr):
         return None
     name = call.func.name
-    whole = place(function, call.func.obj)
+    whole = access_path(function, call.func.obj)
     if name in LIVE_VIEWS:
         return whole
     if name in CONTAINER_READS and call.args:

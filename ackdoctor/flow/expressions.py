@@ -24,17 +24,17 @@ from ackdoctor.model.cfg import (
 from ackdoctor.model.component import Function
 
 __all__ = [
-    "about",
-    "apart_from",
-    "callee",
+    "callee_text",
     "calls_by_result",
-    "condition",
+    "condition_text",
+    "facts_about",
     "last_name",
     "memoize",
     "mentions",
+    "name_words",
     "names_in",
-    "parts",
     "subexpressions",
+    "without_facts",
 ]
 
 
@@ -103,12 +103,12 @@ def mentions(expr: Expr, target: Expr) -> bool:
     return False
 
 
-def about(facts: Mapping[Expr, bool], target: Expr) -> list[Expr]:
+def facts_about(facts: Mapping[Expr, bool], target: Expr) -> list[Expr]:
     """What is decided about the target."""
     return [fact for fact in facts if mentions(fact, target)]
 
 
-def apart_from(facts: Mapping[Expr, bool], stale: Collection[Expr]) -> Mapping[Expr, bool]:
+def without_facts(facts: Mapping[Expr, bool], stale: Collection[Expr]) -> Mapping[Expr, bool]:
     """What else is decided; the same mapping where nothing is stale."""
     return {fact: truth for fact, truth in facts.items() if fact not in stale} if stale else facts
 
@@ -123,7 +123,7 @@ _PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 LONGEST = 44  # characters of a condition that are worth quoting
 
 
-def callee(func: Expr) -> str:
+def callee_text(func: Expr) -> str:
     """A callee as a reader names it."""
     match func:
         case Attr(obj=Name(id=name) | Global(id=name), name=attr) if not name.startswith("%"):
@@ -145,12 +145,12 @@ def last_name(func: Expr) -> str:
             return ""
 
 
-def parts(name: str) -> list[str]:
+def name_words(name: str) -> list[str]:
     """The words of a name, small: `inFlight` and `in_flight` are "in" and "flight"."""
     return [part.lower() for part in _PART.findall(name)]
 
 
-def condition(function: Function, expr: Expr) -> str:
+def condition_text(function: Function, expr: Expr) -> str:
     """A condition in back quotes, or "" where it would be too long or is no longer to be told."""
     text = _text(expr, _made(function))
     return f"`{text}`" if 0 < len(text) <= LONGEST and "%" not in text.replace(" % ", "") else ""

@@ -3,8 +3,16 @@
 from collections.abc import Iterator, Mapping
 
 from ackdoctor.flow.expressions import memoize, mentions, names_in, subexpressions
-from ackdoctor.flow.induction import count_of, counted_by, counters, less
-from ackdoctor.flow.predicates import amounts, has_any, is_amount, is_field, iterators, spelled_out, wholes
+from ackdoctor.flow.induction import counted_loops, induction_variables, minus, split_offset
+from ackdoctor.flow.predicates import (
+    inline_calls,
+    is_field,
+    is_size,
+    iterates_predicates,
+    iterator_predicates,
+    nonempty_predicates,
+    normalise_emptiness,
+)
 from ackdoctor.flow.state import State
 from ackdoctor.model.cfg import (
     Attr,
@@ -25,12 +33,12 @@ from ackdoctor.model.cfg import (
 from ackdoctor.model.component import Function
 
 __all__ = [
-    "MEANS",
-    "meaning",
-    "meanings",
-    "meant",
-    "normalised",
-    "subject",
+    "DEFINED_AS",
+    "definition_of",
+    "definition_on_path",
+    "definitions",
+    "normalise",
+    "subject_of",
     "tested_names",
     "tested_subjects",
 ]
@@ -39,20 +47,22 @@ __all__ = [
 _FLIPPED = {"!=": "==", "is not": "is", "not in": "in", ">=": "<", "<=": ">"}
 
 
-def normalised(condition: Expr) -> tuple[Expr, bool]:
+def normalise(condition: Expr) -> tuple[Expr, bool]:
     """A condition in its positive form, and whether it was already positive."""
     if isinstance(condition, Not):
-        fact, same = normalised(condition.value)
+        fact, same = normalise(condition.value)
         return fact, not same
     if not isinstance(condition, Compare):
-        return has_any(condition)
-    left, more = count_of(condition.left)
+        return normalise_emptiness(condition)
+    left, more = split_offset(condition.left)
     positive = condition.op not in _FLIPPED
-    fact, same = has_any(Compare(left, _FLIPPED.get(condition.op, condition.op), less(condition.right, more)))
+    fact, same = normalise_emptiness(
+        Compare(left, _FLIPPED.get(condition.op, condition.op), minus(condition.right, more))
+    )
     return fact, same == positive
 
 
-def subject(condition: Expr) -> Expr:
+def subject_of(condition: Expr) -> Expr:
     """What a condition asks about."""
     return condition.left if isinstance(condition, Compare) else condition
 
@@ -65,19 +75,19 @@ def tested_subjects(function: Function) -> frozenset[Expr]:
     for index, step in enumerate(function.cfg.steps):
         match step.op:
             case Test(condition=condition):
-                asked = subject(normalised(spelled_out(function, condition))[0])
+                asked = subject_of(normalise(inline_calls(function, condition))[0])
                 seen[asked] = seen.get(asked, 0) + (2 if index in looped else 1)
-                said = spelled_out(function, condition)
+                said = inline_calls(function, condition)
                 for other in _beside(said.right) if isinstance(said, Compare) else ():
                     seen[other] = seen.get(other, 0) + 1
             case Bind(value=value) if isinstance(
                 value, (Name, Attr, Item, Compare, Not, IsType, Mix)
             ):  # and then by another name
-                said = spelled_out(function, value)
+                said = inline_calls(function, value)
                 if not isinstance(value, Mix):
-                    asked = subject(normalised(said)[0])
+                    asked = subject_of(normalise(said)[0])
                     seen[asked] = seen.get(asked, 0) + (2 if index in looped else 1)
-                for other in (*amounts(said), *iterators(function).get(value, ())):
+                for other in (*nonempty_predicates(said), *iterator_predicates(function).get(value, ())):
                     seen[other] = seen.get(other, 0) + 1
             case Call(
                 func=Name() | Global() | Attr(obj=Name()), args=args
@@ -86,8 +96,11 @@ def tested_subjects(function: Function) -> frozenset[Expr]:
                     if isinstance(arg.value, (Name, Attr)):
                         seen[arg.value] = seen.get(arg.value, 0) + 1
             case Next(iterable=iterable, loop=loop):
-                counted = counted_by(function).get(loop)
-                for asked in (*wholes(function, iterable), *(_beside(counted.stop) if counted else ())):
+                counted = counted_loops(function).get(loop)
+                for asked in (
+                    *iterates_predicates(function, iterable),
+                    *(_beside(counted.stop) if counted else ()),
+                ):
                     seen[asked] = seen.get(asked, 0) + 1
             case _:
                 pass
@@ -97,7 +110,7 @@ def tested_subjects(function: Function) -> frozenset[Expr]:
 def _beside(bound: Expr) -> Iterator[Expr]:
     """What is asked about where a number is compared with this: the locals and fields in it, and whether there is anything in those."""
     yield from (part for part in subexpressions(bound) if isinstance(part, Name) or is_field(part))
-    yield from amounts(bound)
+    yield from nonempty_predicates(bound)
 
 
 def _looped(function: Function) -> frozenset[int]:
@@ -143,28 +156,28 @@ def _sources(function: Function, names: set[str]) -> set[str]:
     return found
 
 
-MEANS = "means"
+DEFINED_AS = "means"
 _NUMBERS = ("call", "len", "+", "-")
 
 
-def meant(function: Function, local: str, value: Expr) -> Expr | None:
+def definition_of(function: Function, local: str, value: Expr) -> Expr | None:
     """What a local stands for that is given this value, or None where nobody asks for it in other words."""
-    said = spelled_out(function, value)
-    return said if said in meanings(function).get(local, ()) else None
+    said = inline_calls(function, value)
+    return said if said in definitions(function).get(local, ()) else None
 
 
-def meaning(function: Function, state: State, local: Expr) -> Expr | None:
+def definition_on_path(function: Function, state: State, local: Expr) -> Expr | None:
     """What a local stands for on this path."""
-    if not isinstance(local, Name) or not state.facts or local.id not in meanings(function):
+    if not isinstance(local, Name) or not state.facts or local.id not in definitions(function):
         return None
     for fact in state.facts:
-        if isinstance(fact, Compare) and fact.op == MEANS and fact.left == local:
+        if isinstance(fact, Compare) and fact.op == DEFINED_AS and fact.left == local:
             return fact.right
     return None
 
 
 @memoize
-def meanings(function: Function) -> Mapping[str, frozenset[Expr]]:
+def definitions(function: Function) -> Mapping[str, frozenset[Expr]]:
     """All that a local may stand for."""
     found: dict[str, frozenset[Expr]] = {}
     for name, condition in _bindings(function):
@@ -174,13 +187,16 @@ def meanings(function: Function) -> Mapping[str, frozenset[Expr]]:
 
 def _bindings(function: Function) -> Iterator[tuple[str, Expr]]:
     bounds = {
-        each for all_bounds in counters(function).values() for bound in all_bounds for each in names_in(bound)
+        each
+        for all_bounds in induction_variables(function).values()
+        for bound in all_bounds
+        for each in names_in(bound)
     }
     for step in function.cfg.steps:
         if not isinstance(step.op, Bind) or not isinstance(step.op.target, Name):
             continue
-        said, name = spelled_out(function, step.op.value), step.op.target.id
-        number = (is_amount(said) or (isinstance(said, Mix) and said.op in _NUMBERS)) and name in bounds
+        said, name = inline_calls(function, step.op.value), step.op.target.id
+        number = (is_size(said) or (isinstance(said, Mix) and said.op in _NUMBERS)) and name in bounds
         passing = any(each.startswith("%") for each in (name, *names_in(said))) or mentions(said, Name(name))
         if not passing and (number or (_asks(said) and _subject_of(said) in tested_subjects(function))):
             yield name, said
@@ -191,4 +207,4 @@ def _asks(expr: Expr) -> bool:
 
 
 def _subject_of(condition: Expr) -> Expr:
-    return subject(normalised(condition)[0])
+    return subject_of(normalise(condition)[0])

@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.expressions import last_name, memoize, names_in, subexpressions
-from ackdoctor.flow.facts import normalised
-from ackdoctor.flow.induction import targets_of
-from ackdoctor.flow.predicates import is_field, spelled_out
+from ackdoctor.flow.facts import normalise
+from ackdoctor.flow.induction import assigned_targets
+from ackdoctor.flow.predicates import inline_calls, is_field
 from ackdoctor.flow.state import Const, SelfRef, State
 from ackdoctor.model.cfg import Attr, Call, Compare, EdgeKind, Expr, Test
 from ackdoctor.model.component import Function
 
-__all__ = ["settle", "with_settled"]
+__all__ = ["recall_final", "remember_final"]
 
 
 _SETTLED = "%settled"
@@ -35,22 +35,22 @@ class _Uses(NamedTuple):
     called: frozenset[str]
 
 
-def settle(context: Context, state: State, fact: Expr, *, truth: bool) -> State:
+def remember_final(context: Context, state: State, fact: Expr, *, truth: bool) -> State:
     """The state in which a fact is known for good, if it is about settings."""
     if not _about_settings(context, state, fact):
         return state
     known = _known(state)
     if len(known) >= _MOST or fact in known:
         return state
-    return state.but(fields={**state.fields, _SETTLED: Const(frozenset({*known.items(), (fact, truth)}))})
+    return state.replace(fields={**state.fields, _SETTLED: Const(frozenset({*known.items(), (fact, truth)}))})
 
 
-def with_settled(context: Context, state: State, fact: Expr) -> State:
+def recall_final(context: Context, state: State, fact: Expr) -> State:
     """The state in which what is settled stands among the facts, where a fact is about settings."""
     known = _known(state)
     if not known or not _about_settings(context, state, fact):
         return state
-    return state.but(facts={**known, **state.facts})
+    return state.replace(facts={**known, **state.facts})
 
 
 def _known(state: State) -> Mapping[Expr, bool]:
@@ -70,9 +70,9 @@ def _about_settings(context: Context, state: State, fact: Expr) -> bool:
 
 
 def _settings(context: Context) -> frozenset[str]:
-    if context.settings is None:
-        context.settings = frozenset(_found(context))
-    return context.settings
+    if context.final_fields is None:
+        context.final_fields = frozenset(_found(context))
+    return context.final_fields
 
 
 def _found(context: Context) -> Iterator[str]:
@@ -118,7 +118,7 @@ def _uses(function: Function) -> _Uses:
     for index, step in enumerate(function.cfg.steps):
         match step.op:
             case Test(condition=condition):
-                fact = normalised(spelled_out(function, condition))[0]
+                fact = normalise(inline_calls(function, condition))[0]
                 for field in _fields(fact.left if isinstance(fact, Compare) else fact):
                     asked[field] = asked.get(field, frozenset()) | _decides(function, index)
             case Call(func=func):
@@ -126,7 +126,7 @@ def _uses(function: Function) -> _Uses:
                 called.add(last_name(func))
             case _:
                 pass
-        for target in targets_of(step.op):
+        for target in assigned_targets(step.op):
             touched.update(_fields(target))
             elsewhere.update((target.name,) if isinstance(target, Attr) and not is_field(target) else ())
     return _Uses(asked, *map(frozenset, (touched, elsewhere, called)))

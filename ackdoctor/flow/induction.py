@@ -19,7 +19,14 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from ackdoctor.flow.expressions import calls_by_result, memoize, names_in, subexpressions
-from ackdoctor.flow.predicates import has_any, is_amount, leaves_alone, sizes, spelled_out, wholes
+from ackdoctor.flow.predicates import (
+    inline_calls,
+    is_read_only,
+    is_size,
+    iterates_predicates,
+    normalise_emptiness,
+    size_calls,
+)
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
@@ -44,16 +51,16 @@ from ackdoctor.model.cfg import (
 from ackdoctor.model.component import Function
 
 __all__ = [
-    "Counted",
-    "Pace",
-    "count_of",
-    "counted_by",
-    "counters",
-    "less",
-    "paced_by",
-    "plain",
-    "targets_of",
-    "whole_bounds",
+    "BodyCounter",
+    "CountedLoop",
+    "assigned_targets",
+    "body_counters",
+    "counted_loops",
+    "induction_variables",
+    "integer_bounds",
+    "is_number",
+    "minus",
+    "split_offset",
 ]
 
 
@@ -65,7 +72,7 @@ _ALL_OF_IT = frozenset("items values keys iteritems itervalues iterkeys entrySet
 _IN_SOME_ORDER = frozenset("enumerate iter list reversed sorted tuple".split())
 
 
-class Counted(NamedTuple):
+class CountedLoop(NamedTuple):
     """A loop that counts a local from `start` up to `stop`, which is not reached; `row` is unpacked into it, or is the local itself."""
 
     name: str
@@ -75,7 +82,7 @@ class Counted(NamedTuple):
     step: int = 1
 
 
-class Pace(NamedTuple):
+class BodyCounter(NamedTuple):
     """A loop that the local `name` paces: `first` is so before the first round, `more` before each, `behind` too where it is behind."""
 
     name: str
@@ -90,37 +97,37 @@ class Pace(NamedTuple):
         return Compare(Name(self.name), _PACE, Literal(self.loop))
 
 
-def plain(value: object) -> bool:
+def is_number(value: object) -> bool:
     """Whether a constant is a number."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def less(expr: Expr, by: int) -> Expr:
+def minus(expr: Expr, by: int) -> Expr:
     """`expr - by`."""
     if not by:
         return expr
-    if isinstance(expr, Literal) and plain(expr.value):
+    if isinstance(expr, Literal) and is_number(expr.value):
         return Literal(expr.value - by)  # type: ignore[operator]  # a plain number
     return Mix("-" if by > 0 else "+", (expr, Literal(abs(by))))
 
 
-def count_of(expr: Expr) -> tuple[Expr, int]:
+def split_offset(expr: Expr) -> tuple[Expr, int]:
     """`i + 1` is `i` and 1."""
     match expr:
         case Mix(op="+" | "-" as sign, parts=(first, Literal(value=int() as step))):
-            inner, more = count_of(first)
+            inner, more = split_offset(first)
             return inner, more + (step if sign == "+" else -step)
         case _:
             return expr, 0
 
 
 @memoize
-def counted_by(function: Function) -> Mapping[int, Counted]:
+def counted_loops(function: Function) -> Mapping[int, CountedLoop]:
     """The loops over `range(n)` and `enumerate(rows)`, by their number."""
     steps = function.cfg.steps
     made = calls_by_result(function)
     unpacked = {step.op.value: step.op.targets for step in steps if isinstance(step.op, Unpack)}
-    found: dict[int, Counted] = {}
+    found: dict[int, CountedLoop] = {}
     for head, step in enumerate(steps):
         match step.op:
             case Next(target=target, iterable=iterable, loop=loop) if iterable in made:
@@ -136,7 +143,7 @@ def counted_by(function: Function) -> Mapping[int, Counted]:
 
 def _counting(
     function: Function, call: Call, target: Expr | None, parts: tuple[Expr | None, ...]
-) -> Counted | None:
+) -> CountedLoop | None:
     if not isinstance(call.func, Global) or any(arg.star or arg.name not in _NAMED for arg in call.args):
         return None
     given = [arg.value for arg in call.args]
@@ -144,31 +151,31 @@ def _counting(
         case Name(id=name), (), [start, stop, Literal(value=int() as by)] if (
             call.func.id in _RANGES and by > 0
         ):
-            return Counted(name, start, stop, target, by)
+            return CountedLoop(name, start, stop, target, by)
         case Name(id=name), (), [*start, stop] if call.func.id in _RANGES and len(given) <= _ENDS:
-            return Counted(name, start[0] if start else Literal(0), stop, target)
+            return CountedLoop(name, start[0] if start else Literal(0), stop, target)
         case Name(), (Name(id=name), *_), [Name() as rows, *start] if call.func.id == "enumerate":
             first = start[0] if start else Literal(0)
             if not isinstance(first, Literal) or not isinstance(first.value, int):
                 return None
             whole = _whole(function, rows) or rows
-            return Counted(name, first, less(Mix("len", (whole,)), -first.value), target)
+            return CountedLoop(name, first, minus(Mix("len", (whole,)), -first.value), target)
         case _:
             return None
 
 
-def _goes_on(function: Function, head: int, counted: Counted) -> bool:
+def _goes_on(function: Function, head: int, counted: CountedLoop) -> bool:
     """Whether nothing in a loop but its head gives its counter, or what it counts up to, another value: the head would not see it."""
     steps = function.cfg.steps
     body = [steps[index].op for index in function.cfg.bodies[head] if index != head]
     given = [op for op in body if not (isinstance(op, Unpack) and op.value == counted.row)]
     stop = set(subexpressions(counted.stop))
     return not any(
-        target == Name(counted.name) or target in stop for op in given for target in targets_of(op)
+        target == Name(counted.name) or target in stop for op in given for target in assigned_targets(op)
     )
 
 
-def targets_of(op: Instr) -> Iterator[Expr]:
+def assigned_targets(op: Instr) -> Iterator[Expr]:
     """What an instruction gives a value."""
     match op:
         case Bind(target=target) | Update(target=target) | Drop(target=target):
@@ -191,9 +198,9 @@ def targets_of(op: Instr) -> Iterator[Expr]:
 
 
 @memoize
-def paced_by(function: Function) -> Mapping[int, Pace]:
+def body_counters(function: Function) -> Mapping[int, BodyCounter]:
     """The loops that a local paces, by their number."""
-    found: dict[int, Pace] = {}
+    found: dict[int, BodyCounter] = {}
     for head, step in enumerate(function.cfg.steps):
         if isinstance(step.op, Next) and (whole := _whole(function, step.op.iterable)) is not None:
             pace = next(_paces(function, head, step.op.loop, whole), None)
@@ -214,7 +221,7 @@ def _whole(function: Function, iterable: Expr) -> Name | None:
             pass
     if not isinstance(iterable, Name) or iterable.id.startswith("%"):
         return None
-    return iterable if wholes(function, iterable) else None
+    return iterable if iterates_predicates(function, iterable) else None
 
 
 def _left_alone(function: Function, head: int, whole: Name) -> bool:
@@ -223,16 +230,16 @@ def _left_alone(function: Function, head: int, whole: Name) -> bool:
         match function.cfg.steps[index].op:
             case Drop(target=Item(obj=obj)) if obj == whole:
                 return False
-            case Call(func=Attr(obj=obj)) as call if obj == whole and not leaves_alone(call):
+            case Call(func=Attr(obj=obj)) as call if obj == whole and not is_read_only(call):
                 return False
-            case op if whole in targets_of(op):
+            case op if whole in assigned_targets(op):
                 return False
             case _:
                 pass
     return True
 
 
-def _paces(function: Function, head: int, loop: int, whole: Name) -> Iterator[Pace]:
+def _paces(function: Function, head: int, loop: int, whole: Name) -> Iterator[BodyCounter]:
     steps, bodies = function.cfg.steps, function.cfg.bodies
     body, amounts = bodies[head], _amounts(function, whole)
     inner = {index for other in bodies if other != head and other in body for index in bodies[other]}
@@ -240,8 +247,10 @@ def _paces(function: Function, head: int, loop: int, whole: Name) -> Iterator[Pa
         name, by = _by_one(steps[index].op)
         if not by or index in inner:
             continue
-        begun = {_given(step.op) for step in steps if Name(name) in targets_of(step.op)} - {None}
-        again = [other for other in body if other != index and Name(name) in targets_of(steps[other].op)]
+        begun = {_given(step.op) for step in steps if Name(name) in assigned_targets(step.op)} - {None}
+        again = [
+            other for other in body if other != index and Name(name) in assigned_targets(steps[other].op)
+        ]
         if len(begun) != 1 or again:
             continue
         (begin,) = begun
@@ -253,13 +262,13 @@ def _paces(function: Function, head: int, loop: int, whole: Name) -> Iterator[Pa
             and isinstance(begin.value, int)
             and not _compared_with(function, name).isdisjoint(amounts)
         ):
-            stop = less(amounts[0], -begin.value)
-            yield _pace(Name(name), loop, begin, "<", (stop, less(stop, 1)))
+            stop = minus(amounts[0], -begin.value)
+            yield _pace(Name(name), loop, begin, "<", (stop, minus(stop, 1)))
 
 
-def _pace(local: Name, loop: int, begin: Expr, order: str, ends: tuple[Expr, Expr]) -> Pace:
+def _pace(local: Name, loop: int, begin: Expr, order: str, ends: tuple[Expr, Expr]) -> BodyCounter:
     more, behind = (Compare(local, order, end) for end in ends)
-    return Pace(local.id, loop, Compare(local, "==", begin), more, behind)
+    return BodyCounter(local.id, loop, Compare(local, "==", begin), more, behind)
 
 
 def _by_one(op: Instr) -> tuple[str, int]:
@@ -268,7 +277,7 @@ def _by_one(op: Instr) -> tuple[str, int]:
         case Update(target=Name(id=name), op="+" | "-" as sign, value=Literal(value=1)):
             return name, 1 if sign == "+" else -1
         case Bind(target=Name(id=name) as local, value=Mix() as value):
-            base, more = count_of(value)
+            base, more = split_offset(value)
             return (name, more) if base == local and abs(more) == 1 else ("", 0)
         case _:
             return "", 0
@@ -316,7 +325,7 @@ def _compared_with(function: Function, name: str) -> set[Expr]:
             case (
                 Test(condition=Compare(left=left, right=right)) | Bind(value=Compare(left=left, right=right))
             ):
-                one, other = count_of(left)[0], count_of(right)[0]
+                one, other = split_offset(left)[0], split_offset(right)[0]
                 found |= {other} if one == Name(name) else {one} if other == Name(name) else set()
             case _:
                 pass
@@ -328,7 +337,7 @@ _ORDERS = ("<", ">", "==", "<=", ">=", "!=")
 
 
 @memoize
-def counters(function: Function) -> Mapping[str, frozenset[Expr]]:
+def induction_variables(function: Function) -> Mapping[str, frozenset[Expr]]:
     """The counters that are compared more than once, and with what."""
     if not any(
         isinstance(step.op, (Update, Next)) or (isinstance(step.op, Bind) and isinstance(step.op.value, Mix))
@@ -346,11 +355,11 @@ def counters(function: Function) -> Mapping[str, frozenset[Expr]]:
 
 
 @memoize
-def whole_bounds(function: Function) -> frozenset[Expr]:
+def integer_bounds(function: Function) -> frozenset[Expr]:
     """What counters are counted up to that is a whole number: `range` takes no other, and nobody waits for `i == 2.5`."""
-    counted = counters(function)
+    counted = induction_variables(function)
     return frozenset(
-        count_of(bound)[0]
+        split_offset(bound)[0]
         for name, op, bound in (_comparisons(function) if counted else ())
         if name in counted and op in ("range", "==", "!=")
     )
@@ -358,20 +367,24 @@ def whole_bounds(function: Function) -> frozenset[Expr]:
 
 def _comparisons(function: Function) -> Iterator[tuple[str, str, Expr]]:
     """Each place where a local is compared, how, and with what: `i + 1 == n` compares `i` with `n - 1`."""
-    for counted in counted_by(function).values():
+    for counted in counted_loops(function).values():
         yield counted.name, "range", counted.stop
-    for pace in paced_by(function).values():
+    for pace in body_counters(function).values():
         yield pace.name, pace.first.op, pace.first.right
         yield pace.name, pace.more.op, pace.more.right
     for step in function.cfg.steps:
         match step.op:
             case Test(condition=Compare() as asked) | Bind(value=Compare() as asked):
-                said = spelled_out(function, asked)
-                if has_any(said)[0] != said or not isinstance(said, Compare) or said.op not in _ORDERS:
+                said = inline_calls(function, asked)
+                if (
+                    normalise_emptiness(said)[0] != said
+                    or not isinstance(said, Compare)
+                    or said.op not in _ORDERS
+                ):
                     continue
                 for one, other in ((said.left, said.right), (said.right, said.left)):
-                    base, more = count_of(one)
-                    bound = less(other, more)
+                    base, more = split_offset(one)
+                    bound = minus(other, more)
                     if isinstance(base, Name) and not _passing(base, bound):
                         yield base.id, said.op, bound
             case Test(condition=Name(id=name)) if not name.startswith("%"):
@@ -383,29 +396,31 @@ def _comparisons(function: Function) -> Iterator[tuple[str, str, Expr]]:
 def _passing(counter: Name, bound: Expr) -> bool:
     """Whether a bound is one that only one step knows, or no number, or the counter itself."""
     names = set(names_in(bound))
-    no_number = isinstance(bound, Literal) and not plain(bound.value)
+    no_number = isinstance(bound, Literal) and not is_number(bound.value)
     return no_number or counter.id in names or any(name.startswith("%") for name in {counter.id, *names})
 
 
 def _only_counted(function: Function, name: str) -> bool:
     own = Name(name)
-    loops = counted_by(function)
+    loops = counted_loops(function)
     if any(name in inner.captures for inner in function.closures.values()) or name in function.captures:
         return False
     if any(param.name == name for param in function.params):
         return False
     return all(
-        _counts(function, step.op, loops, own) for step in function.cfg.steps if own in targets_of(step.op)
+        _counts(function, step.op, loops, own)
+        for step in function.cfg.steps
+        if own in assigned_targets(step.op)
     )
 
 
-def _counts(function: Function, op: Instr, loops: Mapping[int, Counted], own: Name) -> bool:
+def _counts(function: Function, op: Instr, loops: Mapping[int, CountedLoop], own: Name) -> bool:
     match op:
         case Bind(value=Literal(value=int())) | Update(op="+" | "-", value=Literal(value=int())):
             return True
         case Bind(value=value):
-            base = count_of(value)[0]
-            return base == own or is_amount(sizes(function).get(base, base))
+            base = split_offset(value)[0]
+            return base == own or is_size(size_calls(function).get(base, base))
         case Next(loop=loop):
             return loop in loops
         case Unpack(value=row):

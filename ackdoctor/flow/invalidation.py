@@ -7,50 +7,62 @@ has as much as before, in other places.
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 
-from ackdoctor.flow.aliases import ALSO, collection_places, collections, counted_in, others
-from ackdoctor.flow.expressions import about, apart_from, last_name, memoize, subexpressions
-from ackdoctor.flow.library import CONTAINER_STORES, ORDERS
+from ackdoctor.flow.aliases import ALIAS, changed_aliases, collection_paths, collections, measured_collections
+from ackdoctor.flow.expressions import facts_about, last_name, memoize, subexpressions, without_facts
+from ackdoctor.flow.library import CONTAINER_STORES, REORDERING
 from ackdoctor.flow.predicates import (
-    READERS,
-    changing,
-    handed,
+    PURE_FUNCTIONS,
+    escaping_parts,
     is_field,
-    leaves_alone,
-    questions,
-    sizes,
-    unchanging,
+    is_immutable,
+    is_mutable_local,
+    is_read_only,
+    pure_calls,
+    size_calls,
 )
 from ackdoctor.flow.state import State
 from ackdoctor.model.cfg import Attr, Bind, Call, Compare, Expr, Instr, IsType, Item, Literal, Mix
 from ackdoctor.model.component import Function
 
-__all__ = ["changed", "elsewhere", "forget", "inside", "recount", "reopen", "reopened"]
+__all__ = [
+    "drop_facts",
+    "invalidate_aliases",
+    "invalidate_by_call",
+    "invalidate_contents",
+    "invalidate_receiver",
+    "invalidate_size",
+    "invalidate_target",
+]
 
 
-def reopen(state: State, stale: Collection[Expr]) -> State:
+def drop_facts(state: State, stale: Collection[Expr]) -> State:
     """The state in which these of its facts are to be asked anew; itself where there are none."""
-    return state.but(facts=apart_from(state.facts, stale)) if stale else state
+    return state.replace(facts=without_facts(state.facts, stale)) if stale else state
 
 
-def forget(state: State, target: Expr) -> State:
+def invalidate_target(state: State, target: Expr) -> State:
     """The target is given another value: what was decided about it no longer holds."""
-    return reopen(state, about(state.facts, target))
+    return drop_facts(state, facts_about(state.facts, target))
 
 
-def changed(state: State, call: Call) -> State:
+def invalidate_receiver(state: State, call: Call) -> State:
     """The state behind a method call that may change what is in its receiver."""
-    if not isinstance(call.func, Attr) or leaves_alone(call):
+    if not isinstance(call.func, Attr) or is_read_only(call):
         return state
-    return inside(state, call.func.obj, call)
+    return invalidate_contents(state, call.func.obj, call)
 
 
-def inside(state: State, whole: Expr, op: Instr) -> State:
+def invalidate_contents(state: State, whole: Expr, op: Instr) -> State:
     """The state behind a step that may change what is in an object."""
-    if isinstance(op, Call) and last_name(op.func) in ORDERS:
+    if isinstance(op, Call) and last_name(op.func) in REORDERING:
         return _ordered(state, whole)
-    return reopen(
+    return drop_facts(
         state,
-        [fact for fact in about(state.facts, whole) if not (_same_object(fact, whole) or _is_name(fact))],
+        [
+            fact
+            for fact in facts_about(state.facts, whole)
+            if not (_same_object(fact, whole) or _is_name(fact))
+        ],
     )
 
 
@@ -64,10 +76,10 @@ def _same_object(fact: Expr, whole: Expr) -> bool:
 
 
 def _is_name(fact: Expr) -> bool:
-    return isinstance(fact, Compare) and fact.op == ALSO
+    return isinstance(fact, Compare) and fact.op == ALIAS
 
 
-def elsewhere(
+def invalidate_aliases(
     function: Function, index: int, before: State, after: State, fields: frozenset[str] | None = None
 ) -> State:
     """The state behind a step in which what it may have changed is to be asked anew by all other names that it had.
@@ -76,13 +88,13 @@ def elsewhere(
     """
     if not before.facts:
         return after
-    all_names, rest = others(function, index, before, fields)
-    rest = rest and frozenset(name for name in rest if not unchanging(function, name))
+    all_names, rest = changed_aliases(function, index, before, fields)
+    rest = rest and frozenset(name for name in rest if not is_immutable(function, name))
     if not rest:
         return after
-    filled = not collection_places(function).isdisjoint(all_names)
+    filled = not collection_paths(function).isdisjoint(all_names)
     op = function.cfg.steps[index].op
-    if isinstance(op, Call) and last_name(op.func) in ORDERS:
+    if isinstance(op, Call) and last_name(op.func) in REORDERING:
         return _without(after, lambda part: any(_looks_into(part, name, None) for name in rest))
     stale = [
         fact
@@ -91,7 +103,7 @@ def elsewhere(
         or (not _is_name(fact) and any(_says_of(part, rest) for part in subexpressions(fact)))
         if not (truth and _adds(op) and (fact in rest or isinstance(fact, Mix)))  # that there is something
     ]
-    return reopen(after, stale)
+    return drop_facts(after, stale)
 
 
 def _adds(op: Instr) -> bool:
@@ -116,7 +128,7 @@ def _says_of(part: Expr, wholes: frozenset[Expr]) -> bool:
             return False
 
 
-def recount(state: State, whole: Expr, key: Expr | None = None) -> State:
+def invalidate_size(state: State, whole: Expr, key: Expr | None = None) -> State:
     """Something was put into a collection (under this key), or taken out: what is in it, and how much, is to be asked anew.
 
     Whether there is anything in it at all is left as it is.
@@ -129,7 +141,7 @@ def _ordered(state: State, whole: Expr) -> State:
 
 
 def _without(state: State, stale: Callable[[Expr], bool]) -> State:
-    return reopen(state, [fact for fact in state.facts if any(map(stale, subexpressions(fact)))])
+    return drop_facts(state, [fact for fact in state.facts if any(map(stale, subexpressions(fact)))])
 
 
 def _sizes_up(part: Expr, whole: Expr) -> bool:
@@ -156,7 +168,7 @@ def _looks_into(part: Expr, whole: Expr, key: Expr | None) -> bool:
 # ---- behind any call ----
 
 
-def reopened(function: Function, state: State, call: Call) -> State:
+def invalidate_by_call(function: Function, state: State, call: Call) -> State:
     """The state in which what a call may change, what it is made on or is given, is to be asked about anew."""
     if not state.facts:
         return state
@@ -164,7 +176,7 @@ def reopened(function: Function, state: State, call: Call) -> State:
     filled = _filled(function).get(call.result, frozenset())
     if not asked and not filled:
         return state
-    if last_name(call.func) in ORDERS:
+    if last_name(call.func) in REORDERING:
         for whole in asked | filled:
             state = _ordered(state, whole)
         return state
@@ -172,10 +184,10 @@ def reopened(function: Function, state: State, call: Call) -> State:
         fact
         for fact in state.facts
         if fact in filled
-        or not filled.isdisjoint(counted_in(fact))
+        or not filled.isdisjoint(measured_collections(fact))
         or (_has_question(fact) and not asked.isdisjoint(subexpressions(fact)))
     ]
-    return reopen(state, dead)
+    return drop_facts(state, dead)
 
 
 def _has_question(fact: Expr) -> bool:
@@ -185,15 +197,15 @@ def _has_question(fact: Expr) -> bool:
 @memoize
 def _asked_of(function: Function) -> Mapping[Expr, frozenset[Expr]]:
     """What the questions of a function are put to that a call may change, by the call's result."""
-    put = (*questions(function).values(), *sizes(function).values())
+    put = (*pure_calls(function).values(), *size_calls(function).values())
     asked = {part for question in put for part in subexpressions(question)}
-    asked = {part for part in asked if is_field(part) or changing(function, part)}
+    asked = {part for part in asked if is_field(part) or is_mutable_local(function, part)}
     return {
         step.op.result: frozenset(
             part for expr in _touched(step.op) for part in subexpressions(expr) if part in asked
         )
         for step in (function.cfg.steps if asked else ())
-        if isinstance(step.op, Call) and not leaves_alone(step.op)
+        if isinstance(step.op, Call) and not is_read_only(step.op)
     }
 
 
@@ -201,7 +213,7 @@ def _touched(call: Call) -> Iterator[Expr]:
     """What a call is made on, and what it is given and may change."""
     if isinstance(call.func, Attr):
         yield call.func.obj
-    if last_name(call.func) not in READERS:
+    if last_name(call.func) not in PURE_FUNCTIONS:
         yield from (arg.value for arg in call.args)
 
 
@@ -210,7 +222,11 @@ def _filled(function: Function) -> Mapping[Expr, frozenset[Expr]]:
     """The collections that a call is given and may fill or empty, by the call's result."""
     known = collections(function)
     return {
-        step.op.result: frozenset(part for arg in step.op.args for part in handed(arg.value) if part in known)
+        step.op.result: frozenset(
+            part for arg in step.op.args for part in escaping_parts(arg.value) if part in known
+        )
         for step in (function.cfg.steps if known else ())
-        if isinstance(step.op, Call) and not leaves_alone(step.op) and last_name(step.op.func) not in READERS
+        if isinstance(step.op, Call)
+        and not is_read_only(step.op)
+        and last_name(step.op.func) not in PURE_FUNCTIONS
     }

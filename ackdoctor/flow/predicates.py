@@ -13,51 +13,51 @@ from collections.abc import Iterator, Mapping
 
 from ackdoctor.flow.expressions import last_name, memoize, names_in, subexpressions
 from ackdoctor.flow.library import (
-    ASKING,
+    AGGREGATES,
+    COLLECTION_LITERALS,
+    COLLECTION_WRAPPERS,
     CONTAINER_VIEWS,
-    DISPLAYS,
-    HARMLESS,
+    IMMUTABLE_TYPES,
     LOGGING,
-    SUMS,
-    UNCHANGING,
-    VIEWS,
+    PURE_CALLS,
+    PURE_PREFIXES,
 )
 from ackdoctor.model.cfg import Attr, Build, Call, Compare, Expr, Global, Literal, Mix, Name, Star
 from ackdoctor.model.component import Function
 
 __all__ = [
-    "OWN",
-    "READERS",
-    "amounts",
-    "changing",
-    "handed",
-    "has_any",
-    "is_amount",
+    "PURE_FUNCTIONS",
+    "SELF_NAMES",
+    "escaping_parts",
+    "inline_calls",
     "is_field",
-    "iterators",
-    "leaves_alone",
-    "questions",
-    "sizes",
-    "spelled_out",
-    "split_by",
-    "unchanging",
-    "wholes",
+    "is_immutable",
+    "is_mutable_local",
+    "is_read_only",
+    "is_size",
+    "iterates_predicates",
+    "iterator_predicates",
+    "nonempty_predicates",
+    "normalise_emptiness",
+    "pure_calls",
+    "size_calls",
+    "split_results",
 ]
 
 
 _NONE: Mapping[Expr, Expr] = {}
-OWN = frozenset({"this", "self"})
+SELF_NAMES = frozenset({"this", "self"})
 _SIZES = ("isEmpty", "size", "length")
-_LEAVES_ALONE = DISPLAYS | LOGGING | CONTAINER_VIEWS | {"get"}
-READERS = HARMLESS | VIEWS | SUMS  # they leave what they are given as it was
+_LEAVES_ALONE = COLLECTION_LITERALS | LOGGING | CONTAINER_VIEWS | {"get"}
+PURE_FUNCTIONS = PURE_CALLS | COLLECTION_WRAPPERS | AGGREGATES  # they leave what they are given as it was
 _ANY = {("==", 0): False, ("<", 1): False, (">", 0): True}  # what is said of how many there are
-_ASKS = re.compile(rf"(?:{'|'.join(sorted(ASKING))})(?=[A-Z])")
-_WORDS = ASKING - {"is", "has", "get"}  # they ask without a word behind them
+_ASKS = re.compile(rf"(?:{'|'.join(sorted(PURE_PREFIXES))})(?=[A-Z])")
+_WORDS = PURE_PREFIXES - {"is", "has", "get"}  # they ask without a word behind them
 
 
-def spelled_out(function: Function, condition: Expr) -> Expr:
+def inline_calls(function: Function, condition: Expr) -> Expr:
     """A condition with the question whose answer it looks at in place of the answer."""
-    asked = questions(function)
+    asked = pure_calls(function)
     if not isinstance(condition, Compare):
         return asked.get(condition, condition)
     left, right = asked.get(condition.left, condition.left), _sized(function, condition.right)
@@ -72,7 +72,7 @@ def _sized(function: Function, expr: Expr) -> Expr:
     """`rows.size() - 1`, where something is compared with it: how much there is in something may be asked in a loop, too."""
     match expr:
         case Name():
-            return sizes(function).get(expr, expr)
+            return size_calls(function).get(expr, expr)
         case Mix(op="+" | "-" as sign, parts=(first, Literal() as step)):
             return Mix(sign, (_sized(function, first), step))
         case _:
@@ -80,7 +80,7 @@ def _sized(function: Function, expr: Expr) -> Expr:
 
 
 @memoize
-def sizes(function: Function) -> Mapping[Expr, Expr]:
+def size_calls(function: Function) -> Mapping[Expr, Expr]:
     """How much there is in a local or a field, by the temporary that holds the answer."""
     return {
         step.op.result: Mix("call", (step.op.func,))
@@ -99,7 +99,7 @@ def _local(expr: Expr) -> str:
 
 
 @memoize
-def questions(function: Function) -> Mapping[Expr, Expr]:
+def pure_calls(function: Function) -> Mapping[Expr, Expr]:
     """What is asked by a call outside of all loops, by the temporary that holds the answer."""
     calls = [
         (index, step.op)
@@ -122,9 +122,9 @@ def questions(function: Function) -> Mapping[Expr, Expr]:
     return found
 
 
-def changing(function: Function, part: Expr) -> bool:
+def is_mutable_local(function: Function, part: Expr) -> bool:
     """Whether an expression is a local whose object may change."""
-    return isinstance(part, Name) and part.id not in OWN and not unchanging(function, part)
+    return isinstance(part, Name) and part.id not in SELF_NAMES and not is_immutable(function, part)
 
 
 def _field_size(asked: Attr) -> bool:
@@ -134,23 +134,23 @@ def _field_size(asked: Attr) -> bool:
 
 def is_field(expr: Expr) -> bool:
     """Whether an expression is a field of the component."""
-    return isinstance(expr, Attr) and isinstance(expr.obj, Name) and expr.obj.id in OWN
+    return isinstance(expr, Attr) and isinstance(expr.obj, Name) and expr.obj.id in SELF_NAMES
 
 
-def handed(expr: Expr) -> Iterator[Expr]:
+def escaping_parts(expr: Expr) -> Iterator[Expr]:
     """What others get hold of when they are given this: itself, what it is a method of, what it is a list of."""
     yield expr
     match expr:
         case Attr(obj=obj) | Star(value=obj):
-            yield from handed(obj)
+            yield from escaping_parts(obj)
         case Build(items=items):
             for item in items:
-                yield from handed(item)
+                yield from escaping_parts(item)
         case _:
             pass
 
 
-def has_any(fact: Expr) -> tuple[Expr, bool]:
+def normalise_emptiness(fact: Expr) -> tuple[Expr, bool]:
     """A question whether a collection has anything in it, in the one form of that question, and whether it asks the same."""
     match fact:
         case Mix(op="call", parts=(Attr(obj=obj, name="isEmpty"),)):
@@ -170,14 +170,14 @@ def has_any(fact: Expr) -> tuple[Expr, bool]:
             return fact, True
 
 
-def amounts(bound: Expr) -> Iterator[Expr]:
+def nonempty_predicates(bound: Expr) -> Iterator[Expr]:
     """The facts that say whether there is anything in what a number is compared with: `i < rows.size() - 1` asks that of `rows`."""
     for part in subexpressions(bound):
-        if is_amount(part):
-            yield has_any(Compare(part, ">", Literal(0)))[0]
+        if is_size(part):
+            yield normalise_emptiness(Compare(part, ">", Literal(0)))[0]
 
 
-def is_amount(expr: Expr) -> bool:
+def is_size(expr: Expr) -> bool:
     """Whether it is how much there is in something: a whole number, and not less than nothing."""
     match expr:
         case Mix(op="len") | Mix(op="call", parts=(Attr(name="size" | "length"),)) | Attr(name="length"):
@@ -186,7 +186,7 @@ def is_amount(expr: Expr) -> bool:
             return False
 
 
-def wholes(function: Function, iterable: Expr) -> tuple[Expr, ...]:
+def iterates_predicates(function: Function, iterable: Expr) -> tuple[Expr, ...]:
     """The facts that say whether a loop over this, or over a view of it, has a round; none where a closure may change it."""
     whole = iterable
     while whole in _views(function):
@@ -210,10 +210,10 @@ def _views(function: Function) -> Mapping[Expr, Expr]:
 
 
 @memoize
-def iterators(function: Function) -> Mapping[Expr, tuple[Expr, ...]]:
+def iterator_predicates(function: Function) -> Mapping[Expr, tuple[Expr, ...]]:
     """The facts that say whether an iterator has a first element, by the result of the call that makes it: `rows.iterator()`."""
     made = {step.op.result for step in function.cfg.steps if isinstance(step.op, Call) and _iterates(step.op)}
-    return {result: facts for result in made if (facts := wholes(function, result))}
+    return {result: facts for result in made if (facts := iterates_predicates(function, result))}
 
 
 def _iterates(call: Call) -> bool:
@@ -221,7 +221,7 @@ def _iterates(call: Call) -> bool:
 
 
 @memoize
-def split_by(function: Function) -> frozenset[Expr]:
+def split_results(function: Function) -> frozenset[Expr]:
     """What comes of a `split(",")`: in Python, at least one part."""
     return frozenset(
         step.op.result
@@ -234,9 +234,9 @@ def split_by(function: Function) -> frozenset[Expr]:
     )
 
 
-def unchanging(function: Function, expr: Expr) -> bool:
+def is_immutable(function: Function, expr: Expr) -> bool:
     """Whether an expression is a local of a type whose objects never change: no method called on it changes an answer."""
-    return isinstance(expr, Name) and _type(function, expr.id) in UNCHANGING
+    return isinstance(expr, Name) and _type(function, expr.id) in IMMUTABLE_TYPES
 
 
 def _only_asks(call: Call) -> bool:
@@ -245,7 +245,7 @@ def _only_asks(call: Call) -> bool:
     return name in _WORDS or _ASKS.match(name) is not None
 
 
-def leaves_alone(call: Call) -> bool:
+def is_read_only(call: Call) -> bool:
     """Whether a call's name says that what it is made on, or is given, is afterwards as it was."""
     return _only_asks(call) or last_name(call.func) in _LEAVES_ALONE
 
@@ -257,9 +257,9 @@ def _stays(function: Function, part: Expr, captured: frozenset[str]) -> bool:
     if not isinstance(part, (Name, Global, Literal, Attr, Mix)):
         return False
     names = list(names_in(part))
-    if any(name in OWN for name in names):
+    if any(name in SELF_NAMES for name in names):
         return False
-    return all(_type(function, name) in UNCHANGING or name not in captured for name in names)
+    return all(_type(function, name) in IMMUTABLE_TYPES or name not in captured for name in names)
 
 
 def _type(function: Function, name: str) -> str:

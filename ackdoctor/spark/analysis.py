@@ -44,7 +44,6 @@ from ackdoctor.spark.replay import restarts
 from ackdoctor.spark.replay.messages import messages
 from ackdoctor.spark.replay.trees import Plan, replayed
 from ackdoctor.spark.replay.verdicts import verdicts
-from ackdoctor.spark.session import SMALL_BYTES, TINY_BYTES
 from ackdoctor.spark.tables import Analysis, Books
 from ackdoctor.spark.terms import Terms
 from ackdoctor.tracer.judge.entries import under_way
@@ -53,6 +52,7 @@ from ackdoctor.tracer.judge.place import Places
 __all__ = ["Frames", "Terms", "analyze", "examine", "frames", "written"]
 
 _MOST_LIVES = 20
+_TINY_BYTES, _SMALL_BYTES = 2_000_000, 30_000_000
 _SILENT = (EventKind.NAMED, EventKind.ROTATED, EventKind.DIED, EventKind.DROPPED)  # tell of no tuple
 _Root: TypeAlias = tuple[str, int]  # its run, and its id
 _MESSAGES = range(int(EventKind.INIT), int(EventKind.ROTATED) + 1)
@@ -139,9 +139,9 @@ def _analyzed(inputs: Inputs, session: SparkSession, terms: Terms, output_dir: s
 
 def _plan(size: int) -> Plan:
     """The cheapest for so many bytes."""
-    if size < TINY_BYTES:
+    if size < _TINY_BYTES:
         return Plan.REPLAY
-    return Plan.WINDOWS if size < SMALL_BYTES else Plan.PROVE_FIRST
+    return Plan.WINDOWS if size < _SMALL_BYTES else Plan.PROVE_FIRST
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from ackdoctor.lab.bench import Bench
 from ackdoctor.lab.shell.frameworks import descent
 from ackdoctor.lab.shell.pipe import ShellError
 from ackdoctor.model.dialect import EntryKind, Kind
-from ackdoctor.rulebook import Case
+from ackdoctor.rulebook.cases import Case
 from ackdoctor.tracer.judge.findings import findings
 from ackdoctor.tracer.judge.place import Places
 from ackdoctor.tracer.ledger.ledger import Ledger

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ackdoctor.dialects import pystorm, storm_py
 from ackdoctor.model.dialect import Misuse, Role
 from ackdoctor.model.offence import CallSite, Suspect, TouchKind
-from ackdoctor.model.protocol import TABLE, Breach, Op, State
+from ackdoctor.model.protocol import TABLE, Breach, Op, Stage
 from ackdoctor.model.tally import GrowthPoint
 from ackdoctor.tracer.ledger.book import BREACHES, Book, Delivery, Mark, Owed
 from ackdoctor.tracer.ledger.ledger import Ledger
@@ -40,8 +40,8 @@ def perform(book: Book, op: Op, delivery: str, mark: Mark | None = None) -> None
 
 def fold(steps: list[tuple[str, Op]]) -> tuple[Counter[Misuse], int]:
     """Deliveries per misuse, and breaches in all, by the protocol's table and nothing else."""
-    states = dict.fromkeys(DELIVERIES, State.OWED)
-    told: set[tuple[Misuse, State, str, str]] = set()
+    states = dict.fromkeys(DELIVERIES, Stage.OWED)
+    told: set[tuple[Misuse, Stage, str, str]] = set()
     breaches = 0
     for delivery, op in [*steps, *((delivery, Op.END) for delivery in DELIVERIES)]:
         state = states[delivery]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from ackdoctor.model.finding import PathStep
 from ackdoctor.model.offence import Offence, Touch, TouchKind
-from ackdoctor.model.protocol import Op, State, move
+from ackdoctor.model.protocol import Op, Stage, move
 from ackdoctor.tracer.judge.circumstances import by_framework
 from ackdoctor.tracer.judge.place import Places
 
@@ -38,7 +38,7 @@ def steps(offence: Offence, places: Places, last: str) -> tuple[PathStep, ...]:
     `last` is what the rule says of the offending record, '' where the record says it itself.
     """
     here = places.receipt(offence.suspect, offence.handler)
-    state = State.OWED
+    state = Stage.OWED
     path: list[PathStep] = []
     for number, touch in enumerate(offence.life):
         own = touch.site if touch.site is not None and not touch.site.framework else None

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from ackdoctor.model.dialect import Anchoring, Kind, Misuse, Role, TickDuty
 from ackdoctor.model.offence import Suspect, TouchKind
-from ackdoctor.model.protocol import TABLE, Breach, Op, State
+from ackdoctor.model.protocol import TABLE, Breach, Op, Stage
 from ackdoctor.tracer.ledger.deliveries import Closed, Delivery, Incident, Mark, Opened
 from ackdoctor.tracer.ledger.incidents import Incidents
 
@@ -225,10 +225,10 @@ class Book:
             or delivery in self.ticks
         )
 
-    def state(self, delivery: Delivery) -> State | None:
+    def state(self, delivery: Delivery) -> Stage | None:
         """What a delivery is owed; None if this book does not know it."""
         if delivery in self.open:
-            return State.OWED
+            return Stage.OWED
         closed = self._closed(delivery)
         return None if closed is None else closed.state
 

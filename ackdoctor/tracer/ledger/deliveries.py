@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.offence import TouchKind
-from ackdoctor.model.protocol import TABLE, Op, State
+from ackdoctor.model.protocol import TABLE, Op, Stage
 
 __all__ = ["Closed", "Delivery", "Incident", "Mark", "Opened"]
 
@@ -39,9 +39,9 @@ class Closed(NamedTuple):
     mark: Mark | None = None
 
     @property
-    def state(self) -> State:
+    def state(self) -> Stage:
         """What the protocol calls it."""
-        return TABLE[State.OWED, self.op].state
+        return TABLE[Stage.OWED, self.op].state
 
 
 @dataclass(slots=True, kw_only=True)

@@ -4,14 +4,14 @@ from collections.abc import Hashable, Iterable, Iterator
 
 from ackdoctor.model.dialect import EntryKind, Kind, Misuse
 from ackdoctor.model.offence import Offence, Suspect, Touch, TouchKind
-from ackdoctor.model.protocol import TABLE, Op, State
+from ackdoctor.model.protocol import TABLE, Op, Stage
 from ackdoctor.model.tally import ComponentTally
 from ackdoctor.tracer.ledger.book import BREACHES, Book, Closed, Delivery, Incident, Mark, Opened
 from ackdoctor.tracer.ledger.sites import Sites
 
 __all__ = ["offences", "tally"]
 
-_BREACH = TABLE[State.OWED, Op.END].breach
+_BREACH = TABLE[Stage.OWED, Op.END].breach
 _DONE = {Op.ACK: TouchKind.ACKED, Op.FAIL: TouchKind.FAILED}
 
 
