@@ -22,7 +22,8 @@ ROOT = Path(__file__).parent.parent
 REPOSITORY = "https://github.com/ackdoctor/ackdoctor/blob/main"
 _MARKED = "<!-- {0} -->\n", "<!-- /{0} -->"
 _LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)(#[^)]*)?\)")
-_FENCE = re.compile(r"^(```\w+) [^\n{]+$", re.MULTILINE)
+_FENCE = re.compile(r"^```(\w+)[^\n]*$", re.MULTILINE)
+_LEXERS = {"acker": "text"}  # all other fences begin with a language that Pygments knows
 
 
 def rule_table(folder: str = "../rules/") -> str:
@@ -96,7 +97,8 @@ def write(folder: Path) -> None:
     )
     for page in (ROOT / "rules").glob("ACK*.md"):
         (folder / "rules").mkdir(exist_ok=True)
-        (folder / "rules" / page.name).write_text(_FENCE.sub(r"\1", page.read_text("utf-8")), "utf-8")
+        text = _FENCE.sub(lambda fence: f"```{_LEXERS.get(fence[1], fence[1])}", page.read_text("utf-8"))
+        (folder / "rules" / page.name).write_text(text, "utf-8")
     (folder / "commands.md").write_text(commands(), "utf-8")
     for page in folder.rglob("*.md"):
         page.write_text(_LINK.sub(_to_site(page, folder), page.read_text("utf-8")), "utf-8")
