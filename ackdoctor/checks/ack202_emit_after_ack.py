@@ -6,7 +6,7 @@ from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Anchors, Emitted
 from ackdoctor.flow.state import Token, TokenKind
 from ackdoctor.flow.witness import completions, line_text
-from ackdoctor.model import price
+from ackdoctor.model import advice
 from ackdoctor.model.dialect import Misuse, Moment
 from ackdoctor.model.finding import Confidence, Finding
 from ackdoctor.model.protocol import Breach
@@ -21,7 +21,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
         late = [
             (token, breach)
             for token, breach in emit.late
-            if not _of_storm(emit, token) or price.reaches_system(context.discipline, Misuse.LATE_EMIT)
+            if not _of_storm(emit, token) or advice.reaches_system(context.discipline, Misuse.LATE_EMIT)
         ]
         if not late or id(emit.step) in told:
             continue

@@ -14,7 +14,7 @@ from ackdoctor.flow.transfer.dispatch import choose_verb
 from ackdoctor.flow.transfer.evaluate import evaluate
 from ackdoctor.flow.transfer.verbs import external_verb
 from ackdoctor.flow.witness import assumes_raise, was_widened, witness
-from ackdoctor.model import price
+from ackdoctor.model import advice
 from ackdoctor.model.cfg import Attr, Call, Expr, Global, Item, Name, Step
 from ackdoctor.model.component import Component, Function
 from ackdoctor.model.dialect import Dialect, Discipline, EntryKind, Kind, Misuse, Role, Verb, VerbKind
@@ -184,11 +184,11 @@ class RuleContext:
 
     def severity(self, misuse: Misuse) -> Severity:
         """How bad a misuse is in this dialect: the worst of its prices; where acking is opt-in, never an error."""
-        return price.severity(self.discipline, misuse)
+        return advice.severity(self.discipline, misuse)
 
     def price(self, misuse: Misuse) -> str:
         """The consequence of a misuse in this dialect, one clause."""
-        return price.clause(self.discipline, misuse)
+        return advice.clause(self.discipline, misuse)
 
     @property
     def raising(self) -> bool:
