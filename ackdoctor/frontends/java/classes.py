@@ -127,7 +127,7 @@ def define_class(file: SourceFile, shape: Shape, parent: Owner | Frame | None) -
     )
     file.classes[shape.qualname] = info
     if not shape.whole:
-        complain(file, shape.node, f"`{shape.name}` may have more than is read of it")
+        complain(file, shape.node, f"`{shape.name}` is read only in part")
         info.bases = (*info.bases, UNREAD)
     found = _members(file, owner, shape, info, constants)
     overloads: dict[str, list[Function]] = {}

@@ -214,7 +214,7 @@ def sweep(file: SourceFile, root: Node) -> None:
         if any(start <= node.start_byte and node.end_byte <= end for start, end in file.unread):
             continue
         if node.is_error or node.is_missing:
-            complain(file, node, "this is left out")
+            complain(file, node, "skipped")
         elif node.has_error:
             waiting.extend(reversed(node.children))
 

@@ -154,7 +154,7 @@ def _lowered(
         except RecursionError:
             note(fn.file, heading.node, TOO_DEEP, left_out)
         except UnknownSyntax as unknown:
-            note(fn.file, heading.node, f"syntax that is not supported yet: {unknown}", left_out)
+            note(fn.file, heading.node, f"syntax that is not yet supported: {unknown}", left_out)
         else:
             return fn
     return _unread(fn, heading, params)

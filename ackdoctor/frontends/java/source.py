@@ -32,7 +32,7 @@ def decode(path: str, data: bytes) -> bytes | Unreadable:
     if junk is not None:
         ends = [end.end() for end in _LINE_END.finditer(data, 0, junk.start())]
         column = junk.start() - (ends[-1] if ends else 0) + 1
-        reason = f"byte 0x{junk[0][0]:02x}: this is no source text"
+        reason = f"byte 0x{junk[0][0]:02x}: not source text"
         return Unreadable(path=path, line=len(ends) + 1, column=column, reason=reason)
     if b"\r" in data:  # an old Mac's line ends; columns stay what they are
         data = re.sub(rb"\r(?!\n)", b"\n", data)

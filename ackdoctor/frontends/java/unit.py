@@ -142,7 +142,7 @@ def _declare(file: SourceFile, node: Node, functions: dict[str, Function]) -> No
     except RecursionError:
         note(file, node, TOO_DEEP, "this class is not read")
     except UnknownSyntax as unknown:
-        note(file, node, f"syntax that is not supported yet: {unknown}", "this class is not read")
+        note(file, node, f"syntax that is not yet supported: {unknown}", "this class is not read")
 
 
 def _pick_up(file: SourceFile, error: Node, functions: dict[str, Function]) -> None:
@@ -151,7 +151,7 @@ def _pick_up(file: SourceFile, error: Node, functions: dict[str, Function]) -> N
     for shape in found:
         define_class(file, shape, None)
     if not found:
-        complain(file, error, "this is left out")
+        complain(file, error, "skipped")
         for inner in parts(error):
             _declare(file, inner, functions)
 
