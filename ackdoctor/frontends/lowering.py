@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Sequence
 from typing import NoReturn, Protocol, TypeVar
 
-from ackdoctor.flow.graph.build import CfgBuilder, Ends, Fork
+from ackdoctor.flow.build import CfgBuilder, Ends, Fork
 from ackdoctor.model.cfg import Bind, Expr, Literal, Not
 from ackdoctor.model.source import Span
 

@@ -1,6 +1,6 @@
 """Calls of methods and constructors, and method references."""
 
-from ackdoctor.flow.graph.build import Ends
+from ackdoctor.flow.build import Ends
 from ackdoctor.frontends.java.expressions import equality
 from ackdoctor.frontends.java.grammar import COMMENTS, Node, child, parts
 from ackdoctor.frontends.java.lowering import TOO_DEEP, Lowering, Values

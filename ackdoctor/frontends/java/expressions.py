@@ -4,7 +4,7 @@ import re
 import textwrap
 from collections.abc import Callable
 
-from ackdoctor.flow.graph.build import Ends, Fork
+from ackdoctor.flow.build import Ends, Fork
 from ackdoctor.frontends.java.grammar import COMMENTS, Node, by_type, child, parts
 from ackdoctor.frontends.java.lowering import Lowering
 from ackdoctor.frontends.java.scope import TYPES, dotted, is_constant, looks_like_type, type_of

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import NamedTuple, TypeAlias
 
-from ackdoctor.flow.graph.build import CfgBuilder, Fork
+from ackdoctor.flow.build import CfgBuilder, Fork
 from ackdoctor.frontends.java.grammar import COMMENTS, Node
 from ackdoctor.frontends.java.scope import Frame, Imported, Owner, type_name
 from ackdoctor.frontends.java.source import Positions

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from ackdoctor.flow.graph.build import Ends, Fork, Handler
+from ackdoctor.flow.build import Ends, Fork, Handler
 from ackdoctor.frontends.java.calls import call_statement, constructor_call
 from ackdoctor.frontends.java.expressions import PATTERNS, bind, match, update_statement
 from ackdoctor.frontends.java.grammar import Node, by_type, child, parts

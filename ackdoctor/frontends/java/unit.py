@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from ackdoctor.flow.graph.build import CfgBuilder
+from ackdoctor.flow.build import CfgBuilder
 from ackdoctor.frontends.java.calls import CALLS, PURE_CALLS
 from ackdoctor.frontends.java.classes import (
     CLASSES,

@@ -6,7 +6,7 @@ from typing import Any
 
 import libcst as cst
 
-from ackdoctor.flow.graph.build import Ends, Fork
+from ackdoctor.flow.build import Ends, Fork
 from ackdoctor.frontends.lowering import (
     condition_value,
     conditional_fork,

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import libcst as cst
 
-from ackdoctor.flow.graph.build import CfgBuilder, Fork
+from ackdoctor.flow.build import CfgBuilder, Fork
 from ackdoctor.frontends.python.positions import Positions
 from ackdoctor.frontends.python.scope import Imports, Scope
 from ackdoctor.model.cfg import Bind, Expr

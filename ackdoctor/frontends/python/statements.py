@@ -6,7 +6,7 @@ from typing import Any
 
 import libcst as cst
 
-from ackdoctor.flow.graph.build import Ends, Fork, Handler
+from ackdoctor.flow.build import Ends, Fork, Handler
 from ackdoctor.frontends.python.expressions import call_statement
 from ackdoctor.frontends.python.layout import OPERATORS
 from ackdoctor.frontends.python.lowering import Lowering, Statements
