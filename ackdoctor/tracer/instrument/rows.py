@@ -89,15 +89,15 @@ class Rows:
         return stamp
 
     def _name(self, book: LiveBook) -> tuple[str, int]:
-        suspect = book.accused
-        book.row = (suspect.name, suspect.task)
+        traced = book.accused
+        book.row = (traced.name, traced.task)
         self._named(book, book.row)
         return book.row
 
     def _named(self, book: LiveBook, row: tuple[str, int], more: str = "") -> None:
-        suspect = book.accused
-        site = f"{suspect.path}:{suspect.line} {suspect.name}" if suspect.path else ""
-        self.recorder.write(EventKind.NAMED, *row, site=site, note=described(suspect) + more)
+        traced = book.accused
+        site = f"{traced.path}:{traced.line} {traced.name}" if traced.path else ""
+        self.recorder.write(EventKind.NAMED, *row, site=site, note=described(traced) + more)
 
     def _place(self, site: int) -> tuple[str, int]:
         place = self._sites[site]
