@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from ackdoctor.checks.facts.completions import ACKING, chosen
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.path.lattice import State, Token, TokenRef
-from ackdoctor.flow.path.sighting import Completed, Ended, Flow, Stored
-from ackdoctor.flow.path.witness import implicit_raise, leaving_step
+from ackdoctor.flow.events import Completed, Ended, Flow, Stored
+from ackdoctor.flow.state import State, Token, TokenRef
+from ackdoctor.flow.witness import assumes_raise, leaving_step
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Confidence, Finding
 from ackdoctor.model.protocol import Op
@@ -27,7 +27,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
             continue
         missing = [
             event
-            for event in flow.sightings
+            for event in flow.events
             if isinstance(event, Ended)
             and event.breach is not None
             and event.token is not None
@@ -36,7 +36,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
         if not missing or flow.function.docstring_only:
             continue
         is_opt_out = chosen(context, ACKING)
-        missing = [ended for ended in missing if not is_opt_out(ended.trail)]
+        missing = [ended for ended in missing if not is_opt_out(ended.path)]
         token = missing[0].token if missing else None
         if token is None:
             continue
@@ -47,12 +47,12 @@ def check(context: RuleContext) -> Iterator[Finding]:
 
 
 def _no_path(context: RuleContext, flow: Flow, token: Token, missing: Sequence[Ended]) -> Finding:
-    first = next((ended for ended in missing if not implicit_raise(ended.trail)), missing[0])
+    first = next((ended for ended in missing if not assumes_raise(ended.path)), missing[0])
     return context.finding(
         _words(context, "no path", flow, token),
         at=(flow.function, flow.function.head),
         misuse=Misuse.NEVER,
-        trail=first.trail,
+        path=first.path,
         token=token,
         confidence=Confidence.MAY if flow.limited else Confidence.MUST,  # every path shows it
         flow=flow,
@@ -66,12 +66,12 @@ def _single_paths(
     completing = _completing_functions(flow, token)
     found: dict[tuple[int, int], Finding] = {}
     for ended in missing:
-        function, span = leaving_step(ended.trail, completing)
+        function, span = leaving_step(ended.path, completing)
         finding = context.finding(
             _words(context, "one path", flow, token),
             at=(function, span),
             misuse=Misuse.NEVER,
-            trail=ended.trail,
+            path=ended.path,
             token=token,
             flow=flow,
         )
@@ -90,7 +90,7 @@ def _words(context: RuleContext, case: str, flow: Flow, token: Token) -> Words:
 
 def _completed_by_id(context: RuleContext, flow: Flow) -> str:
     """Return the advice for code that completes the tuple by its id, if the framework rejects that; else ""."""
-    for event in flow.sightings:
+    for event in flow.events:
         match event:
             case Completed(token=None, value=TokenRef(part="id"), verb=verb) if verb is not None:
                 return context.phrase(
@@ -106,7 +106,7 @@ def _completed_by_id(context: RuleContext, flow: Flow) -> str:
 
 def _never_completed(flow: Flow, token: Token) -> bool:
     """Whether no path completes, stores or hands over the tuple."""
-    for event in flow.sightings:
+    for event in flow.events:
         match event:
             case Completed(token=None, op=op, value=TokenRef()) if op in _BY_HAND:
                 continue  # the framework rejects it
@@ -130,7 +130,7 @@ def _is_system_tuple(state: State, token: Token) -> bool:
 def _completing_functions(flow: Flow, token: Token) -> frozenset[int]:
     """The ids of the functions that complete or store the tuple, and of the handler."""
     found = {id(flow.function)}
-    for event in flow.sightings:
+    for event in flow.events:
         match event:
             case Completed(op=op) if op not in _BY_HAND:
                 continue

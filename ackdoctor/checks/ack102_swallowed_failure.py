@@ -10,16 +10,15 @@ from ackdoctor.checks.facts.dataflow import (
     raising_into,
 )
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.graph.wording import last_name
-from ackdoctor.flow.linking.known import HARMLESS, LOGGING
-from ackdoctor.flow.path.sighting import Ended, Flow
-from ackdoctor.flow.path.trail import Station, backwards, turns_back
+from ackdoctor.flow.events import Ended, Flow, PathPoint, points_back, turns_back
+from ackdoctor.flow.expressions import last_name
+from ackdoctor.flow.library import LOGGING, PURE_CALLS
 from ackdoctor.flow.transfer.effects import only_told
 from ackdoctor.model.cfg import Bind, Call, Catch, EdgeKind, Name, Return, Step, Throw, Unpack
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, Misuse, VerbKind
 from ackdoctor.model.finding import Confidence, Finding, Severity
-from ackdoctor.model.protocol import State as Stage
+from ackdoctor.model.protocol import Stage
 from ackdoctor.rulebook.advice import fail_as_well
 
 __all__ = ["check"]
@@ -31,7 +30,7 @@ _NO_REMEDY = (VerbKind.ACK, VerbKind.LOG, VerbKind.REPORT)
 def check(context: RuleContext) -> Iterator[Finding]:
     """Yield one finding for each broad exception handler after which the tuple is acked."""
     reported: set[int] = set()
-    for flow, ended in context.sightings(Ended, EntryKind.DATA, EntryKind.BATCH):
+    for flow, ended in context.events(Ended, EntryKind.DATA, EntryKind.BATCH):
         if ended.raised is not None or ended.token is None or ended.deferral is not None or ended.is_system:
             continue
         if not _acked(context, ended):
@@ -52,7 +51,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
             context.words(tup=tup, advice=advice),
             at=(caught.visit.function, caught.visit.step.span),
             misuse=Misuse.SWALLOWED,
-            trail=ended.trail,
+            path=ended.path,
             token=ended.token,
             flow=flow,
             severity=Severity.WARNING,
@@ -67,28 +66,28 @@ def _acked(context: RuleContext, ended: Ended) -> bool:
     return stage is Stage.ACKED or (stage is Stage.OWED and bool(context.component.auto_ack))
 
 
-def _last_catch(ended: Ended) -> Station | None:
+def _last_catch(ended: Ended) -> PathPoint | None:
     if ended.state.caught is None:
         return None
-    for station in turns_back(ended.trail):
+    for station in turns_back(ended.path):
         entered = station.after is not None and station.after.via is EdgeKind.TRUE
         if entered and isinstance(station.visit.step.op, Catch):
             return station
     return None
 
 
-def _was_completed(caught: Station, ended: Ended) -> bool:
+def _was_completed(caught: PathPoint, ended: Ended) -> bool:
     """Whether the tuple was already acked when the handler was entered."""
-    holding = caught.visit.state.tokens.get(ended.token) if ended.token is not None else None
-    return holding is not None and holding.stage is not Stage.OWED
+    token_state = caught.visit.state.tokens.get(ended.token) if ended.token is not None else None
+    return token_state is not None and token_state.stage is not Stage.OWED
 
 
-def _is_retried(context: RuleContext, flow: Flow, caught: Station, ended: Ended) -> bool:
+def _is_retried(context: RuleContext, flow: Flow, caught: PathPoint, ended: Ended) -> bool:
     """Whether the path repeats the same work after the handler, successfully."""
     function = caught.visit.function
     tried = raising_into(function, caught.visit.index)
     derived = derived_names(function, given_names(flow, function))
-    for visit, after, _ in backwards(ended.trail):
+    for visit, after, _ in points_back(ended.path):
         if visit is caught.visit:
             return False
         done = after is not None and after.via is not EdgeKind.RAISE and visit.function is function
@@ -97,7 +96,7 @@ def _is_retried(context: RuleContext, flow: Flow, caught: Station, ended: Ended)
     return False
 
 
-def _swallows(context: RuleContext, flow: Flow, caught: Station) -> bool:
+def _swallows(context: RuleContext, flow: Flow, caught: PathPoint) -> bool:
     function, index = caught.visit.function, caught.visit.index
     op = caught.visit.step.op
     if not isinstance(op, Catch):
@@ -121,7 +120,7 @@ def _ignores_failure(context: RuleContext, function: Function, index: int) -> bo
         case Call() as call:
             kind = context.verb_kind(function, call)
             getter = not call.args and index in only_told(function)
-            return getter or kind in _NO_REMEDY or last_name(call.func) in LOGGING | HARMLESS
+            return getter or kind in _NO_REMEDY or last_name(call.func) in LOGGING | PURE_CALLS
         case Bind(target=target):
             return isinstance(target, Name) and target.id.startswith("%")
         case Unpack():

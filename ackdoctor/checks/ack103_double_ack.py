@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.facts.completions import repeats
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.path.lattice import TokenKind
-from ackdoctor.flow.path.witness import breach_site, line_of
+from ackdoctor.flow.state import TokenKind
+from ackdoctor.flow.witness import breach_site, line_text
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Finding
 from ackdoctor.model.protocol import Breach
@@ -22,14 +22,14 @@ def check(context: RuleContext) -> Iterator[Finding]:
         second = repeat.second
         if repeat.automatic or repeat.same_site or second.breach is not Breach.DOUBLE_ACK:
             continue
-        site = breach_site(second.trail, repeat.token)
+        site = breach_site(second.path, repeat.token)
         leave = leave_first(alone=repeat.token.kind is TokenKind.INPUT)
-        where = f" (first on {line_of(repeat.first, site.function)})" if repeat.first is not None else ""
+        where = f" (first on {line_text(repeat.first, site.function)})" if repeat.first is not None else ""
         yield context.finding(
             context.words(tup=repeat.token.words, or_leave=context.phrase("leave", leave=leave, where=where)),
             at=(site.function, site.step.span),
             misuse=Misuse.TWICE,
-            trail=second.trail,
+            path=second.path,
             token=repeat.token,
             flow=repeat.flow,
         )

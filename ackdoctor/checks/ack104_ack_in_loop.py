@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.facts.completions import repeats
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.path.trail import Trail
-from ackdoctor.flow.path.witness import breach_site
+from ackdoctor.flow.events import Path
+from ackdoctor.flow.witness import breach_site
 from ackdoctor.model.cfg import Call, Closure
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Finding
@@ -21,18 +21,18 @@ def check(context: RuleContext) -> Iterator[Finding]:
         if repeat.automatic or not repeat.same_site:
             continue
         second = repeat.second
-        site = breach_site(second.trail, repeat.token)
-        own_call = site is second.trail or _runs_lambda(site)
+        site = breach_site(second.path, repeat.token)
+        own_call = site is second.path or _runs_lambda(site)
         yield context.finding(
             context.words(tup=repeat.token.words),
             at=(second.function, second.step.span) if own_call else (site.function, site.step.span),
             misuse=Misuse.TWICE,
-            trail=second.trail,
+            path=second.path,
             token=repeat.token,
             flow=repeat.flow,
         )
 
 
-def _runs_lambda(site: Trail) -> bool:
+def _runs_lambda(site: Path) -> bool:
     """Whether a call runs a lambda that is written in its arguments: `words.forEach(word -> ...)`."""
     return isinstance(site.step.op, Call) and isinstance(site.step.op.func, Closure)

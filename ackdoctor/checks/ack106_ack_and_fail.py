@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.facts.completions import Repeat, repeats
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.graph.wording import callee
-from ackdoctor.flow.path.lattice import TokenKind
-from ackdoctor.flow.path.trail import Trail
-from ackdoctor.flow.path.witness import breach_site, line_of, thrown_at
+from ackdoctor.flow.events import Path
+from ackdoctor.flow.expressions import callee_text
+from ackdoctor.flow.state import TokenKind
+from ackdoctor.flow.witness import breach_site, line_text, raising_visit
 from ackdoctor.model.cfg import Call, Throw, Way
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Confidence, Finding
@@ -42,14 +42,14 @@ def _by_hand(context: RuleContext, repeat: Repeat) -> Finding:
     second, token = repeat.second, repeat.token
     assert second.breach is not None  # the caller looked
     first, then = _MIXED[second.breach]
-    site = breach_site(second.trail, token)
+    site = breach_site(second.path, token)
     return context.finding(
         context.words(
             tup=token.words, first=first, then=then, leave=leave_first(alone=token.kind is TokenKind.INPUT)
         ),
         at=(site.function, site.step.span),
         misuse=Misuse.MIXED,
-        trail=second.trail,
+        path=second.path,
         token=token,
         flow=repeat.flow,
     )
@@ -58,7 +58,7 @@ def _by_hand(context: RuleContext, repeat: Repeat) -> Finding:
 def _auto_failed(context: RuleContext, repeat: Repeat, reported: set[int]) -> Iterator[Finding]:
     """Yield the finding of an exception that leaves after an explicit completion: the framework fails the tuple again."""
     token = repeat.token
-    thrown = thrown_at(repeat.second.trail)
+    thrown = raising_visit(repeat.second.path)
     first = repeat.first
     if thrown is None or first is None:
         return
@@ -77,19 +77,19 @@ def _auto_failed(context: RuleContext, repeat: Repeat, reported: set[int]) -> It
             exception="this exception" if explicit else implicit,
             tup=token.words,
             done="completed",
-            where=f" on {line_of(first, thrown.function)}",
+            where=f" on {line_text(first, thrown.function)}",
             advice=_advice(context, repeat, thrown),
         ),
         at=(thrown.function, thrown.step.span),
         misuse=Misuse.MIXED,
-        trail=repeat.second.trail,
+        path=repeat.second.path,
         token=token,
         flow=repeat.flow,
         confidence=None if explicit else Confidence.MAY,
     )
 
 
-def _advice(context: RuleContext, repeat: Repeat, thrown: Trail) -> str:
+def _advice(context: RuleContext, repeat: Repeat, thrown: Path) -> str:
     """How to keep the framework from failing a completed tuple; `auto_fail = False` would lose the tuple."""
     tup, component = repeat.token.words, context.component
     if component.auto_ack and context.role.by_hand and not context.raising:
@@ -103,21 +103,21 @@ def _advice(context: RuleContext, repeat: Repeat, thrown: Trail) -> str:
     return context.phrase("call", tup=tup, call=_callee_of(thrown))
 
 
-def _is_emit(context: RuleContext, visit: Trail) -> bool:
+def _is_emit(context: RuleContext, visit: Path) -> bool:
     return isinstance(visit.step.op, Call) and context.verb(visit.function, visit.step.op) is not None
 
 
-def _in_finally(context: RuleContext, repeat: Repeat, first: Trail) -> Finding:
+def _in_finally(context: RuleContext, repeat: Repeat, first: Path) -> Finding:
     token = repeat.token
     return context.finding(
         context.words("finally", tup=token.words, advice=ack_after_try(token.words, context.catch)),
         at=(first.function, first.step.span),
         misuse=Misuse.MIXED,
-        trail=repeat.second.trail,
+        path=repeat.second.path,
         token=token,
         flow=repeat.flow,
     )
 
 
-def _callee_of(visit: Trail) -> str:
-    return callee(visit.step.op.func) if isinstance(visit.step.op, Call) else "this"
+def _callee_of(visit: Path) -> str:
+    return callee_text(visit.step.op.func) if isinstance(visit.step.op, Call) else "this"

@@ -4,19 +4,16 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.facts.dataflow import derived_names, given_names, mentions_any, origin
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.graph.once import once
-from ackdoctor.flow.graph.wording import callee, last_name
-from ackdoctor.flow.linking.known import RUNNERS, THREADS
-from ackdoctor.flow.path.lattice import Token, TokenKind
-from ackdoctor.flow.path.sighting import Completed, Ended, Flow
-from ackdoctor.flow.path.trail import Trail, backwards
-from ackdoctor.flow.path.witness import completions, line_of, thrown_at
+from ackdoctor.flow.events import Completed, Ended, Flow, Path, points_back
+from ackdoctor.flow.expressions import callee_text, last_name, memoize
+from ackdoctor.flow.library import EXECUTORS, THREADS
+from ackdoctor.flow.state import Token, TokenKind
+from ackdoctor.flow.witness import completions, line_text, raising_visit
 from ackdoctor.model.cfg import Attr, Build, Call, Closure, Expr, Name, Throw, Way
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Confidence, Finding, Severity
-from ackdoctor.model.protocol import Op
-from ackdoctor.model.protocol import State as Stage
+from ackdoctor.model.protocol import Op, Stage
 from ackdoctor.rulebook.advice import ack_after_try
 
 __all__ = ["check"]
@@ -37,7 +34,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
         yield from _by_the_framework(context)
         return
     reported: set[tuple[object, int]] = set()
-    for flow, done in context.sightings(Completed, EntryKind.DATA, EntryKind.BATCH):
+    for flow, done in context.events(Completed, EntryKind.DATA, EntryKind.BATCH):
         if done.op is not Op.ACK or done.token is None or done.tick.is_system or done.deferral is not None:
             continue
         if done.token.kind is TokenKind.STORED or (id(done.function), done.step.span.line) in reported:
@@ -46,7 +43,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
         if started is not None:
             reported.add((id(done.function), done.step.span.line))
             yield _too_early(context, flow, done, started)
-    for flow, ended in context.sightings(Ended, EntryKind.DATA, EntryKind.BATCH):
+    for flow, ended in context.events(Ended, EntryKind.DATA, EntryKind.BATCH):
         done_at = _in_finally(context, ended)
         if done_at is not None and (id(done_at.function), done_at.step.span.line) not in reported:
             reported.add((id(done_at.function), done_at.step.span.line))
@@ -59,7 +56,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
 def _by_the_framework(context: RuleContext) -> Iterator[Finding]:
     """Yield one finding for each call that starts work for which the framework's ack does not wait."""
     reported: set[int] = set()
-    for flow, done in context.sightings(Completed, EntryKind.DATA, EntryKind.BATCH):
+    for flow, done in context.events(Completed, EntryKind.DATA, EntryKind.BATCH):
         if done.op is not Op.AUTO_ACK or done.token is None or done.tick.is_system or done.breach is not None:
             continue
         started = _started(flow, done)
@@ -72,23 +69,23 @@ def _by_the_framework(context: RuleContext) -> Iterator[Finding]:
                 "auto-ack",
                 tup=done.token.words,
                 handler=flow.function.name,
-                call=callee(started.step.op.func),
+                call=callee_text(started.step.op.func),
                 by_hand=context.role.by_hand,
             ),
             at=(started.function, started.step.span),
             misuse=Misuse.EARLY,
-            trail=done.trail,
+            path=done.path,
             token=done.token,
             flow=flow,
             severity=_severity(context),
         )
 
 
-def _started(flow: Flow, done: Completed) -> Trail | None:
+def _started(flow: Flow, done: Completed) -> Path | None:
     """Return the last call before the ack that started work on the tuple's data; None if the path waited for it."""
     if not any(map(_starts, flow.functions)):
         return None
-    for visit, after, _ in backwards(done.trail):
+    for visit, after, _ in points_back(done.path):
         if after is None or not isinstance(visit.step.op, Call):
             continue
         call = visit.step.op
@@ -96,17 +93,17 @@ def _started(flow: Flow, done: Completed) -> Trail | None:
         if name in _WAITS:
             return None
         if (name in _STARTS and not _scoped(call.func) and _uses_tuple(flow, visit, call)) or (
-            name in RUNNERS and _runs_closure(flow, visit, call)
+            name in EXECUTORS and _runs_closure(flow, visit, call)
         ):
             return visit
     return None
 
 
-@once
+@memoize
 def _starts(function: Function) -> bool:
     """Whether a function has a call that may start work."""
     calls = (step.op for step in function.cfg.steps if isinstance(step.op, Call))
-    return any(last_name(call.func) in _STARTS | RUNNERS for call in calls)
+    return any(last_name(call.func) in _STARTS | EXECUTORS for call in calls)
 
 
 def _scoped(func: Expr) -> bool:
@@ -114,7 +111,7 @@ def _scoped(func: Expr) -> bool:
     return isinstance(func, Attr) and isinstance(func.obj, Name) and func.obj.id not in ("self", "loop")
 
 
-def _runs_closure(flow: Flow, visit: Trail, call: Call) -> bool:
+def _runs_closure(flow: Flow, visit: Path, call: Call) -> bool:
     """Whether a runner gets a closure that reads the tuple's data."""
     derived = derived_names(visit.function, given_names(flow, visit.function))
     for arg in call.args:
@@ -128,12 +125,12 @@ def _runs_closure(flow: Flow, visit: Trail, call: Call) -> bool:
     return False
 
 
-def _uses_tuple(flow: Flow, visit: Trail, call: Call) -> bool:
+def _uses_tuple(flow: Flow, visit: Path, call: Call) -> bool:
     derived = derived_names(visit.function, given_names(flow, visit.function))
     return any(mentions_any(arg.value, derived) for arg in call.args) and _runs_code(visit, call, derived)
 
 
-def _runs_code(visit: Trail, call: Call, derived: frozenset[str]) -> bool:
+def _runs_code(visit: Path, call: Call, derived: frozenset[str]) -> bool:
     """Whether the call gets code to run; a client or a job queue (Celery) gets only data."""
     if last_name(call.func) in _COROUTINES:
         return True
@@ -144,28 +141,28 @@ def _runs_code(visit: Trail, call: Call, derived: frozenset[str]) -> bool:
     return found is not None and isinstance(found.made, Call) and last_name(found.made.func) == "partial"
 
 
-def _too_early(context: RuleContext, flow: Flow, done: Completed, started: Trail) -> Finding:
+def _too_early(context: RuleContext, flow: Flow, done: Completed, started: Path) -> Finding:
     assert done.token is not None  # the caller checks it
     assert isinstance(started.step.op, Call)
     return context.finding(
         context.words(
             tup=done.token.words,
-            call=callee(started.step.op.func),
-            line=line_of(started, done.function),
+            call=callee_text(started.step.op.func),
+            line=line_text(started, done.function),
             again=_completed_again(context, started, done.token),
         ),
         at=(done.function, done.step.span),
         misuse=Misuse.EARLY,
-        trail=done.trail,
+        path=done.path,
         token=done.token,
         flow=flow,
         severity=_severity(context),
     )
 
 
-def _completed_again(context: RuleContext, started: Trail, token: Token) -> str:
+def _completed_again(context: RuleContext, started: Path, token: Token) -> str:
     """The clause on a second completion by the started work; "" if it does not complete the tuple."""
-    for _, later in context.sightings(Completed):
+    for _, later in context.events(Completed):
         if later.deferral is None or later.deferral.step is not started.step or later.op not in _LATER:
             continue
         verb, misuse = _LATER[later.op]
@@ -178,7 +175,7 @@ def _completed_again(context: RuleContext, started: Trail, token: Token) -> str:
 # ---- an ack in finally ----
 
 
-def _in_finally(context: RuleContext, ended: Ended) -> Trail | None:
+def _in_finally(context: RuleContext, ended: Ended) -> Path | None:
     """Return the ack in a `finally` through which an exception leaves, if the framework does not fail the tuple."""
     if ended.raised is None or context.component.auto_fail is not False or ended.deferral is not None:
         return None
@@ -187,25 +184,25 @@ def _in_finally(context: RuleContext, ended: Ended) -> Trail | None:
     token: Token | None = ended.token
     if token is None:
         return None
-    last = next(completions(ended.trail, token), None)
+    last = next(completions(ended.path, token), None)
     if last is None or ended.state.tokens[token].stage is not Stage.ACKED:
         return None
-    return last if last.step.way is Way.RAISE and not _raised_in_handler(ended.trail) else None
+    return last if last.step.way is Way.RAISE and not _raised_in_handler(ended.path) else None
 
 
-def _raised_in_handler(end: Trail) -> bool:
+def _raised_in_handler(end: Path) -> bool:
     """Whether the exception comes from an exception handler, so the work's own exception was caught."""
-    thrown = thrown_at(end)
+    thrown = raising_visit(end)
     return thrown is not None and thrown.state.caught is not None and not isinstance(thrown.step.op, Throw)
 
 
-def _while_raising(context: RuleContext, flow: Flow, ended: Ended, done: Trail) -> Finding:
+def _while_raising(context: RuleContext, flow: Flow, ended: Ended, done: Path) -> Finding:
     name = ended.token.name if ended.token is not None else "the tuple"
     return context.finding(
         context.words("finally", tup=f"`{name}`", advice=ack_after_try(f"`{name}`", context.catch)),
         at=(done.function, done.step.span),
         misuse=Misuse.EARLY,
-        trail=ended.trail,
+        path=ended.path,
         token=ended.token,
         flow=flow,
         severity=_severity(context),

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.path.sighting import Anchors, Completed, Deferral, Emitted, Flow
+from ackdoctor.flow.events import Anchors, Completed, Deferral, Emitted, Flow
 from ackdoctor.model.dialect import Anchoring, Misuse
 from ackdoctor.model.finding import Finding
 from ackdoctor.model.protocol import Op
@@ -29,7 +29,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
             context.words(does=verb, thread=thread, advice=_advice(context, event)),
             at=(event.function, event.step.span),
             misuse=Misuse.OFF_THREAD,
-            trail=event.trail,
+            path=event.path,
             token=event.token if isinstance(event, Completed) else None,
             flow=flow,
         )
@@ -37,10 +37,10 @@ def check(context: RuleContext) -> Iterator[Finding]:
 
 def _off_thread(context: RuleContext) -> Iterator[tuple[Flow, Completed | Emitted, Deferral]]:
     locked = context.discipline.thread_safe
-    for flow, done in context.sightings(Completed):
+    for flow, done in context.events(Completed):
         if done.deferral is not None and done.deferral.thread and done.op in _VERBS and not locked:
             yield flow, done, done.deferral
-    for flow, emit in context.sightings(Emitted):
+    for flow, emit in context.events(Emitted):
         if emit.deferral is None or not emit.deferral.thread:
             continue
         if not locked or _uses_default_anchors(context, emit):

@@ -5,12 +5,11 @@ from collections.abc import Iterator
 from ackdoctor.checks.facts.dataflow import derived_names, given_names, mentions_any
 from ackdoctor.checks.facts.spouts import calls_super
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.graph.expressions import mentions, subexpressions
-from ackdoctor.flow.linking.known import TICK
-from ackdoctor.flow.path.lattice import Tick
-from ackdoctor.flow.path.sighting import Completed, Ended, Flow
-from ackdoctor.flow.path.trail import backwards
-from ackdoctor.flow.path.witness import leaving_step
+from ackdoctor.flow.events import Completed, Ended, Flow, points_back
+from ackdoctor.flow.expressions import mentions, subexpressions
+from ackdoctor.flow.library import TICK
+from ackdoctor.flow.state import Tick
+from ackdoctor.flow.witness import leaving_step
 from ackdoctor.model.cfg import Attr, Bind, Call, Expr, Global, Literal, Name, Return, Test, Unpack
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, Misuse, TickDuty, VerbKind
@@ -46,7 +45,7 @@ def _completed_twice(context: RuleContext) -> Iterator[Finding]:
     if duty not in (TickDuty.AUTO, TickDuty.FRAMEWORK, TickDuty.FORBIDDEN):
         return
     reported: set[int] = set()
-    for flow, done in context.sightings(Completed, EntryKind.TICK, EntryKind.DATA):
+    for flow, done in context.events(Completed, EntryKind.TICK, EntryKind.DATA):
         if done.op in _BY_HAND and done.tick is Tick.YES and id(done.step) not in reported:
             reported.add(id(done.step))
             yield _twice(context, done.function, done, flow)
@@ -60,7 +59,7 @@ def _twice(context: RuleContext, function: Function, done: Completed, flow: Flow
         context.words("twice", done=_BY_HAND[done.op], reason=context.phrase(reason)),
         at=(function, done.step.span),
         misuse=Misuse.TICK_TWICE,
-        trail=done.trail,
+        path=done.path,
         token=done.token,
         flow=flow,
     )
@@ -94,24 +93,22 @@ def _twice_in_override(context: RuleContext) -> Iterator[Finding]:
 def _never_completed(context: RuleContext, flow: Flow) -> Iterator[Finding]:
     if flow.entry is None or flow.entry.kind not in (EntryKind.TICK, EntryKind.DATA) or flow.wrapped:
         return
-    missing = [s for s in flow.sightings if isinstance(s, Ended) and s.breach is not None and s.is_tick]
+    missing = [s for s in flow.events if isinstance(s, Ended) and s.breach is not None and s.is_tick]
     if not missing or flow.function.docstring_only:
         return
     token = missing[0].token
     assert token is not None  # is_tick implies it
-    done = [s for s in flow.sightings if isinstance(s, Completed) and s.token == token and s.op in _BY_HAND]
+    done = [s for s in flow.events if isinstance(s, Completed) and s.token == token and s.op in _BY_HAND]
     finished = [
-        s
-        for s in flow.sightings
-        if isinstance(s, Ended) and s.breach is None and s.raised is None and s.is_tick
+        s for s in flow.events if isinstance(s, Ended) and s.breach is None and s.raised is None and s.is_tick
     ]
-    if flow.entry.kind is EntryKind.DATA and not any(s for s in flow.sightings if isinstance(s, Completed)):
+    if flow.entry.kind is EntryKind.DATA and not any(s for s in flow.events if isinstance(s, Completed)):
         return  # missing-ack reports a handler that completes nothing
     every_path = flow.entry.kind is EntryKind.TICK and not done and not finished
     completing = frozenset({id(flow.function), *(id(s.function) for s in done)})
     reported: set[object] = set()
     for ended in missing[:1] if every_path else missing:
-        where = (flow.function, flow.function.head) if every_path else leaving_step(ended.trail, completing)
+        where = (flow.function, flow.function.head) if every_path else leaving_step(ended.path, completing)
         if where[1] in reported:
             continue
         reported.add(where[1])
@@ -119,7 +116,7 @@ def _never_completed(context: RuleContext, flow: Flow) -> Iterator[Finding]:
             context.words("never", handler=f"{context.component.name}.{flow.function.name}", tup=token.words),
             at=where,
             misuse=Misuse.TICK_NEVER,
-            trail=ended.trail,
+            path=ended.path,
             token=token,
             flow=flow,
         )
@@ -131,10 +128,10 @@ def _heartbeats(context: RuleContext, flow: Flow) -> Iterator[Finding]:
     if not version or flow.entry is None or flow.entry.kind is not EntryKind.DATA or flow.wrapped:
         return
     reported: set[object] = set()
-    for ended in flow.sightings:
+    for ended in flow.events:
         if not isinstance(ended, Ended) or ended.tick is not Tick.HEARTBEAT or ended.raised is not None:
             continue
-        where = leaving_step(ended.trail, frozenset({id(flow.function)}))
+        where = leaving_step(ended.path, frozenset({id(flow.function)}))
         if where[1] in reported or _syncs(context, ended):
             continue
         reported.add(where[1])
@@ -144,7 +141,7 @@ def _heartbeats(context: RuleContext, flow: Flow) -> Iterator[Finding]:
             misuse=None,
             severity=Severity.WARNING,
             confidence=Confidence.MAY,
-            trail=ended.trail,
+            path=ended.path,
             token=ended.token,
             flow=flow,
         )
@@ -154,7 +151,7 @@ def _syncs(context: RuleContext, ended: Ended) -> bool:
     """Whether the path sends a sync."""
     return any(
         isinstance(visit.step.op, Call) and context.verb_kind(visit.function, visit.step.op) is VerbKind.SYNC
-        for visit, _, _ in backwards(ended.trail)
+        for visit, _, _ in points_back(ended.path)
     )
 
 
@@ -262,11 +259,11 @@ def _treated_as_data(context: RuleContext) -> Iterator[Finding]:
 
 def _tests_for_tick(flow: Flow) -> bool:
     """Whether some path decides whether the tuple is a tick."""
-    for sighting in flow.sightings:
-        if not isinstance(sighting, Ended) or sighting.token is None:
+    for event in flow.events:
+        if not isinstance(event, Ended) or event.token is None:
             continue
-        holding = sighting.state.tokens.get(sighting.token)
-        if holding is not None and holding.tick is not Tick.MAYBE:
+        token_state = event.state.tokens.get(event.token)
+        if token_state is not None and token_state.tick is not Tick.MAYBE:
             return True
     return any(
         isinstance(step.op, Test) and _mentions_ticks(step.op.condition) for step in flow.function.cfg.steps

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.facts.completions import ANCHORING, chosen
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.path.sighting import Anchors, Emitted, Flow
+from ackdoctor.flow.events import Anchors, Emitted, Flow
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Finding, Severity
-from ackdoctor.model.protocol import State as Stage
+from ackdoctor.model.protocol import Stage
 
 __all__ = ["check"]
 
@@ -18,7 +18,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
         return
     emits = [
         (flow, emit)
-        for flow, emit in context.sightings(Emitted, EntryKind.DATA, EntryKind.BATCH)
+        for flow, emit in context.events(Emitted, EntryKind.DATA, EntryKind.BATCH)
         if emit.anchors is Anchors.NONE and not emit.tick.is_system
     ]
     if not emits:
@@ -26,7 +26,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
     is_opt_out = chosen(context, ANCHORING)
     reported: set[int] = set()
     for flow, emit in emits:
-        if id(emit.step) in reported or is_opt_out(emit.trail):
+        if id(emit.step) in reported or is_opt_out(emit.path):
             continue
         reported.add(id(emit.step))
         name = emit.subject.name if emit.subject is not None else "the input tuple"
@@ -34,7 +34,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
             context.words(tup=f"`{name}`", advice=_advice(context, flow, emit, name)),
             at=(emit.function, emit.step.span),
             misuse=Misuse.UNANCHORED,
-            trail=emit.trail,
+            path=emit.path,
             token=emit.subject,
             flow=flow,
             severity=Severity.WARNING,
@@ -52,5 +52,5 @@ def _advice(context: RuleContext, flow: Flow, emit: Emitted, name: str) -> str:
 
 def _is_late(emit: Emitted) -> bool:
     """Whether the tuple was completed before the emit; as an anchor it would then do harm."""
-    holding = emit.trail.state.tokens.get(emit.subject) if emit.subject is not None else None
-    return holding is not None and holding.stage in (Stage.ACKED, Stage.FAILED)
+    token_state = emit.path.state.tokens.get(emit.subject) if emit.subject is not None else None
+    return token_state is not None and token_state.stage in (Stage.ACKED, Stage.FAILED)

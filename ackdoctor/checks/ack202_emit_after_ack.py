@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.path.lattice import Token, TokenKind
-from ackdoctor.flow.path.sighting import Anchors, Emitted
-from ackdoctor.flow.path.witness import completions, line_of
-from ackdoctor.model import price
+from ackdoctor.flow.events import Anchors, Emitted
+from ackdoctor.flow.state import Token, TokenKind
+from ackdoctor.flow.witness import completions, line_text
 from ackdoctor.model.dialect import Misuse, Moment
 from ackdoctor.model.finding import Confidence, Finding
 from ackdoctor.model.protocol import Breach
+from ackdoctor.rulebook import advice
 
 __all__ = ["check"]
 
@@ -17,29 +17,30 @@ __all__ = ["check"]
 def check(context: RuleContext) -> Iterator[Finding]:
     """Yield one finding for each emit call that some path reaches with a completed anchor."""
     reported: set[int] = set()
-    for flow, emit in context.sightings(Emitted):
+    for flow, emit in context.events(Emitted):
         late = [
             (token, breach)
             for token, breach in emit.late
-            if not _is_system_tuple(emit, token) or price.reaches_system(context.discipline, Misuse.LATE_EMIT)
+            if not _is_system_tuple(emit, token)
+            or advice.reaches_system(context.discipline, Misuse.LATE_EMIT)
         ]
         if not late or id(emit.step) in reported:
             continue
         reported.add(id(emit.step))
         token, breach = late[0]
-        done = next(completions(emit.trail, token), None)
+        done = next(completions(emit.path, token), None)
         explicit = emit.anchors is Anchors.EXPLICIT
         yield context.finding(
             context.words(
                 is_anchored="anchors" if explicit else "is anchored by the framework",
                 tup=token.words,
                 done="acked" if breach is Breach.EMIT_AFTER_ACK else "failed",
-                where=f" on {line_of(done, emit.function)}" if done is not None else "",
+                where=f" on {line_text(done, emit.function)}" if done is not None else "",
                 advice=_advice(context, token, by_hand=done is not None),
             ),
             at=(emit.function, emit.step.span),
             misuse=Misuse.LATE_EMIT,
-            trail=emit.trail,
+            path=emit.path,
             token=token,
             flow=flow,
             confidence=Confidence.MAY if context.discipline.completion is Moment.STORED else None,
@@ -48,8 +49,8 @@ def check(context: RuleContext) -> Iterator[Finding]:
 
 def _is_system_tuple(emit: Emitted, token: Token) -> bool:
     """Whether the anchor is a tick or another of Storm's own tuples, which are in no tree."""
-    holding = emit.trail.state.tokens.get(token)
-    return holding is not None and holding.tick.is_system
+    token_state = emit.path.state.tokens.get(token)
+    return token_state is not None and token_state.tick.is_system
 
 
 def _advice(context: RuleContext, token: Token, *, by_hand: bool) -> str:

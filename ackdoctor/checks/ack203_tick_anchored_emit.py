@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from ackdoctor.checks.facts.buffers import BEGINNINGS
 from ackdoctor.checks.facts.dataflow import derived_names, given_names, mentions_any
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.linking.known import CONTAINER_STORES, VIEWS
-from ackdoctor.flow.path.lattice import Tick
-from ackdoctor.flow.path.sighting import Anchors, Emitted, Flow
+from ackdoctor.flow.events import Anchors, Emitted, Flow
+from ackdoctor.flow.library import COLLECTION_WRAPPERS, CONTAINER_STORES
+from ackdoctor.flow.state import Tick
 from ackdoctor.model.cfg import Attr, Bind, Build, Call, Closure, Drop, Expr, Global, Item, Name, Next, Unpack
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, Misuse
@@ -34,7 +34,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
     if not in_flight:
         return
     reported: set[int] = set()
-    for flow, emit in context.sightings(Emitted, EntryKind.DATA, EntryKind.TICK):
+    for flow, emit in context.events(Emitted, EntryKind.DATA, EntryKind.TICK):
         at_tick = flow.entry is not None and (flow.entry.kind is EntryKind.TICK or emit.tick is Tick.YES)
         if not at_tick or id(emit.step) in reported or not _lacks_input_anchors(emit):
             continue
@@ -47,7 +47,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
             context.words(field=f"self.{field}", by_hand=by_hand),
             at=(emit.function, emit.step.span),
             misuse=None,
-            trail=emit.trail,
+            path=emit.path,
             token=emit.subject,
             flow=flow,
             severity=min(Severity.WARNING, context.severity(Misuse.UNANCHORED)),
@@ -185,7 +185,7 @@ def _rows(context: RuleContext, function: Function, field: str) -> frozenset[str
             case Call(result=result, func=Attr(obj=obj, name=verb)) if verb in _EMPTIES:
                 if context.field(function, obj) == field:
                     names.add(result.id)
-            case Call(result=result, func=Global(id=view), args=args) if view in VIEWS and args:
+            case Call(result=result, func=Global(id=view), args=args) if view in COLLECTION_WRAPPERS and args:
                 if context.field(function, args[0].value) == field:
                     names.add(result.id)
             case _:

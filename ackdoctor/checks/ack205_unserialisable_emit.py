@@ -8,8 +8,7 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.facts.dataflow import origin
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.path.sighting import Emitted
-from ackdoctor.flow.path.trail import Trail
+from ackdoctor.flow.events import Emitted, Path
 from ackdoctor.model.cfg import Build, Call, Catch, Closure, Compare, Expr, IsType, Literal, Mix, Not, Star
 from ackdoctor.model.component import ClassInfo, Function
 from ackdoctor.model.dialect import Misuse, VerbKind
@@ -50,7 +49,7 @@ _REJECTED_BY_ALL = frozenset(("a generator", "an open file"))
 _REJECTED_BY_PLAIN_JSON = frozenset(("a Decimal", "bytes"))
 
 
-def _rejected(context: RuleContext, visit: Trail, expr: Expr, depth: int = 0) -> str | None:
+def _rejected(context: RuleContext, visit: Path, expr: Expr, depth: int = 0) -> str | None:
     """Return the part of a payload that the dialect's serialiser rejects, in words; None for a payload it accepts."""
     found = origin(visit, expr)
     if found is None or depth > _MAX_DEPTH:
@@ -66,7 +65,7 @@ def _rejected(context: RuleContext, visit: Trail, expr: Expr, depth: int = 0) ->
             return word if word is not None and _is_rejected(context, found.visit, word) else None
 
 
-def _is_rejected(context: RuleContext, visit: Trail, word: str) -> bool:
+def _is_rejected(context: RuleContext, visit: Path, word: str) -> bool:
     if word in _REJECTED_BY_ALL:
         return True
     serializer = context.discipline.serializer
@@ -76,7 +75,7 @@ def _is_rejected(context: RuleContext, visit: Trail, word: str) -> bool:
     return serializer != "pickle"
 
 
-def _kind(context: RuleContext, visit: Trail, made: Expr | Call | Catch) -> str | None:
+def _kind(context: RuleContext, visit: Path, made: Expr | Call | Catch) -> str | None:
     match made:
         case Build(kind="set"):
             return "a set"
@@ -115,7 +114,7 @@ _SHAPES = {
 }
 
 
-def _wrong_shape(context: RuleContext, visit: Trail, expr: Expr) -> str | None:
+def _wrong_shape(context: RuleContext, visit: Path, expr: Expr) -> str | None:
     """Return the shape of a payload in words; None if it is, or may be, a list of fields."""
     found = origin(visit, expr)
     kind = _shape(found.made) if found is not None else None
@@ -160,7 +159,7 @@ _SERIALIZERS = {"json": "JSON", "simplejson": "JSON", "msgpack": "msgpack", "pic
 def check(context: RuleContext) -> Iterator[Finding]:
     """Yield one finding for each emit call whose payload provably fails."""
     reported: set[int] = set()
-    for flow, emit in context.sightings(Emitted):
+    for flow, emit in context.events(Emitted):
         payload = emit.args.get(emit.verb.subject or "")
         if payload is None or id(emit.step) in reported:
             continue
@@ -173,7 +172,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
             words,
             at=(emit.function, emit.step.span),
             misuse=misuse,
-            trail=emit.trail,
+            path=emit.path,
             token=emit.subject,
             flow=flow,
         )
@@ -181,10 +180,10 @@ def check(context: RuleContext) -> Iterator[Finding]:
 
 def _fault(context: RuleContext, emit: Emitted, payload: Expr) -> tuple[Words, Misuse] | None:
     if emit.verb.kind is VerbKind.EMIT:
-        shape = _wrong_shape(context, emit.trail, payload)
+        shape = _wrong_shape(context, emit.path, payload)
         if shape is not None:
             return context.words("shape", what=shape), Misuse.PAYLOAD_SHAPE
-    kind = _rejected(context, emit.trail, payload)
+    kind = _rejected(context, emit.path, payload)
     if kind is None:
         return None
     serializer = _SERIALIZERS.get(context.discipline.serializer, context.discipline.serializer)

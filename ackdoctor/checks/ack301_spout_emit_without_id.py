@@ -11,8 +11,8 @@ from ackdoctor.checks.facts.dataflow import derived_names, mentions_any
 from ackdoctor.checks.facts.provenance import source
 from ackdoctor.checks.facts.spouts import acts, data_emits, entry_method, first, has_id, reach, steps_of
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.graph.wording import parts
-from ackdoctor.flow.path.sighting import Emitted
+from ackdoctor.flow.events import Emitted
+from ackdoctor.flow.expressions import name_words
 from ackdoctor.model.cfg import Attr, Bind, Call, Item, Name
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, Kind, Misuse
@@ -41,7 +41,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
         context.words(reason=reason, advice=advice),
         at=(emit.function, emit.step.span),
         misuse=Misuse.NO_MESSAGE_ID,
-        trail=emit.trail,
+        path=emit.path,
         severity=severity,
     )
 
@@ -109,7 +109,7 @@ def _keeps_records(context: RuleContext) -> bool:
     for function, step in steps_of(reach(context, entry_method(context, EntryKind.NEXT))):
         match step.op:
             case Bind(target=Item(obj=Attr() as place)):
-                if _names_pending(parts(context.field(function, place) or "")):
+                if _names_pending(name_words(context.field(function, place) or "")):
                     return True
             case _:
                 pass

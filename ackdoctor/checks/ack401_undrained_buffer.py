@@ -27,7 +27,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
             ),
             at=(stored.function, stored.step.span),
             misuse=Misuse.NEVER,
-            trail=stored.trail,
+            path=stored.path,
             token=stored.token,
             flow=flow,
         )

@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from ackdoctor.checks.facts.buffers import asks_about, kept_inputs, left_behind, waiting
 from ackdoctor.checks.facts.dataflow import origin
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.graph.expressions import mentions
-from ackdoctor.flow.path.sighting import Stored
-from ackdoctor.flow.path.trail import Trail, backwards
+from ackdoctor.flow.events import Path, Stored, points_back
+from ackdoctor.flow.expressions import mentions
 from ackdoctor.model.cfg import (
     Arg,
     Attr,
@@ -68,7 +67,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
             context.words(field=f"self.{field}"),
             at=(stored.function, stored.step.span),
             misuse=Misuse.NEVER,
-            trail=stored.trail,
+            path=stored.path,
             token=stored.token,
             flow=flow,
             severity=Severity.WARNING,
@@ -84,7 +83,7 @@ def _is_multimap(context: RuleContext, field: str) -> bool:
 def _key_can_repeat(context: RuleContext, stored: Stored) -> bool:
     """Whether the key comes from the data and is no id, counter or random number."""
     assert stored.key is not None  # the caller checks it
-    visit, made = _definition(stored.trail, stored.key)
+    visit, made = _definition(stored.path, stored.key)
     function = visit.function
     while (inner := _operand(made)) is not None:
         visit, made = _definition(visit, inner)
@@ -114,7 +113,7 @@ def _operand(made: Expr | Call | Catch) -> Expr | None:
             return None
 
 
-def _definition(visit: Trail, expr: Expr) -> tuple[Trail, Expr | Call | Catch]:
+def _definition(visit: Path, expr: Expr) -> tuple[Path, Expr | Call | Catch]:
     """Return the definition of an expression's value and its visit; the expression itself if it has none."""
     found = origin(visit, expr)
     return (found.visit, found.made) if found is not None else (visit, expr)
@@ -144,8 +143,8 @@ def _operands(op: Instr) -> tuple[Expr, ...]:
 
 def _looked_up(context: RuleContext, stored: Stored) -> bool:
     """Whether the path to the store reads the field."""
-    for visit, _, _ in backwards(stored.trail):
-        if visit is stored.trail:
+    for visit, _, _ in points_back(stored.path):
+        if visit is stored.path:
             continue
         match visit.step.op:
             case Test(condition=condition) | Bind(value=condition):

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from ackdoctor.checks.facts.buffers import LISTENERS, asks_about, assigned, chain, kept_inputs, left_behind
 from ackdoctor.checks.facts.dataflow import derived_names, mentions_any
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.path.sighting import Stored
-from ackdoctor.flow.path.trail import backwards
+from ackdoctor.flow.events import Stored, points_back
 from ackdoctor.model.cfg import Attr, Bind, Build, Call, Closure, Expr, Literal, Name, Test
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import Misuse, VerbKind
@@ -47,7 +46,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
             context.words(field=f"self.{field}", what=what),
             at=(stored.function, stored.step.span),
             misuse=Misuse.NEVER,
-            trail=stored.trail,
+            path=stored.path,
             token=stored.token,
             flow=flow,
             severity=Severity.WARNING,
@@ -106,7 +105,7 @@ def _limited(call: Call) -> bool:
 
 def _makes_room(context: RuleContext, stored: Stored) -> bool:
     """Whether the path to the store tests the container's size or removes an entry."""
-    for visit, _, _ in backwards(stored.trail):
+    for visit, _, _ in points_back(stored.path):
         match visit.step.op:
             case Test(condition=condition) if asks_about(context, visit.function, condition, stored.field):
                 return True

@@ -4,10 +4,9 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.facts.buffers import kept_inputs, sized, unfinished_joins
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.graph.expressions import subexpressions
-from ackdoctor.flow.path.lattice import Tick
-from ackdoctor.flow.path.sighting import Flow, Released
-from ackdoctor.flow.path.trail import Station, turns_back
+from ackdoctor.flow.events import Flow, PathPoint, Released, turns_back
+from ackdoctor.flow.expressions import subexpressions
+from ackdoctor.flow.state import Tick
 from ackdoctor.flow.transfer.escape import EVERYTHING
 from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Global, Literal, Name, Test, Update
 from ackdoctor.model.component import Function
@@ -53,7 +52,7 @@ def _full_batches(context: RuleContext) -> Iterator[Finding]:
             at=(visit.function, visit.step.span),
             misuse=None,
             severity=Severity.WARNING,
-            trail=visit,
+            path=visit,
             token=None,
             flow=flow,
         )
@@ -65,9 +64,9 @@ def _and_ack(context: RuleContext) -> str:
     return context.phrase("and ack") if duty in (TickDuty.REQUIRED, TickDuty.AUTO) else ""
 
 
-def _only_when_full(context: RuleContext, field: str) -> tuple[Flow, Station] | None:
+def _only_when_full(context: RuleContext, field: str) -> tuple[Flow, PathPoint] | None:
     """Return the size test that guards every release of the field's tuples; None if some release is not guarded."""
-    found: tuple[Flow, Station] | None = None
+    found: tuple[Flow, PathPoint] | None = None
     for flow, release in context.releases():
         if release.field == EVERYTHING:
             return None
@@ -76,7 +75,7 @@ def _only_when_full(context: RuleContext, field: str) -> tuple[Flow, Station] | 
         at_data = flow.entry is not None and flow.entry.kind is EntryKind.DATA
         if not at_data or release.deferral is not None or not release.completed or _at_tick(release):
             return None
-        test = next((s for s in turns_back(release.trail) if _is_size_test(context, s, field)), None)
+        test = next((s for s in turns_back(release.path) if _is_size_test(context, s, field)), None)
         if test is None or _reads_clock(flow.function):
             return None
         found = found or (flow, test)
@@ -84,10 +83,10 @@ def _only_when_full(context: RuleContext, field: str) -> tuple[Flow, Station] | 
 
 
 def _at_tick(release: Released) -> bool:
-    return any(held.tick is Tick.YES for held in release.trail.state.tokens.values())
+    return any(held.tick is Tick.YES for held in release.path.state.tokens.values())
 
 
-def _is_size_test(context: RuleContext, station: Station, field: str) -> bool:
+def _is_size_test(context: RuleContext, station: PathPoint, field: str) -> bool:
     function, op = station.visit.function, station.visit.step.op
     if not isinstance(op, Test) or not isinstance(op.condition, Compare):
         return False

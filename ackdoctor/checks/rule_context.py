@@ -5,27 +5,26 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from ackdoctor.flow.component import solve_component
-from ackdoctor.flow.linking.program import Program, Symbol
-from ackdoctor.flow.path.context import Context
-from ackdoctor.flow.path.lattice import Handle, Instance, SelfRef, State, Token, Value
-from ackdoctor.flow.path.sighting import Flow, Released, Sighting
-from ackdoctor.flow.path.trail import Trail
-from ackdoctor.flow.path.witness import forgetful, implicit_raise, witness
+from ackdoctor.flow.context import Context
+from ackdoctor.flow.events import Event, Flow, Path, Released
+from ackdoctor.flow.program import Program
+from ackdoctor.flow.state import FrameworkObject, Instance, SelfRef, State, Token, Value
+from ackdoctor.flow.symbols import Symbol
 from ackdoctor.flow.transfer.dispatch import choose_verb
 from ackdoctor.flow.transfer.evaluate import evaluate
 from ackdoctor.flow.transfer.verbs import external_verb
-from ackdoctor.model import price
+from ackdoctor.flow.witness import assumes_raise, was_widened, witness
 from ackdoctor.model.cfg import Attr, Call, Expr, Global, Item, Name, Step
 from ackdoctor.model.component import Component, Function
 from ackdoctor.model.dialect import Dialect, Discipline, EntryKind, Kind, Misuse, Role, Verb, VerbKind
 from ackdoctor.model.finding import Confidence, Finding, PathStep, PathWitness, Severity
 from ackdoctor.model.source import Site, Span
-from ackdoctor.rulebook import messages
+from ackdoctor.rulebook import advice, messages
 from ackdoctor.rulebook.messages import Words
 
 __all__ = ["RuleContext"]
 
-S = TypeVar("S", bound=Sighting)
+S = TypeVar("S", bound=Event)
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -72,21 +71,21 @@ class RuleContext:
         """Whether the component is a bolt."""
         return self.component.role.kind is Kind.BOLT
 
-    def sightings(self, kind: type[S], *entries: EntryKind) -> Iterator[tuple[Flow, S]]:
+    def events(self, kind: type[S], *entries: EntryKind) -> Iterator[tuple[Flow, S]]:
         """Yield the events of one kind in the flows of these entries; without entries, in all flows."""
         for flow in self.flows:
             if entries and (flow.entry is None or flow.entry.kind not in entries):
                 continue
-            for sighting in flow.sightings:
-                if isinstance(sighting, kind):
-                    yield flow, sighting
+            for event in flow.events:
+                if isinstance(event, kind):
+                    yield flow, event
 
     def releases(self) -> Iterator[tuple[Flow, Released]]:
         """Yield the places where the component releases what a field holds, also in handlers that a subclass inherits."""
         for flow in (*self.flows, *self.inherited):
-            for sighting in flow.sightings:
-                if isinstance(sighting, Released):
-                    yield flow, sighting
+            for event in flow.events:
+                if isinstance(event, Released):
+                    yield flow, event
 
     def functions(self) -> Iterator[Function]:
         """Yield every function of the component that can run: its own and inherited methods with their closures."""
@@ -133,7 +132,7 @@ class RuleContext:
         return verb.kind if verb is not None else None
 
     def _context_without_path(self) -> Context:
-        return Context(program=self.program, component=self.component, subject=None, held={})
+        return Context(program=self.program, component=self.component, subject=None, stored_stages={})
 
     def _object(self, function: Function, expr: Expr) -> str | None:
         """Return the kind of framework object that an expression is declared as, if the dialect has such objects."""
@@ -147,7 +146,7 @@ class RuleContext:
         elif owner is not None and function.params:
             env[function.params[0].name] = Instance(owner)
         match evaluate(self._context_without_path(), function, State(env=env), expr):
-            case Handle(kind=kind):
+            case FrameworkObject(kind=kind):
                 return kind
             case _:
                 return None
@@ -186,11 +185,11 @@ class RuleContext:
 
     def severity(self, misuse: Misuse) -> Severity:
         """Return how bad a misuse is in this dialect: the worst of its prices; never an error if acking is opt-in."""
-        return price.severity(self.discipline, misuse)
+        return advice.severity(self.discipline, misuse)
 
     def price(self, misuse: Misuse) -> str:
         """Return the consequence of a misuse in this dialect, as one clause."""
-        return price.clause(self.discipline, misuse)
+        return advice.clause(self.discipline, misuse)
 
     def words(self, case: str = "", /, **values: object) -> Words:
         """Return the words of one case of this rule."""
@@ -229,26 +228,26 @@ class RuleContext:
         *,
         at: tuple[Function, Span],
         misuse: Misuse | None,
-        trail: Trail | None = None,
+        path: Path | None = None,
         token: Token | None = None,
         handler: str = "",
         severity: Severity | None = None,
         confidence: Confidence | None = None,
         flow: Flow | None = None,
     ) -> Finding:
-        """Create a finding of this rule; its witness is the path `trail`, or the place alone without one.
+        """Create a finding of this rule; its witness is the path `path`, or the place alone without one.
 
         By default a path is MAY if it assumes an undeclared exception or a limit cut the analysis short, else MUST.
         """
         function, span = at
         site = Site(function.path, span)
-        if trail is not None:
-            evidence = witness(trail, token, words.note, at)
+        if path is not None:
+            evidence = witness(path, token, words.note, at)
         else:
             evidence = PathWitness(steps=(PathStep(site=site, note=words.note),))
         limited = flow is not None and (flow.limited or flow.wrapped)
         if confidence is None:
-            assumed = limited or (trail is not None and (implicit_raise(trail) or forgetful(trail)))
+            assumed = limited or (path is not None and (assumes_raise(path) or was_widened(path)))
             confidence = Confidence.MAY if assumed else Confidence.MUST
         if severity is None:
             severity = (

@@ -1,21 +1,59 @@
-"""Parts of help texts that depend on the framework, shared by lint and traces.
+"""Prices and advice that depend on the framework, shared by lint, traces and heaps.
 
 Advice leaves no tuple open, loses none, completes none twice and ends no worker; if it may end one, it says so.
 `tests/advice` applies each of them.
 """
 
-from ackdoctor.model.dialect import Role, TickDuty
+from ackdoctor.model.dialect import Discipline, Misuse, Price, Role, TickDuty
+from ackdoctor.model.finding import Severity
 
 __all__ = [
     "ack_after_try",
+    "clause",
     "complete_by_hand",
     "complete_on_framework_thread",
     "emit_off_thread",
     "fail_as_well",
     "fail_instead",
     "leave_first",
+    "reaches_system",
+    "severity",
     "test_tick",
 ]
+
+
+_SEVERITIES = {
+    Price.KILL: Severity.ERROR,
+    Price.LEAK: Severity.ERROR,
+    Price.TIMEOUT: Severity.ERROR,
+    Price.ZOMBIE: Severity.ERROR,
+    Price.ERROR: Severity.ERROR,
+    Price.LOSS: Severity.WARNING,
+    Price.EXIT: Severity.WARNING,
+    Price.NOTHING: Severity.INFO,
+}
+
+
+_TREE_PRICES = frozenset({Price.TIMEOUT, Price.ZOMBIE, Price.LOSS, Price.NOTHING})
+
+
+def severity(discipline: Discipline, misuse: Misuse) -> Severity:
+    """Return how bad a misuse is: the worst of its prices; never an error if acking is opt-in."""
+    worst = max(_SEVERITIES[price] for price in discipline.prices.get(misuse, (Price.NOTHING,)))
+    return min(worst, Severity.WARNING) if discipline.advisory else worst
+
+
+def reaches_system(discipline: Discipline, misuse: Misuse) -> bool:
+    """Whether a misuse costs anything for a tick, which has no tree that could time out or be lost."""
+    return not _TREE_PRICES.issuperset(discipline.prices.get(misuse, ()))
+
+
+def clause(discipline: Discipline, misuse: Misuse) -> str:
+    """Return the consequence of a misuse, as one clause."""
+    note = discipline.notes.get(misuse)
+    if note is not None:
+        return note
+    return "; ".join(price.value for price in discipline.prices.get(misuse, (Price.NOTHING,)))
 
 
 def complete_by_hand(role: Role, *, call: bool = True) -> str:

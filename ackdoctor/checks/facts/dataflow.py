@@ -4,10 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from ackdoctor.flow.graph.expressions import names_in
-from ackdoctor.flow.graph.once import once
-from ackdoctor.flow.path.sighting import Flow
-from ackdoctor.flow.path.trail import Trail
+from ackdoctor.flow.events import Flow, Path
+from ackdoctor.flow.expressions import memoize, names_in
 from ackdoctor.model.cfg import (
     ENTRY,
     Attr,
@@ -101,7 +99,7 @@ def given_names(flow: Flow, function: Function) -> frozenset[str]:
     return frozenset(names[1:])
 
 
-@once
+@memoize
 def derived_names(function: Function, names: frozenset[str]) -> frozenset[str]:
     """The locals whose value may come from one of `names`, these included; order of statements does not count."""
     given = _given(function)
@@ -113,7 +111,7 @@ def derived_names(function: Function, names: frozenset[str]) -> frozenset[str]:
     return frozenset(known)
 
 
-@once
+@memoize
 def _given(function: Function) -> Mapping[str, set[str]]:
     """For each local, those that are given a value with it in."""
     given: dict[str, set[str]] = {}
@@ -204,7 +202,7 @@ class Spelling:
                 return expr
 
 
-@once
+@memoize
 def spelling(function: Function) -> Spelling:
     """The spelling of a function's expressions, made once."""
     return Spelling(function)
@@ -246,10 +244,10 @@ class Origin:
     """An expression, or the call or catch that made the value, and the visit at which it counts."""
 
     made: Expr | Call | Catch
-    visit: Trail
+    visit: Path
 
 
-def origin(visit: Trail, expr: Expr, hops: int = HOPS) -> Origin | None:
+def origin(visit: Path, expr: Expr, hops: int = HOPS) -> Origin | None:
     """What `expr` was made by on the path to `visit`; None where that cannot be told.
 
     An argument of a helper is followed to the call of the helper.
@@ -273,14 +271,14 @@ def origin(visit: Trail, expr: Expr, hops: int = HOPS) -> Origin | None:
     return Origin(expr, visit) if hops else None
 
 
-def _before(visit: Trail) -> Iterator[Trail]:
+def _before(visit: Path) -> Iterator[Path]:
     """The earlier visits in the same function, nearest first."""
     while visit.via is not None and visit.before is not None:
         visit = visit.before
         yield visit
 
 
-def _binds(visit: Trail, name: Name) -> bool:
+def _binds(visit: Path, name: Name) -> bool:
     match visit.step.op:
         case Bind(target=target) | Next(target=target) | Update(target=target):
             return target == name
@@ -294,7 +292,7 @@ def _binds(visit: Trail, name: Name) -> bool:
             return False
 
 
-def _argument(visit: Trail, name: Name) -> tuple[Expr, Trail] | None:
+def _argument(visit: Path, name: Name) -> tuple[Expr, Path] | None:
     """What the call of this helper gave for one of its parameters."""
     entry = [visit, *_before(visit)][-1]
     call = entry.before.step.op if entry.before is not None else None

@@ -4,13 +4,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 
-from ackdoctor.flow.graph.expressions import mentions, subexpressions
-from ackdoctor.flow.graph.once import once
-from ackdoctor.flow.graph.results import calls_by_result
-from ackdoctor.flow.graph.wording import last_name
-from ackdoctor.flow.linking.known import CONTAINER_STORES
-from ackdoctor.flow.path.changes import reopen
-from ackdoctor.flow.path.lattice import Const, State, Value
+from ackdoctor.flow.expressions import calls_by_result, last_name, memoize, mentions, subexpressions
+from ackdoctor.flow.invalidation import drop_facts
+from ackdoctor.flow.library import CONTAINER_STORES
+from ackdoctor.flow.state import Const, State, Value
 from ackdoctor.flow.transfer.liveness import read, written
 from ackdoctor.model.cfg import (
     Attr,
@@ -74,7 +71,7 @@ def put(function: Function, state: State, name: str, value: Value | None) -> Sta
     if cell is None:
         return None
     if isinstance(value, Const):
-        return state.bind(name, None).but(fields={**state.fields, cell: value})
+        return state.bind(name, None).replace(fields={**state.fields, cell: value})
     return without(state, {cell}).bind(name, value) if cell in state.fields else None
 
 
@@ -90,17 +87,17 @@ def beyond_a_call(function: Function, state: State) -> State:
     if not state.facts or not (function.closures or function.captures):
         return state
     names = [Name(name) for name in _cells(function)]
-    return reopen(state, [fact for fact in state.facts if any(mentions(fact, name) for name in names)])
+    return drop_facts(state, [fact for fact in state.facts if any(mentions(fact, name) for name in names)])
 
 
 def without(state: State, cells: AbstractSet[str]) -> State:
     """The state in which nothing is known of what is in these cells, which are named as by `where`."""
     if cells.isdisjoint(state.fields):
         return state
-    return state.but(fields={field: old for field, old in state.fields.items() if field not in cells})
+    return state.replace(fields={field: old for field, old in state.fields.items() if field not in cells})
 
 
-@once
+@memoize
 def _cells(function: Function) -> Mapping[str, str]:
     """Where the locals are kept that have a cell, by their names; those around a closure are captured by it."""
     return {name: where(function, name) for name in shared(function) | function.captures}
@@ -111,7 +108,7 @@ def where(function: Function, name: str) -> str:
     return f"{function.path}:{function.qualname.partition('.<locals>.')[0]}:{name}"
 
 
-@once
+@memoize
 def shared(function: Function) -> frozenset[str]:
     """The function's own locals that a closure assigns, or takes along although they are assigned several times."""
     if not function.closures:
@@ -164,7 +161,7 @@ def made(function: Function, state: State, name: str, value: Expr) -> State:
         return state
     key = _key(function, name)
     state = _without(state, key)
-    return state.but(
+    return state.replace(
         fields={**state.fields, key + _MARK: Const(value=True), **dict(_begun(function, key, name, value))}
     )
 
@@ -178,7 +175,7 @@ def set_in_box(function: Function, state: State, target: Expr, value: Value | No
     if not place:  # which one, nobody knows
         return emptied(state, where(function, name))
     fields = {known: old for known, old in state.fields.items() if known != key + place}
-    return state.but(fields={**fields, key + place: value} if isinstance(value, Const) else fields)
+    return state.replace(fields={**fields, key + place: value} if isinstance(value, Const) else fields)
 
 
 def held_value(
@@ -266,7 +263,7 @@ def own_method(function: Function, state: State, name: str, method: str) -> bool
 
 def _put(state: State, key: str, value: Value | None) -> State:
     fields = {field: old for field, old in state.fields.items() if field != key + _VALUE}
-    return state.but(fields={**fields, key + _VALUE: value} if isinstance(value, Const) else fields)
+    return state.replace(fields={**fields, key + _VALUE: value} if isinstance(value, Const) else fields)
 
 
 def emptied(state: State, box: str) -> State:
@@ -277,10 +274,10 @@ def emptied(state: State, box: str) -> State:
 
 def _without(state: State, key: str, but: tuple[str, ...] = ()) -> State:
     kept = {field: old for field, old in state.fields.items() if field in but or not field.startswith(key)}
-    return state.but(fields=kept) if len(kept) < len(state.fields) else state
+    return state.replace(fields=kept) if len(kept) < len(state.fields) else state
 
 
-@once
+@memoize
 def _keys(function: Function) -> Mapping[str, str]:
     """Where the places of the boxes are kept that a function may know, by their names."""
     return {name: _key(function, name) for name in boxes(function) | function.captures}
@@ -311,7 +308,7 @@ def _from_behind(place: object) -> bool:
 # ---- which locals are boxes ----
 
 
-@once
+@memoize
 def boxes(function: Function) -> frozenset[str]:
     """The function's own locals that are boxes."""
     tree = list(function.tree())
