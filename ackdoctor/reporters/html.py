@@ -14,7 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from ackdoctor import __version__
 from ackdoctor.model.finding import Finding, PathWitness, Report
 from ackdoctor.model.source import NOWHERE
-from ackdoctor.model.tally import GrowthPoint
+from ackdoctor.model.verdict import GrowthPoint
 from ackdoctor.reporters.analysis import about, asides, books, forecast, verdict
 from ackdoctor.reporters.context import printable
 from ackdoctor.reporters.figures import span

@@ -140,7 +140,7 @@ def _shown(
     for each in values:
         answers.begin()
         lived = _play(bolt, each, answers, conf, _TICKS if batches else ticks)
-        for finding in findings(ledger.settle().offences, places=Places()):
+        for finding in findings(ledger.settle().violations, places=Places()):
             if finding.code in BREACHES and (finding.code != "ACK101" or (lived and not answers.handed)):
                 yield Breach(finding.code, finding.component)
 

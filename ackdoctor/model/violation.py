@@ -5,7 +5,7 @@ from enum import Enum, unique
 
 from ackdoctor.model.dialect import Misuse
 
-__all__ = ["CallSite", "Offence", "Suspect", "Touch", "TouchKind"]
+__all__ = ["Access", "AccessKind", "CallSite", "TracedComponent", "Violation"]
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -25,7 +25,7 @@ class CallSite:
 
 
 @unique
-class TouchKind(Enum):
+class AccessKind(Enum):
     """What was done to a tuple."""
 
     RECEIVED = "received"
@@ -39,14 +39,14 @@ class TouchKind(Enum):
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
-class Touch:
+class Access:
     """One recent access record.
 
     `entry` counts the handler calls of this component, so two touches with the same `entry` belong to
     one call; `thread` is '' for the thread that receives.
     """
 
-    kind: TouchKind
+    kind: AccessKind
     site: CallSite | None = None  # None below level `sites`
     thread: str = ""
     time_ns: int = 0
@@ -55,7 +55,7 @@ class Touch:
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
-class Suspect:
+class TracedComponent:
     """The component that was traced; `path` and `line` are of its class statement."""
 
     name: str  # "PerSqlBolt"
@@ -70,7 +70,7 @@ class Suspect:
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
-class Offence:
+class Violation:
     """One misuse of one delivery.
 
     `life` is its recent access records in order, the offending one last; records that were left out
@@ -78,10 +78,10 @@ class Offence:
     """
 
     misuse: Misuse
-    suspect: Suspect
+    traced: TracedComponent
     handler: str
     delivery: str
-    life: tuple[Touch, ...]
+    life: tuple[Access, ...]
     tick: bool = False
     batch: bool = False  # received by a batch handler
     held: str = ""  # the component's field that still holds the tuple: "self.pending"

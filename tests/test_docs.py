@@ -1,4 +1,4 @@
-"""The README and the pages it leads to show what the command really does, and leave out no rule, setting or field."""
+"""README, docs/ and the pages beside the fixtures: their screens, tables, links and options are those of the commands."""
 
 import json
 import os
@@ -17,19 +17,19 @@ from typer.core import TyperGroup
 
 from ackdoctor import dialects
 from ackdoctor.cli.app import app
-from ackdoctor.config import _KEYS, FORMATS, load_settings
+from ackdoctor.config import _KEYS, FORMATS, HELP, load_settings
 from ackdoctor.pytest_plugin.options import OPTIONS as PYTEST
 from ackdoctor.rulebook.page import load_rules
+from docs import generate
 from tests.cli.running import Shell
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
-TEXT = README.read_text(encoding="utf-8")
-SCREENS = [README, ROOT / "fixtures" / "heaps" / "README.md"]
-PAGES = [*sorted(ROOT.glob("*.md")), ROOT / "rules" / "README.md", ROOT / "benchmarks" / "README.md"]
+DOCS = sorted(page for page in (ROOT / "docs").rglob("*.md") if "_build" not in page.parts)
+SCREENS = [README, *DOCS, ROOT / "fixtures" / "heaps" / "README.md"]
+PAGES = [*sorted(ROOT.glob("*.md")), *DOCS, ROOT / "rules" / "README.md", ROOT / "benchmarks" / "README.md"]
 PAGES += sorted((ROOT / "fixtures").rglob("README.md"))
 CONSOLE = re.compile(r"(?<=```console\n).*?(?=```\n)", re.DOTALL)
-RULES = re.compile(r"(?<=<!-- rules -->\n).*?(?=<!-- /rules -->)", re.DOTALL)
 PROMPT = "$ "
 OF_OTHERS = set("--golden --no-header --junit-xml --basetemp --timestamps --since --histo".split())
 
@@ -87,21 +87,13 @@ def screen_of_spark(*arguments: str) -> str:
     return done.stderr + done.stdout
 
 
-def rule_table() -> str:
-    rows = ["| code | name | severity | what it finds |", "| --- | --- | --- | --- |"]
-    for rule in load_rules().values():
-        off = "" if rule.default else ", off"
-        link = f"[{rule.code}](rules/{rule.path.name})"
-        rows.append(f"| {link} | {rule.name} | {rule.severity.word}{off} | {rule.summary} |")
-    return "".join(f"{row}\n" for row in rows)
-
-
-def section(title: str) -> str:
-    return re.split(r"^##+ ", TEXT.partition(f"# {title}\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
+def section(page: str, title: str) -> str:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return re.split(r"^##+ ", text.partition(f"# {title}\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
 
 
 def written(text: str, first_cell: str) -> list[str]:
-    """What stands in back quotes in the first cells of the table with that heading."""
+    """The words in back quotes in the first cells of the table with that heading."""
     table = text.partition(f"| {first_cell} |")[2].partition("\n\n")[0]
     cells = [re.split(r"(?<!\\)\|", row)[1] for row in table.splitlines()[2:]]
     return [word for cell in cells for word in re.findall(r"`([^`]+)`", cell)]
@@ -118,9 +110,9 @@ def test_every_screen_is_what_the_command_shows(page, shell, request):
     compare(page, CONSOLE.sub(shown, page.read_text(encoding="utf-8")), request)
 
 
-def test_the_rules_are_those_of_the_rulebook(request):
-    text = README.read_text(encoding="utf-8")  # with --golden the screens have been written by now
-    compare(README, RULES.sub(lambda _: rule_table(), text), request)
+@pytest.mark.parametrize("page", DOCS, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_generated_tables_are_up_to_date(page, request):
+    compare(page, generate.with_tables(page.read_text(encoding="utf-8")), request)
 
 
 def compare(page: Path, fresh: str, request: pytest.FixtureRequest) -> None:
@@ -164,24 +156,24 @@ def test_no_option_that_a_page_names_is_unknown():
 
 
 def test_every_format_is_there():
-    assert written(section("Formats"), "format") == list(FORMATS)
+    assert written(section("docs/guide/lint.md", "Formats"), "format") == list(FORMATS)
 
 
 def test_every_field_of_a_finding_is_there(shell):
     document = json.loads(shell("lint", "--output-format", "json").out)
     finding = document["findings"][0]
-    fields = (ROOT / "rules" / "README.md").read_text(encoding="utf-8")
+    fields = (ROOT / "docs" / "json.md").read_text(encoding="utf-8")
     assert sorted(written(fields, "field")) == sorted(finding)
     beyond = {*finding["steps"][0], *document, *document["summary"]} - set(finding)
     assert [name for name in sorted(beyond) if f"`{name}`" not in fields] == []
 
 
-def test_every_setting_is_there():
-    assert sorted(written(section("Configuration"), "key")) == sorted(_KEYS)
+def test_every_setting_is_described():
+    assert sorted(HELP) == sorted(_KEYS)
 
 
 def test_the_example_settings_are_valid(tmp_path):
-    example = section("Configuration").partition("```toml\n")[2].partition("```")[0]
+    example = section("docs/configuration.md", "Configuration").partition("```toml\n")[2].partition("```")[0]
     file = tmp_path / "pyproject.toml"
     file.write_text(example, encoding="utf-8")
     settings = load_settings(file)
@@ -193,7 +185,12 @@ def test_the_example_settings_are_valid(tmp_path):
 
 
 def test_every_dialect_is_there():
-    rows = section("Frameworks").partition("| framework |")[2].partition("\n\n")[0].splitlines()[2:]
+    rows = (
+        section("docs/frameworks.md", "Frameworks")
+        .partition("| framework |")[2]
+        .partition("\n\n")[0]
+        .splitlines()[2:]
+    )
     names = [re.split(r" \| ", row)[1].strip("`") for row in rows]
     assert sorted(names) == [dialect.name for dialect in dialects.load()]
 
@@ -211,7 +208,9 @@ class CountBolt(Bolt):
         self.ack(tup)
 {loud}
 """
-    example = section("Suppressions").partition("```python\n")[2].partition("```")[0]
+    example = (
+        section("docs/guide/lint.md", "Suppress a finding").partition("```python\n")[2].partition("```")[0]
+    )
     loud, silent = example.split("\n\n")
     text = bolt.format(loud=_indented(loud, 8), silent=_indented(silent, 12))
     Path("bolt.py").write_text(text, encoding="utf-8")
@@ -240,18 +239,10 @@ def headings(page: Path) -> set[str]:
     return {re.sub(r"[^a-z0-9 -]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-def test_where_to_begin_names_every_command():
+def test_the_readme_names_every_command():
     commands = typer.main.get_group(app).list_commands(typer.Context(typer.main.get_group(app)))
-    named = set(re.findall(r"`ackdoctor ([a-z]+)", section("Where to begin")))
-    assert named == {*commands} - {"rules", "watch"}  # one lists, one is for what runs already
-
-
-def test_each_number_of_a_decision_is_there_once():
-    text = (ROOT / "DESIGN.md").read_text(encoding="utf-8")
-    titles = re.findall(r"^\*\*((?:D\d+(?:, )?)+)\.", text, re.MULTILINE)
-    numbers = [int(number) for title in titles for number in re.findall(r"\d+", title)]
-    # where several have become one, it has all of theirs
-    assert sorted(numbers) == list(range(1, len(numbers) + 1))
+    named = set(re.findall(r"`ackdoctor ([a-z]+)", section("README.md", "Which command")))
+    assert named == {*commands} - {"rules"}
 
 
 def test_the_hook_is_the_command():
@@ -269,9 +260,24 @@ def test_the_changelog_names_every_rule():
     )
 
 
-def test_the_folders_of_the_design_are_the_folders():
-    text = (ROOT / "DESIGN.md").read_text(encoding="utf-8")
-    named = re.findall(r"`(ackdoctor/[a-z_.]+)/?` \|", text)
-    package = ROOT / "ackdoctor"
-    there = [path for path in package.iterdir() if path.is_dir() and path.name != "__pycache__"]
-    assert sorted(named) == sorted(["ackdoctor/config.py", *(f"ackdoctor/{path.name}" for path in there)])
+def test_the_architecture_names_every_package():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    packages = {path.parent.name for path in (ROOT / "ackdoctor").glob("*/__init__.py")}
+    assert set(re.findall(r"^\| `([a-z_]+)/` \|", text, re.MULTILINE)) == packages
+
+
+@pytest.mark.parametrize(("page", "lines"), [("README.md", 180), ("docs/architecture.md", 150)])
+def test_a_page_stays_short(page, lines):
+    assert len((ROOT / page).read_text(encoding="utf-8").splitlines()) <= lines
+
+
+def test_the_site_has_a_page_for_each_rule_and_each_command(tmp_path):
+    generate.write(tmp_path / "site")
+
+    site = {path.relative_to(tmp_path / "site").as_posix() for path in (tmp_path / "site").rglob("*.md")}
+    assert site >= {f"rules/{rule.path.name}" for rule in load_rules().values()}
+    group = typer.main.get_group(app)
+    helps = (tmp_path / "site" / "commands.md").read_text(encoding="utf-8")
+    assert [
+        name for name in group.list_commands(typer.Context(group)) if f"## ackdoctor {name}" not in helps
+    ] == []
