@@ -109,7 +109,9 @@ def run_evidence(paths: Iterable[Path], wanted: Mapping[int, TupleTree]) -> RunE
 
 def _neither_trace_nor_log(fault: Unreadable) -> Unreadable:
     """Extend the trace reader's reason: a worker's log would also be accepted here."""
-    return replace(fault, reason=fault.reason + ", nor a worker's log") if fault.reason == _NO_TRACE else fault
+    return (
+        replace(fault, reason=fault.reason + ", nor a worker's log") if fault.reason == _NO_TRACE else fault
+    )
 
 
 def _split(paths: Iterable[Path]) -> tuple[list[Path], list[Path]]:

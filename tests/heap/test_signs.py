@@ -67,8 +67,8 @@ def test_clojure_s_other_maps_are_not_the_acker_s():
     [finding] = findings(grown, "h.txt")
     assert (finding.code, finding.evidence.entries, finding.evidence.size) == ("ACK603", 20_000, 20_000 * 144)
     assert finding.evidence.left[:2] == (
-        "20,000 came after the first histogram: 500.0 a second; before, there were 700 at most",
-        "the other 9,300 to 10,000 are Clojure maps of other uses; a dump counts the acker's",
+        "20,000 since the first histogram: 500.0 a second; at most 700 before it",
+        "the other 9,300 to 10,000 are other Clojure maps; a dump counts the acker's exactly",
     )
 
 
@@ -80,7 +80,7 @@ def test_of_one_histogram_only_a_bound_is_known():
     [only] = course({MAP: 30_000, NODE: 9_000, LONG: 700})
     assert row([only], MAP).means == (
         "at most 700 of them are entries of the acker's pending map (1.x), among other uses of Clojure; "
-        "a histogram cannot tell how many"
+        "a histogram cannot count them"
     )
 
 
