@@ -22,7 +22,7 @@ from ackdoctor.tracer.judge.keeping import Keeper, stays
 from ackdoctor.tracer.judge.labels import name_of
 from ackdoctor.tracer.judge.place import Places
 
-__all__ = ["RunEvidence", "findings", "heap_finding", "with_culprits", "run_evidence", "trees"]
+__all__ = ["RunEvidence", "findings", "heap_finding", "run_evidence", "trees", "with_culprits"]
 
 
 def heap_finding(

@@ -3,7 +3,7 @@
 import pytest
 
 from ackdoctor.heap.dump import read_dump
-from ackdoctor.heap.judge import findings, with_culprits, trees
+from ackdoctor.heap.judge import findings, trees, with_culprits
 from ackdoctor.model.finding import Severity
 from ackdoctor.model.verdict import Culprit, Verdict
 from ackdoctor.tracer.judge.place import Places

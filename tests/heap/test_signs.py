@@ -87,7 +87,7 @@ def test_of_one_histogram_only_a_bound_is_known():
 def test_a_queue_to_a_slow_child_is_no_missing_ack():
     found = together(line(TUPLE, 20_000, 30_000), line(MESSAGE, 20_000, 30_000), line(INPUTS, 25_000, 30_000))
     assert told(found) == []
-    kept = growth(found, dated=True).kept
+    kept = growth(found, dated=True).cause
     assert kept.name == MESSAGE
     assert kept.means == (
         "tuples in ShellBolt's queue to its child (_pendingWrites): the child process is slower than its input, and "
