@@ -1,6 +1,6 @@
 """The rules' logic: one module per rule page, found by its name (`ack101_missing_ack` is ACK101 missing-ack).
 
-A check is a function `check(diagnosis) -> Iterator[Finding]`.  It reads what the flow engine saw and the
+A check is a function `check(context) -> Iterator[Finding]`.  It reads what the flow engine saw and the
 neutral code of the component; it never sees a syntax tree and never asks which language it looks at.
 """
 
@@ -10,12 +10,12 @@ from importlib import import_module
 from pkgutil import iter_modules
 from types import MappingProxyType, ModuleType
 
-from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.flow.linking.program import Program
+from ackdoctor.checks.rule_context import RuleContext
+from ackdoctor.flow.program import Program
 from ackdoctor.model.component import Component
 from ackdoctor.model.finding import Finding
 
-__all__ = ["diagnose", "load"]
+__all__ = ["check_component", "load"]
 
 
 @cache
@@ -27,18 +27,18 @@ def load() -> Mapping[str, ModuleType]:
     )
 
 
-def diagnose(
+def check_component(
     program: Program, component: Component, failed: Callable[[str, Exception], None] | None = None
 ) -> Iterator[Finding]:
     """All findings of all rules about one component.
 
     `failed` gets the code of a rule whose check raises, and the exception; the other rules go on.
     """
-    diagnosis = Diagnosis.of(program, component)
+    context = RuleContext.of(program, component)
     for code, module in load().items():
         name = module.__name__.rpartition(".")[2].partition("_")[2].replace("_", "-")
         try:
-            yield from module.check(diagnosis.under(code, name))
+            yield from module.check(context.under(code, name))
         except Exception as error:
             if failed is None:
                 raise

@@ -2,19 +2,24 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.checks.facts.shape import derived_names, given_names, handler_only, mentions_any, raising_into
-from ackdoctor.flow.graph.wording import last_name
-from ackdoctor.flow.linking.known import HARMLESS, LOGGING
-from ackdoctor.flow.path.sighting import Ended, Flow
-from ackdoctor.flow.path.trail import Station, backwards, turns_back
-from ackdoctor.flow.transfer.told import only_told
+from ackdoctor.checks.facts.dataflow import (
+    derived_names,
+    given_names,
+    handler_only,
+    mentions_any,
+    raising_into,
+)
+from ackdoctor.checks.rule_context import RuleContext
+from ackdoctor.flow.events import Ended, Flow, PathPoint, points_back, turns_back
+from ackdoctor.flow.expressions import last_name
+from ackdoctor.flow.library import LOGGING, PURE_CALLS
+from ackdoctor.flow.transfer.effects import only_told
 from ackdoctor.model.advice import fail_as_well
 from ackdoctor.model.cfg import Bind, Call, Catch, EdgeKind, Name, Return, Step, Throw, Unpack
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, Misuse, VerbKind
 from ackdoctor.model.finding import Confidence, Finding, Severity
-from ackdoctor.model.protocol import State as Stage
+from ackdoctor.model.protocol import Stage
 
 __all__ = ["check"]
 
@@ -22,80 +27,80 @@ _BROAD = frozenset({"Exception", "BaseException", "StandardError", "Throwable"})
 _NO_HELP = (VerbKind.ACK, VerbKind.LOG, VerbKind.REPORT)
 
 
-def check(diagnosis: Diagnosis) -> Iterator[Finding]:
+def check(context: RuleContext) -> Iterator[Finding]:
     """One finding for each broad handler behind which the tuple is acked."""
     told: set[int] = set()
-    for flow, ended in diagnosis.sightings(Ended, EntryKind.DATA, EntryKind.BATCH):
+    for flow, ended in context.events(Ended, EntryKind.DATA, EntryKind.BATCH):
         if ended.raised is not None or ended.token is None or ended.deferral is not None or ended.is_system:
             continue
-        if not _acked(diagnosis, ended):
+        if not _acked(context, ended):
             continue
         caught = _last_catch(ended)
         if caught is None or id(caught.visit.step) in told:
             continue
-        if _was_done(caught, ended) or not _swallows(diagnosis, flow, caught):
+        if _was_done(caught, ended) or not _swallows(context, flow, caught):
             continue
-        if _tried_again(diagnosis, flow, caught, ended):
+        if _tried_again(context, flow, caught, ended):
             continue
         told.add(id(caught.visit.step))
         name = ended.token.name
-        yield diagnosis.finding(
+        yield context.finding(
             at=(caught.visit.function, caught.visit.step.span),
             message=f"this handler hides that the work for `{name}` failed, and `{name}` is acked",
             misuse=Misuse.SWALLOWED,
-            trail=ended.trail,
+            path=ended.path,
             token=ended.token,
             last="acked although its work failed",
             flow=flow,
             severity=Severity.WARNING,
             confidence=Confidence.MAY if flow.limited else Confidence.MUST,
             help=fail_as_well(
-                diagnosis.role,
+                context.role,
                 f"`{name}`",
-                auto_ack=bool(diagnosis.component.auto_ack),
-                raising=diagnosis.raising,
+                auto_ack=bool(context.component.auto_ack),
+                raising=context.raising,
             ),
         )
 
 
-def _acked(diagnosis: Diagnosis, ended: Ended) -> bool:
+def _acked(context: RuleContext, ended: Ended) -> bool:
     if ended.token is None or ended.token not in ended.state.tokens:
-        return bool(diagnosis.component.auto_ack)
+        return bool(context.component.auto_ack)
     stage = ended.state.tokens[ended.token].stage
-    return stage is Stage.ACKED or (stage is Stage.OWED and bool(diagnosis.component.auto_ack))
+    return stage is Stage.ACKED or (stage is Stage.OWED and bool(context.component.auto_ack))
 
 
-def _last_catch(ended: Ended) -> Station | None:
+def _last_catch(ended: Ended) -> PathPoint | None:
     if ended.state.caught is None:
         return None
-    for station in turns_back(ended.trail):
+    for station in turns_back(ended.path):
         entered = station.after is not None and station.after.via is EdgeKind.TRUE
         if entered and isinstance(station.visit.step.op, Catch):
             return station
     return None
 
 
-def _was_done(caught: Station, ended: Ended) -> bool:
+def _was_done(caught: PathPoint, ended: Ended) -> bool:
     """Whether the tuple was already acked when the handler was entered."""
-    holding = caught.visit.state.tokens.get(ended.token) if ended.token is not None else None
-    return holding is not None and holding.stage is not Stage.OWED
+    token_state = caught.visit.state.tokens.get(ended.token) if ended.token is not None else None
+    return token_state is not None and token_state.stage is not Stage.OWED
 
 
-def _tried_again(diagnosis: Diagnosis, flow: Flow, caught: Station, ended: Ended) -> bool:
+def _tried_again(context: RuleContext, flow: Flow, caught: PathPoint, ended: Ended) -> bool:
     """Whether the path comes to the same work once more, behind the handler, and it is done then."""
     function = caught.visit.function
     tried = raising_into(function, caught.visit.index)
     derived = derived_names(function, given_names(flow, function))
-    for visit, after, _ in backwards(ended.trail):
+    for visit, after, _ in points_back(ended.path):
         if visit is caught.visit:
             return False
         done = after is not None and after.via is not EdgeKind.RAISE and visit.function is function
-        if done and visit.index in tried and _works(diagnosis, flow, function, visit.step, derived):
+        if done and visit.index in tried and _works(context, flow, function, visit.step, derived):
             return True
     return False
 
 
-def _swallows(diagnosis: Diagnosis, flow: Flow, caught: Station) -> bool:
+def _swallows(context: RuleContext, flow: Flow, caught: PathPoint) -> bool:
     function, index = caught.visit.function, caught.visit.index
     op = caught.visit.step.op
     if not isinstance(op, Catch):
@@ -105,21 +110,21 @@ def _swallows(diagnosis: Diagnosis, flow: Flow, caught: Station) -> bool:
     steps = function.cfg.steps
     if function is not flow.function and any(_answers(steps[i]) for i in handler_only(function, index)):
         return False  # a helper that answers its caller: the caller decides
-    if not all(_idle(diagnosis, function, i) for i in handler_only(function, index)):
+    if not all(_idle(context, function, i) for i in handler_only(function, index)):
         return False
     derived = derived_names(function, given_names(flow, function))
-    return any(_works(diagnosis, flow, function, steps[i], derived) for i in raising_into(function, index))
+    return any(_works(context, flow, function, steps[i], derived) for i in raising_into(function, index))
 
 
-def _idle(diagnosis: Diagnosis, function: Function, index: int) -> bool:
+def _idle(context: RuleContext, function: Function, index: int) -> bool:
     """Whether a step of the handler does nothing about the failure."""
     match function.cfg.steps[index].op:
         case Throw():
             return False
         case Call() as call:
-            kind = diagnosis.verb_kind(function, call)
+            kind = context.verb_kind(function, call)
             asked = not call.args and index in only_told(function)
-            return asked or kind in _NO_HELP or last_name(call.func) in LOGGING | HARMLESS
+            return asked or kind in _NO_HELP or last_name(call.func) in LOGGING | PURE_CALLS
         case Bind(target=target):
             return isinstance(target, Name) and target.id.startswith("%")
         case Unpack():
@@ -132,32 +137,32 @@ def _answers(step: Step) -> bool:
     return isinstance(step.op, Return) and step.op.value is not None
 
 
-def _works(diagnosis: Diagnosis, flow: Flow, function: Function, step: Step, derived: frozenset[str]) -> bool:
+def _works(context: RuleContext, flow: Flow, function: Function, step: Step, derived: frozenset[str]) -> bool:
     """Whether a step of the try does the tuple's real work."""
     if not isinstance(step.op, Call):
         return False
     call = step.op
-    if diagnosis.verb_kind(function, call) in (VerbKind.EMIT, VerbKind.EMIT_MANY):
+    if context.verb_kind(function, call) in (VerbKind.EMIT, VerbKind.EMIT_MANY):
         return True
     if not any(mentions_any(arg.value, derived) for arg in call.args):
         return False
-    if diagnosis.held_by_component(function, call.func):
+    if context.held_by_component(function, call.func):
         return True
-    helper = diagnosis.own_method(function, call.func) or _decorated(diagnosis, flow, function, call)
+    helper = context.own_method(function, call.func) or _decorated(context, flow, function, call)
     if helper is None:
         return False
     return any(
         isinstance(inner.op, Call)
         and (
-            diagnosis.verb_kind(helper, inner.op) in (VerbKind.EMIT, VerbKind.EMIT_MANY)
-            or diagnosis.held_by_component(helper, inner.op.func)
+            context.verb_kind(helper, inner.op) in (VerbKind.EMIT, VerbKind.EMIT_MANY)
+            or context.held_by_component(helper, inner.op.func)
         )
         for inner in helper.cfg.steps
     )
 
 
-def _decorated(diagnosis: Diagnosis, flow: Flow, function: Function, call: Call) -> Function | None:
+def _decorated(context: RuleContext, flow: Flow, function: Function, call: Call) -> Function | None:
     """The handler, where this calls what the decorator around it was given."""
-    around = function is not flow.function and diagnosis.own_name(function) is None
+    around = function is not flow.function and context.own_name(function) is None
     given = isinstance(call.func, Name) and call.func.id in function.captures
     return flow.function if around and given and flow.function.decorators else None

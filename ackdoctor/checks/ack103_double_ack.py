@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.facts.completions import repeats
-from ackdoctor.flow.path.lattice import TokenKind
-from ackdoctor.flow.path.witness import breach_site, line_of
+from ackdoctor.checks.rule_context import RuleContext
+from ackdoctor.flow.state import TokenKind
+from ackdoctor.flow.witness import breach_site, line_text
 from ackdoctor.model.advice import go_on
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Finding
@@ -14,21 +14,21 @@ from ackdoctor.model.protocol import Breach
 __all__ = ["check"]
 
 
-def check(diagnosis: Diagnosis) -> Iterator[Finding]:
+def check(context: RuleContext) -> Iterator[Finding]:
     """One finding for each second ack that the code itself makes."""
-    if diagnosis.component.auto_ack:
+    if context.component.auto_ack:
         return
-    for repeat in repeats(diagnosis):
+    for repeat in repeats(context):
         second = repeat.second
         if repeat.automatic or repeat.same_site or second.breach is not Breach.DOUBLE_ACK:
             continue
-        site = breach_site(second.trail, repeat.token)
-        where = f" (first on {line_of(repeat.first, site.function)})" if repeat.first is not None else ""
-        yield diagnosis.finding(
+        site = breach_site(second.path, repeat.token)
+        where = f" (first on {line_text(repeat.first, site.function)})" if repeat.first is not None else ""
+        yield context.finding(
             at=(site.function, site.step.span),
             message=f"{repeat.token.words} is acked a second time on this path",
             misuse=Misuse.TWICE,
-            trail=second.trail,
+            path=second.path,
             token=repeat.token,
             last="acked again",
             flow=repeat.flow,

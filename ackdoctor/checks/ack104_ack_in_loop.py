@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.facts.completions import repeats
-from ackdoctor.flow.path.trail import Trail
-from ackdoctor.flow.path.witness import breach_site
+from ackdoctor.checks.rule_context import RuleContext
+from ackdoctor.flow.events import Path
+from ackdoctor.flow.witness import breach_site
 from ackdoctor.model.cfg import Call, Closure
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Finding
@@ -13,22 +13,22 @@ from ackdoctor.model.finding import Finding
 __all__ = ["check"]
 
 
-def check(diagnosis: Diagnosis) -> Iterator[Finding]:
+def check(context: RuleContext) -> Iterator[Finding]:
     """One finding for each completion that its own loop repeats."""
-    if diagnosis.component.auto_ack:
+    if context.component.auto_ack:
         return
-    for repeat in repeats(diagnosis):
+    for repeat in repeats(context):
         if repeat.automatic or not repeat.same_site:
             continue
         second = repeat.second
-        site = breach_site(second.trail, repeat.token)
-        yield diagnosis.finding(
+        site = breach_site(second.path, repeat.token)
+        yield context.finding(
             at=(second.function, second.step.span)
-            if site is second.trail or _is_in_place(site)
+            if site is second.path or _is_in_place(site)
             else (site.function, site.step.span),
             message=f"{repeat.token.words} is completed once in every round of the loop",
             misuse=Misuse.TWICE,
-            trail=second.trail,
+            path=second.path,
             token=repeat.token,
             last="completed again in the next round",
             flow=repeat.flow,
@@ -36,6 +36,6 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
         )
 
 
-def _is_in_place(site: Trail) -> bool:
+def _is_in_place(site: Path) -> bool:
     """Whether a call runs code that is written there: the body of `words.forEach(word -> ...)`."""
     return isinstance(site.step.op, Call) and isinstance(site.step.op.func, Closure)

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.flow.path.sighting import Anchors, Completed, Deferral, Emitted, Flow
+from ackdoctor.checks.rule_context import RuleContext
+from ackdoctor.flow.events import Anchors, Completed, Deferral, Emitted, Flow
 from ackdoctor.model.advice import emit_off_thread
 from ackdoctor.model.dialect import Anchoring, Misuse
 from ackdoctor.model.finding import Finding
@@ -14,46 +14,46 @@ __all__ = ["check"]
 _WORDS = {Op.ACK: "acks", Op.FAIL: "fails"}
 
 
-def check(diagnosis: Diagnosis) -> Iterator[Finding]:
+def check(context: RuleContext) -> Iterator[Finding]:
     """One finding for each framework call in code that the component itself starts on another thread."""
-    if Misuse.OFF_THREAD not in diagnosis.discipline.prices:
+    if Misuse.OFF_THREAD not in context.discipline.prices:
         return
     told: set[int] = set()
-    for flow, sighting, deferral in _off_thread(diagnosis):
-        if id(sighting.step) in told:
+    for flow, event, deferral in _off_thread(context):
+        if id(event.step) in told:
             continue
-        told.add(id(sighting.step))
-        verb = _WORDS[sighting.op] if isinstance(sighting, Completed) else "emits"
-        yield diagnosis.finding(
-            at=(sighting.function, sighting.step.span),
+        told.add(id(event.step))
+        verb = _WORDS[event.op] if isinstance(event, Completed) else "emits"
+        yield context.finding(
+            at=(event.function, event.step.span),
             message=f"this {verb} on a thread that `{deferral.runner}` started on line {deferral.step.span.line}",
             misuse=Misuse.OFF_THREAD,
-            trail=sighting.trail,
-            token=sighting.token if isinstance(sighting, Completed) else None,
+            path=event.path,
+            token=event.token if isinstance(event, Completed) else None,
             last=f"{verb} off the framework's thread",
             flow=flow,
-            help=_help(diagnosis, sighting),
+            help=_help(context, event),
         )
 
 
-def _off_thread(diagnosis: Diagnosis) -> Iterator[tuple[Flow, Completed | Emitted, Deferral]]:
-    locked = diagnosis.discipline.thread_safe
-    for flow, done in diagnosis.sightings(Completed):
+def _off_thread(context: RuleContext) -> Iterator[tuple[Flow, Completed | Emitted, Deferral]]:
+    locked = context.discipline.thread_safe
+    for flow, done in context.events(Completed):
         if done.deferral is not None and done.deferral.thread and done.op in _WORDS and not locked:
             yield flow, done, done.deferral
-    for flow, emit in diagnosis.sightings(Emitted):
+    for flow, emit in context.events(Emitted):
         if emit.deferral is None or not emit.deferral.thread:
             continue
-        if not locked or _guesses(diagnosis, emit):
+        if not locked or _guesses(context, emit):
             yield flow, emit, emit.deferral
 
 
-def _guesses(diagnosis: Diagnosis, emit: Emitted) -> bool:
+def _guesses(context: RuleContext, emit: Emitted) -> bool:
     """Whether the framework anchors the emit to the tuple that its own thread is at in that moment."""
-    return emit.anchors is Anchors.DEFAULT and diagnosis.discipline.anchoring is not Anchoring.NONE
+    return emit.anchors is Anchors.DEFAULT and context.discipline.anchoring is not Anchoring.NONE
 
 
-def _help(diagnosis: Diagnosis, sighting: Completed | Emitted) -> str:
-    if diagnosis.discipline.thread_safe and isinstance(sighting, Emitted):
-        return emit_off_thread(diagnosis.role, auto_ack=bool(diagnosis.component.auto_ack))
+def _help(context: RuleContext, event: Completed | Emitted) -> str:
+    if context.discipline.thread_safe and isinstance(event, Emitted):
+        return emit_off_thread(context.role, auto_ack=bool(context.component.auto_ack))
     return "put the result into a queue and complete the tuple at a later tick, on the framework's thread"

@@ -2,47 +2,47 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.checks.facts.chosen import ANCHORING, chosen
-from ackdoctor.flow.path.sighting import Anchors, Emitted
+from ackdoctor.checks.facts.completions import ANCHORING, chosen
+from ackdoctor.checks.rule_context import RuleContext
+from ackdoctor.flow.events import Anchors, Emitted
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Finding, Severity
-from ackdoctor.model.protocol import State as Stage
+from ackdoctor.model.protocol import Stage
 
 __all__ = ["check"]
 
 
-def check(diagnosis: Diagnosis) -> Iterator[Finding]:
+def check(context: RuleContext) -> Iterator[Finding]:
     """One finding for each emit call that an input tuple causes and nothing anchors."""
-    if not diagnosis.is_bolt or Misuse.UNANCHORED not in diagnosis.discipline.prices:
+    if not context.is_bolt or Misuse.UNANCHORED not in context.discipline.prices:
         return
     emits = [
         (flow, emit)
-        for flow, emit in diagnosis.sightings(Emitted, EntryKind.DATA, EntryKind.BATCH)
+        for flow, emit in context.events(Emitted, EntryKind.DATA, EntryKind.BATCH)
         if emit.anchors is Anchors.NONE and not emit.tick.is_system
     ]
     if not emits:
         return
-    by_choice = chosen(diagnosis, ANCHORING)
+    by_choice = chosen(context, ANCHORING)
     told: set[int] = set()
     for flow, emit in emits:
-        if id(emit.step) in told or by_choice(emit.trail):
+        if id(emit.step) in told or by_choice(emit.path):
             continue
         told.add(id(emit.step))
         name = emit.subject.name if emit.subject is not None else "the input tuple"
         anchors = name if flow.entry is not None and flow.entry.kind is EntryKind.BATCH else f"[{name}]"
-        yield diagnosis.finding(
+        yield context.finding(
             at=(emit.function, emit.step.span),
             message=f"this emit is not anchored to `{name}`",
             misuse=Misuse.UNANCHORED,
-            trail=emit.trail,
+            path=emit.path,
             token=emit.subject,
             last="emitted without anchor",
             flow=flow,
             severity=Severity.WARNING,
             help=(f"emit before `{name}` is completed, and " if _is_late(emit) else "")
             + (
-                diagnosis.advice(Misuse.UNANCHORED, name)
+                context.advice(Misuse.UNANCHORED, name)
                 or f"pass `{emit.verb.anchors}={anchors}`, or `{emit.verb.anchors}=[]` where the new tuple needs no replay"
             ),
         )
@@ -50,5 +50,5 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
 
 def _is_late(emit: Emitted) -> bool:
     """Whether the tuple is completed by then: as an anchor it would make matters worse."""
-    holding = emit.trail.state.tokens.get(emit.subject) if emit.subject is not None else None
-    return holding is not None and holding.stage in (Stage.ACKED, Stage.FAILED)
+    token_state = emit.path.state.tokens.get(emit.subject) if emit.subject is not None else None
+    return token_state is not None and token_state.stage in (Stage.ACKED, Stage.FAILED)

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.checks.facts.fields import BEGINNINGS
-from ackdoctor.checks.facts.shape import derived_names, given_names, mentions_any
-from ackdoctor.flow.linking.known import CONTAINER_STORES, VIEWS
-from ackdoctor.flow.path.lattice import Tick
-from ackdoctor.flow.path.sighting import Anchors, Emitted, Flow
+from ackdoctor.checks.facts.buffers import BEGINNINGS
+from ackdoctor.checks.facts.dataflow import derived_names, given_names, mentions_any
+from ackdoctor.checks.rule_context import RuleContext
+from ackdoctor.flow.events import Anchors, Emitted, Flow
+from ackdoctor.flow.library import COLLECTION_WRAPPERS, CONTAINER_STORES
+from ackdoctor.flow.state import Tick
 from ackdoctor.model.cfg import Attr, Bind, Build, Call, Closure, Drop, Expr, Global, Item, Name, Next, Unpack
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, Misuse
@@ -21,38 +21,34 @@ _EMPTIES = frozenset(
 )
 
 
-def check(diagnosis: Diagnosis) -> Iterator[Finding]:
+def check(context: RuleContext) -> Iterator[Finding]:
     """One finding for each emit at a tick of rows that `process` has put aside one by one."""
-    if not diagnosis.is_bolt:
+    if not context.is_bolt:
         return
-    filled = _filled(diagnosis)
-    emptied = _emptied(diagnosis) if filled else frozenset()
+    filled = _filled(context)
+    emptied = _emptied(context) if filled else frozenset()
     in_flight = filled & emptied
     if not in_flight:
         return
     told: set[int] = set()
-    for flow, emit in diagnosis.sightings(Emitted, EntryKind.DATA, EntryKind.TICK):
+    for flow, emit in context.events(Emitted, EntryKind.DATA, EntryKind.TICK):
         at_tick = flow.entry is not None and (flow.entry.kind is EntryKind.TICK or emit.tick is Tick.YES)
         if not at_tick or id(emit.step) in told or not _bare(emit):
             continue
-        field = _source(diagnosis, flow, emit, in_flight)
+        field = _source(context, flow, emit, in_flight)
         if field is None:
             continue
         told.add(id(emit.step))
-        yield diagnosis.finding(
+        yield context.finding(
             at=(emit.function, emit.step.span),
             message=f"rows kept in `self.{field}` are emitted at a tick without the tuples they came from as anchors",
             misuse=None,
-            trail=emit.trail,
+            path=emit.path,
             token=emit.subject,
             last="emitted, tied to no input tuple",
             flow=flow,
-            severity=min(Severity.WARNING, diagnosis.severity(Misuse.UNANCHORED)),
-            help=(
-                f"{diagnosis.role.by_hand}: "
-                if diagnosis.component.auto_ack and diagnosis.role.by_hand
-                else ""
-            )
+            severity=min(Severity.WARNING, context.severity(Misuse.UNANCHORED)),
+            help=(f"{context.role.by_hand}: " if context.component.auto_ack and context.role.by_hand else "")
             + "keep the tuples themselves, emit with them as anchors and ack them afterwards",
         )
 
@@ -63,84 +59,84 @@ def _bare(emit: Emitted) -> bool:
     return emit.anchors is Anchors.EXPLICIT and set(emit.anchored) == {emit.subject}
 
 
-def _filled(diagnosis: Diagnosis) -> frozenset[str]:
+def _filled(context: RuleContext) -> frozenset[str]:
     """The list fields to which a data handler appends what its tuples carry."""
     found: set[str] = set()
-    for flow in diagnosis.flows:
+    for flow in context.flows:
         if flow.entry is None or flow.entry.kind is not EntryKind.DATA or flow.entry.subject is None:
             continue
         derived = derived_names(flow.function, given_names(flow, flow.function))
         for step in flow.function.cfg.steps:
             match step.op:
                 case Call(func=Attr(obj=Attr() as obj, name=name), args=args) if name in _APPENDS:
-                    field = diagnosis.field(flow.function, obj)
+                    field = context.field(flow.function, obj)
                     if field and any(mentions_any(arg.value, derived) for arg in args):
                         found.add(field)
                 case _:
                     pass
-    return frozenset(found - _sorted_or_cut(diagnosis))
+    return frozenset(found - _sorted_or_cut(context))
 
 
-def _sorted_or_cut(diagnosis: Diagnosis) -> set[str]:
+def _sorted_or_cut(context: RuleContext) -> set[str]:
     """Fields that a handler ranks or trims are summaries."""
     found: set[str] = set()
-    for function, _, call in diagnosis.calls():
+    for function, _, call in context.calls():
         if isinstance(call.func, Attr) and call.func.name in ("sort", "most_common"):
-            field = diagnosis.field(function, call.func.obj)
+            field = context.field(function, call.func.obj)
             if field:
                 found.add(field)
     return found
 
 
-def _emptied(diagnosis: Diagnosis) -> frozenset[str]:
+def _emptied(context: RuleContext) -> frozenset[str]:
     """The fields that some method other than an initialiser empties."""
     found: set[str] = set()
-    for function in diagnosis.functions():
+    for function in context.functions():
         if function.name in BEGINNINGS:
             continue
         for step in function.cfg.steps:
             match step.op:
                 case Bind(target=Attr() as target, value=Build(items=())):
-                    found.add(diagnosis.field(function, target) or "")
+                    found.add(context.field(function, target) or "")
                 case Unpack(targets=targets, value=Build(items=items)):
                     for place, item in zip(targets, items, strict=False):
                         if isinstance(place, Attr) and isinstance(item, Build) and not item.items:
-                            found.add(diagnosis.field(function, place) or "")
+                            found.add(context.field(function, place) or "")
                 case Drop(target=Item(obj=obj)):
-                    found.add(diagnosis.field(function, obj) or "")
+                    found.add(context.field(function, obj) or "")
                 case Call(func=Attr(obj=obj, name=name)) if name in _EMPTIES:
-                    found.add(diagnosis.field(function, obj) or "")
+                    found.add(context.field(function, obj) or "")
                 case _:
                     pass
     return frozenset(found - {""})
 
 
-def _source(diagnosis: Diagnosis, flow: Flow, emit: Emitted, fields: frozenset[str]) -> str | None:
+def _source(context: RuleContext, flow: Flow, emit: Emitted, fields: frozenset[str]) -> str | None:
     """The field whose rows an emit sends, one by one or all together."""
     payload = emit.args.get(emit.verb.subject or "")
     if payload is None:
         return None
     for field in sorted(fields):
-        if _carries(diagnosis, emit.function, payload, field):
+        if _carries(context, emit.function, payload, field):
             return field
-        if emit.function is not flow.function and _given(diagnosis, flow.function, field):
+        if emit.function is not flow.function and _given(context, flow.function, field):
             names = frozenset(param.name for param in emit.function.params[1:])
             if mentions_any(payload, derived_names(emit.function, names)):
                 return field
-        names = _run_for_each(diagnosis, emit.function, field)
+        names = _run_for_each(context, emit.function, field)
         if mentions_any(payload, derived_names(emit.function, names)):
             return field
     return None
 
 
-def _run_for_each(diagnosis: Diagnosis, closure: Function, field: str) -> frozenset[str]:
+def _run_for_each(context: RuleContext, closure: Function, field: str) -> frozenset[str]:
     """The parameters of a nested function that is run with the field's rows, by a loop or by a method of the field."""
-    for function, _, call in diagnosis.calls():
+    for function, _, call in context.calls():
         match call.func:
-            case Attr(obj=obj) if diagnosis.field(function, obj) == field:
+            case Attr(obj=obj) if context.field(function, obj) == field:
                 run = [arg.value for arg in call.args]
             case Closure() as run_here if any(
-                mentions_any(arg.value, _rows(diagnosis, function, field)) for arg in call.args
+                mentions_any(arg.value, _rows(context, function, field)) for arg in call.args
             ):
                 run = [run_here]
             case _:
@@ -151,47 +147,45 @@ def _run_for_each(diagnosis: Diagnosis, closure: Function, field: str) -> frozen
     return frozenset()
 
 
-def _given(diagnosis: Diagnosis, function: Function, field: str) -> bool:
+def _given(context: RuleContext, function: Function, field: str) -> bool:
     """Whether a handler hands a field's rows to a helper of its own."""
-    rows = _rows(diagnosis, function, field)
+    rows = _rows(context, function, field)
     return any(
         isinstance(step.op, Call)
-        and diagnosis.own_method(function, step.op.func) is not None
+        and context.own_method(function, step.op.func) is not None
         and any(
-            mentions_any(arg.value, rows) or diagnosis.field(function, arg.value) == field
+            mentions_any(arg.value, rows) or context.field(function, arg.value) == field
             for arg in step.op.args
         )
         for step in function.cfg.steps
     )
 
 
-def _carries(diagnosis: Diagnosis, function: Function, payload: Expr, field: str) -> bool:
-    if mentions_any(payload, _rows(diagnosis, function, field)):
+def _carries(context: RuleContext, function: Function, payload: Expr, field: str) -> bool:
+    if mentions_any(payload, _rows(context, function, field)):
         return True
     parts = payload.items if isinstance(payload, Build) else (payload,)
-    return any(diagnosis.field(function, part) == field for part in parts)
+    return any(context.field(function, part) == field for part in parts)
 
 
-def _rows(diagnosis: Diagnosis, function: Function, field: str) -> frozenset[str]:
+def _rows(context: RuleContext, function: Function, field: str) -> frozenset[str]:
     """The locals that hold rows of a field: bound to it, iterated from it or popped off it."""
     names: set[str] = set()
     for step in function.cfg.steps:
         match step.op:
-            case Bind(target=Name(id=name), value=value) if diagnosis.field(function, value) == field:
+            case Bind(target=Name(id=name), value=value) if context.field(function, value) == field:
                 names.add(name)
             case Unpack(targets=targets, value=Build(items=items)):
                 for target, item in zip(targets, items, strict=False):
-                    if isinstance(target, Name) and diagnosis.field(function, item) == field:
+                    if isinstance(target, Name) and context.field(function, item) == field:
                         names.add(target.id)
-            case Next(target=Name(id=name), iterable=iterable) if (
-                diagnosis.field(function, iterable) == field
-            ):
+            case Next(target=Name(id=name), iterable=iterable) if context.field(function, iterable) == field:
                 names.add(name)
             case Call(result=result, func=Attr(obj=obj, name=verb)) if verb in _EMPTIES:
-                if diagnosis.field(function, obj) == field:
+                if context.field(function, obj) == field:
                     names.add(result.id)
-            case Call(result=result, func=Global(id=view), args=args) if view in VIEWS and args:
-                if diagnosis.field(function, args[0].value) == field:
+            case Call(result=result, func=Global(id=view), args=args) if view in COLLECTION_WRAPPERS and args:
+                if context.field(function, args[0].value) == field:
                     names.add(result.id)
             case _:
                 pass

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.checks.facts.origin import origin
-from ackdoctor.flow.path.lattice import Batch, Coll, Const, Picked, Token, TokenKind, TokenRef, Value
-from ackdoctor.flow.path.sighting import Emitted
+from ackdoctor.checks.facts.dataflow import origin
+from ackdoctor.checks.rule_context import RuleContext
+from ackdoctor.flow.events import Emitted
+from ackdoctor.flow.state import Batch, Const, Container, Picked, Token, TokenKind, TokenRef, Value
 from ackdoctor.model.cfg import Build, Expr, Item, Literal, Name
 from ackdoctor.model.dialect import Anchoring, Misuse, VerbKind
 from ackdoctor.model.finding import Finding, Severity
@@ -27,21 +27,21 @@ class _Fault:
     severity: Severity | None = None
 
 
-def check(diagnosis: Diagnosis) -> Iterator[Finding]:
+def check(context: RuleContext) -> Iterator[Finding]:
     """One finding for each emit call in a bolt."""
-    if not diagnosis.is_bolt:
+    if not context.is_bolt:
         return
     told: set[int] = set()
-    for flow, emit in diagnosis.sightings(Emitted):
-        fault = _fault(diagnosis, emit)
+    for flow, emit in context.events(Emitted):
+        fault = _fault(context, emit)
         if fault is None or id(emit.step) in told:
             continue
         told.add(id(emit.step))
-        yield diagnosis.finding(
+        yield context.finding(
             at=(emit.function, emit.step.span),
             message=fault.message + (f": {fault.cost}" if fault.cost else ""),
             misuse=fault.misuse,
-            trail=emit.trail,
+            path=emit.path,
             token=emit.subject,
             last="emitted here",
             flow=flow,
@@ -50,15 +50,15 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
         )
 
 
-def _fault(diagnosis: Diagnosis, emit: Emitted) -> _Fault | None:
+def _fault(context: RuleContext, emit: Emitted) -> _Fault | None:
     return (
         _extra(emit)
         or _payload(emit)
         or _stream(emit)
         or (
-            _forced(diagnosis, emit)
-            if diagnosis.discipline.anchoring is Anchoring.FORCED
-            else _anchors(diagnosis, emit)
+            _forced(context, emit)
+            if context.discipline.anchoring is Anchoring.FORCED
+            else _anchors(context, emit)
         )
     )
 
@@ -98,7 +98,7 @@ def _stream(emit: Emitted) -> _Fault | None:
             return None
         case TokenRef() | Batch():
             pass
-        case Coll(items=items) if items:
+        case Container(items=items) if items:
             pass
         case _:
             return None
@@ -116,29 +116,31 @@ def _stream(emit: Emitted) -> _Fault | None:
 # ---- anchors ----
 
 
-def _forced(diagnosis: Diagnosis, emit: Emitted) -> _Fault | None:
+def _forced(context: RuleContext, emit: Emitted) -> _Fault | None:
     """A basic bolt anchors to its input, whatever the code says."""
     if emit.verb.anchors is None or emit.verb.anchors not in emit.args:
         return None
     match emit.values.get(emit.verb.anchors):
-        case Coll(items=items) if emit.subject is not None and items == frozenset((TokenRef(emit.subject),)):
+        case Container(items=items) if emit.subject is not None and items == frozenset(
+            (TokenRef(emit.subject),)
+        ):
             severity = Severity.INFO
         case _:
             severity = Severity.WARNING
     return _Fault(
-        message=f"`{emit.verb.anchors}` has no effect in a {diagnosis.role.name}",
+        message=f"`{emit.verb.anchors}` has no effect in a {context.role.name}",
         help="leave it out; if you need other anchors, derive from Bolt and complete every tuple by hand",
         misuse=Misuse.ANCHOR_IGNORED,
         severity=severity,
     )
 
 
-def _anchors(diagnosis: Diagnosis, emit: Emitted) -> _Fault | None:
+def _anchors(context: RuleContext, emit: Emitted) -> _Fault | None:
     name = emit.verb.anchors
     if name is None or name not in emit.args:
         return None
     match emit.values.get(name):
-        case Const(value=None) if Misuse.ANCHOR_NONE in diagnosis.discipline.prices:
+        case Const(value=None) if Misuse.ANCHOR_NONE in context.discipline.prices:
             return _Fault(
                 message=f"`{name}` is None",
                 help=f"leave `{name}` out, or pass a list",
@@ -148,13 +150,13 @@ def _anchors(diagnosis: Diagnosis, emit: Emitted) -> _Fault | None:
             return _one_id(name, "an id")
         case TokenRef(token=token, part="id"):
             return _one_id(name, f"the id of `{token.name}`")
-        case TokenRef() if Misuse.ANCHOR_SHAPE not in diagnosis.discipline.prices:
+        case TokenRef() if Misuse.ANCHOR_SHAPE not in context.discipline.prices:
             return None  # one tuple will do
         case TokenRef(token=token, part="") if token.kind is not TokenKind.STORED:
             return _one_tuple(name, token.name)
-        case Coll(items=items) if not diagnosis.discipline.accepts_id:
-            return _ids(diagnosis, name, items) or _nested(emit, name)
-        case Coll():
+        case Container(items=items) if not context.discipline.accepts_id:
+            return _ids(context, name, items) or _nested(emit, name)
+        case Container():
             return _nested(emit, name)
         case None | Picked():
             element = _element(emit, emit.args[name])
@@ -179,11 +181,11 @@ def _one_id(name: str, said: str) -> _Fault:
     )
 
 
-def _ids(diagnosis: Diagnosis, name: str, items: frozenset[Value]) -> _Fault | None:
+def _ids(context: RuleContext, name: str, items: frozenset[Value]) -> _Fault | None:
     tokens: list[Token] = [item.token for item in items if isinstance(item, TokenRef) and item.part == "id"]
     if not tokens:
         return None
-    raises = diagnosis.severity(Misuse.ANCHOR_ID) is Severity.ERROR
+    raises = context.severity(Misuse.ANCHOR_ID) is Severity.ERROR
     said = min(token.name for token in tokens)
     return _Fault(
         message=f"`{name}` holds the id of `{said}` instead of the tuple",
@@ -194,7 +196,7 @@ def _ids(diagnosis: Diagnosis, name: str, items: frozenset[Value]) -> _Fault | N
 
 def _nested(emit: Emitted, name: str) -> _Fault | None:
     """A list in a list, such as `anchors=[tups]`."""
-    found = origin(emit.trail, emit.args[name])
+    found = origin(emit.path, emit.args[name])
     if found is None or not isinstance(found.made, Build):
         return None
     for item in found.made.items:
@@ -212,7 +214,7 @@ def _element(emit: Emitted, expr: Expr) -> str:
     """`tups[0]` as the code says it, where `tups` is the batch; "" for anything else."""
     match expr:
         case Item(obj=Name(id=batch), key=Literal(value=key)) if isinstance(
-            emit.trail.state.env.get(batch), Batch
+            emit.path.state.env.get(batch), Batch
         ):
             return f"{batch}[{key!r}]"
         case _:

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.checks.facts.shape import reachable
+from ackdoctor.checks.facts.dataflow import reachable
+from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.model.cfg import ENTRY, Call, Compare, EdgeKind, Expr, Global, Literal, Step, Test
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import Misuse
@@ -17,18 +17,18 @@ _WRITES = frozenset(f"{stream}.{verb}" for stream in _STDOUT for verb in ("write
 _IS_MAIN = (Global("__name__"), Literal("__main__"))
 
 
-def check(diagnosis: Diagnosis) -> Iterator[Finding]:
+def check(context: RuleContext) -> Iterator[Finding]:
     """One finding for each call that writes to stdout and that the component runs."""
-    if not diagnosis.discipline.stdout_is_pipe:
+    if not context.discipline.stdout_is_pipe:
         return
-    for function, step in _run(diagnosis):
-        if not isinstance(step.op, Call) or _redirected(diagnosis, function):
+    for function, step in _run(context):
+        if not isinstance(step.op, Call) or _redirected(context, function):
             continue
-        name = _writes(diagnosis, function, step.op)
+        name = _writes(context, function, step.op)
         if name:
-            yield diagnosis.finding(
+            yield context.finding(
                 at=(function, step.span),
-                message=f"`{name}` writes to the pipe between {diagnosis.component.name} and Storm",
+                message=f"`{name}` writes to the pipe between {context.component.name} and Storm",
                 misuse=Misuse.STDOUT,
                 last="written here",
                 severity=Severity.WARNING,
@@ -36,55 +36,55 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
             )
 
 
-def _redirected(diagnosis: Diagnosis, function: Function) -> bool:
-    return diagnosis.dialect.python2_logs_stdout and diagnosis.program.units[function.path].python2
+def _redirected(context: RuleContext, function: Function) -> bool:
+    return context.dialect.python2_logs_stdout and context.program.units[function.path].python2
 
 
-def _writes(diagnosis: Diagnosis, function: Function, call: Call) -> str:
+def _writes(context: RuleContext, function: Function, call: Call) -> str:
     """The call as a reader names it if it writes to stdout, else ""."""
-    names = {symbol for symbol in diagnosis.resolve(function, call.func) if isinstance(symbol, str)}
+    names = {symbol for symbol in context.resolve(function, call.func) if isinstance(symbol, str)}
     if names & _WRITES:
         return min(names & _WRITES)
     if not names & _PRINTS:
         return ""
     for arg in call.args:
-        if arg.star == "**" or (arg.name == "file" and not _is_stdout(diagnosis, function, arg.value)):
+        if arg.star == "**" or (arg.name == "file" and not _is_stdout(context, function, arg.value)):
             return ""
     return "print"
 
 
-def _is_stdout(diagnosis: Diagnosis, function: Function, expr: Expr) -> bool:
-    return expr == Literal(None) or any(symbol in _STDOUT for symbol in diagnosis.resolve(function, expr))
+def _is_stdout(context: RuleContext, function: Function, expr: Expr) -> bool:
+    return expr == Literal(None) or any(symbol in _STDOUT for symbol in context.resolve(function, expr))
 
 
 # ---- what runs ----
 
 
-def _run(diagnosis: Diagnosis) -> Iterator[tuple[Function, Step]]:
+def _run(context: RuleContext) -> Iterator[tuple[Function, Step]]:
     """Every step that the component's process may run in its own files: methods, what they call, and the top level."""
-    bodies = {cls.path: diagnosis.program.units[cls.path].body for cls in diagnosis.component.lineage}
-    todo = [*diagnosis.functions()]
+    bodies = {cls.path: context.program.units[cls.path].body for cls in context.component.lineage}
+    todo = [*context.functions()]
     seen = {id(function) for function in todo}
     steps: list[tuple[Function, Step]] = [
         (function, step) for function in todo for step in function.cfg.steps
     ]
     for body in bodies.values():
-        steps += [(body, step) for step in _top_level(diagnosis, body)]
+        steps += [(body, step) for step in _top_level(context, body)]
     while steps:
         function, step = steps.pop(0)
         yield function, step
         if isinstance(step.op, Call):
-            for symbol in diagnosis.resolve(function, step.op.func):
+            for symbol in context.resolve(function, step.op.func):
                 if isinstance(symbol, Function) and symbol.path == function.path and id(symbol) not in seen:
                     seen.add(id(symbol))
                     steps += [(symbol, inner) for inner in symbol.cfg.steps]
 
 
-def _top_level(diagnosis: Diagnosis, body: Function) -> list[Step]:
+def _top_level(context: RuleContext, body: Function) -> list[Step]:
     """The steps of a file that run when it is imported, or when it is started as the component's script."""
     steps = body.cfg.steps
     main = {(index, EdgeKind.TRUE) for index, step in enumerate(steps) if _asks_for_main(step)}
-    closed = frozenset() if _is_script(diagnosis, body) else frozenset(main)
+    closed = frozenset() if _is_script(context, body) else frozenset(main)
     return [steps[index] for index in sorted(reachable(body, [ENTRY], closed))]
 
 
@@ -96,7 +96,7 @@ def _asks_for_main(step: Step) -> bool:
             return False
 
 
-def _is_script(diagnosis: Diagnosis, body: Function) -> bool:
+def _is_script(context: RuleContext, body: Function) -> bool:
     """Whether the file makes the component itself when it is started."""
     makes = (step.op for step in body.cfg.steps if isinstance(step.op, Call))
-    return any(diagnosis.component.cls in diagnosis.resolve(body, call.func) for call in makes)
+    return any(context.component.cls in context.resolve(body, call.func) for call in makes)

@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from ackdoctor.checks.diagnosis import Diagnosis
+from ackdoctor.checks.facts.dataflow import derived_names, mentions_any
 from ackdoctor.checks.facts.provenance import source
-from ackdoctor.checks.facts.shape import derived_names, mentions_any
 from ackdoctor.checks.facts.spouts import acts, data_emits, entry_method, first, has_id, reach, steps_of
-from ackdoctor.flow.graph.wording import parts
-from ackdoctor.flow.path.sighting import Emitted
+from ackdoctor.checks.rule_context import RuleContext
+from ackdoctor.flow.events import Emitted
+from ackdoctor.flow.expressions import name_words
 from ackdoctor.model.cfg import Attr, Bind, Call, Item, Name
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, Kind, Misuse
@@ -24,23 +24,23 @@ _WAITING = ("pending", "inflight", "unacked", "outstanding", "replay")
 _ID_LIKE = re.compile(r"(?:.*_)?(?:u?u?id|key|tag|offset)", re.IGNORECASE)
 
 
-def check(diagnosis: Diagnosis) -> Iterator[Finding]:
+def check(context: RuleContext) -> Iterator[Finding]:
     """One finding for a spout none of whose emits passes an id."""
-    if diagnosis.role.kind is not Kind.SPOUT:
+    if context.role.kind is not Kind.SPOUT:
         return
-    found = data_emits(diagnosis)
+    found = data_emits(context)
     if not found or any(has_id(emit) is not False for emit in found):
         return
     emit = first(found)
-    severity, reason = _weight(diagnosis, found)
-    yield diagnosis.finding(
+    severity, reason = _weight(context, found)
+    yield context.finding(
         at=(emit.function, emit.step.span),
         message=f"this emit passes no message id{reason}",
         misuse=Misuse.NO_MESSAGE_ID,
-        trail=emit.trail,
+        path=emit.path,
         last="emitted without message id",
         severity=severity,
-        help=diagnosis.advice(Misuse.NO_MESSAGE_ID, "") or _help(emit),
+        help=context.advice(Misuse.NO_MESSAGE_ID, "") or _help(emit),
     )
 
 
@@ -53,35 +53,35 @@ def _help(emit: Emitted) -> str:
     return f"pass `{word}=...` with what the source knows the record by, and send it again in `fail`, a few times at most"
 
 
-def _weight(diagnosis: Diagnosis, found: list[Emitted]) -> tuple[Severity, str]:
+def _weight(context: RuleContext, found: list[Emitted]) -> tuple[Severity, str]:
     """How much it matters, and the reason as the message gives it."""
-    if diagnosis.discipline.replays:
-        return diagnosis.severity(Misuse.NO_MESSAGE_ID), ""
-    failed, acked = (entry_method(diagnosis, kind) for kind in (EntryKind.FAILED, EntryKind.ACKED))
+    if context.discipline.replays:
+        return context.severity(Misuse.NO_MESSAGE_ID), ""
+    failed, acked = (entry_method(context, kind) for kind in (EntryKind.FAILED, EntryKind.ACKED))
     for method, word in ((failed, "fail"), (acked, "ack")):
-        if acts(diagnosis, method):
-            return Severity.WARNING, f", although {diagnosis.component.name} has a `{word}` that waits for it"
+        if acts(context, method):
+            return Severity.WARNING, f", although {context.component.name} has a `{word}` that waits for it"
     told = next(
-        (method for method in (failed, acked) if method is not None and _tells(diagnosis, method)), None
+        (method for method in (failed, acked) if method is not None and _tells(context, method)), None
     )
     if told is not None:
-        return Severity.WARNING, f", although {diagnosis.component.name} has a `{told.name}` that tells of it"
+        return Severity.WARNING, f", although {context.component.name} has a `{told.name}` that tells of it"
     for emit in found:
         unused = _unused_id(emit)
         if unused:
             return Severity.WARNING, f", although `{unused}` looks like one"
-    if _keeps(diagnosis):
+    if _keeps(context):
         return Severity.WARNING, ", although the spout keeps what it has sent"
-    best = max(source(diagnosis, emit) for emit in found)
+    best = max(source(context, emit) for emit in found)
     return (Severity.WARNING if best.replayable else Severity.INFO), ""
 
 
-def _tells(diagnosis: Diagnosis, method: Function) -> bool:
+def _tells(context: RuleContext, method: Function) -> bool:
     """Whether a callback prints or logs the id that it is given."""
     given = derived_names(method, frozenset(param.name for param in method.params[1:]))
     return any(
         mentions_any(arg.value, given)
-        for function, step in steps_of(reach(diagnosis, method))
+        for function, step in steps_of(reach(context, method))
         if function is method and isinstance(step.op, Call)
         for arg in step.op.args
     )
@@ -101,12 +101,12 @@ def _unused_id(emit: Emitted) -> str:
     return ""
 
 
-def _keeps(diagnosis: Diagnosis) -> bool:
+def _keeps(context: RuleContext) -> bool:
     """Whether `next_tuple` puts something under a key into a field that speaks of waiting."""
-    for function, step in steps_of(reach(diagnosis, entry_method(diagnosis, EntryKind.NEXT))):
+    for function, step in steps_of(reach(context, entry_method(context, EntryKind.NEXT))):
         match step.op:
             case Bind(target=Item(obj=Attr() as place)):
-                if _speaks_of_waiting(parts(diagnosis.field(function, place) or "")):
+                if _speaks_of_waiting(name_words(context.field(function, place) or "")):
                     return True
             case _:
                 pass

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.checks.facts.fields import emptied_by, is_container
-from ackdoctor.checks.facts.kept import kept, kept_for_ever
-from ackdoctor.checks.facts.spouts import calls_super, entry_method, reach
+from ackdoctor.checks.facts.buffers import emptied_by, is_container
+from ackdoctor.checks.facts.spouts import calls_super, entry_method, kept, kept_for_ever, reach
+from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, Kind
 from ackdoctor.model.finding import Finding, Severity
@@ -13,20 +12,20 @@ from ackdoctor.model.finding import Finding, Severity
 __all__ = ["check"]
 
 
-def check(diagnosis: Diagnosis) -> Iterator[Finding]:
+def check(context: RuleContext) -> Iterator[Finding]:
     """One finding for each field that only grows, and for each callback that keeps the framework's own from shrinking."""
-    if diagnosis.role.kind is not Kind.SPOUT:
+    if context.role.kind is not Kind.SPOUT:
         return
-    yield from _overridden(diagnosis)
-    if diagnosis.component.opaque:
+    yield from _overridden(context)
+    if context.component.opaque:
         return
-    shrunk = emptied_by(diagnosis, _after_success(diagnosis))
+    shrunk = emptied_by(context, _after_success(context))
     told: set[str] = set()
-    for function, step, name in kept(diagnosis):
-        if name in told or name in shrunk or not is_container(diagnosis, name):
+    for function, step, name in kept(context):
+        if name in told or name in shrunk or not is_container(context, name):
             continue
         told.add(name)
-        yield diagnosis.finding(
+        yield context.finding(
             at=(function, step.span),
             message=f"`self.{name}` gets an entry for every tuple and loses none when the tuple is acked: "
             "it grows for the life of the spout",
@@ -35,16 +34,16 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
             severity=Severity.WARNING,
             help=f"take the entry out of `self.{name}` in `ack`",
         )
-    yield from _sent_anew(diagnosis, told)
+    yield from _sent_anew(context, told)
 
 
-def _sent_anew(diagnosis: Diagnosis, told: set[str]) -> Iterator[Finding]:
+def _sent_anew(context: RuleContext, told: set[str]) -> Iterator[Finding]:
     """A record that is sent again under a new id, while its entry under the old one stays."""
-    for function, step, name in kept_for_ever(diagnosis):
+    for function, step, name in kept_for_ever(context):
         if name in told:
             continue
         told.add(name)
-        yield diagnosis.finding(
+        yield context.finding(
             at=(function, step.span),
             message=f"`self.{name}` gets an entry under a new id for every failure and keeps the one under the old id: "
             "it grows with every replay",
@@ -58,21 +57,19 @@ def _sent_anew(diagnosis: Diagnosis, told: set[str]) -> Iterator[Finding]:
 # ---- the framework's own buffer ----
 
 
-def _overridden(diagnosis: Diagnosis) -> Iterator[Finding]:
-    if not diagnosis.discipline.replays:
+def _overridden(context: RuleContext) -> Iterator[Finding]:
+    if not context.discipline.replays:
         return
     for kind in (EntryKind.ACKED, EntryKind.FAILED):
-        method = entry_method(diagnosis, kind)
-        if method is None or method.name not in diagnosis.role.owned:
+        method = entry_method(context, kind)
+        if method is None or method.name not in context.role.owned:
             continue
-        if any(
-            calls_super(function) for function in reach(diagnosis, method) if function.name == method.name
-        ):
+        if any(calls_super(function) for function in reach(context, method) if function.name == method.name):
             continue
-        yield diagnosis.finding(
+        yield context.finding(
             at=(method, method.head),
-            message=f"`{method.name}` of {diagnosis.component.name} does not call the one of {diagnosis.role.name}: "
-            f"{diagnosis.role.owned[method.name]}",
+            message=f"`{method.name}` of {context.component.name} does not call the one of {context.role.name}: "
+            f"{context.role.owned[method.name]}",
             misuse=None,
             last="defined here",
             severity=Severity.WARNING,
@@ -83,15 +80,14 @@ def _overridden(diagnosis: Diagnosis) -> Iterator[Finding]:
 # ---- the spout's own ----
 
 
-def _after_success(diagnosis: Diagnosis) -> list[Function]:
+def _after_success(context: RuleContext) -> list[Function]:
     """Every function but those that only a failure leads to."""
     reaches = {
-        entry.method: reach(diagnosis, diagnosis.component.method(entry.method))
-        for entry in diagnosis.role.entries
+        entry.method: reach(context, context.component.method(entry.method)) for entry in context.role.entries
     }
-    failing = {entry.method for entry in diagnosis.role.entries if entry.kind is EntryKind.FAILED}
+    failing = {entry.method for entry in context.role.entries if entry.kind is EntryKind.FAILED}
     others = {
         id(function) for method, found in reaches.items() if method not in failing for function in found
     }
     on_failure = {id(function) for method in failing for function in reaches[method]} - others
-    return [function for function in diagnosis.functions() if id(function) not in on_failure]
+    return [function for function in context.functions() if id(function) not in on_failure]

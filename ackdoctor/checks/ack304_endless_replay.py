@@ -3,16 +3,22 @@
 import re
 from collections.abc import Iterator
 
-from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.checks.facts.canonical import spelling, words
-from ackdoctor.checks.facts.fields import emptied_by, is_container, own_field, taken_from
-from ackdoctor.checks.facts.kept import kept, kept_for_ever
-from ackdoctor.checks.facts.provenance import source
-from ackdoctor.checks.facts.shape import derived_names, mentions_any
-from ackdoctor.checks.facts.sources import Source
-from ackdoctor.checks.facts.spouts import calls_of, data_emits, emits, entry_method, has_id, reach
-from ackdoctor.flow.graph.wording import parts
-from ackdoctor.flow.linking.known import CONTAINER_READS, CONTAINER_STORES, CONTAINER_VIEWS, HARMLESS
+from ackdoctor.checks.facts.buffers import emptied_by, is_container, own_field, taken_from
+from ackdoctor.checks.facts.dataflow import derived_names, mentions_any, spelling, words
+from ackdoctor.checks.facts.provenance import Source, source
+from ackdoctor.checks.facts.spouts import (
+    calls_of,
+    data_emits,
+    emits,
+    entry_method,
+    has_id,
+    kept,
+    kept_for_ever,
+    reach,
+)
+from ackdoctor.checks.rule_context import RuleContext
+from ackdoctor.flow.expressions import name_words
+from ackdoctor.flow.library import CONTAINER_READS, CONTAINER_STORES, CONTAINER_VIEWS, PURE_CALLS
 from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Global, IsType, Mix, Not, Return, Step, Test
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, Kind
@@ -24,29 +30,29 @@ _ORDERS = frozenset(("<", "<=", ">", ">=", "==", "!="))
 _PAUSES = frozenset("sleep wait call_later Timer sleep_for".split())
 # a word of a name; no country's, and neither an account nor a message
 _COUNTS = re.compile(r"retr|^tries|attempt|fail|(?<!ac)(?<!dis)count(?!r)|^age$|time|clock|limit|max")
-_KNOWN = HARMLESS | CONTAINER_READS | CONTAINER_VIEWS | {"len", "bool", "get", "empty", "qsize"}
+_KNOWN = PURE_CALLS | CONTAINER_READS | CONTAINER_VIEWS | {"len", "bool", "get", "empty", "qsize"}
 
 
-def check(diagnosis: Diagnosis) -> Iterator[Finding]:
+def check(context: RuleContext) -> Iterator[Finding]:
     """One finding for a spout whose `fail` always tries again."""
-    if diagnosis.role.kind is not Kind.SPOUT or diagnosis.discipline.replays:
+    if context.role.kind is not Kind.SPOUT or context.discipline.replays:
         return
-    fail = entry_method(diagnosis, EntryKind.FAILED)
-    shared = {id(function) for function in reach(diagnosis, entry_method(diagnosis, EntryKind.NEXT))}
-    functions = tuple(function for function in reach(diagnosis, fail) if id(function) not in shared)
+    fail = entry_method(context, EntryKind.FAILED)
+    shared = {id(function) for function in reach(context, entry_method(context, EntryKind.NEXT))}
+    functions = tuple(function for function in reach(context, fail) if id(function) not in shared)
     if any(_limits(function, step) for function in functions for step in function.cfg.steps):
         return
-    if _makes_its_records_up(diagnosis):
+    if _makes_its_records_up(context):
         return
-    again = next(_again(diagnosis, fail, functions), None)
+    again = next(_again(context, fail, functions), None)
     if again is None:
         return
     function, step, how = again
-    growing = next((name for _, _, name in kept_for_ever(diagnosis)), None)
-    price = f", and each time leaves an entry in `self.{growing}`" if growing else _and_kept(diagnosis, fail)
-    yield diagnosis.finding(
+    growing = next((name for _, _, name in kept_for_ever(context)), None)
+    price = f", and each time leaves an entry in `self.{growing}`" if growing else _and_kept(context, fail)
+    yield context.finding(
         at=(function, step.span),
-        message=f"`fail` of {diagnosis.component.name} {how} every time: "
+        message=f"`fail` of {context.component.name} {how} every time: "
         f"a record that can never succeed is replayed for the life of the topology{price}",
         misuse=None,
         last="sent again",
@@ -56,38 +62,38 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
 
 
 def _again(
-    diagnosis: Diagnosis, fail: Function | None, functions: tuple[Function, ...]
+    context: RuleContext, fail: Function | None, functions: tuple[Function, ...]
 ) -> Iterator[tuple[Function, Step, str]]:
     inside = {id(function) for function in functions}
-    for emit in emits(diagnosis, EntryKind.FAILED):
+    for emit in emits(context, EntryKind.FAILED):
         if has_id(emit) and id(emit.function) in inside:
             yield emit.function, emit.step, "emits the tuple again"
-    queues = taken_from(diagnosis, reach(diagnosis, entry_method(diagnosis, EntryKind.NEXT)))
-    for function, call in calls_of(diagnosis, fail):
+    queues = taken_from(context, reach(context, entry_method(context, EntryKind.NEXT)))
+    for function, call in calls_of(context, fail):
         if (
             id(function) not in inside
             or not isinstance(call.func, Attr)
             or call.func.name not in CONTAINER_STORES
         ):
             continue
-        name = own_field(diagnosis, function, call.func.obj)
-        if name is not None and name in queues and is_container(diagnosis, name):
+        name = own_field(context, function, call.func.obj)
+        if name is not None and name in queues and is_container(context, name):
             step = next(step for step in function.cfg.steps if step.op is call)
             yield function, step, f"puts the record back into `self.{name}`"
 
 
-def _and_kept(diagnosis: Diagnosis, fail: Function | None) -> str:
+def _and_kept(context: RuleContext, fail: Function | None) -> str:
     """What is said of the record's entry in the spout's own buffer, if `fail` leaves it there."""
-    left = emptied_by(diagnosis, reach(diagnosis, fail))
-    names = [name for _, _, name in kept(diagnosis) if is_container(diagnosis, name) and name not in left]
+    left = emptied_by(context, reach(context, fail))
+    names = [name for _, _, name in kept(context) if is_container(context, name) and name not in left]
     return f", and its entry in `self.{names[0]}` stays" if names else ""
 
 
-def _makes_its_records_up(diagnosis: Diagnosis) -> bool:
+def _makes_its_records_up(context: RuleContext) -> bool:
     """Whether the records are drawn at random and none is kept: a demo, or a measurement, has no poison."""
-    sent = data_emits(diagnosis)
-    drawn = all(source(diagnosis, emit) is Source.GENERATED for emit in sent)
-    return bool(sent) and drawn and not any(True for _ in kept(diagnosis))
+    sent = data_emits(context)
+    drawn = all(source(context, emit) is Source.GENERATED for emit in sent)
+    return bool(sent) and drawn and not any(True for _ in kept(context))
 
 
 # ---- limits ----
@@ -124,5 +130,5 @@ def _measures(expr: Expr, given: frozenset[str]) -> bool:
 def _about_the_tuple(expr: Expr, given: frozenset[str]) -> bool:
     """Whether a comparison has to do with the id that failed, or by its words with a count or an age."""
     return mentions_any(expr, given) or any(
-        _COUNTS.search(part) for word in words(expr) for part in parts(word)
+        _COUNTS.search(part) for word in words(expr) for part in name_words(word)
     )

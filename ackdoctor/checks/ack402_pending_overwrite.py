@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.facts.buffers import asks_about, kept_inputs, left_behind, waiting
-from ackdoctor.checks.facts.origin import origin
-from ackdoctor.flow.graph.expressions import mentions
-from ackdoctor.flow.path.sighting import Stored
-from ackdoctor.flow.path.trail import Trail, backwards
+from ackdoctor.checks.facts.dataflow import origin
+from ackdoctor.checks.rule_context import RuleContext
+from ackdoctor.flow.events import Path, Stored, points_back
+from ackdoctor.flow.expressions import mentions
 from ackdoctor.model.cfg import (
     Arg,
     Attr,
@@ -46,29 +45,29 @@ _UNIQUE = frozenset(
 )
 
 
-def check(diagnosis: Diagnosis) -> Iterator[Finding]:
+def check(context: RuleContext) -> Iterator[Finding]:
     """One finding for each place that overwrites blindly."""
-    if diagnosis.component.opaque:
+    if context.component.opaque:
         return
-    fields = waiting(diagnosis) - left_behind(diagnosis)
+    fields = waiting(context) - left_behind(context)
     told: set[int] = set()
-    for flow, stored in kept_inputs(diagnosis):
+    for flow, stored in kept_inputs(context):
         field = stored.field
         if stored.how != "[]" or stored.key is None or field not in fields or id(stored.step) in told:
             continue
         if (
-            _keeps_all(diagnosis, field)
-            or not _from_data(diagnosis, stored)
-            or _looked(diagnosis, stored)
+            _keeps_all(context, field)
+            or not _from_data(context, stored)
+            or _looked(context, stored)
             or _gives_back(stored)
         ):
             continue
         told.add(id(stored.step))
-        yield diagnosis.finding(
+        yield context.finding(
             at=(stored.function, stored.step.span),
             message=f"a tuple that waits in `self.{field}` under the same key is thrown away un-acked",
             misuse=Misuse.NEVER,
-            trail=stored.trail,
+            path=stored.path,
             token=stored.token,
             last=f"replaces what self.{field} held under that key",
             flow=flow,
@@ -77,16 +76,16 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
         )
 
 
-def _keeps_all(diagnosis: Diagnosis, field: str) -> bool:
+def _keeps_all(context: RuleContext, field: str) -> bool:
     """Whether the field is declared to hold any number of values under one key: Guava's and others' multimaps."""
-    found = diagnosis.component.declared(field)
+    found = context.component.declared(field)
     return found is not None and "multi" in found[1].lower()
 
 
-def _from_data(diagnosis: Diagnosis, stored: Stored) -> bool:
+def _from_data(context: RuleContext, stored: Stored) -> bool:
     """Whether the key can repeat: it comes out of the data, and is no id, counter or random number."""
     assert stored.key is not None  # the caller looked
-    visit, made = _made(stored.trail, stored.key)
+    visit, made = _made(stored.path, stored.key)
     function = visit.function
     while (inner := _spelt(made)) is not None:
         visit, made = _made(visit, inner)
@@ -95,7 +94,7 @@ def _from_data(diagnosis: Diagnosis, stored: Stored) -> bool:
             return name not in _UNIQUE
         case Attr(name="id") | Literal():
             return False
-        case Attr() | Item() if diagnosis.field(function, made) is not None:
+        case Attr() | Item() if context.field(function, made) is not None:
             return False
         case Item(obj=Name(id=name), key=Literal(value=0)) if name == stored.token.name:
             return False
@@ -116,7 +115,7 @@ def _spelt(made: Expr | Call | Catch) -> Expr | None:
             return None
 
 
-def _made(visit: Trail, expr: Expr) -> tuple[Trail, Expr | Call | Catch]:
+def _made(visit: Path, expr: Expr) -> tuple[Path, Expr | Call | Catch]:
     """What made the value of an expression, and where; the expression itself where that cannot be told."""
     found = origin(visit, expr)
     return (found.visit, found.made) if found is not None else (visit, expr)
@@ -144,21 +143,21 @@ def _read_by(op: Instr) -> tuple[Expr, ...]:
             return ()
 
 
-def _looked(diagnosis: Diagnosis, stored: Stored) -> bool:
+def _looked(context: RuleContext, stored: Stored) -> bool:
     """Whether the path to the store has read the field under some key."""
-    for visit, _, _ in backwards(stored.trail):
-        if visit is stored.trail:
+    for visit, _, _ in points_back(stored.path):
+        if visit is stored.path:
             continue
         match visit.step.op:
             case Test(condition=condition) | Bind(value=condition):
-                if asks_about(diagnosis, visit.function, condition, stored.field):
+                if asks_about(context, visit.function, condition, stored.field):
                     return True
             case Call(func=Attr(obj=obj, name=name), args=args):
                 if visit.step is stored.step:
                     continue
-                if name in _LOOKS and diagnosis.field(visit.function, obj) == stored.field:
+                if name in _LOOKS and context.field(visit.function, obj) == stored.field:
                     return True
-                if any(asks_about(diagnosis, visit.function, arg.value, stored.field) for arg in args):
+                if any(asks_about(context, visit.function, arg.value, stored.field) for arg in args):
                     return True
             case _:
                 pass

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.diagnosis import Diagnosis
 from ackdoctor.checks.facts.buffers import LISTENERS, asks_about, assigned, chain, kept_inputs, left_behind
-from ackdoctor.checks.facts.shape import derived_names, mentions_any
-from ackdoctor.flow.path.sighting import Stored
-from ackdoctor.flow.path.trail import backwards
+from ackdoctor.checks.facts.dataflow import derived_names, mentions_any
+from ackdoctor.checks.rule_context import RuleContext
+from ackdoctor.flow.events import Stored, points_back
 from ackdoctor.model.cfg import Attr, Bind, Build, Call, Closure, Expr, Literal, Name, Test
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import Misuse, VerbKind
@@ -31,23 +30,23 @@ _BOUNDS = frozenset(
 _DEQUES = frozenset({"collections.deque", "deque"})
 
 
-def check(diagnosis: Diagnosis) -> Iterator[Finding]:
+def check(context: RuleContext) -> Iterator[Finding]:
     """One finding for each such container, where tuples go in."""
-    never_drained = left_behind(diagnosis)
+    never_drained = left_behind(context)
     told: set[str] = set()
-    for flow, stored in kept_inputs(diagnosis):
+    for flow, stored in kept_inputs(context):
         field = stored.field
         if field in told or field in never_drained:
             continue
-        what = _evicts(diagnosis, stored)
+        what = _evicts(context, stored)
         if what is None:
             continue
         told.add(field)
-        yield diagnosis.finding(
+        yield context.finding(
             at=(stored.function, stored.step.span),
             message=f"`self.{field}` is {what}: tuples that fall out of it are neither acked nor failed",
             misuse=Misuse.NEVER,
-            trail=stored.trail,
+            path=stored.path,
             token=stored.token,
             last=f"kept in self.{field}",
             flow=flow,
@@ -56,20 +55,20 @@ def check(diagnosis: Diagnosis) -> Iterator[Finding]:
         )
 
 
-def _evicts(diagnosis: Diagnosis, stored: Stored) -> str | None:
+def _evicts(context: RuleContext, stored: Stored) -> str | None:
     field = stored.field
-    for function in diagnosis.functions():
-        for call in assigned(diagnosis, function, field):
-            names = {symbol for symbol in diagnosis.resolve(function, call.func) if isinstance(symbol, str)}
+    for function in context.functions():
+        for call in assigned(context, function, field):
+            names = {symbol for symbol in context.resolve(function, call.func) if isinstance(symbol, str)}
             if names & _CACHES or (names & _TIMED and len(call.args) == 1):
                 return "a cache with a limit"
             if _built_with_limit(function, call):
                 return "a cache with a limit"
-            if names & _DEQUES and _limited(call) and not _makes_room(diagnosis, stored):
+            if names & _DEQUES and _limited(call) and not _makes_room(context, stored):
                 return "a deque with a limit"
-    if _forgets_eldest(diagnosis, field):
+    if _forgets_eldest(context, field):
         return "a map that drops its eldest entry"
-    return "trimmed with popitem" if _trimmed(diagnosis, field) else None
+    return "trimmed with popitem" if _trimmed(context, field) else None
 
 
 def _built_with_limit(function: Function, call: Call) -> bool:
@@ -78,26 +77,26 @@ def _built_with_limit(function: Function, call: Call) -> bool:
     return "newBuilder" in words and not LISTENERS & words and bool(_BOUNDS & words)
 
 
-def _forgets_eldest(diagnosis: Diagnosis, field: str) -> bool:
+def _forgets_eldest(context: RuleContext, field: str) -> bool:
     """Whether the field is a map of an anonymous class that evicts by itself and completes nothing then."""
-    for function in diagnosis.functions():
+    for function in context.functions():
         for step in function.cfg.steps:
             match step.op:
                 case Bind(target=Attr() as target, value=Build(kind="object", items=items)):
-                    if diagnosis.field(function, target) != field:
+                    if context.field(function, target) != field:
                         continue
                     keys = [item.key for item in items if isinstance(item, Closure)]
                     inner = [function.closures[key] for key in keys if key in function.closures]
-                    if any(each.name == "removeEldestEntry" and not _acks(diagnosis, each) for each in inner):
+                    if any(each.name == "removeEldestEntry" and not _acks(context, each) for each in inner):
                         return True
                 case _:
                     pass
     return False
 
 
-def _acks(diagnosis: Diagnosis, function: Function) -> bool:
+def _acks(context: RuleContext, function: Function) -> bool:
     return any(
-        isinstance(step.op, Call) and diagnosis.verb_kind(function, step.op) in (VerbKind.ACK, VerbKind.FAIL)
+        isinstance(step.op, Call) and context.verb_kind(function, step.op) in (VerbKind.ACK, VerbKind.FAIL)
         for step in function.cfg.steps
     )
 
@@ -106,45 +105,43 @@ def _limited(call: Call) -> bool:
     return any(arg.name == "maxlen" and arg.value != Literal(None) for arg in call.args) or len(call.args) > 1
 
 
-def _makes_room(diagnosis: Diagnosis, stored: Stored) -> bool:
+def _makes_room(context: RuleContext, stored: Stored) -> bool:
     """Whether the path to the store has asked how full the container is, or taken something out."""
-    for visit, _, _ in backwards(stored.trail):
+    for visit, _, _ in points_back(stored.path):
         match visit.step.op:
-            case Test(condition=condition) if asks_about(diagnosis, visit.function, condition, stored.field):
+            case Test(condition=condition) if asks_about(context, visit.function, condition, stored.field):
                 return True
             case Call(func=Attr(obj=obj, name="popleft" | "pop")):
-                if diagnosis.field(visit.function, obj) == stored.field:
+                if context.field(visit.function, obj) == stored.field:
                     return True
             case _:
                 pass
     return any(
-        isinstance(step.op, Test) and asks_about(diagnosis, stored.function, step.op.condition, stored.field)
+        isinstance(step.op, Test) and asks_about(context, stored.function, step.op.condition, stored.field)
         for step in stored.function.cfg.steps
     )
 
 
-def _trimmed(diagnosis: Diagnosis, field: str) -> bool:
+def _trimmed(context: RuleContext, field: str) -> bool:
     """Whether entries are taken out with popitem and not completed."""
-    for function in diagnosis.functions():
+    for function in context.functions():
         for step in function.cfg.steps:
             match step.op:
                 case Call(func=Attr(obj=obj, name="popitem"), result=result):
-                    if diagnosis.field(function, obj) == field and not _completed(
-                        diagnosis, function, result
-                    ):
+                    if context.field(function, obj) == field and not _completed(context, function, result):
                         return True
                 case _:
                     pass
     return False
 
 
-def _completed(diagnosis: Diagnosis, function: Function, result: Name) -> bool:
+def _completed(context: RuleContext, function: Function, result: Name) -> bool:
     names = derived_names(function, frozenset({result.id}))
 
     def completes(call: Call) -> bool:
         given: tuple[Expr, ...] = tuple(arg.value for arg in call.args)
-        kind = diagnosis.verb_kind(function, call)
-        helper = diagnosis.own_method(function, call.func)
+        kind = context.verb_kind(function, call)
+        helper = context.own_method(function, call.func)
         known = kind in (VerbKind.ACK, VerbKind.FAIL) or (kind is None and helper is not None)
         return known and any(mentions_any(value, names) for value in given)
 

@@ -19,9 +19,9 @@ from ackdoctor.cli.streams import chatter, glyphs_for, palette_for, tolerant, un
 from ackdoctor.cli.texts import MOST_OF_HISTOGRAMS, lines_of
 from ackdoctor.heap import growth, judge
 from ackdoctor.heap.dump import HeapDump, read_dump
+from ackdoctor.heap.judge import testimony
 from ackdoctor.heap.jvm.histogram import Histogram, parse, timed, told_most
 from ackdoctor.heap.jvm.hprof import HprofError
-from ackdoctor.heap.witnesses import testimony
 from ackdoctor.model.errors import UsageError
 from ackdoctor.model.finding import Finding, Report, Severity, Unreadable
 from ackdoctor.reporters import Context, heap_dump, heap_hist

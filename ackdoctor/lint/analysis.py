@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from ackdoctor import checks, dialects
-from ackdoctor.flow.linking.program import ANCESTORS, Program
-from ackdoctor.flow.linking.strangers import unknown_bases
+from ackdoctor.flow.program import Program, unknown_bases
+from ackdoctor.flow.symbols import MAX_ANCESTORS
 from ackdoctor.lint.cluster import Cluster, Inputs, Result, Source
 from ackdoctor.lint.discover import LIMIT, reason
 from ackdoctor.lint.files import digest_of
@@ -221,7 +221,7 @@ def _diagnose(program: Program, component: Component, faults: list[Unreadable]) 
         faults.append(Unreadable.crash(component.cls.path, error, line=line, where=where, partial=True))
 
     try:
-        return list(checks.diagnose(program, component, fail))
+        return list(checks.check_component(program, component, fail))
     except Exception as error:  # noqa: BLE001  # the other components go on
         fail("", error)
         return []
@@ -244,11 +244,11 @@ def _too_deep(component: Component, code: str) -> Unreadable:
 def _too_many_ancestors(program: Program, own: set[str]) -> Iterator[Unreadable]:
     """Report the classes with too many ancestors, in one line for each file."""
     skipped: dict[str, list[ClassInfo]] = {}
-    for cls in program.unjudged:
+    for cls in program.skipped:
         if cls.path in own:
             skipped.setdefault(cls.path, []).append(cls)
     for path, classes in skipped.items():
         first = min(classes, key=lambda cls: cls.head.line)
         more = f" and {len(classes) - 1} more classes are" if len(classes) > 1 else " is"
-        why = f"more than {ANCESTORS} base classes; `{first.name}`{more} not judged"
+        why = f"more than {MAX_ANCESTORS} base classes; `{first.name}`{more} not judged"
         yield Unreadable(path=path, line=first.head.line, column=0, reason=why, partial=True)

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ackdoctor.config import Settings
-from ackdoctor.model.finding import Finding, HeapWitness, Report, TreeWitness, Unreadable
-from ackdoctor.model.fingerprint import stamp
+from ackdoctor.model.finding import Finding, HeapWitness, Report, TreeWitness, Unreadable, stamp
 
 if TYPE_CHECKING:
     from ackdoctor.lint.baseline import Baseline, Comparison, Entry

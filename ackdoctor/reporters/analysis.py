@@ -8,7 +8,7 @@ from typing import TextIO
 
 from ackdoctor.model.finding import Finding, Report
 from ackdoctor.model.source import NOWHERE
-from ackdoctor.model.verdict import TupleTree
+from ackdoctor.model.verdict import ComponentTally, TupleTree
 from ackdoctor.reporters.as_json import content
 from ackdoctor.reporters.context import Context, printable
 from ackdoctor.reporters.figures import drawn, span, sparkline, table
@@ -368,7 +368,7 @@ def _plain(analysis: Analysis) -> dict[str, object]:
         "dropped": tally.dropped,
         "messages_dropped": analysis.messages_dropped,
         "growth": [asdict(point) for point in tally.growth],
-        "components": [asdict(component) for component in tally.components],
+        "components": [_component_row(component) for component in tally.components],
         **{name: [asdict(row) for row in rows] for name, rows in tables.items()},  # type: ignore[call-overload]
         "forecast": None if analysis.forecast is None else asdict(analysis.forecast),
         "lives": [_plain_life(life.tree) for life in analysis.lives],
@@ -376,6 +376,13 @@ def _plain(analysis: Analysis) -> dict[str, object]:
         "notes": list(analysis.notes),
         "written": list(analysis.written),
     }
+
+
+def _component_row(tally: ComponentTally) -> dict[str, object]:
+    """A component's row of the JSON report; the key "offences" is older than the field's name."""
+    row = asdict(tally)
+    row["offences"] = row.pop("violations")
+    return row
 
 
 def _plain_life(tree: TupleTree) -> dict[str, object]:

@@ -7,10 +7,10 @@ from datetime import datetime, timezone
 from shlex import quote
 from typing import TextIO
 
-from ackdoctor.heap.causes import CAUSES, LABELS, Cause
 from ackdoctor.heap.dump import ClassRow, HeapDump, held_bytes
-from ackdoctor.heap.jvm.ackers import Holder
 from ackdoctor.heap.jvm.entries import Acker, Kind
+from ackdoctor.heap.jvm.holders import Holder
+from ackdoctor.heap.signs import CAUSES, LABELS, Cause
 from ackdoctor.model.finding import Report
 from ackdoctor.model.verdict import PendingEntry
 from ackdoctor.reporters.as_json import content

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TextIO
 
-from ackdoctor.heap.python.growth import HoldingRow, TypeRow, holding_rows, type_rows
+from ackdoctor.heap.python.judge import HoldingRow, TypeRow, holding_rows, type_rows
 from ackdoctor.heap.python.snapshot import Snapshot
 from ackdoctor.reporters.context import Context, printable
 from ackdoctor.reporters.figures import drawn, table

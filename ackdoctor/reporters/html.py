@@ -1,263 +1,286 @@
-"""What `ackdoctor analyze` has to say, as one page of HTML: nothing is loaded, so it can be mailed and kept.
+"""The HTML page of `ackdoctor analyze`: one file that loads nothing, so that it can be mailed and kept.
 
-Everything that came out of an input is escaped; shapes are inline SVG and plain boxes, text stays text.
+The template escapes every value. Charts are inline SVG, or boxes placed in per cent.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from math import log10
 from pathlib import Path
 from typing import TextIO
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from ackdoctor import __version__
 from ackdoctor.model.finding import Finding, PathWitness, Report
 from ackdoctor.model.source import NOWHERE
+from ackdoctor.model.verdict import GrowthPoint
 from ackdoctor.reporters.analysis import about, asides, books, forecast, verdict
+from ackdoctor.reporters.context import printable
 from ackdoctor.reporters.figures import span
 from ackdoctor.reporters.footer import counted
-from ackdoctor.reporters.html_charts import bars, curve, dots, escaped, timeline
 from ackdoctor.reporters.roots import named, tells
 from ackdoctor.reporters.run import worst_first
-from ackdoctor.spark.tables import Analysis
+from ackdoctor.spark.tables import Analysis, Completions, Forecast, Latency, Life, LifeRow
 
 __all__ = ["page"]
 
-_MOST_FINDINGS = 50
-_OPEN_FINDINGS = 5  # the curve should be seen without much scrolling
-_MOST_LEFT = 6
-_MOST_ROWS = 100  # of components, and of latencies
-_FEWEST_POINTS = 3
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+_MAX_FINDINGS = 50
+_OPEN_FINDINGS = 5  # the curve should be visible without much scrolling
+_MAX_LEFT = 6  # lines about what a finding left behind
+_MAX_ROWS = 100  # of components, and of latencies
+_MIN_POINTS = 3  # of the curve
+_WIDTH, _HEIGHT = 1000, 100  # of the curve's box
+_TIME_LABELS = 6
+_TOPS = (4, 8, 12, 16, 20, 24, 32, 40, 48, 60, 80, 100)  # of a value axis with four lines
+_MIN_FIT = 0.9  # R2 below which a trend is not drawn
+_MARKS = {
+    "init": "k-init",
+    "ack": "k-ack",
+    "fail": "k-fail",
+    "received": "k-link",
+    "emitted": "k-link",
+    "spout hears ack": "k-heard",
+    "spout hears fail": "k-lost",
+    "spout times out": "k-lost",
+}
 
 
 def page(report: Report, analysis: Analysis, stream: TextIO) -> None:
-    """The whole page; a function of what it is given, without a clock."""
-    here = Path(__file__)
-    style = here.with_name("html_page.css").read_text(encoding="utf-8")
-    script = here.with_name("html_page.js").read_text(encoding="utf-8")
-    sections = (
-        _head(report, analysis),
-        _section("What is wrong", _findings(report.findings)),
-        _section(f"{'Pending roots' if analysis.ackers else 'Open deliveries'} over time", _growth(analysis)),
-        _section("Completions per delivery", _completions(analysis)),
-        _section("Latency", _latency(analysis)),
-        _section("What became of the roots", _trees(analysis)),
-        _section("Roots to look at", _roots(analysis)),
-        _section("Ackers", _ackers(analysis)),
-        _section("What was read", _inputs(report, analysis)),
+    """Write the whole page; it depends on nothing but the arguments."""
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_visible,
     )
-    stream.write(
-        "<!doctype html>\n"
-        '<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escaped(verdict(report, analysis).partition(':')[0])}: ackdoctor analyze</title>\n"
-        f"<style>\n{style}</style>\n</head>\n<body>\n{''.join(sections)}"
-        f"<footer>ackdoctor {escaped(__version__)}</footer>\n<script>\n{script}</script>\n</body>\n</html>\n"
+    environment.filters.update(
+        thousands="{:,}".format,
+        percent="{:.2%}".format,
+        ms=lambda ms: span(ms / 1000),
     )
-
-
-def _section(title: str, body: str) -> str:
-    return f"<section>\n<h2>{escaped(title)}</h2>\n{body}</section>\n" if body else ""
-
-
-def _head(report: Report, analysis: Analysis) -> str:
     word, _, rest = verdict(report, analysis).partition(": ")
-    lines = "".join(f"<p>{escaped(line)}</p>" for line in about(report, analysis))
-    tiles = "".join(
-        f'<div class="tile"><b>{value}</b><span>{label}</span></div>' for value, label in _tiles(analysis)
+    template = environment.get_template("analysis.html.jinja")
+    parts = template.generate(
+        version=__version__,
+        word=word,
+        rest=rest,
+        about=about(report, analysis),
+        analysis=analysis,
+        tiles=_tiles(analysis),
+        findings=[_finding(finding) for finding in worst_first(report.findings)[:_MAX_FINDINGS]],
+        open_findings=_OPEN_FINDINGS,
+        more_findings=len(report.findings) - _MAX_FINDINGS,
+        total_findings=len(report.findings),
+        curve=_curve(analysis.tally.growth, analysis.forecast),
+        forecast=forecast(analysis),
+        max_rows=_MAX_ROWS,
+        latencies=_latencies(analysis),
+        trees=[(f"{t.roots:,}", t.verdict, f"{t.left:,}", tells(t, analysis)) for t in analysis.trees],
+        asides=list(asides(analysis)),
+        lives=[_life(life) for life in analysis.lives],
+        acked_roots=sum(row.roots for row in analysis.ackers) or 1,
+        books=books(analysis),
+        unreadable=report.unreadable,
     )
-    return (
-        f'<h1>ackdoctor analyze</h1>\n<div class="verdict {word}"><strong>{word}</strong><p>{escaped(rest)}</p></div>\n'
-        f'<div class="about">{lines}</div>\n<div class="tiles">{tiles}</div>\n'
-    )
+    stream.writelines(parts)
 
 
-def _tiles(analysis: Analysis) -> Iterator[tuple[str, str]]:
+def _visible(value: object) -> object:
+    """Replace control characters, and characters that turn the direction of reading, in text from an input."""
+    return printable(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
+
+
+def _tiles(analysis: Analysis) -> Iterator[tuple[int, str]]:
     tally = analysis.tally
-    deliveries = sum(row.delivered for row in analysis.completions)
     if analysis.roots:
-        yield f"{analysis.roots:,}", "roots begun"
-        yield f"{tally.completed:,}", "trees the acker completed"
-        yield f"{tally.pending:,}", "entries pending at the end"
-        yield f"{tally.high_water:,}", "pending at most"
-    if deliveries:
-        yield f"{deliveries:,}", "deliveries"
-        yield f"{sum(row.never for row in analysis.completions):,}", "never completed"
-        yield f"{sum(row.more for row in analysis.completions):,}", "completed more than once"
+        yield analysis.roots, "roots begun"
+        yield tally.completed, "trees the acker completed"
+        yield tally.pending, "entries pending at the end"
+        yield tally.high_water, "pending at most"
+    if deliveries := sum(row.delivered for row in analysis.completions):
+        yield deliveries, "deliveries"
+        yield sum(row.never for row in analysis.completions), "never completed"
+        yield sum(row.more for row in analysis.completions), "completed more than once"
 
 
-def _findings(findings: Sequence[Finding]) -> str:
-    cards = [_finding(finding) for finding in worst_first(findings)[:_MOST_FINDINGS]]
-    shown, folded = "".join(cards[:_OPEN_FINDINGS]), "".join(cards[_OPEN_FINDINGS:])
-    if not folded:
-        return shown
-    rest = len(findings) - _OPEN_FINDINGS
-    more = len(findings) - _MOST_FINDINGS
-    beyond = (
-        f'<p class="soft">and {more:,} more findings; --output-format json has all</p>\n' if more > 0 else ""
-    )
-    return f"{shown}<details><summary>{rest:,} more findings</summary>\n{folded}{beyond}</details>\n"
-
-
-def _finding(finding: Finding) -> str:
-    who = ".".join(filter(None, (finding.component, finding.handler)))
+def _finding(finding: Finding) -> dict[str, object]:
     site = finding.site
-    place = f"{site.path}:{site.span.line}" if site.span != NOWHERE else site.path
-    left = () if isinstance(finding.evidence, PathWitness) else finding.evidence.left[:_MOST_LEFT]
-    items = "".join(
-        f"<li>{escaped(line)}</li>" for line in (*left, *([f"help: {finding.help}"] if finding.help else []))
+    left = () if isinstance(finding.evidence, PathWitness) else finding.evidence.left[:_MAX_LEFT]
+    return {
+        "severity": finding.severity.word,
+        "rule": f"{finding.code} {finding.name}",
+        "place": f"{site.path}:{site.span.line}" if site.span != NOWHERE else site.path,
+        "who": ".".join(filter(None, (finding.component, finding.handler))),
+        "seen": finding.seen,
+        "message": finding.message,
+        "items": (*left, *([f"help: {finding.help}"] if finding.help else [])),
+    }
+
+
+# ---- pending roots over time ----
+
+
+def _curve(points: Sequence[GrowthPoint], trend: Forecast | None) -> dict[str, object] | None:
+    """The paths, ticks and labels of the growth curve; None for too few points."""
+    if len(points) < _MIN_POINTS:
+        return None
+    begin = points[0].time_ms
+    length = max(1, points[-1].time_ms - begin)
+    top = _axis_top(max(1, *(point.pending for point in points)))
+    xs = [(point.time_ms - begin) / length * _WIDTH for point in points]
+    edges = [0.0, *((a + b) / 2 for a, b in pairwise(xs)), float(_WIDTH)]
+    orphans = [point.orphans for point in points]
+    return {
+        "width": _WIDTH,
+        "height": _HEIGHT,
+        "pending": _steps(xs, [point.pending for point in points], top),
+        "orphans": _steps(xs, orphans, top) if any(orphans) else "",
+        "trend": _trend(points, trend, top),
+        "ticks": [_tick(top * share / 4) for share in (4, 3, 2, 1, 0)],
+        "times": [length * n / (_TIME_LABELS - 1) for n in range(_TIME_LABELS)],
+        "slots": [
+            (left, right - left, point.time_ms - begin, point)
+            for point, left, right in zip(points, edges, edges[1:], strict=False)
+        ],
+    }
+
+
+def _steps(xs: Sequence[float], sizes: Sequence[int], top: int) -> str:
+    """The path of a step curve."""
+    steps = [f"M{xs[0]:.1f},{_y(sizes[0], top):.2f}"]
+    steps += [f"H{x:.1f}V{_y(size, top):.2f}" for x, size in zip(xs[1:], sizes[1:], strict=True)]
+    return "".join(steps)
+
+
+def _trend(points: Sequence[GrowthPoint], trend: Forecast | None, top: int) -> tuple[float, float] | None:
+    """Where the fitted line begins and ends; None without a line that fits."""
+    if trend is None or trend.fit < _MIN_FIT:
+        return None
+    mean_s = sum(point.time_ms for point in points) / len(points) / 1000
+    mean = sum(point.pending for point in points) / len(points)
+    first, last = (
+        mean + trend.per_second * (point.time_ms / 1000 - mean_s) for point in (points[0], points[-1])
     )
-    seen = finding.seen
-    often = f'<span class="soft">seen {seen:,} times</span>' if seen > 1 else ""
-    return (
-        f'<article class="card finding {finding.severity.word}"><header>'
-        f'<span class="chip {finding.severity.word}">{finding.severity.word}</span>'
-        f"<b>{escaped(finding.code)} {escaped(finding.name)}</b><code>{escaped(place)}</code>"
-        f'<span class="soft">{escaped(who)}</span>{often}</header>'
-        f"<p>{escaped(finding.message)}</p><ul>{items}</ul></article>\n"
-    )
+    return _y(min(max(first, 0), top), top), _y(min(max(last, 0), top), top)
 
 
-def _growth(analysis: Analysis) -> str:
-    points = analysis.tally.growth
-    if len(points) < _FEWEST_POINTS:
-        return ""
-    said = forecast(analysis)
-    note = f'<p class="soft">{escaped(said)}</p>' if said else ""
-    return f'<div class="card">{curve(points, analysis.forecast)}{note}</div>\n'
+def _y(size: float, top: int) -> float:
+    return _HEIGHT - size / top * _HEIGHT
 
 
-def _completions(analysis: Analysis) -> str:
-    rows = analysis.completions[:_MOST_ROWS]
-    if not rows:
-        return ""
-    shown = [
-        (_who(row.component, row.stream), (row.once, row.never, row.more), f"{row.delivered:,}")
-        for row in rows
-    ]
-    chart = bars(
-        shown,
-        (("once", "completed once"), ("never", "never completed"), ("more", "completed more than once")),
-    )
-    heads = ("component", "stream", "delivered", "0x", "1x", "2x+", "acked", "failed", "oldest open")
-    cells = (
-        (
-            row.component,
-            row.stream,
-            *(f"{n:,}" for n in (row.delivered, row.never, row.once, row.more, row.acked, row.failed)),
-            span(row.oldest_ms / 1000) if row.never else "",
-        )
-        for row in rows
-    )
-    return f'<div class="card">{chart}</div>\n<div class="card">{_table(heads, cells, numbers=range(2, 9))}{_beyond(len(analysis.completions))}</div>\n'
+def _axis_top(size: int) -> int:
+    """The next number that four lines divide well."""
+    tenth = int(f"1{'0' * max(0, len(str(size)) - 2)}")
+    return next(top for n in _TOPS if (top := n * tenth) >= size)
 
 
-def _latency(analysis: Analysis) -> str:
-    rows = [
-        (
-            f"{row.spout}, complete",
-            (row.p50_ms, row.p90_ms, row.p99_ms, row.max_ms),
-            counted(row.roots, "root"),
-        )
-        for row in analysis.latencies
+def _tick(number: float) -> str:
+    return f"{number:,.0f}" if number == int(number) else f"{number:,.1f}"
+
+
+# ---- latencies ----
+
+
+def _latencies(analysis: Analysis) -> dict[str, object] | None:
+    """A row per spout and per component, with the place of each time on one logarithmic axis."""
+    rows: list[tuple[str, str, Latency | Completions]] = [
+        (f"{row.spout}, complete", counted(row.roots, "root"), row) for row in analysis.latencies
     ]
     rows += [
         (
-            f"{_who(row.component, row.stream)}, process",
-            (row.p50_ms, row.p90_ms, row.p99_ms, row.max_ms),
+            f"{row.component}{f' ({row.stream})' if row.stream not in {'', 'default'} else ''}, process",
             counted(row.delivered - row.never, "tuple"),
+            row,
         )
         for row in analysis.completions
         if row.delivered > row.never
     ]
     if not rows:
-        return ""
-    beyond = _beyond(len(rows))
-    rows = rows[:_MOST_ROWS]
-    heads = ("what", "of", "p50", "p90", "p99", "slowest")
-    cells = ((name, of, *(span(ms / 1000) for ms in times)) for name, times, of in rows)
-    chart = (
-        f'<div class="card">{dots(rows)}</div>\n' if any(ms for _, times, _ in rows for ms in times) else ""
-    )
-    return f'{chart}<div class="card">{_table(heads, cells, numbers=range(1, 6))}{beyond}</div>\n'
+        return None
+    shown = [
+        (name, of, (row.p50_ms, row.p90_ms, row.p99_ms, row.max_ms)) for name, of, row in rows[:_MAX_ROWS]
+    ]
+    measured = [ms for *_, times in shown for ms in times if ms > 0]
+    if not measured:
+        return {"total": len(rows), "rows": [(*row, ()) for row in shown], "axis": ()}
+    low, high = log10(min(measured)) - 0.1, log10(max(measured)) + 0.1
+    return {
+        "total": len(rows),
+        "rows": [(*row, [_along(ms, low, high) for ms in row[-1]]) for row in shown],
+        "axis": [10 ** (low + (high - low) * n / 3) for n in range(4)],
+    }
 
 
-def _beyond(count: int) -> str:
-    more = count - _MOST_ROWS
-    return f'<p class="soft">and {more:,} more; --output-format json has all</p>\n' if more > 0 else ""
+def _along(ms: float, low: float, high: float) -> float:
+    return 0.02 if ms <= 0 else 0.02 + 0.96 * (log10(ms) - low) / (high - low)
 
 
-def _trees(analysis: Analysis) -> str:
-    cells = ((f"{row.roots:,}", row.verdict, f"{row.left:,}", tells(row, analysis)) for row in analysis.trees)
-    lines = "".join(f"<p>{escaped(line)}</p>" for line in asides(analysis))
-    heads = ("roots", "ended", "entries still kept", "what is left tells")
-    tables = f'<div class="card">{_table(heads, cells, numbers=(0, 2))}</div>\n' if analysis.trees else ""
-    return tables + (f'<div class="card">{lines}</div>\n' if lines else "")
+# ---- the timeline of a root ----
 
 
-def _roots(analysis: Analysis) -> str:
-    if not analysis.lives:
-        return ""
-    rows, lives = [], []
-    for number, life in enumerate(analysis.lives):
-        tree, entry = life.tree, life.tree.entry
-        value = "" if entry is None or entry.value is None else str(entry.value)
-        kept = "" if entry is None else "orphan" if entry.task is None else "tracked"
-        age = span(entry.age_ms / 1000) if entry is not None else ""
-        rows.append(
-            f'<tr data-life="life-{number}"><td><button class="mono" type="button" aria-controls="life-{number}">'
-            f"{tree.root}</button></td><td>{escaped(tree.verdict.value)}</td><td>{kept}</td>"
-            f'<td class="mono">{value}</td><td class="n">{age}</td><td>{escaped(named(tree))}</td></tr>\n'
-        )
-        hidden = " hidden" if number else ""
-        lives.append(f'<div class="card life" id="life-{number}"{hidden}>{timeline(life)}</div>\n')
-    names = ("root", "ended", "entry", "value left", "age", "who")
-    heads = "".join(f'<th class="n">{head}</th>' if head == "age" else f"<th>{head}</th>" for head in names)
-    return (
-        f'<div class="card scroll"><table class="roots"><thead><tr>{heads}</tr></thead>\n'
-        f"<tbody>{''.join(rows)}</tbody></table></div>\n{''.join(lives)}"
-    )
+def _life(life: Life) -> dict[str, object]:
+    tree, entry = life.tree, life.tree.entry
+    return {
+        "root": tree.root,
+        "verdict": tree.verdict.value,
+        "entry": "" if entry is None else "orphan" if entry.task is None else "tracked",
+        "value": "" if entry is None or entry.value is None else str(entry.value),
+        "age": span(entry.age_ms / 1000) if entry is not None else "",
+        "who": named(tree),
+        "lanes": [
+            (f"{component}[{task}]", list(_marks(life.rows, component, task)))
+            for component, task in dict.fromkeys((row.component, row.task) for row in life.rows)
+        ],
+        "times": list(_time_labels(life.rows)),
+        "rows": list(_steps_of_root(life.rows)),
+        "more": life.more,
+    }
 
 
-def _ackers(analysis: Analysis) -> str:
-    if not analysis.ackers:
-        return ""
-    roots = sum(row.roots for row in analysis.ackers) or 1
-    cells = (
-        (
-            row.run,
-            str(row.acker),
-            f"{row.roots:,}",
-            f"{row.roots / roots:.0%}",
-            *(f"{n:,}" for n in (row.messages, row.high_water, row.pending)),
-        )
-        for row in analysis.ackers
-    )
-    heads = ("run", "acker", "roots", "share", "messages", "pending at most", "left")
-    return f'<div class="card">{_table(heads, cells, numbers=range(1, 7))}</div>\n'
+def _marks(rows: Sequence[LifeRow], component: str, task: int) -> Iterator[tuple[str, float, str]]:
+    """CSS class, place and tooltip of each mark in a lane; a repeated ack of a delivery is marked."""
+    acked: set[str] = set()
+    for number, row in enumerate(rows):
+        if (row.component, row.task) != (component, task):
+            continue
+        repeated = row.what == "ack" and row.delivery in acked
+        if row.what == "ack" and row.delivery:
+            acked.add(row.delivery)
+        tooltip = f"{row.what}{', again' if repeated else ''} {_after(row, rows)} {row.site}".strip()
+        css = _MARKS.get(row.what, "k-link") + (" k-again" if repeated else "")
+        yield css, _place(number, rows), tooltip
 
 
-def _inputs(report: Report, analysis: Analysis) -> str:
-    lines = f"<p>{escaped(books(analysis))}</p>"
-    lines += "".join(
-        f"<p><code>{escaped(fault.path)}</code>: {escaped(fault.reason)}</p>" for fault in report.unreadable
-    )
-    cells = ((f"{row.rows:,}", row.file, row.reason, row.sample) for row in analysis.quarantine)
-    kept = (
-        _table(("rows", "file", "reason", "one of them"), cells, numbers=(0,)) if analysis.quarantine else ""
-    )
-    return f'<div class="card">{lines}{kept}</div>\n'
+def _time_labels(rows: Sequence[LifeRow]) -> Iterator[tuple[float, str]]:
+    """Labels where the time changes, with room for their width between them."""
+    last = -1.0
+    for number, row in enumerate(rows):
+        place = _place(number, rows)
+        if (number and row.time_ms == rows[number - 1].time_ms) or place - last < 1 / 9:
+            continue
+        yield place, _after(row, rows)
+        last = place
 
 
-def _who(component: str, stream: str) -> str:
-    return f"{component} ({stream})" if stream not in {"", "default"} else component
+def _steps_of_root(rows: Sequence[LifeRow]) -> Iterator[tuple[str, LifeRow, str]]:
+    """Each row with its time, and the XOR of all values up to it."""
+    xor = 0
+    for row in rows:
+        held = ""
+        if row.what in {"init", "ack"}:
+            xor ^= row.value
+            held = str(xor)
+        elif row.what in {"spout hears ack", "spout hears fail"}:
+            xor = 0
+        yield _after(row, rows), row, held
 
 
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: Iterable[int] = ()) -> str:
-    right = set(numbers)
-    mark = [' class="n"' if n in right else "" for n in range(len(heads))]
-    head = "".join(f"<th{mark[n]}>{escaped(text)}</th>" for n, text in enumerate(heads))
-    body = "".join(
-        "<tr>" + "".join(f"<td{mark[n]}>{escaped(cell)}</td>" for n, cell in enumerate(row)) + "</tr>\n"
-        for row in rows
-    )
-    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>\n'
+def _place(number: int, rows: Sequence[LifeRow]) -> float:
+    return (number + 0.5) / len(rows)
+
+
+def _after(row: LifeRow, rows: Sequence[LifeRow]) -> str:
+    return f"+{span((row.time_ms - rows[0].time_ms) / 1000)}"

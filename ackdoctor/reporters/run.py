@@ -11,8 +11,7 @@ from typing import TextIO
 
 from ackdoctor.model.finding import Finding, Report
 from ackdoctor.model.source import NOWHERE
-from ackdoctor.model.tally import ComponentTally, RunTally
-from ackdoctor.model.verdict import TupleTree
+from ackdoctor.model.verdict import ComponentTally, RunTally, TupleTree
 from ackdoctor.reporters.as_json import content
 from ackdoctor.reporters.context import Context, printable
 from ackdoctor.reporters.figures import drawn, span, sparkline, table
@@ -257,11 +256,11 @@ def _growth(about: About, context: Context) -> str:
 
 
 def _components(about: About, context: Context) -> str:
-    tallies = sorted(about.tally.components, key=lambda t: (-t.offences, -t.pending, t.component))
+    tallies = sorted(about.tally.components, key=lambda t: (-t.violations, -t.pending, t.component))
     if not tallies:
         return ""
     narrow = about.width < _NARROW
-    heads = ["component", "delivered", "acked", "failed", "open", "offences"]
+    heads = ["component", "delivered", "acked", "failed", "open", "violations"]
     if not narrow:
         heads[2:2] = ["emitted"]
         heads[-1:-1] = ["at most", "oldest"]
@@ -281,6 +280,6 @@ def _cells(tally: ComponentTally, heads: Iterable[str]) -> Iterator[str]:
         "open": f"{tally.pending:,}",
         "at most": f"{tally.high_water:,}",
         "oldest": span(tally.oldest_ms / 1000) if tally.pending else "",
-        "offences": f"{tally.offences:,}" if tally.offences else "",
+        "violations": f"{tally.violations:,}" if tally.violations else "",
     }
     yield from (values[head] for head in heads)

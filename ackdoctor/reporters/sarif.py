@@ -27,7 +27,6 @@ from ackdoctor.model.finding import (
 )
 from ackdoctor.model.source import Site
 from ackdoctor.reporters.context import Context, Page, Sources
-from ackdoctor.reporters.linehash import LineHashes
 
 __all__ = ["sarif"]
 
@@ -48,7 +47,6 @@ def sarif(report: Report, stream: TextIO, context: Context) -> None:
     numbers = {page.code: number for number, page in enumerate(pages)}
     kept = _worst(report.findings)
     cut = len(report.findings) - len(kept)
-    hashes: dict[str, LineHashes] = {}
     log = {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
@@ -81,7 +79,7 @@ def sarif(report: Report, stream: TextIO, context: Context) -> None:
                         ],
                     }
                 ],
-                "results": [_result(finding, numbers, hashes, context.sources) for finding in kept],
+                "results": [_result(finding, numbers, context.sources) for finding in kept],
             }
         ],
     }
@@ -112,22 +110,13 @@ def _rule(page: Page) -> Json:
     }
 
 
-def _result(
-    finding: Finding, numbers: Mapping[str, int], hashes: dict[str, LineHashes], sources: Sources
-) -> Json:
-    path = finding.site.path
-    if path not in hashes:
-        hashes[path] = LineHashes(sources.content(path))
-    prints = {
-        "primaryLocationLineHash": hashes[path].of(finding.site.span.line),
-        "ackdoctor/v1": finding.fingerprint,
-    }
+def _result(finding: Finding, numbers: Mapping[str, int], sources: Sources) -> Json:
     result: Json = {
         "ruleId": finding.code,
         "level": _LEVEL[finding.severity],
         "message": {"text": _short(finding.message + (f". {finding.help}" if finding.help else ""))},
         "locations": [_primary(finding, sources)],
-        "partialFingerprints": {name: value for name, value in prints.items() if value},
+        "partialFingerprints": {"ackdoctor/v1": finding.fingerprint} if finding.fingerprint else {},
         "properties": {
             "confidence": finding.confidence.word,
             "precision": _PRECISION[finding.confidence],

@@ -2,9 +2,9 @@
 
 from textwrap import dedent, indent
 
-from ackdoctor.checks import diagnose
+from ackdoctor.checks import check_component
 from ackdoctor.dialects import load
-from ackdoctor.flow.linking.program import Program
+from ackdoctor.flow.program import Program
 from ackdoctor.frontends.java import Lowered
 from ackdoctor.frontends.java import lower_source as lower_java
 from ackdoctor.frontends.python import lower_source
@@ -46,7 +46,7 @@ def findings(source: str) -> list[Finding]:
     unit = lower_source(path="bolt.py", module="bolt", is_package=False, data=source.encode())
     assert not isinstance(unit, Unreadable), unit
     program = Program([unit], load({}))
-    found = [finding for component in program.components for finding in diagnose(program, component)]
+    found = [finding for component in program.components for finding in check_component(program, component)]
     return sorted(found, key=lambda finding: (finding.site.span.line, finding.code))
 
 
@@ -64,7 +64,7 @@ def java_codes(body: str) -> list[str]:
     found = {
         (finding.site.span.line, finding.code)
         for component in program.components
-        for finding in diagnose(program, component)
+        for finding in check_component(program, component)
         if finding.severity.word != "info"
     }
     return [code for _, code in sorted(found)]

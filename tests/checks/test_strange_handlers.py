@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from ackdoctor.checks import diagnose
+from ackdoctor.checks import check_component
 from ackdoctor.dialects import load
 from ackdoctor.dialects.pystorm import BOLT, DIALECTS
-from ackdoctor.flow.linking.program import Program
+from ackdoctor.flow.program import Program
 from ackdoctor.frontends.python import lower_source
 from ackdoctor.model.component import ClassInfo, Component, Unit
 from ackdoctor.model.dialect import Entry, EntryKind
@@ -45,7 +45,7 @@ def test_no_class_is_too_strange_or_too_large_to_diagnose(part: int) -> None:
         for cls in unit.classes.values():
             start = time.process_time()
 
-            findings = list(diagnose(program, as_bolt(program, cls)))
+            findings = list(check_component(program, as_bolt(program, cls)))
 
             assert all(finding.site.path == path.name for finding in findings)
             assert time.process_time() - start < SECONDS_PER_HANDLER * max(len(cls.methods), 1), cls.name

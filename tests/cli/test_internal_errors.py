@@ -20,28 +20,28 @@ def broken(monkeypatch, tmp_path):
     """One file with a component that cannot be analysed and one that can; `good.py` is another file."""
     bad = CLEAN.replace("CountBolt", "BadBolt")
     write(tmp_path, {"bad.py": bad + "\n\n" + IGNORED.partition("\n\n\n")[2], "good.py": BOLT})
-    original = checks.diagnose
+    original = checks.check_component
 
-    def diagnose(program, component, failed=None):
+    def check_component(program, component, failed=None):
         if component.name == "BadBolt":
             raise ValueError("not enough values")
         return original(program, component, failed)
 
-    monkeypatch.setattr(checks, "diagnose", diagnose)
+    monkeypatch.setattr(checks, "check_component", check_component)
 
 
 LINE = "bad.py:4:0: internal error in BadBolt: ValueError: not enough values\n"
 
 
 def test_a_component_whose_calls_are_too_deep_is_named_and_the_exit_code_is_2(shell, broken, monkeypatch):
-    original = checks.diagnose
+    original = checks.check_component
 
-    def diagnose(program, component, failed=None):
+    def check_component(program, component, failed=None):
         if component.name == "BadBolt":
             raise RecursionError
         return original(program, component, failed)
 
-    monkeypatch.setattr(checks, "diagnose", diagnose)
+    monkeypatch.setattr(checks, "check_component", check_component)
     outcome = shell("lint", "--no-cache", ".")
     assert outcome.code == 2
     assert outcome.err == "bad.py:4:0: calls nested too deeply; `BadBolt` is not judged\n"
@@ -93,7 +93,7 @@ def test_a_run_without_one_was_successful(shell, tmp_path):
 def test_a_rule_that_fails_leaves_the_other_rules_alone(shell, tmp_path, monkeypatch):
     write(tmp_path, {"good.py": BOLT})
 
-    def check(diagnosis):
+    def check(context):
         raise MemoryError
 
     monkeypatch.setattr(ack104_ack_in_loop, "check", check)

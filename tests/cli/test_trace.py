@@ -175,7 +175,7 @@ def test_a_narrow_terminal_drops_columns_and_an_old_one_draws_with_ascii(shell, 
     monkeypatch.setenv("COLUMNS", "60")
     wide = shell("trace", "report", "trace").out.splitlines()
     head = next(line for line in wide if line.startswith("  component"))
-    assert head.split() == ["component", "delivered", "acked", "failed", "open", "offences"]
+    assert head.split() == ["component", "delivered", "acked", "failed", "open", "violations"]
     assert all(len(line) <= 60 for line in wide[wide.index(head) :])
 
 

@@ -1,8 +1,8 @@
 """What a heap report says of an entry, and where a reader finds the rest of it."""
 
 from ackdoctor.diagnose.symptoms import table
-from ackdoctor.heap.causes import CAUSES
-from ackdoctor.rulebook import load_rules
+from ackdoctor.heap.signs import CAUSES
+from ackdoctor.rulebook.page import load_rules
 
 PAGES = load_rules()
 CAUSES_OF_ALL = [

@@ -8,15 +8,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from ackdoctor.checks import diagnose
+from ackdoctor.checks import check_component
 from ackdoctor.dialects import load
 from ackdoctor.flow.component import solve_component
-from ackdoctor.flow.linking.program import Program
-from ackdoctor.flow.path.sighting import Ended, Flow
+from ackdoctor.flow.events import Ended, Flow
+from ackdoctor.flow.program import Program
 from ackdoctor.frontends.python import lower_source
 from ackdoctor.model.component import Component
 from ackdoctor.model.finding import Confidence, Finding, Unreadable
-from ackdoctor.model.protocol import Breach, Op, State
+from ackdoctor.model.protocol import Breach, Op, Stage
 from tests.properties.runs import MOST_ROWS, PATH, Event, Run, explore
 from tests.properties.settings import Setting
 
@@ -46,7 +46,7 @@ def linked(source: str) -> tuple[Program, Component]:
 
 def findings_about(source: str) -> list[Finding]:
     """The findings about the one component of a source."""
-    return list(diagnose(*linked(source)))
+    return list(check_component(*linked(source)))
 
 
 def findings_in(source: str) -> list[Finding]:
@@ -54,7 +54,7 @@ def findings_in(source: str) -> list[Finding]:
     unit = lower_source(path=PATH, module="bolt", is_package=False, data=source.encode())
     assert not isinstance(unit, Unreadable), unit
     program = Program([unit], load({}))
-    return [finding for component in program.components for finding in diagnose(program, component)]
+    return [finding for component in program.components for finding in check_component(program, component)]
 
 
 def diagnosed(source: str, setting: Setting) -> tuple[list[Finding], Flow]:
@@ -65,7 +65,7 @@ def diagnosed(source: str, setting: Setting) -> tuple[list[Finding], Flow]:
         for flow in solve_component(program, component)
         if flow.entry is not None and flow.entry.method == setting.handler
     )
-    return list(diagnose(program, component)), flow
+    return list(check_component(program, component)), flow
 
 
 def disputes(source: str, setting: Setting) -> list[Dispute]:
@@ -88,22 +88,22 @@ def _unsound(flow: Flow, runs: Iterable[Run]) -> Iterator[Dispute]:
         return
     seen = {
         (ended.state.tokens[ended.token].stage, ended.raised is not None)
-        for ended in flow.sightings
+        for ended in flow.events
         if isinstance(ended, Ended) and ended.token is not None and ended.deferral is None
     }
     for run in runs:
         stage = _before_the_framework(run)
-        if run.raised and stage in (State.OWED, State.HELD):
+        if run.raised and stage in (Stage.OWED, Stage.HELD):
             continue
         if (stage, run.raised) not in seen:
             word = "by an exception" if run.raised else "normally"
             yield Dispute("unsound", f"no end says {stage.value} {word}")
 
 
-def _before_the_framework(run: Run) -> State:
+def _before_the_framework(run: Run) -> Stage:
     if not run.events or run.events[-1].op not in AUTO or run.events[-1].breach is not None:
         return run.state
-    return State.HELD if any(event.op is Op.HOLD for event in run.events) else State.OWED
+    return Stage.HELD if any(event.op is Op.HOLD for event in run.events) else Stage.OWED
 
 
 # ---- recall ----

@@ -5,13 +5,13 @@ from random import Random
 
 import pytest
 
-from ackdoctor.checks import diagnose
+from ackdoctor.checks import check_component
 from ackdoctor.dialects import load
-from ackdoctor.flow.linking.program import Program
+from ackdoctor.flow.program import Program
 from ackdoctor.frontends.python import lower_source
 from ackdoctor.model.component import Unit
 from ackdoctor.model.finding import Finding
-from ackdoctor.rulebook import load_rules
+from tests.rule_cases import cases_by_code
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "topologies"
 
@@ -27,8 +27,8 @@ def _pages() -> dict[str, bytes]:
     """Every case of every rule page that has several files, each case in a folder of its own."""
     return {
         f"{case.code.lower()}_{number}/{file.name}": file.text.encode()
-        for page in load_rules().values()
-        for number, case in enumerate(page.cases)
+        for cases in cases_by_code().values()
+        for number, case in enumerate(cases)
         if len(case.files) > 1 and case.dialect == "streamparse"
         for file in case.files
     }
@@ -47,7 +47,7 @@ def _told(texts: dict[str, bytes], random: Random) -> list[Finding]:
     program = Program(units, load({}))
     components = list(program.components)
     random.shuffle(components)
-    found = [finding for component in components for finding in diagnose(program, component)]
+    found = [finding for component in components for finding in check_component(program, component)]
     return sorted(
         found, key=lambda finding: (finding.site.path, finding.site.span, finding.code, repr(finding))
     )

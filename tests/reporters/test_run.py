@@ -7,8 +7,16 @@ from dataclasses import replace
 import pytest
 
 from ackdoctor.model.finding import Report, Unreadable
-from ackdoctor.model.tally import ComponentTally, GrowthPoint, RunTally
-from ackdoctor.model.verdict import Culprit, PendingEntry, Residue, TupleTree, Verdict
+from ackdoctor.model.verdict import (
+    ComponentTally,
+    Culprit,
+    GrowthPoint,
+    PendingEntry,
+    Residue,
+    RunTally,
+    TupleTree,
+    Verdict,
+)
 from ackdoctor.reporters.context import ASCII, COLOURED, Context
 from ackdoctor.reporters.life import life
 from ackdoctor.reporters.run import About, document, run, verdict
@@ -26,7 +34,7 @@ TALLY = RunTally(
             pending=3,
             high_water=1500,
             oldest_ms=90_000,
-            offences=1200,
+            violations=1200,
         ),
     ),
     growth=tuple(GrowthPoint(time_ms=n * 1000, pending=n * n, orphans=n) for n in range(9)),
@@ -80,9 +88,9 @@ def test_the_figures_follow_the_findings():
         "  ▁▁▁▂▂▄▅▇█  0 to 64 in 8.0 s, at most 64, 8 of them orphans",
         "",
         "components",
-        "  component   delivered   emitted   acked   failed   open   at most   oldest   offences",
-        "  ─────────────────────────────────────────────────────────────────────────────────────",
-        "  sql             1,200         0   2,400        0      3     1,500   90.0 s      1,200",
+        "  component   delivered   emitted   acked   failed   open   at most   oldest   violations",
+        "  ───────────────────────────────────────────────────────────────────────────────────────",
+        "  sql             1,200         0   2,400        0      3     1,500   90.0 s        1,200",
         "  count           1,200     3,600   1,200        0      0         0",
     ]
 
@@ -179,9 +187,9 @@ def test_an_old_terminal_gets_ascii_and_a_narrow_one_fewer_columns():
     assert any(line.startswith("        1 | -6722594615019711369 | ") for line in lines)  # to be copied
     table = lines[lines.index("components") + 1 :]
     assert table == [
-        "  component | delivered | acked | failed | open | offences",
-        "  ----------+-----------+-------+--------+------+---------",
-        "  sql       |     1,200 | 2,400 |      0 |    3 |    1,200",
+        "  component | delivered | acked | failed | open | violations",
+        "  ----------+-----------+-------+--------+------+-----------",
+        "  sql       |     1,200 | 2,400 |      0 |    3 |      1,200",
         "  count     |     1,200 | 1,200 |      0 |    0 |",
     ]
 

@@ -1,86 +1,306 @@
-"""Tuples that a bolt keeps in its fields: what is stored, and what becomes of it.  Shared by ACK401 to ACK404."""
+"""Fields of a component that hold tuples or records."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
-from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.checks.facts.chosen import ACKING, chosen
-from ackdoctor.flow.graph.expressions import subexpressions
-from ackdoctor.flow.graph.results import calls_by_result
-from ackdoctor.flow.path.lattice import TokenKind
-from ackdoctor.flow.path.sighting import Ended, Flow, Stored
-from ackdoctor.flow.transfer.declared import maker
-from ackdoctor.flow.transfer.holding import EVERYTHING
-from ackdoctor.model.cfg import Attr, Bind, Call, Expr, Mix, Name
+from ackdoctor.checks.facts.completions import ACKING, chosen
+from ackdoctor.checks.facts.dataflow import derived_names, given_names, mentions_any, reachable
+from ackdoctor.checks.rule_context import RuleContext
+from ackdoctor.flow.events import Ended, Flow, Stored
+from ackdoctor.flow.expressions import calls_by_result, subexpressions
+from ackdoctor.flow.library import CONTAINER_STORES, CONTAINER_VIEWS, LOGGING, PURE_CALLS
+from ackdoctor.flow.state import TokenKind
+from ackdoctor.flow.transfer.escape import EVERYTHING
+from ackdoctor.flow.transfer.evaluate import maker
+from ackdoctor.model.cfg import (
+    ENTRY,
+    Arg,
+    Attr,
+    Bind,
+    Build,
+    Call,
+    Compare,
+    Drop,
+    EdgeKind,
+    Expr,
+    Item,
+    Literal,
+    Mix,
+    Name,
+    Next,
+    Step,
+    Test,
+    Update,
+)
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind
-from ackdoctor.model.protocol import State as Stage
+from ackdoctor.model.protocol import Stage
 
 __all__ = [
+    "BEGINNINGS",
     "LISTENERS",
+    "Join",
     "asks_about",
     "assigned",
     "chain",
+    "emptied_by",
+    "is_container",
     "kept_inputs",
     "left_behind",
+    "own_field",
     "released",
     "sized",
+    "taken_from",
+    "unfinished_joins",
     "waiting",
 ]
+
+
+# run once, before all else
+BEGINNINGS = frozenset(("__init__", "initialize", "init_state", "<init>", "prepare", "open"))
+
+_PLAIN = frozenset(
+    "dict list set collections.OrderedDict collections.defaultdict collections.deque collections.Counter "
+    "OrderedDict defaultdict deque Counter".split()
+) | frozenset(
+    f"java.util.{name}"
+    for name in "HashMap LinkedHashMap TreeMap Hashtable IdentityHashMap ArrayList Vector HashSet LinkedHashSet TreeSet "
+    "concurrent.ConcurrentHashMap concurrent.ConcurrentSkipListMap concurrent.CopyOnWriteArrayList".split()
+)
+_QUEUES = frozenset(
+    f"{module}.{name}"
+    for module in ("queue", "Queue", "multiprocessing", "six.moves.queue", "gevent.queue")
+    for name in ("Queue", "LifoQueue", "PriorityQueue", "SimpleQueue", "JoinableQueue")
+) | frozenset(
+    f"java.util.{name}"
+    for name in "LinkedList ArrayDeque PriorityQueue Stack concurrent.LinkedBlockingQueue concurrent.LinkedBlockingDeque "
+    "concurrent.ConcurrentLinkedQueue concurrent.ConcurrentLinkedDeque concurrent.PriorityBlockingQueue".split()
+)
+_LIMITS = frozenset(("maxlen", "maxsize"))
+_SIZED_BY_POSITION = {
+    "collections.deque": 1,
+    "deque": 1,
+    **{name: 0 for name in _QUEUES if not name.startswith("java.") or "Blocking" in name},
+}
+_TAKES = frozenset(
+    "pop popleft popitem remove discard clear get_nowait intersection_update difference_update poll take "
+    "pollFirst pollLast removeFirst removeLast removeAll removeIf retainAll drainTo".split()
+)
+_LOOKS = (
+    frozenset("get count index copy size isEmpty containsKey contains peek getOrDefault".split())
+    | CONTAINER_VIEWS
+)
+
+
+def own_field(context: RuleContext, function: Function, expr: Expr) -> str | None:
+    """The field that an expression is: `self.name` and nothing more."""
+    match expr:
+        case Attr(obj=obj, name=name) if obj == context.own_name(function):
+            return name
+        case _:
+            return None
+
+
+# ---- how a field begins ----
+
+
+def is_container(context: RuleContext, name: str) -> bool:
+    """Whether a field is a plain container without a limit, wherever it is given a value."""
+    values = list(_given(context, name))
+    return bool(values) and all(_kind(context, function, value) for function, value in values)
+
+
+def _is_queue(context: RuleContext, name: str) -> bool:
+    """Whether `get` of a field takes something out."""
+    return any(_kind(context, function, value) == "queue" for function, value in _given(context, name))
+
+
+def _given(context: RuleContext, name: str) -> Iterator[tuple[Function, Expr | Call]]:
+    for function in context.functions():
+        made = calls_by_result(function)
+        for step in function.cfg.steps:
+            match step.op:
+                case Bind(target=target, value=value) if own_field(context, function, target) == name:
+                    yield function, made.get(value, value)
+                case _:
+                    pass
+    given = context.component.attribute(name)
+    method = next(iter(context.component.cls.methods.values()), None)
+    if given is not None and method is not None:
+        yield method, given
+
+
+def _kind(context: RuleContext, function: Function, value: Expr | Call) -> str:
+    """Whether a value is an unlimited container of the standard library: "plain", "queue" or ""."""
+    match value:
+        case Build(kind="dict" | "list" | "set"):
+            return "plain"
+        case Name(id=name) if name.startswith("%"):  # a comprehension
+            return "plain"
+        case Call(func=func, args=args):
+            return _made(context, function, func, args)
+        case Mix(op="call", parts=(func, *rest)):
+            return _made(context, function, func, [Arg(part) for part in rest])
+        case _:
+            return ""
+
+
+def _made(context: RuleContext, function: Function, func: Expr, args: Iterable[Arg]) -> str:
+    names = {symbol for symbol in context.resolve(function, func) if isinstance(symbol, str)}
+    arguments = list(args)
+    plain = [arg for arg in arguments if arg.name is None]
+    for name in names:
+        limited = any(arg.name in _LIMITS and arg.value != Literal(None) for arg in arguments)
+        if limited or len(plain) > _SIZED_BY_POSITION.get(name, len(plain)):
+            return ""
+    if names & _QUEUES:
+        return "queue"
+    return "plain" if names & _PLAIN else ""
+
+
+# ---- what happens to it ----
+
+
+def taken_from(context: RuleContext, functions: Iterable[Function]) -> frozenset[str]:
+    """The fields that these functions take something out of, or look through."""
+    found: set[str | None] = set()
+    for function in functions:
+        for step in function.cfg.steps:
+            match step.op:
+                case Next(iterable=place):
+                    found.add(own_field(context, function, place))
+                case Call(func=Attr(obj=place, name=name)) if (
+                    name in _TAKES | CONTAINER_VIEWS or name == "get"
+                ):
+                    found.add(own_field(context, function, place))
+                case _:
+                    pass
+    return frozenset(name for name in found if name is not None) | emptied_by(context, functions)
+
+
+def emptied_by(context: RuleContext, functions: Iterable[Function]) -> frozenset[str]:
+    """The fields that these functions may shrink: taken from, replaced, or handed to code that cannot be seen."""
+    found: set[str | None] = set()
+    for function in functions:
+        views = _views(context, function)
+        for step in function.cfg.steps:
+            match step.op:
+                case Call(func=Attr(obj=Name(id=view), name=name)) if view in views and name in _TAKES:
+                    found.add(views[view])
+                case Drop(target=Item(obj=place)) | Drop(target=Attr() as place):
+                    found.add(own_field(context, function, place))
+                case Bind(target=target, value=value):
+                    if function.name not in BEGINNINGS:
+                        found.add(own_field(context, function, target))
+                    found.add(own_field(context, function, value))  # another name for it
+                case Update(target=target, op=op) if op != "+":
+                    found.add(own_field(context, function, target))
+                case Call(func=func, args=args):
+                    found |= set(_by_call(context, function, func, args))
+                case _:
+                    pass
+    return frozenset(name for name in found if name is not None)
+
+
+def _views(context: RuleContext, function: Function) -> Mapping[str, str]:
+    """The locals that are a view of a field, and the field: what is taken out of a `keySet()` leaves the map."""
+    found: dict[str, str] = {}
+    for step in function.cfg.steps:
+        match step.op:
+            case Call(result=result, func=Attr(obj=place, name=name)) if name in CONTAINER_VIEWS:
+                field = own_field(context, function, place)
+                seen = found.get(place.id) if isinstance(place, Name) else None
+                if field or seen:
+                    found[result.id] = field or seen or ""
+            case Bind(target=Name(id=name), value=Name(id=value)) if value in found:
+                found[name] = found[value]
+            case _:
+                pass
+    return found
+
+
+def _by_call(
+    context: RuleContext, function: Function, func: Expr, args: tuple[Arg, ...]
+) -> Iterator[str | None]:
+    match func:
+        case Attr(obj=place, name=name):
+            field = own_field(context, function, place)
+            taken = name == "get" and field is not None and _is_queue(context, field)
+            if taken or name not in CONTAINER_STORES | _LOOKS:
+                yield field
+        case _:
+            pass
+    word = getattr(func, "name", None) or getattr(func, "id", "")
+    if word not in PURE_CALLS | LOGGING | {
+        "iter",
+        "sorted",
+        "list",
+        "dict",
+        "set",
+        "tuple",
+        "enumerate",
+        "len",
+        "sum",
+        "max",
+        "min",
+    }:
+        for arg in args:
+            yield own_field(context, function, arg.value)
 
 
 LISTENERS = frozenset({"removalListener", "evictionListener"})  # of a cache: they hear what leaves it
 
 
-def kept_inputs(diagnosis: Diagnosis) -> Iterator[tuple[Flow, Stored]]:
+def kept_inputs(context: RuleContext) -> Iterator[tuple[Flow, Stored]]:
     """Every place where a handler of a bolt that acks by hand puts its own input tuple into a field."""
-    if diagnosis.component.auto_ack is not False or not diagnosis.is_bolt:
+    if context.component.auto_ack is not False or not context.is_bolt:
         return
-    for flow, stored in diagnosis.sightings(Stored, EntryKind.DATA, EntryKind.BATCH):
+    for flow, stored in context.events(Stored, EntryKind.DATA, EntryKind.BATCH):
         if stored.token.kind is not TokenKind.STORED and stored.deferral is None:
             yield flow, stored
 
 
-def released(diagnosis: Diagnosis) -> frozenset[str]:
+def released(context: RuleContext) -> frozenset[str]:
     """The fields whose tuples some code of the component completes or hands to code that cannot be seen."""
-    return frozenset(sighting.field.partition(".")[0] for _, sighting in diagnosis.releases())
+    return frozenset(event.field.partition(".")[0] for _, event in context.releases())
 
 
-def left_behind(diagnosis: Diagnosis) -> frozenset[str]:
+def left_behind(context: RuleContext) -> frozenset[str]:
     """The fields that still hold an un-acked tuple when its handler returns, and that nobody ever releases."""
-    done = released(diagnosis)
+    done = released(context)
     if EVERYTHING in done:
         return frozenset()
     found: set[str] = set()
-    for holders in _waiting(diagnosis):
+    for holders in _waiting(context):
         fields = {_field(holder) for holder in holders}
         if all(holder.startswith("self.") for holder in holders) and not fields & done:
             found |= fields
     return frozenset(found)
 
 
-def waiting(diagnosis: Diagnosis) -> frozenset[str]:
+def waiting(context: RuleContext) -> frozenset[str]:
     """The fields that still hold an un-acked tuple when its handler returns, whatever becomes of it."""
-    return frozenset(_field(holder) for holders in _waiting(diagnosis) for holder in holders)
+    return frozenset(_field(holder) for holders in _waiting(context) for holder in holders)
 
 
-def _waiting(diagnosis: Diagnosis) -> Iterator[list[str]]:
+def _waiting(context: RuleContext) -> Iterator[list[str]]:
     """What holds a tuple when its handler has returned, where nobody who builds the bolt has chosen that it be so."""
-    by_choice = chosen(diagnosis, ACKING)
-    for _, ended in diagnosis.sightings(Ended, EntryKind.DATA, EntryKind.BATCH):
+    by_choice = chosen(context, ACKING)
+    for _, ended in context.events(Ended, EntryKind.DATA, EntryKind.BATCH):
         if ended.raised is not None or ended.deferral is not None or ended.token is None:
             continue
-        holding = ended.state.tokens.get(ended.token)
-        if holding is not None and holding.stage is Stage.HELD and not by_choice(ended.trail):
-            yield holding.holder.split()
+        token_state = ended.state.tokens.get(ended.token)
+        if token_state is not None and token_state.stage is Stage.HELD and not by_choice(ended.path):
+            yield token_state.holder.split()
 
 
 def _field(holder: str) -> str:
     return holder.removeprefix("self.").partition(".")[0]
 
 
-def assigned(diagnosis: Diagnosis, function: Function, field: str) -> Iterator[Call]:
+def assigned(context: RuleContext, function: Function, field: str) -> Iterator[Call]:
     """The calls whose result becomes the field."""
-    own = diagnosis.own_name(function)
+    own = context.own_name(function)
     results = calls_by_result(function)
     for step in function.cfg.steps:
         match step.op:
@@ -102,19 +322,161 @@ def chain(function: Function, call: Call) -> frozenset[str]:
     return frozenset(words)
 
 
-def sized(diagnosis: Diagnosis, function: Function, expr: Expr, field: str) -> bool:
+def sized(context: RuleContext, function: Function, expr: Expr, field: str) -> bool:
     """Whether an expression is how much a field holds: `len(self.field)`, or the result of `field.size()`."""
     if isinstance(expr, Mix) and expr.op == "len":
-        return asks_about(diagnosis, function, expr, field)
+        return asks_about(context, function, expr, field)
     made = maker(function, expr.id) if isinstance(expr, Name) and expr.id.startswith("%") else None
     match made:
         case Call(func=Attr(obj=obj, name="size" | "length")):
-            return diagnosis.field(function, obj) == field
+            return context.field(function, obj) == field
         case _:
             return False
 
 
-def asks_about(diagnosis: Diagnosis, function: Function, expr: Expr, field: str) -> bool:
+def asks_about(context: RuleContext, function: Function, expr: Expr, field: str) -> bool:
     """Whether an expression reads `self.<field>`."""
-    own = diagnosis.own_name(function)
+    own = context.own_name(function)
     return any(part == Attr(own, field) for part in subexpressions(expr)) if own is not None else False
+
+
+_TRIMS = frozenset({"popitem", "clear", "expire"})
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Join:
+    """A field whose entries leave only when complete, and the step that makes an entry."""
+
+    field: str
+    function: Function
+    created: Step
+
+
+def unfinished_joins(context: RuleContext) -> Iterator[Join]:
+    """The join buffers of a bolt that acks automatically, where nothing ends the wait for a missing part."""
+    if not context.component.auto_ack:
+        return
+    for flow in context.flows:
+        if flow.entry is None or flow.entry.kind is not EntryKind.DATA or flow.entry.subject is None:
+            continue
+        handler = flow.function
+        derived = derived_names(handler, given_names(flow, handler))
+        for field, deletions in sorted(_deletions(context, handler).items()):
+            created = _creation(context, handler, field, derived)
+            if created is None or _leaves_otherwise(context, handler, field):
+                continue
+            if all(_when_complete(context, handler, field, index) for index in deletions):
+                yield Join(field, handler, created)
+
+
+def _deletions(context: RuleContext, handler: Function) -> dict[str, list[int]]:
+    """The steps of the handler that remove one entry of a dict field."""
+    found: dict[str, list[int]] = {}
+    for index, step in enumerate(handler.cfg.steps):
+        match step.op:
+            case Drop(target=Item(obj=Attr() as obj)) | Call(func=Attr(obj=Attr() as obj, name="pop")):
+                if isinstance(step.op, Call) and not step.op.args:
+                    continue
+                field = context.field(handler, obj)
+                if field is not None and obj.name == field:
+                    found.setdefault(field, []).append(index)
+            case _:
+                pass
+    return found
+
+
+def _creation(context: RuleContext, handler: Function, field: str, derived: frozenset[str]) -> Step | None:
+    """The step that makes an entry under a key from the data: an assignment, else setdefault, else an append."""
+    own = context.own_name(handler)
+    if own is None:
+        return None
+    holder = Attr(own, field)
+    by_rank: dict[int, Step] = {}
+    for step in handler.cfg.steps:
+        match step.op:
+            case Bind(target=Item(obj=obj, key=key)) if obj == holder and mentions_any(key, derived):
+                by_rank.setdefault(0, step)
+            case Call(func=Attr(obj=obj, name="setdefault"), args=(key, *_)) if obj == holder:
+                if mentions_any(key.value, derived):
+                    by_rank.setdefault(1, step)
+            case Call(func=Attr(obj=Item(obj=obj, key=key), name="append" | "add" | "extend")) if (
+                obj == holder
+            ):
+                if mentions_any(key, derived):
+                    by_rank.setdefault(2, step)
+            case _:
+                pass
+    return by_rank[min(by_rank)] if by_rank else None
+
+
+def _leaves_otherwise(context: RuleContext, handler: Function, field: str) -> bool:
+    """Whether some other code may remove entries: another method, a trim, or somebody the field was given to."""
+    for function in context.functions():
+        for step in function.cfg.steps:
+            match step.op:
+                case Drop(target=target) if (
+                    function is not handler and context.field(function, target) == field
+                ):
+                    return True
+                case Bind(target=Attr() as target) if function.name not in BEGINNINGS:
+                    if context.field(function, target) == field:
+                        return True
+                case Call(func=Attr(obj=obj, name=name)) if context.field(function, obj) == field:
+                    if name in _TRIMS or (name == "pop" and function is not handler):
+                        return True
+                case _:
+                    pass
+            if isinstance(step.op, Call) and _gives_away(context, function, step.op, field):
+                return True
+    return False
+
+
+def _gives_away(context: RuleContext, function: Function, call: Call, field: str) -> bool:
+    """Whether a plain function gets the whole field."""
+    own = context.own_name(function)
+    if own is None or isinstance(call.func, Attr):
+        return False
+    return any(arg.value == Attr(own, field) for arg in call.args)
+
+
+def _when_complete(context: RuleContext, handler: Function, field: str, deletion: int) -> bool:
+    """Whether a deletion is reached only behind a test of the entry's own content."""
+    steps = handler.cfg.steps
+    entries = _entry_names(context, handler, field)
+    for index, step in enumerate(steps):
+        if not isinstance(step.op, Test) or not _about_entry(
+            context, handler, step.op.condition, field, entries
+        ):
+            continue
+        for kind in (EdgeKind.TRUE, EdgeKind.FALSE):
+            if deletion not in reachable(handler, [ENTRY], frozenset({(index, kind)})):
+                return True
+    return False
+
+
+def _entry_names(context: RuleContext, handler: Function, field: str) -> frozenset[str]:
+    """The locals that hold one entry of the field, or something of it."""
+    names: set[str] = set()
+    for step in handler.cfg.steps:
+        match step.op:
+            case Bind(target=Name(id=name), value=Item() as value) if context.field(handler, value) == field:
+                names.add(name)
+            case Call(result=result, func=Attr(obj=obj, name="setdefault" | "get")):
+                if context.field(handler, obj) == field:
+                    names.add(result.id)
+            case _:
+                pass
+    return derived_names(handler, frozenset(names)) if names else frozenset()
+
+
+def _about_entry(
+    context: RuleContext, handler: Function, condition: Expr, field: str, entries: frozenset[str]
+) -> bool:
+    if not isinstance(condition, Compare) or condition.op in ("in", "not in"):
+        return False
+    if entries and mentions_any(condition, entries):
+        return True
+    return any(
+        isinstance(part, Item) and asks_about(context, handler, part, field)
+        for part in subexpressions(condition)
+    )

@@ -1,16 +1,21 @@
-"""Second completions of one tuple, sorted by what came first: shared by ACK103 to ACK106."""
+"""Completions of tuples."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.flow.path.lattice import Token, TokenKind
-from ackdoctor.flow.path.sighting import Completed, Flow
-from ackdoctor.flow.path.trail import Trail
-from ackdoctor.flow.path.witness import call_chain, completions, thrown_at
+from ackdoctor.checks.facts.dataflow import spelling
+from ackdoctor.checks.rule_context import RuleContext
+from ackdoctor.flow.events import Completed, Flow, Path, turns_back
+from ackdoctor.flow.expressions import name_words
+from ackdoctor.flow.state import Token, TokenKind
+from ackdoctor.flow.witness import call_chain, completions, raising_visit
+from ackdoctor.model.cfg import Attr, Bind, Compare, Expr, Mix, Not, Test, Update
+from ackdoctor.model.component import Function
 from ackdoctor.model.protocol import Op
 
-__all__ = ["Repeat", "repeats"]
+__all__ = ["ACKING", "ANCHORING", "Repeat", "chosen", "repeats"]
+
 
 AUTO = (Op.AUTO_ACK, Op.AUTO_FAIL)
 
@@ -21,7 +26,7 @@ class Repeat:
 
     flow: Flow
     token: Token
-    first: Trail | None
+    first: Path | None
     second: Completed
 
     @property
@@ -29,7 +34,7 @@ class Repeat:
         """Whether one and the same call completes twice, in a loop: a helper called in two places is two."""
         if self.first is None or self.first.step is not self.second.step:
             return False
-        end = self.second.trail
+        end = self.second.path
         return call_chain(end, self.first) == call_chain(end, end)
 
     @property
@@ -38,19 +43,73 @@ class Repeat:
         return self.second.op in AUTO
 
 
-def repeats(diagnosis: Diagnosis) -> Iterator[Repeat]:
+def repeats(context: RuleContext) -> Iterator[Repeat]:
     """Every second completion of a data tuple by code that runs in its handler, once for each pair of places."""
     seen: set[tuple[tuple[int, ...], tuple[int, ...], Op]] = set()
-    for flow, second in diagnosis.sightings(Completed):
+    for flow, second in context.events(Completed):
         token = second.token
         if second.breach is None or token is None or second.tick.is_system:
             continue
-        if token.kind is TokenKind.STORED and diagnosis.component.auto_ack:
+        if token.kind is TokenKind.STORED and context.component.auto_ack:
             continue  # told as ack-with-auto-ack
-        first = next(completions(second.trail, token), None)
-        end = second.trail
-        at = (thrown_at(end) or end.before or end) if second.op in AUTO else end  # the framework: what leaves
+        first = next(completions(second.path, token), None)
+        end = second.path
+        at = (
+            (raising_visit(end) or end.before or end) if second.op in AUTO else end
+        )  # the framework: what leaves
         key = (call_chain(end, first) if first else (), call_chain(end, at), second.op)
         if key not in seen:
             seen.add(key)
             yield Repeat(flow, token, first, second)
+
+
+ACKING = frozenset("ack acks acking acknowledge reliable reliability".split())
+ANCHORING = frozenset("anchor anchors anchored anchoring unanchored reliable reliability".split())
+_SETTERS = re.compile(r"<init>|__init__|prepare|initialize|set|with")
+
+
+def chosen(context: RuleContext, words: frozenset[str]) -> Callable[[Path], bool]:
+    """Tells whether a path takes a test of a field that one of these words names, and that only setters and the like fill."""
+    tests = {
+        id(step)
+        for function in context.functions()
+        for step in function.cfg.steps
+        if isinstance(step.op, Test) and _asks(context, function, step.op.condition, words)
+    }
+    return lambda end: bool(tests) and any(id(turn.visit.step) in tests for turn in turns_back(end))
+
+
+def _asks(context: RuleContext, function: Function, condition: Expr, words: frozenset[str]) -> bool:
+    return any(
+        words.intersection(name_words(name)) and not _changes(context, name)
+        for name in _fields(context, function, spelling(function).of(condition))
+    )
+
+
+def _fields(context: RuleContext, function: Function, condition: Expr) -> set[str]:
+    """The component's own fields that a condition, spelt out, asks."""
+    match condition:
+        case Attr() as place:
+            name = context.field(function, place)
+            return {name} if name else set()
+        case Not(value=value):
+            return _fields(context, function, value)
+        case Compare(left=left, right=right):
+            return _fields(context, function, left) | _fields(context, function, right)
+        case Mix(op="call", parts=(Attr() as getter,)):
+            own = context.own_method(function, getter)
+            return {getter.name} if own is not None else set()
+        case _:
+            return set()
+
+
+def _changes(context: RuleContext, field: str) -> bool:
+    """Whether the component itself turns a field while it runs: then it is a state, not a setting."""
+    return any(
+        isinstance(step.op, (Bind, Update))
+        and isinstance(step.op.target, Attr)
+        and context.field(function, step.op.target) == field
+        for function in context.functions()
+        if not _SETTERS.match(function.name)
+        for step in function.cfg.steps
+    )

@@ -1,18 +1,14 @@
-"""What a value is made of: the qualified names of everything it came through.
+"""Provenance of values."""
 
-`self.emit([job.body])` leads from `job` to `self.tube.reserve()`, to `self.tube`, and in `initialize` to
-`beanstalkc.Connection`.  The walk follows locals, fields, parameters of helpers, what helpers return
-and what is put into containers; it never asks in which order that happens.
-"""
-
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from enum import IntEnum, unique
 
-from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.checks.facts.sources import Source, source_of
-from ackdoctor.flow.linking.known import CONTAINER_STORES
-from ackdoctor.flow.linking.program import Symbol
-from ackdoctor.flow.path.sighting import Emitted
+from ackdoctor.checks.rule_context import RuleContext
+from ackdoctor.flow.events import Emitted
+from ackdoctor.flow.library import CONTAINER_STORES
+from ackdoctor.flow.symbols import Symbol
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
@@ -35,27 +31,92 @@ from ackdoctor.model.cfg import (
 )
 from ackdoctor.model.component import ClassInfo, Function
 
-__all__ = ["field_values", "given", "provenance", "source"]
+__all__ = ["Source", "field_values", "given", "provenance", "source", "source_of"]
 
 
-def provenance(diagnosis: Diagnosis, function: Function, expr: Expr) -> frozenset[str]:
+@unique
+class Source(IntEnum):
+    """What could be replayed; where several apply the greatest counts."""
+
+    UNKNOWN = 0
+    FILE = 1  # lines can be read again
+    GENERATED = 2  # made up on the spot, even when it picks lines of a file
+    LIVE = 3  # a feed that cannot be asked again
+    KEPT = 4  # a log, queue server or database hands its records over one by one
+
+    @property
+    def replayable(self) -> bool:
+        """Whether the record could be had a second time."""
+        return self in (Source.FILE, Source.KEPT)
+
+
+_KEPT = frozenset(
+    "kafka confluent_kafka pykafka aiokafka samsa brod faust pulsar nsq gnsq disque "
+    "redis rediscluster aioredis rq walrus hotqueue redis_collections "
+    "pika amqp amqplib kombu haigha aio_pika puka rabbitpy kiwi celery "
+    "stomp stompest proton qpid "
+    "beanstalkc beanstalkt pystalkd greenstalk pystalk "
+    "boto boto3 botocore aiobotocore aioboto3 kinesis kcl amazon_kclpy sqs "
+    "google.cloud azure.servicebus azure.eventhub azure.storage "
+    "pymongo motor mongoengine mongokit "
+    "psycopg2 psycopg asyncpg MySQLdb pymysql mysql sqlite3 sqlalchemy peewee django.db pyodbc pymssql cx_Oracle "
+    "oracledb ibm_db jaydebeapi "
+    "cassandra pycassa cql happybase phoenixdb hbase impala pyhive pyhs2 elasticsearch pysolr influxdb couchdb "
+    "neo4j py2neo rethinkdb aerospike riak tarantool memcache".split()
+)
+_LIVE = frozenset(
+    "tweepy twitter twython birdy tushare praw feedparser requests urllib urllib2 urllib3 httplib http httplib2 aiohttp httpx "
+    "pycurl socket websocket websockets zmq nanomsg paho mosquitto serial smbus bluetooth scapy pcap cv2 psutil "
+    "sseclient irc slackclient slack_sdk blockchain bs4 scrapy selenium telnetlib imaplib poplib sys.stdin fileinput".split()
+)
+_GENERATED = frozenset(
+    "random itertools.cycle numpy.random faker uuid secrets "
+    "java.util.Random java.util.SplittableRandom java.util.concurrent.ThreadLocalRandom java.security.SecureRandom".split()
+)
+_FILE = frozenset(
+    "open io.open codecs.open gzip bz2 zipfile tarfile csv glob os.listdir os.walk os.scandir pathlib linecache "
+    "pandas shelve pickle json.load xml.etree lxml xlrd openpyxl avro fastavro hdfs pyarrow h5py mailbox".split()
+)
+_TABLES = ((_KEPT, Source.KEPT), (_LIVE, Source.LIVE), (_GENERATED, Source.GENERATED), (_FILE, Source.FILE))
+
+_WORDS = re.compile(
+    r"kafka|rabbit|redis|sqs|kinesis|amqp|pubsub|mongo|beanstalk|cassandra|mysql|postgres", re.IGNORECASE
+)
+
+
+def source_of(names: Iterable[str]) -> Source:
+    """The source that these qualified names speak of."""
+    return max((_one(name) for name in names), default=Source.UNKNOWN)
+
+
+def _one(name: str) -> Source:
+    parts = name.split(".")
+    for length in range(len(parts), 0, -1):
+        head = ".".join(parts[:length])
+        for table, source in _TABLES:
+            if head in table:
+                return source
+    return Source.KEPT if _WORDS.search(name) else Source.UNKNOWN
+
+
+def provenance(context: RuleContext, function: Function, expr: Expr) -> frozenset[str]:
     """The qualified names behind an expression of a function of the component."""
-    units = diagnosis.program.units.values()
-    walk = _Walk(diagnosis, modules=tuple(f"{unit.module}." for unit in units))
+    units = context.program.units.values()
+    walk = _Walk(context, modules=tuple(f"{unit.module}." for unit in units))
     walk.value(function, expr)
     walk.run()
     return frozenset(walk.names)
 
 
-def source(diagnosis: Diagnosis, emit: Emitted) -> Source:
+def source(context: RuleContext, emit: Emitted) -> Source:
     """Where the payload of an emit comes from."""
     payload = emit.args.get(emit.verb.subject or "")
-    return source_of(provenance(diagnosis, emit.function, payload)) if payload is not None else Source.UNKNOWN
+    return source_of(provenance(context, emit.function, payload)) if payload is not None else Source.UNKNOWN
 
 
 @dataclass(slots=True, eq=False)
 class _Walk:
-    diagnosis: Diagnosis
+    context: RuleContext
     names: set[str] = field(default_factory=set)
     todo: list[tuple[Function, Expr]] = field(default_factory=list)
     seen: set[tuple[int, Expr]] = field(default_factory=set)
@@ -65,7 +126,7 @@ class _Walk:
 
     def run(self) -> None:
         """Follows everything that is to be followed."""
-        self.functions = tuple(self.diagnosis.functions())
+        self.functions = tuple(self.context.functions())
         while self.todo:
             function, place = self.todo.pop()
             match place:
@@ -115,7 +176,7 @@ class _Walk:
 
     def _own_field(self, function: Function, expr: Expr) -> str | None:
         if id(function) not in self.owns:
-            self.owns[id(function)] = self.diagnosis.own_name(function)
+            self.owns[id(function)] = self.context.own_name(function)
         own = self.owns[id(function)]
         match expr:
             case Attr(obj=obj, name=name) if own is not None and obj == own:
@@ -124,7 +185,7 @@ class _Walk:
                 return None
 
     def _symbols(self, function: Function, expr: Expr) -> None:
-        for symbol in self.diagnosis.resolve(function, expr):
+        for symbol in self.context.resolve(function, expr):
             self._symbol(symbol)
 
     def _symbol(self, symbol: Symbol) -> None:
@@ -147,14 +208,14 @@ class _Walk:
             self._parameter(function, params.index(name.id))
 
     def _field(self, name: str) -> None:
-        for function, source in field_values(self.diagnosis, self.functions, name):
+        for function, source in field_values(self.context, self.functions, name):
             self._source(function, source)
-        value = self.diagnosis.component.attribute(name)
+        value = self.context.component.attribute(name)
         if value is not None:
-            self.value(next(iter(self.diagnosis.component.cls.methods.values()), self.functions[0]), value)
+            self.value(next(iter(self.context.component.cls.methods.values()), self.functions[0]), value)
 
     def _module_value(self, function: Function, place: Expr) -> None:
-        body = self.diagnosis.program.units[function.path].body
+        body = self.context.program.units[function.path].body
         for source in given(body, place):
             self._source(body, source)
 
@@ -165,7 +226,7 @@ class _Walk:
         self.value(function, source.func)
         for arg in source.args:
             self.value(function, arg.value)
-        method = self.diagnosis.own_method(function, source.func)
+        method = self.context.own_method(function, source.func)
         if method is not None:
             self._returned(method)
 
@@ -196,7 +257,7 @@ class _Walk:
                     for source in given(caller, value)
                 )
             case _:
-                return self.diagnosis.own_method(caller, value) is function
+                return self.context.own_method(caller, value) is function
 
     def _returned(self, function: Function) -> None:
         if (id(function), Name("return")) in self.seen:
@@ -213,17 +274,17 @@ class _Walk:
         """Every name that a method of another class of the project calls."""
         for step in function.cfg.steps:
             if isinstance(step.op, Call):
-                for symbol in self.diagnosis.resolve(function, step.op.func):
+                for symbol in self.context.resolve(function, step.op.func):
                     if isinstance(symbol, str):
                         self._symbol(symbol)
 
 
 def field_values(
-    diagnosis: Diagnosis, functions: Iterable[Function], name: str
+    context: RuleContext, functions: Iterable[Function], name: str
 ) -> Iterator[tuple[Function, Expr | Call]]:
     """Everything that these functions assign to a field of the component, or put into it."""
     for function in functions:
-        own = diagnosis.own_name(function)
+        own = context.own_name(function)
         if own is not None:
             yield from ((function, value) for value in given(function, Attr(own, name)))
 

@@ -1,15 +1,13 @@
-"""Questions about a spout: what it emits, what its callbacks really do, which fields it fills and empties.
-
-The *reach* of a method is the method and every method of the component, closure and function of its
-file that it leads to.  A method is *idle* when nothing in its reach outlives the call except counters and log lines.
-"""
+"""What a spout emits and keeps."""
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.diagnosis import Diagnosis
-from ackdoctor.flow.linking.known import HARMLESS, LOGGING
-from ackdoctor.flow.path.sighting import Emitted
-from ackdoctor.model.cfg import Attr, Bind, Call, Drop, Expr, Global, Item, Name, Step, Throw, Unpack
+from ackdoctor.checks.facts.buffers import emptied_by, is_container, own_field
+from ackdoctor.checks.facts.dataflow import bare, derived_names, mentions_any, spelling
+from ackdoctor.checks.rule_context import RuleContext
+from ackdoctor.flow.events import Emitted
+from ackdoctor.flow.library import CONTAINER_STORES, LOGGING, PURE_CALLS
+from ackdoctor.model.cfg import Attr, Bind, Build, Call, Drop, Expr, Global, Item, Name, Step, Throw, Unpack
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, VerbKind
 
@@ -23,16 +21,19 @@ __all__ = [
     "entry_method",
     "first",
     "has_id",
+    "kept",
+    "kept_for_ever",
     "reach",
     "steps_of",
 ]
+
 
 REMOVALS = frozenset(
     "pop popleft popitem remove discard clear delete delete_one delete_many hdel srem zrem lrem expire unlink "
     "invalidate poll removeIf".split()
 )
 _IDLE_CALLS = (
-    HARMLESS
+    PURE_CALLS
     | LOGGING
     | frozenset(
         "get keys values items startswith endswith strip split join lower upper encode decode loads time now utcnow isoformat "
@@ -42,15 +43,15 @@ _IDLE_CALLS = (
 )
 
 
-def entry_method(diagnosis: Diagnosis, kind: EntryKind) -> Function | None:
+def entry_method(context: RuleContext, kind: EntryKind) -> Function | None:
     """The method that the framework calls for this, if the project defines it."""
-    for entry in diagnosis.role.entries:
+    for entry in context.role.entries:
         if entry.kind is kind:
-            return diagnosis.component.method(entry.method)
+            return context.component.method(entry.method)
     return None
 
 
-def reach(diagnosis: Diagnosis, method: Function | None) -> tuple[Function, ...]:
+def reach(context: RuleContext, method: Function | None) -> tuple[Function, ...]:
     """A method and everything of the project that it leads to, nearest first."""
     found: list[Function] = []
     todo = [method] if method is not None else []
@@ -62,28 +63,28 @@ def reach(diagnosis: Diagnosis, method: Function | None) -> tuple[Function, ...]
         todo += function.closures.values()
         for step in function.cfg.steps:
             if isinstance(step.op, Call):
-                todo += _callees(diagnosis, function, step.op)
+                todo += _callees(context, function, step.op)
     return tuple(found)
 
 
-def _callees(diagnosis: Diagnosis, function: Function, call: Call) -> Iterator[Function]:
+def _callees(context: RuleContext, function: Function, call: Call) -> Iterator[Function]:
     for arg in call.args:
-        callback = diagnosis.own_method(function, arg.value)
+        callback = context.own_method(function, arg.value)
         if callback is not None:
             yield callback
-    own = diagnosis.own_method(function, call.func)
+    own = context.own_method(function, call.func)
     if own is not None:
         yield own
     elif _is_super(function, call.func):
-        yield from _inherited(diagnosis, function)
+        yield from _inherited(context, function)
     else:
-        yield from (s for s in diagnosis.resolve(function, call.func) if isinstance(s, Function))
+        yield from (s for s in context.resolve(function, call.func) if isinstance(s, Function))
 
 
-def _inherited(diagnosis: Diagnosis, function: Function) -> Iterator[Function]:
+def _inherited(context: RuleContext, function: Function) -> Iterator[Function]:
     """The next method of the same name in the resolution order."""
     found = False
-    for cls in diagnosis.component.lineage:
+    for cls in context.component.lineage:
         method = cls.methods.get(function.name)
         if found and method is not None:
             yield method
@@ -122,18 +123,18 @@ def steps_of(functions: tuple[Function, ...]) -> Iterator[tuple[Function, Step]]
 # ---- emits ----
 
 
-def emits(diagnosis: Diagnosis, *kinds: EntryKind) -> list[Emitted]:
+def emits(context: RuleContext, *kinds: EntryKind) -> list[Emitted]:
     """The emits reached from these entries, each call once, in the order of the text of the first file."""
     found: dict[int, Emitted] = {}
-    for _, emit in diagnosis.sightings(Emitted, *kinds):
+    for _, emit in context.events(Emitted, *kinds):
         found.setdefault(id(emit.step), emit)
     return list(found.values())
 
 
-def data_emits(diagnosis: Diagnosis) -> list[Emitted]:
+def data_emits(context: RuleContext) -> list[Emitted]:
     """The emits of `next_tuple` and its callbacks; where it has none, those of callbacks that `initialize` registers."""
-    found = emits(diagnosis, EntryKind.NEXT)
-    return found or [emit for emit in emits(diagnosis, EntryKind.INIT) if emit.deferral is not None]
+    found = emits(context, EntryKind.NEXT)
+    return found or [emit for emit in emits(context, EntryKind.INIT) if emit.deferral is not None]
 
 
 def has_id(emit: Emitted) -> bool | None:
@@ -154,25 +155,25 @@ def first(found: list[Emitted]) -> Emitted:
 # ---- what a method does ----
 
 
-def acts(diagnosis: Diagnosis, method: Function | None) -> list[str]:
+def acts(context: RuleContext, method: Function | None) -> list[str]:
     """What a callback does that outlives it: the names of the calls and "=" for assignments; [] for an idle one."""
     if method is None:
         return []
     return [
         word
-        for function, step in steps_of(reach(diagnosis, method))
-        if (word := _deed(diagnosis, function, step))
+        for function, step in steps_of(reach(context, method))
+        if (word := _deed(context, function, step))
     ]
 
 
-def calls_of(diagnosis: Diagnosis, method: Function | None) -> Iterator[tuple[Function, Call]]:
+def calls_of(context: RuleContext, method: Function | None) -> Iterator[tuple[Function, Call]]:
     """The calls in the reach of a callback that do something which outlives it."""
-    for function, step in steps_of(reach(diagnosis, method)):
-        if isinstance(step.op, Call) and _deed(diagnosis, function, step):
+    for function, step in steps_of(reach(context, method)):
+        if isinstance(step.op, Call) and _deed(context, function, step):
             yield function, step.op
 
 
-def _deed(diagnosis: Diagnosis, function: Function, step: Step) -> str:
+def _deed(context: RuleContext, function: Function, step: Step) -> str:
     """What one step does that outlives the call, or ""."""
     match step.op:
         case Throw():
@@ -184,18 +185,113 @@ def _deed(diagnosis: Diagnosis, function: Function, step: Step) -> str:
         case Unpack(targets=targets) if any(isinstance(target, (Item, Attr)) for target in targets):
             return "="
         case Call() as call:
-            return _call_deed(diagnosis, function, call)
+            return _call_deed(context, function, call)
         case _:
             return ""
 
 
-def _call_deed(diagnosis: Diagnosis, function: Function, call: Call) -> str:
-    if diagnosis.verb_kind(function, call) in (VerbKind.LOG, VerbKind.REPORT):
+def _call_deed(context: RuleContext, function: Function, call: Call) -> str:
+    if context.verb_kind(function, call) in (VerbKind.LOG, VerbKind.REPORT):
         return ""
-    if any(True for _ in _callees(diagnosis, function, call)):
+    if any(True for _ in _callees(context, function, call)):
         return ""  # its own steps tell
     match call.func:
         case Attr(name=name) | Global(id=name) | Name(id=name):
             return "" if name in _IDLE_CALLS else name
         case _:
             return "call"
+
+
+MANY = 50  # message ids followed to callers of helpers
+
+
+def kept(context: RuleContext) -> Iterator[tuple[Function, Step, str]]:
+    """Each place on the way of `next_tuple` that puts something under or with a message id into a field."""
+    functions = reach(context, entry_method(context, EntryKind.NEXT))
+    yield from _stores(context, functions, _ids(context, data_emits(context), functions))
+
+
+def _kept_anew(context: RuleContext) -> Iterator[tuple[Function, Step, str]]:
+    """Each place on the way of `fail` that puts something under or with a message id that is not the failed one."""
+    functions = reach(context, entry_method(context, EntryKind.FAILED))
+    ids = _ids(context, emits(context, EntryKind.FAILED), functions)
+    if not any(_of_the_failed(functions[0], function, expr) for function, expr in ids):
+        yield from _stores(context, functions, ids)
+
+
+def kept_for_ever(context: RuleContext) -> Iterator[tuple[Function, Step, str]]:
+    """Of `_kept_anew`, the places whose field loses nothing in `fail`: an entry more for every failure."""
+    shrunk = emptied_by(context, reach(context, entry_method(context, EntryKind.FAILED)))
+    for function, step, name in _kept_anew(context):
+        if name not in shrunk and is_container(context, name):
+            yield function, step, name
+
+
+def _of_the_failed(fail: Function, function: Function, expr: Expr) -> bool:
+    """Whether an id may come out of what `fail` was given; what a helper was given is asked at its callers."""
+    given = frozenset(param.name for param in function.params[1:])
+    if function is not fail and isinstance(expr, Name) and expr.id in given:
+        return False
+    return mentions_any(expr, derived_names(function, given))
+
+
+def _stores(
+    context: RuleContext, functions: tuple[Function, ...], ids: list[tuple[Function, Expr]]
+) -> Iterator[tuple[Function, Step, str]]:
+    for function in functions:
+        wanted = [expr for owner, expr in ids if owner is function]
+        if not wanted:
+            continue
+        spelt = {bare(spelling(function).of(expr)) for expr in wanted}
+        for step in function.cfg.steps:
+            name, keys = _stored(context, function, step)
+            if name is not None and any(bare(spelling(function).of(key)) in spelt for key in keys):
+                yield function, step, name
+
+
+def _stored(context: RuleContext, function: Function, step: Step) -> tuple[str | None, list[Expr]]:
+    """The field that a step puts something into, and what could be the id in it."""
+    match step.op:
+        case Bind(target=Item(obj=place, key=key)):
+            return own_field(context, function, place), [key]
+        case Call(func=Attr(obj=place, name=verb), args=args) if verb in CONTAINER_STORES:
+            keys: list[Expr] = []
+            for arg in args:
+                value = spelling(function).of(arg.value)
+                keys += (
+                    value.items
+                    if isinstance(value, Build) and value.kind in ("tuple", "list")
+                    else (arg.value,)
+                )
+            return own_field(context, function, place), keys
+        case _:
+            return None, []
+
+
+def _ids(
+    context: RuleContext, sent: list[Emitted], functions: tuple[Function, ...]
+) -> list[tuple[Function, Expr]]:
+    """The message ids of these emits, also as the callers of an emitting helper among the functions know them."""
+    found = [
+        (emit.function, emit.args[emit.verb.message_id])
+        for emit in sent
+        if has_id(emit) and emit.verb.message_id is not None
+    ]
+    for function, expr in found:  # grows while it is walked
+        params = [param.name for param in function.params]
+        if isinstance(expr, Name) and expr.id in params and len(found) < MANY:
+            found += _given(context, functions, function, params.index(expr.id), expr.id)
+    return found
+
+
+def _given(
+    context: RuleContext, callers: tuple[Function, ...], helper: Function, position: int, name: str
+) -> Iterator[tuple[Function, Expr]]:
+    for caller in callers:
+        for step in caller.cfg.steps:
+            if not isinstance(step.op, Call) or context.own_method(caller, step.op.func) is not helper:
+                continue
+            plain = [arg.value for arg in step.op.args if arg.name is None]
+            named = [arg.value for arg in step.op.args if arg.name == name]
+            for value in named or plain[position - 1 : position]:
+                yield caller, value

@@ -1,71 +1,110 @@
-"""One parsed file to one `Unit`."""
+"""A parsed file as a `Unit`, with classes recovered from what does not parse."""
 
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
-from ackdoctor.flow.graph.build import CfgBuilder
-from ackdoctor.frontends.java import conditions, loops, statements, switches, tries
-from ackdoctor.frontends.java.annotations import ANNOTATIONS
-from ackdoctor.frontends.java.broken import TOO_DEEP, UNREAD, complain, has_gap, note, sweep
+from ackdoctor.flow.build import CfgBuilder
 from ackdoctor.frontends.java.calls import CALLS, PURE_CALLS
-from ackdoctor.frontends.java.classes import CLASSES, declare, define_class, top_level_function
-from ackdoctor.frontends.java.closures import CLOSURES, PURE_CLOSURES, enum_body
-from ackdoctor.frontends.java.expressions import PURE_ASSIGNMENTS, VALUES
-from ackdoctor.frontends.java.fragments import fragments
-from ackdoctor.frontends.java.grammar import ERROR, ByKind, Node, UnknownSyntax, kind, parts
-from ackdoctor.frontends.java.lowering import SourceFile, Tables
-from ackdoctor.frontends.java.names import NAMES
-from ackdoctor.frontends.java.positions import Positions
-from ackdoctor.frontends.java.typenames import dotted
+from ackdoctor.frontends.java.classes import (
+    CLASSES,
+    CLOSURES,
+    PURE_CLOSURES,
+    Shape,
+    bases,
+    declare,
+    define_class,
+    enum_body,
+    members,
+    top_level_function,
+)
+from ackdoctor.frontends.java.expressions import FORKS, PURE_VALUES, VALUES, plain_fork
+from ackdoctor.frontends.java.grammar import Node, parts
+from ackdoctor.frontends.java.lowering import (
+    TOO_DEEP,
+    UNREADABLE,
+    SourceFile,
+    Tables,
+    has_error,
+    report,
+    report_error,
+    report_other_errors,
+)
+from ackdoctor.frontends.java.scope import dotted
+from ackdoctor.frontends.java.source import Positions
+from ackdoctor.frontends.java.statements import PURE_SWITCHES, STATEMENTS, SWITCH_VALUES
+from ackdoctor.frontends.lowering import Table, UnknownSyntax
 from ackdoctor.model.component import Function, Unit
 from ackdoctor.model.finding import Unreadable
 
 __all__ = ["Lowered", "lower_tree"]
 
-_PACKAGE, _IMPORT, _METHOD = map(kind, "package_declaration import_declaration method_declaration".split())
-_STATIC, _ASTERISK = kind("'static'"), kind("asterisk")
 
-_PLAIN = {**NAMES, **VALUES}
+_MOST = 200  # headers in one error; text with more is not Java
+_MEMBERS = CLASSES | frozenset("method_declaration constructor_declaration field_declaration".split())
+
+
+def _classes_in_error(file: SourceFile, error: Node) -> Iterator[Shape]:
+    """The classes whose headers are in a syntax error; each one is taken for a member of the one before.
+
+    If a brace is missing, tree-sitter may drop the enclosing class and put its header and members into one error.
+    """
+    children = error.children
+    heads = [
+        place
+        for place, (word, name) in enumerate(pairwise(children))
+        if word.type == "class" and name.type == "identifier"
+    ]
+    if len(heads) > _MOST:
+        return
+    qualname = ""
+    for head, end in pairwise([*heads, len(children)]):
+        name, own = children[head + 1], children[head + 2 : end]
+        word = file.positions.text(name)
+        qualname = f"{qualname}.{word}" if qualname else word
+        yield Shape(
+            word,
+            file.qualname(name, qualname),
+            error,
+            file.positions.span(name),
+            [each for each in members(own) if each.type in _MEMBERS],
+            tuple(bases(file, own)),
+            any(each.type == "superclass" for each in own),
+            whole=False,
+        )
+
+
 _TABLES = Tables(
-    values=ByKind({**_PLAIN, **CALLS, **conditions.VALUE_BRANCHES, **switches.SWITCH_VALUES, **CLOSURES}),
-    pure=ByKind(
-        {
-            **_PLAIN,
-            **PURE_ASSIGNMENTS,
-            **PURE_CALLS,
-            **conditions.PURE_BRANCHES,
-            **switches.PURE_SWITCHES,
-            **PURE_CLOSURES,
-            **ANNOTATIONS,
-        }
-    ),
-    forks=conditions.FORKS,
-    plain_fork=conditions.plain_fork,
-    statements=ByKind({**statements.STATEMENTS, **loops.LOOPS, **tries.TRIES, **switches.SWITCHES}),
+    values=Table({**VALUES, **CALLS, **SWITCH_VALUES, **CLOSURES}),
+    pure=Table({**PURE_VALUES, **PURE_CALLS, **PURE_SWITCHES, **PURE_CLOSURES}),
+    forks=FORKS,
+    plain_fork=plain_fork,
+    statements=STATEMENTS,
     declare=declare,
     enum_body=enum_body,
 )
 
 
 class Lowered(NamedTuple):
-    """A file's unit, and what had to be read around."""
+    """The unit of a file, and the places that could not be read."""
 
     unit: Unit
     broken: tuple[Unreadable, ...]
 
 
 def lower_tree(root: Node, *, path: str, data: bytes) -> Lowered:
-    """Lowers everything in a file."""
+    """Lower a file."""
     positions = Positions(data)
     tops = parts(root)
-    package = next((each for each in tops if each.kind_id == _PACKAGE), None)
+    package = next((each for each in tops if each.type == "package_declaration"), None)
     module = "" if package is None or package.has_error else dotted(positions, parts(package)[-1])
     file = SourceFile(path=path, module=module, positions=positions, tables=_TABLES)
     imports, stars = _imports(file, tops)
     functions: dict[str, Function] = {}
-    for each in [root] if root.kind_id == ERROR else tops:
+    for each in [root] if root.type == "ERROR" else tops:
         _declare(file, each, functions)
     if root.has_error:
-        _doubt(file, root, functions)
+        _add_unknown_bases(file, root, functions)
     builder = CfgBuilder(positions.whole())
     unit = Unit(
         path=path,
@@ -77,61 +116,61 @@ def lower_tree(root: Node, *, path: str, data: bytes) -> Lowered:
         values={},
         body=_no_code(path, builder),
     )
-    return Lowered(unit, tuple(sorted(file.broken, key=lambda told: (told.line, told.column))))
+    return Lowered(unit, tuple(sorted(file.broken, key=lambda place: (place.line, place.column))))
 
 
 def _declare(file: SourceFile, node: Node, functions: dict[str, Function]) -> None:
-    number = node.kind_id
+    kind = node.type
     try:
-        if number == ERROR:
-            _pick_up(file, node, functions)
-        elif number in CLASSES:
+        if kind == "ERROR":
+            _declare_in_error(file, node, functions)
+        elif kind in CLASSES:
             declare(file, node, None)
-        elif number == _METHOD:
+        elif kind == "method_declaration":
             found = top_level_function(file, node)
             functions.setdefault(found.name, found)
     except RecursionError:
-        note(file, node, TOO_DEEP, "this class is not read")
+        report(file, node, TOO_DEEP, "this class is not read")
     except UnknownSyntax as unknown:
-        note(file, node, f"syntax that is not supported yet: {unknown}", "this class is not read")
+        report(file, node, f"syntax that is not yet supported: {unknown}", "this class is not read")
 
 
-def _pick_up(file: SourceFile, error: Node, functions: dict[str, Function]) -> None:
-    """What can be read of an error outside all classes."""
-    found = list(fragments(file, error))
+def _declare_in_error(file: SourceFile, error: Node, functions: dict[str, Function]) -> None:
+    """Declare the classes and functions inside an error outside all classes."""
+    found = list(_classes_in_error(file, error))
     for shape in found:
         define_class(file, shape, None)
     if not found:
-        complain(file, error, "this is left out")
+        report_error(file, error, "skipped")
         for inner in parts(error):
             _declare(file, inner, functions)
 
 
-def _doubt(file: SourceFile, root: Node, functions: dict[str, Function]) -> None:
-    """After an error outside all classes nobody knows what belongs to them."""
-    if functions or root.is_error or has_gap(root.children):
+def _add_unknown_bases(file: SourceFile, root: Node, functions: dict[str, Function]) -> None:
+    """Add an unknown base to each class after an error outside all classes: members may be missing."""
+    if functions or root.is_error or has_error(root.children):
         for info in file.classes.values():
-            if UNREAD not in info.bases:
-                info.bases = (*info.bases, UNREAD)
-    sweep(file, root)
+            if UNREADABLE not in info.bases:
+                info.bases = (*info.bases, UNREADABLE)
+    report_other_errors(file, root)
 
 
 def _imports(file: SourceFile, tops: list[Node]) -> tuple[dict[str, tuple[str, ...]], list[str]]:
     imports: dict[str, tuple[str, ...]] = {}
     stars: list[str] = []
     for node in tops:
-        if node.kind_id != _IMPORT or node.has_error:
+        if node.type != "import_declaration" or node.has_error:
             continue
         inner = parts(node)
         name = dotted(file.positions, inner[0])
-        if inner[-1].kind_id == _ASTERISK:
+        if inner[-1].type == "asterisk":
             stars.append(name)
             continue
         word = name.rpartition(".")[2]
         known = imports.get(word, ())
         imports[word] = known if name in known else (*known, name)
-        static = any(each.kind_id == _STATIC for each in node.children)
-        (file.outside.statics if static else file.outside.types).add(word)
+        static = any(each.type == "static" for each in node.children)
+        (file.imported.statics if static else file.imported.types).add(word)
     return imports, stars
 
 

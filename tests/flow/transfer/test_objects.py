@@ -1,8 +1,8 @@
 """Objects that are known by their declared types: collectors in wrappers, tasks that carry a tuple, overloads."""
 
-from ackdoctor.checks import diagnose
+from ackdoctor.checks import check_component
 from ackdoctor.dialects import load
-from ackdoctor.flow.linking.program import Program
+from ackdoctor.flow.program import Program
 from ackdoctor.frontends.java import Lowered, lower_source
 
 HEAD = """
@@ -23,7 +23,7 @@ def findings(**files: str) -> list[tuple[str, str, int]]:
         assert lowered.broken == ()
         units.append(lowered.unit)
     program = Program(units, load())
-    found = [f for component in program.components for f in diagnose(program, component)]
+    found = [f for component in program.components for f in check_component(program, component)]
     return sorted(
         {
             (f.code, f.site.path.rpartition("/")[2], f.site.span.line)

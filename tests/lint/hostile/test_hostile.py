@@ -149,8 +149,8 @@ def test_bytes_that_are_no_text_are_named_with_their_place(project):
     report = linted(project)
     assert refused(report) == [
         "byte.py:8:26 byte 0xff cannot be decoded as utf-8: invalid start byte",
-        "cookie.py:1:1 not an encoding that Python reads source files in: no-such-thing",
-        "nul.py:9:1 a NUL byte: this is no source text",
+        "cookie.py:1:1 Python reads no source files in this encoding: no-such-thing",
+        "nul.py:9:1 a NUL byte: not source text",
     ]
     assert lines(report) == GOOD
 
@@ -234,14 +234,14 @@ def test_classes_that_derive_from_each_other_come_to_an_end(project):
 
 def test_a_crash_in_one_component_is_a_line_about_that_component(project, monkeypatch):
     write(project, {"bad.py": BOLT.replace("CountBolt", "BadBolt")})
-    original = checks.diagnose
+    original = checks.check_component
 
-    def diagnose(program, component, failed):
+    def check_component(program, component, failed):
         if component.name == "BadBolt":
             raise KeyError("state")
         return original(program, component, failed)
 
-    monkeypatch.setattr(checks, "diagnose", diagnose)
+    monkeypatch.setattr(checks, "check_component", check_component)
     report = linted(project)
     assert refused(report) == ["bad.py:4:0 internal error in BadBolt: KeyError: 'state'"]
     assert lines(report) == GOOD

@@ -1,0 +1,315 @@
+"""Data flow inside one function."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from ackdoctor.flow.events import Flow, Path
+from ackdoctor.flow.expressions import memoize, names_in
+from ackdoctor.model.cfg import (
+    ENTRY,
+    Attr,
+    Bind,
+    Build,
+    Call,
+    Catch,
+    Compare,
+    EdgeKind,
+    Expr,
+    Global,
+    Instr,
+    Item,
+    Mix,
+    Name,
+    Next,
+    Not,
+    Star,
+    Unpack,
+    Update,
+    Yield,
+)
+from ackdoctor.model.component import Function
+
+__all__ = [
+    "Origin",
+    "Spelling",
+    "bare",
+    "derived_names",
+    "given_names",
+    "handler_only",
+    "mentions_any",
+    "origin",
+    "raising_into",
+    "reachable",
+    "spelling",
+    "words",
+]
+
+
+def reachable(
+    function: Function, starts: Iterable[int], closed: frozenset[tuple[int, EdgeKind]] = frozenset()
+) -> set[int]:
+    """The steps that can be reached without taking a closed edge."""
+    seen = set(starts)
+    stack = list(seen)
+    while stack:
+        index = stack.pop()
+        for kind, target in function.cfg.steps[index].edges:
+            if (index, kind) not in closed and target not in seen:
+                seen.add(target)
+                stack.append(target)
+    return seen
+
+
+def handler_only(function: Function, catch: int) -> set[int]:
+    """The steps that run only when the handler at `catch` was entered."""
+    entered = [target for kind, target in function.cfg.steps[catch].edges if kind is EdgeKind.TRUE]
+    without = reachable(function, [ENTRY], frozenset({(catch, EdgeKind.TRUE)}))
+    return reachable(function, entered) - without
+
+
+def raising_into(function: Function, catch: int) -> set[int]:
+    """The steps whose exception the handler at `catch` is asked about."""
+    asked = {catch}
+    steps = function.cfg.steps
+    found: set[int] = set()
+    while asked:
+        wanted = asked.pop()
+        for index, step in enumerate(steps):
+            for kind, target in step.edges:
+                if target != wanted:
+                    continue
+                if isinstance(step.op, Catch) and kind is not EdgeKind.TRUE and index not in found:
+                    asked.add(index)
+                elif kind is EdgeKind.RAISE:
+                    found.add(index)
+    return found
+
+
+def mentions_any(expr: Expr, names: frozenset[str]) -> bool:
+    """Whether an expression reads one of these locals."""
+    return not names.isdisjoint(names_in(expr))
+
+
+def given_names(flow: Flow, function: Function) -> frozenset[str]:
+    """The parameters that carry the tuple: the handler's own one, or whatever a helper was given."""
+    names = [param.name for param in function.params]
+    if function is flow.function and flow.entry is not None and flow.entry.subject is not None:
+        return frozenset(names[flow.entry.subject + 1 : flow.entry.subject + 2])
+    return frozenset(names[1:])
+
+
+@memoize
+def derived_names(function: Function, names: frozenset[str]) -> frozenset[str]:
+    """The locals whose value may come from one of `names`, these included; order of statements does not count."""
+    given = _given(function)
+    known, todo = set(names), list(names)
+    while todo:
+        new = given.get(todo.pop(), set()) - known
+        known |= new
+        todo += new
+    return frozenset(known)
+
+
+@memoize
+def _given(function: Function) -> Mapping[str, set[str]]:
+    """For each local, those that are given a value with it in."""
+    given: dict[str, set[str]] = {}
+    for step in function.cfg.steps:
+        targets, values = _assignment(step.op)
+        for value in values:
+            for name in names_in(value):
+                given.setdefault(name, set()).update(targets)
+    return given
+
+
+def _assignment(op: Instr) -> tuple[tuple[str, ...], tuple[Expr, ...]]:
+    """The locals that an instruction gives a value, and what that is made of."""
+    match op:
+        case Bind(target=Name(id=target), value=value) | Update(target=Name(id=target), value=value):
+            return (target,), (value,)
+        case Unpack(targets=targets, value=value):
+            return tuple(target.id for target in targets if isinstance(target, Name)), (value,)
+        case Next(target=Name(id=target), iterable=value):
+            return (target,), (value,)
+        case Call(result=result, func=func, args=args):
+            return (result.id,), (func, *(arg.value for arg in args))
+        case _:
+            return (), ()
+
+
+DEEPEST = 8  # names followed and expressions entered
+LARGEST = 1_000  # parts of a spelling: a list of lists of lists grows with each name that is followed
+_CASTS = frozenset(("str", "int", "unicode", "repr", "float"))
+
+
+class Spelling:
+    """The canonical spelling of expressions of one function.
+
+    A parameter and a captured name have a value before the function's first step, so an assignment is their second:
+    `flag = not flag` leaves `flag` as it is written.
+    """
+
+    __slots__ = ("_left", "_made")
+
+    def __init__(self, function: Function) -> None:
+        self._left = 0
+        bound = Counter([*(param.name for param in function.params), *function.captures])
+        made: dict[str, Expr] = {}
+        for step in function.cfg.steps:
+            match step.op:
+                case Bind(target=Name(id=name), value=value):
+                    bound[name] += 1
+                    made[name] = value
+                case Call(result=Name(id=name), func=func, args=args):
+                    bound[name] += 1
+                    made[name] = Mix("call", (func, *(arg.value for arg in args)))
+                case Update(target=Name(id=name)) | Next(target=Name(id=name)) | Yield(result=Name(id=name)):
+                    bound[name] += 1
+                case Unpack(targets=targets):
+                    bound.update(target.id for target in targets if isinstance(target, Name))
+                case _:
+                    pass
+        self._made = {name: value for name, value in made.items() if bound[name] == 1}
+
+    def of(self, expr: Expr) -> Expr:
+        """The spelling of an expression."""
+        self._left = LARGEST
+        return self._of(expr, 0)
+
+    def _of(self, expr: Expr, depth: int) -> Expr:
+        self._left -= 1
+        if depth > DEEPEST or self._left < 0:
+            return expr
+        match expr:
+            case Name(id=name) if name in self._made:
+                return self._of(self._made[name], depth + 1)
+            case Attr(obj=obj, name=name):
+                return Attr(self._of(obj, depth + 1), name)
+            case Item(obj=obj, key=key):
+                return Item(self._of(obj, depth + 1), self._of(key, depth + 1))
+            case Mix(op=op, parts=parts):
+                return Mix(op, tuple(self._of(part, depth + 1) for part in parts))
+            case Build(kind=kind, items=items):
+                return Build(kind, tuple(self._of(item, depth + 1) for item in items))
+            case Compare(left=left, op=op, right=right):
+                return Compare(self._of(left, depth + 1), op, self._of(right, depth + 1))
+            case Not(value=value):
+                return Not(self._of(value, depth + 1))
+            case Star(value=value):
+                return Star(self._of(value, depth + 1))
+            case _:
+                return expr
+
+
+@memoize
+def spelling(function: Function) -> Spelling:
+    """The spelling of a function's expressions, made once."""
+    return Spelling(function)
+
+
+def bare(expr: Expr) -> Expr:
+    """A spelling without casts around it: `str(n)` is taken for `n`."""
+    while True:
+        match expr:
+            case Mix(op="call", parts=(Global(id=word), inner)) if word in _CASTS:
+                expr = inner
+            case _:
+                return expr
+
+
+def words(expr: Expr) -> Iterator[str]:
+    """Every name and attribute in an expression."""
+    match expr:
+        case Name(id=word) | Global(id=word):
+            yield word
+        case Attr(obj=obj, name=word):
+            yield word
+            yield from words(obj)
+        case Item(obj=left, key=right) | Compare(left=left, right=right):
+            yield from words(left)
+            yield from words(right)
+        case Mix(parts=parts) | Build(items=parts):
+            for part in parts:
+                yield from words(part)
+        case _:
+            return
+
+
+HOPS = 8  # helper calls and plain renamings followed
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Origin:
+    """An expression, or the call or catch that made the value, and the visit at which it counts."""
+
+    made: Expr | Call | Catch
+    visit: Path
+
+
+def origin(visit: Path, expr: Expr, hops: int = HOPS) -> Origin | None:
+    """What `expr` was made by on the path to `visit`; None where that cannot be told.
+
+    An argument of a helper is followed to the call of the helper.
+    """
+    while isinstance(expr, Name) and hops:
+        hops -= 1
+        maker = next((node for node in _before(visit) if _binds(node, expr)), None)
+        if maker is None:
+            found = _argument(visit, expr)
+            if found is None:
+                return None
+            expr, visit = found
+            continue
+        match maker.step.op:
+            case Bind(value=value):
+                expr, visit = value, maker
+            case Call() | Catch() as made:
+                return Origin(made, maker)
+            case _:
+                return None
+    return Origin(expr, visit) if hops else None
+
+
+def _before(visit: Path) -> Iterator[Path]:
+    """The earlier visits in the same function, nearest first."""
+    while visit.via is not None and visit.before is not None:
+        visit = visit.before
+        yield visit
+
+
+def _binds(visit: Path, name: Name) -> bool:
+    match visit.step.op:
+        case Bind(target=target) | Next(target=target) | Update(target=target):
+            return target == name
+        case Call(result=result) | Yield(result=result):
+            return result == name
+        case Unpack(targets=targets):
+            return name in targets or Star(name) in targets
+        case Catch(name=bound):
+            return bound == name.id
+        case _:
+            return False
+
+
+def _argument(visit: Path, name: Name) -> tuple[Expr, Path] | None:
+    """What the call of this helper gave for one of its parameters."""
+    entry = [visit, *_before(visit)][-1]
+    call = entry.before.step.op if entry.before is not None else None
+    if not isinstance(call, Call) or entry.before is None or any(arg.star for arg in call.args):
+        return None
+    position = _position(entry.function, name.id)
+    if position is None:
+        return None
+    plain = [arg.value for arg in call.args if arg.name is None]
+    named = [arg.value for arg in call.args if arg.name == name.id]
+    if named:
+        return named[0], entry.before
+    return (plain[position], entry.before) if position < len(plain) else None
+
+
+def _position(function: Function, name: str) -> int | None:
+    names = [param.name for param in function.params if param.kind == "positional"]
+    if name not in names:
+        return None
+    return names.index(name) - (0 if function.binding in ("static", "none") else 1)

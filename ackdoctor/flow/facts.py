@@ -1,0 +1,208 @@
+"""Facts: the conditions that a path remembers, and their normal form.
+
+A path decides a condition at a test and remembers the answer as a fact: `State.facts` maps the normal form of the
+condition to its truth.  Remembering every condition would give a path for every combination of answers, so only
+conditions that are tested again are kept (`tested_subjects`, `tested_names`).
+
+A local may be defined by a condition or a number: `last` by `i == n - 1`, `total` by `len(rows)`.  What a path decides
+about one of the two then holds for the other.  A definition is itself a fact, so an assignment to either side drops it.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from ackdoctor.flow.expressions import memoize, mentions, names_in, subexpressions
+from ackdoctor.flow.induction import counted_loops, induction_variables, minus, split_offset
+from ackdoctor.flow.predicates import (
+    inline_calls,
+    is_field,
+    is_size,
+    iterator_facts,
+    nonempty_facts,
+    normalise_emptiness,
+    size_facts,
+)
+from ackdoctor.flow.state import State
+from ackdoctor.model.cfg import (
+    Attr,
+    Bind,
+    Call,
+    Compare,
+    Expr,
+    Global,
+    IsType,
+    Item,
+    Mix,
+    Name,
+    Next,
+    Not,
+    Return,
+    Test,
+)
+from ackdoctor.model.component import Function
+
+__all__ = [
+    "DEFINED_AS",
+    "current_definition",
+    "definition_of",
+    "definitions",
+    "normalise",
+    "subject_of",
+    "tested_names",
+    "tested_subjects",
+]
+
+DEFINED_AS = "means"  # the operator of a definition: Compare(local, DEFINED_AS, condition)
+_NEGATIONS = {"!=": "==", "is not": "is", "not in": "in", ">=": "<", "<=": ">"}
+_NUMBERS = ("call", "len", "+", "-")
+
+
+# ---- normal form ----
+
+
+def normalise(condition: Expr) -> tuple[Expr, bool]:
+    """The normal form of a condition, and whether it has the same truth as the condition.
+
+    The normal form has no negation, no offset on the left side, and one spelling of "is not empty".
+    """
+    if isinstance(condition, Not):
+        fact, same = normalise(condition.value)
+        return fact, not same
+    if not isinstance(condition, Compare):
+        return normalise_emptiness(condition)
+    left, offset = split_offset(condition.left)
+    positive = condition.op not in _NEGATIONS
+    comparison = Compare(left, _NEGATIONS.get(condition.op, condition.op), minus(condition.right, offset))
+    fact, same = normalise_emptiness(comparison)
+    return fact, same == positive
+
+
+def subject_of(condition: Expr) -> Expr:
+    """The expression that a condition tests: the left side of a comparison."""
+    return condition.left if isinstance(condition, Compare) else condition
+
+
+def _normal_subject(condition: Expr) -> Expr:
+    return subject_of(normalise(condition)[0])
+
+
+# ---- conditions worth remembering ----
+
+
+@memoize
+def tested_subjects(function: Function) -> frozenset[Expr]:
+    """The subjects tested more than once: by several tests, in a loop, or by a helper that receives them."""
+    uses: Counter[Expr] = Counter()
+    looped = frozenset(index for body in function.cfg.bodies.values() for index in body)
+    for index, step in enumerate(function.cfg.steps):
+        match step.op:
+            case Test(condition=condition):
+                inlined = inline_calls(function, condition)
+                uses[_normal_subject(inlined)] += 2 if index in looped else 1
+                uses.update(_bound_subjects(inlined.right) if isinstance(inlined, Compare) else ())
+            case Bind(value=Name() | Attr() | Item() | Compare() | Not() | IsType() | Mix() as value):
+                inlined = inline_calls(function, value)
+                if not isinstance(value, Mix):
+                    uses[_normal_subject(inlined)] += 2 if index in looped else 1
+                uses.update((*size_facts(inlined), *iterator_facts(function).get(value, ())))
+            case Call(func=Name() | Global() | Attr(obj=Name()), args=args):
+                uses.update(arg.value for arg in args if isinstance(arg.value, (Name, Attr)))
+            case Next(iterable=iterable, loop=loop):
+                counted = counted_loops(function).get(loop)
+                uses.update(nonempty_facts(function, iterable))
+                uses.update(_bound_subjects(counted.stop) if counted else ())
+            case _:
+                pass
+    return frozenset(subject for subject, count in uses.items() if count > 1)
+
+
+def _bound_subjects(bound: Expr) -> Iterator[Expr]:
+    """What a comparison with this bound tests as well: the locals and fields in it, and their emptiness."""
+    yield from (part for part in subexpressions(bound) if isinstance(part, Name) or is_field(part))
+    yield from size_facts(bound)
+
+
+@memoize
+def tested_names(function: Function) -> frozenset[str]:
+    """The locals whose constant value matters: tested, returned, passed to a function or captured by a closure."""
+    names: set[str] = set()
+    for step in function.cfg.steps:
+        match step.op:
+            case Test(condition=condition):
+                names.update(names_in(condition) if isinstance(condition, Compare) else ())
+                names.update((condition.id,) if isinstance(condition, Name) else ())
+            case Bind(value=Compare() as condition):
+                names.update(names_in(condition))
+            case Return(value=Name(id=name)):
+                names.add(name)
+            case Call(func=Name() | Global() | Attr(obj=Name()), args=args):
+                names.update(arg.value.id for arg in args if isinstance(arg.value, Name))
+            case _:
+                pass
+    for inner in function.closures.values():
+        names |= inner.captures
+    return frozenset(_with_sources(function, names))
+
+
+def _with_sources(function: Function, names: set[str]) -> set[str]:
+    """These locals and all that are copied into them: `failed = flag`."""
+    copies = [
+        (step.op.target.id, step.op.value.id)
+        for step in function.cfg.steps
+        if isinstance(step.op, Bind) and isinstance(step.op.target, Name) and isinstance(step.op.value, Name)
+    ]
+    found = set(names)
+    while more := {source for target, source in copies if target in found} - found:
+        found |= more
+    return found
+
+
+# ---- definitions of locals ----
+
+
+def definition_of(function: Function, local: str, value: Expr) -> Expr | None:
+    """The definition that an assignment gives a local, or None if no other test asks about it."""
+    inlined = inline_calls(function, value)
+    return inlined if inlined in definitions(function).get(local, ()) else None
+
+
+def current_definition(function: Function, state: State, local: Expr) -> Expr | None:
+    """The definition of a local on this path."""
+    if not isinstance(local, Name) or not state.facts or local.id not in definitions(function):
+        return None
+    for fact in state.facts:
+        if isinstance(fact, Compare) and fact.op == DEFINED_AS and fact.left == local:
+            return fact.right
+    return None
+
+
+@memoize
+def definitions(function: Function) -> Mapping[str, frozenset[Expr]]:
+    """All definitions that a local may have."""
+    found: dict[str, frozenset[Expr]] = {}
+    for name, value in _defining_assignments(function):
+        found[name] = found.get(name, frozenset()) | {value}
+    return found
+
+
+def _defining_assignments(function: Function) -> Iterator[tuple[str, Expr]]:
+    bound_names = {
+        name
+        for bounds in induction_variables(function).values()
+        for bound in bounds
+        for name in names_in(bound)
+    }
+    for step in function.cfg.steps:
+        if not isinstance(step.op, Bind) or not isinstance(step.op.target, Name):
+            continue
+        value, local = inline_calls(function, step.op.value), step.op.target.id
+        if any(name.startswith("%") for name in (local, *names_in(value))) or mentions(value, Name(local)):
+            continue
+        is_number = is_size(value) or (isinstance(value, Mix) and value.op in _NUMBERS)
+        is_tested = _is_condition(value) and _normal_subject(value) in tested_subjects(function)
+        if (is_number and local in bound_names) or is_tested:
+            yield local, value
+
+
+def _is_condition(expr: Expr) -> bool:
+    return isinstance(expr, (Compare, IsType, Not)) or (isinstance(expr, Mix) and expr.op == "call")

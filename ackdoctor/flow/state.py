@@ -1,0 +1,514 @@
+"""The abstract domain: abstract values, the state of each tuple, and the abstract state of one path.
+
+A *token* is the abstract value of a tuple: the tuple that the framework passed in (INPUT), any element of a batch
+(ELEMENT), or any tuple that a field holds (STORED).  The value None means "unknown, and not a tuple".
+
+A `State` is what one path knows.  The abstract state at a step is the set of the states of all paths to it; equal
+states are joined, so the analysis is path-sensitive (property simulation).  `State.widen` and `widen` bound it.
+
+A generator of the project is solved to its end where it is called, but a loop over it runs in the middle of it:
+
+    def words(self, tup):
+        for word in tup.values[0].split():
+            yield word                          `tup` is owed while the loop below runs
+        self.ack(tup)                           and acked after the loop
+
+    for word in self.words(tup):
+        self.emit([word])
+
+So in the loop body, the generator holds the tuples that it completes after its last `yield`; after the loop they are
+completed (`suspend_generator`, `finish_generator`).
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum, unique
+from typing import NamedTuple, TypeAlias
+
+from ackdoctor.flow.expressions import facts_about, memoize, names_in, without_facts
+from ackdoctor.model.cfg import Bind, Expr, Name, Next, Yield
+from ackdoctor.model.component import ClassInfo, Function
+from ackdoctor.model.protocol import Stage, Tick
+
+__all__ = [
+    "EMPTY_GENERATOR",
+    "Batch",
+    "BoundMethod",
+    "Const",
+    "Container",
+    "Count",
+    "ExceptionValue",
+    "External",
+    "Field",
+    "FrameworkObject",
+    "FunctionRef",
+    "GeneratorResult",
+    "Index",
+    "Instance",
+    "LoopState",
+    "Partial",
+    "Picked",
+    "Row",
+    "SelfRef",
+    "State",
+    "SuperRef",
+    "Tick",
+    "TickTest",
+    "Token",
+    "TokenKind",
+    "TokenRef",
+    "TokenState",
+    "TupleAttribute",
+    "Value",
+    "Zipped",
+    "finish_generator",
+    "iterated_locals",
+    "suspend_generator",
+    "tokens_in",
+    "widen",
+]
+
+
+# ---- tokens ----
+
+
+@unique
+class TokenKind(Enum):
+    """Where a tuple comes from."""
+
+    INPUT = "input"
+    ELEMENT = "element"
+    STORED = "stored"
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Token:
+    """One tuple: `name` is its name in the source; `field` and `path` locate a stored one."""
+
+    kind: TokenKind
+    name: str
+    field: str = ""
+    path: str = ""
+
+    @property
+    def words(self) -> str:
+        """The tuple as a message names it."""
+        return f"`{self.name}`" if self.kind is TokenKind.INPUT else f"a tuple of `{self.name}`"
+
+
+class TokenState(NamedTuple):
+    """The typestate of a token: its stage in the protocol; `holder` is the field ("self.pending") or callee that holds it."""
+
+    stage: Stage
+    tick: Tick = Tick.MAYBE
+    holder: str = ""
+
+
+# ---- values ----
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class TokenRef:
+    """The tuple itself, or its id if `part` is "id"."""
+
+    token: Token
+    part: str = ""
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Batch:
+    """The list of tuples that a batch handler receives; `token` is any one of them."""
+
+    token: Token
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Zipped:
+    """A batch zipped or enumerated: each row has the tuple in one column, and its index in the first if `numbered`."""
+
+    token: Token
+    column: int
+    numbered: bool = False
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Row:
+    """One row of a `Zipped`."""
+
+    token: Token
+    column: int
+    numbered: bool = False
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Count:
+    """The length of a batch or list minus `less`, or the range from 0 up to that number."""
+
+    of: "Batch | Container"
+    less: int = 0
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Index:
+    """The index of the current tuple in its batch; without a token, an index of a list that was not used before."""
+
+    token: Token | None = None
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Picked:
+    """The tuple at a fixed index of a batch, the same in each iteration: `tups[0]`."""
+
+    token: Token
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class SelfRef:
+    """The component."""
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class SuperRef:
+    """`super()` in a method of `cls`."""
+
+    cls: ClassInfo | None
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class BoundMethod:
+    """`self.name`: a method of the component or a verb of the framework; the lookup starts after class `after`.
+
+    If `on` is set, the method belongs to that framework object instead.
+    """
+
+    name: str
+    after: ClassInfo | None = None
+    on: str = ""
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class FrameworkObject:
+    """An object of the framework, by the name in its verbs' `on`: a collector, or a tuple without a token."""
+
+    kind: str
+
+
+@dataclass(slots=True, unsafe_hash=True, repr=False)
+class Instance:
+    """An object of a project class other than the component; `fields` holds constructor-assigned fields and captured locals."""
+
+    cls: ClassInfo
+    fields: tuple[tuple[str, "Value"], ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Instance({self.cls.path}, {self.cls.qualname}, {self.fields!r})"
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class TupleAttribute:
+    """An attribute read from a tuple: "component", "stream" or "task"."""
+
+    token: Token
+    name: str
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class FunctionRef:
+    """A function of the project with the captured variables that matter; if `bare`, without its decorators."""
+
+    function: Function
+    captured: tuple[tuple[str, "Value"], ...] = ()
+    bare: bool = False
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Partial:
+    """`functools.partial(target, *args)`."""
+
+    target: "Value"
+    args: tuple["Value | None", ...]
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class External:
+    """A name that leads outside the project."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Const:
+    """A literal."""
+
+    value: object
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Container:
+    """A local list, tuple, set, dict or object that holds these values; `order` lists all elements if known."""
+
+    items: frozenset["Value"]
+    order: tuple["Value | None", ...] | None = None
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Field:
+    """The value of `self.name`, or a view of it."""
+
+    name: str
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class TickTest:
+    """The result of testing whether a tuple is a tick, or another system tuple."""
+
+    token: Token
+    kind: Tick = Tick.YES
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class ExceptionValue:
+    """An exception object of that class (dotted, as written)."""
+
+    name: str
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class GeneratorResult:
+    """What a generator has yielded, with the token states at its last `yield` or, once suspended, those after it.
+
+    `items` holds only the tuples among the yielded values; `empty` is true if the generator yields no element.
+    """
+
+    items: "frozenset[Value]" = frozenset()
+    token_states: frozenset[tuple[Token, TokenState]] = frozenset()
+    empty: bool = False
+
+
+EMPTY_GENERATOR = GeneratorResult(empty=True)
+
+Value: TypeAlias = (
+    TokenRef
+    | Batch
+    | Zipped
+    | Row
+    | Count
+    | Index
+    | Picked
+    | SelfRef
+    | SuperRef
+    | BoundMethod
+    | FrameworkObject
+    | Instance
+    | TupleAttribute
+    | FunctionRef
+    | Partial
+    | External
+    | Const
+    | Container
+    | GeneratorResult
+    | Field
+    | TickTest
+    | ExceptionValue
+)
+
+
+def tokens_in(value: Value | None) -> Iterator[Token]:
+    """Every token in a value."""
+    match value:
+        case TokenRef(token=token) | Batch(token=token) | Zipped(token=token) | Row(token=token):
+            yield token
+        case Container(items=items) | GeneratorResult(items=items):
+            for item in sorted(items, key=repr):
+                yield from tokens_in(item)
+        case FunctionRef(captured=parts) | Instance(fields=parts):
+            for _, item in parts:
+                yield from tokens_in(item)
+        case Partial(target=target, args=args):
+            for part in (target, *args):
+                yield from tokens_in(part)
+        case _:
+            return
+
+
+# ---- widening of values ----
+
+_NESTED = (Container, FunctionRef, Instance, Partial, Count, GeneratorResult)
+_MAX_DEPTH = 5  # of containers in containers and closures that capture closures
+
+
+def widen(value: Value) -> Value:
+    """Replace what is nested deeper than `_MAX_DEPTH` by one container of the tuples in it.
+
+    Without widening, `rows = [rows, *rows]` in a loop would nest one level deeper in each iteration.
+    """
+    return _truncate(value, _MAX_DEPTH) if isinstance(value, _NESTED) else value
+
+
+def _truncate(value: Value, depth: int) -> Value:
+    if not isinstance(value, _NESTED):
+        return value
+    if depth == 0:
+        return Container(frozenset(TokenRef(token) for token in tokens_in(value)))
+
+    def inner(each: Value) -> Value:
+        return _truncate(each, depth - 1)
+
+    match value:
+        case Container(items=items, order=order):
+            row = None if order is None else tuple(each if each is None else inner(each) for each in order)
+            return Container(frozenset(map(inner, items)), row)
+        case FunctionRef(function=function, captured=captured, bare=bare):
+            return FunctionRef(function, tuple((name, inner(each)) for name, each in captured), bare)
+        case Instance(cls=cls, fields=fields):
+            return Instance(cls, tuple((name, inner(each)) for name, each in fields))
+        case Partial(target=target, args=args):
+            return Partial(inner(target), tuple(each if each is None else inner(each) for each in args))
+        case Count(of=Container() as whole, less=less):
+            counted = inner(whole)
+            return Count(counted, less) if isinstance(counted, Container) else value
+        case GeneratorResult(items=items, token_states=token_states, empty=empty):
+            return GeneratorResult(frozenset(map(inner, items)), token_states, empty)
+        case _:
+            return value
+
+
+# ---- the state of one path ----
+
+
+class LoopState(NamedTuple):
+    """What a path remembers of a loop.
+
+    `base` is the batch element's state before the loop, `rest` the worst state an earlier iteration left it in.
+    `position` is the index in a list of known elements, `among` are the locals that held the batch before the loop.
+    """
+
+    base: TokenState | None
+    rest: TokenState | None
+    position: int = 0
+    among: frozenset[str] = frozenset()
+
+
+_EMPTY: Mapping[str, Value] = {}
+
+
+class State:
+    """What one path knows at one step; immutable.
+
+    `env` maps the locals of the current function to values, `fields` the component's fields; `tokens` maps each
+    tuple to its state; `facts` are the conditions that the path has decided; `loops` are the enclosing loops;
+    `caught` is the handler (path, line) that it last entered; `raising` is the class of the exception in flight.
+    """
+
+    __slots__ = ("cached_key", "caught", "env", "fact_names", "facts", "fields", "loops", "raising", "tokens")
+
+    def __init__(
+        self,
+        *,
+        env: Mapping[str, Value] = _EMPTY,
+        tokens: Mapping[Token, TokenState] | None = None,
+        fields: Mapping[str, Value] = _EMPTY,
+        facts: Mapping[Expr, bool] | None = None,
+        loops: Mapping[int, LoopState] | None = None,
+        caught: tuple[str, int] | None = None,
+        raising: str | None = None,
+    ) -> None:
+        self.env = env
+        self.tokens = tokens if tokens is not None else {}
+        self.fields = fields
+        self.facts = facts if facts is not None else {}
+        self.loops = loops if loops is not None else {}
+        self.caught = caught
+        self.raising = raising
+        self.cached_key: object = None
+        self.fact_names: frozenset[str] | None = None  # the locals in the facts
+
+    def key(self) -> object:
+        """A hashable key; two states with equal keys are joined."""
+        if self.cached_key is None:
+            self.cached_key = (
+                frozenset(self.env.items()),
+                frozenset(self.tokens.items()),
+                frozenset(self.fields.items()),
+                frozenset(self.facts.items()),
+                frozenset(self.loops.items()),
+                self.caught,
+                self.raising,
+            )
+        return self.cached_key
+
+    def replace(self, **changes: object) -> "State":
+        """This state with some attributes replaced."""
+        new = State.__new__(State)
+        new.env, new.tokens, new.fields, new.facts = self.env, self.tokens, self.fields, self.facts
+        new.loops, new.caught, new.raising, new.cached_key = self.loops, self.caught, self.raising, None
+        new.fact_names = self.fact_names if changes.get("facts", self.facts) is self.facts else None
+        for name, value in changes.items():
+            setattr(new, name, value)
+        return new
+
+    def bind(self, name: str, value: Value | None) -> "State":
+        """Assign a value to a local; facts about the local are dropped."""
+        if self.fact_names is None:
+            self.fact_names = frozenset(each for fact in self.facts for each in names_in(fact))
+        stale = facts_about(self.facts, Name(name)) if name in self.fact_names else ()
+        facts = without_facts(self.facts, stale)
+        if value is None:
+            if name not in self.env:
+                return self if facts is self.facts else self.replace(facts=facts)
+            env = {key: old for key, old in self.env.items() if key != name}
+        else:
+            env = {**self.env, name: widen(value)}
+        return self.replace(env=env, facts=facts)
+
+    def with_token(self, token: Token, token_state: TokenState) -> "State":
+        """This state with another state of one token."""
+        if self.tokens.get(token) == token_state:
+            return self
+        return self.replace(tokens={**self.tokens, token: token_state})
+
+    def widen(self) -> "State":
+        """This state without facts and constants, which only prune paths."""
+        env = {name: value for name, value in self.env.items() if not isinstance(value, Const)}
+        return self.replace(facts={}, env=env)
+
+
+# ---- generators ----
+
+
+def suspend_generator(state: State, result: GeneratorResult, generator: str) -> tuple[State, GeneratorResult]:
+    """The state that a loop body sees, from the state at the generator's end, and the result of the generator."""
+    if result.empty:
+        return state, result
+    pending: list[tuple[Token, TokenState]] = []
+    known = dict(result.token_states)  # a tuple from a field is in it only once the generator has used it
+    for token, now in state.tokens.items():
+        before = known.get(token)
+        changed = before is None or now.stage is not before.stage
+        if changed and now.stage in (Stage.ACKED, Stage.FAILED):
+            pending.append((token, now))
+            state = state.with_token(token, now._replace(stage=Stage.HELD, holder=generator))
+    return state, GeneratorResult(result.items, frozenset(pending), result.empty)
+
+
+def finish_generator(state: State, result: GeneratorResult) -> State:
+    """The state after the generator's end: the tuples that it held are completed."""
+    for token, token_state in result.token_states:
+        now = state.tokens.get(token)  # None if the loop has looked up another tuple in the field
+        if now is not None and now.stage is Stage.HELD:
+            state = state.with_token(token, token_state)
+    return state
+
+
+@memoize
+def iterated_locals(function: Function) -> frozenset[Expr]:
+    """The locals that a loop or a `yield from` iterates over, and the locals copied into them."""
+    found: set[Expr] = set()
+    for step in function.cfg.steps:
+        match step.op:
+            case Next(iterable=Name() as iterable) | Yield(value=Name() as iterable, delegate=True):
+                found.add(iterable)
+            case _:
+                pass
+    copies = [step.op for step in function.cfg.steps if isinstance(step.op, Bind) and step.op.target in found]
+    return frozenset(found | {copy.value for copy in copies})

@@ -1,0 +1,455 @@
+"""Dispatch of method calls."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from ackdoctor.flow.context import Context
+from ackdoctor.flow.events import Path
+from ackdoctor.flow.expressions import last_name, memoize, names_in
+from ackdoctor.flow.state import (
+    Batch,
+    BoundMethod,
+    Const,
+    Container,
+    ExceptionValue,
+    Field,
+    FrameworkObject,
+    FunctionRef,
+    Instance,
+    Partial,
+    SelfRef,
+    State,
+    Tick,
+    Token,
+    TokenKind,
+    TokenRef,
+    TokenState,
+    TupleAttribute,
+    Value,
+    tokens_in,
+)
+from ackdoctor.flow.transfer.evaluate import class_of, enclosing, evaluate, foreign_kind, maker, text_of
+from ackdoctor.flow.transfer.liveness import read as read_by
+from ackdoctor.model.cfg import Arg, Attr, Bind, Call, Expr, Global, Literal, Mix, Name
+from ackdoctor.model.component import ClassInfo, Function
+from ackdoctor.model.dialect import Kind, Moment, Verb
+from ackdoctor.model.protocol import Stage
+
+__all__ = [
+    "Method",
+    "Read",
+    "callbacks",
+    "captured_by",
+    "choose_functions",
+    "choose_verb",
+    "constructed",
+    "method_of",
+    "named",
+    "read",
+    "sort_of",
+    "task",
+    "type_text",
+    "verb_on",
+]
+
+
+_SORTS = {
+    **dict.fromkeys("String CharSequence StringBuilder".split(), "text"),
+    **dict.fromkeys("int long short byte Integer Long Short Byte".split(), "number"),
+    **dict.fromkeys(("Tuple", "TupleImpl"), "tuple"),
+    **dict.fromkeys(
+        "Values List ArrayList LinkedList Collection Set HashSet Queue Deque Object Iterable Stack Vector "
+        "ImmutableList CopyOnWriteArrayList ArrayDeque LinkedHashSet TreeSet".split(),
+        "list",
+    ),
+}
+_SORT_OF_RESULT = {
+    **dict.fromkeys(
+        "asList of singletonList newArrayList values getValues toList emptyList singleton copyOf collect get getNew "
+        "getExpired unmodifiableList keySet subList".split(),
+        "list",
+    ),
+    **dict.fromkeys(
+        "toString format getString getStringByField getSourceStreamId getSourceComponent name join concat valueOf "
+        "toLowerCase toUpperCase trim substring getStreamId streamId".split(),
+        "text",
+    ),
+    **dict.fromkeys(
+        "currentTimeMillis nanoTime size length getInteger getIntegerByField getLong getLongByField parseInt parseLong "
+        "intValue longValue incrementAndGet getAndIncrement nextInt nextLong hashCode".split(),
+        "number",
+    ),
+}
+
+
+def sort_of(context: Context, function: Function, state: State, expr: Expr) -> str:
+    """One of the words in `Verb.types` as far as an argument tells, else ""."""
+    match evaluate(context, function, state, expr):
+        case TokenRef(token=token, part="") if token.kind is TokenKind.STORED:
+            return _stored(context, function, expr)
+        case TokenRef(part=""):
+            return "tuple"
+        case FrameworkObject(kind="tuple"):
+            return "tuple"
+        case Batch() | Container():
+            return "list"
+        case Const(value=str()):
+            return "text"
+        case Const(value=int()):
+            return "number"
+        case Field(name=name):
+            found = context.component.declared(name)
+            return _SORTS.get(found[1].rpartition(".")[2], "") if found else _by_look(expr)
+        case _:
+            return _written(function, expr)
+
+
+def _stored(context: Context, function: Function, expr: Expr) -> str:
+    """What comes out of a field is a tuple, unless it is declared otherwise or a spout, which has none, keeps it."""
+    if context.component.role.kind is Kind.SPOUT:
+        return _written(function, expr)
+    return (
+        _SORTS.get(text_of(function, expr.id).rpartition(".")[2]) if isinstance(expr, Name) else ""
+    ) or "tuple"
+
+
+def _written(function: Function, expr: Expr) -> str:
+    match expr:
+        case Literal(value=str()):
+            return "text"
+        case Mix(op="+"):
+            return "text"
+        case Name(id=name) if name.startswith("%"):
+            return _of_maker(function, name)
+        case Name(id=name):
+            return _SORTS.get(text_of(function, name).rpartition(".")[2], "")
+        case _:
+            return _by_look(expr)
+
+
+def _of_maker(function: Function, name: str) -> str:
+    match maker(function, name):
+        case Call(func=func):
+            word = last_name(func)
+            return _SORTS.get(word, "") or _SORT_OF_RESULT.get(word, "") or _by_words(word)
+        case Bind(value=value):
+            return _written(function, value)
+        case _:
+            return ""
+
+
+def _by_look(expr: Expr) -> str:
+    """A constant in capitals names a stream more often than anything else."""
+    match expr:
+        case Attr(name=word) | Global(id=word) if word.isupper():
+            return "text"
+        case Attr(name=word) | Global(id=word):
+            return _by_words(word)
+        case _:
+            return ""
+
+
+def _by_words(word: str) -> str:
+    lowered = word.lower()
+    if "stream" in lowered:
+        return "text"
+    if lowered.endswith("values"):
+        return "list"
+    return (
+        "list" if lowered.endswith(("anchors", "tuples")) else "tuple" if lowered.endswith("anchor") else ""
+    )
+
+
+def choose_verb(
+    context: Context, function: Function, state: State, args: tuple[Arg, ...], verbs: Iterable[Verb]
+) -> Verb | None:
+    """The verb whose parameters take these arguments; of several that may, one that can be anchored.
+
+    Where one of those passes a message id and another does not, what it gives has no `message_id`: nobody knows.
+    """
+    candidates = [verb for verb in verbs if not verb.types or len(verb.params) == len(args)]
+    if len(candidates) < 2:  # noqa: PLR2004
+        return candidates[0] if candidates else None
+    sorts = [sort_of(context, function, state, arg.value) for arg in args]
+    fits = [_fit(verb.types, sorts) for verb in candidates]
+    best = [verb for verb, fit in zip(candidates, fits, strict=True) if fit == max(fits)]
+    chosen = max(best, key=lambda verb: verb.anchors == "anchors")
+    if len({verb.message_id in verb.params for verb in best}) > 1:
+        return replace(chosen, message_id=None)
+    return chosen
+
+
+def _fit(wanted: Sequence[str], given: Sequence[str]) -> int:
+    score = 0
+    for want, have in zip(wanted, given, strict=False):
+        if want and have:
+            score += 2 if want == have else -4
+    return score
+
+
+def choose_functions(
+    functions: Sequence[Function],
+    values: Sequence[Value | None],
+    sorts: Sequence[str],
+    texts: Sequence[str],
+) -> tuple[Function, ...]:
+    """The overloads that may take these arguments: several where nothing known tells them apart."""
+    fitting = [function for function in functions if _arity_fits(function, len(values))] or list(functions)
+    if len(fitting) < 2:  # noqa: PLR2004
+        return tuple(fitting)
+    scores = [_fits(function, values, sorts, texts) for function in fitting]
+    best = max(scores)
+    return tuple(function for function, score in zip(fitting, scores, strict=True) if score == best)
+
+
+def _formal(function: Function) -> list[str | None]:
+    params = [param for param in function.params if param.kind in ("positional", "*")]
+    return [param.type for param in (params if function.binding in ("static", "none") else params[1:])]
+
+
+def _arity_fits(function: Function, count: int) -> bool:
+    wanted = len(_formal(function))
+    return wanted == count or (any(p.kind == "*" for p in function.params) and count >= wanted - 1)
+
+
+def type_text(function: Function, expr: Expr) -> str:
+    """The last part of the type that an argument is declared or made with, or ""."""
+    if not isinstance(expr, Name):
+        return ""
+    text = text_of(function, expr.id)
+    if not text and expr.id.startswith("%"):
+        match maker(function, expr.id):
+            case Call(func=Global(id=word)) if word[:1].isupper():
+                return word
+            case _:
+                return ""
+    return text.rpartition(".")[2]
+
+
+def _fits(
+    function: Function, values: Sequence[Value | None], sorts: Sequence[str], texts: Sequence[str]
+) -> int:
+    score = 0
+    for formal, value, sort, text in zip(_formal(function), values, sorts, texts, strict=False):
+        last = (formal or "").rpartition(".")[2]
+        wanted = _SORTS.get(last, "")
+        if text and text == last:
+            score += 3
+        elif isinstance(value, FrameworkObject) and value.kind != "tuple":
+            score += 3 if value.kind in last or last in value.kind else -3
+        elif wanted and sort:
+            score += 2 if wanted == sort else -3
+        elif sort in ("text", "number", "tuple") and last and not wanted and last not in ("T", "K", "V"):
+            score -= 1
+    return score
+
+
+CONSTRUCTOR = "<init>"
+_ITERATORS = ("iterator", "listIterator")
+
+
+class Method(NamedTuple):
+    """The project's own functions of one name that a call may mean, and the object they are called on."""
+
+    functions: tuple[Function, ...]
+    receiver: Value
+
+
+class Read(NamedTuple):
+    """A tuple or window is only read: the state after it, what it gives, and whether it may raise."""
+
+    state: State
+    value: Value | None
+    may_raise: bool
+
+
+def named(order: Sequence[ClassInfo], name: str) -> tuple[Function, ...]:
+    """The functions of that name that the first class in a resolution order to have one offers, and its bases' overloads."""
+    found: list[Function] = []
+    for cls in order:
+        found += [
+            function for function in cls.named(name) if not any(_overrides(each, function) for each in found)
+        ]
+    return tuple(found)
+
+
+def _overrides(heirs: Function, base: Function) -> bool:
+    """Whether a function takes the place of one of a base class, whose type parameters the heir may have filled."""
+    given, asked = heirs.params[1:], base.params[1:]
+    return len(given) == len(asked) and all(
+        mine.type == its.type or its.type is None for mine, its in zip(given, asked, strict=True)
+    )
+
+
+def method_of(context: Context, path: Path, call: Call, values: tuple[Value | None, ...]) -> Method | None:
+    """The project's own method that a call on the component or on another object of the project means."""
+    if not isinstance(call.func, Attr):
+        return None
+    function, state = path.function, path.state
+    name = call.func.name
+    receiver = evaluate(context, function, state, call.func.obj)
+    if isinstance(receiver, SelfRef):
+        functions = named(context.component.lineage, name)
+        return Method(functions, receiver) if functions else None
+    cls = class_of(context, function, state, call.func.obj)
+    if cls is None or isinstance(receiver, (TokenRef, Batch)):
+        return None
+    found = named(context.program.lineage(cls).order, name)
+    instance = receiver if isinstance(receiver, Instance) else Instance(cls)
+    wanted = instance.fields or foreign_kind(context, cls) is not None or any(map(_matters, values))
+    if found and wanted:
+        return Method(found, instance)
+    outer = _outer_method(context, instance, name) if not found else ()
+    return Method(outer, SelfRef()) if outer else None
+
+
+def _outer_method(context: Context, instance: Instance, name: str) -> tuple[Function, ...]:
+    """A method of the component that an inner class of it calls by its bare name."""
+    around = instance.cls.qualname.rpartition(".")[0]
+    inside = any(
+        cls.path == instance.cls.path and cls.qualname == around for cls in context.component.lineage
+    )
+    return named(context.component.lineage, name) if inside else ()
+
+
+def _matters(value: Value | None) -> bool:
+    if isinstance(value, FrameworkObject):
+        return value.kind != "tuple"
+    return isinstance(value, (SelfRef, FunctionRef, BoundMethod)) or any(tokens_in(value))
+
+
+def verb_on(context: Context, path: Path, call: Call, kind: str, name: str) -> Verb | None:
+    """The framework's call on one of its own objects."""
+    return choose_verb(context, path.function, path.state, call.args, context.verbs_of(kind, name))
+
+
+# ---- tuples and windows ----
+
+
+def read(context: Context, path: Path, call: Call) -> Read | None:
+    """What a getter of a tuple or window gives, if the call is one."""
+    if not isinstance(call.func, Attr):
+        return None
+    shape, name = context.component.dialect.shape, call.func.name
+    if name in shape.keyed and not call.args:
+        return None  # `getValue()` is a map entry's
+    state = path.state
+    match evaluate(context, path.function, state, call.func.obj):
+        case TokenRef(token=token, part="") if name in shape.getters:
+            part = shape.getters[name]
+            value = TupleAttribute(token, part) if part != "values" else None
+            return Read(state, value, name in shape.fallible)
+        case FrameworkObject(kind="tuple") if name in shape.getters:
+            return Read(state, None, name in shape.fallible)
+        case FrameworkObject(kind="tuple" | "window"):
+            return Read(state, None, may_raise=True)
+        case Batch(token=token) if name == "next" or (name == "get" and call.args):
+            return Read(state.with_token(token, _next(context, token)), TokenRef(token), may_raise=False)
+        case Batch(token=token) as batch if name in shape.views:
+            return Read(state, batch, may_raise=False)
+        case Batch(token=token) if name in shape.past:
+            gone = Token(TokenKind.ELEMENT, f"{token.name}.{name}()")
+            return Read(
+                state.with_token(gone, TokenState(Stage.ACKED, Tick.NO)), Batch(gone), may_raise=False
+            )
+        case Batch() as batch if name in _ITERATORS:
+            return Read(state, batch, may_raise=False)
+        case _:
+            return None
+
+
+def _next(context: Context, token: Token) -> TokenState:
+    """The next tuple of a window: what the framework has acked by itself is not owed."""
+    gone = token != context.subject or context.component.role.discipline.completion is Moment.STORED
+    return TokenState(Stage.ACKED if gone else Stage.OWED, Tick.NO)
+
+
+# ---- objects of the project ----
+
+
+def constructed(context: Context, path: Path, call: Call, values: tuple[Value | None, ...]) -> Value | None:
+    """What `new Class(...)` makes of a class of the project; None where that is not known."""
+    symbols = context.program.resolve(context.unit(path.function), call.func) if _dotted(call.func) else ()
+    cls = next((symbol for symbol in symbols if isinstance(symbol, ClassInfo)), None)
+    if cls is None:
+        return None
+    lineage = context.program.lineage(cls)
+    if any(name.endswith(("Exception", "Error", "Throwable")) for name in (cls.name, *lineage.foreign)):
+        return ExceptionValue(cls.name)
+    pairs = [(arg.name, value) for arg, value in zip(call.args, values, strict=True)]
+    plain = tuple(value for name, value in pairs if name is None)
+    captured = ((name, value) for name, value in pairs if name is not None and value is not None)
+    maker = _constructor(context, cls, len(plain))
+    given = (*(_given(maker, plain) if maker else ()), *captured)
+    asked = (
+        _only_asked(maker, frozenset(context.component.dialect.shape.getters)) if maker else frozenset[int]()
+    )
+    carried = {token for at, value in enumerate(values) if at not in asked for token in tokens_in(value)}
+    kept = {token for _, value in given for token in tokens_in(value)}
+    return Instance(cls, given) if carried <= kept else None
+
+
+def _dotted(expr: Expr) -> bool:
+    while isinstance(expr, Attr):
+        expr = expr.obj
+    return not isinstance(expr, Name)
+
+
+def _constructor(context: Context, cls: ClassInfo, count: int) -> Function | None:
+    """The first constructor that takes so many arguments."""
+    offered = named(context.program.lineage(cls).order[:1], CONSTRUCTOR)
+    return next((function for function in offered if len(function.params) == count + 1), None)
+
+
+def _given(function: Function, values: tuple[Value | None, ...]) -> Iterator[tuple[str, Value]]:
+    """The fields that a constructor fills with its parameters."""
+    own, *params = function.params
+    by_name = {param.name: value for param, value in zip(params, values, strict=True) if value is not None}
+    for step in function.cfg.steps:
+        match step.op:
+            case Bind(target=Attr(obj=obj, name=field), value=Name(id=name)) if (
+                obj == Name(own.name) and name in by_name
+            ):
+                yield field, by_name[name]
+            case _:
+                pass
+
+
+@memoize
+def _only_asked(function: Function, getters: frozenset[str]) -> frozenset[int]:
+    """The places of the parameters that a constructor does nothing with but to ask them for what is in them."""
+    used: set[str] = set().union(*(inner.captures for inner in function.tree()))
+    for step in function.cfg.steps:
+        match step.op:
+            case Call(func=Attr(obj=Name(), name=name), args=args) if name in getters:
+                read_there = tuple(arg.value for arg in args)
+            case op:
+                read_there = read_by(op)
+        used.update(name for expr in read_there for name in names_in(expr))
+    return frozenset(at for at, param in enumerate(function.params[1:]) if param.name not in used)
+
+
+def task(context: Context, made: Value) -> Value | None:
+    """What a thread runs of an object of an inner class of the component, which knows all that the component knows."""
+    if not isinstance(made, Instance) or made.fields:
+        return None
+    run = next((made.cls.methods[name] for name in ("run", "call") if name in made.cls.methods), None)
+    if run is None or enclosing(context, made.cls) not in context.component.lineage:
+        return None
+    return Partial(FunctionRef(run, bare=True), (made,))
+
+
+def callbacks(value: Value | None) -> Iterator[Value]:
+    """The methods of an object that was handed over, as code that somebody else may call."""
+    if not isinstance(value, Instance) or not value.fields:
+        return
+    for name, function in value.cls.methods.items():
+        if name != CONSTRUCTOR and function.binding == "instance" and not function.docstring_only:
+            yield Partial(FunctionRef(function, captured_by(function, value), bare=True), (value,))
+
+
+def captured_by(function: Function, receiver: Value) -> tuple[tuple[str, Value], ...]:
+    """What a method of a local class knows of the locals around the class."""
+    given = receiver.fields if isinstance(receiver, Instance) else ()
+    return tuple((name, value) for name, value in given if name in function.captures)
