@@ -79,7 +79,7 @@ def _directives(language: str, data: bytes) -> list[_Directive]:
         found += (_of_annotation(each) for each in annotations if each.text.startswith(_JAVA_PREFIX))
         return sorted(found, key=lambda directive: directive.span)
     from ackdoctor.frontends.python.comments import comments_of as python_comments
-    from ackdoctor.frontends.python.decode import decode
+    from ackdoctor.frontends.python.source import decode
 
     text = decode("", data)
     for comment in python_comments(text) if isinstance(text, str) else ():

@@ -10,9 +10,8 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ackdoctor.frontends.java.decode import decode
 from ackdoctor.frontends.java.grammar import COMMENTS, Node, new_parser
-from ackdoctor.frontends.java.positions import Positions
+from ackdoctor.frontends.java.source import Positions, decode
 from ackdoctor.model.finding import Unreadable
 from ackdoctor.model.source import Comment, Span
 
@@ -71,12 +70,12 @@ class _File:
         self._code: dict[int, list[tuple[int, _Header | None]]] = {}  # by row
         self.comments: list[Node] = []
         self.strings: list[Node] = []
-        tops = [each for each in self._root.children if each.kind_id not in COMMENTS]
+        tops = [each for each in self._root.children if each.type not in COMMENTS]
         self._top = next((each.start_byte for each in tops if each.type not in _ABOVE), len(source))
         waiting: list[tuple[Node, Sequence[_Header], bool]] = [(self._root, (), False)]
         while waiting:
             node, headers, suppresses = waiting.pop()
-            if node.kind_id in COMMENTS:
+            if node.type in COMMENTS:
                 self.comments.append(node)
                 continue
             if suppresses and node.type == "string_literal":
@@ -158,7 +157,7 @@ def _header_of(comment: Node) -> _Header | None:
     block = comment.parent
     while block is not None:
         after = (each for each in block.named_children if each.start_byte > comment.start_byte)
-        statement = next((each for each in after if each.kind_id not in COMMENTS), None)
+        statement = next((each for each in after if each.type not in COMMENTS), None)
         if statement is not None:
             return next(iter(_headers(statement)), None)
         if block.type != _GROUP:
@@ -184,7 +183,7 @@ def _headers(statement: Node) -> list[_Header]:
     first: Node | None = None
     last: Node | None = None
     for part in _parts(statement):
-        if part.kind_id in COMMENTS:
+        if part.type in COMMENTS:
             continue
         first = first or part
         last = part
@@ -212,7 +211,7 @@ def _parts(node: Node) -> Iterator[Node]:
             node.type == _GROUP
             and part.is_named
             and part.type != "switch_label"
-            and part.kind_id not in COMMENTS
+            and part.type not in COMMENTS
         ):
             return  # a group of cases has its statements behind its labels
         if part.type in _HEADED:

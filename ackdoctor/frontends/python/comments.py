@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ackdoctor.frontends.python.tokens import tokens
+from ackdoctor.frontends.python.source import tokens
 from ackdoctor.model.source import Comment
 
 __all__ = ["comments_of"]

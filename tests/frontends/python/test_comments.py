@@ -6,9 +6,9 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from ackdoctor.frontends.python.decode import decode
 
 from ackdoctor.frontends.python.comments import comments_of
+from ackdoctor.frontends.python.source import decode
 
 CASES = {
     "at the end of a statement": ("x = 1\ny = 2  # c\nz = 3\n", (2, 2)),
