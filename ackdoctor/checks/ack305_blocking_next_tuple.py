@@ -11,9 +11,8 @@ from ackdoctor.checks.facts.dataflow import reachable
 from ackdoctor.checks.facts.provenance import field_values, given, provenance
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Emitted
-from ackdoctor.flow.expressions import calls_by_result, last_name, subexpressions
+from ackdoctor.flow.expressions import assigned_targets, calls_by_result, last_name, subexpressions
 from ackdoctor.flow.facts import normalise
-from ackdoctor.flow.induction import assigned_targets
 from ackdoctor.flow.transfer.liveness import read
 from ackdoctor.model.cfg import (
     EXIT,

@@ -1,4 +1,4 @@
-"""For scripts: one document, or one finding a line.  rules/README.md documents every field."""
+"""For scripts: one document, or one finding a line.  docs/json.md documents every field."""
 
 import json
 from typing import TextIO

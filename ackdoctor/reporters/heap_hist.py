@@ -103,9 +103,9 @@ def growth_verdict(report: Report, grown: Growth) -> str:
     """That nothing known is wrong is no comfort where too little was looked at, or where the heap fills all the same."""
     volume = counted(grown.points, "histogram")
     if not (report.findings or report.hidden):
-        if not grown.telling:
+        if not grown.sufficient:
             return f"INCOMPLETE: {volume} cannot tell what grows: take three or more, some seconds apart"
-        kept = grown.kept
+        kept = grown.cause
         if grown.steady and kept is not None:
             return (
                 f"GROWING: the heap grows along a line, and with it {kept.name} ({kept.first:,} to {kept.last:,}): "
@@ -161,7 +161,7 @@ def _course(report: Report, grown: Growth) -> Iterator[str]:
         yield f"{grown.limit >> 20:,} MB: what was counted last is more than that"
     elif grown.limit and grown.full_in:
         yield f"{grown.limit >> 20:,} MB are full in {grown.full_in}, at {sized(round(grown.bytes_per_second))} a second (R2 {grown.fit:.2f})"
-    elif grown.limit and grown.telling and grown.dated:
+    elif grown.limit and grown.sufficient and grown.dated:
         yield f"{grown.limit >> 20:,} MB: not in sight, the heap does not grow along a line"
     if grown.points == 1:
         yield _acking(grown)
