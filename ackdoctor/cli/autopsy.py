@@ -26,7 +26,7 @@ from ackdoctor.model.errors import UsageError
 from ackdoctor.model.finding import Finding, Report, Severity, Unreadable
 from ackdoctor.reporters import Context, heap_dump, heap_hist
 from ackdoctor.reporters.context import PLAIN, Sources
-from ackdoctor.reporters.footer import counted
+from ackdoctor.reporters.terminal import counted
 from ackdoctor.tracer.judge.place import Places
 
 __all__ = ["DumpRequest", "HistRequest", "show_dump", "show_histograms"]

@@ -22,7 +22,7 @@ from ackdoctor.diagnose.diagnosis import diagnose
 from ackdoctor.diagnose.texts import lines_in
 from ackdoctor.model.errors import UsageError
 from ackdoctor.reporters.diagnosis import document, screen
-from ackdoctor.reporters.footer import counted
+from ackdoctor.reporters.terminal import counted
 from ackdoctor.tracer.disk.workerlog import open_log
 
 __all__ = ["show_diagnosis"]

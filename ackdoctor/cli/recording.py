@@ -23,10 +23,9 @@ from ackdoctor.model.finding import Report, Severity, Unreadable
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.reporters import Context
 from ackdoctor.reporters.context import PLAIN, Sources
-from ackdoctor.reporters.footer import counted
-from ackdoctor.reporters.life import life
-from ackdoctor.reporters.run import About, document, verdict
-from ackdoctor.reporters.run import run as screen
+from ackdoctor.reporters.terminal import counted
+from ackdoctor.reporters.trace import About, document, life, verdict
+from ackdoctor.reporters.trace import run as screen
 from ackdoctor.tracer.disk import jsonlines
 from ackdoctor.tracer.disk.reading import Reading, read
 from ackdoctor.tracer.disk.recover import recover

@@ -30,7 +30,7 @@ from ackdoctor.model.errors import UsageError
 from ackdoctor.model.finding import Finding, Report
 from ackdoctor.reporters import Context, reporter
 from ackdoctor.reporters.context import PLAIN, Sources
-from ackdoctor.reporters.footer import counted
+from ackdoctor.reporters.terminal import counted
 
 if TYPE_CHECKING:
     from ackdoctor.lint.shown.baseline import Entry

@@ -18,7 +18,7 @@ from ackdoctor.cli.streams import chatter, tolerant
 from ackdoctor.cli.watch import FORMS
 from ackdoctor.model.errors import UsageError
 from ackdoctor.reporters.context import printable
-from ackdoctor.reporters.footer import counted
+from ackdoctor.reporters.terminal import counted
 
 if TYPE_CHECKING:
     from ackdoctor.spark.live.roots import LiveTerms

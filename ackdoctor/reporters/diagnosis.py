@@ -10,7 +10,7 @@ from ackdoctor.diagnose.deaths import Places, deaths_of
 from ackdoctor.diagnose.exceptions import Thrown
 from ackdoctor.diagnose.findings import Diagnosis, Sign
 from ackdoctor.reporters.context import Palette, printable
-from ackdoctor.reporters.footer import counted
+from ackdoctor.reporters.terminal import counted
 
 __all__ = ["document", "screen"]
 

@@ -6,7 +6,7 @@ from typing import TextIO
 from ackdoctor.heap.python.growth import HoldingRow, TypeRow, holding_rows, type_rows
 from ackdoctor.heap.python.snapshot import Snapshot
 from ackdoctor.reporters.context import Context, printable
-from ackdoctor.reporters.figures import drawn, table
+from ackdoctor.reporters.tables import drawn, table
 
 __all__ = ["snapshots_screen"]
 

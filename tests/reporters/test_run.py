@@ -10,8 +10,7 @@ from ackdoctor.model.finding import Report, Unreadable
 from ackdoctor.model.tally import ComponentTally, GrowthPoint, RunTally
 from ackdoctor.model.verdict import Culprit, PendingEntry, Residue, TupleTree, Verdict
 from ackdoctor.reporters.context import ASCII, COLOURED, Context
-from ackdoctor.reporters.life import life
-from ackdoctor.reporters.run import About, document, run, verdict
+from ackdoctor.reporters.trace import About, document, life, run, verdict
 from ackdoctor.tracer.judge.life import Life, Moment
 from tests.reporters.samples import LEAK, RUN, SEEN, context
 
