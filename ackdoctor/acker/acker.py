@@ -14,8 +14,7 @@ entry a FAIL, else a reset is passed on:
 from collections.abc import Iterator
 from typing import Protocol
 
-from ackdoctor.acker.clock import Clock
-from ackdoctor.acker.rotating_map import RotatingMap
+from ackdoctor.acker.rotating_map import Clock, RotatingMap
 from ackdoctor.acker.versions import Age, Engine, Profile
 from ackdoctor.model.message import AckAck, AckFail, AckInit, Answer, AnswerKind, Message, ResetTimeout, Tick
 from ackdoctor.model.verdict import PendingEntry

@@ -8,9 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
 from ackdoctor.acker.acker import AckEmit
-from ackdoctor.acker.clock import Clock
 from ackdoctor.acker.ids import IdSource
-from ackdoctor.acker.rotating_map import RotatingMap
+from ackdoctor.acker.rotating_map import Clock, RotatingMap
 from ackdoctor.acker.versions import Engine, Profile
 from ackdoctor.model.message import AckAck, AckFail, Message, ResetTimeout
 

@@ -1,12 +1,36 @@
-"""Storm's RotatingMap: a list of dicts that forgets its oldest (RotatingMap.java).
-
-A key lives from B - 1 to B rotations after it was put last, with B buckets.
-"""
+"""Storm's RotatingMap, and the injected clock that rotates it (RotatingMap.java)."""
 
 from collections.abc import Iterator
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
-__all__ = ["RotatingMap"]
+__all__ = ["Clock", "RotatingMap", "VirtualClock"]
+
+
+class Clock(Protocol):
+    """What tells an executor the time."""
+
+    def now_ms(self) -> int:
+        """Milliseconds since the epoch, or since a virtual zero."""
+
+
+class VirtualClock:
+    """Stands still until it is advanced."""
+
+    __slots__ = ("_now_ms",)
+
+    def __init__(self, now_ms: int = 0) -> None:
+        self._now_ms = now_ms
+
+    def now_ms(self) -> int:
+        """Milliseconds since virtual zero."""
+        return self._now_ms
+
+    def advance(self, seconds: float) -> None:
+        """Goes forward, rounded to the millisecond; a negative step is a ValueError."""
+        if seconds < 0:
+            raise ValueError(f"time does not go back: {seconds} s")
+        self._now_ms += round(seconds * 1000)
+
 
 K = TypeVar("K")
 V = TypeVar("V")

@@ -10,10 +10,9 @@ from collections.abc import Hashable, Sequence
 from enum import Enum, unique
 from typing import NamedTuple
 
-from ackdoctor.acker.clock import Clock
 from ackdoctor.acker.collector import MessageId
 from ackdoctor.acker.ids import IdSource
-from ackdoctor.acker.rotating_map import RotatingMap
+from ackdoctor.acker.rotating_map import Clock, RotatingMap
 from ackdoctor.acker.versions import Engine, NoTargets, Profile
 from ackdoctor.model.message import AckInit, Answer, AnswerKind
 

@@ -11,7 +11,7 @@ from pkgutil import iter_modules
 from types import MappingProxyType, ModuleType
 
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.linking.program import Program
+from ackdoctor.flow.program import Program
 from ackdoctor.model.component import Component
 from ackdoctor.model.finding import Finding
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.facts.completions import ACKING, chosen
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.path.lattice import Token, TokenRef
-from ackdoctor.flow.path.sighting import Completed, Ended, Flow, Stored
-from ackdoctor.flow.path.witness import implicit_raise, leaving_step
+from ackdoctor.flow.events import Completed, Ended, Flow, Stored
+from ackdoctor.flow.state import Token, TokenRef
+from ackdoctor.flow.witness import implicit_raise, leaving_step
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Confidence, Finding
 from ackdoctor.model.protocol import Op

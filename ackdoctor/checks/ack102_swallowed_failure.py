@@ -10,10 +10,9 @@ from ackdoctor.checks.facts.dataflow import (
     raising_into,
 )
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.graph.wording import last_name
-from ackdoctor.flow.linking.known import HARMLESS, LOGGING
-from ackdoctor.flow.path.sighting import Ended, Flow
-from ackdoctor.flow.path.trail import Station, backwards, turns_back
+from ackdoctor.flow.events import Ended, Flow, Station, backwards, turns_back
+from ackdoctor.flow.expressions import last_name
+from ackdoctor.flow.library import HARMLESS, LOGGING
 from ackdoctor.flow.transfer.effects import only_told
 from ackdoctor.model.advice import fail_as_well
 from ackdoctor.model.cfg import Bind, Call, Catch, EdgeKind, Name, Return, Step, Throw, Unpack

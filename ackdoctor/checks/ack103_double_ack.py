@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.facts.completions import repeats
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.path.lattice import TokenKind
-from ackdoctor.flow.path.witness import breach_site, line_of
+from ackdoctor.flow.state import TokenKind
+from ackdoctor.flow.witness import breach_site, line_of
 from ackdoctor.model.advice import go_on
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Finding

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.facts.completions import repeats
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.path.trail import Trail
-from ackdoctor.flow.path.witness import breach_site
+from ackdoctor.flow.events import Trail
+from ackdoctor.flow.witness import breach_site
 from ackdoctor.model.cfg import Call, Closure
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Finding

@@ -3,10 +3,9 @@
 from collections.abc import Iterator, Mapping
 
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.path.lattice import Token, TokenKind
-from ackdoctor.flow.path.sighting import Completed, Ended, Flow
-from ackdoctor.flow.path.trail import Trail, backwards
-from ackdoctor.flow.path.witness import completions
+from ackdoctor.flow.events import Completed, Ended, Flow, Trail, backwards
+from ackdoctor.flow.state import Token, TokenKind
+from ackdoctor.flow.witness import completions
 from ackdoctor.model.advice import complete_by_hand, fail_instead
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Finding, Severity

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.facts.completions import Repeat, repeats
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.graph.wording import callee
-from ackdoctor.flow.path.lattice import TokenKind
-from ackdoctor.flow.path.trail import Trail
-from ackdoctor.flow.path.witness import breach_site, line_of, thrown_at
+from ackdoctor.flow.events import Trail
+from ackdoctor.flow.expressions import callee
+from ackdoctor.flow.state import TokenKind
+from ackdoctor.flow.witness import breach_site, line_of, thrown_at
 from ackdoctor.model.advice import behind_try, go_on
 from ackdoctor.model.cfg import Call, Throw, Way
 from ackdoctor.model.dialect import Misuse

@@ -4,13 +4,11 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.facts.dataflow import derived_names, given_names, mentions_any, origin
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.graph.once import once
-from ackdoctor.flow.graph.wording import callee, last_name
-from ackdoctor.flow.linking.known import RUNNERS, THREADS
-from ackdoctor.flow.path.lattice import Token, TokenKind
-from ackdoctor.flow.path.sighting import Completed, Ended, Flow
-from ackdoctor.flow.path.trail import Trail, backwards
-from ackdoctor.flow.path.witness import completions, line_of, thrown_at
+from ackdoctor.flow.events import Completed, Ended, Flow, Trail, backwards
+from ackdoctor.flow.expressions import callee, last_name, memoize
+from ackdoctor.flow.library import RUNNERS, THREADS
+from ackdoctor.flow.state import Token, TokenKind
+from ackdoctor.flow.witness import completions, line_of, thrown_at
 from ackdoctor.model.advice import behind_try
 from ackdoctor.model.cfg import Attr, Build, Call, Closure, Expr, Name, Throw, Way
 from ackdoctor.model.component import Function
@@ -99,7 +97,7 @@ def _started(flow: Flow, done: Completed) -> Trail | None:
     return None
 
 
-@once
+@memoize
 def _starts(function: Function) -> bool:
     """Whether there is a call in a function that may start work."""
     calls = (step.op for step in function.cfg.steps if isinstance(step.op, Call))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.path.sighting import Anchors, Completed, Deferral, Emitted, Flow
+from ackdoctor.flow.events import Anchors, Completed, Deferral, Emitted, Flow
 from ackdoctor.model.advice import emit_off_thread
 from ackdoctor.model.dialect import Anchoring, Misuse
 from ackdoctor.model.finding import Finding

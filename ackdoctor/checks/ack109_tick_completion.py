@@ -5,12 +5,11 @@ from collections.abc import Iterator
 from ackdoctor.checks.facts.dataflow import derived_names, given_names, mentions_any
 from ackdoctor.checks.facts.spouts import calls_super
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.graph.expressions import mentions, subexpressions
-from ackdoctor.flow.linking.known import TICK
-from ackdoctor.flow.path.lattice import Tick
-from ackdoctor.flow.path.sighting import Completed, Ended, Flow
-from ackdoctor.flow.path.trail import backwards
-from ackdoctor.flow.path.witness import leaving_step
+from ackdoctor.flow.events import Completed, Ended, Flow, backwards
+from ackdoctor.flow.expressions import mentions, subexpressions
+from ackdoctor.flow.library import TICK
+from ackdoctor.flow.state import Tick
+from ackdoctor.flow.witness import leaving_step
 from ackdoctor.model.advice import test_tick
 from ackdoctor.model.cfg import Attr, Bind, Call, Expr, Global, Literal, Name, Return, Test, Unpack
 from ackdoctor.model.component import Function

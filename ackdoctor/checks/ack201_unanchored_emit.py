@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.facts.completions import ANCHORING, chosen
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.path.sighting import Anchors, Emitted
+from ackdoctor.flow.events import Anchors, Emitted
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Finding, Severity
 from ackdoctor.model.protocol import State as Stage

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.path.lattice import Token, TokenKind
-from ackdoctor.flow.path.sighting import Anchors, Emitted
-from ackdoctor.flow.path.witness import completions, line_of
+from ackdoctor.flow.events import Anchors, Emitted
+from ackdoctor.flow.state import Token, TokenKind
+from ackdoctor.flow.witness import completions, line_of
 from ackdoctor.model import price
 from ackdoctor.model.dialect import Misuse, Moment
 from ackdoctor.model.finding import Confidence, Finding

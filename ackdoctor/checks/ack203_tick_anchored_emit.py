@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from ackdoctor.checks.facts.buffers import BEGINNINGS
 from ackdoctor.checks.facts.dataflow import derived_names, given_names, mentions_any
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.linking.known import CONTAINER_STORES, VIEWS
-from ackdoctor.flow.path.lattice import Tick
-from ackdoctor.flow.path.sighting import Anchors, Emitted, Flow
+from ackdoctor.flow.events import Anchors, Emitted, Flow
+from ackdoctor.flow.library import CONTAINER_STORES, VIEWS
+from ackdoctor.flow.state import Tick
 from ackdoctor.model.cfg import Attr, Bind, Build, Call, Closure, Drop, Expr, Global, Item, Name, Next, Unpack
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, Misuse

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from ackdoctor.checks.facts.dataflow import origin
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.path.lattice import Batch, Coll, Const, Picked, Token, TokenKind, TokenRef, Value
-from ackdoctor.flow.path.sighting import Emitted
+from ackdoctor.flow.events import Emitted
+from ackdoctor.flow.state import Batch, Coll, Const, Picked, Token, TokenKind, TokenRef, Value
 from ackdoctor.model.cfg import Build, Expr, Item, Literal, Name
 from ackdoctor.model.dialect import Anchoring, Misuse, VerbKind
 from ackdoctor.model.finding import Finding, Severity

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.facts.dataflow import origin
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.path.sighting import Emitted
-from ackdoctor.flow.path.trail import Trail
+from ackdoctor.flow.events import Emitted, Trail
 from ackdoctor.model.cfg import Build, Call, Catch, Closure, Compare, Expr, IsType, Literal, Mix, Not, Star
 from ackdoctor.model.component import ClassInfo, Function
 from ackdoctor.model.dialect import Misuse, VerbKind

@@ -8,8 +8,8 @@ from ackdoctor.checks.facts.dataflow import derived_names, mentions_any
 from ackdoctor.checks.facts.provenance import source
 from ackdoctor.checks.facts.spouts import acts, data_emits, entry_method, first, has_id, reach, steps_of
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.graph.wording import parts
-from ackdoctor.flow.path.sighting import Emitted
+from ackdoctor.flow.events import Emitted
+from ackdoctor.flow.expressions import parts
 from ackdoctor.model.cfg import Attr, Bind, Call, Item, Name
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, Kind, Misuse

@@ -16,8 +16,8 @@ from ackdoctor.checks.facts.spouts import (
     reach,
 )
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.linking.known import CONTAINER_STORES
-from ackdoctor.flow.path.sighting import Emitted
+from ackdoctor.flow.events import Emitted
+from ackdoctor.flow.library import CONTAINER_STORES
 from ackdoctor.model.cfg import Attr
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, Kind

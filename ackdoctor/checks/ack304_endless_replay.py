@@ -17,8 +17,8 @@ from ackdoctor.checks.facts.spouts import (
     reach,
 )
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.graph.wording import parts
-from ackdoctor.flow.linking.known import CONTAINER_READS, CONTAINER_STORES, CONTAINER_VIEWS, HARMLESS
+from ackdoctor.flow.expressions import parts
+from ackdoctor.flow.library import CONTAINER_READS, CONTAINER_STORES, CONTAINER_VIEWS, HARMLESS
 from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Global, IsType, Mix, Not, Return, Step, Test
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, Kind

@@ -6,12 +6,10 @@ from ackdoctor.checks.facts.buffers import own_field
 from ackdoctor.checks.facts.dataflow import reachable
 from ackdoctor.checks.facts.provenance import field_values, given, provenance
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.graph.expressions import subexpressions
-from ackdoctor.flow.graph.results import calls_by_result
-from ackdoctor.flow.graph.wording import last_name
-from ackdoctor.flow.path.context import normalised
-from ackdoctor.flow.path.rounds import targets_of
-from ackdoctor.flow.path.sighting import Emitted
+from ackdoctor.flow.events import Emitted
+from ackdoctor.flow.expressions import calls_by_result, last_name, subexpressions
+from ackdoctor.flow.facts import normalised
+from ackdoctor.flow.induction import targets_of
 from ackdoctor.flow.transfer.liveness import read
 from ackdoctor.model.cfg import (
     EXIT,

@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from ackdoctor.checks.facts.buffers import asks_about, kept_inputs, left_behind, waiting
 from ackdoctor.checks.facts.dataflow import origin
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.graph.expressions import mentions
-from ackdoctor.flow.path.sighting import Stored
-from ackdoctor.flow.path.trail import Trail, backwards
+from ackdoctor.flow.events import Stored, Trail, backwards
+from ackdoctor.flow.expressions import mentions
 from ackdoctor.model.cfg import (
     Arg,
     Attr,

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from ackdoctor.checks.facts.buffers import LISTENERS, asks_about, assigned, chain, kept_inputs, left_behind
 from ackdoctor.checks.facts.dataflow import derived_names, mentions_any
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.path.sighting import Stored
-from ackdoctor.flow.path.trail import backwards
+from ackdoctor.flow.events import Stored, backwards
 from ackdoctor.model.cfg import Attr, Bind, Build, Call, Closure, Expr, Literal, Name, Test
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import Misuse, VerbKind

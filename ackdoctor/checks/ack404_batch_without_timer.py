@@ -4,10 +4,9 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.facts.buffers import kept_inputs, sized, unfinished_joins
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.graph.expressions import subexpressions
-from ackdoctor.flow.path.lattice import Tick
-from ackdoctor.flow.path.sighting import Flow, Released
-from ackdoctor.flow.path.trail import Station, turns_back
+from ackdoctor.flow.events import Flow, Released, Station, turns_back
+from ackdoctor.flow.expressions import subexpressions
+from ackdoctor.flow.state import Tick
 from ackdoctor.flow.transfer.escape import EVERYTHING
 from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Global, Literal, Name, Test, Update
 from ackdoctor.model.component import Function

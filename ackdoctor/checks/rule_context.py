@@ -5,15 +5,15 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from ackdoctor.flow.component import solve_component
-from ackdoctor.flow.linking.program import Program, Symbol
-from ackdoctor.flow.path.context import Context
-from ackdoctor.flow.path.lattice import Handle, Instance, SelfRef, State, Token, Value
-from ackdoctor.flow.path.sighting import Flow, Released, Sighting
-from ackdoctor.flow.path.trail import Trail
-from ackdoctor.flow.path.witness import forgetful, implicit_raise, witness
+from ackdoctor.flow.context import Context
+from ackdoctor.flow.events import Flow, Released, Sighting, Trail
+from ackdoctor.flow.program import Program
+from ackdoctor.flow.state import Handle, Instance, SelfRef, State, Token, Value
+from ackdoctor.flow.symbols import Symbol
 from ackdoctor.flow.transfer.dispatch import choose_verb
 from ackdoctor.flow.transfer.evaluate import evaluate
 from ackdoctor.flow.transfer.verbs import external_verb
+from ackdoctor.flow.witness import forgetful, implicit_raise, witness
 from ackdoctor.model import price
 from ackdoctor.model.cfg import Attr, Call, Expr, Global, Item, Name, Step
 from ackdoctor.model.component import Component, Function

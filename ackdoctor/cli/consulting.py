@@ -19,10 +19,10 @@ from ackdoctor.cli.streams import chatter, palette_for, tolerant, until_reader_l
 from ackdoctor.cli.texts import standard_input
 from ackdoctor.diagnose.deaths import Places
 from ackdoctor.diagnose.diagnosis import diagnose
-from ackdoctor.diagnose.texts import lines_in
+from ackdoctor.diagnose.log_lines import lines_in
 from ackdoctor.model.errors import UsageError
+from ackdoctor.reporters.context import counted
 from ackdoctor.reporters.diagnosis import document, screen
-from ackdoctor.reporters.terminal import counted
 from ackdoctor.tracer.disk.workerlog import open_log
 
 __all__ = ["show_diagnosis"]

@@ -4,9 +4,8 @@ import sys
 from pathlib import Path
 
 from ackdoctor.cli.streams import chatter, glyphs_for, palette_for, tolerant, width_for
-from ackdoctor.heap.python.album import LAST
 from ackdoctor.heap.python.judge import findings
-from ackdoctor.heap.python.storing import files, load
+from ackdoctor.heap.python.snapshot import LAST, files, load
 from ackdoctor.model.finding import Report
 from ackdoctor.reporters import Context
 from ackdoctor.reporters.context import Sources
@@ -16,7 +15,7 @@ from ackdoctor.tracer.judge.place import Places
 
 __all__ = ["RECORDING", "show_heaps"]
 
-RECORDING = "ackdoctor.heap.python.recording"  # what the processes of the command import
+RECORDING = "ackdoctor.heap.python.snapshot"  # what the processes of the command import
 
 
 def show_heaps(folder: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, TextIO
 
 from ackdoctor.cli.given import STDIN
-from ackdoctor.heap.files import open_file
+from ackdoctor.heap.jvm.hprof import open_file
 from ackdoctor.tracer.disk.workerlog import log_text
 
 __all__ = ["MOST_OF_HISTOGRAMS", "lines_of", "standard_input"]

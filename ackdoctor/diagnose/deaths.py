@@ -1,4 +1,4 @@
-"""The deaths of workers that logs tell of, for a verdict that needs them."""
+"""Lives and deaths of workers in logs."""
 
 import zlib
 from bisect import bisect_left
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ackdoctor.diagnose.diagnosis import diagnose
 from ackdoctor.diagnose.findings import Death, Diagnosis, fatal
-from ackdoctor.diagnose.texts import lines_in
+from ackdoctor.diagnose.log_lines import lines_in
 
 __all__ = ["Places", "Report", "deaths", "deaths_of"]
 

@@ -5,20 +5,20 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ackdoctor.diagnose.exceptions import Exceptions, Part, Thrown
+from ackdoctor.diagnose.exceptions import Exceptions, Part, Thrown, shown
 from ackdoctor.diagnose.findings import DAEMONS, Diagnosis, Occurrence, Sign
-from ackdoctor.diagnose.frames import shown
-from ackdoctor.diagnose.json_log import entries, unpacked
 from ackdoctor.diagnose.lives import Lives, without_announcements, without_echoes_of_supervisors
-from ackdoctor.diagnose.silence import Silence, silent_logs
-from ackdoctor.diagnose.speakers import (
+from ackdoctor.diagnose.log_lines import (
     component_of,
+    entries,
     instance_of,
     is_logged,
     kind_of_line,
     kind_of_name,
     moment_of,
+    unpacked,
 )
+from ackdoctor.diagnose.silence import Silence, silent_logs
 from ackdoctor.diagnose.symptoms import Symptom, Table, table
 from ackdoctor.diagnose.threads import Threads
 from ackdoctor.tracer.disk.put_before import bare

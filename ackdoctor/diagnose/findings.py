@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ackdoctor.diagnose.exceptions import Thrown
-from ackdoctor.diagnose.speakers import Moment
+from ackdoctor.diagnose.log_lines import Moment
 from ackdoctor.diagnose.symptoms import Symptom
 
 __all__ = ["DAEMONS", "Death", "Diagnosis", "Occurrence", "Sign", "fatal"]

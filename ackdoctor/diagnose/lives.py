@@ -1,8 +1,4 @@
-"""The lives of workers: one life lasts from a launch to the next, and what is told several times in it happened once.
-
-A death is logged by the executor that raised, by `reportError`, by the loop that ends, and by the process that halts;
-then its supervisor finds the process gone.  Rotated files that were copied tell all of it again.
-"""
+"""Lives of workers in logs: a life lasts from one launch to the next."""
 
 import re
 from collections.abc import Iterable
@@ -10,20 +6,35 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from ackdoctor.diagnose.findings import Occurrence, Sign, fatal
-from ackdoctor.diagnose.speakers import Moment, moment_of
+from ackdoctor.diagnose.log_lines import Moment, moment_of
 
 __all__ = ["Lives", "without_announcements", "without_echoes_of_supervisors"]
 
+
 _LAUNCHED = re.compile(r"Launching worker for |Starting worker |Launching virtual worker")
+
+
 _STOPS = re.compile(
     r"ShutdownHook|Shutting down worker |Shutting down executor|Got shutdown signal|Begin to shutdown|received kill|Deactivating spout"
 )
+
+
 _SLOT = re.compile(r"Launching worker with assignment .* on port (?P<port>\d+) with id (?P<id>\S+)")
+
+
 _ROTATED = re.compile(r"(?:\.\d+)?(?:\.(?:gz|zip))?$|(?<=\.log)\.\d{4}-\d\d-\d\d\S*$")
-_WORTH_READING = ("aunching", "hut", "Starting worker", "kill", "Deactivating", "Begin to")
+
+
 _NEAR = 60.0  # seconds in which a death is told to its end
+
+
+_WORTH_READING = ("aunching", "hut", "Starting worker", "kill", "Deactivating", "Begin to")
 _SUPERVISOR_BEFORE, _SUPERVISOR_AFTER = 120.0, 15.0  # seconds in which a supervisor sees a death
+
+
 _MOST_RECENT = 8
+
+
 _MOST_SEEN = 200_000
 
 

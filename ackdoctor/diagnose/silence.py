@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from ackdoctor.diagnose.findings import Occurrence
-from ackdoctor.diagnose.speakers import Moment, component_of, kind_of_name, moment_of
+from ackdoctor.diagnose.log_lines import Moment, component_of, kind_of_name, moment_of
 from ackdoctor.diagnose.symptoms import Table
 
 __all__ = ["Silence", "silent_logs"]

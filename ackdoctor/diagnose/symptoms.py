@@ -8,8 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ackdoctor.diagnose.exceptions import Part
-from ackdoctor.diagnose.frames import is_own
+from ackdoctor.diagnose.exceptions import Part, is_own
 from ackdoctor.model.cause import Cause
 
 if sys.version_info >= (3, 11):

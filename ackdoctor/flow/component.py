@@ -7,10 +7,12 @@ complete.  A handler's end is where the framework has its say: auto ack, auto fa
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from ackdoctor.flow.linking.known import SEE_THROUGH
-from ackdoctor.flow.linking.program import Program
-from ackdoctor.flow.path.context import Context, Later
-from ackdoctor.flow.path.lattice import (
+from ackdoctor.flow.context import Context, Later
+from ackdoctor.flow.events import Ended, Flow, Stored
+from ackdoctor.flow.library import SEE_THROUGH
+from ackdoctor.flow.program import Program
+from ackdoctor.flow.solver import Leaving, Solver
+from ackdoctor.flow.state import (
     Batch,
     BoundMethod,
     FunctionRef,
@@ -23,8 +25,6 @@ from ackdoctor.flow.path.lattice import (
     TokenRef,
     Value,
 )
-from ackdoctor.flow.path.sighting import Ended, Flow, Stored
-from ackdoctor.flow.solver import Leaving, Solver
 from ackdoctor.flow.transfer.calls import apply_value
 from ackdoctor.flow.transfer.containers import packed
 from ackdoctor.flow.transfer.dispatch import named

@@ -12,14 +12,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ackdoctor.flow.graph.wording import last_name
-from ackdoctor.flow.path.changes import elsewhere, reopened
-from ackdoctor.flow.path.context import Context
-from ackdoctor.flow.path.generators import NOTHING, Generated, paused, taken_one_by_one
-from ackdoctor.flow.path.lattice import Coll, Const, State, Value
-from ackdoctor.flow.path.names import also, got_field
-from ackdoctor.flow.path.questions import is_field
-from ackdoctor.flow.path.trail import Trail
+from ackdoctor.flow.aliases import also, got_field
+from ackdoctor.flow.context import Context
+from ackdoctor.flow.events import Trail
+from ackdoctor.flow.expressions import last_name
+from ackdoctor.flow.invalidation import elsewhere, reopened
+from ackdoctor.flow.predicates import is_field
+from ackdoctor.flow.state import NOTHING, Coll, Const, Generated, State, Value, paused, taken_one_by_one
 from ackdoctor.flow.transfer.assignment import assign
 from ackdoctor.flow.transfer.calls import Done, resolve_call
 from ackdoctor.flow.transfer.effects import (

@@ -1,26 +1,21 @@
-"""A heap dump, read: classes, ackers with all their entries, the other maps that hold tuples, and the bolts' fields that lead to some.
-
-What is damaged or cut off is said; what could be read is there all the same.
-"""
+"""Read a heap dump: classes, ackers with their entries, other maps of tuples, and fields of bolts that hold tuples."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ackdoctor.heap.jvm.ackers import Holder, Holders, Roles, roles
-from ackdoctor.heap.jvm.bolts import TUPLES, bolts
-from ackdoctor.heap.jvm.bytes import entry_bytes, oops_of
-from ackdoctor.heap.jvm.conf import settings_of
-from ackdoctor.heap.jvm.entries import Acker
-from ackdoctor.heap.jvm.gather import AckObjects, Clock, ClojureMaps, Entries
+from ackdoctor.heap.jvm.class_dump import PRIMITIVES, Classes, Oops
+from ackdoctor.heap.jvm.configuration import settings_of
+from ackdoctor.heap.jvm.entries import Acker, entry_bytes, oops_of
+from ackdoctor.heap.jvm.holders import TUPLES, Holder, Holders, Roles, bolts, roles
 from ackdoctor.heap.jvm.hprof import Hprof
-from ackdoctor.heap.jvm.layout import PRIMITIVES, Classes, Oops
 from ackdoctor.heap.jvm.objects import Objects
 from ackdoctor.heap.jvm.pending import look_up
 from ackdoctor.heap.jvm.sweep import Census, Choice, Take, sweep
-from ackdoctor.heap.jvm.walk import Old, Terms, walk
+from ackdoctor.heap.jvm.walk import AckObjects, Clock, ClojureMaps, Entries, Old, Terms, walk
 
 __all__ = ["ClassRow", "HeapDump", "Timeout", "held_bytes", "read_dump"]
+
 
 _MANY_TUPLES = 1_000  # of fewer nobody asks who holds them
 _DEFAULT_TIMEOUT_S = 30  # Storm's

@@ -1,15 +1,27 @@
-"""What a class of a histogram is, what its growth means, and what to do then: one table.
+"""What a class of a histogram or a kind of entry means, its likely causes, and what to do."""
 
-The first row whose pattern is the class's name and whose companions grow as it says is the one that counts.
-Names and fields are those of the sources: ShellBolt (0.9 to 2.x), executor.clj, SpoutExecutor, JCQueue, DisruptorQueue,
-storm-kafka-client, Trident, Netty's ChannelOutboundBuffer.
-"""
-
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
+from ackdoctor.heap.jvm.entries import Kind
+from ackdoctor.model.cause import Cause
 from ackdoctor.tracer.judge.entries import ACKER
 
-__all__ = ["LONG", "MAP_1", "NODE", "SIGNS", "SPOUTS", "TUPLES", "Sign"]
+__all__ = [
+    "CAUSES",
+    "LABELS",
+    "LONG",
+    "MAP_1",
+    "NODE",
+    "SIGNS",
+    "SPOUTS",
+    "TUPLES",
+    "Cause",
+    "Meaning",
+    "Sign",
+]
+
 
 _STORM = r"(?:org\.apache|backtype)\.storm\."
 _SHADED = r"(?:org\.apache\.storm\.shade\.)?"
@@ -220,4 +232,95 @@ SIGNS = (
         because="something puts them in faster than they are taken out",
         help="the class that grows as fast beside it is what waits there",
     ),
+)
+
+
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
+class Meaning:
+    """What an entry of this kind says by itself, and what may have made it, the likeliest first."""
+
+    says: str
+    causes: tuple[Cause, ...]
+
+
+LABELS: Mapping[Kind, str] = MappingProxyType(
+    {
+        Kind.WAITING: "tracked",
+        Kind.ORPHAN: "orphan",
+        Kind.ZERO: "orphan, zero",
+        Kind.FAILED: "orphan, failed",
+        Kind.NIL: "orphan, nil",
+        Kind.OTHER: "not an entry",
+    }
+)
+
+_LATE = Cause(
+    text="acks under way when the tree failed or timed out: correct programs leave them, too", law="L4"
+)
+
+CAUSES: Mapping[Kind, Meaning] = MappingProxyType(
+    {
+        Kind.WAITING: Meaning(
+            says="a spout task is known and the value is not zero: under way, or, if old, never to complete",
+            causes=(
+                Cause(
+                    text="a tuple of the tree was never acked: a path without ack or fail, a bolt that died, a buffer",
+                    law="L1",
+                    rules=("ACK101", "ACK102", "ACK401"),
+                ),
+                Cause(
+                    text="a tuple was acked an even number of times while the tree was incomplete",
+                    law="L1b",
+                    rules=("ACK103", "ACK104", "ACK105"),
+                ),
+                Cause(
+                    text="an emit was anchored to a tuple that had been acked",
+                    rules=("ACK202",),
+                ),
+            ),
+        ),
+        Kind.ORPHAN: Meaning(
+            says="no spout waits for it, and no message can take it away",
+            causes=(
+                Cause(
+                    text="a tuple was acked an even number of times, the last time after the tree was complete",
+                    law="L1b",
+                    rules=("ACK103", "ACK104", "ACK105"),
+                ),
+                _LATE,
+                Cause(
+                    text="an emit was anchored to a tuple that had been acked, and the child acks",
+                    rules=("ACK202",),
+                ),
+            ),
+        ),
+        Kind.ZERO: Meaning(
+            says="no spout waits for it; zero alone does not take it away",
+            causes=(
+                Cause(
+                    text="a tuple was acked an odd number of times, three or more",
+                    law="L1b",
+                    rules=("ACK103", "ACK104"),
+                ),
+                Cause(text="a timeout was reset after the tree had ended (2.x)"),
+            ),
+        ),
+        Kind.FAILED: Meaning(
+            says="no spout waits for it; a fail came after the tree had ended, or before it began",
+            causes=(
+                Cause(text="several tuples of one tree failed: correct programs leave it, too", law="L4"),
+                Cause(
+                    text="a tuple was failed after its ack, or failed twice",
+                    rules=("ACK106",),
+                ),
+            ),
+        ),
+        Kind.NIL: Meaning(
+            says="no spout waits for it, and it never had a value",
+            causes=(Cause(text="a timeout was reset after the tree had ended"),),
+        ),
+        Kind.OTHER: Meaning(
+            says="its value is none that an acker stores, or the dump has lost it", causes=()
+        ),
+    }
 )

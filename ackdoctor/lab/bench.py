@@ -1,40 +1,28 @@
-"""One component on a bench: fed by hand, in virtual time, with an acker behind it.
-
-    with Bench(WordCount, fields=("word",), tick_secs=5) as bench:
-        delivery = bench.feed("dog")
-        assert bench.emitted == [Emitted(values=["dog", 1], anchors=(delivery,))]
-        assert bench.verdict(delivery) is Verdict.COMPLETE
-        bench.advance(60)                 # ticks, timer threads and timeouts come when they are due
-        assert not bench.pending          # what the acker holds
-        assert bench.died is None         # or a ShellError in the JVM's own words
-
-A bolt stands between a spout that emits what is fed, each tuple a root of its own, and a sink that acks whatever
-the bolt emits, after the bolt has had its turn.  A spout (`SpoutBench`) is asked by hand, and its tuples are acked
-and failed by hand.  Components are the author's own classes, unchanged, behind ShellBolt's and ShellSpout's
-rules (heronpy's: in a Heron instance).
-"""
+"""One bolt or one spout on a bench: a test drives it by hand, in virtual time, with an acker behind it."""
 
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import count
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from ackdoctor.acker.collector import BoltCollector, make_collector
+from ackdoctor.acker.collector import BoltCollector, MessageId, make_collector
 from ackdoctor.acker.spout import Heard, Reason
 from ackdoctor.acker.versions import Schedule
-from ackdoctor.lab.shell.bolt import ShellBolt
-from ackdoctor.lab.shell.error import ShellError
-from ackdoctor.lab.shell.heron import HeronBolt
-from ackdoctor.lab.spout_bench import SpoutBench
+from ackdoctor.lab.component import Tup
+from ackdoctor.lab.shell.components import ShellBolt, ShellSpout
+from ackdoctor.lab.shell.heron import HeronBolt, HeronSpout
+from ackdoctor.lab.shell.pipe import ShellError
 from ackdoctor.lab.topology import DEFAULT_STREAM, SYSTEM, SYSTEM_TASK, TICK_STREAM
-from ackdoctor.lab.tup import Tup
 from ackdoctor.lab.workplace import HERON, SINK, SPOUT, Emitted, Workplace
 from ackdoctor.model.dialect import Kind
-from ackdoctor.model.message import AckAck, Message
+from ackdoctor.model.message import AckAck, AckFail, Message
 from ackdoctor.model.verdict import PendingEntry, Verdict
 
 __all__ = ["AUTO", "Bench", "Emitted", "SpoutBench"]
+
+
 __tracebackhide__ = True  # pytest shows the line of the test that asked too much
 
 _VERDICTS = {Reason.ACK: Verdict.COMPLETE, Reason.FAIL: Verdict.FAILED, Reason.TIMEOUT: Verdict.EXPIRED}
@@ -169,7 +157,7 @@ class Bench(Workplace):
             self.profile, ids=self._ids, clock=self.clock, message_timeout_s=self._timeout_secs
         )
         try:
-            self.bolt.prepare(self._place, _Output(self._collector, self._emit, self._complete))
+            self.bolt.prepare(self._place, _BoltOutput(self._collector, self._emit, self._complete))
         except ShellError:
             return  # `died` says why
         self._flow()
@@ -252,7 +240,7 @@ class Bench(Workplace):
         self._stand.complete(messages, delivery=str(tup.delivery), component=place.component, task=place.task)
 
 
-class _Output:
+class _BoltOutput:
     """The bolt's OutputCollector."""
 
     def __init__(
@@ -283,3 +271,150 @@ class _Output:
 
     def reset_timeout(self, tup: Tup) -> None:
         self._complete(tup, self._collector.reset_timeout(tup))
+
+
+class _Tracked(NamedTuple):
+    """A tuple that waits downstream."""
+
+    msg_id: object
+    message_id: MessageId
+
+
+class SpoutBench(Workplace):
+    """A spout whose one subscriber is the test."""
+
+    kind = Kind.SPOUT
+
+    def __init__(self, component_class: type, **options: Any) -> None:
+        super().__init__(component_class, **options)
+        self._downstream: list[_Tracked] = []
+        self._closed = False
+        self._unheard: tuple[str, ...] = ()
+        self.spout: ShellSpout | HeronSpout = (
+            HeronSpout(component_class, setup=self._setup)
+            if self.dialect.name == HERON
+            else ShellSpout(component_class, setup=self._setup)
+        )
+        self._attempt(lambda: self.spout.open(self._place, _SpoutOutput(self._emit)))
+        if not self._death:
+            self._attempt(self.spout.activate)
+
+    # ---- what a test does ----
+
+    def next_tuple(self) -> list[Emitted]:
+        """Ask the spout for tuples; what it emitted."""
+        before = len(self.emitted)
+        self._turn(self.spout.next_tuple)
+        return self.emitted[before:]
+
+    def ack(self, msg_id: object) -> None:
+        """Ack the tuples of a message that wait downstream; KeyError if none does."""
+        acks = [AckAck(root, edge) for ids in self._take(msg_id) for root, edge in ids.items()]
+        self._turn(partial(self._stand.send, *acks))
+
+    def fail(self, msg_id: object) -> None:
+        """Fail them."""
+        fails = [AckFail(root) for ids in self._take(msg_id) for root in ids]
+        self._turn(partial(self._stand.send, *fails))
+
+    def activate(self) -> None:
+        """The topology becomes active; it is, at first."""
+        self._turn(self.spout.activate)
+
+    def deactivate(self) -> None:
+        """The topology becomes inactive."""
+        self._turn(self.spout.deactivate)
+
+    def close(self) -> None:
+        """End the component's process."""
+        self._unheard = self.unheard
+        self._closed = True
+        self.spout.close()
+
+    # ---- what a test looks at ----
+
+    @property
+    def component(self) -> Any:
+        """The author's object."""
+        return self.spout.component
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """What the component has written to the pipe, parsed, in order."""
+        return self.spout.transcript.messages
+
+    @property
+    def unheard(self) -> tuple[str, ...]:
+        """What the component raised that ended its process after its last sync: the next command finds it dead."""
+        if self._closed or self._death or not isinstance(self.spout, ShellSpout):
+            return self._unheard
+        cause = self.spout.ended.cause if self.spout.ended else None
+        return () if cause is None else (f"{type(cause).__name__}: {cause}",)
+
+    @property
+    def waiting(self) -> list[object]:
+        """The ids of the messages that the spout has heard nothing of yet, oldest first."""
+        pending = self._stand.spout.pending()
+        return sorted((info.message_id for info in pending.values()), key=self._age)
+
+    def _age(self, msg_id: object) -> int:
+        return next(number for number, emitted in enumerate(self.emitted) if emitted.msg_id == msg_id)
+
+    # ---- the executor ----
+
+    @property
+    def _death(self) -> ShellError | None:
+        return self.spout.died
+
+    def _turn(self, action: Callable[[], None]) -> None:
+        if self.died:
+            raise self.died.with_traceback(None)  # the call before this one showed where it died
+        self._attempt(action)
+
+    def _attempt(self, action: Callable[[], None]) -> None:
+        try:
+            action()
+        except ShellError:
+            assert self._death, "a worker that dies says why"
+
+    def _take(self, msg_id: object) -> list[MessageId]:
+        taken = [tracked.message_id for tracked in self._downstream if tracked.msg_id == msg_id]
+        if not taken:
+            raise KeyError(f"nothing with message id {msg_id!r} waits downstream")
+        self._downstream = [tracked for tracked in self._downstream if tracked.msg_id != msg_id]
+        return taken
+
+    def _hear(self, heard: Heard) -> None:
+        """Call the spout; a spout that is dead is not called."""
+        self.heard.append(heard)
+        if self._death:
+            return
+        call = self.spout.ack if heard.reason is Reason.ACK else self.spout.fail
+        self._attempt(lambda: call(heard.message_id))
+
+    def _emit(self, values: Sequence[object], msg_id: Any, stream: str, task: int | None) -> Sequence[int]:
+        self._check(values, stream)
+        self.emitted.append(Emitted(values, stream, msg_id=msg_id, task=task))
+        emission = self._stand.spout.emit(SPOUT, msg_id, 1)
+        if emission.init is not None:
+            (message_id,) = emission.message_ids
+            self._downstream.append(_Tracked(msg_id, message_id))
+            self._stand.send(emission.init)
+        return [SINK]
+
+
+class _SpoutOutput:
+    """The spout's SpoutOutputCollector."""
+
+    def __init__(self, emit: Callable[[Sequence[object], Any, str, int | None], Sequence[int]]) -> None:
+        self._emit = emit
+
+    def emit(
+        self,
+        values: Sequence[object],
+        *,
+        msg_id: object = None,
+        stream: str = DEFAULT_STREAM,
+        task: int | None = None,
+    ) -> Sequence[int]:
+        return self._emit(values, msg_id, stream, task)

@@ -18,20 +18,16 @@ from itertools import chain, product
 from random import Random
 
 from ackdoctor.acker.acker import Acker, make_acker
-from ackdoctor.acker.clock import VirtualClock
 from ackdoctor.acker.ids import IdSource, JavaRandom
+from ackdoctor.acker.rotating_map import VirtualClock
 from ackdoctor.acker.spout import TupleInfo
 from ackdoctor.acker.versions import NEWEST, Profile, Schedule
 from ackdoctor.acker.versions import profile as profile_of
-from ackdoctor.lab.acker_thread import AckerThread
-from ackdoctor.lab.agenda import Action, Agenda, Phases, together
-from ackdoctor.lab.bolt_thread import BoltThread
 from ackdoctor.lab.component import Bolt, Spout, TaskHook, WorkerDiedError
-from ackdoctor.lab.spout_thread import SpoutThread
+from ackdoctor.lab.executors import AckerThread, BoltThread, SpoutThread
 from ackdoctor.lab.topology import SYSTEM_TASK, Topology
 from ackdoctor.lab.traffic import Loses, Parcel, Route, choose, lossless
-from ackdoctor.lab.wiring import assign
-from ackdoctor.lab.worker import Executor, Record, Worker
+from ackdoctor.lab.worker import Action, Agenda, Executor, Phases, Record, Worker, assign, together
 from ackdoctor.model.event import EventKind
 from ackdoctor.model.message import Tick
 from ackdoctor.model.tally import GrowthPoint

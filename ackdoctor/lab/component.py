@@ -1,18 +1,11 @@
-"""The shape of a component: Storm's `IRichBolt` and `IRichSpout`, their collectors, context and task hooks.
+"""The shape of a component: IRichBolt, IRichSpout, their collectors, tuples, context and task hooks."""
 
-A component's method may take (virtual) time, as one that sleeps or works does: written as a generator,
-it yields the seconds that pass.  Its executor does nothing else meanwhile, nor does it hear ticks.
-
-    class Slow(Bolt):
-        def execute(self, tup):
-            yield 8  # seconds
-            self.collector.ack(tup)
-"""
-
+from collections import deque
 from collections.abc import Hashable, Iterator, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
-from ackdoctor.lab.tup import Tup
+from ackdoctor.acker.collector import MessageId, TupleImpl
+from ackdoctor.tracer.ledger.sites import Sites
 
 __all__ = [
     "BasicBolt",
@@ -21,14 +14,61 @@ __all__ = [
     "Context",
     "EmitInfo",
     "FailedError",
+    "Feed",
+    "Feeder",
     "OutputCollector",
     "Spout",
     "SpoutInfo",
     "SpoutOutputCollector",
     "TaskHook",
     "Time",
+    "Tup",
     "WorkerDiedError",
+    "author_sites",
+    "called_from",
 ]
+
+
+class Tup(TupleImpl):
+    """Values with their names and origin, and what acking needs: `message_id` and `ack_val`.
+
+    `delivery` counts the tuples of the run, so that two tuples with equal values can be told apart.
+    """
+
+    __slots__ = ("component", "delivery", "fields", "stream", "task", "values")
+
+    def __init__(
+        self,
+        message_id: MessageId,
+        *,
+        values: Sequence[object],
+        fields: Sequence[str],
+        component: str,
+        task: int,
+        stream: str,
+        delivery: int,
+    ) -> None:
+        super().__init__(message_id)
+        self.values = values
+        self.fields = fields
+        self.component = component  # the source's
+        self.task = task  # the source's
+        self.stream = stream
+        self.delivery = delivery
+
+    def __getitem__(self, name: str) -> object:
+        return self.values[self.fields.index(name)]
+
+    def __repr__(self) -> str:
+        ids = ", ".join(f"{root}={edge}" for root, edge in self.message_id.items())
+        values = ", ".join(map(str, self.values))
+        return f"source: {self.component}:{self.task}, stream: {self.stream}, id: {{{ids}}}, [{values}]"
+
+    @property
+    def is_tick(self) -> bool:
+        """Whether it is a tick tuple, which has no roots."""
+        return self.component == "__system" and self.stream == "__tick"
+
 
 Time: TypeAlias = Iterator[float] | None
 
@@ -205,3 +245,59 @@ class Spout:
 
     def close(self) -> None:
         """The cluster is shut down; a killed worker never calls it."""
+
+
+class Feed:
+    """The test's end.  It outlives the spout, so a feeder that was killed goes on with it.
+
+    `acked` and `failed` hold message ids in the order in which they were heard.
+    """
+
+    def __init__(self) -> None:
+        self.acked: list[Hashable] = []
+        self.failed: list[Hashable] = []
+        self.waiting: deque[tuple[Sequence[object], Hashable]] = deque()
+
+    def __call__(self) -> "Feeder":
+        """The factory of the spout."""
+        return Feeder(self)
+
+    def put(self, *values: object, msg_id: Hashable = None) -> None:
+        """One tuple to be emitted; without a message id nobody hears of it."""
+        self.waiting.append((values, msg_id))
+
+
+class Feeder(Spout):
+    """One tuple of the feed at a time."""
+
+    def __init__(self, feed: Feed) -> None:
+        self.feed = feed
+
+    def next_tuple(self) -> None:
+        """Emit what waits longest."""
+        if self.feed.waiting:
+            values, msg_id = self.feed.waiting.popleft()
+            self.collector.emit(values, msg_id=msg_id)
+
+    def ack(self, msg_id: Hashable) -> None:
+        """Write it down."""
+        self.feed.acked.append(msg_id)
+
+    def fail(self, msg_id: Hashable) -> None:
+        """Write it down."""
+        self.feed.failed.append(msg_id)
+
+
+_AUTO_ACK = f"{BasicBolt.__module__}.{BasicBolt.execute.__qualname__}"
+_LOOP = "BoltThread.begin"  # beyond it are the cluster's callers, who are no authors of bolts
+
+
+def author_sites() -> Sites:
+    """Call sites of bolts in the lab."""
+    return Sites(completes=(_AUTO_ACK, f"ackdoctor.lab.executors.{_LOOP}"))
+
+
+def called_from(sites: Sites) -> str:
+    """The line of the bolt that called its collector, three frames up; '' if a ShellBolt did it for its component."""
+    site = sites[sites.here(3)]
+    return "" if site is None or site.function == _LOOP else str(site)

@@ -1,20 +1,30 @@
-"""A cluster's rows on disk: what `ackdoctor trace report` and Spark read.
-
-clock = VirtualClock()
-recorder = Recorder(directory, run="lab", clock=nanoseconds(clock), seconds=3600)
-cluster = Cluster(topology, clock=clock, record=recorded(recorder))
-cluster.advance(600)
-recorder.close()
-"""
+"""A cluster's trace: the names of its components and the rows that it writes."""
 
 from collections.abc import Callable
 
-from ackdoctor.acker.clock import Clock
+from ackdoctor.acker.rotating_map import Clock
 from ackdoctor.lab.worker import Record
+from ackdoctor.model.dialect import Dialect, Discipline, Kind, Role
 from ackdoctor.model.event import Event
+from ackdoctor.tracer.disk.naming import described
 from ackdoctor.tracer.instrument.rows import Writer
+from ackdoctor.tracer.ledger.suspects import belongs, describe
 
-__all__ = ["nanoseconds", "recorded"]
+__all__ = ["introduced", "nanoseconds", "recorded"]
+
+
+_BOLT = Role(
+    name="IRichBolt", kind=Kind.BOLT, classes=(), entries=(), verbs=(), discipline=Discipline()
+)  # a Python object with the shape of Storm's Java API
+_STORM = Dialect(name="storm", language="java", title="Storm", words=(), roles=(_BOLT,))
+
+
+def introduced(component: object) -> tuple[str, str]:
+    """Site and note of a component's NAMED row: its class statement, its dialect and role."""
+    cls: type = type(component)
+    suspect = describe(component, *(belongs(cls) or (_STORM, _BOLT)))
+    site = f"{suspect.path}:{suspect.line} {cls.__qualname__}" if suspect.path else ""
+    return site, described(suspect)
 
 
 def nanoseconds(clock: Clock) -> Callable[[], int]:

@@ -6,7 +6,7 @@ from itertools import chain
 from random import Random
 from typing import NamedTuple, TypeAlias
 
-from ackdoctor.lab.tup import Tup
+from ackdoctor.lab.component import Tup
 from ackdoctor.model.message import Answer, Message
 
 __all__ = ["Inbox", "Loses", "Parcel", "Route", "choose", "lossless", "lossy", "pace"]

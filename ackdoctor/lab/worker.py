@@ -1,27 +1,173 @@
-"""What all executors of a cluster share: the wiring, the clock, the way to each other, and who watches."""
+"""The worker: task assignment, routing, the agenda in virtual time, and what its executors share."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from heapq import heappop, heappush
 from itertools import count
 from random import Random
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
-from ackdoctor.acker.clock import VirtualClock
 from ackdoctor.acker.collector import MessageId
 from ackdoctor.acker.ids import IdSource, acker_index
+from ackdoctor.acker.rotating_map import VirtualClock
 from ackdoctor.acker.versions import Engine, Profile
-from ackdoctor.lab.component import EmitInfo, TaskHook
-from ackdoctor.lab.naming import author_sites, called_from
-from ackdoctor.lab.topology import ACKER, SYSTEM, SYSTEM_STREAM, SYSTEM_TASK, TICK_STREAM, Topology
+from ackdoctor.lab.component import EmitInfo, TaskHook, Tup, author_sites, called_from
+from ackdoctor.lab.topology import (
+    ACKER,
+    SYSTEM,
+    SYSTEM_STREAM,
+    SYSTEM_TASK,
+    TICK_STREAM,
+    BoltSpec,
+    Chooser,
+    Topology,
+)
 from ackdoctor.lab.traffic import Inbox, Loses, Parcel, Route
-from ackdoctor.lab.tup import Tup
-from ackdoctor.lab.wiring import Assignment, Outlet
 from ackdoctor.model.event import Event, EventKind
 from ackdoctor.model.message import AckFail, AckInit, Message, ResetTimeout, Tick
 from ackdoctor.tracer.ledger.sites import Sites
 
-__all__ = ["Executor", "Place", "Record", "Worker"]
+__all__ = [
+    "Action",
+    "Agenda",
+    "Assignment",
+    "Executor",
+    "InvalidEmitError",
+    "Outlet",
+    "Phases",
+    "Place",
+    "Record",
+    "Worker",
+    "apart",
+    "assign",
+    "together",
+]
+
+
+Action: TypeAlias = Callable[[], object]
+Phases: TypeAlias = Callable[[str, int, float], float]
+"""Component, the executor's first task, tick period in seconds -> when its first period begins, in seconds."""
+
+
+def together(_component: str, _task: int, _period: float) -> float:
+    """Every executor starts at zero: its ticks come at multiples of the period."""
+    return 0.0
+
+
+def apart(component: str, task: int, period: float) -> float:
+    """Every executor starts at its own time within a period, spread by the golden ratio."""
+    return period * ((task * 0.6180339887498949 + len(component)) % 1.0)
+
+
+class Agenda:
+    """Actions by time; those due at the same time run in the order in which they were entered."""
+
+    def __init__(self) -> None:
+        self._due: list[tuple[int, int, Action]] = []
+        self._entry = count()
+
+    def enter(self, time_ms: int, action: Action) -> None:
+        """Do this then."""
+        heappush(self._due, (time_ms, next(self._entry), action))
+
+    def next_time_ms(self) -> int | None:
+        """When the next action is due; None if there is none."""
+        return self._due[0][0] if self._due else None
+
+    def pop(self) -> Action:
+        """The next action."""
+        return heappop(self._due)[2]
+
+
+class InvalidEmitError(ValueError):
+    """An emit that Storm refuses with an IllegalArgumentException; the text is Storm's."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Assignment:
+    """Task ids count from 1 over the components in order of their ids, so the ackers come first."""
+
+    tasks: Mapping[str, tuple[int, ...]]  # component -> its tasks, ascending
+    executors: Mapping[str, tuple[tuple[int, ...], ...]]  # component -> the tasks of each of its executors
+    components: Mapping[int, str]
+
+
+def assign(topology: Topology) -> Assignment:
+    """Task ids, and the executors that share them as evenly as they can; one task for each acker executor."""
+    specs = (*topology.spouts.values(), *topology.bolts.values())
+    shape = {spec.component: (spec.tasks, spec.parallelism) for spec in specs}
+    ackers = topology.settings.ackers
+    if ackers:
+        shape[ACKER] = (ackers, ackers)
+    tasks: dict[str, tuple[int, ...]] = {}
+    executors: dict[str, tuple[tuple[int, ...], ...]] = {}
+    components: dict[int, str] = {}
+    first = 1
+    for name in sorted(shape):
+        count, parallelism = shape[name]
+        tasks[name] = tuple(range(first, first + count))
+        executors[name] = tuple(_split(tasks[name], min(parallelism, count)))
+        components.update(dict.fromkeys(tasks[name], name))
+        first += count
+    return Assignment(tasks=tasks, executors=executors, components=components)
+
+
+def _split(tasks: Sequence[int], parts: int) -> Iterator[tuple[int, ...]]:
+    size, larger = divmod(len(tasks), parts)
+    start = 0
+    for part in range(parts):
+        end = start + size + (part < larger)
+        yield tuple(tasks[start:end])
+        start = end
+
+
+class Outlet:
+    """One emitting task's groupers."""
+
+    def __init__(self, topology: Topology, assignment: Assignment, component: str, random: Random) -> None:
+        self._components = assignment.components
+        self.fields = topology.outputs(component)
+        self._choosers: dict[str, dict[str, Chooser | None]] = {stream: {} for stream in self.fields}
+        for bolt in topology.bolts.values():
+            self._subscribe(bolt, assignment.tasks[bolt.component], component, random)
+
+    def _subscribe(self, bolt: BoltSpec, tasks: tuple[int, ...], component: str, random: Random) -> None:
+        for (source, stream), grouping in bolt.inputs.items():
+            if source != component:
+                continue
+            chooser = grouping.prepare and grouping.prepare(tasks, self.fields[stream], random)
+            self._choosers[stream][bolt.component] = chooser
+
+    def targets(self, stream: str, values: Sequence[object]) -> list[int]:
+        """The tasks that a regular emit goes to."""
+        chosen: list[int] = []
+        for chooser in self._stream(stream, values).values():
+            if chooser is None:
+                raise InvalidEmitError("Cannot do regular emit to direct stream")
+            chosen.extend(chooser(values))
+        return chosen
+
+    def direct(self, stream: str, values: Sequence[object], task: int) -> list[int]:
+        """The named task, if it subscribes directly; nothing if it does not subscribe at all."""
+        subscribers = self._stream(stream, values)
+        component = self._components.get(task, "")
+        if component not in subscribers:
+            return []
+        if subscribers[component] is not None:
+            raise InvalidEmitError("Cannot emitDirect to a task expecting a regular grouping")
+        return [task]
+
+    def _stream(self, stream: str, values: Sequence[object]) -> Mapping[str, Chooser | None]:
+        if stream not in self._choosers:
+            raise InvalidEmitError(f"Unknown stream ID: {stream}")
+        if len(values) != len(self.fields[stream]):
+            raise InvalidEmitError(
+                f"Tuple created with wrong number of fields. Expected {len(self.fields[stream])} fields "
+                f"but got {len(values)} fields"
+            )
+        return self._choosers[stream]
+
 
 Record = Callable[[Event], None]
 

@@ -49,7 +49,7 @@ class Function:
     docstring_only: bool = False
     types: Mapping[str, str] = field(default_factory=dict)
     returns: str = ""
-    worked_out: dict[object, Any] = field(default_factory=dict)  # by `flow.once`
+    memo: dict[object, Any] = field(default_factory=dict)  # of `flow.expressions.memoize`
 
     def tree(self) -> Iterator["Function"]:
         """Itself and all functions inside."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ackdoctor.acker.residue import residue
 from ackdoctor.lab.bench import Bench, SpoutBench
-from ackdoctor.lab.shell.drivers import descent
+from ackdoctor.lab.shell.frameworks import descent
 from ackdoctor.model.dialect import Kind, Misuse
 from ackdoctor.model.finding import Finding
 from ackdoctor.model.offence import Offence

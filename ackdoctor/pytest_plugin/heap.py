@@ -6,13 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from ackdoctor.acker.versions import NEWEST, profile
-from ackdoctor.heap.python.album import Album
-from ackdoctor.heap.python.growth import holding_rows
 from ackdoctor.heap.python.guppy import Census, census
 from ackdoctor.heap.python.holders import ACKER, Holder
-from ackdoctor.heap.python.judge import findings
-from ackdoctor.heap.python.session import components
-from ackdoctor.heap.python.snapshot import Holding, Snapshot
+from ackdoctor.heap.python.judge import findings, holding_rows
+from ackdoctor.heap.python.snapshot import Album, Holding, Snapshot, components
 from ackdoctor.lab.bench import Bench, SpoutBench
 from ackdoctor.model.finding import Finding
 from ackdoctor.pytest_plugin.outcome import context_of

@@ -7,18 +7,17 @@ from datetime import datetime, timezone
 from shlex import quote
 from typing import TextIO
 
-from ackdoctor.heap.causes import CAUSES, LABELS, Cause
 from ackdoctor.heap.dump import ClassRow, HeapDump, held_bytes
 from ackdoctor.heap.growth import TOP, ClassTrend, Growth
-from ackdoctor.heap.jvm.ackers import Holder
 from ackdoctor.heap.jvm.entries import Acker, Kind
-from ackdoctor.heap.signs import TUPLES
+from ackdoctor.heap.jvm.holders import Holder
+from ackdoctor.heap.signs import CAUSES, LABELS, TUPLES, Cause
 from ackdoctor.model.finding import Finding, HeapWitness, Report
 from ackdoctor.model.verdict import PendingEntry
 from ackdoctor.reporters.as_json import content
-from ackdoctor.reporters.context import Context, printable
-from ackdoctor.reporters.tables import drawn, sized, span, table
-from ackdoctor.reporters.terminal import counted, full
+from ackdoctor.reporters.context import Context, counted, printable
+from ackdoctor.reporters.tables import bytes_in_words, render, span, table
+from ackdoctor.reporters.terminal import full, headline
 
 __all__ = [
     "dump_document",
@@ -27,26 +26,25 @@ __all__ = [
     "growth_document",
     "growth_screen",
     "growth_verdict",
-    "opening",
-    "verdict",
 ]
 
+_MAX_NOTES = 5
+_MAX_FAULTS = 5
+_MAX_CAUSES = 3
+_MANY_TUPLES = 10_000  # more than the queues of a worker that keeps up hold
 
-_STYLES = {"BROKEN": "error", "GROWING": "warning", "INCOMPLETE": "warning", "EMPTY": "warning"}
 
-
-def opening(report: Report, said: str, about: Iterable[str], stream: TextIO, context: Context) -> None:
-    """The verdict, its first word in the colour of what it says; what was looked at; and the findings."""
-    word, colon, rest = said.partition(":")
-    stream.write(f"{context.palette.paint(_STYLES.get(word, 'label'), word)}{colon}{rest}\n")
+def _opening(report: Report, verdict: str, about: Iterable[str], stream: TextIO, context: Context) -> None:
+    """Write the verdict, what was read, and the findings."""
+    stream.write(headline(verdict, context))
     stream.writelines(f"  {printable(line)}\n" for line in about)
     if report.findings:
         stream.write("\n")
         full(report, stream, context)
 
 
-def verdict(report: Report, volume: str) -> str:
-    """What is worst of what was found, or that nothing is wrong in `volume`, "3 histograms"; no more than that."""
+def _verdict(report: Report, volume: str) -> str:
+    """Return the worst finding, or that nothing is wrong in `volume`, such as "3 histograms"."""
     if report.findings:
         worst = max(
             report.findings, key=lambda finding: (finding.severity, finding.confidence, _entries(finding))
@@ -54,9 +52,11 @@ def verdict(report: Report, volume: str) -> str:
         others = len(report.findings) - 1
         more = f", and {counted(others, 'more finding')}" if others else ""
         what = worst.message.partition("; ")[0]
-        return f"BROKEN: {printable(what)} ({worst.code}, {_evidence_amount(worst)}){more}"
-    unseen = report.hidden + report.suppressed
-    nothing = "nothing is wrong" + (f" but for {counted(unseen, 'finding')} not shown" if unseen else "")
+        sample = worst.evidence.sample if isinstance(worst.evidence, HeapWitness) else None
+        part = "" if sample is None else f" in a sample of {sample[0]:,}"
+        return f"BROKEN: {printable(what)} ({worst.code}, {_entries(worst):,} entries{part}){more}"
+    hidden = report.hidden + report.suppressed
+    nothing = "nothing is wrong" + (f" except {counted(hidden, 'hidden finding')}" if hidden else "")
     if report.unreadable:
         return f"INCOMPLETE: {nothing} in what could be read ({volume})"
     return f"OK: {volume}, {nothing}"
@@ -66,29 +66,20 @@ def _entries(finding: Finding) -> int:
     return finding.evidence.entries if isinstance(finding.evidence, HeapWitness) else 0
 
 
-def _evidence_amount(finding: Finding) -> str:
-    sample = finding.evidence.sample if isinstance(finding.evidence, HeapWitness) else None
-    read = "" if sample is None else f" in a sample of {sample[0]:,}"
-    return f"{_entries(finding):,} entries{read}"
-
-
-_MOST_NOTES = 5
-_MOST_FAULTS = 5
-_MOST_CAUSES = 3
-_MANY_TUPLES = 10_000  # more than are on their way through the queues of a worker that keeps up
+# ---- a dump ----
 
 
 def dump_screen(
     report: Report, dump: HeapDump, stream: TextIO, context: Context, *, width: int, top: int
 ) -> None:
-    """The whole screen."""
-    opening(report, dump_verdict(report, dump), _about(report, dump), stream, context)
+    """Write the verdict, the findings and the tables of a dump."""
+    _opening(report, dump_verdict(report, dump), _about_dump(report, dump), stream, context)
     blocks = [
         *(_acker(number, acker, dump, context, width) for number, acker in enumerate(dump.ackers, start=1)),
         _kinds(dump, context, width),
         _holders(dump, context, width),
         _classes(dump.classes[:top], dump.size, context, width),
-        _next(report, dump),
+        _next_commands(report, dump),
     ]
     shown = [block for block in blocks if block]
     if shown and not report.findings:
@@ -97,8 +88,8 @@ def dump_screen(
 
 
 def dump_document(report: Report, dump: HeapDump, stream: TextIO, *, top: int) -> None:
-    """The report as one JSON object, with the dump under `heap`; roots and values are text."""
-    about = {
+    """Write the report as one JSON object, with the dump under `heap`; roots and values are text."""
+    heap = {
         "format": dump.version,
         "id_size": dump.id_size,
         "taken_ms": dump.taken_ms,
@@ -110,10 +101,10 @@ def dump_document(report: Report, dump: HeapDump, stream: TextIO, *, top: int) -
         "compressed_oops": dump.oops.reference < dump.id_size,
         "incomplete": list(dump.faults),
         "classes": [asdict(row) for row in dump.classes[:top]],
-        "ackers": [_plain(acker, dump) for acker in dump.ackers],
+        "ackers": [_plain_acker(acker, dump) for acker in dump.ackers],
         "holders": [_plain_holder(holder) for holder in dump.holders],
     }
-    json.dump({**content(report), "verdict": dump_verdict(report, dump), "heap": about}, stream, indent=2)
+    json.dump({**content(report), "verdict": dump_verdict(report, dump), "heap": heap}, stream, indent=2)
     stream.write("\n")
 
 
@@ -131,7 +122,7 @@ def _plain_holder(holder: Holder) -> dict[str, object]:
     }
 
 
-def _plain(acker: Acker, dump: HeapDump) -> dict[str, object]:
+def _plain_acker(acker: Acker, dump: HeapDump) -> dict[str, object]:
     tally = acker.tally
     return {
         "class": acker.class_name,
@@ -169,20 +160,20 @@ def _plain(acker: Acker, dump: HeapDump) -> dict[str, object]:
 
 
 def dump_verdict(report: Report, dump: HeapDump) -> str:
-    """Nothing is wrong in the dump of another process either; that it is another is what has to be known."""
+    """Return the verdict; EMPTY for a dump without an acker, which may be of another process."""
     if not (report.findings or report.unreadable or report.hidden or dump.ackers):
         return f"EMPTY: {_no_acker(dump)}"
     lost = sum(acker.tally.lost for acker in dump.ackers)
     read = f"{dump.entries - lost:,} of {dump.entries:,}" if lost else f"{dump.entries:,}"
-    told = verdict(report, f"{read} entries in {counted(len(dump.ackers), 'acker')}")
-    if not told.startswith("OK") or dump.tuples < _MANY_TUPLES:
-        return told
-    where = f": {led}" if (led := _led_to(dump)) else ""
-    return f"{told} with them, but {dump.tuples:,} tuples are alive elsewhere{where}"
+    text = _verdict(report, f"{read} entries in {counted(len(dump.ackers), 'acker')}")
+    if not text.startswith("OK") or dump.tuples < _MANY_TUPLES:
+        return text
+    where = f": {field}" if (field := _largest_field(dump)) else ""
+    return f"{text} with them, but {dump.tuples:,} tuples are alive elsewhere{where}"
 
 
-def _led_to(dump: HeapDump) -> str:
-    """The field of a bolt that leads to most of them, as far as the search has come."""
+def _largest_field(dump: HeapDump) -> str:
+    """Return the field of a bolt that leads to most live tuples, as far as the search has come."""
     kept = (holder for holder in dump.holders if holder.role == "bolt")
     return next((f"{printable(most.path)} leads to {_amount(most)} of them" for most in kept), "")
 
@@ -191,11 +182,11 @@ def _amount(holder: Holder) -> str:
     return f"{holder.entries:,}{' or more' if holder.more else ''}"
 
 
-def _about(report: Report, dump: HeapDump) -> Iterator[str]:
+def _about_dump(report: Report, dump: HeapDump) -> Iterator[str]:
     taken = datetime.fromtimestamp(dump.taken_ms / 1000, tz=timezone.utc)
-    when = f"{taken:%Y-%m-%d %H:%M:%S} UTC" if dump.taken_ms else "at a time that is not known"
+    when = f"{taken:%Y-%m-%d %H:%M:%S} UTC" if dump.taken_ms else "at an unknown time"
     yield (
-        f"{dump.path}: {sized(dump.file_size)}, {dump.objects:,} objects, {sized(dump.size)} of heap as modelled, "
+        f"{dump.path}: {bytes_in_words(dump.file_size)}, {dump.objects:,} objects, {bytes_in_words(dump.size)} of heap as modelled, "
         f"taken {when}"
     )
     oops = {8: "off"}.get(dump.oops.reference, "on") if dump.id_size > 4 else "none: a JVM of 32 bits"  # noqa: PLR2004
@@ -203,31 +194,31 @@ def _about(report: Report, dump: HeapDump) -> Iterator[str]:
     if dump.entries:
         off = ", but message timeouts are disabled" if dump.timeout.off else ""
         yield f"message timeout {dump.timeout.seconds:,} s ({dump.timeout.source}){off}"
-    for fault in dump.faults[:_MOST_FAULTS]:
+    for fault in dump.faults[:_MAX_FAULTS]:
         yield f"incomplete: {fault}"
-    if len(dump.faults) > _MOST_FAULTS:
-        yield f"incomplete: {len(dump.faults) - _MOST_FAULTS:,} more faults"
+    if len(dump.faults) > _MAX_FAULTS:
+        yield f"incomplete: {len(dump.faults) - _MAX_FAULTS:,} more faults"
     if not dump.ackers and dump.faults:
         yield _no_acker(dump)
     if dump.tuples >= _MANY_TUPLES:
-        led = _led_to(dump)
+        field = _largest_field(dump)
         where = (
-            f"{led}, acked or not"
-            if led
+            f"{field}, acked or not"
+            if field
             else "a bolt keeps them, acked or not, or they wait in a queue before a slow one"
         )
-        yield f"{dump.tuples:,} tuples (TupleImpl) are alive: {where}; ackdoctor heap hist tells whether they grow"
+        yield f"{dump.tuples:,} tuples (TupleImpl) are alive: {where}; ackdoctor heap hist shows whether they grow"
     if report.hidden:
         yield f"{counted(report.hidden, 'finding')} below --min-severity not shown"
-    yield from report.notes[:_MOST_NOTES]
+    yield from report.notes[:_MAX_NOTES]
 
 
 def _no_acker(dump: HeapDump) -> str:
     if dump.faults:
-        return "no acker: none in what could be read"
+        return "no acker in what could be read"
     if dump.storm:
-        return "no acker: this worker runs none; take the dump of a worker that does (__acker in the UI)"
-    return "no acker: no class of Storm's is loaded: this is not the dump of a worker"
+        return "no acker: this worker runs none; take the dump of a worker that runs one (__acker in the UI)"
+    return "no acker: no class of Storm is loaded; this is not the dump of a worker"
 
 
 def _acker(number: int, acker: Acker, dump: HeapDump, context: Context, width: int) -> str:
@@ -238,7 +229,7 @@ def _acker(number: int, acker: Acker, dump: HeapDump, context: Context, width: i
         return f"{printable(title)}\n  {acker.trouble}\n"
     weight = held_bytes(acker, dump.oops)
     oldest = f", the oldest {span(tally.oldest_ms / 1000)}" if tally.oldest_ms else ""
-    title += f": {tally.entries:,} entries, about {sized(weight)}{oldest}"
+    title += f": {tally.entries:,} entries, about {bytes_in_words(weight)}{oldest}"
     present = [kind for kind in Kind if tally.kinds.get(kind)]
     heads = [
         "bucket",
@@ -253,26 +244,26 @@ def _acker(number: int, acker: Acker, dump: HeapDump, context: Context, width: i
         cells += [f"{sum(bucket.old.values()):,}"] if any(tally.old.values()) else []
         cells += [f"{bucket.lost:,}"] if tally.lost else []
         rows.add_row(*cells)
-    return f"{printable(title)}\n{drawn(rows, width, context)}"
+    return f"{printable(title)}\n{render(rows, width, context)}"
 
 
 def _kinds(dump: HeapDump, context: Context, width: int) -> str:
-    """What each kind of entry tells, with its causes in order."""
+    """Return what each kind of entry means, with its causes, most likely first."""
     present = [kind for kind in Kind if any(acker.tally.kinds.get(kind) for acker in dump.ackers)]
     if not present:
         return ""
-    rows = table(context, "entries", "one of them", "likely causes, in order", numbers=[], whole=[0, 1])
+    rows = table(context, "entries", "example", "likely causes, in order", unfolded=[0, 1])
     for kind in present:
         amount = sum(acker.tally.kinds.get(kind, 0) for acker in dump.ackers)
         samples = [entry for acker in dump.ackers for entry in acker.tally.samples.get(kind, ())]
-        causes = CAUSES[kind].causes[:_MOST_CAUSES]
+        causes = CAUSES[kind].causes[:_MAX_CAUSES]
         lines = [f"{place}. {_cause(cause)}" for place, cause in enumerate(causes, start=1)]
         rows.add_row(
             f"{amount:,} {LABELS[kind]}",
-            _one(samples[0]) if samples else "",
+            _example(samples[0]) if samples else "",
             "\n".join([f"{CAUSES[kind].says}:", *lines] if lines else [CAUSES[kind].says]),
         )
-    return f"what they tell\n{drawn(rows, width, context)}"
+    return f"what they mean\n{render(rows, width, context)}"
 
 
 def _cause(cause: Cause) -> str:
@@ -281,7 +272,7 @@ def _cause(cause: Cause) -> str:
     return f"{cause.text} ({beside})" if beside else cause.text
 
 
-def _one(entry: PendingEntry) -> str:
+def _example(entry: PendingEntry) -> str:
     value = "none" if entry.value is None else str(entry.value)
     task = "" if entry.task is None else f"\ntask {entry.task}"
     age = f"\nage {span(entry.age_ms / 1000)}" if entry.age_ms else ""
@@ -291,13 +282,13 @@ def _one(entry: PendingEntry) -> str:
 def _holders(dump: HeapDump, context: Context, width: int) -> str:
     if not dump.holders:
         return ""
-    rows = table(context, "where", "of", "entries", "what it holds", numbers=[2])
+    rows = table(context, "where", "of", "entries", "content", numbers=[2])
     for holder in dump.holders:
         groups = ", ".join(f"{amount:,} {stream}" for stream, amount in sorted(holder.groups.items()))
         sample = f" (of {holder.looked_at:,} looked at)" if 0 < holder.looked_at < holder.entries else ""
         what = "messages that the spout waits for" if holder.role == "spout" else f"{groups}{sample}"
         rows.add_row(printable(holder.path), printable(holder.owner), _amount(holder), printable(what))
-    return f"what else holds tuples\n{drawn(rows, width, context)}"
+    return f"what else holds tuples\n{render(rows, width, context)}"
 
 
 def _classes(rows: Sequence[ClassRow], total: int, context: Context, width: int) -> str:
@@ -307,11 +298,11 @@ def _classes(rows: Sequence[ClassRow], total: int, context: Context, width: int)
     for row in rows:
         share = 100 * row.size / total if total else 0
         made.add_row(f"{row.instances:,}", f"{row.size:,}", f"{share:.1f}", printable(row.name))
-    return f"largest classes\n{drawn(made, width, context)}"
+    return f"largest classes\n{render(made, width, context)}"
 
 
-def _next(report: Report, dump: HeapDump) -> str:
-    """The command that tells more, by what there is most of; none where a trace has named the lines."""
+def _next_commands(report: Report, dump: HeapDump) -> str:
+    """Return the commands to run next, for the most frequent kind of entry; none if a trace names the lines."""
     if any(finding.evidence.steps for finding in report.findings):
         return ""
     tracked = sum(acker.tally.kinds.get(Kind.WAITING, 0) for acker in dump.ackers)
@@ -320,19 +311,22 @@ def _next(report: Report, dump: HeapDump) -> str:
     most = Kind.WAITING if 2 * tracked > dump.entries else Kind.ORPHAN
     rules = ",".join(dict.fromkeys(rule for cause in CAUSES[most].causes for rule in cause.rules))
     lines = [f"ackdoctor lint --select {rules} SOURCES"] if rules else []
-    if not report.notes:  # else one has been given
+    if not report.notes:  # else --trace was given
         lines.append(
             f"ackdoctor heap dump {printable(quote(dump.path))} --trace TRACE   "
-            "names the tuple, if the run was traced, or a log with topology.debug is there"
+            "names the tuple, if the run was traced or logged with topology.debug"
         )
     return "next\n" + "".join(f"  {line}\n" for line in lines)
+
+
+# ---- histograms ----
 
 
 def growth_screen(
     report: Report, grown: Growth, stream: TextIO, context: Context, *, width: int, top: int
 ) -> None:
-    """The whole screen."""
-    opening(report, growth_verdict(report, grown), _course(report, grown), stream, context)
+    """Write the verdict, the findings and the classes of histograms."""
+    _opening(report, growth_verdict(report, grown), _about_growth(report, grown), stream, context)
     shown = [row for row in grown.rows[:top] if row.last or row.first]
     if not shown:
         return
@@ -341,8 +335,8 @@ def growth_screen(
     stream.write(
         _largest(shown, grown, context, width) if grown.points == 1 else _trends(shown, grown, context, width)
     )
-    told = [row for row in grown.rows if row.growing or row in shown or row in grown.acking]
-    signs = list(dict.fromkeys(line for row in told for line in _meaning(row)))
+    explained = [row for row in grown.rows if row.growing or row in shown or row in grown.acking]
+    signs = list(dict.fromkeys(line for row in explained for line in _meaning(row)))
     if signs:
         stream.write("\nwhat they mean\n" + "".join(f"{line}\n" for line in signs))
 
@@ -352,7 +346,7 @@ def _trends(shown: Sequence[ClassTrend], grown: Growth, context: Context, width:
     rows = table(context, "class", "first", "last", per, "R2", "bytes gained", numbers=[1, 2, 3, 4, 5])
     for row in shown:
         rows.add_row(*_growth_cells(row))
-    return f"classes\n{drawn(rows, width, context)}"
+    return f"classes\n{render(rows, width, context)}"
 
 
 def _largest(shown: Sequence[ClassTrend], grown: Growth, context: Context, width: int) -> str:
@@ -360,11 +354,11 @@ def _largest(shown: Sequence[ClassTrend], grown: Growth, context: Context, width
     for row in shown:
         share = 100 * row.size / max(1, grown.last_size)
         rows.add_row(printable(row.name), f"{row.last:,}", f"{row.size:,}", f"{share:.1f}")
-    return f"largest classes\n{drawn(rows, width, context)}"
+    return f"largest classes\n{render(rows, width, context)}"
 
 
 def _meaning(row: ClassTrend) -> Iterator[str]:
-    """What a class is, and, where it grows and no finding says so, what to do."""
+    """Yield what a class is, and what to do if it grows and no finding covers it."""
     if row.sign is None:
         return
     yield f"  {printable(row.name)}: {row.means}"
@@ -373,7 +367,7 @@ def _meaning(row: ClassTrend) -> Iterator[str]:
 
 
 def growth_document(report: Report, grown: Growth, stream: TextIO, *, top: int) -> None:
-    """The report as one JSON object, with the trends under `growth`."""
+    """Write the report as one JSON object, with the trends under `growth`."""
     about = {
         "histograms": grown.points,
         "seconds": grown.seconds,
@@ -412,69 +406,71 @@ def growth_document(report: Report, grown: Growth, stream: TextIO, *, top: int) 
 
 
 def growth_verdict(report: Report, grown: Growth) -> str:
-    """That nothing known is wrong is no comfort where too little was looked at, or where the heap fills all the same."""
+    """Return the verdict; INCOMPLETE for too few histograms, GROWING for a heap that grows without a finding."""
     volume = counted(grown.points, "histogram")
     if not (report.findings or report.hidden):
         if not grown.telling:
-            return f"INCOMPLETE: {volume} cannot tell what grows: take three or more, some seconds apart"
+            return f"INCOMPLETE: {volume} cannot show growth: take three or more, some seconds apart"
         kept = grown.kept
         if grown.steady and kept is not None:
             return (
-                f"GROWING: the heap grows along a line, and with it {kept.name} ({kept.first:,} to {kept.last:,}): "
+                f"GROWING: the heap grows linearly together with {kept.name} ({kept.first:,} to {kept.last:,}): "
                 f"{kept.means}"
             )
         if grown.steady:
             most = grown.most
             return (
-                f"GROWING: the heap grows along a line, and no class of Storm's that is known here with it; most grows "
+                f"GROWING: the heap grows linearly, but no known class of Storm does; the fastest is "
                 f"{printable(most.name)} ({most.gained:+,} of {grown.last_size - grown.first_size:+,} bytes)"
             )
-    said = verdict(report, volume)
+    text = _verdict(report, volume)
     unexplained = _unexplained(grown)
-    return f"{said}, but {unexplained}" if unexplained and said.startswith("OK") else said
+    return f"{text}, but {unexplained}" if unexplained and text.startswith("OK") else text
 
 
 def _acking(grown: Growth) -> str:
-    """Whether anything of acking is among the largest classes: what a histogram alone can tell."""
+    """Return which of the largest classes belong to acking: all that one histogram can show."""
     if grown.acking:
         parts = (_part(row, grown) for row in grown.acking)
-        return f"of acking among the {TOP} largest classes: {'; '.join(parts)}"
+        return f"acking has among the {TOP} largest classes: {'; '.join(parts)}"
     tuples = grown.counted(TUPLES)
-    unless = f", unless what its {tuples:,} tuples hold does" if tuples else ""
-    return f"nothing of acking is among the {TOP} largest classes: acking is not what fills this heap{unless}"
+    unless = f", unless the content of its {tuples:,} tuples does" if tuples else ""
+    return f"no class of acking is among the {TOP} largest: acking does not fill this heap{unless}"
 
 
 def _part(row: ClassTrend, grown: Growth) -> str:
     if row.bounds is not None:
         return f"{printable(row.name)}, at most {row.bounds[1]:,} of its {row.last:,}"
-    return f"{printable(row.name)}, {sized(row.size)}, {100 * row.size / max(1, grown.last_size):.1f} %"
+    return (
+        f"{printable(row.name)}, {bytes_in_words(row.size)}, {100 * row.size / max(1, grown.last_size):.1f} %"
+    )
 
 
 def _unexplained(grown: Growth) -> str:
-    """2.x: more entries in ackers than messages that the spouts of the same worker wait for."""
+    """Return that ackers of 2.x hold more entries than the worker's spouts have pending messages; '' if not."""
     if grown.unexplained is None:
         return ""
     entries, waiting = grown.unexplained
     return (
-        f"the ackers keep {entries:,} entries, and this worker's spouts wait for {waiting:,} messages: the others are "
-        "orphans, or of spouts in other workers; ackdoctor heap dump tells them apart"
+        f"the ackers hold {entries:,} entries, and this worker's spouts wait for {waiting:,} messages: the other entries are "
+        "orphans, or belong to spouts in other workers; ackdoctor heap dump distinguishes them"
     )
 
 
-def _course(report: Report, grown: Growth) -> Iterator[str]:
+def _about_growth(report: Report, grown: Growth) -> Iterator[str]:
     over = f" over {span(grown.seconds)}" if grown.dated and grown.points > 1 else ""
-    at_last = f" at first, {sized(grown.last_size)} at last" if grown.points > 1 else ""
-    yield f"{counted(grown.points, 'histogram')}{over}: {sized(grown.first_size)}{at_last}"
+    growth = f" at first, {bytes_in_words(grown.last_size)} at last" if grown.points > 1 else ""
+    yield f"{counted(grown.points, 'histogram')}{over}: {bytes_in_words(grown.first_size)}{growth}"
     if grown.unexplained and report.findings:
         yield _unexplained(grown)
     if grown.points > 1 and not grown.dated:
-        yield "no times: say how far they are apart with --every SECONDS"
+        yield "the files have no times: give the interval with --every SECONDS"
     if 0 < grown.limit <= grown.last_size:
-        yield f"{grown.limit >> 20:,} MB: what was counted last is more than that"
+        yield f"{grown.limit >> 20:,} MB: the last histogram holds more than that"
     elif grown.limit and grown.full_in:
-        yield f"{grown.limit >> 20:,} MB are full in {grown.full_in}, at {sized(round(grown.bytes_per_second))} a second (R2 {grown.fit:.2f})"
+        yield f"{grown.limit >> 20:,} MB are full in {grown.full_in}, at {bytes_in_words(round(grown.bytes_per_second))} a second (R2 {grown.fit:.2f})"
     elif grown.limit and grown.telling and grown.dated:
-        yield f"{grown.limit >> 20:,} MB: not in sight, the heap does not grow along a line"
+        yield f"{grown.limit >> 20:,} MB: no forecast, the heap does not grow linearly"
     if grown.points == 1:
         yield _acking(grown)
     if report.hidden:

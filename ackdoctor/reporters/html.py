@@ -14,7 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from ackdoctor import __version__
 from ackdoctor.model.finding import Finding, PathWitness, Report
 from ackdoctor.model.tally import GrowthPoint
-from ackdoctor.reporters.analysis import about, asides, books, forecast, meaning, named, verdict
+from ackdoctor.reporters.analysis import about, asides, books, culprits_of, forecast, meaning, verdict
 from ackdoctor.reporters.context import counted, printable
 from ackdoctor.reporters.tables import span
 from ackdoctor.reporters.trace import finding_place, worst_first
@@ -225,7 +225,7 @@ def _life(life: Life) -> dict[str, object]:
         "entry": "" if entry is None else "orphan" if entry.task is None else "tracked",
         "value": "" if entry is None or entry.value is None else str(entry.value),
         "age": span(entry.age_ms / 1000) if entry is not None else "",
-        "who": named(tree),
+        "who": culprits_of(tree),
         "lanes": [
             (f"{component}[{task}]", list(_marks(life.rows, component, task)))
             for component, task in dict.fromkeys((row.component, row.task) for row in life.rows)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from ackdoctor.acker.acker import Acker, make_acker
-from ackdoctor.acker.clock import VirtualClock
+from ackdoctor.acker.rotating_map import VirtualClock
 from ackdoctor.acker.spout import Heard, SpoutExecutor
 from ackdoctor.acker.versions import Profile
 from ackdoctor.model.message import Message

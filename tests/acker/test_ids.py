@@ -58,7 +58,7 @@ def test_signed_and_unsigned_are_two_ways_to_write_a_long(value):
 
 
 def test_advancing_backwards_is_refused():
-    from ackdoctor.acker.clock import VirtualClock
+    from ackdoctor.acker.rotating_map import VirtualClock
 
     clock = VirtualClock()
     clock.advance(1.5)

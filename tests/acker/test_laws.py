@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ackdoctor.acker.acker import AckEmit, Acker, make_acker
-from ackdoctor.acker.clock import VirtualClock
 from ackdoctor.acker.collector import TupleImpl, make_collector
 from ackdoctor.acker.ids import JavaRandom, PowersOfTwo
+from ackdoctor.acker.rotating_map import VirtualClock
 from ackdoctor.acker.spout import Heard, Reason, SpoutExecutor
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.message import AckAck, AckFail, AckInit, AnswerKind, Message, Tick

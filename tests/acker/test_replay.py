@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from ackdoctor.acker.acker import make_acker
-from ackdoctor.acker.clock import VirtualClock
 from ackdoctor.acker.ids import JavaRandom
 from ackdoctor.acker.replay import Row, replay, rows
+from ackdoctor.acker.rotating_map import VirtualClock
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.event import Event, EventKind
 from ackdoctor.model.message import AckAck, AckFail, AckInit, AnswerKind, Message, ResetTimeout, Tick

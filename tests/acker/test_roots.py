@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ackdoctor.acker.acker import make_acker
-from ackdoctor.acker.clock import VirtualClock
 from ackdoctor.acker.roots import RootLedger
+from ackdoctor.acker.rotating_map import VirtualClock
 from ackdoctor.acker.versions import Engine, profile
 from ackdoctor.model.message import AckAck, AckFail, AckInit, AnswerKind, ResetTimeout, Tick
 from ackdoctor.model.tally import GrowthPoint

@@ -2,8 +2,8 @@
 
 import pytest
 
-from ackdoctor.acker.clock import VirtualClock
 from ackdoctor.acker.ids import PowersOfTwo
+from ackdoctor.acker.rotating_map import VirtualClock
 from ackdoctor.acker.spout import Heard, Reason, SpoutEmission, SpoutExecutor, TaskMismatchError
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.message import AckInit, Answer, AnswerKind

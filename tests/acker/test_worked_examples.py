@@ -5,9 +5,9 @@ from itertools import permutations
 import pytest
 
 from ackdoctor.acker.acker import make_acker
-from ackdoctor.acker.clock import VirtualClock
 from ackdoctor.acker.collector import TupleImpl, make_collector
 from ackdoctor.acker.ids import PowersOfTwo
+from ackdoctor.acker.rotating_map import VirtualClock
 from ackdoctor.acker.spout import Heard, Reason, SpoutExecutor
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.message import AckAck, AckInit, Answer, AnswerKind, Message

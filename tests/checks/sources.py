@@ -4,7 +4,7 @@ from textwrap import dedent, indent
 
 from ackdoctor.checks import check_component
 from ackdoctor.dialects import load
-from ackdoctor.flow.linking.program import Program
+from ackdoctor.flow.program import Program
 from ackdoctor.frontends.java import Lowered
 from ackdoctor.frontends.java import lower_source as lower_java
 from ackdoctor.frontends.python import lower_source

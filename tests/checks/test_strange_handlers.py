@@ -10,7 +10,7 @@ import pytest
 from ackdoctor.checks import check_component
 from ackdoctor.dialects import load
 from ackdoctor.dialects.pystorm import BOLT, DIALECTS
-from ackdoctor.flow.linking.program import Program
+from ackdoctor.flow.program import Program
 from ackdoctor.frontends.python import lower_source
 from ackdoctor.model.component import ClassInfo, Component, Unit
 from ackdoctor.model.dialect import Entry, EntryKind

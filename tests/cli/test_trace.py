@@ -96,7 +96,7 @@ def test_what_is_less_bad_is_hidden_and_counted(shell):
     stored(["init 66 3", "fail 66", "ack 66 2 by right"])
     outcome = shell("trace", "report", "trace")
     assert outcome.code == 0
-    assert outcome.out.startswith("OK: 1 root, nothing is wrong but for 1 finding not shown\n")
+    assert outcome.out.startswith("OK: 1 root, nothing is wrong except 1 hidden finding\n")
     assert outcome.out.splitlines()[2] == "  1 finding below --min-severity not shown"
     assert shell("trace", "report", "trace", "--min-severity", "info").code == 1
 
@@ -124,7 +124,7 @@ def test_a_torn_line_is_told_and_everything_before_it_is_read(shell):
         ([], "EMPTY: the trace has no rows"),
         (
             [Event(EventKind.NAMED, 0, component="sql", note="storm IRichBolt")],
-            "EMPTY: of 1 row none tells of acking",
+            "EMPTY: none of 1 row is about acking",
         ),
     ],
 )
@@ -175,7 +175,7 @@ def test_a_narrow_terminal_drops_columns_and_an_old_one_draws_with_ascii(shell, 
     monkeypatch.setenv("COLUMNS", "60")
     wide = shell("trace", "report", "trace").out.splitlines()
     head = next(line for line in wide if line.startswith("  component"))
-    assert head.split() == ["component", "delivered", "acked", "failed", "open", "offences"]
+    assert head.split() == ["component", "delivered", "acked", "failed", "open", "violations"]
     assert all(len(line) <= 60 for line in wide[wide.index(head) :])
 
 

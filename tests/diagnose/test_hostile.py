@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ackdoctor.cli import consulting
-from ackdoctor.diagnose import deaths, texts
+from ackdoctor.diagnose import deaths, log_lines
 from tests.diagnose.incidents import INCIDENTS
 from tests.diagnose.test_threads import DUMP
 
@@ -78,8 +78,8 @@ def test_many_mutated_logs_are_read(shell):
 @pytest.mark.timeout(SECONDS * 3)
 @pytest.mark.parametrize("zipped", [False, True])
 def test_a_line_without_an_end_is_cut_and_the_next_one_read(shell, monkeypatch, zipped):
-    monkeypatch.setattr(texts, "LONGEST_LINE", 1_000)
-    monkeypatch.setattr(texts, "_MOST_OF_LINE", 100_000)
+    monkeypatch.setattr(log_lines, "LONGEST_LINE", 1_000)
+    monkeypatch.setattr(log_lines, "_MOST_OF_LINE", 100_000)
     said = b"x" * 50_000 + b"\nAnchored onto 7 after ack/fail\n"
     Path("worker.log").write_bytes(gzip.compress(said) if zipped else said)
     assert shell("diagnose", "worker.log").out.startswith("anchored too late  line 2\n")
@@ -93,8 +93,8 @@ def test_a_line_without_an_end_is_cut_and_the_next_one_read(shell, monkeypatch, 
 
 @pytest.mark.timeout(SECONDS * 3)
 def test_a_gzip_bomb_is_named_and_its_end_not_waited_for(shell, monkeypatch):
-    monkeypatch.setattr(texts, "_UNPACKED", 100_000)
-    monkeypatch.setattr(texts, "_ASK_EVERY", 100_000)
+    monkeypatch.setattr(log_lines, "_UNPACKED", 100_000)
+    monkeypatch.setattr(log_lines, "_ASK_EVERY", 100_000)
     Path("worker.log.gz").write_bytes(gzip.compress(b"2026-01-01 00:00:00 x [INFO] y\n" * 60_000))
     outcome = shell("diagnose", "worker.log.gz")
     assert outcome.code == 2
@@ -103,16 +103,16 @@ def test_a_gzip_bomb_is_named_and_its_end_not_waited_for(shell, monkeypatch):
 
 
 def test_a_log_that_packs_well_is_no_bomb(shell, monkeypatch):
-    monkeypatch.setattr(texts, "_UNPACKED", 100_000)
-    monkeypatch.setattr(texts, "_ASK_EVERY", 100_000)
+    monkeypatch.setattr(log_lines, "_UNPACKED", 100_000)
+    monkeypatch.setattr(log_lines, "_ASK_EVERY", 100_000)
     lines = (f"2026-01-01 00:00:00.{at:03d} o.a.s.d.task main [INFO] tuple {at * 7919 % 10_007}\n" for at in range(8_000))  # fmt: skip
     Path("worker.log.gz").write_bytes(gzip.compress("".join(lines).encode()))
     assert shell("diagnose", "worker.log.gz").code == 0
 
 
 def test_a_device_without_an_end_is_named(shell, monkeypatch):
-    monkeypatch.setattr(texts, "_MOST_OF_LINE", 1_000_000)
-    monkeypatch.setattr(texts, "LONGEST_LINE", 10_000)
+    monkeypatch.setattr(log_lines, "_MOST_OF_LINE", 1_000_000)
+    monkeypatch.setattr(log_lines, "LONGEST_LINE", 10_000)
     outcome = shell("diagnose", "/dev/zero")
     assert (outcome.code, "/dev/zero: cannot be read: a line of more than" in outcome.err) == (2, True)
 

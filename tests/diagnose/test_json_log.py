@@ -5,7 +5,7 @@ import json
 import pytest
 
 from ackdoctor.diagnose.diagnosis import diagnose
-from ackdoctor.diagnose.json_log import unpacked
+from ackdoctor.diagnose.log_lines import unpacked
 
 THREAD = "Thread-8-count-executor[3, 3]"
 LOOP = "Async loop died!"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from ackdoctor.acker.acker import StormAcker
-from ackdoctor.acker.clock import VirtualClock
+from ackdoctor.acker.rotating_map import VirtualClock
 from ackdoctor.acker.versions import Engine, profile
 from ackdoctor.model.message import AckAck, AckFail, AckInit, Answer, Message, ResetTimeout, Tick
 from ackdoctor.model.verdict import PendingEntry

@@ -11,13 +11,11 @@ from typing import Any
 import pytest
 from pystorm import Bolt, Spout
 
-from ackdoctor.lab.component import TaskHook
-from ackdoctor.lab.shell.bolt import ShellBolt
-from ackdoctor.lab.shell.error import ShellError
-from ackdoctor.lab.shell.java import java_text, json_of
+from ackdoctor.lab.component import TaskHook, Tup
+from ackdoctor.lab.shell.components import ShellBolt, ShellSpout
+from ackdoctor.lab.shell.messages import java_text, json_of
+from ackdoctor.lab.shell.pipe import ShellError
 from ackdoctor.lab.shell.process import Setup
-from ackdoctor.lab.shell.spout import ShellSpout
-from ackdoctor.lab.tup import Tup
 
 pytestmark = [pytest.mark.java, pytest.mark.slow]
 

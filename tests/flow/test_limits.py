@@ -4,7 +4,7 @@ import time
 
 from ackdoctor.dialects import load
 from ackdoctor.flow.component import solve_component
-from ackdoctor.flow.linking.program import Program
+from ackdoctor.flow.program import Program
 from tests.checks.sources import codes, findings, in_bolt
 from tests.flow.programs import link
 from tests.frontends.java.lowered import unit

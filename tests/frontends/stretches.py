@@ -1,6 +1,6 @@
 """What was lowered, of either language: its instructions, and the text that a span covers."""
 
-from ackdoctor.flow.graph.dump import show_instr
+from ackdoctor.flow.dump import show_instr
 from ackdoctor.model.component import Function
 
 __all__ = ["steps", "text_of"]

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from ackdoctor.cli import texts
-from ackdoctor.heap import files
 from ackdoctor.heap.dump import read_dump
+from ackdoctor.heap.jvm import hprof
 from ackdoctor.heap.jvm.hprof import HprofError
 from tests.heap.writing import Heap, acker_heap
 
@@ -71,8 +71,8 @@ def test_a_real_dump_may_expand_as_much_as_it_likes(bounded, tmp_path):
 
 
 def test_a_copy_leaves_room_for_others(tmp_path, monkeypatch):
-    monkeypatch.setattr("ackdoctor.heap.jvm.unpack._LOOK", 1)
-    monkeypatch.setattr("ackdoctor.heap.jvm.unpack._RESERVE", 1 << 62)
+    monkeypatch.setattr("ackdoctor.heap.jvm.hprof._LOOK", 1)
+    monkeypatch.setattr("ackdoctor.heap.jvm.hprof._RESERVE", 1 << 62)
     (tmp_path / "a.gz").write_bytes(gzip.compress(acker_heap().hprof()))
     with pytest.raises(
         HprofError, match=r"there is no room for a copy of it in .*TMPDIR names another folder"
@@ -137,7 +137,7 @@ COMMANDS = [("dump",), ("hist",)]
 )
 def test_what_is_no_file_is_one_line(command, make, said, bounded, shell, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(files, "_PATIENCE_S", 0.05)
+    monkeypatch.setattr(hprof, "_PATIENCE_S", 0.05)
     make(Path("worker"))
     assert shell("heap", *command, "worker") == (2, "", f"worker: cannot be read: {said}\n")
 

@@ -1,7 +1,7 @@
 """What a heap report says of an entry, and where a reader finds the rest of it."""
 
 from ackdoctor.diagnose.symptoms import table
-from ackdoctor.heap.causes import CAUSES
+from ackdoctor.heap.signs import CAUSES
 from ackdoctor.rulebook import load_rules
 
 PAGES = load_rules()

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from ackdoctor.heap.dump import held_bytes, read_dump
-from ackdoctor.heap.jvm.bytes import COMPRESSED, SPLIT
-from ackdoctor.heap.jvm.entries import Kind
+from ackdoctor.heap.jvm.entries import COMPRESSED, SPLIT, Kind
 
 HEAPS = Path(__file__).parents[2] / "fixtures" / "heaps"
 NEW = {Kind.WAITING: 6}

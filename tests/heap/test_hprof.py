@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from ackdoctor.heap.dump import read_dump
-from ackdoctor.heap.jvm.bytes import NARROW
-from ackdoctor.heap.jvm.entries import Kind
+from ackdoctor.heap.jvm.entries import NARROW, Kind
 from ackdoctor.heap.jvm.hprof import HprofError
 from tests.heap.writing import TAKEN_MS, Heap, acker_heap
 

@@ -5,7 +5,7 @@ from array import array
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ackdoctor.heap.jvm.rows import Rows
+from ackdoctor.heap.jvm.sweep import Rows
 
 IDS = st.lists(st.integers(0, (1 << 64) - 1) | st.integers(0, 400), unique=True)
 

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ackdoctor.heap.jvm.columns import Columns
 from ackdoctor.heap.jvm.hprof import Hprof
-from ackdoctor.heap.jvm.sweep import sweep
+from ackdoctor.heap.jvm.sweep import Columns, sweep
 from tests.heap.writing import Heap
 
 KINDS = ("Point", "Pair", "[LPoint;", "byte[]")

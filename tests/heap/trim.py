@@ -8,11 +8,20 @@ import sys
 from pathlib import Path
 from struct import pack
 
-from ackdoctor.heap.jvm.ackers import Roles, roles
-from ackdoctor.heap.jvm.hprof import HEAP, LOAD_CLASS, STRING, Hprof
-from ackdoctor.heap.jvm.layout import OBJECT, WIDTHS, parse_class
+from ackdoctor.heap.jvm.class_dump import OBJECT, WIDTHS, parse_class
+from ackdoctor.heap.jvm.holders import Roles, roles
+from ackdoctor.heap.jvm.hprof import (
+    CLASS,
+    HEAP,
+    INSTANCE,
+    LOAD_CLASS,
+    OBJECTS,
+    PRIMITIVE,
+    STRING,
+    Hprof,
+    heads,
+)
 from ackdoctor.heap.jvm.objects import Objects
-from ackdoctor.heap.jvm.records import CLASS, INSTANCE, OBJECTS, PRIMITIVE, heads
 from ackdoctor.heap.jvm.sweep import Census, sweep
 
 MOST = 20_000

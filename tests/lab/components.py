@@ -4,10 +4,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ackdoctor.lab.cluster import Cluster
-from ackdoctor.lab.component import Bolt, Spout
-from ackdoctor.lab.feeder import Feed
+from ackdoctor.lab.component import Bolt, Feed, Spout, Tup
 from ackdoctor.lab.topology import Settings, TopologyBuilder
-from ackdoctor.lab.tup import Tup
 
 STORMS = ("storm-1.1.0", "storm-1.2.4", "storm-2.8.8")
 

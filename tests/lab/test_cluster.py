@@ -6,12 +6,11 @@ from functools import partial
 import pytest
 
 from ackdoctor.acker.ids import PowersOfTwo
-from ackdoctor.lab.agenda import apart
 from ackdoctor.lab.cluster import Cluster, RestlessError
-from ackdoctor.lab.component import BasicBolt, Bolt, FailedError, Spout
-from ackdoctor.lab.feeder import Feed
+from ackdoctor.lab.component import BasicBolt, Bolt, FailedError, Feed, Spout
 from ackdoctor.lab.topology import ACKER, Settings, TopologyBuilder
 from ackdoctor.lab.traffic import lossy
+from ackdoctor.lab.worker import apart
 from ackdoctor.model.message import AckAck, AckInit, Tick
 from tests.lab.components import Ack, Do, fed
 

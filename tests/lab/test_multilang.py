@@ -5,8 +5,8 @@ import inspect
 from pystorm import Bolt
 
 from ackdoctor.lab.cluster import Cluster
-from ackdoctor.lab.feeder import Feed
-from ackdoctor.lab.shell.bolt import ShellBolt
+from ackdoctor.lab.component import Feed
+from ackdoctor.lab.shell.components import ShellBolt
 from ackdoctor.lab.topology import Settings, TopologyBuilder
 from ackdoctor.model.event import Event, EventKind
 from tests.lab.components import Ack

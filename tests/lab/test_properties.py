@@ -4,12 +4,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ackdoctor.lab.agenda import apart, together
 from ackdoctor.lab.cluster import Cluster
-from ackdoctor.lab.component import Bolt
-from ackdoctor.lab.feeder import Feed
-from ackdoctor.lab.grouping import ALL, GLOBAL, LOCAL_OR_SHUFFLE, NONE, SHUFFLE, fields_of
-from ackdoctor.lab.topology import Settings, TopologyBuilder
+from ackdoctor.lab.component import Bolt, Feed
+from ackdoctor.lab.topology import (
+    ALL,
+    GLOBAL,
+    LOCAL_OR_SHUFFLE,
+    NONE,
+    SHUFFLE,
+    Settings,
+    TopologyBuilder,
+    fields_of,
+)
+from ackdoctor.lab.worker import apart, together
 from ackdoctor.model.event import Event, EventKind
 from tests.lab.components import Branch
 

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from ackdoctor.lab.cluster import Cluster, Status
-from ackdoctor.lab.component import BasicBolt, Bolt, TaskHook
-from ackdoctor.lab.feeder import Feed
+from ackdoctor.lab.component import BasicBolt, Bolt, Feed, TaskHook
 from ackdoctor.lab.topology import SYSTEM_STREAM, Settings, TopologyBuilder
 from tests.lab.components import STORMS, Ack, AckEveryOther, Aggregate, Branch, Do, fed
 

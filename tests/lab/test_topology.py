@@ -5,11 +5,19 @@ from random import Random
 import pytest
 
 from ackdoctor.lab.cluster import Cluster
-from ackdoctor.lab.component import Bolt
-from ackdoctor.lab.feeder import Feed
-from ackdoctor.lab.grouping import ALL, GLOBAL, NONE, SHUFFLE, fields_of, java_hash
-from ackdoctor.lab.topology import InvalidTopologyError, Settings, TopologyBuilder
-from ackdoctor.lab.wiring import InvalidEmitError, assign
+from ackdoctor.lab.component import Bolt, Feed
+from ackdoctor.lab.topology import (
+    ALL,
+    GLOBAL,
+    NONE,
+    SHUFFLE,
+    InvalidTopologyError,
+    Settings,
+    TopologyBuilder,
+    fields_of,
+    java_hash,
+)
+from ackdoctor.lab.worker import InvalidEmitError, assign
 from tests.lab.components import Ack, Do
 
 TASKS = (4, 5, 6)

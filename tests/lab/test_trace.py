@@ -4,12 +4,11 @@ import inspect
 
 import pytest
 
-from ackdoctor.acker.clock import VirtualClock
 from ackdoctor.acker.replay import replay, rows
+from ackdoctor.acker.rotating_map import VirtualClock
 from ackdoctor.acker.versions import profile
 from ackdoctor.lab.cluster import Cluster
-from ackdoctor.lab.component import BasicBolt, Bolt
-from ackdoctor.lab.feeder import Feed
+from ackdoctor.lab.component import BasicBolt, Bolt, Feed
 from ackdoctor.lab.recording import nanoseconds, recorded
 from ackdoctor.lab.topology import Settings, TopologyBuilder
 from ackdoctor.model.event import Event, EventKind

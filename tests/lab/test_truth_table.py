@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from ackdoctor.lab.cluster import Cluster
-from ackdoctor.lab.component import Bolt, WorkerDiedError
-from ackdoctor.lab.feeder import Feed
+from ackdoctor.lab.component import Bolt, Feed, WorkerDiedError
 from ackdoctor.lab.topology import ACKER, Settings, TopologyBuilder
 from ackdoctor.model.event import Event, EventKind
 from tests.lab.components import STORMS, Ack, Branch, fed

@@ -11,8 +11,8 @@ from typing import NamedTuple
 from ackdoctor.checks import check_component
 from ackdoctor.dialects import load
 from ackdoctor.flow.component import solve_component
-from ackdoctor.flow.linking.program import Program
-from ackdoctor.flow.path.sighting import Ended, Flow
+from ackdoctor.flow.events import Ended, Flow
+from ackdoctor.flow.program import Program
 from ackdoctor.frontends.python import lower_source
 from ackdoctor.model.component import Component
 from ackdoctor.model.finding import Confidence, Finding, Unreadable

@@ -5,21 +5,10 @@ from collections.abc import Iterator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ackdoctor.flow.graph.expressions import mentions
-from ackdoctor.flow.path.context import Context
-from ackdoctor.flow.path.lattice import (
-    Const,
-    Holding,
-    SelfRef,
-    State,
-    Tick,
-    Token,
-    TokenKind,
-    TokenRef,
-    Value,
-)
-from ackdoctor.flow.path.sighting import Completed
-from ackdoctor.flow.path.trail import Trail, backwards
+from ackdoctor.flow.context import Context
+from ackdoctor.flow.events import Completed, Trail, backwards
+from ackdoctor.flow.expressions import mentions
+from ackdoctor.flow.state import Const, Holding, SelfRef, State, Tick, Token, TokenKind, TokenRef, Value
 from ackdoctor.flow.transfer.escape import worse
 from ackdoctor.flow.transfer.typestate import ways_on
 from ackdoctor.model.cfg import Call, Compare, EdgeKind, Literal, Name

@@ -7,7 +7,7 @@ import pytest
 
 from ackdoctor.checks import check_component
 from ackdoctor.dialects import load
-from ackdoctor.flow.linking.program import Program
+from ackdoctor.flow.program import Program
 from ackdoctor.frontends.python import lower_source
 from ackdoctor.model.component import Unit
 from ackdoctor.model.finding import Finding

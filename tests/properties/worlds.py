@@ -14,7 +14,7 @@ from types import FrameType
 from typing import Any
 
 from ackdoctor.dialects import load
-from ackdoctor.flow.linking.known import LOGGING
+from ackdoctor.flow.library import LOGGING
 from ackdoctor.model.dialect import Dialect, EntryKind, Role, VerbKind
 from ackdoctor.model.protocol import Breach, Op, State, move
 from tests.properties.runs import following

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from ackdoctor.checks.facts.completions import ACKING, chosen
 from ackdoctor.checks.facts.dataflow import derived_names, given_names, mentions_any, reachable
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.graph.expressions import subexpressions
-from ackdoctor.flow.graph.results import calls_by_result
-from ackdoctor.flow.linking.known import CONTAINER_STORES, CONTAINER_VIEWS, HARMLESS, LOGGING
-from ackdoctor.flow.path.lattice import TokenKind
-from ackdoctor.flow.path.sighting import Ended, Flow, Stored
+from ackdoctor.flow.events import Ended, Flow, Stored
+from ackdoctor.flow.expressions import calls_by_result, subexpressions
+from ackdoctor.flow.library import CONTAINER_STORES, CONTAINER_VIEWS, HARMLESS, LOGGING
+from ackdoctor.flow.state import TokenKind
 from ackdoctor.flow.transfer.escape import EVERYTHING
 from ackdoctor.flow.transfer.evaluate import maker
 from ackdoctor.model.cfg import (

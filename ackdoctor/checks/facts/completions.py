@@ -6,11 +6,10 @@ from dataclasses import dataclass
 
 from ackdoctor.checks.facts.dataflow import spelling
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.graph.wording import parts
-from ackdoctor.flow.path.lattice import Token, TokenKind
-from ackdoctor.flow.path.sighting import Completed, Flow
-from ackdoctor.flow.path.trail import Trail, turns_back
-from ackdoctor.flow.path.witness import call_chain, completions, thrown_at
+from ackdoctor.flow.events import Completed, Flow, Trail, turns_back
+from ackdoctor.flow.expressions import parts
+from ackdoctor.flow.state import Token, TokenKind
+from ackdoctor.flow.witness import call_chain, completions, thrown_at
 from ackdoctor.model.cfg import Attr, Bind, Compare, Expr, Mix, Not, Test, Update
 from ackdoctor.model.component import Function
 from ackdoctor.model.protocol import Op

@@ -4,10 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from ackdoctor.flow.graph.expressions import names_in
-from ackdoctor.flow.graph.once import once
-from ackdoctor.flow.path.sighting import Flow
-from ackdoctor.flow.path.trail import Trail
+from ackdoctor.flow.events import Flow, Trail
+from ackdoctor.flow.expressions import memoize, names_in
 from ackdoctor.model.cfg import (
     ENTRY,
     Attr,
@@ -101,7 +99,7 @@ def given_names(flow: Flow, function: Function) -> frozenset[str]:
     return frozenset(names[1:])
 
 
-@once
+@memoize
 def derived_names(function: Function, names: frozenset[str]) -> frozenset[str]:
     """The locals whose value may come from one of `names`, these included; order of statements does not count."""
     given = _given(function)
@@ -113,7 +111,7 @@ def derived_names(function: Function, names: frozenset[str]) -> frozenset[str]:
     return frozenset(known)
 
 
-@once
+@memoize
 def _given(function: Function) -> Mapping[str, set[str]]:
     """For each local, those that are given a value with it in."""
     given: dict[str, set[str]] = {}
@@ -204,7 +202,7 @@ class Spelling:
                 return expr
 
 
-@once
+@memoize
 def spelling(function: Function) -> Spelling:
     """The spelling of a function's expressions, made once."""
     return Spelling(function)

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from enum import IntEnum, unique
 
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.linking.known import CONTAINER_STORES
-from ackdoctor.flow.linking.program import Symbol
-from ackdoctor.flow.path.sighting import Emitted
+from ackdoctor.flow.events import Emitted
+from ackdoctor.flow.library import CONTAINER_STORES
+from ackdoctor.flow.symbols import Symbol
 from ackdoctor.model.cfg import (
     Attr,
     Bind,

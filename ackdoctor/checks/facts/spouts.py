@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from ackdoctor.checks.facts.buffers import emptied_by, is_container, own_field
 from ackdoctor.checks.facts.dataflow import bare, derived_names, mentions_any, spelling
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.linking.known import CONTAINER_STORES, HARMLESS, LOGGING
-from ackdoctor.flow.path.sighting import Emitted
+from ackdoctor.flow.events import Emitted
+from ackdoctor.flow.library import CONTAINER_STORES, HARMLESS, LOGGING
 from ackdoctor.model.cfg import Attr, Bind, Build, Call, Drop, Expr, Global, Item, Name, Step, Throw, Unpack
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, VerbKind

@@ -1,9 +1,13 @@
 """What an assignment does: to a local, a field, an item of either, or several at once."""
 
-from ackdoctor.flow.graph.expressions import mentions
-from ackdoctor.flow.path.changes import forget, recount, reopen
-from ackdoctor.flow.path.context import Context, tested_names
-from ackdoctor.flow.path.lattice import (
+from ackdoctor.flow.context import Context
+from ackdoctor.flow.events import Trail
+from ackdoctor.flow.expressions import mentions
+from ackdoctor.flow.facts import MEANS, meant, tested_names
+from ackdoctor.flow.induction import counted_by, counters
+from ackdoctor.flow.invalidation import forget, recount, reopen
+from ackdoctor.flow.predicates import iterators, split_by
+from ackdoctor.flow.state import (
     BoundMethod,
     Coll,
     Const,
@@ -21,11 +25,6 @@ from ackdoctor.flow.path.lattice import (
     Value,
     tokens_in,
 )
-from ackdoctor.flow.path.meanings import MEANS, meant
-from ackdoctor.flow.path.numbers import counters
-from ackdoctor.flow.path.questions import iterators, split_by
-from ackdoctor.flow.path.rounds import counted_by
-from ackdoctor.flow.path.trail import Trail
 from ackdoctor.flow.transfer.escape import escape, store, within
 from ackdoctor.flow.transfer.evaluate import counted_on, evaluate, stored
 from ackdoctor.flow.transfer.heap_cells import in_cell, put

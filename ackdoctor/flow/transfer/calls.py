@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
-from ackdoctor.flow.linking.known import AT_ONCE, HARMLESS, SEE_THROUGH
-from ackdoctor.flow.path.context import Context
-from ackdoctor.flow.path.lattice import (
+from ackdoctor.flow.context import Context
+from ackdoctor.flow.events import Trail
+from ackdoctor.flow.library import AT_ONCE, HARMLESS, SEE_THROUGH
+from ackdoctor.flow.state import (
     Batch,
     BoundMethod,
     Coll,
@@ -18,7 +19,6 @@ from ackdoctor.flow.path.lattice import (
     TokenRef,
     Value,
 )
-from ackdoctor.flow.path.trail import Trail
 from ackdoctor.flow.transfer.containers import Done, arguments, method_call
 from ackdoctor.flow.transfer.dispatch import (
     Method,

@@ -3,10 +3,11 @@
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ackdoctor.flow.graph.expressions import mentions, names_in
-from ackdoctor.flow.graph.once import once
-from ackdoctor.flow.graph.wording import last_name
-from ackdoctor.flow.linking.known import (
+from ackdoctor.flow.context import Context
+from ackdoctor.flow.events import Trail
+from ackdoctor.flow.expressions import last_name, memoize, mentions, names_in
+from ackdoctor.flow.invalidation import changed, recount
+from ackdoctor.flow.library import (
     CONTAINER_JOINS,
     CONTAINER_QUIET,
     CONTAINER_READS,
@@ -16,9 +17,8 @@ from ackdoctor.flow.linking.known import (
     LOGGING,
     NO_RAISE,
 )
-from ackdoctor.flow.path.changes import changed, recount
-from ackdoctor.flow.path.context import Context
-from ackdoctor.flow.path.lattice import (
+from ackdoctor.flow.predicates import leaves_alone
+from ackdoctor.flow.state import (
     Batch,
     BoundMethod,
     Coll,
@@ -35,8 +35,6 @@ from ackdoctor.flow.path.lattice import (
     Value,
     tokens_in,
 )
-from ackdoctor.flow.path.questions import leaves_alone
-from ackdoctor.flow.path.trail import Trail
 from ackdoctor.flow.transfer.escape import escape, release, store
 from ackdoctor.flow.transfer.evaluate import as_held, evaluate, only, stored, system_question
 from ackdoctor.flow.transfer.liveness import read, written
@@ -86,7 +84,7 @@ def packed(
             yield param.name, Coll(frozenset(), ())
 
 
-@once
+@memoize
 def _worked_on(function: Function) -> frozenset[str]:
     """The names that a function binds anew, and those of dicts that it does more with than to hand them on."""
     dicts = {param.name for param in function.params if param.kind == "**"}

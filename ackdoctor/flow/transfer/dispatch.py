@@ -4,11 +4,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from ackdoctor.flow.graph.expressions import names_in
-from ackdoctor.flow.graph.once import once
-from ackdoctor.flow.graph.wording import last_name
-from ackdoctor.flow.path.context import Context
-from ackdoctor.flow.path.lattice import (
+from ackdoctor.flow.context import Context
+from ackdoctor.flow.events import Trail
+from ackdoctor.flow.expressions import last_name, memoize, names_in
+from ackdoctor.flow.state import (
     Batch,
     BoundMethod,
     Coll,
@@ -30,7 +29,6 @@ from ackdoctor.flow.path.lattice import (
     Value,
     tokens_in,
 )
-from ackdoctor.flow.path.trail import Trail
 from ackdoctor.flow.transfer.evaluate import class_of, enclosing, evaluate, foreign_kind, maker, text_of
 from ackdoctor.flow.transfer.liveness import read as read_by
 from ackdoctor.model.cfg import Arg, Attr, Bind, Call, Expr, Global, Literal, Mix, Name
@@ -416,7 +414,7 @@ def _given(function: Function, values: tuple[Value | None, ...]) -> Iterator[tup
                 pass
 
 
-@once
+@memoize
 def _only_asked(function: Function, getters: frozenset[str]) -> frozenset[int]:
     """The places of the parameters that a constructor does nothing with but to ask them for what is in them."""
     used: set[str] = set().union(*(inner.captures for inner in function.tree()))

@@ -3,14 +3,15 @@
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from ackdoctor.flow.graph.expressions import names_in, subexpressions
-from ackdoctor.flow.graph.once import once
-from ackdoctor.flow.graph.wording import last_name
-from ackdoctor.flow.linking.known import ENDINGS, LOGGING, NO_RAISE
-from ackdoctor.flow.path import names
-from ackdoctor.flow.path.changes import reopen
-from ackdoctor.flow.path.context import Context
-from ackdoctor.flow.path.lattice import (
+from ackdoctor.flow import aliases
+from ackdoctor.flow.aliases import closures, place
+from ackdoctor.flow.context import Context
+from ackdoctor.flow.expressions import last_name, memoize, names_in, subexpressions
+from ackdoctor.flow.induction import targets_of
+from ackdoctor.flow.invalidation import reopen
+from ackdoctor.flow.library import ENDINGS, LOGGING, NO_RAISE
+from ackdoctor.flow.predicates import OWN, READERS, is_field, leaves_alone, unchanging
+from ackdoctor.flow.state import (
     Batch,
     BoundMethod,
     Coll,
@@ -23,9 +24,6 @@ from ackdoctor.flow.path.lattice import (
     Value,
     tokens_in,
 )
-from ackdoctor.flow.path.names import closures, place
-from ackdoctor.flow.path.questions import OWN, READERS, is_field, leaves_alone, unchanging
-from ackdoctor.flow.path.rounds import targets_of
 from ackdoctor.flow.transfer.evaluate import declared_field, evaluate
 from ackdoctor.flow.transfer.liveness import read
 from ackdoctor.model.cfg import (
@@ -62,7 +60,7 @@ __all__ = [
 ]
 
 
-@once
+@memoize
 def taken_to_work(function: Function) -> frozenset[int]:
     """The calls (by step) that are taken not to raise once a tuple was completed.
 
@@ -80,7 +78,7 @@ def taken_to_work(function: Function) -> frozenset[int]:
     return only_told(function) | endings
 
 
-@once
+@memoize
 def only_told(function: Function) -> frozenset[int]:
     """The calls (by step) whose result is given to log lines and to nothing else, directly or through such a call."""
     steps = function.cfg.steps
@@ -313,7 +311,7 @@ def about_locals(facts: Mapping[Expr, bool], fields: frozenset[str]) -> Mapping[
 
 def _reads_field(expr: Expr, fields: frozenset[str]) -> bool:
     match expr:
-        case Compare(op=names.ALSO):
+        case Compare(op=aliases.ALSO):
             return False
         case Attr(name=name) if is_field(expr) and ANY not in fields:
             return name in fields

@@ -3,12 +3,13 @@
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from ackdoctor.flow.graph.once import once
-from ackdoctor.flow.graph.wording import last_name
-from ackdoctor.flow.linking.known import HARMLESS, LOGGING, NO_RAISE, VIEWS
-from ackdoctor.flow.path.changes import forget, inside
-from ackdoctor.flow.path.context import Context
-from ackdoctor.flow.path.lattice import (
+from ackdoctor.flow.context import Context
+from ackdoctor.flow.events import Released, Stored, Trail
+from ackdoctor.flow.expressions import last_name, memoize
+from ackdoctor.flow.invalidation import forget, inside
+from ackdoctor.flow.library import HARMLESS, LOGGING, NO_RAISE, VIEWS
+from ackdoctor.flow.predicates import leaves_alone
+from ackdoctor.flow.state import (
     Coll,
     Const,
     Field,
@@ -24,9 +25,6 @@ from ackdoctor.flow.path.lattice import (
     Value,
     tokens_in,
 )
-from ackdoctor.flow.path.questions import leaves_alone
-from ackdoctor.flow.path.sighting import Released, Stored
-from ackdoctor.flow.path.trail import Trail
 from ackdoctor.flow.transfer.heap_cells import (
     BOX,
     asked_places,
@@ -266,7 +264,7 @@ def _known_method(function: Function, state: State, call: Call) -> bool:
             return False
 
 
-@once
+@memoize
 def _handings(function: Function) -> Mapping[str, _Handing]:
     """What each call of a function gives away, by its result."""
     return {
@@ -312,7 +310,7 @@ def _reached(value: Value | None) -> Iterator[str]:
             pass
 
 
-@once
+@memoize
 def _tracked(function: Function) -> frozenset[str]:
     """The locals whose content is kept beside the fields, or is asked about although another function's."""
     return boxes(function) | shared(function) | function.captures.intersection(asked_places(function))

@@ -3,11 +3,11 @@
 import re
 from collections.abc import Mapping
 
-from ackdoctor.flow.graph.once import once
-from ackdoctor.flow.linking.known import TICK
-from ackdoctor.flow.linking.switches import changes
-from ackdoctor.flow.path.context import Context
-from ackdoctor.flow.path.lattice import (
+from ackdoctor.flow.context import Context
+from ackdoctor.flow.expressions import memoize
+from ackdoctor.flow.library import TICK
+from ackdoctor.flow.roles import may_reassign
+from ackdoctor.flow.state import (
     Batch,
     BoundMethod,
     Coll,
@@ -94,7 +94,7 @@ def text_of(function: Function, name: str) -> str:
     return _texts(function).get(name, "")
 
 
-@once
+@memoize
 def _texts(function: Function) -> Mapping[str, str]:
     return {param.name: param.type for param in function.params if param.type} | dict(function.types)
 
@@ -340,7 +340,7 @@ def _at_first(context: Context, name: str) -> Value:
     if any(verb.name == name and verb.on == "self" for verb in context.verbs()):
         return BoundMethod(name)
     match component.attribute(name):
-        case Literal(value=value) if not changes(context.program, component.lineage, name):
+        case Literal(value=value) if not may_reassign(context.program, component.lineage, name):
             return Const(value)
         case _:
             return Field(name)

@@ -4,13 +4,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 
-from ackdoctor.flow.graph.expressions import mentions, subexpressions
-from ackdoctor.flow.graph.once import once
-from ackdoctor.flow.graph.results import calls_by_result
-from ackdoctor.flow.graph.wording import last_name
-from ackdoctor.flow.linking.known import CONTAINER_STORES
-from ackdoctor.flow.path.changes import reopen
-from ackdoctor.flow.path.lattice import Const, State, Value
+from ackdoctor.flow.expressions import calls_by_result, last_name, memoize, mentions, subexpressions
+from ackdoctor.flow.invalidation import reopen
+from ackdoctor.flow.library import CONTAINER_STORES
+from ackdoctor.flow.state import Const, State, Value
 from ackdoctor.flow.transfer.liveness import read, written
 from ackdoctor.model.cfg import (
     Attr,
@@ -100,7 +97,7 @@ def without(state: State, cells: AbstractSet[str]) -> State:
     return state.but(fields={field: old for field, old in state.fields.items() if field not in cells})
 
 
-@once
+@memoize
 def _cells(function: Function) -> Mapping[str, str]:
     """Where the locals are kept that have a cell, by their names; those around a closure are captured by it."""
     return {name: where(function, name) for name in shared(function) | function.captures}
@@ -111,7 +108,7 @@ def where(function: Function, name: str) -> str:
     return f"{function.path}:{function.qualname.partition('.<locals>.')[0]}:{name}"
 
 
-@once
+@memoize
 def shared(function: Function) -> frozenset[str]:
     """The function's own locals that a closure assigns, or takes along although they are assigned several times."""
     if not function.closures:
@@ -280,7 +277,7 @@ def _without(state: State, key: str, but: tuple[str, ...] = ()) -> State:
     return state.but(fields=kept) if len(kept) < len(state.fields) else state
 
 
-@once
+@memoize
 def _keys(function: Function) -> Mapping[str, str]:
     """Where the places of the boxes are kept that a function may know, by their names."""
     return {name: _key(function, name) for name in boxes(function) | function.captures}
@@ -311,7 +308,7 @@ def _from_behind(place: object) -> bool:
 # ---- which locals are boxes ----
 
 
-@once
+@memoize
 def boxes(function: Function) -> frozenset[str]:
     """The function's own locals that are boxes."""
     tree = list(function.tree())

@@ -10,16 +10,13 @@ step if some way on from there reads it before it is given a new value.  A set o
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
-from ackdoctor.flow.graph.expressions import names_in, subexpressions
-from ackdoctor.flow.graph.once import once
-from ackdoctor.flow.linking.known import CONTAINER_STORES
-from ackdoctor.flow.path.context import normalised, subject, tested_names
-from ackdoctor.flow.path.lattice import State
-from ackdoctor.flow.path.meanings import meanings
-from ackdoctor.flow.path.names import second_names
-from ackdoctor.flow.path.numbers import counters
-from ackdoctor.flow.path.questions import amounts, is_field, iterators, spelled_out, wholes
-from ackdoctor.flow.path.rounds import counted_by, paced_by, targets_of
+from ackdoctor.flow.aliases import second_names
+from ackdoctor.flow.expressions import memoize, names_in, subexpressions
+from ackdoctor.flow.facts import meanings, normalised, subject, tested_names
+from ackdoctor.flow.induction import counted_by, counters, paced_by, targets_of
+from ackdoctor.flow.library import CONTAINER_STORES
+from ackdoctor.flow.predicates import amounts, is_field, iterators, spelled_out, wholes
+from ackdoctor.flow.state import State
 from ackdoctor.model.cfg import (
     ENTRY,
     Attr,
@@ -69,7 +66,7 @@ class Needed(NamedTuple):
         return state if env is state.env and facts is state.facts else state.but(env=env, facts=facts)
 
 
-@once
+@memoize
 def needed(function: Function) -> Mapping[int, Needed]:
     """What is live where a function begins, and at those of its steps where paths meet."""
     numbers: dict[Place, int] = {}
@@ -93,7 +90,7 @@ def _meetings(function: Function) -> list[int]:
     return [index for index, count in enumerate(arrivals) if count > 1 or index == ENTRY]
 
 
-@once
+@memoize
 def looked_up(function: Function) -> Mapping[str, tuple[Expr, ...]]:
     """What is looked into at the places that a local gives: `self.pending` in `self.pending[key]`."""
     found: dict[str, tuple[Expr, ...]] = {}

@@ -3,9 +3,12 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ackdoctor.flow.graph.expressions import names_in
-from ackdoctor.flow.graph.wording import last_name
-from ackdoctor.flow.linking.known import (
+from ackdoctor.flow.context import Context, Later
+from ackdoctor.flow.events import Deferral, Handed, Trail
+from ackdoctor.flow.expressions import last_name, names_in
+from ackdoctor.flow.facts import tested_names
+from ackdoctor.flow.invalidation import changed
+from ackdoctor.flow.library import (
     ARRAYS,
     BOTH_PYTHONS,
     CALLBACKS,
@@ -20,9 +23,8 @@ from ackdoctor.flow.linking.known import (
     THREADS,
     VIEWS,
 )
-from ackdoctor.flow.path.changes import changed
-from ackdoctor.flow.path.context import Context, Later, tested_names
-from ackdoctor.flow.path.lattice import (
+from ackdoctor.flow.predicates import unchanging
+from ackdoctor.flow.state import (
     Batch,
     BoundMethod,
     Coll,
@@ -43,9 +45,6 @@ from ackdoctor.flow.path.lattice import (
     Zipped,
     tokens_in,
 )
-from ackdoctor.flow.path.questions import unchanging
-from ackdoctor.flow.path.sighting import Deferral, Handed
-from ackdoctor.flow.path.trail import Trail
 from ackdoctor.flow.transfer.containers import Done, arguments, elements, packed
 from ackdoctor.flow.transfer.dispatch import callbacks
 from ackdoctor.flow.transfer.escape import escape

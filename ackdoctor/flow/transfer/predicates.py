@@ -4,8 +4,12 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ackdoctor.flow.path.context import Context, normalised, subject, tested_subjects
-from ackdoctor.flow.path.lattice import (
+from ackdoctor.flow.context import Context
+from ackdoctor.flow.facts import meaning, normalised, subject, tested_subjects
+from ackdoctor.flow.final_fields import settle, with_settled
+from ackdoctor.flow.induction import count_of, counters, less, paced_by, plain, whole_bounds
+from ackdoctor.flow.predicates import has_any, is_amount, sizes, spelled_out
+from ackdoctor.flow.state import (
     Batch,
     BoundMethod,
     Coll,
@@ -23,11 +27,6 @@ from ackdoctor.flow.path.lattice import (
     TokenRef,
     Value,
 )
-from ackdoctor.flow.path.meanings import meaning
-from ackdoctor.flow.path.numbers import counters, whole_bounds
-from ackdoctor.flow.path.questions import has_any, is_amount, sizes, spelled_out
-from ackdoctor.flow.path.rounds import count_of, less, paced_by, plain
-from ackdoctor.flow.path.settled import settle, with_settled
 from ackdoctor.flow.transfer.evaluate import evaluate, text_of, tick_comparison
 from ackdoctor.model.cfg import Attr, Build, Compare, Expr, Global, IsType, Item, Literal, Mix, Name, Not
 from ackdoctor.model.component import Function

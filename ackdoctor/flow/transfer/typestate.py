@@ -4,17 +4,22 @@ import builtins
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ackdoctor.flow.graph.once import once
-from ackdoctor.flow.linking.known import EXCEPTIONS
-from ackdoctor.flow.path.changes import elsewhere, forget, inside
-from ackdoctor.flow.path.context import Context
-from ackdoctor.flow.path.generators import NOTHING, Generated, ended
-from ackdoctor.flow.path.lattice import (
+from ackdoctor.flow.aliases import also
+from ackdoctor.flow.context import Context
+from ackdoctor.flow.events import Trail
+from ackdoctor.flow.expressions import memoize
+from ackdoctor.flow.induction import Counted, Pace, counted_by, counters, less, paced_by
+from ackdoctor.flow.invalidation import elsewhere, forget, inside
+from ackdoctor.flow.library import EXCEPTIONS
+from ackdoctor.flow.predicates import split_by, wholes
+from ackdoctor.flow.state import (
+    NOTHING,
     Batch,
     Coll,
     Const,
     Count,
     Field,
+    Generated,
     Index,
     LoopMemory,
     Picked,
@@ -26,13 +31,9 @@ from ackdoctor.flow.path.lattice import (
     TokenRef,
     Value,
     Zipped,
+    ended,
     tokens_in,
 )
-from ackdoctor.flow.path.names import also
-from ackdoctor.flow.path.numbers import counters
-from ackdoctor.flow.path.questions import split_by, wholes
-from ackdoctor.flow.path.rounds import Counted, Pace, counted_by, less, paced_by
-from ackdoctor.flow.path.trail import Trail
 from ackdoctor.flow.transfer.assignment import assign, next_number, same_list, same_under, unpack, update
 from ackdoctor.flow.transfer.escape import completed, put_away, worse
 from ackdoctor.flow.transfer.evaluate import evaluate, stored
@@ -506,7 +507,7 @@ def _nameless(state: State, token: Token) -> State:
     return state.but(env={name: value for name, value in state.env.items() if other(value)})
 
 
-@once
+@memoize
 def _bodies(function: Function) -> Mapping[int, range]:
     """The steps of each loop by its number."""
     cfg = function.cfg

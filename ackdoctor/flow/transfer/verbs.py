@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ackdoctor.flow.graph.expressions import mentions
-from ackdoctor.flow.path.context import Context
-from ackdoctor.flow.path.lattice import (
+from ackdoctor.flow.context import Context
+from ackdoctor.flow.events import Anchors, Completed, Emitted, Released, Trail
+from ackdoctor.flow.expressions import mentions
+from ackdoctor.flow.state import (
     Batch,
     Coll,
     Const,
@@ -22,8 +23,6 @@ from ackdoctor.flow.path.lattice import (
     Value,
     tokens_in,
 )
-from ackdoctor.flow.path.sighting import Anchors, Completed, Emitted, Released
-from ackdoctor.flow.path.trail import Trail
 from ackdoctor.flow.transfer.evaluate import evaluate, stored
 from ackdoctor.model.cfg import Arg, Attr, Build, Call, Expr, Literal, Name
 from ackdoctor.model.dialect import Anchoring, Misuse, Verb, VerbKind

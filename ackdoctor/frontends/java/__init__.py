@@ -1,7 +1,7 @@
 """Java source to a `Unit`, by tree-sitter."""
 
-from ackdoctor.frontends.java.decode import decode
 from ackdoctor.frontends.java.grammar import new_parser
+from ackdoctor.frontends.java.source import decode
 from ackdoctor.frontends.java.unit import Lowered, lower_tree
 from ackdoctor.model.finding import Unreadable
 

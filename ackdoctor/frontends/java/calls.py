@@ -2,24 +2,17 @@
 
 from collections.abc import Callable
 
-from ackdoctor.flow.graph.build import Ends
-from ackdoctor.frontends.java.broken import TOO_DEEP
+from ackdoctor.flow.build import Ends
 from ackdoctor.frontends.java.expressions import compared
-from ackdoctor.frontends.java.grammar import COMMENTS, Node, by_kind, child, field, kind, parts
-from ackdoctor.frontends.java.lowering import Lowering
-from ackdoctor.frontends.java.typenames import type_of
+from ackdoctor.frontends.java.grammar import COMMENTS, Node, by_type, child, parts
+from ackdoctor.frontends.java.lowering import TOO_DEEP, Lowering
+from ackdoctor.frontends.java.scope import type_of
 from ackdoctor.model.cfg import Arg, Attr, Call, Expr, Global, Item, Literal, Mix, Name
 
 __all__ = ["CALLS", "PURE_CALLS", "call_statement", "constructor_call"]
 
-_NAME, _OBJECT, _ARGUMENTS, _TYPE = field("name"), field("object"), field("arguments"), field("type")
-_CONSTRUCTOR = field("constructor")
-_CALL, _NEW = kind("method_invocation"), kind("object_creation_expression")
-_SUPER, _THIS, _BODY = kind("super"), kind("this"), kind("class_body")
-_ARRAY_TYPE, _NEW_WORD = kind("array_type"), kind("'new'")
 _USUAL = 3  # receiver, name and arguments
-_LAMBDA, _REFERENCE, _PARAMETERS = kind("lambda_expression"), kind("method_reference"), field("parameters")
-_SEVERAL = frozenset({kind("formal_parameters"), kind("inferred_parameters")})
+_SEVERAL = frozenset({"formal_parameters", "inferred_parameters"})
 _EQUALS = frozenset({"equals", "equalsIgnoreCase"})
 _EACH = frozenset({"forEach", "forEachOrdered", "forEachRemaining"})
 _LONGEST = 5000  # calls in a row; each one is the receiver of the next
@@ -32,9 +25,9 @@ def _call(fn: Lowering, node: Node) -> Expr:
 
 def call_statement(fn: Lowering, node: Node) -> None:
     """A call that is a statement of its own: nobody looks at its result."""
-    if node.kind_id == _CALL:
+    if node.type == "method_invocation":
         _call_step(fn, node, dropped=True)
-    elif node.kind_id == _NEW and _class_body(node) is None:
+    elif node.type == "object_creation_expression" and _class_body(node) is None:
         _new_step(fn, node, dropped=True)
     else:
         fn.value(node)
@@ -44,16 +37,16 @@ def _call_step(fn: Lowering, node: Node, *, dropped: bool = False) -> Expr:
     """A call; those it is called on, however many in a row, come first."""
     chain = [node]
     while True:
-        receiver = chain[-1].child_by_field_id(_OBJECT)
-        if receiver is None or receiver.kind_id != _CALL:
+        receiver = chain[-1].child_by_field_name("object")
+        if receiver is None or receiver.type != "method_invocation":
             break
         chain.append(receiver)
         if len(chain) > _LONGEST:
             raise RecursionError(TOO_DEEP)
     obj = None if receiver is None else _receiver(fn, chain[-1], receiver)
     for link in reversed(chain):
-        name = fn.text(child(link, _NAME))
-        arguments = child(link, _ARGUMENTS)
+        name = fn.text(child(link, "name"))
+        arguments = child(link, "arguments")
         same = None if obj is None else _equality(fn, obj, name, arguments)
         if same is not None:
             obj = same
@@ -81,7 +74,7 @@ def _each(fn: Lowering, node: Node, iterable: Expr, name: str, arguments: Node) 
         return False
     element = fn.builder.temp()
     todo = fn.value(given[0])
-    head = fn.file.positions.through(node, child(node, _NAME))
+    head = fn.file.positions.through(node, child(node, "name"))
 
     def body() -> None:
         fn.builder.add(Call(fn.builder.temp(), todo, (Arg(element),), dropped=True), fn.span(given[0]))
@@ -96,7 +89,7 @@ def _present(fn: Lowering, node: Node, optional: Expr, name: str, arguments: Nod
     if _PRESENT.get(name) != len(given):
         return False
     first, *second = [(fn.value(each), fn.span(each)) for each in given]
-    head = fn.file.positions.through(node, child(node, _NAME))
+    head = fn.file.positions.through(node, child(node, "name"))
     asked = fn.builder.temp()
     fn.builder.add(Call(asked, Attr(optional, "isPresent"), ()), head, quiet=True)
     fork = fn.builder.test(asked, head)
@@ -113,16 +106,16 @@ def _present(fn: Lowering, node: Node, optional: Expr, name: str, arguments: Nod
 
 def _takes_one(code: Node) -> bool:
     """Whether code that is handed over is a method reference, or a lambda with one parameter."""
-    if code.kind_id != _LAMBDA:
-        return code.kind_id == _REFERENCE
-    written = child(code, _PARAMETERS)
-    return written.kind_id not in _SEVERAL or len(parts(written)) == 1
+    if code.type != "lambda_expression":
+        return code.type == "method_reference"
+    written = child(code, "parameters")
+    return written.type not in _SEVERAL or len(parts(written)) == 1
 
 
 def _receiver(fn: Lowering, node: Node, receiver: Node) -> Expr:
     """What a method is called on; `super` and `Outer.super` are objects that are asked for."""
     beside = node.named_children[1:] if node.named_child_count > _USUAL else ()
-    if receiver.kind_id == _SUPER or any(part.kind_id == _SUPER for part in beside):
+    if receiver.type == "super" or any(part.type == "super" for part in beside):
         result = fn.builder.temp()
         fn.builder.add(Call(result, Global("super"), ()), fn.span(receiver))
         return result
@@ -148,22 +141,22 @@ def _equality(fn: Lowering, obj: Expr, name: str, arguments: Node) -> Expr | Non
 def _new(fn: Lowering, node: Node) -> Expr:
     body = _class_body(node)
     if body is not None:
-        return fn.values[body.kind_id](fn, node)
+        return fn.values[body.type](fn, node)
     return _new_step(fn, node)
 
 
 def _class_body(node: Node) -> Node | None:
     last = node.named_children[-1]
-    return last if last.kind_id == _BODY else None
+    return last if last.type == "class_body" else None
 
 
 def _new_step(fn: Lowering, node: Node, *, dropped: bool = False) -> Expr:
     first = parts(node)[0]
-    made = child(node, _TYPE)
+    made = child(node, "type")
     if first.start_byte == node.start_byte:  # outer.new Inner()
         fn.value(first)
     func = type_of(fn.type_name(made))
-    args = [Arg(fn.value(each)) for each in parts(child(node, _ARGUMENTS))]
+    args = [Arg(fn.value(each)) for each in parts(child(node, "arguments"))]
     args += [Arg(Name(word), name=word) for word in sorted(fn.frame.taken_along(fn.type_name(made)))]
     result = fn.builder.temp()
     fn.builder.add(Call(result, func, tuple(args), dropped=dropped), fn.span(node))
@@ -172,15 +165,15 @@ def _new_step(fn: Lowering, node: Node, *, dropped: bool = False) -> Expr:
 
 def constructor_call(fn: Lowering, node: Node) -> None:
     """`super(...)` or `this(...)` at the start of a constructor."""
-    if child(node, _CONSTRUCTOR).kind_id == _SUPER:
+    if child(node, "constructor").type == "super":
         obj: Expr = fn.builder.temp()
         assert not isinstance(obj, Global)
-        fn.builder.add(Call(obj, Global("super"), ()), fn.span(child(node, _CONSTRUCTOR)))  # type: ignore[arg-type]
+        fn.builder.add(Call(obj, Global("super"), ()), fn.span(child(node, "constructor")))  # type: ignore[arg-type]
     else:
         obj = fn.frame.this() or Global("this")
-    args = tuple([Arg(fn.value(each)) for each in parts(child(node, _ARGUMENTS))])
+    args = tuple([Arg(fn.value(each)) for each in parts(child(node, "arguments"))])
     result = fn.builder.temp()
-    span = fn.file.positions.through(node, child(node, _ARGUMENTS))
+    span = fn.file.positions.through(node, child(node, "arguments"))
     fn.builder.add(Call(result, Attr(obj, "<init>"), args, dropped=True), span)
 
 
@@ -188,11 +181,11 @@ def constructor_call(fn: Lowering, node: Node) -> None:
 
 
 def _reference(fn: Lowering, node: Node) -> Expr:
-    named = [part for part in node.children if part.kind_id not in COMMENTS]
+    named = [part for part in node.children if part.type not in COMMENTS]
     first, last = named[0], named[-1]
-    if last.kind_id == _NEW_WORD:
-        return Mix("new", ()) if first.kind_id == _ARRAY_TYPE else type_of(fn.type_name(first))
-    obj = _receiver(fn, node, first) if first.kind_id == _SUPER else fn.value(first)
+    if last.type == "new":
+        return Mix("new", ()) if first.type == "array_type" else type_of(fn.type_name(first))
+    obj = _receiver(fn, node, first) if first.type == "super" else fn.value(first)
     return Attr(obj, fn.text(last))
 
 
@@ -200,15 +193,15 @@ def _reference(fn: Lowering, node: Node) -> Expr:
 
 
 def _pure_call(fn: Lowering, node: Node) -> Expr:
-    receiver = node.child_by_field_id(_OBJECT)
-    name = fn.text(child(node, _NAME))
+    receiver = node.child_by_field_name("object")
+    name = fn.text(child(node, "name"))
     func = fn.frame.method(name) if receiver is None else Attr(fn.value(receiver), name)
-    return Mix("call", (func, *map(fn.value, parts(child(node, _ARGUMENTS)))))
+    return Mix("call", (func, *map(fn.value, parts(child(node, "arguments")))))
 
 
 def _pure_new(fn: Lowering, node: Node) -> Expr:
-    func = type_of(fn.type_name(child(node, _TYPE)))
-    return Mix("call", (func, *map(fn.value, parts(child(node, _ARGUMENTS)))))
+    func = type_of(fn.type_name(child(node, "type")))
+    return Mix("call", (func, *map(fn.value, parts(child(node, "arguments")))))
 
 
 def _pure_reference(fn: Lowering, node: Node) -> Expr:
@@ -216,11 +209,11 @@ def _pure_reference(fn: Lowering, node: Node) -> Expr:
     return Mix("method", (fn.value(first),))
 
 
-CALLS: dict[int, Callable[[Lowering, Node], Expr]] = by_kind(
+CALLS: dict[str, Callable[[Lowering, Node], Expr]] = by_type(
     {"method_invocation": _call, "object_creation_expression": _new, "method_reference": _reference}
 )
 
-PURE_CALLS: dict[int, Callable[[Lowering, Node], Expr]] = by_kind(
+PURE_CALLS: dict[str, Callable[[Lowering, Node], Expr]] = by_type(
     {
         "method_invocation": _pure_call,
         "object_creation_expression": _pure_new,

@@ -1,21 +1,30 @@
-"""Classes, interfaces, enums and records."""
+"""Classes, anonymous classes and lambdas."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ackdoctor.frontends.java.broken import UNREAD, complain, has_gap
-from ackdoctor.frontends.java.grammar import ERROR, Node, by_kind, child, field, kind, kinds, parts
-from ackdoctor.frontends.java.initialisers import Starts, run_starts, starts_of
-from ackdoctor.frontends.java.lowering import Lowering, SourceFile
-from ackdoctor.frontends.java.methods import Heading, function, method, modifiers, params_of, start
-from ackdoctor.frontends.java.scope import Frame, Owner
-from ackdoctor.frontends.java.typenames import type_name, type_of
-from ackdoctor.model.cfg import Attr, Bind, Expr, Name
+from ackdoctor.frontends.java.grammar import Node, by_type, child, parts
+from ackdoctor.frontends.java.lowering import UNREAD, Lowering, SourceFile, complain, has_gap
+from ackdoctor.frontends.java.methods import (
+    Heading,
+    Starts,
+    function,
+    method,
+    modifiers,
+    params_of,
+    run_starts,
+    start,
+    starts_of,
+)
+from ackdoctor.frontends.java.scope import Frame, Owner, type_name, type_of
+from ackdoctor.model.cfg import Arg, Attr, Bind, Build, Call, Closure, Expr, Mix, Name
 from ackdoctor.model.component import ClassInfo, Function, Param
 from ackdoctor.model.source import Span
 
 __all__ = [
     "CLASSES",
+    "CLOSURES",
+    "PURE_CLOSURES",
     "Shape",
     "bases",
     "declare",
@@ -26,21 +35,14 @@ __all__ = [
     "top_level_function",
 ]
 
-_NAME, _BODY, _VALUE, _TYPE, _DECLARATOR = map(field, "name body value type declarator".split())
-_PARAMETERS, _SUPERCLASS = field("parameters"), field("superclass")
-_VARIABLES, _ANNOTATIONS = field("type_parameters"), kinds("annotation marker_annotation")
-_METHOD, _ELEMENT = kind("method_declaration"), kind("annotation_type_element_declaration")
-_CONSTRUCTOR, _COMPACT = kind("constructor_declaration"), kind("compact_constructor_declaration")
-_FIELDS = kinds("field_declaration constant_declaration")
-_CONSTANT_FIELD, _ENUM_CONSTANT = kind("constant_declaration"), kind("enum_constant")
-_ENUM_REST = kind("enum_body_declarations")
-_BASES = kinds("superclass super_interfaces extends_interfaces")
-_RECORD, _EXPLICIT = kind("record_declaration"), kind("explicit_constructor_invocation")
-_TYPE_LIST, _THIS = kind("type_list"), kind("this")
+
+_ANNOTATIONS = frozenset("annotation marker_annotation".split())
+_FIELDS = frozenset("field_declaration constant_declaration".split())
+_BASES = frozenset("superclass super_interfaces extends_interfaces".split())
 _NO_STARTS = Starts([], [])
 _MOST_STARTS = 2000  # initialisers in all constructors of a class; a generated class may have both in plenty
-CLASSES = kinds(
-    "class_declaration interface_declaration enum_declaration record_declaration annotation_type_declaration"
+CLASSES = frozenset(
+    "class_declaration interface_declaration enum_declaration record_declaration annotation_type_declaration".split()
 )
 
 
@@ -62,8 +64,8 @@ class Shape(NamedTuple):
 def members(body: Iterable[Node]) -> Iterator[Node]:
     """The declarations among the nodes of a class body; those inside what could not be parsed included."""
     for each in body:
-        number = each.kind_id
-        if number in (_ENUM_REST, ERROR):
+        kind = each.type
+        if kind in ("enum_body_declarations", "ERROR"):
             yield from members(each.named_children)
         else:
             yield each
@@ -73,22 +75,22 @@ def declare(file: SourceFile, node: Node, parent: Owner | Frame | None) -> Class
     """Lowers a class declaration and everything in it into the file's classes."""
     if file.quiet:
         return None
-    name = file.positions.text(child(node, _NAME))
+    name = file.positions.text(child(node, "name"))
     around = parent
     while isinstance(around, Frame):
         around = around.parent
     wanted = name if around is None else f"{around.qualname}.{name}"
-    body = child(node, _BODY)
+    body = child(node, "body")
     shape = Shape(
         name,
         file.qualname(node, wanted),
         node,
-        file.positions.span(child(node, _NAME)),
+        file.positions.span(child(node, "name")),
         tuple(members(body.named_children)),
         tuple(bases(file, node.named_children)),
-        node.child_by_field_id(_SUPERCLASS) is not None,
+        node.child_by_field_name("superclass") is not None,
         modifiers(node).annotations,
-        node.child_by_field_id(_PARAMETERS) if node.kind_id == _RECORD else None,
+        node.child_by_field_name("parameters") if node.type == "record_declaration" else None,
         not (node.has_error and has_gap([*node.children, *body.children])),
     )
     return define_class(file, shape, parent)
@@ -97,9 +99,9 @@ def declare(file: SourceFile, node: Node, parent: Owner | Frame | None) -> Class
 def bases(file: SourceFile, nodes: Iterable[Node]) -> Iterator[Expr]:
     """The types that a class extends and implements, from the nodes of its declaration."""
     for node in nodes:
-        if node.kind_id in _BASES:
+        if node.type in _BASES:
             for listed in parts(node):
-                types = parts(listed) if listed.kind_id == _TYPE_LIST else [listed]
+                types = parts(listed) if listed.type == "type_list" else [listed]
                 yield from (type_of(type_name(file.positions, part)) for part in types)
 
 
@@ -138,9 +140,9 @@ def define_class(file: SourceFile, shape: Shape, parent: Owner | Frame | None) -
 
 def _variables(file: SourceFile, node: Node) -> Iterator[str]:
     """`S` and `T` of `class Base<S, @Nonnull T extends Event>`."""
-    written = node.child_by_field_id(_VARIABLES)
+    written = node.child_by_field_name("type_parameters")
     for each in () if written is None else parts(written):
-        yield file.positions.text(next(part for part in parts(each) if part.kind_id not in _ANNOTATIONS))
+        yield file.positions.text(next(part for part in parts(each) if part.type not in _ANNOTATIONS))
 
 
 def _members(
@@ -150,13 +152,13 @@ def _members(
     most = max(1, _MOST_STARTS // (len(starts.instance) or 1))
     constructors = 0
     for each in shape.members:
-        number = each.kind_id
-        if number in CLASSES:
+        kind = each.type
+        if kind in CLASSES:
             declare(file, each, owner)
-        elif number in _FIELDS:
+        elif kind in _FIELDS:
             _attributes(constants, each, info)
-        elif number in _METHODS:
-            found = _METHODS[number](file, owner, shape, each, starts if constructors < most else _NO_STARTS)
+        elif kind in _METHODS:
+            found = _METHODS[kind](file, owner, shape, each, starts if constructors < most else _NO_STARTS)
             constructors += found.name == "<init>"
             yield found
     if starts.static:
@@ -174,23 +176,23 @@ def scan(file: SourceFile, owner: Owner, shape: Shape) -> dict[str, str]:
     """Takes note of a class's fields, methods and types; returns the fields' declared types."""
     text, types = file.positions.text, {}
     for each in shape.members:
-        number = each.kind_id
-        if number in _FIELDS:
-            static = number == _CONSTANT_FIELD or modifiers(each).static
-            written = type_name(file.positions, child(each, _TYPE))
-            for declarator in each.children_by_field_id(_DECLARATOR):
-                word = text(child(declarator, _NAME))
+        kind = each.type
+        if kind in _FIELDS:
+            static = kind == "constant_declaration" or modifiers(each).static
+            written = type_name(file.positions, child(each, "type"))
+            for declarator in each.children_by_field_name("declarator"):
+                word = text(child(declarator, "name"))
                 owner.fields[word] = static
                 types[word] = written
-        elif number in (_METHOD, _ELEMENT):
-            word = text(child(each, _NAME))
+        elif kind in ("method_declaration", "annotation_type_element_declaration"):
+            word = text(child(each, "name"))
             owner.methods[word] = owner.methods.get(word, True) and modifiers(each).static
-        elif number == _ENUM_CONSTANT:
-            word = text(child(each, _NAME))
+        elif kind == "enum_constant":
+            word = text(child(each, "name"))
             owner.fields[word] = True
             types[word] = shape.name
-        elif number in CLASSES:
-            owner.types.add(text(child(each, _NAME)))
+        elif kind in CLASSES:
+            owner.types.add(text(child(each, "name")))
     if shape.components is not None:
         for param in params_of(file, Frame(None, file.outside), shape.components):
             owner.fields[param.name] = False
@@ -202,10 +204,10 @@ def scan(file: SourceFile, owner: Owner, shape: Shape) -> dict[str, str]:
 def _attributes(constants: Lowering, node: Node, info: ClassInfo) -> None:
     if node.has_error:
         return
-    for declarator in node.children_by_field_id(_DECLARATOR):
-        value = declarator.child_by_field_id(_VALUE)
+    for declarator in node.children_by_field_name("declarator"):
+        value = declarator.child_by_field_name("value")
         if value is not None:
-            word = constants.text(child(declarator, _NAME))
+            word = constants.text(child(declarator, "name"))
             info.attrs[word] = constants.pure(value)
             info.attr_spans[word] = constants.span(declarator)
 
@@ -214,7 +216,7 @@ def _attributes(constants: Lowering, node: Node, info: ClassInfo) -> None:
 
 
 def _heading(file: SourceFile, prefix: str, node: Node, name: str | None = None) -> Heading:
-    word = child(node, _NAME)
+    word = child(node, "name")
     name = name or file.positions.text(word)
     return Heading(
         name,
@@ -222,14 +224,14 @@ def _heading(file: SourceFile, prefix: str, node: Node, name: str | None = None)
         start(file, node),
         file.positions.span(word),
         node,
-        node.child_by_field_id(_PARAMETERS),
+        node.child_by_field_name("parameters"),
         modifiers(node).annotations,
-        node.child_by_field_id(_TYPE),
+        node.child_by_field_name("type"),
     )
 
 
 def _body(node: Node) -> Callable[[Lowering], None] | None:
-    body = node.child_by_field_id(_BODY)
+    body = node.child_by_field_name("body")
     return None if body is None else lambda fn: fn.statement(body)
 
 
@@ -240,7 +242,7 @@ def _method(file: SourceFile, owner: Owner, _shape: Shape, node: Node, _starts: 
 
 def method_of(file: SourceFile, owner: Owner, node: Node, prefix: str) -> Function | None:
     """A method of an anonymous class as a closure, which knows its object by the owner's own name for it."""
-    if node.kind_id != _METHOD:
+    if node.type != "method_declaration":
         return None
     frame = Frame(owner, file.outside)
     return function(file, _heading(file, prefix, node), frame, [], _body(node), binding="none")
@@ -249,16 +251,16 @@ def method_of(file: SourceFile, owner: Owner, node: Node, prefix: str) -> Functi
 def top_level_function(file: SourceFile, node: Node) -> Function:
     """A method that stands in no class."""
     heading = _heading(file, "", node)._replace(
-        qualname=file.qualname(node, file.positions.text(child(node, _NAME)))
+        qualname=file.qualname(node, file.positions.text(child(node, "name")))
     )
     return function(file, heading, Frame(None, file.outside), [], _body(node), binding="none")
 
 
 def _constructor(file: SourceFile, owner: Owner, _shape: Shape, node: Node, starts: Starts) -> Function:
-    body = child(node, _BODY)
+    body = child(node, "body")
     first = next(iter(parts(body)), None)
-    explicit = first if first is not None and first.kind_id == _EXPLICIT else None
-    delegates = explicit is not None and any(each.kind_id == _THIS for each in explicit.named_children)
+    explicit = first if first is not None and first.type == "explicit_constructor_invocation" else None
+    delegates = explicit is not None and any(each.type == "this" for each in explicit.named_children)
 
     def lower(fn: Lowering) -> None:
         if not delegates:
@@ -270,7 +272,7 @@ def _constructor(file: SourceFile, owner: Owner, _shape: Shape, node: Node, star
 
 def _compact(file: SourceFile, owner: Owner, shape: Shape, node: Node, starts: Starts) -> Function:
     heading = _heading(file, owner.qualname, node, "<init>")._replace(parameters=shape.components)
-    body = child(node, _BODY)
+    body = child(node, "body")
 
     def lower(fn: Lowering) -> None:
         run_starts(fn, owner, starts.instance)
@@ -304,16 +306,16 @@ def _record_members(file: SourceFile, owner: Owner, shape: Shape, starts: Starts
 
         yield method(file, heading._replace(parameters=shape.components), owner, this="this", body=lower)
     text = file.positions.text
-    own = {text(child(each, _NAME)) for each in shape.members if each.kind_id == _METHOD}
+    own = {text(child(each, "name")) for each in shape.members if each.type == "method_declaration"}
     for param in params:
         if param.name not in own:
             yield _accessor(file, owner, shape, param)
 
 
 def _is_canonical(node: Node, components: int) -> bool:
-    if node.kind_id == _CONSTRUCTOR:
-        return len(parts(child(node, _PARAMETERS))) == components
-    return node.kind_id == _COMPACT
+    if node.type == "constructor_declaration":
+        return len(parts(child(node, "parameters"))) == components
+    return node.type == "compact_constructor_declaration"
 
 
 def _accessor(file: SourceFile, owner: Owner, shape: Shape, param: Param) -> Function:
@@ -324,10 +326,132 @@ def _accessor(file: SourceFile, owner: Owner, shape: Shape, param: Param) -> Fun
 
 
 _Lower = Callable[[SourceFile, Owner, Shape, Node, Starts], Function]
-_METHODS: Mapping[int, _Lower] = by_kind(
+_METHODS: Mapping[str, _Lower] = by_type(
     {
         "method_declaration annotation_type_element_declaration": _method,
         "constructor_declaration": _constructor,
         "compact_constructor_declaration": _compact,
     }
 )
+
+
+_NO_COMPONENTS = frozenset("Runnable Callable Thread TimerTask Comparator Iterator Iterable".split())
+
+
+def _lambda(fn: Lowering, node: Node) -> Expr:
+    file = fn.file
+    qualname = file.qualname(node, f"{fn.qualname}.<locals>.<lambda>")
+    frame = Frame(fn.frame, file.outside)
+    written = child(node, "parameters")
+    formal = written if written.type == "formal_parameters" else None
+    params: list[Param] = []
+    if formal is None:
+        words = parts(written) if written.type == "inferred_parameters" else [written]
+        params = [Param(frame.declare(fn.text(word), None).id) for word in words]
+    body = child(node, "body")
+
+    def lower(inner: Lowering) -> None:
+        if body.type == "block":
+            inner.statement(body)
+        else:
+            inner.builder.leave(inner.value(body), inner.span(body))
+
+    span = fn.span(node)
+    heading = Heading("<lambda>", qualname, span, span, node, formal)
+    fn.closures[qualname] = function(file, heading, frame, params, lower, binding="none")
+    return Closure(qualname)
+
+
+def _anonymous(fn: Lowering, node: Node) -> Expr:
+    """`new Base(args) {...}`: a class, since its base may be a component, and an object made of closures."""
+    file = fn.file
+    body = node.named_children[-1]
+    made = fn.type_name(child(node, "type"))
+    args = tuple([fn.value(each) for each in parts(child(node, "arguments"))])
+    outer = fn.frame.owner()
+    within = "" if outer is None else outer.qualname
+    word = file.number(body, within)
+    qualname = f"{within}.{word}" if within else word
+    shape = Shape(
+        word,
+        qualname,
+        node,
+        fn.span(child(node, "type")),
+        tuple(members(body.named_children)),
+        (type_of(made),),
+    )
+    quiet = file.quiet
+    if (
+        not quiet
+        and made not in _NO_COMPONENTS
+        and any(each.type == "method_declaration" for each in shape.members)
+    ):
+        define_class(file, shape, fn.frame)
+        file.quiet = True
+    try:
+        return _object(fn, shape, made, args)
+    finally:
+        file.quiet = quiet
+
+
+def _object(fn: Lowering, shape: Shape, made: str, args: tuple[Expr, ...]) -> Expr:
+    file = fn.file
+    own = fn.frame.declare(shape.name, made)
+    owner = Owner(made, shape.qualname, fn.frame, extends=False, own=own.id)
+    scan(file, owner, shape)
+    prefix = f"{fn.qualname}.<locals>.{shape.name}"
+    made_of: list[Expr] = []
+    captured: set[str] = set()
+    for each in shape.members:
+        found = method_of(file, owner, each, prefix)
+        if found is not None:
+            fn.closures[found.qualname] = found
+            captured |= found.captures
+            made_of.append(Closure(found.qualname))
+    value = Build("object", (*made_of, *args)) if made_of else _plain(fn, shape, args)
+    starts = starts_of(file, shape.members).instance
+    if not starts and own.id not in captured:
+        fn.frame.types.pop(own.id)
+        return value
+    fn.builder.add(Bind(own, value), fn.span(shape.node))
+    if starts:
+        span = fn.span(shape.node)
+        heading = Heading("<init>", f"{prefix}.<init>", span, shape.head, shape.node)
+        frame = Frame(owner, file.outside)
+        owner.inherits = True
+        first = function(
+            file, heading, frame, [], lambda inner: run_starts(inner, owner, starts), binding="none"
+        )
+        fn.closures[first.qualname] = first
+        fn.builder.add(Call(fn.builder.temp(), Closure(first.qualname), (), dropped=True), span)
+    return own
+
+
+def _plain(fn: Lowering, shape: Shape, args: tuple[Expr, ...]) -> Expr:
+    """An object of a class without methods of its own is one of the base class."""
+    result = fn.builder.temp()
+    fn.builder.add(Call(result, shape.bases[0], tuple(map(Arg, args))), fn.span(shape.node))
+    return result
+
+
+def enum_body(file: SourceFile, node: Node, owner: Owner) -> None:
+    """The class of an enum constant that has a body of its own."""
+    if file.quiet:
+        return
+    body = child(node, "body")
+    word = file.number(body, owner.qualname)
+    head = file.positions.span(child(node, "name"))
+    base = type_of(owner.name)
+    shape = Shape(word, f"{owner.qualname}.{word}", node, head, tuple(members(body.named_children)), (base,))
+    define_class(file, shape._replace(whole=not has_gap(body.children)), owner)
+
+
+def _pure(word: str) -> Callable[[Lowering, Node], Expr]:
+    return lambda _fn, _node: Mix(word, ())
+
+
+CLOSURES: dict[str, Callable[[Lowering, Node], Expr]] = by_type(
+    {"lambda_expression": _lambda, "class_body": _anonymous}
+)
+
+PURE_CLOSURES: dict[str, Callable[[Lowering, Node], Expr]] = by_type({"lambda_expression": _pure("lambda")})

@@ -1,72 +1,24 @@
-"""The parser, and the numbers that tree-sitter's Java grammar gives to node types and fields."""
+"""The parser, and access to tree-sitter's nodes by the names of Java's grammar."""
 
 from collections.abc import Mapping
-from typing import NoReturn, TypeVar
+from typing import TypeVar
 
 import tree_sitter_java
 from tree_sitter import Language, Node, Parser
 
-__all__ = [
-    "COMMENTS",
-    "ERROR",
-    "ByKind",
-    "Node",
-    "Parser",
-    "UnknownSyntax",
-    "by_kind",
-    "child",
-    "field",
-    "kind",
-    "kinds",
-    "new_parser",
-    "parts",
-]
+from ackdoctor.frontends.lowering import Table, UnknownSyntax
+
+__all__ = ["COMMENTS", "Node", "by_type", "child", "new_parser", "parts"]
 
 _LANGUAGE = Language(tree_sitter_java.language())
 _V = TypeVar("_V")
 
-ERROR = 0xFFFF
-"""The kind of a node that holds what could not be parsed."""
+COMMENTS = frozenset({"line_comment", "block_comment"})
 
 
-class UnknownSyntax(Exception):  # noqa: N818 - it is the file's fault as little as ours
-    """A node type, by its name, that some table does not know."""
-
-
-class ByKind(dict[int, _V]):
-    """A table by node kind that says so when a kind is missing."""
-
-    __slots__ = ()
-
-    def __missing__(self, number: int) -> NoReturn:
-        raise UnknownSyntax(_LANGUAGE.node_kind_for_id(number) or "a syntax error")
-
-
-def kind(name: str) -> int:
-    """The number of a named node type; a word in quotes is a keyword or a sign: `"'static'"`."""
-    named = not name.startswith("'")
-    number = _LANGUAGE.id_for_node_kind(name.strip("'"), named)
-    if not number:
-        raise UnknownSyntax(name)
-    return number
-
-
-def kinds(names: str) -> frozenset[int]:
-    """The numbers of some node types."""
-    return frozenset(map(kind, names.split()))
-
-
-def by_kind(table: Mapping[str, _V]) -> ByKind[_V]:
-    """A table by the names of node types, one or several to a key, as a table by their numbers."""
-    return ByKind({kind(name): value for names, value in table.items() for name in names.split()})
-
-
-def field(name: str) -> int:
-    """The number of a field."""
-    number = _LANGUAGE.field_id_for_name(name)
-    if number is None:
-        raise UnknownSyntax(name)
-    return number
+def by_type(table: Mapping[str, _V]) -> Table[str, _V]:
+    """A table whose keys are one or several node types, as a table by single node types."""
+    return Table({name: value for names, value in table.items() for name in names.split()})
 
 
 def new_parser() -> Parser:
@@ -74,17 +26,14 @@ def new_parser() -> Parser:
     return Parser(_LANGUAGE)
 
 
-COMMENTS = kinds("line_comment block_comment")
-
-
 def parts(node: Node) -> list[Node]:
-    """The named children, comments left out."""
-    return [child for child in node.named_children if child.kind_id not in COMMENTS]
+    """The named children without comments."""
+    return [child for child in node.named_children if child.type not in COMMENTS]
 
 
-def child(node: Node, number: int) -> Node:
-    """The child in a field that is always there."""
-    found = node.child_by_field_id(number)
+def child(node: Node, field: str) -> Node:
+    """The child in a field that the grammar requires."""
+    found = node.child_by_field_name(field)
     if found is None:
         raise UnknownSyntax(f"{node.type} without a part")
     return found

@@ -1,23 +1,31 @@
-"""Methods and constructors to functions."""
+"""Methods, constructors and initialisers."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from ackdoctor.frontends.java.broken import TOO_DEEP, UNREAD, complain, note
-from ackdoctor.frontends.java.grammar import Node, UnknownSyntax, child, field, kind, parts
-from ackdoctor.frontends.java.lowering import Lowering, SourceFile
-from ackdoctor.frontends.java.scope import Frame, Owner
-from ackdoctor.frontends.java.typenames import type_name
-from ackdoctor.model.cfg import Arg, Call, Expr, Name
+from ackdoctor.frontends.java.grammar import Node, child, parts
+from ackdoctor.frontends.java.lowering import TOO_DEEP, UNREAD, Lowering, SourceFile, complain, note
+from ackdoctor.frontends.java.scope import Frame, Owner, type_name
+from ackdoctor.frontends.lowering import UnknownSyntax
+from ackdoctor.model.cfg import Arg, Bind, Call, Expr, Global, Name
 from ackdoctor.model.component import Function, Param
 from ackdoctor.model.source import Span
 
-__all__ = ["Heading", "Modifiers", "function", "method", "modifiers", "params_of", "start"]
+__all__ = [
+    "Heading",
+    "Modifiers",
+    "Starts",
+    "function",
+    "method",
+    "modifiers",
+    "params_of",
+    "run_starts",
+    "start",
+    "starts_of",
+]
 
-_NAME, _TYPE, _PARAMETERS, _BODY = field("name"), field("type"), field("parameters"), field("body")
-_MODIFIERS, _STATIC, _DECLARATOR = kind("modifiers"), kind("'static'"), kind("variable_declarator")
-_PARAMETER, _SPREAD = kind("formal_parameter"), kind("spread_parameter")
-_ANNOTATIONS = frozenset({kind("annotation"), kind("marker_annotation")})
+
+_ANNOTATIONS = frozenset({"annotation", "marker_annotation"})
 
 
 class Modifiers(NamedTuple):
@@ -31,14 +39,14 @@ class Modifiers(NamedTuple):
 def modifiers(node: Node) -> Modifiers:
     """The modifiers of a declaration."""
     first = node.children[0]
-    if first.kind_id != _MODIFIERS:
+    if first.type != "modifiers":
         return Modifiers((), static=False, start=first)
     words = first.children
-    annotations = [word for word in words if word.kind_id in _ANNOTATIONS]
+    annotations = [word for word in words if word.type in _ANNOTATIONS]
     behind = [*words, node.children[1]]
-    while behind[0].kind_id in _ANNOTATIONS:
+    while behind[0].type in _ANNOTATIONS:
         behind.pop(0)
-    return Modifiers(annotations, any(word.kind_id == _STATIC for word in words), behind[0])
+    return Modifiers(annotations, any(word.type == "static" for word in words), behind[0])
 
 
 def start(file: SourceFile, node: Node) -> Span:
@@ -50,17 +58,17 @@ def params_of(file: SourceFile, frame: Frame, node: Node | None) -> list[Param]:
     """The parameters of a method or a lambda with types, declared in its frame."""
     found: list[Param] = []
     for each in () if node is None else parts(node):
-        number = each.kind_id
-        if number == _PARAMETER:
-            written = type_name(file.positions, child(each, _TYPE))
-            word = child(each, _NAME)
+        kind = each.type
+        if kind == "formal_parameter":
+            written = type_name(file.positions, child(each, "type"))
+            word = child(each, "name")
             many = "positional"
-        elif number == _SPREAD:
+        elif kind == "spread_parameter":
             inner = parts(each)
             declarator = inner[-1]
-            before = [part for part in inner[:-1] if part.kind_id not in (_MODIFIERS, *_ANNOTATIONS)]
+            before = [part for part in inner[:-1] if part.type not in ("modifiers", *_ANNOTATIONS)]
             written = type_name(file.positions, before[0])
-            word = child(declarator, _NAME)
+            word = child(declarator, "name")
             many = "*"
         else:
             continue
@@ -157,3 +165,83 @@ def _unread(fn: Lowering, heading: Heading, params: Sequence[Param]) -> Lowering
     given: list[Expr] = [Name(param.name) for param in params]
     again.builder.add(Call(again.builder.temp(), UNREAD, tuple(map(Arg, given))), heading.head)
     return again
+
+
+_FIELDS = frozenset("field_declaration constant_declaration".split())
+_LITERALS = frozenset(
+    """null_literal true false decimal_integer_literal hex_integer_literal octal_integer_literal
+    binary_integer_literal decimal_floating_point_literal hex_floating_point_literal string_literal
+    character_literal""".split()
+)
+
+
+class Starts(NamedTuple):
+    """The members that run at the start of a class, and of an object, in the order of the source."""
+
+    static: list[Node]
+    instance: list[Node]
+
+
+def starts_of(file: SourceFile, members: Iterable[Node]) -> Starts:
+    """What runs first; a constant that is written as a literal needs no code."""
+    starts = Starts([], [])
+    for each in members:
+        kind = each.type
+        if kind in _FIELDS:
+            static = kind == "constant_declaration" or modifiers(each).static
+            found = [each] if _has_code(each, static=static) else []
+        elif kind in ("block", "static_initializer", "enum_constant"):
+            static = kind != "block"
+            found = [each]
+        else:
+            continue
+        if each.has_error:
+            complain(file, each, "an initialiser is not read")
+        else:
+            (starts.static if static else starts.instance).extend(found)
+    return starts
+
+
+def _has_code(node: Node, *, static: bool) -> bool:
+    values = [each.child_by_field_name("value") for each in node.children_by_field_name("declarator")]
+    return any(value is not None and not (static and value.type in _LITERALS) for value in values)
+
+
+def run_starts(fn: Lowering, owner: Owner, starts: Sequence[Node]) -> None:
+    """Runs them at the start of a constructor, whose parameters they do not see."""
+    if not starts:
+        return
+    around, bare = fn.frame, Frame(owner, fn.file.outside)
+    if around.here(owner.own) is not None:
+        bare.declare(owner.own, None)
+    bare.types = around.types
+    fn.frame = bare
+    for each in starts:
+        kind = each.type
+        if kind in _FIELDS:
+            _fields(fn, each)
+        elif kind == "enum_constant":
+            _enum_constant(fn, owner, each)
+        else:
+            fn.statement(each if kind == "block" else parts(each)[-1])
+    fn.frame = around
+    around.captures |= bare.captures
+
+
+def _fields(fn: Lowering, node: Node) -> None:
+    for declarator in node.children_by_field_name("declarator"):
+        value = declarator.child_by_field_name("value")
+        if value is not None:
+            target = fn.frame.resolve(fn.text(child(declarator, "name")))
+            fn.builder.add(Bind(target, fn.value(value)), fn.span(declarator))
+
+
+def _enum_constant(fn: Lowering, owner: Owner, node: Node) -> None:
+    arguments = node.child_by_field_name("arguments")
+    args = tuple([Arg(fn.value(each)) for each in ([] if arguments is None else parts(arguments))])
+    body = node.child_by_field_name("body")
+    if body is not None:
+        fn.file.tables.enum_body(fn.file, node, owner)
+    result = fn.builder.temp()
+    fn.builder.add(Call(result, Global(owner.name), args), fn.span(node))
+    fn.builder.add(Bind(fn.frame.resolve(fn.text(child(node, "name"))), result), fn.span(node))

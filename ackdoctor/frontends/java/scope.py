@@ -1,17 +1,68 @@
-"""What a name means: locals of the functions around, fields and methods of the classes around.
+"""Names and types: what a word refers to, and types as written.
 
-Terms.  An `Owner` is a class, known by what is declared in it.  A `Frame` is a function with its open
-blocks.  Each has a parent, the Frame or Owner that it stands in, so that an anonymous class in a method
-is an Owner in a Frame in an Owner.
+An `Owner` is a class and knows its members.  A `Frame` is a function with its open blocks.  The parent of each
+is the Frame or Owner around it: an anonymous class in a method is an Owner in a Frame in an Owner.
 """
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TypeAlias
 
+from ackdoctor.frontends.java.grammar import Node, parts
+from ackdoctor.frontends.java.source import Positions
 from ackdoctor.model.cfg import Attr, Expr, Global, Name
 
-__all__ = ["Frame", "Outside", "Owner", "is_constant", "looks_like_type"]
+__all__ = [
+    "TYPES",
+    "Frame",
+    "Outside",
+    "Owner",
+    "dotted",
+    "is_constant",
+    "looks_like_type",
+    "type_name",
+    "type_of",
+]
+
+
+_ANNOTATIONS = frozenset({"annotation", "marker_annotation"})
+
+TYPES = frozenset(
+    """void_type integral_type floating_point_type boolean_type type_identifier
+    scoped_type_identifier generic_type array_type annotated_type""".split()
+)
+
+
+def type_name(positions: Positions, node: Node) -> str:
+    """`Map.Entry` for `java.util.Map.Entry<K, V>[]` written as `Map.Entry<K, V>[]`."""
+    while True:
+        kind = node.type
+        if kind in ("generic_type", "array_type"):
+            node = node.named_children[0]
+        elif kind == "annotated_type":
+            node = node.named_children[-1]
+        elif kind == "scoped_type_identifier":
+            inner = [part for part in parts(node) if part.type not in _ANNOTATIONS]
+            return ".".join(type_name(positions, part) for part in inner)
+        else:
+            return positions.text(node)
+
+
+def dotted(positions: Positions, node: Node) -> str:
+    """The text of a name in a package or import declaration, without white space."""
+    if node.type == "scoped_identifier":
+        return "".join(positions.text(node).split())
+    return positions.text(node)
+
+
+def type_of(name: str) -> Expr:
+    """The expression for a type's dotted name."""
+    first, *rest = name.split(".")
+    found: Expr = Global(first)
+    for word in rest:
+        found = Attr(found, word)
+    return found
+
 
 _KNOWN_ACRONYMS = frozenset({"UUID", "URI", "URL"})
 

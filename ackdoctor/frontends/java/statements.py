@@ -1,26 +1,32 @@
-"""Simple statements, local variables and branches."""
+"""Statements: simple ones, branches, loops, `try` and `switch`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from typing import NamedTuple
 
-from ackdoctor.flow.graph.build import Ends
+from ackdoctor.flow.build import Ends, Fork, Handler
 from ackdoctor.frontends.java.calls import call_statement, constructor_call
-from ackdoctor.frontends.java.expressions import bind, update_statement
-from ackdoctor.frontends.java.grammar import Node, by_kind, child, field, kind, parts
+from ackdoctor.frontends.java.expressions import PATTERNS, bind, match, update_statement
+from ackdoctor.frontends.java.grammar import Node, by_type, child, parts
 from ackdoctor.frontends.java.lowering import Lowering
-from ackdoctor.model.cfg import Bind, Global, Jump, Literal, Name, Update
+from ackdoctor.model.cfg import Attr, Bind, Call, Compare, Expr, Global, Jump, Literal, Mix, Name, Update
 from ackdoctor.model.source import Span
 
-__all__ = ["STATEMENTS", "keyword", "local_type"]
+__all__ = [
+    "LOOPS",
+    "PURE_SWITCHES",
+    "STATEMENTS",
+    "SWITCHES",
+    "SWITCH_VALUES",
+    "TRIES",
+    "keyword",
+    "local_type",
+]
 
-_CONDITION, _THEN, _ELSE = field("condition"), field("consequence"), field("alternative")
-_NAME, _VALUE, _TYPE, _DECLARATOR, _BODY = map(field, "name value type declarator body".split())
-_IF, _IDENTIFIER = kind("if_statement"), kind("identifier")
-_ASSIGNMENT, _UPDATE = kind("assignment_expression"), kind("update_expression")
-_CALLS = frozenset({kind("method_invocation"), kind("object_creation_expression")})
-_NEW, _CAST = kind("object_creation_expression"), kind("cast_expression")
+
+_CALLS = frozenset({"method_invocation", "object_creation_expression"})
 _BREAKABLE = frozenset(
-    map(kind, "while_statement do_statement for_statement enhanced_for_statement switch_expression".split())
+    "while_statement do_statement for_statement enhanced_for_statement switch_expression".split()
 )
 
 
@@ -35,12 +41,12 @@ def _expression(fn: Lowering, node: Node) -> None:
 
 def expression_statement(fn: Lowering, node: Node) -> None:
     """An expression nobody looks at the value of."""
-    number = node.kind_id
-    if number in _CALLS:
+    kind = node.type
+    if kind in _CALLS:
         call_statement(fn, node)
-    elif number == _ASSIGNMENT:
+    elif kind == "assignment_expression":
         bind(fn, node)
-    elif number == _UPDATE:
+    elif kind == "update_expression":
         place, sign, _ = update_statement(fn, node)
         fn.builder.add(Update(place, sign, Literal(1)), fn.span(node))
     else:
@@ -51,11 +57,11 @@ def expression_statement(fn: Lowering, node: Node) -> None:
 
 def _local(fn: Lowering, node: Node) -> None:
     """`Tuple t = f(), u;`: a variable without a value is declared and nothing happens."""
-    written = fn.type_name(child(node, _TYPE))
+    written = fn.type_name(child(node, "type"))
     first: Node | None = node
-    for declarator in node.children_by_field_id(_DECLARATOR):
-        value = declarator.child_by_field_id(_VALUE)
-        word = fn.text(child(declarator, _NAME))
+    for declarator in node.children_by_field_name("declarator"):
+        value = declarator.child_by_field_name("value")
+        word = fn.text(child(declarator, "name"))
         if value is None:
             fn.frame.declare(word, None if written == "var" else written)
             continue
@@ -69,8 +75,8 @@ def local_type(fn: Lowering, written: str, value: Node) -> str | None:
     """A variable's type as written; for `var`, that of the constructor or cast on the right."""
     if written != "var":
         return written
-    if value.kind_id in (_NEW, _CAST):
-        return fn.type_name(child(value, _TYPE))
+    if value.type in ("object_creation_expression", "cast_expression"):
+        return fn.type_name(child(value, "type"))
     return None
 
 
@@ -83,13 +89,13 @@ def _if(fn: Lowering, node: Node) -> None:
     """A chain of `else if` is as long as its author likes, so it is a loop here."""
     after: Ends = []
     link: Node | None = node
-    while link is not None and link.kind_id == _IF:
-        fork = fn.fork(child(link, _CONDITION))
+    while link is not None and link.type == "if_statement":
+        fork = fn.fork(child(link, "condition"))
         fn.builder.resume(fork.true)
-        fn.block(child(link, _THEN))
+        fn.block(child(link, "consequence"))
         after += fn.builder.take()
         fn.builder.resume(fork.false)
-        link = link.child_by_field_id(_ELSE)
+        link = link.child_by_field_name("alternative")
     if link is not None:
         fn.block(link)
     fn.builder.resume(after)
@@ -98,7 +104,7 @@ def _if(fn: Lowering, node: Node) -> None:
 def _labelled(fn: Lowering, node: Node) -> None:
     name, *_, statement = parts(node)
     label = fn.text(name)
-    if statement.kind_id in _BREAKABLE:
+    if statement.type in _BREAKABLE:
         fn.label = label
         fn.statement(statement)
     else:
@@ -165,7 +171,7 @@ def _nothing(_fn: Lowering, _node: Node) -> None:
     return
 
 
-STATEMENTS: dict[int, Callable[[Lowering, Node], None]] = by_kind(
+STATEMENTS: dict[str, Callable[[Lowering, Node], None]] = by_type(
     {
         "expression_statement": _expression,
         "local_variable_declaration": _local,
@@ -182,6 +188,285 @@ STATEMENTS: dict[int, Callable[[Lowering, Node], None]] = by_kind(
         "class_declaration interface_declaration enum_declaration record_declaration": _class,
         "annotation_type_declaration": _nothing,
         "import_declaration package_declaration module_declaration": _nothing,
-        "';'": _nothing,
+        ";": _nothing,
     }
 )
+
+
+def _header(fn: Lowering, node: Node) -> Span:
+    """`for (Tuple t : batch)`: up to the bracket before the body."""
+    last = [each for each in node.children if each.type == ")"][-1]
+    return fn.file.positions.through(node, last)
+
+
+def _while(fn: Lowering, node: Node) -> None:
+    label = fn.take_label()
+    condition = child(node, "condition")
+    span = fn.file.positions.through(node, condition)
+    body = partial(fn.block, child(node, "body"))
+    fn.builder.loop_while(span, partial(fn.fork, condition), body, label=label)
+
+
+def _do(fn: Lowering, node: Node) -> None:
+    label = fn.take_label()
+    condition = partial(fn.fork, child(node, "condition"))
+    fn.builder.loop_until(keyword(fn, node), condition, partial(fn.block, child(node, "body")), label=label)
+
+
+def _for(fn: Lowering, node: Node) -> None:
+    label = fn.take_label()
+    condition = node.child_by_field_name("condition")
+    updates = node.children_by_field_name("update")
+
+    def ask() -> Fork:
+        return Fork(fn.builder.take(), []) if condition is None else fn.fork(condition)
+
+    def again() -> None:
+        for update in updates:
+            expression_statement(fn, update)
+
+    with fn.frame.block():
+        for each in node.children_by_field_name("init"):
+            if each.type == "local_variable_declaration":
+                fn.statement(each)
+            else:
+                expression_statement(fn, each)
+        body = partial(fn.block, child(node, "body"))
+        fn.builder.loop_while(_header(fn, node), ask, body, label=label, again=again if updates else None)
+
+
+def _for_each(fn: Lowering, node: Node) -> None:
+    label = fn.take_label()
+    iterable = fn.value(child(node, "value"))
+    written = fn.type_name(child(node, "type"))
+    with fn.frame.block():
+        variable = fn.frame.declare(fn.text(child(node, "name")), None if written == "var" else written)
+        body = partial(fn.block, child(node, "body"))
+        fn.builder.loop_for(_header(fn, node), variable, iterable, body, label=label)
+
+
+LOOPS: dict[str, Callable[[Lowering, Node], None]] = by_type(
+    {
+        "while_statement": _while,
+        "do_statement": _do,
+        "for_statement": _for,
+        "enhanced_for_statement": _for_each,
+    }
+)
+
+
+_EVERYTHING = frozenset({"Throwable", "java.lang.Throwable"})
+
+
+def _try(fn: Lowering, node: Node) -> None:
+    inner = parts(node)
+    handlers = [_handler(fn, part) for part in inner if part.type == "catch_clause"]
+    final = next((partial(_finally, fn, part) for part in inner if part.type == "finally_clause"), None)
+    body: Callable[[], None] = partial(fn.statement, child(node, "body"))
+    resources = node.child_by_field_name("resources")
+    if resources is not None:
+        body = partial(_with_resources, fn, parts(resources), body)
+    if not handlers and final is None:
+        body()
+    else:
+        fn.builder.attempt(body, handlers, None, final)
+
+
+def _handler(fn: Lowering, node: Node) -> Handler:
+    caught = parts(node)[0]
+    written = next(part for part in caught.named_children if part.type == "catch_type")
+    types = tuple(fn.type_name(part) for part in parts(written))
+    bracket = next(part for part in node.children if part.type == ")")
+    span = fn.file.positions.through(node, bracket)
+    word = fn.text(child(caught, "name"))
+    only = types[0] if len(types) == 1 else None
+    with fn.frame.block():
+        name = fn.frame.declare_caught(word, only)
+
+    def body() -> None:
+        with fn.frame.block():
+            fn.frame.declare_caught(word, only)
+            fn.statement(child(node, "body"))
+
+    return Handler(types, name.id, span, body, not _EVERYTHING.isdisjoint(types))
+
+
+def _finally(fn: Lowering, node: Node) -> None:
+    fn.builder.add(Jump("finally"), keyword(fn, node))
+    fn.statement(parts(node)[-1])
+
+
+def _with_resources(fn: Lowering, resources: Sequence[Node], body: Callable[[], None]) -> None:
+    """Each resource is closed after what comes behind it, however that ends."""
+    if not resources:
+        body()
+        return
+    node, *rest = resources
+    with fn.frame.block():
+        resource = _resource(fn, node)
+        inner = partial(_with_resources, fn, rest, body)
+        fn.builder.attempt(inner, final=partial(_close, fn, node, resource))
+
+
+def _resource(fn: Lowering, node: Node) -> Expr:
+    value = node.child_by_field_name("value")
+    if value is None:
+        return fn.value(parts(node)[0])
+    result = fn.value(value)
+    written = fn.type_name(child(node, "type"))
+    name: Name = fn.frame.declare(fn.text(child(node, "name")), local_type(fn, written, value))
+    fn.builder.add(Bind(name, result), fn.span(node))
+    return name
+
+
+def _close(fn: Lowering, node: Node, resource: Expr) -> None:
+    """The call that nobody wrote; that it may throw as well is what nobody thinks of."""
+    close = Call(fn.builder.temp(), Attr(resource, "close"), (), dropped=True)
+    fn.builder.add(close, fn.span(node), quiet=True)
+
+
+TRIES: dict[str, Callable[[Lowering, Node], None]] = by_type(
+    {"try_statement": _try, "try_with_resources_statement": _try}
+)
+
+
+class _Group(NamedTuple):
+    """Labels, and the statements behind them."""
+
+    labels: list[Node]
+    body: list[Node]
+    arrow: bool
+
+
+def _groups(node: Node) -> Iterator[_Group]:
+    for part in parts(child(node, "body")):
+        inner = parts(part)
+        labels = [each for each in inner if each.type == "switch_label"]
+        yield _Group(labels, inner[len(labels) :], part.type == "switch_rule")
+
+
+def _switch(fn: Lowering, node: Node) -> None:
+    label = fn.take_label()
+    fn.builder.region(partial(_lower, fn, node, None), label=label, plain=True)
+
+
+def _value(fn: Lowering, node: Node) -> Expr:
+    """The value arrives in a temporary, whose name is also the label that `yield` leaves for."""
+    result = fn.builder.temp()
+    with fn.yielding(result):
+        fn.builder.region(partial(_lower, fn, node, result), label=result.id, plain=True)
+    return result
+
+
+def _lower(fn: Lowering, node: Node, result: Name | None) -> None:
+    condition = child(node, "condition")
+    subject = fn.value(condition)
+    if not isinstance(subject, (Name, Global)):
+        subject = fn.store(subject, fn.span(parts(condition)[-1]))
+    after: Ends = []
+    with fn.frame.block():
+        groups = list(_groups(node))
+        entries, missed = _questions(fn, groups, subject)
+        for group, entry in zip(groups, entries, strict=True):
+            fn.builder.resume(entry)
+            _body(fn, group, result)
+            if group.arrow:
+                after += fn.builder.take()
+    if result is None and not _exhaustive(groups):
+        fn.builder.resume(missed)
+    fn.builder.resume(after)
+
+
+def _exhaustive(groups: list[_Group]) -> bool:
+    """Whether some label always fits: the compiler sees to it where one is a pattern or null (JLS 14.11.2)."""
+    cases = (case for group in groups for label in group.labels for case in parts(label))
+    return any(case.type in PATTERNS or case.type == "null_literal" for case in cases)
+
+
+def _questions(fn: Lowering, groups: list[_Group], subject: Expr) -> tuple[list[Ends], Ends]:
+    """Where each group is entered, and the ends that no label took."""
+    entries: list[Ends] = []
+    default: Ends | None = None
+    for group in groups:
+        entry: Ends = []
+        for label in group.labels:
+            takes_all = _label(fn, label, subject, entry)
+            if takes_all:
+                default = entry
+        entries.append(entry)
+    rest = fn.builder.take()
+    if default is None:
+        return entries, rest
+    default.extend(rest)
+    return entries, []
+
+
+def _label(fn: Lowering, label: Node, subject: Expr, entry: Ends) -> bool:
+    """Asks what one label asks; returns whether it is, or has, a `default`."""
+    cases = parts(label)
+    if not cases:
+        return True
+    guard = next((case for case in cases if case.type == "guard"), None)
+    takes_all = False
+    for case in cases:
+        if case is guard:
+            continue
+        if case.type == "identifier" and fn.text(case) == "default":
+            takes_all = True
+            continue
+        missed = _ask(fn, case, subject)
+        if guard is not None:
+            fork = fn.fork(parts(guard)[0])
+            missed = missed + fork.false
+            fn.builder.resume(fork.true)
+        entry += fn.builder.take()
+        fn.builder.resume(missed)
+    return takes_all
+
+
+def _ask(fn: Lowering, case: Node, subject: Expr) -> Ends:
+    if case.type in PATTERNS:
+        return match(fn, case, subject)
+    if case.type == "identifier" and not fn.frame.known(fn.text(case)):
+        wanted: Expr = Global(fn.text(case))  # a constant of the subject's enum
+    else:
+        wanted = fn.value(case)
+    sign = "is" if wanted == Literal(None) else "=="
+    fork = fn.builder.test(Compare(subject, sign, wanted), fn.span(case))
+    fn.builder.resume(fork.true)
+    return fork.false
+
+
+def _body(fn: Lowering, group: _Group, result: Name | None) -> None:
+    if not group.arrow:
+        fn.run(group.body)
+        return
+    (body,) = group.body
+    if result is not None and body.type == "expression_statement":
+        value = parts(body)[0]
+        fn.builder.add(Bind(result, fn.value(value)), fn.span(value))
+    else:
+        fn.block(body)
+
+
+def _yield(fn: Lowering, node: Node) -> None:
+    value = parts(node)[0]
+    if fn.result is None:
+        expression_statement(fn, value)
+    else:
+        span = fn.file.positions.through(node, value)
+        fn.builder.add(Bind(fn.result, fn.value(value)), span)
+        fn.builder.jump("yield", span, fn.result.id)
+
+
+def _pure(fn: Lowering, node: Node) -> Expr:
+    return Mix("switch", (fn.value(child(node, "condition")),))
+
+
+SWITCHES: dict[str, Callable[[Lowering, Node], None]] = by_type(
+    {"switch_expression": _switch, "yield_statement": _yield}
+)
+
+SWITCH_VALUES: dict[str, Callable[[Lowering, Node], Expr]] = by_type({"switch_expression": _value})
+
+PURE_SWITCHES: dict[str, Callable[[Lowering, Node], Expr]] = by_type({"switch_expression": _pure})

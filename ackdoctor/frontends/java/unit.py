@@ -1,46 +1,95 @@
-"""One parsed file to one `Unit`."""
+"""A parsed file as a `Unit`, with classes recovered from what does not parse."""
 
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
-from ackdoctor.flow.graph.build import CfgBuilder
-from ackdoctor.frontends.java import conditions, loops, statements, switches, tries
-from ackdoctor.frontends.java.annotations import ANNOTATIONS
-from ackdoctor.frontends.java.broken import TOO_DEEP, UNREAD, complain, has_gap, note, sweep
+from ackdoctor.flow.build import CfgBuilder
+from ackdoctor.frontends.java import expressions, statements
 from ackdoctor.frontends.java.calls import CALLS, PURE_CALLS
-from ackdoctor.frontends.java.classes import CLASSES, declare, define_class, top_level_function
-from ackdoctor.frontends.java.closures import CLOSURES, PURE_CLOSURES, enum_body
-from ackdoctor.frontends.java.expressions import PURE_ASSIGNMENTS, VALUES
-from ackdoctor.frontends.java.fragments import fragments
-from ackdoctor.frontends.java.grammar import ERROR, ByKind, Node, UnknownSyntax, kind, parts
-from ackdoctor.frontends.java.lowering import SourceFile, Tables
-from ackdoctor.frontends.java.names import NAMES
-from ackdoctor.frontends.java.positions import Positions
-from ackdoctor.frontends.java.typenames import dotted
+from ackdoctor.frontends.java.classes import (
+    CLASSES,
+    CLOSURES,
+    PURE_CLOSURES,
+    Shape,
+    bases,
+    declare,
+    define_class,
+    enum_body,
+    members,
+    top_level_function,
+)
+from ackdoctor.frontends.java.expressions import ANNOTATIONS, NAMES, PURE_ASSIGNMENTS, VALUES
+from ackdoctor.frontends.java.grammar import Node, parts
+from ackdoctor.frontends.java.lowering import (
+    TOO_DEEP,
+    UNREAD,
+    SourceFile,
+    Tables,
+    complain,
+    has_gap,
+    note,
+    sweep,
+)
+from ackdoctor.frontends.java.scope import dotted
+from ackdoctor.frontends.java.source import Positions
+from ackdoctor.frontends.lowering import Table, UnknownSyntax
 from ackdoctor.model.component import Function, Unit
 from ackdoctor.model.finding import Unreadable
 
-__all__ = ["Lowered", "lower_tree"]
+__all__ = ["Lowered", "fragments", "lower_tree"]
 
-_PACKAGE, _IMPORT, _METHOD = map(kind, "package_declaration import_declaration method_declaration".split())
-_STATIC, _ASTERISK = kind("'static'"), kind("asterisk")
+
+_MOST = 200  # headers in one error; text with more is no Java
+_MEMBERS = CLASSES | frozenset("method_declaration constructor_declaration field_declaration".split())
+
+
+def fragments(file: SourceFile, error: Node) -> Iterator[Shape]:
+    """The classes whose headers stand in an error, if it is one of a program; one behind another is taken to stand in it."""
+    children = error.children
+    heads = [
+        place
+        for place, (word, name) in enumerate(pairwise(children))
+        if word.type == "class" and name.type == "identifier"
+    ]
+    if len(heads) > _MOST:
+        return
+    around = ""
+    for head, end in pairwise([*heads, len(children)]):
+        name, own = children[head + 1], children[head + 2 : end]
+        word = file.positions.text(name)
+        around = f"{around}.{word}" if around else word
+        yield Shape(
+            word,
+            file.qualname(name, around),
+            error,
+            file.positions.span(name),
+            [each for each in members(own) if each.type in _MEMBERS],
+            tuple(bases(file, own)),
+            any(each.type == "superclass" for each in own),
+            whole=False,
+        )
+
 
 _PLAIN = {**NAMES, **VALUES}
 _TABLES = Tables(
-    values=ByKind({**_PLAIN, **CALLS, **conditions.VALUE_BRANCHES, **switches.SWITCH_VALUES, **CLOSURES}),
-    pure=ByKind(
+    values=Table({**_PLAIN, **CALLS, **expressions.VALUE_BRANCHES, **statements.SWITCH_VALUES, **CLOSURES}),
+    pure=Table(
         {
             **_PLAIN,
             **PURE_ASSIGNMENTS,
             **PURE_CALLS,
-            **conditions.PURE_BRANCHES,
-            **switches.PURE_SWITCHES,
+            **expressions.PURE_BRANCHES,
+            **statements.PURE_SWITCHES,
             **PURE_CLOSURES,
             **ANNOTATIONS,
         }
     ),
-    forks=conditions.FORKS,
-    plain_fork=conditions.plain_fork,
-    statements=ByKind({**statements.STATEMENTS, **loops.LOOPS, **tries.TRIES, **switches.SWITCHES}),
+    forks=expressions.FORKS,
+    plain_fork=expressions.plain_fork,
+    statements=Table(
+        {**statements.STATEMENTS, **statements.LOOPS, **statements.TRIES, **statements.SWITCHES}
+    ),
     declare=declare,
     enum_body=enum_body,
 )
@@ -57,12 +106,12 @@ def lower_tree(root: Node, *, path: str, data: bytes) -> Lowered:
     """Lowers everything in a file."""
     positions = Positions(data)
     tops = parts(root)
-    package = next((each for each in tops if each.kind_id == _PACKAGE), None)
+    package = next((each for each in tops if each.type == "package_declaration"), None)
     module = "" if package is None or package.has_error else dotted(positions, parts(package)[-1])
     file = SourceFile(path=path, module=module, positions=positions, tables=_TABLES)
     imports, stars = _imports(file, tops)
     functions: dict[str, Function] = {}
-    for each in [root] if root.kind_id == ERROR else tops:
+    for each in [root] if root.type == "ERROR" else tops:
         _declare(file, each, functions)
     if root.has_error:
         _doubt(file, root, functions)
@@ -81,13 +130,13 @@ def lower_tree(root: Node, *, path: str, data: bytes) -> Lowered:
 
 
 def _declare(file: SourceFile, node: Node, functions: dict[str, Function]) -> None:
-    number = node.kind_id
+    kind = node.type
     try:
-        if number == ERROR:
+        if kind == "ERROR":
             _pick_up(file, node, functions)
-        elif number in CLASSES:
+        elif kind in CLASSES:
             declare(file, node, None)
-        elif number == _METHOD:
+        elif kind == "method_declaration":
             found = top_level_function(file, node)
             functions.setdefault(found.name, found)
     except RecursionError:
@@ -120,17 +169,17 @@ def _imports(file: SourceFile, tops: list[Node]) -> tuple[dict[str, tuple[str, .
     imports: dict[str, tuple[str, ...]] = {}
     stars: list[str] = []
     for node in tops:
-        if node.kind_id != _IMPORT or node.has_error:
+        if node.type != "import_declaration" or node.has_error:
             continue
         inner = parts(node)
         name = dotted(file.positions, inner[0])
-        if inner[-1].kind_id == _ASTERISK:
+        if inner[-1].type == "asterisk":
             stars.append(name)
             continue
         word = name.rpartition(".")[2]
         known = imports.get(word, ())
         imports[word] = known if name in known else (*known, name)
-        static = any(each.kind_id == _STATIC for each in node.children)
+        static = any(each.type == "static" for each in node.children)
         (file.outside.statics if static else file.outside.types).add(word)
     return imports, stars
 

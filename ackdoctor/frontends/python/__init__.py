@@ -1,9 +1,9 @@
 """Python source to a `Unit`, by libcst."""
 
-from ackdoctor.frontends.python.decode import decode
+from ackdoctor.frontends.lowering import UnknownSyntax
 from ackdoctor.frontends.python.parse import TOO_DEEP, parse
+from ackdoctor.frontends.python.source import decode
 from ackdoctor.frontends.python.unit import lower_module
-from ackdoctor.frontends.python.unknown import UnknownSyntax
 from ackdoctor.model.component import Unit
 from ackdoctor.model.finding import Unreadable
 

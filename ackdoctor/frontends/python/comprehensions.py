@@ -19,7 +19,7 @@ from typing import Any
 
 import libcst as cst
 
-from ackdoctor.flow.graph.build import Ends, Fork
+from ackdoctor.flow.build import Ends, Fork
 from ackdoctor.frontends.python.lowering import Lowering
 from ackdoctor.frontends.python.scope import Scope, target_names
 from ackdoctor.model.cfg import Bind, Build, Expr, Literal, Mix, Name

@@ -1,44 +1,75 @@
-"""How the nodes of a libcst tree are laid out in the source.
+"""The order in which the parts of each libcst node appear in the source.
 
-A tree holds every character of its source but says of no node where it stands.  Generating the code
-again to find out, as libcst's position providers do, takes a third of the parser's time and more.
-Measuring it is enough, and the table below, read like a grammar, says how: each line is a node type
-with what it is made of, in order.
+A libcst tree holds every character of its source but no offsets.  libcst's position providers generate the code
+again to compute them, which takes longer than a third of the parsing time.  Adding up the widths of the parts is
+enough.  The table below lists the parts of each node type in order, one node type to a line:
 
-    name  name*     a child, which may be absent; a sequence of them
+    name  name*     a child, which may be absent; a sequence of children
     _name           white space before or between
-    'if'            the keyword or sign itself
+    'if'            a keyword or an operator
     =name           a string that the node holds
-    (  )            the parentheses around an expression; between them stands the node proper
+    (  )            the parentheses around an expression; the node proper is between them
     <  >            the node proper begins and ends; `>a/b` ends where its child a, or else b, ends
     |               the header ends
-    ^               the indentation of the block around
+    ^               the indentation of the enclosing block
     ~name           an annotation after `->`, which is one wider than after `:`
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import libcst as cst
 
-from ackdoctor.frontends.python.signs import BETWEEN, IN_FRONT
-
 __all__ = [
     "ALL",
     "ARROW",
+    "BETWEEN",
     "CLOSE",
     "END",
     "END_OF",
     "HEADER",
     "INDENT",
     "INNER",
+    "IN_FRONT",
     "NOTHING",
     "OPEN",
+    "SIGNS",
     "START",
     "TEXT",
     "Part",
     "layouts",
 ]
+
+
+def _table(text: str) -> Mapping[type, str]:
+    words = text.split()
+    return MappingProxyType(
+        {getattr(cst, name): sign for name, sign in zip(words[::2], words[1::2], strict=True)}
+    )
+
+
+IN_FRONT = _table("Plus + Minus - BitInvert ~ Not not")
+"""Signs that stand before their operand."""
+
+BETWEEN = _table(
+    """
+    Semicolon ; Colon : Comma , Dot . AssignEqual = And and Or or
+    Add + Subtract - Multiply * Divide / FloorDivide // Modulo % Power ** LeftShift << RightShift >>
+    BitOr | BitAnd & BitXor ^ MatrixMultiply @
+    LessThan < GreaterThan > Equal == LessThanEqual <= GreaterThanEqual >= In in Is is
+    AddAssign += SubtractAssign -= MultiplyAssign *= DivideAssign /= FloorDivideAssign //= ModuloAssign %=
+    PowerAssign **= LeftShiftAssign <<= RightShiftAssign >>= BitOrAssign |= BitAndAssign &= BitXorAssign ^=
+    MatrixMultiplyAssign @=
+    """
+)
+"""Signs of one word that stand between two things."""
+
+SIGNS: Mapping[type, str] = MappingProxyType(
+    {**IN_FRONT, **BETWEEN, cst.NotEqual: "!=", cst.NotIn: "not in", cst.IsNot: "is not"}
+)
+"""All of them; `!=` also stands for `<>`."""
+
 
 _TABLE = """
 Imaginary ( =value )

@@ -10,10 +10,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 import libcst as cst
 
-from ackdoctor.flow.graph.build import CfgBuilder, Fork
-from ackdoctor.frontends.python.imports import Imports
+from ackdoctor.flow.build import CfgBuilder, Fork
 from ackdoctor.frontends.python.positions import Positions
-from ackdoctor.frontends.python.scope import Scope
+from ackdoctor.frontends.python.scope import Imports, Scope
 from ackdoctor.model.cfg import Bind, Expr
 from ackdoctor.model.component import ClassInfo, Function
 from ackdoctor.model.source import Span

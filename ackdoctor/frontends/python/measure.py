@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 import libcst as cst
 
+from ackdoctor.frontends.lowering import Table
 from ackdoctor.frontends.python.layout import (
     ALL,
     ARROW,
@@ -21,7 +22,6 @@ from ackdoctor.frontends.python.layout import (
     Part,
     layouts,
 )
-from ackdoctor.frontends.python.unknown import ByType
 
 __all__ = ["Tape", "measured"]
 
@@ -247,9 +247,9 @@ _Program: TypeAlias = tuple[Part, ...] | Callable[[Any, int, Tape], int]
 
 
 @cache
-def _programs() -> ByType[_Program]:
+def _programs() -> Table[type, _Program]:
     """How to measure each type of node: by its layout, or by a function of its own."""
-    programs: ByType[_Program] = ByType(layouts())
+    programs: Table[type, _Program] = Table(layouts())
     programs |= dict.fromkeys((cst.Name, cst.Integer, cst.Float, cst.SimpleString), _word)
     programs |= {
         cst.SimpleWhitespace: _space,

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import libcst as cst
 
-from ackdoctor.frontends.python.depth import too_deep
 from ackdoctor.frontends.python.python2 import Translation, translate
+from ackdoctor.frontends.python.source import too_deep
 from ackdoctor.model.finding import Unreadable
 
 __all__ = ["TOO_DEEP", "Parsed", "parse"]

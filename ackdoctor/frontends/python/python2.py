@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ackdoctor.frontends.python.tokens import Token, tokens
+from ackdoctor.frontends.python.source import Token, tokens
 
 __all__ = ["Translation", "is_python2", "translate"]
 

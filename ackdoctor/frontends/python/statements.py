@@ -1,18 +1,36 @@
-"""Simple statements and assignment targets."""
+"""Statements: simple ones, compound ones, and `match`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import libcst as cst
 
+from ackdoctor.flow.build import Ends, Fork, Handler
 from ackdoctor.frontends.python.expressions import call_statement
-from ackdoctor.frontends.python.imports import IMPORTS
+from ackdoctor.frontends.python.layout import SIGNS
 from ackdoctor.frontends.python.lowering import Lowering
-from ackdoctor.frontends.python.signs import SIGNS
-from ackdoctor.model.cfg import Bind, Drop, Expr, Global, Jump, Literal, Name, Star, Unpack, Update
+from ackdoctor.frontends.python.scope import IMPORTS, dotted
+from ackdoctor.model.cfg import (
+    Attr,
+    Bind,
+    Compare,
+    Drop,
+    Expr,
+    Global,
+    IsType,
+    Item,
+    Jump,
+    Literal,
+    Mix,
+    Name,
+    Star,
+    Unpack,
+    Update,
+)
 from ackdoctor.model.source import Span
 
-__all__ = ["SIMPLE", "bind"]
+__all__ = ["BLOCKS", "MATCH", "SIMPLE", "bind"]
 
 
 def bind(fn: Lowering, target: cst.CSTNode, value: Expr, span: Span) -> None:
@@ -144,3 +162,234 @@ SIMPLE: dict[type, Callable[[Lowering, Any], None]] = {
     cst.Nonlocal: _nothing,
     cst.TypeAlias: _nothing,
 }
+
+
+def _if(fn: Lowering, node: cst.If) -> None:
+    """A chain of `elif` is as long as its author likes, so it is a loop here."""
+    after: Ends = []
+    link: cst.If | cst.Else | None = node
+    while isinstance(link, cst.If):
+        fork = fn.fork(link.test)
+        fn.builder.resume(fork.true)
+        fn.suite(link.body)
+        after += fn.builder.take()
+        fn.builder.resume(fork.false)
+        link = link.orelse
+    if link is not None:
+        fn.suite(link.body)
+    fn.builder.resume(after)
+
+
+def _block(fn: Lowering, clause: cst.Else | None) -> Callable[[], None] | None:
+    return None if clause is None else partial(fn.suite, clause.body)
+
+
+def _while(fn: Lowering, node: cst.While) -> None:
+    span = fn.file.positions.header(node)
+    condition = partial(fn.fork, node.test)
+    fn.builder.loop_while(span, condition, partial(fn.suite, node.body), _block(fn, node.orelse))
+
+
+def _for(fn: Lowering, node: cst.For) -> None:
+    span = fn.file.positions.header(node)
+    target = node.target
+    iterable = fn.value(node.iter)
+    simple = isinstance(target, cst.Name)
+    variable = fn.value(target) if simple else fn.builder.temp()
+
+    def body() -> None:
+        if not simple:
+            fn.bind(target, variable, span)
+        fn.suite(node.body)
+
+    fn.builder.loop_for(span, variable, iterable, body, _block(fn, node.orelse))
+
+
+# ---- try ----
+
+
+def _try(fn: Lowering, node: cst.Try | cst.TryStar) -> None:
+    handlers = [_handler(fn, handler) for handler in node.handlers]
+    final = None if node.finalbody is None else partial(_finally, fn, node.finalbody)
+    fn.builder.attempt(partial(fn.suite, node.body), handlers, _block(fn, node.orelse), final)
+
+
+def _handler(fn: Lowering, node: cst.ExceptHandler | cst.ExceptStarHandler) -> Handler:
+    types = () if node.type is None else _type_names(fn, node.type)
+    name = None
+    if node.name is not None and isinstance(node.name.name, cst.Name):
+        resolved = fn.scope.resolve(node.name.name.value)
+        name = getattr(resolved, "id", None)
+    total = not types or "BaseException" in types
+    positions = fn.file.positions
+    span = positions.word(node, len("except")) if node.type is None else positions.header(node)
+    return Handler(types, name, span, partial(fn.suite, node.body), total)
+
+
+def _type_names(fn: Lowering, node: cst.BaseExpression) -> tuple[str, ...]:
+    """The dotted names as written; anything else by its text."""
+    nodes = [element.value for element in node.elements] if isinstance(node, cst.Tuple) else [node]
+    return tuple(dotted(each) or " ".join(fn.file.positions.text(each).split()) for each in nodes)
+
+
+def _finally(fn: Lowering, node: cst.Finally) -> None:
+    fn.builder.add(Jump("finally"), fn.file.positions.word(node, 7))
+    fn.suite(node.body)
+
+
+# ---- with ----
+
+
+def _with(fn: Lowering, node: cst.With) -> None:
+    span = fn.file.positions.header(node)
+    fn.builder.add(Jump("with"), span)
+    _with_items(fn, node.items, partial(fn.suite, node.body), span)
+
+
+def _with_items(fn: Lowering, items: Sequence[cst.WithItem], body: Callable[[], None], span: Span) -> None:
+    if not items:
+        body()
+        return
+    item, *rest = items
+    inner = partial(_with_items, fn, rest, body, span)
+    swallowed = _suppressed(fn, item.item)
+    if swallowed is not None:
+        handler = Handler(swallowed, None, fn.span(item.item), _skip)
+        fn.builder.attempt(inner, [handler])
+        return
+    value = fn.value(item.item)
+    if item.asname is not None:
+        fn.bind(item.asname.name, value, fn.file.positions.through(item.item, item.asname.name))
+    inner()
+
+
+def _suppressed(fn: Lowering, node: cst.BaseExpression) -> tuple[str, ...] | None:
+    """The types that `contextlib.suppress` swallows; None for any other manager."""
+    if not isinstance(node, cst.Call) or not node.args:
+        return None
+    first, _, member = dotted(node.func).partition(".")
+    imports = fn.file.imports
+    direct = not member and imports.may_be(first, "contextlib.suppress")
+    if not direct and not (member == "suppress" and imports.may_be(first, "contextlib")):
+        return None
+    return tuple(name for arg in node.args for name in _type_names(fn, arg.value))
+
+
+def _skip() -> None:
+    return
+
+
+BLOCKS: dict[type, Callable[[Lowering, Any], None]] = {
+    cst.If: _if,
+    cst.While: _while,
+    cst.For: _for,
+    cst.Try: _try,
+    cst.TryStar: _try,
+    cst.With: _with,
+}
+
+
+def _match(fn: Lowering, node: cst.Match) -> None:
+    subject = fn.value(node.subject)
+    if not isinstance(subject, (Name, Global)):
+        subject = fn.store(subject, fn.span(node.subject))
+    after: Ends = []
+    for case in node.cases:
+        missed = _pattern(fn, case.pattern, subject)
+        if case.guard is not None:
+            fork = fn.fork(case.guard)
+            missed = missed + fork.false
+            fn.builder.resume(fork.true)
+        fn.suite(case.body)
+        after += fn.builder.take()
+        fn.builder.resume(missed)
+    fn.builder.resume(after)
+
+
+def _pattern(fn: Lowering, node: cst.MatchPattern, subject: Expr) -> Ends:
+    """Goes on where the pattern fits; returns the ends where it does not."""
+    return _PATTERNS[type(node)](fn, node, subject)
+
+
+def _ask(fn: Lowering, condition: Expr, node: cst.CSTNode) -> Ends:
+    fork: Fork = fn.builder.test(condition, fn.span(node))
+    fn.builder.resume(fork.true)
+    return fork.false
+
+
+def _value(fn: Lowering, node: cst.MatchValue, subject: Expr) -> Ends:
+    return _ask(fn, Compare(subject, "==", fn.value(node.value)), node)
+
+
+def _singleton(fn: Lowering, node: cst.MatchSingleton, subject: Expr) -> Ends:
+    return _ask(fn, Compare(subject, "is", fn.value(node.value)), node)
+
+
+def _capture(fn: Lowering, node: cst.MatchAs, subject: Expr) -> Ends:
+    missed = [] if node.pattern is None else _pattern(fn, node.pattern, subject)
+    _name(fn, node.name, subject)
+    return missed
+
+
+def _name(fn: Lowering, node: cst.Name | None, value: Expr) -> None:
+    if node is not None:
+        fn.builder.add(Bind(fn.value(node), value), fn.span(node))
+
+
+def _either(fn: Lowering, node: cst.MatchOr, subject: Expr) -> Ends:
+    fits: Ends = []
+    missed: Ends = []
+    for place, element in enumerate(node.patterns):
+        if place:
+            fn.builder.resume(missed)
+        missed = _pattern(fn, element.pattern, subject)
+        fits += fn.builder.take()
+    fn.builder.resume(fits)
+    return missed
+
+
+def _sequence(fn: Lowering, node: cst.MatchList | cst.MatchTuple, subject: Expr) -> Ends:
+    elements = node.patterns
+    star = next((i for i, element in enumerate(elements) if isinstance(element, cst.MatchStar)), None)
+    least = len(elements) - (star is not None)
+    missed = _ask(fn, Mix("match", (subject, Literal(least), Literal(star is None))), node)
+    for place, element in enumerate(elements):
+        if isinstance(element, cst.MatchStar):
+            rest = (Literal(place), Literal(place + 1 - len(elements) or None), Literal(None))
+            _name(fn, element.name, Item(subject, Mix("slice", rest)))
+        else:
+            index = place if star is None or place < star else place - len(elements)
+            missed = missed + _pattern(fn, element.value, Item(subject, Literal(index)))
+    return missed
+
+
+def _mapping(fn: Lowering, node: cst.MatchMapping, subject: Expr) -> Ends:
+    keys = [fn.value(element.key) for element in node.elements]
+    missed = _ask(fn, Mix("match", (subject, *keys)), node)
+    for key, element in zip(keys, node.elements, strict=True):
+        missed = missed + _pattern(fn, element.pattern, Item(subject, key))
+    _name(fn, node.rest, Mix("match", (subject,)))
+    return missed
+
+
+def _class(fn: Lowering, node: cst.MatchClass, subject: Expr) -> Ends:
+    missed = _ask(fn, IsType(subject, (fn.value(node.cls),)), node)
+    for place, element in enumerate(node.patterns):
+        missed = missed + _pattern(fn, element.value, Mix("match", (subject, Literal(place))))
+    for keyword in node.kwds:
+        missed = missed + _pattern(fn, keyword.pattern, Attr(subject, keyword.key.value))
+    return missed
+
+
+_PATTERNS: dict[type, Callable[[Lowering, Any, Expr], Ends]] = {
+    cst.MatchValue: _value,
+    cst.MatchSingleton: _singleton,
+    cst.MatchAs: _capture,
+    cst.MatchOr: _either,
+    cst.MatchList: _sequence,
+    cst.MatchTuple: _sequence,
+    cst.MatchMapping: _mapping,
+    cst.MatchClass: _class,
+}
+
+MATCH: dict[type, Callable[[Lowering, Any], None]] = {cst.Match: _match}

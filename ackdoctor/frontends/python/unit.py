@@ -1,40 +1,277 @@
-"""One parsed module to one `Unit`."""
+"""Functions, classes and modules."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import libcst as cst
 
+from ackdoctor.frontends.lowering import Table
 from ackdoctor.frontends.python import statements
-from ackdoctor.frontends.python.blocks import BLOCKS
 from ackdoctor.frontends.python.comprehensions import COMPREHENSIONS, PURE_COMPREHENSIONS
-from ackdoctor.frontends.python.conditions import FORKS, PURE_BRANCHES, VALUE_BRANCHES, plain_fork
-from ackdoctor.frontends.python.definitions import (
-    DEFINITIONS,
-    LAMBDAS,
-    assigned,
-    declarations,
-    define_class,
-    define_function,
-    scan,
+from ackdoctor.frontends.python.expressions import (
+    CALLS,
+    FORKS,
+    PURE_BRANCHES,
+    PURE_CALLS,
+    VALUE_BRANCHES,
+    VALUES,
+    plain_fork,
 )
-from ackdoctor.frontends.python.expressions import CALLS, PURE_CALLS, VALUES
-from ackdoctor.frontends.python.imports import Imports
 from ackdoctor.frontends.python.lowering import Lowering, SourceFile, Tables
 from ackdoctor.frontends.python.parse import Parsed
-from ackdoctor.frontends.python.patterns import MATCH
 from ackdoctor.frontends.python.positions import Positions
 from ackdoctor.frontends.python.python2 import is_python2
-from ackdoctor.frontends.python.scope import Scope
-from ackdoctor.frontends.python.unknown import ByType
-from ackdoctor.model.cfg import Expr
-from ackdoctor.model.component import Function, Unit
+from ackdoctor.frontends.python.scope import (
+    Imports,
+    Names,
+    Scope,
+    block_parts,
+    dotted,
+    names_bound,
+    own_nodes,
+)
+from ackdoctor.frontends.python.statements import BLOCKS, MATCH
+from ackdoctor.model.cfg import Arg, Bind, Call, Closure, Expr, Literal, Mix
+from ackdoctor.model.component import ClassInfo, Function, Param, Unit
+from ackdoctor.model.source import Span
 
-__all__ = ["lower_module"]
+__all__ = [
+    "DEFINITIONS",
+    "LAMBDAS",
+    "assigned",
+    "declarations",
+    "define_class",
+    "define_function",
+    "lower_module",
+    "scan",
+]
+
+
+def scan(file: SourceFile, body: Sequence[cst.CSTNode]) -> Names:
+    """The names a body binds; its imports are taken note of on the way."""
+    names = names_bound(body, walrus=file.has_walrus)
+    for node in names.imports:
+        file.imports.add(node, file.positions.start(node))
+    return names
+
+
+# ---- functions ----
+
+
+def define_function(fn: Lowering, node: cst.FunctionDef, qualname: str, binding: str) -> Function:
+    """Lowers a `def`; `fn` is what it stands in."""
+    file = fn.file
+    params = tuple(_params(fn, node.params))
+    names = scan(file, node.body.body)
+    scope = Scope(names.meanings(param.name for param in params), fn.scope)
+    span = fn.span(node)
+    inner = Lowering(file, scope, qualname, span)
+    inner.suite(node.body)
+    return Function(
+        name=node.name.value,
+        qualname=qualname,
+        path=file.path,
+        params=params,
+        cfg=inner.builder.finish(),
+        span=span,
+        head=fn.span(node.name),
+        is_async=node.asynchronous is not None,
+        is_generator=file.has_yield and any(type(each) is cst.Yield for each in own_nodes(node.body.body)),
+        binding=binding,
+        decorators=tuple(fn.pure(decorator.decorator) for decorator in node.decorators),
+        closures=inner.closures,
+        captures=frozenset(scope.captures),
+        docstring_only=_does_nothing(node.body.body),
+    )
+
+
+def _params(fn: Lowering, node: cst.Parameters) -> Iterator[Param]:
+    for param in (*node.posonly_params, *node.params):
+        yield _param(fn, param, "positional")
+    if isinstance(node.star_arg, cst.Param):
+        yield _param(fn, node.star_arg, "*")
+    for param in node.kwonly_params:
+        yield _param(fn, param, "keyword")
+    if node.star_kwarg is not None:
+        yield _param(fn, node.star_kwarg, "**")
+
+
+def _param(fn: Lowering, node: cst.Param, kind: str) -> Param:
+    default = None if node.default is None else fn.pure(node.default)
+    written = None if node.annotation is None else fn.file.positions.text(node.annotation.annotation)
+    return Param(node.name.value, kind, default, written)
+
+
+def _does_nothing(body: Sequence[cst.CSTNode]) -> bool:
+    """Whether a body is nothing but pass, ..., a docstring or `raise NotImplementedError`."""
+    for node in body:
+        smalls = node.body if isinstance(node, cst.SimpleStatementLine) else [node]
+        for small in smalls:
+            if isinstance(small, cst.Expr):
+                idle = isinstance(small.value, (cst.SimpleString, cst.ConcatenatedString, cst.Ellipsis))
+            elif isinstance(small, cst.Raise):
+                raised = small.exc.func if isinstance(small.exc, cst.Call) else small.exc
+                idle = dotted(raised) == "NotImplementedError"
+            else:
+                idle = isinstance(small, cst.Pass)
+            if not idle:
+                return False
+    return True
+
+
+def _lambda(fn: Lowering, node: cst.Lambda) -> Expr:
+    file = fn.file
+    qualname = file.qualname(node, f"{_prefix(fn)}<lambda>")
+    params = tuple(_params(fn, node.params))
+    names = names_bound([], walrus=False)
+    if file.has_walrus:
+        names.bound.update(_walrus_names(node))
+    scope = Scope(names.meanings(param.name for param in params), fn.scope)
+    span = fn.span(node)
+    inner = Lowering(file, scope, qualname, span)
+    inner.builder.leave(inner.value(node.body), fn.span(node.body))
+    fn.closures[qualname] = Function(
+        name="<lambda>",
+        qualname=qualname,
+        path=file.path,
+        params=params,
+        cfg=inner.builder.finish(),
+        span=span,
+        head=span,
+        is_generator=file.has_yield and any(type(each) is cst.Yield for each in own_nodes([node.body])),
+        binding="none",
+        closures=inner.closures,
+        captures=frozenset(scope.captures),
+    )
+    return Closure(qualname)
+
+
+def _walrus_names(node: cst.Lambda) -> list[str]:
+    return [each.target.value for each in own_nodes([node.body]) if isinstance(each, cst.NamedExpr)]  # type: ignore[attr-defined]
+
+
+def _prefix(fn: Lowering) -> str:
+    return "" if fn.qualname == "<module>" else f"{fn.qualname}.<locals>."
+
+
+def _nested_function(fn: Lowering, node: cst.FunctionDef) -> None:
+    if fn.qualname == "<module>":
+        return  # declared in the unit
+    wrappers = [fn.value(decorator.decorator) for decorator in node.decorators]
+    qualname = fn.file.qualname(node, f"{_prefix(fn)}{node.name.value}")
+    fn.closures[qualname] = define_function(fn, node, qualname, "none")
+    value: Expr = Closure(qualname)
+    span = fn.file.positions.through(node, node.name)
+    for decorator, wrapper in zip(reversed(node.decorators), reversed(wrappers), strict=True):
+        result = fn.builder.temp()
+        fn.builder.add(Call(result, wrapper, (Arg(value),)), fn.span(decorator.decorator))
+        value = result
+    fn.builder.add(Bind(fn.scope.resolve(node.name.value), value), span)
+
+
+# ---- classes ----
+
+
+def define_class(fn: Lowering, node: cst.ClassDef, qualname: str) -> ClassInfo:
+    """Lowers a class and everything in it into the file's classes."""
+    file = fn.file
+    info = ClassInfo(
+        name=node.name.value,
+        qualname=qualname,
+        path=file.path,
+        module=file.module,
+        span=fn.span(node),
+        head=fn.span(node.name),
+        bases=tuple(fn.pure(arg.value) for arg in node.bases if not arg.star),
+        methods={},
+        attrs={},
+        attr_spans={},
+        decorators=tuple(fn.pure(decorator.decorator) for decorator in node.decorators),
+    )
+    file.classes[qualname] = info
+    scan(file, node.body.body)
+    for each in declarations(node.body.body):
+        if isinstance(each, cst.FunctionDef):
+            name = f"{qualname}.{each.name.value}"
+            method = define_function(fn, each, file.qualname(each, name), _binding(each))
+            info.methods[each.name.value] = method
+        elif isinstance(each, cst.ClassDef):
+            define_class(fn, each, file.qualname(each, f"{qualname}.{each.name.value}"))
+        else:
+            for target, value, span in assigned(fn, each):
+                info.attrs[target] = value
+                info.attr_spans[target] = span
+    return info
+
+
+def _binding(node: cst.FunctionDef) -> str:
+    for decorator in node.decorators:
+        word = dotted(decorator.decorator)
+        if word in ("staticmethod", "classmethod"):
+            return word.removesuffix("method")
+    return "instance"
+
+
+def declarations(body: Sequence[cst.CSTNode]) -> Iterator[Any]:
+    """The functions, classes and assignments of a body, those under `if`, `try` and the like included."""
+    stack = list(reversed(body))
+    while stack:
+        node: Any = stack.pop()
+        kind = type(node)
+        if kind is cst.SimpleStatementLine or kind is cst.SimpleStatementSuite or kind is cst.IndentedBlock:
+            stack.extend(reversed(node.body))
+        elif kind in _DECLARES:
+            yield node
+        else:
+            stack.extend(block_parts(node))
+
+
+def assigned(fn: Lowering, node: cst.Assign | cst.AnnAssign) -> Iterator[tuple[str, Expr, Span]]:
+    """The plain names that an assignment outside any function binds, with their values."""
+    if node.value is None:
+        return
+    targets = [target.target for target in node.targets] if isinstance(node, cst.Assign) else [node.target]
+    for target in targets:
+        if isinstance(target, cst.Name):
+            yield target.value, fn.pure(node.value), fn.span(node)
+        else:
+            for part, given in _pairs(target, node.value):
+                if isinstance(part.value, cst.Name):
+                    yield part.value.value, fn.pure(given.value), fn.span(node)
+
+
+def _pairs(target: cst.CSTNode, value: cst.CSTNode) -> Iterator[tuple[cst.BaseElement, cst.BaseElement]]:
+    """`a, b = 1, 2`; where there are as many on both sides, a star takes one."""
+    if not isinstance(target, cst.Tuple) or not isinstance(value, cst.Tuple):
+        return
+    if len(target.elements) == len(value.elements):
+        yield from zip(target.elements, value.elements, strict=True)
+
+
+def _nested_class(fn: Lowering, node: cst.ClassDef) -> None:
+    if fn.qualname == "<module>":
+        return
+    info = define_class(fn, node, fn.file.qualname(node, f"{_prefix(fn)}{node.name.value}"))
+    value = Mix("class", (Literal(info.qualname), *info.bases))
+    fn.builder.add(Bind(fn.scope.resolve(info.name), value), fn.file.positions.through(node, node.name))
+
+
+_DECLARES = frozenset({cst.FunctionDef, cst.ClassDef, cst.Assign, cst.AnnAssign})
+
+DEFINITIONS: dict[type, Callable[[Lowering, Any], None]] = {
+    cst.FunctionDef: _nested_function,
+    cst.ClassDef: _nested_class,
+}
+
+LAMBDAS: dict[type, Callable[[Lowering, Any], Expr]] = {cst.Lambda: _lambda}
+
 
 _TABLES = Tables(
-    values=ByType({**VALUES, **CALLS, **VALUE_BRANCHES, **COMPREHENSIONS, **LAMBDAS}),
-    pure=ByType({**VALUES, **PURE_CALLS, **PURE_BRANCHES, **PURE_COMPREHENSIONS, **LAMBDAS}),
+    values=Table({**VALUES, **CALLS, **VALUE_BRANCHES, **COMPREHENSIONS, **LAMBDAS}),
+    pure=Table({**VALUES, **PURE_CALLS, **PURE_BRANCHES, **PURE_COMPREHENSIONS, **LAMBDAS}),
     forks=FORKS,
     plain_fork=plain_fork,
-    statements=ByType({**statements.SIMPLE, **BLOCKS, **MATCH, **DEFINITIONS}),
+    statements=Table({**statements.SIMPLE, **BLOCKS, **MATCH, **DEFINITIONS}),
     bind=statements.bind,
 )
 

@@ -1,28 +1,278 @@
-r"""The HPROF file: its header and its outermost records.
+"""The HPROF file: opening it, its header, its records and sub-records, and compressed or piped dumps."""
 
-    "JAVA PROFILE 1.0.2\0"  u4 size of an id  u8 milliseconds since the epoch
-    then records: u1 tag  u4 microseconds  u4 length  body
-
-Strings and classes come first, then the heap: one record (1.0.1), or segments of sub-records, after the last of which a
-record of its own says that it was the last.  The file is read by stretches,
-never mapped as a whole: a dump of any size takes the same memory.
-"""
-
+import errno
 import io
 import os
 import re
+import select
+import shutil
+import stat
 import sys
+import tempfile
+import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from struct import Struct
 from types import TracebackType
 from typing import BinaryIO, NamedTuple
 
-from ackdoctor.heap.files import open_file
-from ackdoctor.heap.jvm.unpack import DUMP, GZIP, HEAP, RECORDS, SEGMENT, HprofError, copied, unknown_record
+from ackdoctor.heap.jvm.class_dump import WIDTHS
 from ackdoctor.tracer.disk.workerlog import PACKED
 
-__all__ = ["HEAP", "LOAD_CLASS", "LONGEST_BODY", "STRING", "Hprof", "HprofError", "Record"]
+__all__ = [
+    "CLASS",
+    "DUMP",
+    "GZIP",
+    "HEAP",
+    "INSTANCE",
+    "LOAD_CLASS",
+    "LONGEST_BODY",
+    "OBJECTS",
+    "PRIMITIVE",
+    "RECORDS",
+    "SEGMENT",
+    "STRING",
+    "Copied",
+    "Heads",
+    "Hprof",
+    "HprofError",
+    "Record",
+    "copied",
+    "header_end",
+    "heads",
+    "open_file",
+    "unknown_record",
+]
+
+
+_PATIENCE_S = 8.0  # for the first byte of a named pipe
+
+
+_OF_SHELLS = ("/dev/", "/proc/")  # <(command): its writer is there
+
+
+def open_file(path: Path) -> BinaryIO:
+    """Open for reading; OSError, with the reason as its `strerror`, for a folder, a device or a silent pipe."""
+    mode = os.stat(path).st_mode  # noqa: PTH116  # as open() will look at it
+    if stat.S_ISDIR(mode):
+        raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if stat.S_ISFIFO(mode) and not str(path.absolute()).startswith(_OF_SHELLS):
+        return _open_pipe(path)
+    file = path.open("rb")
+    if stat.S_ISREG(mode) or stat.S_ISFIFO(mode) or file.isatty():
+        return file
+    file.close()
+    raise OSError(errno.EINVAL, "a device, not a file")
+
+
+def _open_pipe(path: Path) -> BinaryIO:
+    """A blocking open() of a named pipe waits for a writer, maybe for ever."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    waiting = select.poll()
+    waiting.register(descriptor, select.POLLIN)
+    if not waiting.poll(_PATIENCE_S * 1000):
+        os.close(descriptor)
+        raise OSError(
+            errno.ETIMEDOUT,
+            f"a pipe that delivers nothing for {_PATIENCE_S:.0f} s; of a slow writer read `-`, standard input",
+        )
+    os.set_blocking(descriptor, True)
+    return os.fdopen(descriptor, "rb")
+
+
+CLASS, INSTANCE, OBJECTS, PRIMITIVE = 0x20, 0x21, 0x22, 0x23
+
+
+class Heads(NamedTuple):
+    """How sub-records begin under one size of ids.
+
+    One read serves three kinds: the tag, then, behind id and stack, 12 (or 8) bytes that are class and length
+    of an instance, length and class of an array of objects, length and type of one of primitives.
+    """
+
+    read: Struct
+    kind: int  # where class and length begin
+    small: int  # bytes before the elements of an array of primitives
+    half: int  # how far to shift for a length
+    mask: int
+    width: int  # of an id
+    roots: Mapping[int, int]  # tag -> bytes
+
+    def elements(self, left: int) -> int:
+        """How many an array has."""
+        return left >> self.half
+
+    def class_of_array(self, left: int, right: int) -> int:
+        """The class of an array of objects."""
+        return (left & self.mask) << 32 | right
+
+    def type_of_array(self, left: int, right: int) -> int:
+        """What an array of primitives has, as a code of HPROF's."""
+        return left >> 24 & 255 if self.half else right >> 24
+
+    def size(self, tag: int, left: int, right: int) -> int:
+        """Bytes of the whole record; 0 if it is no object."""
+        if tag == INSTANCE:
+            return self.read.size + right
+        if tag == OBJECTS:
+            return self.read.size + self.elements(left) * self.width
+        width = WIDTHS.get(self.type_of_array(left, right)) if tag == PRIMITIVE else None
+        return 0 if width is None else self.small + self.elements(left) * width
+
+
+def heads(id_size: int) -> Heads:
+    """For ids of 4 or 8 bytes."""
+    wide = id_size == 8  # noqa: PLR2004
+    tails = {0xFF: 0, 1: id_size, 2: 8, 3: 8, 4: 4, 5: 0, 6: 4, 7: 0, 8: 8}
+    return Heads(
+        read=Struct(">B12xQI" if wide else ">B8xII"),
+        kind=1 + id_size + 4,
+        small=1 + id_size + 4 + 4 + 1,
+        half=32 if wide else 0,
+        mask=0xFFFFFFFF if wide else 0,
+        width=id_size,
+        roots={tag: 1 + id_size + tail for tag, tail in tails.items()},
+    )
+
+
+GZIP = b"\x1f\x8b"
+# strings, classes, stacks, sites, threads, heap dumps, samples, settings, segments
+RECORDS = frozenset({*range(0x01, 0x08), *range(0x0A, 0x0F), 0x1C, 0x2C})
+DUMP, SEGMENT = 0x0C, 0x1C
+HEAP = frozenset({DUMP, SEGMENT})
+SUB_RECORDS = frozenset({*range(0x01, 0x09), *range(0x20, 0x24), 0xFF})  # roots, classes, objects
+_NEVER = 1 << 62
+_WINDOW = 31  # zlib: a gzip header, the largest window
+_STRETCH = 1 << 20
+_PIECE = 1 << 12  # compressed bytes: as much as a damage costs in front of it
+_RESERVE = 256 << 20  # bytes that a copy leaves free in the folder for temporary files
+_LOOK = 64 << 20  # bytes written between two looks at the room
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+class HprofError(Exception):
+    """A file that is no heap dump, or cannot be read: the reason in words."""
+
+
+class Copied:
+    """The copy, and why it ends before the original does, '' if it does not."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file, self.cut = file, ""
+
+
+def copied(source: BinaryIO, *, packed: bool) -> Copied:
+    """Copy the source from where it is; HprofError without room.  What comes before a damage is kept."""
+    copy = Copied(tempfile.TemporaryFile())  # noqa: SIM115  # the caller closes it
+    try:
+        _fill(copy, _unpacked(source, copy) if packed else iter(lambda: source.read(_STRETCH), b""))
+    except BaseException:
+        copy.file.close()
+        raise
+    copy.file.seek(0)
+    return copy
+
+
+def _fill(copy: Copied, stretches: Iterator[bytes]) -> None:
+    outline, written, looked = _Outline(), 0, 0
+    for stretch in stretches:
+        with _room():
+            copy.file.write(stretch)
+        written += len(stretch)
+        if strange := outline.strange(stretch):
+            copy.cut = strange
+            break
+        if written - looked >= _LOOK:
+            looked = written
+            if shutil.disk_usage(tempfile.gettempdir()).free < _RESERVE:
+                raise HprofError(_no_room(f"{written:,} bytes are copied, less than 256 MB are left"))
+    with _room():
+        copy.file.flush()
+
+
+def _unpacked(source: BinaryIO, copy: Copied) -> Iterator[bytes]:
+    """Every member in turn, as HotSpot writes many, a stretch at a time."""
+    member, begun, data = zlib.decompressobj(_WINDOW), False, b""
+    read = 0
+    try:
+        while data or (data := source.read(_PIECE)):
+            if not member.unconsumed_tail:
+                read += len(data)
+            begun = True
+            yield member.decompress(data, _STRETCH)
+            data = member.unconsumed_tail
+            if member.eof:
+                data, begun = member.unused_data.lstrip(b"\0"), False
+                read -= len(data)
+                member = zlib.decompressobj(_WINDOW)
+        if begun:
+            yield member.flush()  # at most what one code stands for
+        copy.cut = "the compressed data end early" if begun and not member.eof else ""
+    except zlib.error as error:
+        copy.cut = f"the compressed data are damaged before byte {read:,}: {error}"
+
+
+class _Outline:
+    """Follows the outermost records of a dump that passes by."""
+
+    def __init__(self) -> None:
+        self._seen = 0  # bytes
+        self._next = 0  # where the next record begins, 0 before the header is whole
+        self._tail = b""  # a head that is not whole
+        self._odd = ""  # one unknown record may be a damaged tag, two are none
+
+    def strange(self, stretch: bytes) -> str:
+        """In words the record that is none of HPROF's, if it begins in the stretch; or that it is no dump at all."""
+        data, begin = self._tail + stretch, self._seen - len(self._tail)
+        self._seen += len(stretch)
+        if not self._next and len(data) >= _LONGEST_HEADER:
+            self._next = header_end(data[:_LONGEST_HEADER])
+            if not self._next:
+                return "it is no heap dump"
+        while self._next and self._next + _HEAD.size < self._seen:
+            at = self._next - begin
+            tag, _, length = _HEAD.unpack_from(data, at)
+            if tag not in RECORDS and self._odd:
+                return self._odd
+            self._odd = "" if tag in RECORDS else unknown_record(self._next, tag, "the rest is left out")
+            inside = data[at + _HEAD.size]
+            if tag in HEAP and inside not in SUB_RECORDS and (length > _STRETCH or not length):
+                return f"byte {self._next + _HEAD.size:,}: no sub-record has the tag {inside:#04x}; the rest is left out"
+            if tag == DUMP and not length:
+                length = _NEVER  # it ends with the file
+            self._next += _HEAD.size + length
+        self._tail = data[max(0, self._next - begin) :] if self._next < self._seen else b""
+        return ""
+
+
+def unknown_record(place: int, tag: int, then: str) -> str:
+    """In words: what is there is no record, and what is done then."""
+    return f"byte {place:,}: no record has the tag {tag:#04x}; {then}"
+
+
+def header_end(head: bytes) -> int:
+    """Where the records begin, 0 if the bytes do not begin as a dump does."""
+    name, end, _ = head.partition(b"\0")
+    return len(name) + 13 if end and name.startswith(b"JAVA PROFILE ") else 0
+
+
+@contextmanager
+def _room() -> Iterator[None]:
+    """HprofError where the folder for files without names has no room: the dump itself can be read."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            raise
+        raise HprofError(_no_room(str(error.strerror))) from None
+
+
+def _no_room(reason: str) -> str:
+    return (
+        f"there is no room for a copy of it in {tempfile.gettempdir()}: {reason}; TMPDIR names another folder"
+    )
+
 
 STRING, LOAD_CLASS = 0x01, 0x02
 _END = 0x2C

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from itertools import chain
 from struct import Struct
 
-from ackdoctor.heap.jvm.hprof import Hprof
-from ackdoctor.heap.jvm.layout import WIDTHS, parse_class
-from ackdoctor.heap.jvm.records import CLASS, INSTANCE, OBJECTS, PRIMITIVE, heads
+from ackdoctor.heap.jvm.class_dump import WIDTHS, parse_class
+from ackdoctor.heap.jvm.hprof import CLASS, INSTANCE, OBJECTS, PRIMITIVE, Hprof, heads
 from ackdoctor.heap.jvm.sweep import Census
 
 __all__ = ["Found", "Objects", "first_instances"]

@@ -8,14 +8,12 @@ from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import compress, groupby
 
-from ackdoctor.heap.jvm.ackers import Holder
-from ackdoctor.heap.jvm.columns import Columns
+from ackdoctor.heap.jvm.class_dump import INT, LONG, OBJECT, Classes
 from ackdoctor.heap.jvm.entries import Waits
+from ackdoctor.heap.jvm.holders import Holder
 from ackdoctor.heap.jvm.hprof import Hprof
-from ackdoctor.heap.jvm.layout import INT, LONG, OBJECT, Classes
 from ackdoctor.heap.jvm.objects import Objects
-from ackdoctor.heap.jvm.rows import Find, Rows
-from ackdoctor.heap.jvm.sweep import Census, Choice, Take, sweep
+from ackdoctor.heap.jvm.sweep import Census, Choice, Columns, Find, Rows, Take, sweep
 from ackdoctor.heap.jvm.walk import Old, hash_nodes, mark
 
 __all__ = ["look_up"]

@@ -1,24 +1,257 @@
-"""One pass over a dump's heap: how many of each class, and the instances that somebody has asked for.
-
-The loop reads one header per object and jumps over the rest; its price is per object, not per byte.  Where the same
-few objects come again and again, they are counted at once (`runs`).
-Where each stretch of the file begins, the id of its first object is noted (`Census.mark_ids`): objects lie in the
-order of their ids, so a single object is found later without an index of all (`objects`).
-"""
+"""One pass over a dump's heap: instances per class, and the fields of chosen classes as columns."""
 
 import re
+import sys
 from array import array
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from itertools import repeat
+from struct import Struct
+from typing import NamedTuple, TypeAlias
 
-from ackdoctor.heap.jvm.hprof import HEAP, LOAD_CLASS, STRING, Hprof, Record
-from ackdoctor.heap.jvm.layout import WIDTHS, Classes, parse_class
-from ackdoctor.heap.jvm.records import CLASS, INSTANCE, OBJECTS, PRIMITIVE, Heads, heads
-from ackdoctor.heap.jvm.runs import Run, run_at
+from ackdoctor.heap.jvm.class_dump import OBJECT, WIDTHS, Classes, parse_class
+from ackdoctor.heap.jvm.hprof import (
+    CLASS,
+    HEAP,
+    INSTANCE,
+    LOAD_CLASS,
+    OBJECTS,
+    PRIMITIVE,
+    STRING,
+    Heads,
+    Hprof,
+    Record,
+    heads,
+)
 
-__all__ = ["LONGEST_ARRAY", "Census", "Choice", "Take", "sweep"]
+__all__ = [
+    "LONGEST_ARRAY",
+    "Census",
+    "Choice",
+    "Columns",
+    "Find",
+    "Rows",
+    "Run",
+    "Take",
+    "Turn",
+    "run_at",
+    "stepped",
+    "sweep",
+]
+
+
+_CODES = {OBJECT: "Q", 4: "B", 5: "H", 6: "I", 7: "Q", 8: "b", 9: "h", 10: "i", 11: "q"}
+
+
+class Columns:
+    """Reads the id and the named fields of a class's instances; KeyError for a field that the class has not."""
+
+    def __init__(self, classes: Classes, class_id: int, *names: str) -> None:
+        known = classes.offsets(class_id)
+        cells = [(1, OBJECT), *(known[name] for name in names)]
+        widths = {**WIDTHS, OBJECT: classes.id_size}
+        self._cells = [(at, widths[kind], _CODES[kind]) for at, kind in cells]
+        form, end = ">", 0
+        for at, width, code in sorted(self._cells):
+            form += f"{at - end}x" + ("I" if code == "Q" and width < 8 else code)  # noqa: PLR2004
+            end = at + width
+        self._struct = Struct(form)
+        order = sorted(range(len(cells)), key=cells.__getitem__)
+        self._order = [order.index(cell) for cell in range(len(cells))]
+
+    def read(self, data: bytes, places: Sequence[int]) -> "list[array[int]]":
+        """A column for each field, the ids first; `places` are those of the tags, in order.
+
+        Instances at the end are left out if the bytes end within them.
+        """
+        while places and places[-1] + self._struct.size > len(data):
+            places = places[:-1]
+        if isinstance(places, range) and places:
+            return [stepped(data, places, *cell) for cell in self._cells]
+        rows = zip(*map(self._struct.unpack_from, repeat(data), places), strict=True)
+        columns = list(rows) or [()] * len(self._cells)
+        return [
+            array(code, columns[place]) for (_, _, code), place in zip(self._cells, self._order, strict=True)
+        ]
+
+
+def stepped(data: bytes, places: range, at: int, width: int, code: str) -> "array[int]":
+    """What stands so far behind each place: byte by byte, the most significant first, as a column of that type."""
+    column = array(code)
+    wide = column.itemsize
+    cells = bytearray(wide * len(places))
+    for byte in range(width):
+        target = width - 1 - byte if sys.byteorder == "little" else wide - width + byte
+        first = places.start + at + byte
+        cells[target::wide] = data[first : first + len(places) * places.step : places.step]
+    column.frombytes(cells)
+    return column
+
+
+_PER_CELL = 16  # ids that share a cell of the coarse index
+_TOGETHER = 64  # ids that are compared at once
+_PART = 1 << 14  # ids that are numbers of Python's at a time
+
+
+class Rows:
+    """Rows are appended as (ids, *columns), many at once; after `sort`, the places of ids are found.
+
+    `codes` are those of `array`, one for each column.  Objects lie in the order of their ids, so as a rule
+    there is nothing to sort.
+    """
+
+    def __init__(self, codes: str = "") -> None:
+        self.ids: array[int] = array("Q")
+        self.columns: list[array[int]] = [array(code) for code in codes]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def extend(self, ids: "array[int]", *columns: "array[int]") -> None:
+        """Appends rows; each column has the type that it was made with."""
+        self.ids.extend(ids)
+        for column, more in zip(self.columns, columns, strict=True):
+            column.extend(more)
+
+    def sort(self) -> "Find":
+        """Puts the rows in the order of their ids; what it gives finds them."""
+        if not _ascends(self.ids):
+            order = sorted(range(len(self.ids)), key=self.ids.__getitem__)
+            self.ids = _permuted(self.ids, order)
+            self.columns = [_permuted(column, order) for column in self.columns]
+        return Find(self.ids)
+
+
+def _ascends(ids: "array[int]") -> bool:
+    """A list that is in order is sorted faster than its neighbours are compared."""
+    parts = (ids[at : at + _PART + 1].tolist() for at in range(0, len(ids), _PART))
+    return all(part == sorted(part) for part in parts)
+
+
+def _permuted(column: "array[int]", order: Sequence[int]) -> "array[int]":
+    return array(column.typecode, map(column.__getitem__, order))
+
+
+class Find:
+    """Finds the places of ids among ascending ones: those of many at once, -1 where there is none.
+
+    Ids are addresses, so they fill their range evenly: a search begins in the right cell.  What refers to
+    each other was made in the same order, and collectors keep it.
+    """
+
+    def __init__(self, ids: "array[int]") -> None:
+        self._ids = ids
+        self._lowest = ids[0] if ids else 0
+        spread = ids[-1] - self._lowest if ids else 0
+        self._shift = max(0, (spread // (len(ids) // _PER_CELL + 1)).bit_length() - 1)
+        self._cells = array("Q", bytes(8 * ((spread >> self._shift) + 2)))
+        at, count = 0, len(ids)
+        for cell in range(len(self._cells)):
+            bound, near = self._lowest + (cell << self._shift), min(at + 4 * _PER_CELL, count)
+            at = bisect_left(ids, bound, at, near)
+            if at == near:
+                at = bisect_left(ids, bound, at)
+            self._cells[cell] = at
+        self._cells[-1] = max(0, count - 1)  # so that every place that a search comes to is one
+
+    def all(self, wanted: "array[int]") -> "array[int]":
+        """The place of each; the next few are looked at first, whether they stand in a row."""
+        found, ids, guess = array("q"), self._ids, 0
+        for at in range(0, len(wanted), _TOGETHER):
+            some = wanted[at : at + _TOGETHER]
+            if ids[guess : guess + len(some)] == some:
+                found.extend(range(guess, guess + len(some)))
+                guess += len(some)
+            else:
+                found.extend(self._searched(some))
+                guess = found[-1] + 1
+        return found
+
+    def _searched(self, wanted: "array[int]") -> list[int]:
+        ids, cells, lowest, shift = self._ids, self._cells, self._lowest, self._shift
+        highest = ids[-1] if ids else -1
+        return [
+            place
+            if lowest <= id_ <= highest
+            and ids[place := bisect_left(ids, id_, cells[cell := id_ - lowest >> shift], cells[cell + 1])]
+            == id_
+            else -1
+            for id_ in wanted
+        ]
+
+
+_FEWEST = 16  # turns: fewer are read as fast one by one
+_LONGEST = 1 << 10  # bytes of one turn
+_TRIES = 3  # times that the first record's class may stand in one turn
+
+
+class Turn(NamedTuple):
+    """One record of the first turn: where its tag stands, and its head as `Heads.read` gives it."""
+
+    at: int
+    tag: int
+    left: int
+    right: int
+
+
+class Run(NamedTuple):
+    """The records of the first turn; the same come again every `period` bytes, `amount` turns in all."""
+
+    turns: tuple[Turn, ...]
+    period: int
+    amount: int
+
+    def places(self, at: int) -> range:
+        """Where a record of the first turn stands in every turn."""
+        return range(at, at + self.amount * self.period, self.period)
+
+
+def run_at(data: bytes, at: int, end: int, heads: Heads) -> Run | None:
+    """The run that begins at `at`, as far as its turns end before `end`; None if there is none worth it."""
+    head, kind = heads.read.size, heads.kind
+    if data[at] not in (INSTANCE, OBJECTS):
+        return None
+    key = data[at + kind : at + head]
+    found = at + kind
+    for _ in range(_TRIES):
+        found = data.find(key, found + 1, min(end, at + _LONGEST))
+        period = found - kind - at
+        if found < 0 or (end - at) // period < _FEWEST:
+            return None
+        if data[found - kind + period] != data[at] or not data.startswith(key, found + period):
+            continue  # it does not even come twice
+        turns = _turns(data, at, at + period, heads)
+        if turns and (amount := _alike(data, turns, period, (end - at) // period, heads)) >= _FEWEST:
+            return Run(turns, period, amount)
+    return None
+
+
+def _turns(data: bytes, at: int, end: int, heads: Heads) -> tuple[Turn, ...]:
+    """The records from `at` to `end`; none if there is another between them, or none ends there."""
+    found = []
+    while at < end:
+        tag, left, right = heads.read.unpack_from(data, at)
+        found.append(Turn(at, tag, left, right))
+        size = heads.size(tag, left, right)
+        if not size:
+            return ()
+        at += size
+    return tuple(found) if at == end else ()
+
+
+def _alike(data: bytes, turns: tuple[Turn, ...], period: int, most: int, heads: Heads) -> int:
+    """How many turns are like the first; less than _FEWEST if it is not worth it."""
+    for at, tag, _, _ in turns:
+        last = heads.small if tag == PRIMITIVE else heads.read.size
+        for byte in (at, *range(at + heads.kind, at + last)):
+            column = data[byte : byte + most * period : period]
+            most = len(column) - len(column.lstrip(column[:1]))
+            if most < _FEWEST:
+                return most
+    return most
+
 
 STRETCH = 1 << 16
 _OBJECT_TAGS = re.compile(rb"[\x20-\x22]")  # of what names a class

@@ -1,28 +1,311 @@
-"""From the buckets of an acker's map to every entry: HashMap.table -> Node {key value next} -> entry.
-
-A second pass over the dump collects the nodes whose value is an entry (`gather`); then each table is read
-and its chains are followed, so what is counted is what the map holds, neither more nor less.  A node that has been
-reached is marked with its bucket; what the entries are is then asked in the order of the heap, where neighbours refer
-to neighbours.
-"""
+"""Walk from an acker's hash buckets to every entry, as columns: AckObjects of Storm 2.x and Clojure maps of 1.x."""
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import compress, islice
+from struct import Struct
 from typing import NamedTuple
 
-from ackdoctor.heap.jvm.columns import Columns
-from ackdoctor.heap.jvm.entries import Acker, Bucket, Kind, Tally
-from ackdoctor.heap.jvm.gather import NIL_ROW, OLD, Clock, Entries
-from ackdoctor.heap.jvm.hprof import Hprof
-from ackdoctor.heap.jvm.layout import OBJECT, Classes
+from ackdoctor.heap.jvm.class_dump import BOOLEAN, INT, LONG, OBJECT, Classes
+from ackdoctor.heap.jvm.entries import Acker, Bucket, Kind, Tally, kind_of
+from ackdoctor.heap.jvm.hprof import Hprof, heads
 from ackdoctor.heap.jvm.objects import Found, Objects
-from ackdoctor.heap.jvm.rows import Find, Rows
-from ackdoctor.heap.jvm.sweep import Census, Choice, Take, sweep
+from ackdoctor.heap.jvm.sweep import LONGEST_ARRAY, Census, Choice, Columns, Find, Rows, Take, stepped, sweep
 from ackdoctor.model.verdict import PendingEntry
 
-__all__ = ["Old", "Terms", "hash_nodes", "mark", "walk"]
+__all__ = [
+    "NIL_ROW",
+    "OLD",
+    "AckObjects",
+    "Clock",
+    "ClojureMaps",
+    "Entries",
+    "Old",
+    "Reading",
+    "Terms",
+    "hash_nodes",
+    "mark",
+    "walk",
+]
+
+
+OLD = 8  # added to a kind
+NIL_ROW = 0xFFFFFFFF  # of a node without a value
+_WAITING, _ORPHAN, _ZERO, _FAILED, _NIL = map(int, list(Kind)[:5])
+_NO_TASK = -1
+_TIMES = 1 << 43  # a Long below that is a time, or small: an id is below it once in a million
+_NO_AGE_MS = (
+    10 * 365 * 86_400_000
+)  # what is older was counted on another clock: simulated time, a damaged header
+
+
+class Clock(NamedTuple):
+    """When the dump was taken, and before which time an entry is old, in ms since the epoch."""
+
+    taken_ms: int
+    old_before_ms: int
+
+    def known(self, start: int) -> int:
+        """The start of an entry, 0 for one of another clock."""
+        return start if self.taken_ms - _NO_AGE_MS < start else 0
+
+
+class Reading(NamedTuple):
+    """Of some entries a byte each, when they began (0: unknown), and their spouts' tasks, or the ids of the Integers."""
+
+    codes: bytes
+    starts: Sequence[int]
+    tasks: Sequence[int]
+
+
+class AckObjects:
+    """2.x and JStorm: a row for every AckObject; JStorm's have no start, and of their tasks nothing is kept."""
+
+    clojure = False
+    tasks_are_ids = False
+
+    def __init__(self) -> None:
+        self.rows = Rows("Bqi")
+
+    def taker(self, classes: Classes, class_id: int) -> Take | None:
+        """Takes instances; None if the class lacks the fields of an AckObject."""
+        if "startTime" not in classes.offsets(class_id):
+            known = classes.with_fields([class_id], val=0, spout_task=OBJECT, failed=BOOLEAN)
+            return (
+                self._taker_of_jstorm(Columns(classes, class_id, "val", "spout_task", "failed"))
+                if known
+                else None
+            )
+        if not classes.with_fields([class_id], val=LONG, startTime=LONG, spoutTask=INT, failed=BOOLEAN):
+            return None
+        columns = Columns(classes, class_id, "val", "startTime", "spoutTask", "failed")
+
+        def take(data: bytes, places: Sequence[int]) -> None:
+            ids, vals, starts, tasks, fails = columns.read(data, places)
+            kinds = [
+                _WAITING if task != _NO_TASK else _FAILED if failed else _ORPHAN if val else _ZERO
+                for val, task, failed in zip(vals, tasks, fails, strict=True)
+            ]
+            self.rows.extend(ids, array("B", kinds), starts, tasks)
+
+        return take
+
+    def _taker_of_jstorm(self, columns: Columns) -> Take:
+        def take(data: bytes, places: Sequence[int]) -> None:
+            ids, vals, tasks, fails = columns.read(data, places)
+            kinds = [
+                _WAITING if task else _FAILED if failed else _ORPHAN if val else _ZERO
+                for val, task, failed in zip(vals, tasks, fails, strict=True)
+            ]
+            self.rows.extend(
+                ids, array("B", kinds), array("q", bytes(8 * len(ids))), array("i", [_NO_TASK]) * len(ids)
+            )
+
+        return take
+
+    def takers(self, classes: Classes) -> Choice:
+        """Nothing more is needed of the second pass."""
+        del classes
+        return {}
+
+    def read(self, rows: "array[int]", objects: Objects, clock: Clock) -> Reading:
+        """What the rows hold."""
+        del objects
+        kinds, begun, tasks = self.rows.columns
+        starts = [clock.known(begun[row]) for row in rows]
+        codes = bytes(
+            kinds[row] + (OLD if 0 < start < clock.old_before_ms else 0)
+            for row, start in zip(rows, starts, strict=True)
+        )
+        return Reading(codes, starts, [tasks[row] for row in rows])
+
+    def plain(self, id_: int, objects: Objects) -> tuple[int | None, int | None, bool, int]:
+        """Value, task, failed and start of one entry."""
+        fields = objects.fields(id_)
+        task = fields.get("spoutTask", objects.fields(fields.get("spout_task", 0)).get("value", _NO_TASK))
+        return (
+            fields.get("val"),
+            None if task == _NO_TASK else task,
+            bool(fields.get("failed")),
+            fields.get("startTime", 0),
+        )
+
+
+class _Shape(NamedTuple):
+    """What keys of an array say it is, and which of its values are value, start and task of an entry; -1 for none."""
+
+    kind: Kind
+    val: int = -1
+    start: int = -1
+    task: int = -1
+
+
+class ClojureMaps:
+    """1.x: every PersistentArrayMap with its array; the keywords, the arrays that begin with one, zeros and times."""
+
+    clojure = True
+    tasks_are_ids = True
+
+    def __init__(self) -> None:
+        self.rows = Rows("Q")
+        self._keywords: set[int] = set()
+        self._keys: dict[tuple[int, ...], int] = {}  # the keys of an array -> their number
+        self._arrays = Rows("QI")  # where in `_values`, the number of its keys
+        self._values = array("Q")
+        self._zeros: set[int] = set()
+        self._times = Rows("q")
+        self._sorted: tuple[Find, Find] | None = None
+
+    def taker(self, classes: Classes, class_id: int) -> Take | None:
+        """Takes the references to the arrays; None if the class lacks the field."""
+        if not classes.with_fields([class_id], array=OBJECT):
+            return None
+        columns = Columns(classes, class_id, "array")
+        return lambda data, places: self.rows.extend(*columns.read(data, places))
+
+    def keyword_taker(self, classes: Classes, class_id: int) -> Take:
+        """Takes the ids of keywords."""
+        columns = Columns(classes, class_id)
+        return lambda data, places: self._keywords.update(*columns.read(data, places))
+
+    def takers(self, classes: Classes) -> Choice:
+        """Arrays that begin with a keyword, and Longs that may be zero or a time."""
+        longs = classes.with_fields(classes.named("java.lang.Long"), value=LONG)
+        takers = {each: self._long_taker(classes, each) for each in longs}
+        arrays = self._array_taker(classes.id_size)
+        return takers | dict.fromkeys(classes.named("java.lang.Object[]"), arrays)
+
+    def _long_taker(self, classes: Classes, class_id: int) -> Take:
+        columns = Columns(classes, class_id, "value")
+
+        def take(data: bytes, places: Sequence[int]) -> None:
+            ids, values = columns.read(data, places)
+            times = [0 < value < _TIMES for value in values]
+            self._times.extend(array("Q", compress(ids, times)), array("q", compress(values, times)))
+            if 0 in values:
+                self._zeros.update(id_ for id_, value in zip(ids, values, strict=True) if not value)
+
+        return take
+
+    def _array_taker(self, id_size: int) -> Take:
+        shape, code = heads(id_size), "Q" if id_size == 8 else "I"  # noqa: PLR2004
+        between = shape.read.size - 1 - id_size
+        forms = [Struct(f">x{code}{between}x{length}{code}") for length in range(LONGEST_ARRAY + 1)]
+
+        def take(data: bytes, places: Sequence[int]) -> None:
+            if isinstance(places, range):  # a run: all are as long
+                length = shape.elements(shape.read.unpack_from(data, places[0])[1])
+                ats = (1, *range(shape.read.size, shape.read.size + length * id_size, id_size))
+                ids, *elements = (stepped(data, places, at, id_size, "Q") for at in ats)
+                if not self._noted_alike(ids, elements):
+                    self._note(zip(ids, *elements, strict=True))
+            else:
+                lengths = (shape.elements(shape.read.unpack_from(data, at)[1]) for at in places)
+                self._note(
+                    forms[length].unpack_from(data, at)
+                    for at, length in zip(places, lengths, strict=True)
+                    if at + forms[length].size <= len(data)  # else the file ends within it
+                )
+
+        return take
+
+    def _noted_alike(self, ids: "array[int]", elements: "Sequence[array[int]]") -> bool:
+        """All at once, if all have the same keys; whether that could be done."""
+        amount, keys, held = len(ids), tuple(column[0] for column in elements[::2]), elements[1::2]
+        if any(column != array("Q", [key]) * amount for column, key in zip(elements[::2], keys, strict=True)):
+            return False
+        if keys and len(keys) == len(held) and keys[0] in self._keywords:
+            begin, each = len(self._values), len(held)
+            values = array("Q", bytes(8 * amount * each))
+            for place, column in enumerate(held):
+                values[place::each] = column
+            number = self._keys.setdefault(keys, len(self._keys))
+            self._arrays.extend(
+                ids, array("Q", range(begin, begin + len(values), each)), array("I", [number]) * amount
+            )
+            self._values.extend(values)
+        return True
+
+    def _note(self, arrays: Iterable[tuple[int, ...]]) -> None:
+        """Arrays as their id and elements: those that begin with a keyword are kept."""
+        ids, begins, numbers = array("Q"), array("Q"), array("I")
+        keywords, keys, values = self._keywords, self._keys, self._values
+        for row in arrays:
+            if len(row) % 2 and row[1:] and row[1] in keywords:
+                ids.append(row[0])
+                begins.append(len(values))
+                numbers.append(keys.setdefault(row[1::2], len(keys)))
+                values.extend(row[2::2])
+        self._arrays.extend(ids, begins, numbers)
+
+    def read(self, rows: "array[int]", objects: Objects, clock: Clock) -> Reading:
+        """What the rows hold, now that what they refer to has been collected."""
+        find_array, find_time = self._sorted = self._sorted or (self._arrays.sort(), self._times.sort())
+        begins, numbers = self._arrays.columns
+        refer = self.rows.columns[0]
+        places = find_array.all(array("Q", [refer[row] if row != NIL_ROW else 0 for row in rows]))
+        keys = [numbers[place] if place >= 0 else -1 for place in places]
+        codes, starts, tasks = bytearray([Kind.OTHER]) * len(rows), [0] * len(rows), [0] * len(rows)
+        for number in set(keys) - {-1}:
+            which = [at for at, each in enumerate(keys) if each == number]
+            shape = _shape(self._keys_of(number), objects)
+            held = [begins[places[at]] for at in which]
+            begun = self._starts(shape, held, find_time, clock)
+            for at, begin, code, start in zip(which, held, self._kinds(shape, held), begun, strict=True):
+                codes[at] = code + (OLD if 0 < start < clock.old_before_ms else 0)
+                starts[at] = start
+                tasks[at] = self._values[begin + shape.task] if shape.task >= 0 else 0
+        if NIL_ROW in rows:
+            codes = bytearray(_NIL if row == NIL_ROW else code for row, code in zip(rows, codes, strict=True))
+        return Reading(bytes(codes), starts, tasks)
+
+    def _keys_of(self, number: int) -> Sequence[int]:
+        return next(islice(self._keys, number, None))
+
+    def _kinds(self, shape: "_Shape", begins: Sequence[int]) -> Sequence[int]:
+        """Of each entry of that shape, whose values begin there."""
+        values, zeros = self._values, self._zeros
+        if shape.kind is not Kind.ORPHAN:
+            return [shape.kind] * len(begins)
+        return [_ZERO if values[begin + shape.val] in zeros else _ORPHAN for begin in begins]
+
+    def _starts(self, shape: "_Shape", begins: Sequence[int], find_time: Find, clock: Clock) -> Sequence[int]:
+        if shape.start < 0:
+            return [0] * len(begins)
+        times = self._times.columns[0]
+        places = find_time.all(array("Q", [self._values[begin + shape.start] for begin in begins]))
+        return [clock.known(times[place]) if place >= 0 else 0 for place in places]
+
+    def plain(self, id_: int, objects: Objects) -> tuple[int | None, int | None, bool, int]:
+        """Value, task, failed and start of one entry; keys that are none of the acker's are passed over."""
+        elements = list(objects.elements(objects.fields(id_).get("array", 0)))
+        found = {
+            keyword(key, objects): objects.fields(value).get("value")
+            for key, value in zip(elements[::2], elements[1::2], strict=False)
+        }
+        return found.get("val"), found.get("spout-task"), "failed" in found, found.get("start-time") or 0
+
+
+Entries = AckObjects | ClojureMaps
+
+
+def _shape(keys: Sequence[int], objects: Objects) -> _Shape:
+    """What is kept under these keys; that of an entry's may miss some, but has no others."""
+    names = [keyword(key, objects) for key in keys]
+    if not set(names) <= {"val", "spout-task", "failed", "start-time"}:
+        return _Shape(Kind.OTHER)
+    places = {name: place for place, name in enumerate(names)}
+    value, task = ((1 if name in places else None) for name in ("val", "spout-task"))
+    kind = kind_of(value, task, failed="failed" in places)
+    return _Shape(kind, *(places.get(name, -1) for name in ("val", "start-time", "spout-task")))
+
+
+def keyword(id_: int, objects: Objects) -> str:
+    """What a clojure.lang.Keyword is called, '' for anything else."""
+    symbol = objects.fields(objects.fields(id_).get("sym", 0))
+    return objects.text(symbol.get("name", 0))
+
 
 _AT_ONCE = 1 << 16  # entries whose ids are numbers of Python's at a time
 _CODES = 16  # a kind, and whether it is old
@@ -127,8 +410,8 @@ def mark(
     table: int, number: int, marks: "array[int]", objects: Objects, following: "array[int]", find: Find
 ) -> None:
     """Every node of a table gets the number: the heads of its chains, then the next of each, as long as there are."""
-    for heads in objects.parts(table):
-        level = array("Q", filter(None, heads))
+    for buckets in objects.parts(table):
+        level = array("Q", filter(None, buckets))
         while level:
             places = [place for place in find.all(level) if place >= 0 and not marks[place]]
             for place in places:

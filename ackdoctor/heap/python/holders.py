@@ -1,9 +1,6 @@
-"""What a known holder keeps, and by which path: from the acker, the spout or the bolt inwards, never from the whole heap.
+"""What a known holder of tuples keeps, by which path, and how many bytes."""
 
-A walk by breadth finds the shortest path, as guppy3's `shpaths` from the same holder does; of a container with
-many items it looks at three, so that it takes as long for a million entries as for a hundred.
-"""
-
+import gc
 import sys
 from collections import deque
 from collections.abc import Collection, Hashable, Iterator
@@ -12,7 +9,8 @@ from itertools import islice
 from types import BuiltinFunctionType, CodeType, FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
-__all__ = ["ACKER", "BOLT", "SPOUT", "Container", "Holder", "containers"]
+__all__ = ["ACKER", "BOLT", "EXACT", "SPOUT", "Container", "Holder", "Weight", "containers", "weigh"]
+
 
 ACKER, BOLT, SPOUT = "acker", "bolt", "spout"
 
@@ -171,3 +169,60 @@ def _shown(key: object) -> str:
     """A key as it stands in an expression; only plain keys have their own words."""
     text = repr(key) if type(key) in (str, bytes, int, float, bool, type(None)) else f"<{type(key).__name__}>"
     return text if len(text) <= _LONGEST_KEY else f"{text[: _LONGEST_KEY - 3]}..."
+
+
+EXACT = 10_000  # entries of which each is weighed; of more, a thousand
+_SAMPLE = 1_000
+_OBJECTS = 200  # that one entry may bring along
+_SHARED = (type, ModuleType, FunctionType, BuiltinFunctionType, MethodType, CodeType, type(None), bool)
+_SMALL_INTS = range(-5, 257)  # CPython keeps one of each
+
+
+class Weight(NamedTuple):
+    """`size` is that of the container with its entries; `exact` is False if only some were weighed.
+
+    `what` names the types of one of them: "int: AckObject" in a dict, "Tuple" in a list.
+    """
+
+    size: int
+    exact: bool
+    what: str
+
+
+def weigh(container: Any, around: Collection[int]) -> Weight:
+    """The weight of a container; `around` are ids of objects that entries may refer to, and do not own."""
+    amount = len(container)
+    step = 1 if amount <= EXACT else amount // _SAMPLE
+    entries = _entries(container, step)
+    seen = {id(container), *around}
+    held = sum(_bytes(part, seen) for entry in entries for part in entry)
+    own = sys.getsizeof(container)
+    size = own + (held if step == 1 else round(held * amount / max(1, len(entries))))
+    what = ": ".join(type(part).__name__ for part in entries[0]) if entries else ""
+    return Weight(size, step == 1, what)
+
+
+def _entries(container: Any, step: int) -> list[tuple[Any, ...]]:
+    """Every so many of them; none of a container that another thread is changing."""
+    try:
+        if isinstance(container, dict):
+            return list(islice(iter(dict.items(container)), 0, None, step))
+        return [(item,) for item in islice(iter(container), 0, None, step)]
+    except RuntimeError:
+        return []
+
+
+def _bytes(value: Any, seen: set[int]) -> int:
+    """What is reached from here and was not seen before."""
+    return sum(sys.getsizeof(each) for each in islice(_reached(value, seen), _OBJECTS))
+
+
+def _reached(value: Any, seen: set[int]) -> Iterator[Any]:
+    edge = [value]
+    while edge:
+        node = edge.pop()
+        if id(node) in seen or isinstance(node, _SHARED) or (type(node) is int and node in _SMALL_INTS):
+            continue
+        seen.add(id(node))
+        yield node
+        edge.extend(gc.get_referents(node))

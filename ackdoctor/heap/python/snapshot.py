@@ -1,23 +1,67 @@
-"""A snapshot of a heap: counts, paths and bytes, and none of the objects, so that looking keeps nothing alive.
+"""Snapshots of a Python heap: take them, write them beside the trace, read them back."""
 
-    acker._pending._buckets[0]: 3,000 entries, 176 bytes each, an int: AckObject
-
-The objects are held by nobody but their holders while it is taken: what a frame of ours holds, guppy3 would
-count for ours.
-"""
-
+import json
+import os
+import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import islice
+from pathlib import Path
+from typing import Any
 
-from ackdoctor.heap.python.guppy import Census, census
-from ackdoctor.heap.python.holders import ACKER, Holder, containers
-from ackdoctor.heap.python.weight import weigh
+from ackdoctor.heap.python.guppy import Census, census, missing
+from ackdoctor.heap.python.holders import ACKER, BOLT, SPOUT, Holder, containers, weigh
+from ackdoctor.model.dialect import Kind
 from ackdoctor.model.verdict import PendingEntry
+from ackdoctor.tracer.ending import at_exit
+from ackdoctor.tracer.instrument.live import LiveBook
 from ackdoctor.tracer.ledger.holding import holders
+from ackdoctor.tracer.ledger.ledger import Ledger
 
-__all__ = ["AckerMap", "Holding", "Snapshot", "take"]
+__all__ = [
+    "LAST",
+    "AckerMap",
+    "Album",
+    "Holding",
+    "Snapshot",
+    "attach",
+    "components",
+    "files",
+    "load",
+    "name_of",
+    "save",
+    "take",
+]
+
+
+def components(ledger: Ledger) -> Iterator[Holder]:
+    """Each live component, with the tuples that it has seen and, of a bolt, those that it owes."""
+    for book in tuple(ledger.books.values()):
+        if not isinstance(book, LiveBook):
+            continue
+        spout = book.role.kind is Kind.SPOUT
+        suspect = book.accused
+        yield Holder(
+            name=type(book.component).__name__,
+            kind=SPOUT if spout else BOLT,
+            holder=book.component,
+            tuples=book.emits if spout else book.entry - book.ticks_seen,
+            owed=None if spout else _owed(book),
+            file=suspect.path,
+            line=suspect.line,
+        )
+
+
+def _owed(book: LiveBook) -> list[Hashable]:
+    """Open deliveries without those that wait for the framework, which will complete them in time."""
+    deliveries = [delivery for delivery, _ in book.overdue()]
+    if not book.buffers:
+        return deliveries
+    held = book.held(deliveries)
+    return [delivery for delivery in deliveries if held.get(delivery) not in book.buffers]
+
 
 _SAMPLES = 3
 
@@ -134,3 +178,128 @@ def _acker(holder: Holder) -> AckerMap:
     return AckerMap(
         component=holder.name, tracked=tracked, orphans=orphans, tuples=holder.tuples, roots=tuple(roots)
     )
+
+
+def name_of(pid: int) -> str:
+    """The file of a process; readers of traces look past names that begin with an underscore."""
+    return f"_heap-{pid}.json"
+
+
+def files(folder: Path) -> Iterator[Path]:
+    """Those below a folder, in order."""
+    yield from sorted(folder.rglob(name_of(0).replace("0", "*")))
+
+
+def save(snapshots: Sequence[Snapshot], file: Path) -> None:
+    """Writes them, whole or not at all; OSError if that cannot be."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    draft = file.with_suffix(f".{os.urandom(8).hex()}.draft")  # no link can wait under that name
+    draft.write_text(json.dumps([asdict(snapshot) for snapshot in snapshots]), encoding="utf-8")
+    draft.replace(file)
+
+
+def load(file: Path) -> tuple[Snapshot, ...]:
+    """Reads them; ValueError if the file is none of ours, OSError if it cannot be read."""
+    try:
+        return tuple(_snapshot(row) for row in json.loads(file.read_text(encoding="utf-8")))
+    except (TypeError, KeyError, AttributeError) as error:
+        raise ValueError(f"{file}: no heap snapshots: {error}") from None
+
+
+def _snapshot(row: dict[str, Any]) -> Snapshot:
+    return Snapshot(
+        label=str(row["label"]),
+        census=None if row["census"] is None else _census(row["census"]),
+        holdings=tuple(Holding(**each) for each in row["holdings"]),
+        ackers=tuple(AckerMap(**{**each, "roots": tuple(each["roots"])}) for each in row["ackers"]),
+    )
+
+
+def _census(row: dict[str, Any]) -> Census:
+    types = {name: (count, size) for name, (count, size) in row["types"].items()}
+    return Census(objects=row["objects"], size=row["size"], types=types)
+
+
+LAST = "end"  # the label of the last; a process that is killed has none
+_FIRST_MARK = 1_000  # pending; each further mark is twice the one before
+
+
+class Album:
+    """`known` finds the holders anew for each snapshot: components come and go, and none is kept alive here.
+
+    `count` counts the whole heap.
+    """
+
+    def __init__(
+        self,
+        known: Callable[[], Iterable[Holder]],
+        first_mark: int = _FIRST_MARK,
+        count: Callable[[], Census] = census,
+    ) -> None:
+        self.snapshots: list[Snapshot] = []
+        self._known = known
+        self._count = count
+        self._mark = first_mark
+        self._busy = False
+
+    def take(self, label: str, count: Callable[[], Census | None] | None = None) -> Snapshot:
+        """Take one now; `count` in place of the album's own."""
+        self._busy = True
+        try:
+            snapshot = take(label, self._known(), count or self._count)
+        finally:
+            self._busy = False
+        self.snapshots.append(snapshot)
+        return snapshot
+
+    def count(self, count: Callable[[], Census | None]) -> None:
+        """Count the whole heap for the last snapshot, which has been taken without."""
+        self.snapshots[-1] = replace(self.snapshots[-1], census=count())
+
+    def look(self, pending: int) -> Snapshot | None:
+        """One if so much was never pending before; cheap if not."""
+        if pending < self._mark or self._busy:
+            return None
+        while self._mark <= pending:
+            self._mark *= 2
+        return self.take(f"{pending:,} pending")
+
+
+def attach(ledger: Ledger, folder: Path) -> None:
+    """From its first component on; where guppy3 is not installed for the process, it says so and runs without."""
+    if why := missing():
+        sys.stderr.write(f"ackdoctor: {sys.executable} (pid {os.getpid()}): {why}\n")
+        return
+    snapshots = _Snapshots(ledger, folder)
+    ledger.growing = snapshots.look
+    at_exit(snapshots.end)
+
+
+class _Snapshots:
+    """The first at the first look, which comes with the first component."""
+
+    def __init__(self, ledger: Ledger, folder: Path) -> None:
+        self._ledger = ledger
+        self._folder = folder
+        self._album = Album(partial(components, ledger))
+
+    def look(self, pending: int) -> None:
+        """Pending has changed."""
+        if not self._album.snapshots:
+            self._album.take("start")
+        elif self._album.look(pending) is None:
+            return
+        self._save()
+
+    def end(self) -> None:
+        """The process ends; one that has run no component has nothing to show."""
+        if self._ledger.books:
+            self._ledger.growing = None
+            self._album.take(LAST)
+            self._save()
+
+    def _save(self) -> None:
+        try:
+            save(self._album.snapshots, self._folder / name_of(os.getpid()))
+        except OSError as error:
+            sys.stderr.write(f"ackdoctor: no heap snapshots: {error}\n")

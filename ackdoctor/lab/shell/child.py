@@ -1,21 +1,62 @@
-"""A component as the JVM's side sees it: it runs until it wants input, and some day it ends.
+"""A component that runs in this process until it asks for input."""
 
-`Stepped` calls a framework's own loop body as long as there is input, in the caller's thread: for
-frameworks that have one (pystorm's `_run`).  `Looped` gives a framework's endless loop a thread of its own
-that strictly alternates with the caller's: one of the two always waits for the other.
-"""
-
+import logging
+import sys
 import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass
 from threading import Lock, Thread
+from typing import Any, TextIO
 
 from ackdoctor.lab.shell.pipe import Pipe
-from ackdoctor.lab.shell.surroundings import Surroundings
 
-__all__ = ["Child", "Exit", "Looped", "Stepped", "uncaught"]
+__all__ = [
+    "Child",
+    "Exit",
+    "Looped",
+    "Stepped",
+    "Surroundings",
+    "uncaught",
+]
+
+
+class Surroundings:
+    """One component's own `sys.stdin`, `sys.stdout`, `sys.argv` and handlers of the root logger.
+
+    `sys.stderr` stays the test's, where a component's last words are wanted, unless the component itself replaces it.
+    """
+
+    def __init__(self, *, stdin: TextIO, stdout: TextIO, argv: Sequence[str] = ("component",)) -> None:
+        self.own: dict[str, Any] = {"stdin": stdin, "stdout": stdout, "argv": list(argv)}
+        self._handlers: list[logging.Handler] = []
+
+    def add_arguments(self, arguments: Sequence[str]) -> None:
+        """Before its first turn."""
+        self.own["argv"] += arguments
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """The component's turn."""
+        root = logging.getLogger()
+        shared_handlers = list(root.handlers)
+        shared = {name: getattr(sys, name) for name in ("stdin", "stdout", "stderr", "argv")}
+        for name, value in self.own.items():
+            setattr(sys, name, value)
+        for handler in self._handlers:
+            root.addHandler(handler)
+        try:
+            yield
+        finally:
+            self._handlers = [handler for handler in root.handlers if handler not in shared_handlers]
+            for handler in self._handlers:
+                root.removeHandler(handler)
+            for name, value in shared.items():
+                if name in self.own or getattr(sys, name) is not value:
+                    self.own[name] = getattr(sys, name)
+                setattr(sys, name, value)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -13,11 +13,9 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from ackdoctor.lab.component import Bolt, Context, OutputCollector, Spout, SpoutOutputCollector
-from ackdoctor.lab.shell.error import ShellError
-from ackdoctor.lab.shell.process import Setup
-from ackdoctor.lab.shell.transcript import Transcript
-from ackdoctor.lab.tup import Tup
+from ackdoctor.lab.component import Bolt, Context, OutputCollector, Spout, SpoutOutputCollector, Tup
+from ackdoctor.lab.shell.pipe import ShellError
+from ackdoctor.lab.shell.process import Setup, Transcript
 
 __all__ = ["HeronBolt", "HeronSpout", "HeronTuple", "InstanceDiedError"]
 

@@ -7,8 +7,8 @@ Runs in the main process or in a worker.  Whatever goes wrong with one file or o
 from collections.abc import Iterable, Iterator
 
 from ackdoctor import checks, dialects
-from ackdoctor.flow.linking.program import ANCESTORS, Program
-from ackdoctor.flow.linking.strangers import unknown_bases
+from ackdoctor.flow.program import Program, unknown_bases
+from ackdoctor.flow.symbols import MAX_ANCESTORS
 from ackdoctor.lint.clusters.outcome import Outcome, Terms
 from ackdoctor.lint.disk.reading import digest_of, read_file
 from ackdoctor.lint.files.discover import LIMIT, reason
@@ -122,13 +122,13 @@ def _too_deep(component: Component, code: str) -> Unreadable:
 def _too_many_ancestors(program: Program, own: set[str]) -> Iterator[Unreadable]:
     """Name the classes with too many ancestors, in one line for each file."""
     skipped: dict[str, list[ClassInfo]] = {}
-    for cls in program.unjudged:
+    for cls in program.skipped:
         if cls.path in own:
             skipped.setdefault(cls.path, []).append(cls)
     for path, classes in skipped.items():
         first = min(classes, key=lambda cls: cls.head.line)
         more = f" and {len(classes) - 1} more classes are" if len(classes) > 1 else " is"
-        reason = f"more than {ANCESTORS} base classes; `{first.name}`{more} not judged"
+        reason = f"more than {MAX_ANCESTORS} base classes; `{first.name}`{more} not judged"
         yield Unreadable(path=path, line=first.head.line, column=0, reason=reason, partial=True)
 
 

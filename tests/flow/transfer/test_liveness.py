@@ -4,11 +4,10 @@ import pytest
 from hypothesis import given
 
 from ackdoctor.flow.component import solve_component
-from ackdoctor.flow.path.context import Context
-from ackdoctor.flow.path.lattice import Const, Holding, SelfRef, State, Token, TokenKind, TokenRef, Value
-from ackdoctor.flow.path.sighting import Ended
-from ackdoctor.flow.path.trail import Trail, backwards, turns_back, turns_onwards
+from ackdoctor.flow.context import Context
+from ackdoctor.flow.events import Ended, Trail, backwards, turns_back, turns_onwards
 from ackdoctor.flow.solver import Solver
+from ackdoctor.flow.state import Const, Holding, SelfRef, State, Token, TokenKind, TokenRef, Value
 from ackdoctor.flow.transfer.liveness import needed
 from ackdoctor.flow.transfer.typestate import ways_on
 from ackdoctor.model.cfg import ENTRY, Call

@@ -2,7 +2,7 @@
 
 from ackdoctor.checks import check_component
 from ackdoctor.dialects import load
-from ackdoctor.flow.linking.program import Program
+from ackdoctor.flow.program import Program
 from ackdoctor.frontends.java import Lowered, lower_source
 
 HEAD = """

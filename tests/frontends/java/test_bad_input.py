@@ -2,7 +2,7 @@
 
 import pytest
 
-from ackdoctor.flow.graph.dump import show
+from ackdoctor.flow.dump import show
 from ackdoctor.frontends.java import Lowered
 from ackdoctor.model.finding import Unreadable
 from tests.frontends.java.lowered import PATH, all_functions, lower

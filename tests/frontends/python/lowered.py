@@ -3,7 +3,7 @@
 import textwrap
 from collections.abc import Iterator
 
-from ackdoctor.flow.graph.dump import dump, show
+from ackdoctor.flow.dump import dump, show
 from ackdoctor.frontends.python import lower_source
 from ackdoctor.model.component import Function, Unit
 from ackdoctor.model.finding import Unreadable

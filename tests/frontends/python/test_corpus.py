@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ackdoctor.frontends.python import lower_source
-from ackdoctor.frontends.python.decode import decode
+from ackdoctor.frontends.python.source import decode
 from ackdoctor.model.cfg import Call, Return, Throw
 from ackdoctor.model.component import Unit
 from tests.frontends.python.lowered import all_functions

@@ -6,9 +6,9 @@ import libcst as cst
 import pytest
 from libcst.metadata import MetadataWrapper, PositionProvider
 
+from ackdoctor.frontends.lowering import Table, UnknownSyntax
 from ackdoctor.frontends.python import lower_source
 from ackdoctor.frontends.python.positions import Positions
-from ackdoctor.frontends.python.unknown import ByType, UnknownSyntax
 from ackdoctor.model.finding import Unreadable
 from tests.frontends.python.test_golden import SOURCES
 
@@ -127,7 +127,7 @@ def test_a_form_feed_in_an_indentation_is_not_called_a_syntax_error():
 def test_syntax_without_a_meaning_yet_is_a_clear_line(monkeypatch):
     from ackdoctor.frontends.python import unit
 
-    fewer = ByType({kind: lower for kind, lower in unit._TABLES.statements.items() if kind is not cst.While})
+    fewer = Table({kind: lower for kind, lower in unit._TABLES.statements.items() if kind is not cst.While})
     monkeypatch.setattr(unit, "_TABLES", unit._TABLES._replace(statements=fewer))
     with pytest.raises(UnknownSyntax):
         fewer[cst.While]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ackdoctor.flow.graph.dump import show_instr
+from ackdoctor.flow.dump import show_instr
 from ackdoctor.frontends.python.python2 import translate
 from ackdoctor.model.finding import Unreadable
 from tests.frontends.python.lowered import all_functions, lower, picture, unit

@@ -6,12 +6,10 @@ from functools import cache
 from multiprocessing import get_context
 
 from ackdoctor.acker.versions import profile
-from ackdoctor.heap.python.album import Album
 from ackdoctor.heap.python.holders import ACKER, Holder
-from ackdoctor.heap.python.snapshot import Snapshot
+from ackdoctor.heap.python.snapshot import Album, Snapshot
 from ackdoctor.lab.cluster import Cluster
-from ackdoctor.lab.component import Bolt
-from ackdoctor.lab.feeder import Feed
+from ackdoctor.lab.component import Bolt, Feed
 from ackdoctor.lab.topology import TopologyBuilder
 from tests.lab.components import Ack
 

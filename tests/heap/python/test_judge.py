@@ -3,12 +3,10 @@
 import pytest
 
 from ackdoctor.acker.versions import profile
-from ackdoctor.heap.python.growth import holding_rows, type_rows
 from ackdoctor.heap.python.guppy import Census
 from ackdoctor.heap.python.holders import BOLT, SPOUT, Holder
-from ackdoctor.heap.python.judge import findings, linked
-from ackdoctor.heap.python.snapshot import Holding, Snapshot, take
-from ackdoctor.heap.python.storing import load, name_of, save
+from ackdoctor.heap.python.judge import findings, holding_rows, linked, type_rows
+from ackdoctor.heap.python.snapshot import Holding, Snapshot, load, name_of, save, take
 from ackdoctor.model.finding import Confidence, Finding, HeapWitness, Severity, TreeWitness
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.tracer.judge.place import Places

@@ -5,10 +5,9 @@ from typing import Any
 from pystorm import Bolt, ReliableSpout
 
 from ackdoctor.lab.cluster import Cluster
-from ackdoctor.lab.feeder import Feed
-from ackdoctor.lab.shell.bolt import ShellBolt
+from ackdoctor.lab.component import Feed
+from ackdoctor.lab.shell.components import ShellBolt, ShellSpout
 from ackdoctor.lab.shell.process import Setup
-from ackdoctor.lab.shell.spout import ShellSpout
 from ackdoctor.lab.topology import Settings, TopologyBuilder
 
 

@@ -9,8 +9,8 @@ import pytest
 from pystorm import Bolt, TicklessBatchingBolt
 
 from ackdoctor.lab.bench import Bench, SpoutBench
-from ackdoctor.lab.shell import drivers
-from ackdoctor.lab.shell.drivers import NotAComponentError
+from ackdoctor.lab.shell import frameworks
+from ackdoctor.lab.shell.frameworks import NotAComponentError
 from tests.lab.shell.wire import wire
 
 GONE = (
@@ -144,7 +144,7 @@ def test_a_class_of_no_framework_is_refused():
 
 
 def test_a_framework_without_a_loop_of_ours_is_refused(monkeypatch):
-    monkeypatch.delitem(drivers._LAUNCHERS, "pystorm")
+    monkeypatch.delitem(frameworks._LAUNCHERS, "pystorm")
     with pytest.raises(
         NotAComponentError, match=r"^Quiet: no bench runs components of pystorm behind a pipe$"
     ):

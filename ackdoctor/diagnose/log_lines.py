@@ -1,0 +1,272 @@
+"""Lines of a log: bounded reading, JSON layouts, time, component and kind of process."""
+
+import errno
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from io import BufferedReader
+from pathlib import PurePath
+
+from ackdoctor.tracer.disk.workerlog import log_text
+
+__all__ = [
+    "LONGEST_LINE",
+    "Moment",
+    "component_of",
+    "entries",
+    "instance_of",
+    "is_logged",
+    "kind_of_line",
+    "kind_of_name",
+    "lines_in",
+    "moment_of",
+    "unpacked",
+]
+
+
+LONGEST_LINE = 10_000_000  # characters of a line that are kept
+_MOST_OF_LINE = 250_000_000  # characters; a line that is longer is no log's
+_UNPACKED = 1 << 26  # characters from which on a zipped log may be a bomb
+_MOST_TIMES = 200  # as many characters as it has bytes: logs come to 10 to 50
+_ASK_EVERY = 1 << 24
+
+
+def lines_in(raw: BufferedReader) -> Iterator[str]:
+    """Each line, cut after `LONGEST_LINE` characters; OSError for what is no text, a line without an end, or a bomb."""
+    asked = total = 0
+    with log_text(raw) as text:
+        while line := text.readline(LONGEST_LINE):
+            yield line
+            total += len(line)
+            length, rest = len(line), line
+            while rest and not rest.endswith("\n"):
+                rest = text.readline(LONGEST_LINE)
+                length += len(rest)
+                total += len(rest)
+                if length > _MOST_OF_LINE:
+                    raise OSError(errno.EINVAL, f"a line of more than {_MOST_OF_LINE:,} characters: no log")
+            if total > max(_UNPACKED, asked + _ASK_EVERY):
+                asked = total
+                _refuse_bomb(raw, total)
+
+
+def _refuse_bomb(raw: BufferedReader, total: int) -> None:
+    try:
+        packed = raw.tell()
+    except OSError:
+        return  # a pipe has no place
+    if total > packed * _MOST_TIMES:
+        raise OSError(
+            errno.EFBIG,
+            f"it unpacks to more than {_MOST_TIMES} times its size, which no log does: reading ends here",
+        )
+
+
+_THREAD = ("thread", "thread_name", "process.thread.name", "_thread")
+_LEVEL = ("level", "log.level", "severity")
+_MESSAGE = ("message", "log", "msg", "textPayload", "short_message")
+_WHY = re.compile(
+    r"err|exc|thrown|stack|trace|cause|full", re.IGNORECASE
+)  # the name of what tells of an exception
+_OF_JSON_LAYOUT = "extendedStackTrace"
+_STACK = re.compile(r"\\n(?:\\t| +)(?:at|File) ")  # of Java, or of Python
+# around an entry on several lines; log4j's `complete` layout writes them as a list
+_BEGINS = frozenset({"{", "[{", ",{", ", {"})
+_ENDS = frozenset({"}", "},", "}]"})
+_MOST_LINES = 20_000  # of one entry
+_LONGEST = 20_000_000  # characters of one entry
+_ESCAPED = re.compile(r"\\([nt])")
+
+
+def entries(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """The lines with their numbers, those of one entry as one; what begins as one and is none, or is too long, comes line by line."""
+    begun: list[str] = []
+    number = length = 0
+    for number, line in enumerate(lines, start=1):
+        words = line.rstrip()
+        if not begun and words not in _BEGINS:
+            yield number, line
+            continue
+        begun.append(line)
+        length += len(line)
+        if words in _ENDS or len(begun) == _MOST_LINES or length > _LONGEST:
+            yield from _joined(begun, number - len(begun) + 1)
+            begun.clear()
+            length = 0
+    yield from _joined(begun, number - len(begun) + 1) if begun else ()
+
+
+def _joined(lines: Sequence[str], first: int) -> Iterator[tuple[int, str]]:
+    whole = "\n".join(lines).strip(" \t\r\n,[]")
+    yield from [(first, whole)] if _entry(whole) else enumerate(lines, start=first)
+
+
+def unpacked(line: str) -> Iterator[str]:
+    """What the line says; the line itself where it is no entry of a log in JSON."""
+    entry = _entry(line)
+    texts = dict(_texts("", entry))
+    thread, level, words = (_first(texts, names) for names in (_THREAD, _LEVEL, _MESSAGE))
+    if not (thread or words):
+        yield from _stack(line)
+    elif thread:
+        yield from f"[{level or 'INFO'}] {thread} {words}".splitlines()
+    else:
+        for each in words.splitlines():
+            yield from unpacked(each)
+    why = [text for name, text in texts.items() if _WHY.search(name) and name not in _MESSAGE]
+    stacks = [text for text in why if "\n" in text]
+    for text in stacks or (each for each in why if " " in each):
+        yield from text.splitlines()
+
+
+def _stack(line: str) -> Sequence[str]:
+    if not _STACK.search(line):
+        return (line,)
+    return _ESCAPED.sub(lambda escaped: "\n" if escaped[1] == "n" else "\t", line).splitlines()
+
+
+def _entry(line: str) -> Mapping[str, object]:
+    """The object that the line is; an empty one where it is none."""
+    if not (line.startswith("{") and line.endswith("}")):
+        return {}
+    try:
+        entry = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return entry if isinstance(entry, dict) else {}
+
+
+def _texts(path: str, entry: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """Each text with its name, `error.stack_trace`, whether it is written so or as an object in an object."""
+    for key, value in entry.items():
+        name = f"{path}{key}"
+        if isinstance(value, str):
+            yield name, value
+        elif isinstance(value, dict) and _OF_JSON_LAYOUT in value:
+            yield name, "\n".join(_thrown(value))
+        elif isinstance(value, dict):
+            yield from _texts(f"{name}.", value)
+        elif isinstance(value, list) and all(isinstance(each, str) for each in value):
+            yield name, "\n".join(value)
+
+
+def _thrown(thrown: Mapping[str, object]) -> Iterator[str]:
+    """An exception of JsonLayout, whose stack is a text with all causes, or a list with each cause in an object."""
+    frames = thrown.get(_OF_JSON_LAYOUT)
+    if isinstance(frames, str):
+        yield from frames.splitlines()
+        return
+    yield f"{thrown.get('name')}: {thrown.get('message')}"
+    for frame in frames if isinstance(frames, list) else ():
+        if isinstance(frame, dict):
+            yield f"\tat {frame.get('class')}.{frame.get('method')}({frame.get('file')}:{frame.get('line')})"
+    cause = thrown.get("cause")
+    if isinstance(cause, dict):
+        first, *rest = _thrown(cause)
+        yield f"Caused by: {first}"
+        yield from rest
+
+
+def _first(texts: Mapping[str, str], names: Sequence[str]) -> str:
+    return next(filter(None, map(texts.get, names)), "")
+
+
+_HEAD = re.compile(
+    r"\[?(?:\d{4}[-/]\d\d[-/]\d\d|\d\d[./-]\d\d|\d\d:\d\d:\d\d|(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b)|\d{1,12} +\["
+)
+_MOMENT = re.compile(r"(?P<day>\d{4}-\d\d-\d\d)[T ](?P<time>\d\d:\d\d:\d\d)(?P<part>[.,]\d{1,6})?")
+_MOMENT_WITHIN = 80  # characters at the begin of a line
+_LONGEST_PATH = 1_000
+_COMPONENT = re.compile(
+    r"\bpid:\S*, name:(?P<died>\S+)"
+    r"|\bThread-\d+-(?!disruptor-)(?P<thread>\S+?)-executor\["
+    r"|[ \[(](?P<jstorm>[^\s:\[(]+):\d+-(?:Bolt|\w*Spout)Executors?\b"
+    r"|\b(?P<said>[\w.-]+):\d+ (?:bolt|spout) ex\w+ +error"
+    r"|\[Thread-\d+-(?!disruptor-|executor\b)(?P<local>[A-Za-z_][\w.-]*)\] "
+)
+_TELLS = ("-executor[", "pid:", "Executors", " error", "[Thread-")
+_INSTANCE = re.compile(
+    r"Starting instance \S+ for topology .* for component (?P<component>\S+) with taskId \d+"
+)
+_INSTANCE_NAME = re.compile(r"container_\d+_(?P<component>.+)_\d+\.log")
+_NAMES = {
+    "worker": re.compile(r"^worker|-worker-\d+|^container_\d+_"),
+    "nimbus": re.compile(r"^nimbus|^heron-tmaster"),
+    "supervisor": re.compile(r"^supervisor|^heron-executor"),
+    "drpc": re.compile(r"^drpc"),
+    "ui": re.compile(r"^(?:ui|logviewer|access-(?:ui|logviewer)|pacemaker)\b"),
+    "client": re.compile(r"^client"),
+}
+_LINES = {  # what only such a process says, with its logger
+    "nimbus": re.compile(
+        r"\b(?:o\.a\.s|b\.s|backtype\.storm|org\.apache\.storm)\.d(?:aemon)?\.n(?:imbus)?\b"
+    ),
+    "supervisor": re.compile(
+        r"\b(?:o\.a\.s|b\.s|backtype\.storm|org\.apache\.storm)\.d(?:aemon)?\.s(?:upervisor)?\b|SLOT_\d+ \[|\bc\.a\.j\.d\.s\."
+    ),
+    "drpc": re.compile(r"\b(?:o\.a\.s|b\.s|backtype\.storm|org\.apache\.storm)\.d(?:aemon)?\.drpc\b"),
+    "worker": re.compile(
+        r"\b(?:o\.a\.s|b\.s|backtype\.storm|org\.apache\.storm)\.(?:d(?:aemon)?\.(?:w(?:orker)?|executor|task)|task|t\.Shell|e(?:xecutor)?)\b"
+        r"|Launching worker for |-executor\[|\bc\.a\.j\.(?:t|d\.w)\."
+    ),
+}
+
+
+@dataclass(slots=True, frozen=True)
+class Moment:
+    """A time as the log writes it, and in seconds, which compare within one log."""
+
+    text: str
+    seconds: float
+
+
+def is_logged(line: str) -> bool:
+    """Whether the line begins an entry of a log."""
+    return _HEAD.match(line) is not None
+
+
+def moment_of(line: str) -> Moment | None:
+    """When the line was written; None where it does not say so, or names no day that there is."""
+    found = _MOMENT.search(line, 0, _MOMENT_WITHIN)
+    if found is None:
+        return None
+    try:
+        at = datetime.fromisoformat(f"{found['day']}T{found['time']}")
+    except ValueError:
+        return None
+    part = float(f"0.{found['part'][1:]}") if found["part"] else 0.0
+    return Moment(f"{found['day']} {found['time']}", (at - datetime(1970, 1, 1)).total_seconds() + part)  # noqa: DTZ001
+
+
+def component_of(line: str) -> str:
+    """The component that a line names as its own, else ''."""
+    if not any(map(line.__contains__, _TELLS)):
+        return ""
+    found = _COMPONENT.search(line)
+    return next(filter(None, found.groups()), "") if found else ""
+
+
+def instance_of(text: str) -> str:
+    """The component whose process writes the log, as Heron's first lines or the file's name say, else ''."""
+    if found := _INSTANCE.search(text) if "Starting instance" in text else None:
+        return found["component"]
+    found = (
+        _INSTANCE_NAME.search(PurePath(text).name)
+        if "container_" in text and len(text) < _LONGEST_PATH
+        else None
+    )
+    return found["component"] if found else ""
+
+
+def kind_of_name(path: str) -> str:
+    """The kind of log that a file's name tells, else ''."""
+    name = PurePath(path).name
+    return next((kind for kind, form in _NAMES.items() if form.search(name)), "")
+
+
+def kind_of_line(line: str) -> str:
+    """The kind of process that a line's logger tells, else ''."""
+    head = line[:200]
+    return next((kind for kind, form in _LINES.items() if form.search(head)), "")

@@ -1,1 +1,0 @@
-"""Graphs: building them, showing them, and what can be asked of an instruction or an expression alone."""

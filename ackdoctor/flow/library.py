@@ -1,0 +1,202 @@
+"""Names from the standard libraries whose effect on a tuple is known without a look.
+
+Names only, by the last part of a dotted call: `self.log.warning`, `logging.warning` and `logger.warning`
+are all `warning`.
+"""
+
+import re
+
+__all__ = [
+    "ARRAYS",
+    "ASKING",
+    "AT_ONCE",
+    "BOTH_PYTHONS",
+    "CALLBACKS",
+    "CONTAINER_JOINS",
+    "CONTAINER_QUIET",
+    "CONTAINER_READS",
+    "CONTAINER_STORES",
+    "CONTAINER_TAKES",
+    "CONTAINER_VIEWS",
+    "DISPLAYS",
+    "ENDINGS",
+    "EXCEPTIONS",
+    "HARMLESS",
+    "LATER",
+    "LAZY",
+    "LIVE_VIEWS",
+    "LOGGING",
+    "NO_RAISE",
+    "ORDERS",
+    "PLAIN_BASES",
+    "RUNNERS",
+    "SEE_THROUGH",
+    "SUMS",
+    "THREADS",
+    "TICK",
+    "UNCHANGING",
+    "VIEWS",
+]
+
+
+TICK = re.compile(r"tick(?!et|er|le)", re.IGNORECASE)  # a ticket is none, nor is a stock's ticker
+
+LOGGING = frozenset(
+    "debug info warning warn error exception critical fatal log trace logTrace logDebug logInfo logWarn logError "
+    "log_trace log_debug log_info log_warn log_error print_exc format_exc print_stack "
+    "printStackTrace println printf finest finer fine config severe warnf infof errorf debugf "
+    "isDebugEnabled isTraceEnabled isInfoEnabled isWarnEnabled isErrorEnabled".split()
+)
+
+HARMLESS = frozenset(
+    "print str repr len hash id type format vars dir isinstance issubclass hasattr callable int float bool bytes "
+    "dumps pformat pprint debug_print deepcopy copy sleep is_tick is_tick_tuple isTick isTickTuple is_heartbeat "
+    "get_values format_tuple getsizeof write "
+    "toString hashCode currentTimeMillis nanoTime getMessage getCause getStackTrace getLocalizedMessage "
+    "getSimpleName getClass getName valueOf".split()
+)
+
+NO_RAISE = frozenset(
+    "append appendleft add get items keys values setdefault clear copy startswith endswith strip lstrip rstrip "
+    "lower upper title extend update discard print str repr len isinstance hasattr bool time monotonic clock sleep "
+    "perf_counter utcnow now uuid4 count incr increment format super partial list dict set tuple "
+    "toString hashCode currentTimeMillis nanoTime getMessage getCause getStackTrace getLocalizedMessage "
+    "getSimpleName getClass getName addAll addFirst addLast containsKey contains isEmpty size length "
+    "putIfAbsent getOrDefault keySet entrySet getKey hasNext iterator equals "
+    "incrementAndGet getAndIncrement addAndGet decrementAndGet incrBy inc mark scope "
+    "ArrayList LinkedList HashMap HashSet LinkedHashMap LinkedHashSet TreeMap TreeSet ConcurrentHashMap Values "
+    "ArrayDeque asList singletonList emptyList append elapsed startsWith endsWith equalsIgnoreCase trim "
+    "toLowerCase toUpperCase".split()
+)
+
+VIEWS = frozenset(
+    "list tuple set frozenset sorted reversed iter enumerate zip filter deque chain islice dict "
+    "ArrayList LinkedList HashSet LinkedHashSet TreeSet HashMap LinkedHashMap TreeMap ConcurrentHashMap ArrayDeque "
+    "Vector CopyOnWriteArrayList LinkedBlockingQueue ConcurrentLinkedQueue ArrayBlockingQueue "
+    "unmodifiableList unmodifiableCollection copyOf newArrayList newLinkedList newHashSet newHashMap newArrayDeque "
+    "synchronizedList synchronizedMap emptyList emptyMap".split()
+)
+
+DISPLAYS = frozenset("asList of singletonList singleton Values".split())  # their arguments, together
+ARRAYS = frozenset("asList of".split())  # of those, the ones to which one array is all of its elements
+
+CONTAINER_STORES = frozenset(
+    "append appendleft add insert put put_nowait push extend extendleft setdefault update enqueue offer "
+    "addAll addFirst addLast addElement putIfAbsent putAll offerFirst offerLast putFirst putLast computeIfAbsent".split()
+)
+CONTAINER_JOINS = frozenset(
+    "extend extendleft update addAll putAll".split()
+)  # of those, with all that another one has
+CONTAINER_READS = frozenset(
+    "pop popleft popitem get get_nowait remove dequeue poll setdefault take peek pollFirst pollLast takeFirst "
+    "takeLast removeFirst removeLast getFirst getLast peekFirst peekLast element next firstElement lastElement "
+    "computeIfAbsent getOrDefault getIfPresent pollFirstEntry firstEntry getValue".split()
+)
+CONTAINER_TAKES = frozenset(  # of those, the ones that take away what they give
+    "pop popleft popitem remove dequeue poll take pollFirst pollLast takeFirst takeLast removeFirst removeLast next "
+    "pollFirstEntry".split()
+)
+CONTAINER_QUIET = frozenset(
+    "sort reverse index count remove rotate discard clear size isEmpty contains containsKey containsValue hasNext "
+    "ensureCapacity trimToSize length".split()
+)
+ENDINGS = frozenset(  # in `finally` they end what was begun before it
+    "close unlock release stop disconnect finish end".split()
+)
+ORDERS = frozenset("sort reverse shuffle rotate swap".split())  # afterwards there is as much in it as before
+SUMS = frozenset(  # functions that only read the collection that they are given
+    "sum max min any all join frequency binarySearch".split()
+)
+CONTAINER_VIEWS = frozenset(
+    "items values keys copy itervalues iteritems iterkeys entrySet keySet iterator listIterator stream descendingIterator "
+    "asMap subList elements toArray parallelStream sorted distinct collect toList".split()
+)
+LIVE_VIEWS = frozenset(  # of those, the ones that take out of their collection what is taken out of them
+    "keySet entrySet values subList iterator listIterator descendingIterator".split()
+)
+
+ASKING = (
+    frozenset(  # how a method is called that only asks: one of these, or one of them and a capital letter
+        "is has get contains size length startsWith endsWith".split()
+    )
+)
+UNCHANGING = frozenset(  # types of objects that answer a question as they did before
+    "String Integer Long Boolean Short Byte Double Float Character Optional OptionalInt OptionalLong "
+    "OptionalDouble BigDecimal BigInteger UUID Instant Duration LocalDate LocalDateTime ZonedDateTime "
+    "Tuple TupleImpl Fields boolean int long short byte double float char".split()
+)
+
+THREADS = frozenset(
+    "Thread Timer submit apply_async map_async imap starmap_async start_new_thread run_in_executor "
+    "run_coroutine_threadsafe add_done_callback spawn spawn_later spawn_after Greenlet deferToThread "
+    "callInThread call_in_thread to_thread".split()
+)
+
+LATER = frozenset(
+    "call_later call_soon call_soon_threadsafe create_task ensure_future add_callback addCallback addCallbacks "
+    "addErrback addBoth callLater subscribe register on_delivery add_listener after".split()
+)
+
+LAZY = frozenset("map filter".split())  # in Python 3 they do nothing until somebody takes their elements
+BOTH_PYTHONS = frozenset(
+    "absolute_import division print_function unicode_literals with_statement six".split()
+)
+
+RUNNERS = frozenset(  # where they are given something to run
+    "execute submit runAsync supplyAsync schedule scheduleAtFixedRate scheduleWithFixedDelay invokeAll start send "
+    "thenAcceptAsync thenApplyAsync thenRunAsync whenCompleteAsync handleAsync executeAsync addCallback addListener "
+    "publish".split()
+)
+CALLBACKS = frozenset(
+    "whenComplete thenAccept thenApply thenRun thenCompose handle exceptionally onComplete onSuccess onFailure "
+    "setHandler setCallback subscribe doOnNext doOnError registerCallback search index bulk".split()
+)
+AT_ONCE = frozenset(
+    "forEach forEachOrdered ifPresent ifPresentOrElse forEachRemaining".split()
+)  # call what they are given before they return
+
+PLAIN_BASES = frozenset(
+    "Serializable Runnable Callable Comparable Comparator Closeable AutoCloseable Cloneable Object Iterable "
+    "Externalizable Constants Function".split()
+)  # from them no component inherits a method that matters here
+
+EXCEPTIONS = {  # Java's, each with its parent
+    "Exception": "Throwable",
+    "Error": "Throwable",
+    "RuntimeException": "Exception",
+    **dict.fromkeys(
+        "IOException InterruptedException ExecutionException TimeoutException CloneNotSupportedException "
+        "ClassNotFoundException NoSuchMethodException NoSuchFieldException IllegalAccessException InstantiationException "
+        "InvocationTargetException ParseException SQLException URISyntaxException GeneralSecurityException "
+        "JSONException SAXException ParserConfigurationException TransformerException".split(),
+        "Exception",
+    ),
+    **dict.fromkeys(
+        "FileNotFoundException UnsupportedEncodingException MalformedURLException UnknownHostException EOFException "
+        "SocketException SocketTimeoutException UncheckedIOException JsonProcessingException JsonParseException "
+        "JsonMappingException ConnectException CharacterCodingException".split(),
+        "IOException",
+    ),
+    **dict.fromkeys(
+        "IllegalArgumentException IllegalStateException NullPointerException ClassCastException "
+        "IndexOutOfBoundsException UnsupportedOperationException ArithmeticException NoSuchElementException "
+        "ConcurrentModificationException FailedException DateTimeException SecurityException UncheckedIOException "
+        "CompletionException CancellationException".split(),
+        "RuntimeException",
+    ),
+    "NumberFormatException": "IllegalArgumentException",
+    "ReportedFailedException": "FailedException",
+    "ArrayIndexOutOfBoundsException": "IndexOutOfBoundsException",
+    "StringIndexOutOfBoundsException": "IndexOutOfBoundsException",
+    "InputMismatchException": "NoSuchElementException",
+    "DateTimeParseException": "DateTimeException",
+    "OutOfMemoryError": "Error",
+    "StackOverflowError": "Error",
+    "AssertionError": "Error",
+    "NoClassDefFoundError": "Error",
+}
+
+SEE_THROUGH = frozenset(
+    "staticmethod classmethod override final wraps abstractmethod lru_cache cache wrapt total_ordering "
+    "typechecked beartype identity profile timeit log_calls".split()
+)

@@ -1,0 +1,356 @@
+"""The executors of ackers, bolts and spouts (BoltExecutor.java, SpoutExecutor.java)."""
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import partial
+
+from ackdoctor.acker.acker import Acker, StreamManagerError
+from ackdoctor.acker.collector import BoltCollector, make_collector
+from ackdoctor.acker.spout import Heard, Reason, SpoutExecutor
+from ackdoctor.acker.versions import Engine
+from ackdoctor.lab.component import Bolt, BoltInfo, Spout, SpoutInfo, Tup, WorkerDiedError
+from ackdoctor.lab.recording import introduced
+from ackdoctor.lab.topology import ACKER, DEFAULT_STREAM
+from ackdoctor.lab.traffic import Inbox, Parcel, pace
+from ackdoctor.lab.worker import Place, Worker
+from ackdoctor.model.event import RELIABLE, TICK, EventKind
+from ackdoctor.model.message import AckAck, AckFail, AckInit, Answer, AnswerKind, Message, ResetTimeout, Tick
+
+__all__ = ["AckerThread", "BoltThread", "SpoutThread"]
+
+
+_ANSWERED = {
+    AnswerKind.ACK: EventKind.COMPLETED,
+    AnswerKind.FAIL: EventKind.GAVE_UP,
+    AnswerKind.RESET: EventKind.EXTENDED,
+}
+_RECEIVED = {
+    AckInit: EventKind.INIT,
+    AckFail: EventKind.FAIL,
+    ResetTimeout: EventKind.RESET,
+}
+
+
+class AckerThread:
+    """Gives each message to the acker, and the answer to the spout."""
+
+    def __init__(self, worker: Worker, task: int, make: Callable[[], Acker]) -> None:
+        self.component = ACKER
+        self.tasks: tuple[int, ...] = (task,)
+        self.inbox = Inbox(worker.held, worker.random)
+        self.pace = pace(worker.random)
+        self.running: Iterator[float] | None = None
+        self._make = make
+        self._worker = worker
+        self._note = partial(worker.note, ACKER, task)
+
+    def start(self) -> None:
+        """An acker that knows nothing."""
+        self.acker = self._make()
+
+    def ready(self) -> bool:
+        """Whether a message waits."""
+        return self.inbox.ready()
+
+    def begin(self) -> Iterator[float]:
+        """Receive a message; takes no time."""
+        parcel = self.inbox.take()
+        message = parcel.content
+        assert not isinstance(message, Tup | Answer), "only messages are sent to ackers"
+        self._write_down(message, parcel)
+        try:
+            answer = self.acker.receive(message)
+        except StreamManagerError as error:
+            raise WorkerDiedError(str(error)) from error
+        if answer is not None:
+            self._note(_ANSWERED[answer.kind], root=answer.root)
+            self._worker.send(Parcel(self.tasks[0], answer.task, answer))
+        return iter(())
+
+    def _write_down(self, message: Message, parcel: Parcel) -> None:
+        """Rows in the order in which the acker sees the messages, with the sender's name.
+
+        A trace knows one map, so of several ackers only the first one's rotations are written down.
+        """
+        worker = self._worker
+        if isinstance(message, Tick):
+            if self.tasks[0] == worker.ackers[0]:
+                self._note(EventKind.ROTATED)
+            return
+        sender = worker.assignment.components[parcel.sender]
+        value = message.value if isinstance(message, AckInit | AckAck) else 0
+        worker.note(
+            sender,
+            parcel.sender,
+            _RECEIVED.get(type(message), EventKind.ACK),
+            delivery=str(parcel.delivery or ""),
+            root=message.root,
+            value=value,
+            site=parcel.site,
+        )
+
+
+class BoltThread:
+    """Hands each task its tuples, one at a time."""
+
+    def __init__(
+        self, worker: Worker, component: str, tasks: tuple[int, ...], factory: Callable[[], Bolt]
+    ) -> None:
+        self.component = component
+        self.tasks = tasks
+        self.inbox = Inbox(worker.held, worker.random)
+        self.pace = pace(worker.random)
+        self.running: Iterator[float] | None = None
+        self.bolts: dict[int, Bolt] = {}
+        self._factory = factory
+        self._worker = worker
+        self._places: dict[int, Place] = {}
+
+    def start(self) -> None:
+        """Make the components anew and prepare them."""
+        worker = self._worker
+        collector = make_collector(
+            worker.profile,
+            ids=worker.new_ids(),
+            clock=worker.clock,
+            message_timeout_s=worker.topology.settings.message_timeout_secs,
+        )
+        self._places = {task: Place(worker, self.component, task) for task in self.tasks}
+        self.bolts = {task: self._factory() for task in self.tasks}
+        for task, bolt in self.bolts.items():
+            place = self._places[task]
+            place.say_startup()
+            bolt.prepare(place, _BoltOutput(place, collector))
+            if worker.record is not None:
+                site, note = introduced(getattr(bolt, "component", bolt))  # of a ShellBolt, the author's
+                place.note(EventKind.NAMED, site=site, note=note)
+
+    def ready(self) -> bool:
+        """Whether a tuple waits."""
+        return self.running is None and self.inbox.ready()
+
+    def begin(self) -> Iterator[float]:
+        """Execute a tuple."""
+        parcel = self.inbox.take()
+        tup = parcel.content
+        assert isinstance(tup, Tup), "only tuples are sent to bolts"
+        place = self._places[parcel.receiver]
+        delivery = str(tup.delivery)
+        flags = TICK if tup.is_tick else 0
+        place.note(EventKind.RECEIVED, stream=tup.stream, delivery=delivery, flags=flags)
+        for root, edge in tup.message_id.items():
+            place.note(EventKind.LINKED, delivery=delivery, root=root, value=edge)
+        yield from self.bolts[parcel.receiver].execute(tup) or ()
+        for hook in place.hooks:
+            hook.bolt_execute(BoltInfo(tup, place.task))
+
+
+class _BoltOutput:
+    """One task's OutputCollector."""
+
+    def __init__(self, place: Place, collector: BoltCollector) -> None:
+        self._place = place
+        self._collector = collector
+        worker = place.worker
+        self._deaf = (
+            not worker.ackers and worker.profile.engine is Engine.JAVA
+        )  # Storm 2.x then returns at once
+
+    def emit(
+        self,
+        values: Sequence[object],
+        *,
+        anchors: Sequence[Tup] = (),
+        stream: str = DEFAULT_STREAM,
+        task: int | None = None,
+    ) -> Sequence[int]:
+        """One new edge for each target and anchor."""
+        place = self._place
+        site = place.site()
+        targets = place.targets(values, stream, task)
+        first, *others = anchors or (None,)
+        flags = RELIABLE if first else 0
+        place.note(
+            EventKind.EMITTED,
+            stream=stream,
+            delivery=str(first.delivery) if first else "",
+            site=site,
+            flags=flags,
+        )
+        for anchor in others:
+            place.note(EventKind.ANCHORED, stream=stream, delivery=str(anchor.delivery), site=site)
+        emission = self._collector.emit(anchors, len(targets))
+        for message in emission.messages:
+            place.send_message(message)
+        for target, message_id in zip(targets, emission.message_ids, strict=True):
+            place.send_tup(values, stream, target, message_id)
+        return targets
+
+    def ack(self, tup: Tup) -> None:
+        """Tells each root's acker; nothing remembers that it was done before."""
+        if self._deaf:
+            return
+        place = self._place
+        site = place.site()
+        place.note(EventKind.ACKED, stream=tup.stream, delivery=str(tup.delivery), site=site)
+        for message in self._collector.ack(tup):
+            place.send_message(message, tup.delivery, site)
+        for hook in place.hooks:
+            hook.bolt_ack(BoltInfo(tup, place.task))
+
+    def fail(self, tup: Tup) -> None:
+        """As ack."""
+        if self._deaf:
+            return
+        place = self._place
+        site = place.site()
+        place.note(EventKind.FAILED, stream=tup.stream, delivery=str(tup.delivery), site=site)
+        for message in self._collector.fail(tup):
+            place.send_message(message, tup.delivery, site)
+        for hook in place.hooks:
+            hook.bolt_fail(BoltInfo(tup, place.task))
+
+    def reset_timeout(self, tup: Tup) -> None:
+        """Starts the timeouts of all its roots again, where the version knows how."""
+        for message in self._collector.reset_timeout(tup):
+            self._place.send_message(message, tup.delivery, self._place.site())
+
+
+class SpoutThread:
+    """Asks its spouts for tuples, and tells them what became of those."""
+
+    def __init__(
+        self, worker: Worker, component: str, tasks: tuple[int, ...], factory: Callable[[], Spout]
+    ) -> None:
+        self.component = component
+        self.tasks = tasks
+        self.inbox = Inbox(worker.held, worker.random)
+        self.pace = pace(worker.random)
+        self.running: Iterator[float] | None = None
+        self.spouts: dict[int, Spout] = {}
+        self.active = False
+        self.awake = True  # False after a turn that brought nothing, until something happens
+        self._factory = factory
+        self._worker = worker
+        self._places: dict[int, Place] = {}
+        self._emits = 0
+        self._eagerness = worker.random.random()
+
+    def start(self) -> None:
+        """Make the components anew and open them; the pending map is new, too."""
+        worker, settings = self._worker, self._worker.topology.settings
+        self.executor = SpoutExecutor(
+            worker.profile,
+            tasks=self.tasks,
+            ids=worker.new_ids(),
+            clock=worker.clock,
+            message_timeout_s=settings.message_timeout_secs,
+            ackers=len(worker.ackers),
+            max_spout_pending=settings.max_spout_pending,
+        )
+        self.active = False
+        self._places = {task: Place(worker, self.component, task) for task in self.tasks}
+        self.spouts = {task: self._factory() for task in self.tasks}
+        for task, spout in self.spouts.items():
+            place = self._places[task]
+            place.say_startup()
+            spout.open(place, _SpoutOutput(self, place))
+
+    def activate(self) -> None:
+        """Start to ask."""
+        if not self.active:
+            self.active = self.awake = True
+            for spout in self.spouts.values():
+                spout.activate()
+
+    def deactivate(self) -> None:
+        """Stop to ask; answers are still heard."""
+        if self.active:
+            self.active = False
+            for spout in self.spouts.values():
+                spout.deactivate()
+
+    def ready(self) -> bool:
+        """Whether an answer waits, or the spouts may be asked."""
+        return self.running is None and (self.inbox.ready() or self._may_ask())
+
+    def _may_ask(self) -> bool:
+        return self.awake and self.active and self.executor.may_emit()
+
+    def begin(self) -> Iterator[float]:
+        """Hear an answer or a tick, or ask the spouts."""
+        if self._may_ask() and (not self.inbox.ready() or self._worker.random.random() < self._eagerness):
+            yield from self._next_tuples()
+            return
+        parcel = self.inbox.take()
+        self.awake = True
+        match parcel.content:
+            case Answer() as answer:
+                heard = self.executor.hear(answer)
+                if heard is not None:
+                    self.tell(heard)
+            case Tick():
+                for heard in self.executor.tick():
+                    self.tell(heard)
+
+    def _next_tuples(self) -> Iterator[float]:
+        """One call for each task, then max.spout.pending is looked at again (SpoutExecutor.java:185@v2.8.8)."""
+        emits, now_ms = self._emits, self._worker.clock.now_ms()
+        for spout in self.spouts.values():
+            yield from spout.next_tuple() or ()
+        self.awake = self._emits > emits or self._worker.clock.now_ms() > now_ms
+
+    def emit(
+        self, place: Place, values: Sequence[object], msg_id: Hashable, stream: str, task: int | None
+    ) -> Sequence[int]:
+        """The tuples, then the init."""
+        self._emits += 1
+        targets = place.targets(values, stream, task)
+        emission = self.executor.emit(place.task, msg_id, len(targets))
+        place.note(
+            EventKind.EMITTED,
+            stream=stream,
+            delivery="" if msg_id is None else str(msg_id),
+            root=emission.root or 0,
+            flags=0 if msg_id is None else RELIABLE,
+        )
+        for target, message_id in zip(targets, emission.message_ids, strict=True):
+            place.send_tup(values, stream, target, message_id)
+        if emission.init is not None:
+            place.send_message(emission.init)
+        if emission.heard is not None:
+            self.tell(emission.heard)
+        return targets
+
+    def tell(self, heard: Heard) -> None:
+        """Call the spout's ack or fail."""
+        place, spout = self._places[heard.task], self.spouts[heard.task]
+        if heard.reason is Reason.TIMEOUT:
+            place.note(EventKind.TIMED_OUT, delivery=str(heard.message_id), root=heard.root or 0)
+        info = SpoutInfo(heard.message_id, heard.task)
+        if heard.reason is Reason.ACK:
+            spout.ack(heard.message_id)
+            for hook in place.hooks:
+                hook.spout_ack(info)
+        else:
+            spout.fail(heard.message_id)
+            for hook in place.hooks:
+                hook.spout_fail(info)
+
+
+class _SpoutOutput:
+    """One task's SpoutOutputCollector."""
+
+    def __init__(self, thread: SpoutThread, place: Place) -> None:
+        self._thread = thread
+        self._place = place
+
+    def emit(
+        self,
+        values: Sequence[object],
+        *,
+        msg_id: Hashable = None,
+        stream: str = DEFAULT_STREAM,
+        task: int | None = None,
+    ) -> Sequence[int]:
+        """A root, if there is a message id."""
+        return self._thread.emit(self._place, values, msg_id, stream, task)

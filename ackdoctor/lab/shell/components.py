@@ -1,0 +1,363 @@
+"""ShellBolt and ShellSpout: the JVM's side of a component that speaks multilang."""
+
+from ackdoctor.acker.ids import IdSource
+from ackdoctor.lab.component import Bolt, Context, OutputCollector, Spout, SpoutOutputCollector, Tup
+from ackdoctor.lab.shell.child import Exit
+from ackdoctor.lab.shell.messages import RUNTIME, ShellMsg, java_text, parse, shell_msg
+from ackdoctor.lab.shell.pipe import SUICIDE, ShellError
+from ackdoctor.lab.shell.process import Setup, ShellProcess, Transcript, heartbeat_timeout
+
+__all__ = ["HEARTBEAT_LOST", "Shell", "ShellBolt", "ShellSpout"]
+
+
+HEARTBEAT_LOST = "subprocess heartbeat timeout"
+
+
+class Shell:
+    """One component class behind the JVM's side of multilang.
+
+    Whatever is asked of it, messages that have arrived meanwhile (from a thread of the component's own)
+    are heeded first.
+    """
+
+    def __init__(self, component_class: type, *, setup: Setup | None = None) -> None:
+        self._setup = setup or Setup()
+        self._process = ShellProcess(component_class, self._catch_up, self._setup.json)
+        self._timeout_ms = heartbeat_timeout(self._setup.conf)
+        self._transcript = Transcript()
+        self._died: ShellError | None = None
+        self._running = True
+
+    @property
+    def transcript(self) -> Transcript:
+        """What the component has said so far."""
+        self._catch_up()
+        return self._transcript
+
+    @property
+    def died(self) -> ShellError | None:
+        """Why the worker is dead, or None."""
+        self._catch_up()
+        return self._died
+
+    @property
+    def ended(self) -> Exit | None:
+        """How the component's process has ended, whether Storm has noticed or not; None while it runs."""
+        return self._process.child.ended
+
+    @property
+    def component(self) -> object:
+        """The author's object; None before it is made."""
+        return self._process.child.component
+
+    def _catch_up(self) -> None:
+        """Heed what the component has said; called when it reads and nothing is there, as well."""
+        raise NotImplementedError
+
+    def _check(self) -> None:
+        """ShellError if the worker is dead."""
+        self._catch_up()
+        if self._died:
+            raise self._died
+
+    def _halt(self, error: ShellError) -> None:
+        """The worker dies: nobody heeds what the component still says, and it soon meets a broken pipe."""
+        self._died = error
+        pipe = self._process.child.pipe
+        pipe.broken = True
+        while (text := pipe.take()) is not None:
+            self._transcript.note(text)
+
+    def _read(self, text: str) -> ShellMsg:
+        """One message, noted before it can fail."""
+        self._transcript.note(text)
+        return shell_msg(parse(text, self._setup.json), self._setup.json)
+
+    def _end(self) -> None:
+        self._catch_up()
+        self._running = False
+        self._process.child.close()
+
+
+_HEARTBEAT_STREAM = "__heartbeat"
+_SYSTEM_TASK = -1
+_NULL = "java.lang.NullPointerException"
+
+
+class ShellBolt(Shell, Bolt):
+    """One component class behind ShellBolt's rules.
+
+    `inputs` is ShellBolt's own map; `transcript` what the component said; `died` is None until the worker
+    is dead.  `ids` draws the private ids as Storm does, from java.util.Random; by default a tuple's id is its
+    number in the run, which the acker's rows of the trace know as well.
+    """
+
+    def __init__(
+        self, component_class: type, *, setup: Setup | None = None, ids: IdSource | None = None
+    ) -> None:
+        super().__init__(component_class, setup=setup)
+        self._ids = ids
+        self._unanswered_since: int | None = None
+        self._inputs: dict[str, Tup] = {}
+
+    # ---- Storm's IBolt ----
+
+    def prepare(self, context: Context, collector: OutputCollector) -> None:
+        """Launch the component; ShellError if it does not survive its constructor."""
+        super().prepare(context, collector)
+        try:
+            self._process.launch(self._setup, context)
+        except ShellError as error:
+            self._die(error)
+        self._go()
+
+    def execute(self, tup: Tup) -> None:
+        """Hand over one tuple and let the component work; ShellError if the worker dies, or has died."""
+        self._check()
+        self.deliver(tup, str(self._ids.next_long() if self._ids else tup.delivery))
+
+    def cleanup(self) -> None:
+        """End the component; its open deliveries are forgotten."""
+        self._end()
+        self._inputs.clear()
+
+    # ---- beyond Storm: what a test does ----
+
+    def deliver(self, tup: Tup, delivery: str) -> None:
+        """As `execute`, under a given id."""
+        self._check()
+        self._inputs[delivery] = tup
+        self._process.write(
+            {
+                "id": delivery,
+                "comp": tup.component,
+                "stream": tup.stream,
+                "task": tup.task,
+                "tuple": list(tup.values),
+            }
+        )
+        self._go()
+
+    def heartbeat(self) -> None:
+        """ShellBolt's timer, which fires every second: dies if the last heartbeat is unanswered too long."""
+        self._check()
+        now = self.context.now_ms()
+        if self._unanswered_since is not None and now - self._unanswered_since > self._timeout_ms:
+            self._die(ShellError(RUNTIME, HEARTBEAT_LOST))
+        elif self._unanswered_since is None:
+            self._unanswered_since = now
+        self._process.write(
+            {"id": "heartbeat", "comp": None, "stream": _HEARTBEAT_STREAM, "task": _SYSTEM_TASK, "tuple": []}
+        )
+        self._go()
+
+    def beat(self) -> None:
+        """Let the framework's own timer thread pass once (TicklessBatchingBolt: `secs_between_batches` are over)."""
+        self._check()
+        self._process.child.beat()
+        self._go()
+
+    @property
+    def period(self) -> float | None:
+        """Seconds between two beats; None if the framework has no timer thread."""
+        return self._process.child.period
+
+    @property
+    def inputs(self) -> dict[str, Tup]:
+        """The deliveries that are neither acked nor failed."""
+        self._catch_up()
+        return self._inputs
+
+    # ---- the reader thread's work ----
+
+    def _go(self) -> None:
+        """Let the component run until it waits for a tuple, and heed what it says."""
+        child = self._process.child
+        while True:
+            child.go()
+            self._check()
+            if not child.busy:
+                return
+
+    def _catch_up(self) -> None:
+        try:
+            while not self._died and self._running and self._read_one():
+                pass
+        except ShellError as error:
+            self._halt(error)
+
+    def _read_one(self) -> bool:
+        child = self._process.child
+        if child.hung:
+            raise ShellError(RUNTIME, HEARTBEAT_LOST)
+        text = self._process.take()
+        if text is None:
+            return False
+        message = self._read(text)
+        self._unanswered_since = None
+        self._heed(message)
+        return True
+
+    def _heed(self, message: ShellMsg) -> None:
+        """BoltReaderRunnable's switch; sync and unknown commands only show that the component lives."""
+        match message.command:
+            case "ack":
+                self.collector.ack(self._completed(message.id, "Acked"))
+            case "fail":
+                self.collector.fail(self._completed(message.id, "Failed"))
+            case "emit":
+                self._emit(message)
+            case "error":
+                self._transcript.error(message)
+            case "metrics":
+                self._transcript.metric(message, self._setup.metrics)
+            case _:
+                pass
+
+    def _completed(self, delivery: object, done: str) -> Tup:
+        if delivery is None:
+            raise ShellError(_NULL, "")  # ConcurrentHashMap.remove(null)
+        tup = self._inputs.pop(delivery, None) if isinstance(delivery, str) else None
+        if tup is None:
+            text = f"{done} a non-existent or already acked/failed id: {java_text(delivery)}"
+            raise ShellError(RUNTIME, text)
+        return tup
+
+    def _emit(self, message: ShellMsg) -> None:
+        anchors = [self._anchor(anchor) for anchor in message.anchors]
+        if message.values is None:
+            raise ShellError(_NULL, "")
+        try:
+            if message.task is not None:
+                self.collector.emit(message.values, anchors=anchors, stream=message.stream, task=message.task)
+                return
+            tasks = self.collector.emit(message.values, anchors=anchors, stream=message.stream)
+        except ValueError as error:  # an unknown stream, a regular emit on a direct one
+            raise ShellError("java.lang.IllegalArgumentException", str(error)) from None
+        if message.need_task_ids:
+            self._process.write(list(tasks))
+
+    def _anchor(self, anchor: str | None) -> Tup:
+        if anchor is None:
+            raise ShellError(_NULL, "")  # ConcurrentHashMap.get(null)
+        if anchor not in self._inputs:
+            raise ShellError(RUNTIME, f"Anchored onto {anchor} after ack/fail")
+        return self._inputs[anchor]
+
+    def _die(self, error: ShellError) -> None:
+        self._halt(error)
+        raise error
+
+
+class ShellSpout(Shell, Spout):
+    """One component class behind ShellSpout's rules; message ids are JSON values."""
+
+    def open(self, context: Context, collector: SpoutOutputCollector) -> None:
+        """Launch the component; ShellError if it does not survive its constructor."""
+        super().open(context, collector)
+        try:
+            self._process.launch(self._setup, context)
+        except ShellError as error:
+            self._halt(error)
+            raise
+
+    def activate(self) -> None:
+        """Storm 1.1 and later."""
+        self._query("activate", "")
+
+    def deactivate(self) -> None:
+        """As `activate`."""
+        self._query("deactivate", "")
+
+    def next_tuple(self) -> None:
+        """Ask for tuples."""
+        self._query("next", "")
+
+    def ack(self, msg_id: object) -> None:
+        """Tell the component that a tree is complete."""
+        self._query("ack", msg_id)
+
+    def fail(self, msg_id: object) -> None:
+        """Tell the component that a tree failed or timed out."""
+        self._query("fail", msg_id)
+
+    def close(self) -> None:
+        """End the component."""
+        self._end()
+
+    def _query(self, command: str, msg_id: object) -> None:
+        """ShellSpout.querySubprocess: returns at the first sync, whosever it is."""
+        if self._died:
+            raise self._died
+        self._process.write({"command": command, "id": msg_id})
+        try:
+            while not self._read_one():
+                pass
+        except ShellError as error:
+            if not self._died:
+                self._halt(error)
+            raise
+
+    def _read_one(self) -> bool:
+        """Heed one message, letting the component run if there is none; True for a sync."""
+        text = self._process.take()
+        if text is None:
+            self._let_it_run()
+            text = self._process.take()
+        if text is None:
+            raise ShellError(RUNTIME, HEARTBEAT_LOST)
+        return self._heed(text)
+
+    def _let_it_run(self) -> None:
+        """Nothing, if it is itself waiting for us to answer: both wait for ever."""
+        child = self._process.child
+        if not child.running:
+            child.go()
+        if self._died:
+            raise self._died
+        if child.hung:
+            raise ShellError(RUNTIME, HEARTBEAT_LOST)
+
+    def _catch_up(self) -> None:
+        """The component waits for task ids in the middle of a command: read until it has them."""
+        child = self._process.child
+        try:
+            while child.running and not child.pipe.unread and not self._died:
+                text = self._process.take()
+                if text is None:
+                    return
+                self._heed(text)
+        except ShellError as error:
+            self._halt(error)
+
+    def _heed(self, text: str) -> bool:
+        message = self._read(text)
+        match message.command:
+            case "sync":
+                return True
+            case "emit":
+                self._emit(message)
+            case "metrics":
+                self._transcript.metric(message, self._setup.metrics)
+            case "error":
+                self._transcript.error(message)
+            case "log":
+                pass
+            case unknown:
+                raise ShellError(RUNTIME, f"Unknown command received: {unknown}", exit_code=SUICIDE)
+        return False
+
+    def _emit(self, message: ShellMsg) -> None:
+        if message.values is None:
+            raise ShellError("java.lang.NullPointerException", "", exit_code=SUICIDE)
+        try:
+            if message.task is not None:
+                self.collector.emit(
+                    message.values, msg_id=message.id, stream=message.stream, task=message.task
+                )
+                return
+            tasks = self.collector.emit(message.values, msg_id=message.id, stream=message.stream)
+        except ValueError as error:
+            raise ShellError("java.lang.IllegalArgumentException", str(error), exit_code=SUICIDE) from None
+        if message.need_task_ids:
+            self._process.write(list(tasks))
