@@ -21,6 +21,7 @@ from ackdoctor.model.reading import read_file
 __all__ = [
     "FILES",
     "FORMATS",
+    "HELP",
     "Settings",
     "find_config",
     "holds_settings",
@@ -349,5 +350,36 @@ _KEYS: Mapping[str, Callable[[object], Parsed]] = MappingProxyType(
         "output-format": _word_of({word: word for word in FORMATS}),
         "fatal-unreadable": _switch,
         "pytest": _open_table,
+    }
+)
+
+HELP: Mapping[str, tuple[str, str]] = MappingProxyType(  # key -> meaning and default, for the documentation
+    {
+        "select": ("rules that run: codes, starts of codes, names", "all that are on by default"),
+        "extend-select": ("rules that run besides them", "`[]`"),
+        "ignore": ("rules that do not run; the more exact selector wins, and `ignore` wins a draw", "`[]`"),
+        "per-file-ignores": (
+            "glob → rules that are silent there; a glob with a slash starts in the settings' folder",
+            "none",
+        ),
+        "exclude": (
+            "files and folders to skip, as in `.gitignore`; base classes in them are still read",
+            "`.git`, `.venv`, `build`, `dist`, `site-packages` and similar",
+        ),
+        "extend-exclude": ("files and folders to skip besides them", "`[]`"),
+        "extra-bases": (
+            "your base class → the framework's class behind it, if its source is not in the tree",
+            "none",
+        ),
+        "dialect-version": (
+            "framework → version, for an older one of [Frameworks](frameworks.md); missing digits are zeros",
+            "the newest",
+        ),
+        "min-severity": ("`info`, `warning` or `error`: lint hides findings below it", "`warning`"),
+        "min-confidence": ("`may` or `must`: lint hides findings below it", "`may`"),
+        "baseline": ("the baseline file, relative to the settings' folder", "none"),
+        "output-format": ("one of the [formats](guide/lint.md#formats)", "`full`"),
+        "fatal-unreadable": ("`true` is the option `--strict-files`", "`false`"),
+        "pytest": ("a table for the [pytest plugin](guide/tests.md#marks-and-options)", "none"),
     }
 )

@@ -82,18 +82,11 @@ def generate(folder: Path, events: int, *, hot: bool, idle: bool, sick: bool) ->
 
 
 def spark_session(heap: str, folder: Path | None, master: str = "local[2]") -> "SparkSession":
-    """As `ackdoctor analyze` has it for what lies in the folder, with the archive of classes that ACKDOCTOR_CLASS_ARCHIVE names."""
-    from ackdoctor.spark.archive import ClassArchive
+    """Return the session that `ackdoctor analyze` makes for what lies in the folder."""
     from ackdoctor.spark.session import session
 
-    java = ""
-    if kept := os.environ.get("ACKDOCTOR_CLASS_ARCHIVE"):
-        archive = ClassArchive(Path(kept))
-        assert archive.file, "`ackdoctor analyze --class-archive` has to write it first"
-        java = archive.options
     return session(
         master=master,
-        java=java,
         input_bytes=sum(file.stat().st_size for file in folder.rglob("*.*")) if folder else 0,
         settings={"spark.driver.memory": heap, "spark.local.dir": os.environ.get("SPARK_LOCAL", "/tmp")},
     )

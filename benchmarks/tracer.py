@@ -79,7 +79,7 @@ def traced(level: Level) -> Iterator[None]:
         yield
         installation.undo()
         settlement = ledger.settle()
-        assert (settlement.offences, settlement.notes, settlement.dropped) == ((), (), 0)
+        assert (settlement.violations, settlement.notes, settlement.dropped) == ((), (), 0)
 
 
 @contextmanager

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.finding import Finding, TreeWitness
-from ackdoctor.model.tally import GrowthPoint
-from ackdoctor.rulebook import Case
+from ackdoctor.model.verdict import GrowthPoint
+from ackdoctor.rulebook.cases import Case
 from ackdoctor.tracer.judge.growth import growth_finding
 from ackdoctor.tracer.judge.inquest import inquest
 from ackdoctor.tracer.judge.slowness import Step, TimedOut, slow_findings

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ackdoctor.acker.residue import blame, suspicions
 from ackdoctor.model.event import Event, EventKind
-from ackdoctor.model.tally import RunTally
+from ackdoctor.model.verdict import RunTally
 
 __all__ = ["events_of", "with_culprits"]
 

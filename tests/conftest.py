@@ -16,7 +16,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure() -> None:
-    os.environ["ACKDOCTOR_NO_CLASS_ARCHIVE"] = "1"  # no test writes to the cache of whoever runs it
     os.environ["XDG_CACHE_HOME"] = os.devnull
 
 
@@ -50,7 +49,6 @@ def shell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
         "COLUMNS",
         "GITHUB_WORKSPACE",
         "ACKDOCTOR_TRACEBACK",
-        "ACKDOCTOR_CLASS_ARCHIVE",
     ):
         monkeypatch.delenv(name, raising=False)
     return Shell(monkeypatch, capsys)

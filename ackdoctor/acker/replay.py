@@ -12,8 +12,7 @@ from ackdoctor.acker.roots import MOST_ROOTS, RootLedger, Row
 from ackdoctor.acker.versions import Engine, Profile, Schedule
 from ackdoctor.model.event import Event, EventKind
 from ackdoctor.model.message import AnswerKind
-from ackdoctor.model.tally import GrowthPoint, RunTally
-from ackdoctor.model.verdict import PendingEntry, TupleTree, Verdict
+from ackdoctor.model.verdict import GrowthPoint, PendingEntry, RunTally, TupleTree, Verdict
 
 __all__ = ["MOST_TREES", "Row", "Rows", "replay", "rows"]
 

@@ -17,8 +17,7 @@ from typing import TypeAlias
 from ackdoctor.acker.versions import Engine, Profile
 from ackdoctor.model.event import EventKind
 from ackdoctor.model.message import AckAck, AckFail, AckInit, AnswerKind, Message, ResetTimeout, Tick
-from ackdoctor.model.tally import GrowthPoint
-from ackdoctor.model.verdict import PendingEntry
+from ackdoctor.model.verdict import GrowthPoint, PendingEntry
 
 __all__ = ["MOST_ROOTS", "RootLedger", "Row"]
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from enum import Enum, unique
 from typing import NamedTuple
 
-from ackdoctor.model.engine import Engine
 from ackdoctor.model.errors import ConfigError
+from ackdoctor.model.message import Engine
 
 __all__ = ["NEWEST", "PROFILES", "Age", "Engine", "NoTargets", "Profile", "Release", "Schedule", "profile"]
 

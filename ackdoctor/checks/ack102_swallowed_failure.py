@@ -10,16 +10,16 @@ from ackdoctor.checks.facts.dataflow import (
     raising_into,
 )
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.events import Ended, Flow, Station, backwards, turns_back
+from ackdoctor.flow.events import Ended, Flow, PathPoint, points_back, turns_back
 from ackdoctor.flow.expressions import last_name
-from ackdoctor.flow.library import HARMLESS, LOGGING
+from ackdoctor.flow.library import LOGGING, PURE_CALLS
 from ackdoctor.flow.transfer.effects import only_told
 from ackdoctor.model.advice import fail_as_well
 from ackdoctor.model.cfg import Bind, Call, Catch, EdgeKind, Name, Return, Step, Throw, Unpack
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, Misuse, VerbKind
 from ackdoctor.model.finding import Confidence, Finding, Severity
-from ackdoctor.model.protocol import State as Stage
+from ackdoctor.model.protocol import Stage
 
 __all__ = ["check"]
 
@@ -30,7 +30,7 @@ _NO_HELP = (VerbKind.ACK, VerbKind.LOG, VerbKind.REPORT)
 def check(context: RuleContext) -> Iterator[Finding]:
     """One finding for each broad handler behind which the tuple is acked."""
     told: set[int] = set()
-    for flow, ended in context.sightings(Ended, EntryKind.DATA, EntryKind.BATCH):
+    for flow, ended in context.events(Ended, EntryKind.DATA, EntryKind.BATCH):
         if ended.raised is not None or ended.token is None or ended.deferral is not None or ended.is_system:
             continue
         if not _acked(context, ended):
@@ -48,7 +48,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
             at=(caught.visit.function, caught.visit.step.span),
             message=f"this handler hides that the work for `{name}` failed, and `{name}` is acked",
             misuse=Misuse.SWALLOWED,
-            trail=ended.trail,
+            path=ended.path,
             token=ended.token,
             last="acked although its work failed",
             flow=flow,
@@ -70,28 +70,28 @@ def _acked(context: RuleContext, ended: Ended) -> bool:
     return stage is Stage.ACKED or (stage is Stage.OWED and bool(context.component.auto_ack))
 
 
-def _last_catch(ended: Ended) -> Station | None:
+def _last_catch(ended: Ended) -> PathPoint | None:
     if ended.state.caught is None:
         return None
-    for station in turns_back(ended.trail):
+    for station in turns_back(ended.path):
         entered = station.after is not None and station.after.via is EdgeKind.TRUE
         if entered and isinstance(station.visit.step.op, Catch):
             return station
     return None
 
 
-def _was_done(caught: Station, ended: Ended) -> bool:
+def _was_done(caught: PathPoint, ended: Ended) -> bool:
     """Whether the tuple was already acked when the handler was entered."""
-    holding = caught.visit.state.tokens.get(ended.token) if ended.token is not None else None
-    return holding is not None and holding.stage is not Stage.OWED
+    token_state = caught.visit.state.tokens.get(ended.token) if ended.token is not None else None
+    return token_state is not None and token_state.stage is not Stage.OWED
 
 
-def _tried_again(context: RuleContext, flow: Flow, caught: Station, ended: Ended) -> bool:
+def _tried_again(context: RuleContext, flow: Flow, caught: PathPoint, ended: Ended) -> bool:
     """Whether the path comes to the same work once more, behind the handler, and it is done then."""
     function = caught.visit.function
     tried = raising_into(function, caught.visit.index)
     derived = derived_names(function, given_names(flow, function))
-    for visit, after, _ in backwards(ended.trail):
+    for visit, after, _ in points_back(ended.path):
         if visit is caught.visit:
             return False
         done = after is not None and after.via is not EdgeKind.RAISE and visit.function is function
@@ -100,7 +100,7 @@ def _tried_again(context: RuleContext, flow: Flow, caught: Station, ended: Ended
     return False
 
 
-def _swallows(context: RuleContext, flow: Flow, caught: Station) -> bool:
+def _swallows(context: RuleContext, flow: Flow, caught: PathPoint) -> bool:
     function, index = caught.visit.function, caught.visit.index
     op = caught.visit.step.op
     if not isinstance(op, Catch):
@@ -124,7 +124,7 @@ def _idle(context: RuleContext, function: Function, index: int) -> bool:
         case Call() as call:
             kind = context.verb_kind(function, call)
             asked = not call.args and index in only_told(function)
-            return asked or kind in _NO_HELP or last_name(call.func) in LOGGING | HARMLESS
+            return asked or kind in _NO_HELP or last_name(call.func) in LOGGING | PURE_CALLS
         case Bind(target=target):
             return isinstance(target, Name) and target.id.startswith("%")
         case Unpack():

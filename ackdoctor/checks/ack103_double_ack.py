@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ackdoctor.checks.facts.completions import repeats
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.state import TokenKind
-from ackdoctor.flow.witness import breach_site, line_of
+from ackdoctor.flow.witness import breach_site, line_text
 from ackdoctor.model.advice import go_on
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Finding
@@ -22,13 +22,13 @@ def check(context: RuleContext) -> Iterator[Finding]:
         second = repeat.second
         if repeat.automatic or repeat.same_site or second.breach is not Breach.DOUBLE_ACK:
             continue
-        site = breach_site(second.trail, repeat.token)
-        where = f" (first on {line_of(repeat.first, site.function)})" if repeat.first is not None else ""
+        site = breach_site(second.path, repeat.token)
+        where = f" (first on {line_text(repeat.first, site.function)})" if repeat.first is not None else ""
         yield context.finding(
             at=(site.function, site.step.span),
             message=f"{repeat.token.words} is acked a second time on this path",
             misuse=Misuse.TWICE,
-            trail=second.trail,
+            path=second.path,
             token=repeat.token,
             last="acked again",
             flow=repeat.flow,

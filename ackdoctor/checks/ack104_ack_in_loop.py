@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.facts.completions import repeats
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.events import Trail
+from ackdoctor.flow.events import Path
 from ackdoctor.flow.witness import breach_site
 from ackdoctor.model.cfg import Call, Closure
 from ackdoctor.model.dialect import Misuse
@@ -21,14 +21,14 @@ def check(context: RuleContext) -> Iterator[Finding]:
         if repeat.automatic or not repeat.same_site:
             continue
         second = repeat.second
-        site = breach_site(second.trail, repeat.token)
+        site = breach_site(second.path, repeat.token)
         yield context.finding(
             at=(second.function, second.step.span)
-            if site is second.trail or _is_in_place(site)
+            if site is second.path or _is_in_place(site)
             else (site.function, site.step.span),
             message=f"{repeat.token.words} is completed once in every round of the loop",
             misuse=Misuse.TWICE,
-            trail=second.trail,
+            path=second.path,
             token=repeat.token,
             last="completed again in the next round",
             flow=repeat.flow,
@@ -36,6 +36,6 @@ def check(context: RuleContext) -> Iterator[Finding]:
         )
 
 
-def _is_in_place(site: Trail) -> bool:
+def _is_in_place(site: Path) -> bool:
     """Whether a call runs code that is written there: the body of `words.forEach(word -> ...)`."""
     return isinstance(site.step.op, Call) and isinstance(site.step.op.func, Closure)

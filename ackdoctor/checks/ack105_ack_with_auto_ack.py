@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.events import Completed, Ended, Flow, Trail, backwards
+from ackdoctor.flow.events import Completed, Ended, Flow, Path, points_back
 from ackdoctor.flow.state import Token, TokenKind
 from ackdoctor.flow.witness import completions
 from ackdoctor.model.advice import complete_by_hand, fail_instead
@@ -22,7 +22,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
         return
     told: set[int] = set()
     acked = _acked(context)
-    for flow, done in context.sightings(Completed):
+    for flow, done in context.events(Completed):
         if done.op not in _BY_HAND or done.token is None or done.tick.is_system or id(done.step) in told:
             continue
         if flow.entry is None and done.token.kind is not TokenKind.STORED:
@@ -38,9 +38,9 @@ def check(context: RuleContext) -> Iterator[Finding]:
             message=f"{done.token.words} is {verb} by hand and {context.dialect.title} acks it as well",
             misuse=misuse,
             severity=None if misuse in context.discipline.prices else Severity.INFO,
-            trail=end,
+            path=end,
             token=done.token,
-            last=f"{verb} by hand" if end is done.trail else "the framework acks it",
+            last=f"{verb} by hand" if end is done.path else "the framework acks it",
             flow=flow,
             help=_help(context, done),
         )
@@ -53,28 +53,28 @@ def _help(context: RuleContext, done: Completed) -> str:
     return complete_by_hand(context.role, call=at_once)
 
 
-def _acked(context: RuleContext) -> Mapping[tuple[int, Token, int], Trail]:
+def _acked(context: RuleContext) -> Mapping[tuple[int, Token, int], Path]:
     """The paths on which the framework acks what was completed, by handler, tuple and the completing step."""
-    paths: dict[tuple[int, Token, int], Trail] = {}
-    for flow, end in context.sightings(Completed, EntryKind.DATA, EntryKind.BATCH):
+    paths: dict[tuple[int, Token, int], Path] = {}
+    for flow, end in context.events(Completed, EntryKind.DATA, EntryKind.BATCH):
         if end.op is Op.AUTO_ACK and end.token is not None and end.breach is not None:
-            for visit in completions(end.trail, end.token):
-                paths.setdefault((id(flow.function), end.token, id(visit.step)), end.trail)
+            for visit in completions(end.path, end.token):
+                paths.setdefault((id(flow.function), end.token, id(visit.step)), end.path)
     return paths
 
 
-def _repeated(flow: Flow, done: Completed, acked: Mapping[tuple[int, Token, int], Trail]) -> Trail | None:
+def _repeated(flow: Flow, done: Completed, acked: Mapping[tuple[int, Token, int], Path]) -> Path | None:
     """The path on which the framework completes what `done` has completed, or None if every path raises first."""
     token = done.token
     if token is None:
         return None
     if done.deferral is not None or token.kind is TokenKind.ELEMENT:
-        return done.trail
+        return done.path
     if token.kind is TokenKind.STORED:
-        return done.trail if done.breach is not None else None
+        return done.path if done.breach is not None else None
     end = acked.get((id(flow.function), token, id(done.step)))
     if end is not None:
         return end
-    ends = [s for s in flow.sightings if isinstance(s, Ended) and s.deferral is None]
-    passes = any(visit.step is done.step for s in ends for visit, _, _ in backwards(s.trail))
-    return done.trail if not passes else None
+    ends = [s for s in flow.events if isinstance(s, Ended) and s.deferral is None]
+    passes = any(visit.step is done.step for s in ends for visit, _, _ in points_back(s.path))
+    return done.path if not passes else None

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.facts.completions import Repeat, repeats
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.events import Trail
-from ackdoctor.flow.expressions import callee
+from ackdoctor.flow.events import Path
+from ackdoctor.flow.expressions import callee_text
 from ackdoctor.flow.state import TokenKind
-from ackdoctor.flow.witness import breach_site, line_of, thrown_at
+from ackdoctor.flow.witness import breach_site, line_text, raising_visit
 from ackdoctor.model.advice import behind_try, go_on
 from ackdoctor.model.cfg import Call, Throw, Way
 from ackdoctor.model.dialect import Misuse
@@ -42,12 +42,12 @@ def _by_hand(context: RuleContext, repeat: Repeat) -> Finding:
     second, token = repeat.second, repeat.token
     assert second.breach is not None  # the caller looked
     first, then = _MIXED[second.breach]
-    site = breach_site(second.trail, token)
+    site = breach_site(second.path, token)
     return context.finding(
         at=(site.function, site.step.span),
         message=f"{token.words} is {then} although this path has already {first} it",
         misuse=Misuse.MIXED,
-        trail=second.trail,
+        path=second.path,
         token=token,
         last=f"{then} as well",
         flow=repeat.flow,
@@ -58,7 +58,7 @@ def _by_hand(context: RuleContext, repeat: Repeat) -> Finding:
 def _auto_failed(context: RuleContext, repeat: Repeat, told: set[int]) -> Iterator[Finding]:
     """An exception leaves after a completion by hand, and the framework fails the tuple once more."""
     token = repeat.token
-    thrown = thrown_at(repeat.second.trail)
+    thrown = raising_visit(repeat.second.path)
     first = repeat.first
     if thrown is None or first is None:
         return
@@ -73,9 +73,9 @@ def _auto_failed(context: RuleContext, repeat: Repeat, told: set[int]) -> Iterat
     what = "this exception" if explicit else f"if {_called(thrown)} raises, the exception"
     yield context.finding(
         at=(thrown.function, thrown.step.span),
-        message=f"{what} leaves after {token.words} was completed on {line_of(first, thrown.function)}, and the framework fails it again",
+        message=f"{what} leaves after {token.words} was completed on {line_text(first, thrown.function)}, and the framework fails it again",
         misuse=Misuse.MIXED,
-        trail=repeat.second.trail,
+        path=repeat.second.path,
         token=token,
         last="the framework fails it",
         flow=repeat.flow,
@@ -84,7 +84,7 @@ def _auto_failed(context: RuleContext, repeat: Repeat, told: set[int]) -> Iterat
     )
 
 
-def _help(context: RuleContext, repeat: Repeat, thrown: Trail) -> str:
+def _help(context: RuleContext, repeat: Repeat, thrown: Path) -> str:
     """What to do so that the framework fails nothing that is completed; `auto_fail = False` would lose the tuple."""
     tup, component = repeat.token.words, context.component
     price = "" if context.raising else ", and ends the worker"
@@ -106,17 +106,17 @@ def _help(context: RuleContext, repeat: Repeat, thrown: Trail) -> str:
     return f"ack {tup} behind {_called(thrown)}, and catch what that raises: fail {tup} there and return"
 
 
-def _is_emit(context: RuleContext, visit: Trail) -> bool:
+def _is_emit(context: RuleContext, visit: Path) -> bool:
     return isinstance(visit.step.op, Call) and context.verb(visit.function, visit.step.op) is not None
 
 
-def _in_finally(context: RuleContext, repeat: Repeat, first: Trail) -> Finding:
+def _in_finally(context: RuleContext, repeat: Repeat, first: Path) -> Finding:
     token = repeat.token
     return context.finding(
         at=(first.function, first.step.span),
         message=f"`finally` completes {token.words} while an exception leaves, and the framework fails it again",
         misuse=Misuse.MIXED,
-        trail=repeat.second.trail,
+        path=repeat.second.path,
         token=token,
         last="the framework fails it",
         flow=repeat.flow,
@@ -124,5 +124,5 @@ def _in_finally(context: RuleContext, repeat: Repeat, first: Trail) -> Finding:
     )
 
 
-def _called(visit: Trail) -> str:
-    return callee(visit.step.op.func) if isinstance(visit.step.op, Call) else "this"
+def _called(visit: Path) -> str:
+    return callee_text(visit.step.op.func) if isinstance(visit.step.op, Call) else "this"

@@ -4,18 +4,17 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.facts.dataflow import derived_names, given_names, mentions_any, origin
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.events import Completed, Ended, Flow, Trail, backwards
-from ackdoctor.flow.expressions import callee, last_name, memoize
-from ackdoctor.flow.library import RUNNERS, THREADS
+from ackdoctor.flow.events import Completed, Ended, Flow, Path, points_back
+from ackdoctor.flow.expressions import callee_text, last_name, memoize
+from ackdoctor.flow.library import EXECUTORS, THREADS
 from ackdoctor.flow.state import Token, TokenKind
-from ackdoctor.flow.witness import completions, line_of, thrown_at
+from ackdoctor.flow.witness import completions, line_text, raising_visit
 from ackdoctor.model.advice import behind_try
 from ackdoctor.model.cfg import Attr, Build, Call, Closure, Expr, Name, Throw, Way
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Confidence, Finding, Severity
-from ackdoctor.model.protocol import Op
-from ackdoctor.model.protocol import State as Stage
+from ackdoctor.model.protocol import Op, Stage
 
 __all__ = ["check"]
 
@@ -35,7 +34,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
         yield from _by_the_framework(context)
         return
     told: set[tuple[object, int]] = set()
-    for flow, done in context.sightings(Completed, EntryKind.DATA, EntryKind.BATCH):
+    for flow, done in context.events(Completed, EntryKind.DATA, EntryKind.BATCH):
         if done.op is not Op.ACK or done.token is None or done.tick.is_system or done.deferral is not None:
             continue
         if done.token.kind is TokenKind.STORED or (id(done.function), done.step.span.line) in told:
@@ -44,7 +43,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
         if started is not None:
             told.add((id(done.function), done.step.span.line))
             yield _too_early(context, flow, done, started)
-    for flow, ended in context.sightings(Ended, EntryKind.DATA, EntryKind.BATCH):
+    for flow, ended in context.events(Ended, EntryKind.DATA, EntryKind.BATCH):
         done_at = _in_finally(context, ended)
         if done_at is not None and (id(done_at.function), done_at.step.span.line) not in told:
             told.add((id(done_at.function), done_at.step.span.line))
@@ -57,7 +56,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
 def _by_the_framework(context: RuleContext) -> Iterator[Finding]:
     """One finding for each start of work that the framework's own ack does not wait for."""
     told: set[int] = set()
-    for flow, done in context.sightings(Completed, EntryKind.DATA, EntryKind.BATCH):
+    for flow, done in context.events(Completed, EntryKind.DATA, EntryKind.BATCH):
         if done.op is not Op.AUTO_ACK or done.token is None or done.tick.is_system or done.breach is not None:
             continue
         started = _started(flow, done)
@@ -68,9 +67,9 @@ def _by_the_framework(context: RuleContext) -> Iterator[Finding]:
         yield context.finding(
             at=(started.function, started.step.span),
             message=f"{done.token.words} is acked when {flow.function.name} returns, while the work that "
-            f"{callee(started.step.op.func)} starts still runs",
+            f"{callee_text(started.step.op.func)} starts still runs",
             misuse=Misuse.EARLY,
-            trail=done.trail,
+            path=done.path,
             token=done.token,
             last="the framework acks, nothing waited for the work",
             flow=flow,
@@ -79,11 +78,11 @@ def _by_the_framework(context: RuleContext) -> Iterator[Finding]:
         )
 
 
-def _started(flow: Flow, done: Completed) -> Trail | None:
+def _started(flow: Flow, done: Completed) -> Path | None:
     """The last visit on the way to the ack that started work with the tuple's data, if nothing waited for it."""
     if not any(map(_starts, flow.functions)):
         return None
-    for visit, after, _ in backwards(done.trail):
+    for visit, after, _ in points_back(done.path):
         if after is None or not isinstance(visit.step.op, Call):
             continue
         call = visit.step.op
@@ -91,7 +90,7 @@ def _started(flow: Flow, done: Completed) -> Trail | None:
         if name in _WAITS:
             return None
         if (name in _STARTS and not _scoped(call.func) and _about_tuple(flow, visit, call)) or (
-            name in RUNNERS and _runs_closure(flow, visit, call)
+            name in EXECUTORS and _runs_closure(flow, visit, call)
         ):
             return visit
     return None
@@ -101,7 +100,7 @@ def _started(flow: Flow, done: Completed) -> Trail | None:
 def _starts(function: Function) -> bool:
     """Whether there is a call in a function that may start work."""
     calls = (step.op for step in function.cfg.steps if isinstance(step.op, Call))
-    return any(last_name(call.func) in _STARTS | RUNNERS for call in calls)
+    return any(last_name(call.func) in _STARTS | EXECUTORS for call in calls)
 
 
 def _scoped(func: Expr) -> bool:
@@ -109,7 +108,7 @@ def _scoped(func: Expr) -> bool:
     return isinstance(func, Attr) and isinstance(func.obj, Name) and func.obj.id not in ("self", "loop")
 
 
-def _runs_closure(flow: Flow, visit: Trail, call: Call) -> bool:
+def _runs_closure(flow: Flow, visit: Path, call: Call) -> bool:
     """Whether a call that runs what it is given is given code that reads the tuple's data and completes nothing itself."""
     derived = derived_names(visit.function, given_names(flow, visit.function))
     for arg in call.args:
@@ -123,12 +122,12 @@ def _runs_closure(flow: Flow, visit: Trail, call: Call) -> bool:
     return False
 
 
-def _about_tuple(flow: Flow, visit: Trail, call: Call) -> bool:
+def _about_tuple(flow: Flow, visit: Path, call: Call) -> bool:
     derived = derived_names(visit.function, given_names(flow, visit.function))
     return any(mentions_any(arg.value, derived) for arg in call.args) and _runs_here(visit, call, derived)
 
 
-def _runs_here(visit: Trail, call: Call, derived: frozenset[str]) -> bool:
+def _runs_here(visit: Path, call: Call, derived: frozenset[str]) -> bool:
     """Whether the call is given something to run: a client and a job queue (Celery) are given the data alone."""
     if last_name(call.func) in _COROUTINES:
         return True
@@ -139,16 +138,16 @@ def _runs_here(visit: Trail, call: Call, derived: frozenset[str]) -> bool:
     return found is not None and isinstance(found.made, Call) and last_name(found.made.func) == "partial"
 
 
-def _too_early(context: RuleContext, flow: Flow, done: Completed, started: Trail) -> Finding:
+def _too_early(context: RuleContext, flow: Flow, done: Completed, started: Path) -> Finding:
     assert done.token is not None  # the caller looked
     assert isinstance(started.step.op, Call)
-    work = callee(started.step.op.func)
+    work = callee_text(started.step.op.func)
     return context.finding(
         at=(done.function, done.step.span),
-        message=f"{done.token.words} is acked while the work that {work} started on {line_of(started, done.function)} still runs"
+        message=f"{done.token.words} is acked while the work that {work} started on {line_text(started, done.function)} still runs"
         f"{_and_again(context, started, done.token)}",
         misuse=Misuse.EARLY,
-        trail=done.trail,
+        path=done.path,
         token=done.token,
         last="acked, nothing waited for the work",
         flow=flow,
@@ -157,9 +156,9 @@ def _too_early(context: RuleContext, flow: Flow, done: Completed, started: Trail
     )
 
 
-def _and_again(context: RuleContext, started: Trail, token: Token) -> str:
+def _and_again(context: RuleContext, started: Path, token: Token) -> str:
     """What is said where the work that was started completes the tuple as well."""
-    for _, later in context.sightings(Completed):
+    for _, later in context.events(Completed):
         if later.deferral is None or later.deferral.step is not started.step or later.op not in _LATER:
             continue
         verb, misuse = _LATER[later.op]
@@ -171,7 +170,7 @@ def _and_again(context: RuleContext, started: Trail, token: Token) -> str:
 # ---- an ack in finally ----
 
 
-def _in_finally(context: RuleContext, ended: Ended) -> Trail | None:
+def _in_finally(context: RuleContext, ended: Ended) -> Path | None:
     """The ack in a finally block through which an exception leaves, where the framework does not fail the tuple."""
     if ended.raised is None or context.component.auto_fail is not False or ended.deferral is not None:
         return None
@@ -180,25 +179,25 @@ def _in_finally(context: RuleContext, ended: Ended) -> Trail | None:
     token: Token | None = ended.token
     if token is None:
         return None
-    last = next(completions(ended.trail, token), None)
+    last = next(completions(ended.path, token), None)
     if last is None or ended.state.tokens[token].stage is not Stage.ACKED:
         return None
-    return last if last.step.way is Way.RAISE and not _from_a_handler(ended.trail) else None
+    return last if last.step.way is Way.RAISE and not _from_a_handler(ended.path) else None
 
 
-def _from_a_handler(end: Trail) -> bool:
+def _from_a_handler(end: Path) -> bool:
     """Whether all that leaves is what a handler might raise by itself: the work's own exception was caught."""
-    thrown = thrown_at(end)
+    thrown = raising_visit(end)
     return thrown is not None and thrown.state.caught is not None and not isinstance(thrown.step.op, Throw)
 
 
-def _while_raising(context: RuleContext, flow: Flow, ended: Ended, done: Trail) -> Finding:
+def _while_raising(context: RuleContext, flow: Flow, ended: Ended, done: Path) -> Finding:
     name = ended.token.name if ended.token is not None else "the tuple"
     return context.finding(
         at=(done.function, done.step.span),
         message=f"`finally` acks `{name}` although an exception is on its way out",
         misuse=Misuse.EARLY,
-        trail=ended.trail,
+        path=ended.path,
         token=ended.token,
         last="the exception leaves, the ack is out",
         flow=flow,

@@ -19,29 +19,29 @@ def check(context: RuleContext) -> Iterator[Finding]:
     if Misuse.OFF_THREAD not in context.discipline.prices:
         return
     told: set[int] = set()
-    for flow, sighting, deferral in _off_thread(context):
-        if id(sighting.step) in told:
+    for flow, event, deferral in _off_thread(context):
+        if id(event.step) in told:
             continue
-        told.add(id(sighting.step))
-        verb = _WORDS[sighting.op] if isinstance(sighting, Completed) else "emits"
+        told.add(id(event.step))
+        verb = _WORDS[event.op] if isinstance(event, Completed) else "emits"
         yield context.finding(
-            at=(sighting.function, sighting.step.span),
+            at=(event.function, event.step.span),
             message=f"this {verb} on a thread that `{deferral.runner}` started on line {deferral.step.span.line}",
             misuse=Misuse.OFF_THREAD,
-            trail=sighting.trail,
-            token=sighting.token if isinstance(sighting, Completed) else None,
+            path=event.path,
+            token=event.token if isinstance(event, Completed) else None,
             last=f"{verb} off the framework's thread",
             flow=flow,
-            help=_help(context, sighting),
+            help=_help(context, event),
         )
 
 
 def _off_thread(context: RuleContext) -> Iterator[tuple[Flow, Completed | Emitted, Deferral]]:
     locked = context.discipline.thread_safe
-    for flow, done in context.sightings(Completed):
+    for flow, done in context.events(Completed):
         if done.deferral is not None and done.deferral.thread and done.op in _WORDS and not locked:
             yield flow, done, done.deferral
-    for flow, emit in context.sightings(Emitted):
+    for flow, emit in context.events(Emitted):
         if emit.deferral is None or not emit.deferral.thread:
             continue
         if not locked or _guesses(context, emit):
@@ -53,7 +53,7 @@ def _guesses(context: RuleContext, emit: Emitted) -> bool:
     return emit.anchors is Anchors.DEFAULT and context.discipline.anchoring is not Anchoring.NONE
 
 
-def _help(context: RuleContext, sighting: Completed | Emitted) -> str:
-    if context.discipline.thread_safe and isinstance(sighting, Emitted):
+def _help(context: RuleContext, event: Completed | Emitted) -> str:
+    if context.discipline.thread_safe and isinstance(event, Emitted):
         return emit_off_thread(context.role, auto_ack=bool(context.component.auto_ack))
     return "put the result into a queue and complete the tuple at a later tick, on the framework's thread"

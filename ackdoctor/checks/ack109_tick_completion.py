@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ackdoctor.checks.facts.dataflow import derived_names, given_names, mentions_any
 from ackdoctor.checks.facts.spouts import calls_super
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.events import Completed, Ended, Flow, backwards
+from ackdoctor.flow.events import Completed, Ended, Flow, points_back
 from ackdoctor.flow.expressions import mentions, subexpressions
 from ackdoctor.flow.library import TICK
 from ackdoctor.flow.state import Tick
@@ -45,7 +45,7 @@ def _completed_twice(context: RuleContext) -> Iterator[Finding]:
     if duty not in (TickDuty.AUTO, TickDuty.FRAMEWORK, TickDuty.FORBIDDEN):
         return
     told: set[int] = set()
-    for flow, done in context.sightings(Completed, EntryKind.TICK, EntryKind.DATA):
+    for flow, done in context.events(Completed, EntryKind.TICK, EntryKind.DATA):
         if done.op in _BY_HAND and done.tick is Tick.YES and id(done.step) not in told:
             told.add(id(done.step))
             yield _twice(context, done.function, done, flow)
@@ -64,7 +64,7 @@ def _twice(context: RuleContext, function: Function, done: Completed, flow: Flow
         at=(function, done.step.span),
         message=f"the tick is {verb} by hand, and {who}",
         misuse=Misuse.TICK_TWICE,
-        trail=done.trail,
+        path=done.path,
         token=done.token,
         last=f"tick {verb}",
         flow=flow,
@@ -98,24 +98,22 @@ def _in_owned_method(context: RuleContext) -> Iterator[Finding]:
 def _forgotten(context: RuleContext, flow: Flow) -> Iterator[Finding]:
     if flow.entry is None or flow.entry.kind not in (EntryKind.TICK, EntryKind.DATA) or flow.wrapped:
         return
-    left = [s for s in flow.sightings if isinstance(s, Ended) and s.breach is not None and s.is_tick]
+    left = [s for s in flow.events if isinstance(s, Ended) and s.breach is not None and s.is_tick]
     if not left or flow.function.docstring_only:
         return
     token = left[0].token
     assert token is not None  # is_tick looked
-    done = [s for s in flow.sightings if isinstance(s, Completed) and s.token == token and s.op in _BY_HAND]
+    done = [s for s in flow.events if isinstance(s, Completed) and s.token == token and s.op in _BY_HAND]
     finished = [
-        s
-        for s in flow.sightings
-        if isinstance(s, Ended) and s.breach is None and s.raised is None and s.is_tick
+        s for s in flow.events if isinstance(s, Ended) and s.breach is None and s.raised is None and s.is_tick
     ]
-    if flow.entry.kind is EntryKind.DATA and not any(s for s in flow.sightings if isinstance(s, Completed)):
+    if flow.entry.kind is EntryKind.DATA and not any(s for s in flow.events if isinstance(s, Completed)):
         return  # nothing is completed at all: missing-ack says so
     whole = flow.entry.kind is EntryKind.TICK and not done and not finished
     completing = frozenset({id(flow.function), *(id(s.function) for s in done)})
     told: set[object] = set()
     for ended in left[:1] if whole else left:
-        where = (flow.function, flow.function.head) if whole else leaving_step(ended.trail, completing)
+        where = (flow.function, flow.function.head) if whole else leaving_step(ended.path, completing)
         if where[1] in told:
             continue
         told.add(where[1])
@@ -123,7 +121,7 @@ def _forgotten(context: RuleContext, flow: Flow) -> Iterator[Finding]:
             at=where,
             message=f"the tick leaves {context.component.name}.{flow.function.name} without an ack",
             misuse=Misuse.TICK_NEVER,
-            trail=ended.trail,
+            path=ended.path,
             token=token,
             last="returns to the framework",
             flow=flow,
@@ -137,10 +135,10 @@ def _heartbeats(context: RuleContext, flow: Flow) -> Iterator[Finding]:
     if not answering or flow.entry is None or flow.entry.kind is not EntryKind.DATA or flow.wrapped:
         return
     told: set[object] = set()
-    for ended in flow.sightings:
+    for ended in flow.events:
         if not isinstance(ended, Ended) or ended.tick is not Tick.HEARTBEAT or ended.raised is not None:
             continue
-        where = leaving_step(ended.trail, frozenset({id(flow.function)}))
+        where = leaving_step(ended.path, frozenset({id(flow.function)}))
         if where[1] in told or _syncs(context, ended):
             continue
         told.add(where[1])
@@ -151,7 +149,7 @@ def _heartbeats(context: RuleContext, flow: Flow) -> Iterator[Finding]:
             misuse=None,
             severity=Severity.WARNING,
             confidence=Confidence.MAY,
-            trail=ended.trail,
+            path=ended.path,
             token=ended.token,
             last="returns to the framework, no sync is sent",
             flow=flow,
@@ -164,7 +162,7 @@ def _syncs(context: RuleContext, ended: Ended) -> bool:
     """Whether the path answers with a sync."""
     return any(
         isinstance(visit.step.op, Call) and context.verb_kind(visit.function, visit.step.op) is VerbKind.SYNC
-        for visit, _, _ in backwards(ended.trail)
+        for visit, _, _ in points_back(ended.path)
     )
 
 
@@ -273,11 +271,11 @@ def _taken_for_data(context: RuleContext) -> Iterator[Finding]:
 
 def _asks(flow: Flow) -> bool:
     """Whether some path has found out that the tuple is a tick."""
-    for sighting in flow.sightings:
-        if not isinstance(sighting, Ended) or sighting.token is None:
+    for event in flow.events:
+        if not isinstance(event, Ended) or event.token is None:
             continue
-        holding = sighting.state.tokens.get(sighting.token)
-        if holding is not None and holding.tick is not Tick.MAYBE:
+        token_state = event.state.tokens.get(event.token)
+        if token_state is not None and token_state.tick is not Tick.MAYBE:
             return True
     return any(
         isinstance(step.op, Test) and _speaks_of_ticks(step.op.condition) for step in flow.function.cfg.steps

@@ -7,7 +7,7 @@ from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Anchors, Emitted
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Finding, Severity
-from ackdoctor.model.protocol import State as Stage
+from ackdoctor.model.protocol import Stage
 
 __all__ = ["check"]
 
@@ -18,7 +18,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
         return
     emits = [
         (flow, emit)
-        for flow, emit in context.sightings(Emitted, EntryKind.DATA, EntryKind.BATCH)
+        for flow, emit in context.events(Emitted, EntryKind.DATA, EntryKind.BATCH)
         if emit.anchors is Anchors.NONE and not emit.tick.is_system
     ]
     if not emits:
@@ -26,7 +26,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
     by_choice = chosen(context, ANCHORING)
     told: set[int] = set()
     for flow, emit in emits:
-        if id(emit.step) in told or by_choice(emit.trail):
+        if id(emit.step) in told or by_choice(emit.path):
             continue
         told.add(id(emit.step))
         name = emit.subject.name if emit.subject is not None else "the input tuple"
@@ -35,7 +35,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
             at=(emit.function, emit.step.span),
             message=f"this emit is not anchored to `{name}`",
             misuse=Misuse.UNANCHORED,
-            trail=emit.trail,
+            path=emit.path,
             token=emit.subject,
             last="emitted without anchor",
             flow=flow,
@@ -50,5 +50,5 @@ def check(context: RuleContext) -> Iterator[Finding]:
 
 def _is_late(emit: Emitted) -> bool:
     """Whether the tuple is completed by then: as an anchor it would make matters worse."""
-    holding = emit.trail.state.tokens.get(emit.subject) if emit.subject is not None else None
-    return holding is not None and holding.stage in (Stage.ACKED, Stage.FAILED)
+    token_state = emit.path.state.tokens.get(emit.subject) if emit.subject is not None else None
+    return token_state is not None and token_state.stage in (Stage.ACKED, Stage.FAILED)

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Anchors, Emitted
 from ackdoctor.flow.state import Token, TokenKind
-from ackdoctor.flow.witness import completions, line_of
-from ackdoctor.model import price
+from ackdoctor.flow.witness import completions, line_text
+from ackdoctor.model import advice
 from ackdoctor.model.dialect import Misuse, Moment
 from ackdoctor.model.finding import Confidence, Finding
 from ackdoctor.model.protocol import Breach
@@ -17,25 +17,25 @@ __all__ = ["check"]
 def check(context: RuleContext) -> Iterator[Finding]:
     """One finding for each emit call that can find its anchor completed."""
     told: set[int] = set()
-    for flow, emit in context.sightings(Emitted):
+    for flow, emit in context.events(Emitted):
         late = [
             (token, breach)
             for token, breach in emit.late
-            if not _of_storm(emit, token) or price.reaches_system(context.discipline, Misuse.LATE_EMIT)
+            if not _of_storm(emit, token) or advice.reaches_system(context.discipline, Misuse.LATE_EMIT)
         ]
         if not late or id(emit.step) in told:
             continue
         told.add(id(emit.step))
         token, breach = late[0]
-        done = next(completions(emit.trail, token), None)
-        when = f" on {line_of(done, emit.function)}" if done is not None else ""
+        done = next(completions(emit.path, token), None)
+        when = f" on {line_text(done, emit.function)}" if done is not None else ""
         verb = "acked" if breach is Breach.EMIT_AFTER_ACK else "failed"
         how = "anchors to" if emit.anchors is Anchors.EXPLICIT else "is anchored by the framework to"
         yield context.finding(
             at=(emit.function, emit.step.span),
             message=f"this emit {how} {token.words}, which was {verb}{when}",
             misuse=Misuse.LATE_EMIT,
-            trail=emit.trail,
+            path=emit.path,
             token=token,
             last=f"emitted, anchored to a tuple already {verb}",
             flow=flow,
@@ -46,8 +46,8 @@ def check(context: RuleContext) -> Iterator[Finding]:
 
 def _of_storm(emit: Emitted, token: Token) -> bool:
     """Whether the anchor is a tick or another tuple of Storm's own, which is in no tree."""
-    holding = emit.trail.state.tokens.get(token)
-    return holding is not None and holding.tick.is_system
+    token_state = emit.path.state.tokens.get(token)
+    return token_state is not None and token_state.tick.is_system
 
 
 def _help(context: RuleContext, token: Token, *, by_hand: bool) -> str:

@@ -6,7 +6,7 @@ from ackdoctor.checks.facts.buffers import BEGINNINGS
 from ackdoctor.checks.facts.dataflow import derived_names, given_names, mentions_any
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Anchors, Emitted, Flow
-from ackdoctor.flow.library import CONTAINER_STORES, VIEWS
+from ackdoctor.flow.library import COLLECTION_WRAPPERS, CONTAINER_STORES
 from ackdoctor.flow.state import Tick
 from ackdoctor.model.cfg import Attr, Bind, Build, Call, Closure, Drop, Expr, Global, Item, Name, Next, Unpack
 from ackdoctor.model.component import Function
@@ -31,7 +31,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
     if not in_flight:
         return
     told: set[int] = set()
-    for flow, emit in context.sightings(Emitted, EntryKind.DATA, EntryKind.TICK):
+    for flow, emit in context.events(Emitted, EntryKind.DATA, EntryKind.TICK):
         at_tick = flow.entry is not None and (flow.entry.kind is EntryKind.TICK or emit.tick is Tick.YES)
         if not at_tick or id(emit.step) in told or not _bare(emit):
             continue
@@ -43,7 +43,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
             at=(emit.function, emit.step.span),
             message=f"rows kept in `self.{field}` are emitted at a tick without the tuples they came from as anchors",
             misuse=None,
-            trail=emit.trail,
+            path=emit.path,
             token=emit.subject,
             last="emitted, tied to no input tuple",
             flow=flow,
@@ -184,7 +184,7 @@ def _rows(context: RuleContext, function: Function, field: str) -> frozenset[str
             case Call(result=result, func=Attr(obj=obj, name=verb)) if verb in _EMPTIES:
                 if context.field(function, obj) == field:
                     names.add(result.id)
-            case Call(result=result, func=Global(id=view), args=args) if view in VIEWS and args:
+            case Call(result=result, func=Global(id=view), args=args) if view in COLLECTION_WRAPPERS and args:
                 if context.field(function, args[0].value) == field:
                     names.add(result.id)
             case _:

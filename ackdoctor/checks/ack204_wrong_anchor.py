@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ackdoctor.checks.facts.dataflow import origin
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Emitted
-from ackdoctor.flow.state import Batch, Coll, Const, Picked, Token, TokenKind, TokenRef, Value
+from ackdoctor.flow.state import Batch, Const, Container, Picked, Token, TokenKind, TokenRef, Value
 from ackdoctor.model.cfg import Build, Expr, Item, Literal, Name
 from ackdoctor.model.dialect import Anchoring, Misuse, VerbKind
 from ackdoctor.model.finding import Finding, Severity
@@ -32,7 +32,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
     if not context.is_bolt:
         return
     told: set[int] = set()
-    for flow, emit in context.sightings(Emitted):
+    for flow, emit in context.events(Emitted):
         fault = _fault(context, emit)
         if fault is None or id(emit.step) in told:
             continue
@@ -41,7 +41,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
             at=(emit.function, emit.step.span),
             message=fault.message + (f": {fault.cost}" if fault.cost else ""),
             misuse=fault.misuse,
-            trail=emit.trail,
+            path=emit.path,
             token=emit.subject,
             last="emitted here",
             flow=flow,
@@ -98,7 +98,7 @@ def _stream(emit: Emitted) -> _Fault | None:
             return None
         case TokenRef() | Batch():
             pass
-        case Coll(items=items) if items:
+        case Container(items=items) if items:
             pass
         case _:
             return None
@@ -121,7 +121,9 @@ def _forced(context: RuleContext, emit: Emitted) -> _Fault | None:
     if emit.verb.anchors is None or emit.verb.anchors not in emit.args:
         return None
     match emit.values.get(emit.verb.anchors):
-        case Coll(items=items) if emit.subject is not None and items == frozenset((TokenRef(emit.subject),)):
+        case Container(items=items) if emit.subject is not None and items == frozenset(
+            (TokenRef(emit.subject),)
+        ):
             severity = Severity.INFO
         case _:
             severity = Severity.WARNING
@@ -152,9 +154,9 @@ def _anchors(context: RuleContext, emit: Emitted) -> _Fault | None:
             return None  # one tuple will do
         case TokenRef(token=token, part="") if token.kind is not TokenKind.STORED:
             return _one_tuple(name, token.name)
-        case Coll(items=items) if not context.discipline.accepts_id:
+        case Container(items=items) if not context.discipline.accepts_id:
             return _ids(context, name, items) or _nested(emit, name)
-        case Coll():
+        case Container():
             return _nested(emit, name)
         case None | Picked():
             element = _element(emit, emit.args[name])
@@ -194,7 +196,7 @@ def _ids(context: RuleContext, name: str, items: frozenset[Value]) -> _Fault | N
 
 def _nested(emit: Emitted, name: str) -> _Fault | None:
     """A list in a list, such as `anchors=[tups]`."""
-    found = origin(emit.trail, emit.args[name])
+    found = origin(emit.path, emit.args[name])
     if found is None or not isinstance(found.made, Build):
         return None
     for item in found.made.items:
@@ -212,7 +214,7 @@ def _element(emit: Emitted, expr: Expr) -> str:
     """`tups[0]` as the code says it, where `tups` is the batch; "" for anything else."""
     match expr:
         case Item(obj=Name(id=batch), key=Literal(value=key)) if isinstance(
-            emit.trail.state.env.get(batch), Batch
+            emit.path.state.env.get(batch), Batch
         ):
             return f"{batch}[{key!r}]"
         case _:

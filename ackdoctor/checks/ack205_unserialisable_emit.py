@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.facts.dataflow import origin
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.events import Emitted, Trail
+from ackdoctor.flow.events import Emitted, Path
 from ackdoctor.model.cfg import Build, Call, Catch, Closure, Compare, Expr, IsType, Literal, Mix, Not, Star
 from ackdoctor.model.component import ClassInfo, Function
 from ackdoctor.model.dialect import Misuse, VerbKind
@@ -47,7 +47,7 @@ _EVERYWHERE = frozenset(("a generator", "an open file"))
 _ONLY_PLAIN_JSON = frozenset(("a Decimal", "bytes"))
 
 
-def refused(context: RuleContext, visit: Trail, expr: Expr, depth: int = 0) -> str | None:
+def refused(context: RuleContext, visit: Path, expr: Expr, depth: int = 0) -> str | None:
     """What the dialect's serialiser refuses in a value that is given at `visit`, as a reader names it."""
     found = origin(visit, expr)
     if found is None or depth > DEEPEST:
@@ -63,7 +63,7 @@ def refused(context: RuleContext, visit: Trail, expr: Expr, depth: int = 0) -> s
             return word if word is not None and _refuses(context, found.visit, word) else None
 
 
-def _refuses(context: RuleContext, visit: Trail, word: str) -> bool:
+def _refuses(context: RuleContext, visit: Path, word: str) -> bool:
     if word in _EVERYWHERE:
         return True
     serializer = context.discipline.serializer
@@ -73,7 +73,7 @@ def _refuses(context: RuleContext, visit: Trail, word: str) -> bool:
     return serializer != "pickle"
 
 
-def _kind(context: RuleContext, visit: Trail, made: Expr | Call | Catch) -> str | None:
+def _kind(context: RuleContext, visit: Path, made: Expr | Call | Catch) -> str | None:
     match made:
         case Build(kind="set"):
             return "a set"
@@ -112,7 +112,7 @@ _SHAPES = {
 }
 
 
-def wrong_shape(context: RuleContext, visit: Trail, expr: Expr) -> str | None:
+def wrong_shape(context: RuleContext, visit: Path, expr: Expr) -> str | None:
     """What a payload is that should be a list of fields, as a reader names it; None where it is one, or may be."""
     found = origin(visit, expr)
     kind = _shape(found.made) if found is not None else None
@@ -157,7 +157,7 @@ _SERIALIZERS = {"json": "JSON", "simplejson": "JSON", "msgpack": "msgpack", "pic
 def check(context: RuleContext) -> Iterator[Finding]:
     """One finding for each emit call whose payload provably fails."""
     told: set[int] = set()
-    for flow, emit in context.sightings(Emitted):
+    for flow, emit in context.events(Emitted):
         payload = emit.args.get(emit.verb.subject or "")
         if payload is None or id(emit.step) in told:
             continue
@@ -170,7 +170,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
             at=(emit.function, emit.step.span),
             message=message,
             misuse=misuse,
-            trail=emit.trail,
+            path=emit.path,
             token=emit.subject,
             last="emitted here",
             flow=flow,
@@ -180,11 +180,11 @@ def check(context: RuleContext) -> Iterator[Finding]:
 
 def _fault(context: RuleContext, emit: Emitted, payload: Expr) -> tuple[str, Misuse, str] | None:
     if emit.verb.kind is VerbKind.EMIT:
-        shape = wrong_shape(context, emit.trail, payload)
+        shape = wrong_shape(context, emit.path, payload)
         if shape is not None:
             cure = "put it in a list, one element for each declared field"
             return f"the payload is {shape} instead of a list of fields", Misuse.PAYLOAD_SHAPE, cure
-    word = refused(context, emit.trail, payload)
+    word = refused(context, emit.path, payload)
     if word is None:
         return None
     wire = _SERIALIZERS.get(context.discipline.serializer, context.discipline.serializer)

@@ -9,7 +9,7 @@ from ackdoctor.checks.facts.provenance import source
 from ackdoctor.checks.facts.spouts import acts, data_emits, entry_method, first, has_id, reach, steps_of
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Emitted
-from ackdoctor.flow.expressions import parts
+from ackdoctor.flow.expressions import name_words
 from ackdoctor.model.cfg import Attr, Bind, Call, Item, Name
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, Kind, Misuse
@@ -37,7 +37,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
         at=(emit.function, emit.step.span),
         message=f"this emit passes no message id{reason}",
         misuse=Misuse.NO_MESSAGE_ID,
-        trail=emit.trail,
+        path=emit.path,
         last="emitted without message id",
         severity=severity,
         help=context.advice(Misuse.NO_MESSAGE_ID, "") or _help(emit),
@@ -106,7 +106,7 @@ def _keeps(context: RuleContext) -> bool:
     for function, step in steps_of(reach(context, entry_method(context, EntryKind.NEXT))):
         match step.op:
             case Bind(target=Item(obj=Attr() as place)):
-                if _speaks_of_waiting(parts(context.field(function, place) or "")):
+                if _speaks_of_waiting(name_words(context.field(function, place) or "")):
                     return True
             case _:
                 pass

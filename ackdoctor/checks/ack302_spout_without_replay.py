@@ -45,7 +45,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
         at=(emit.function, emit.step.span),
         message=f"this emit passes a message id, but {said}: every failed or timed-out tuple is lost",
         misuse=None,
-        trail=emit.trail,
+        path=emit.path,
         last="emitted with a message id",
         severity=severity,
         help="keep the record until `ack` and send it again in `fail`, a few times at most; or leave the id out if losing it is fine",

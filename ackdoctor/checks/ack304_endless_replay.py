@@ -17,8 +17,8 @@ from ackdoctor.checks.facts.spouts import (
     reach,
 )
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.expressions import parts
-from ackdoctor.flow.library import CONTAINER_READS, CONTAINER_STORES, CONTAINER_VIEWS, HARMLESS
+from ackdoctor.flow.expressions import name_words
+from ackdoctor.flow.library import CONTAINER_READS, CONTAINER_STORES, CONTAINER_VIEWS, PURE_CALLS
 from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Global, IsType, Mix, Not, Return, Step, Test
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, Kind
@@ -30,7 +30,7 @@ _ORDERS = frozenset(("<", "<=", ">", ">=", "==", "!="))
 _PAUSES = frozenset("sleep wait call_later Timer sleep_for".split())
 # a word of a name; no country's, and neither an account nor a message
 _COUNTS = re.compile(r"retr|^tries|attempt|fail|(?<!ac)(?<!dis)count(?!r)|^age$|time|clock|limit|max")
-_KNOWN = HARMLESS | CONTAINER_READS | CONTAINER_VIEWS | {"len", "bool", "get", "empty", "qsize"}
+_KNOWN = PURE_CALLS | CONTAINER_READS | CONTAINER_VIEWS | {"len", "bool", "get", "empty", "qsize"}
 
 
 def check(context: RuleContext) -> Iterator[Finding]:
@@ -130,5 +130,5 @@ def _measures(expr: Expr, given: frozenset[str]) -> bool:
 def _about_the_tuple(expr: Expr, given: frozenset[str]) -> bool:
     """Whether a comparison has to do with the id that failed, or by its words with a count or an age."""
     return mentions_any(expr, given) or any(
-        _COUNTS.search(part) for word in words(expr) for part in parts(word)
+        _COUNTS.search(part) for word in words(expr) for part in name_words(word)
     )

@@ -7,9 +7,8 @@ from ackdoctor.checks.facts.dataflow import reachable
 from ackdoctor.checks.facts.provenance import field_values, given, provenance
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Emitted
-from ackdoctor.flow.expressions import calls_by_result, last_name, subexpressions
-from ackdoctor.flow.facts import normalised
-from ackdoctor.flow.induction import targets_of
+from ackdoctor.flow.expressions import assigned_targets, calls_by_result, last_name, subexpressions
+from ackdoctor.flow.facts import normalise
 from ackdoctor.flow.transfer.liveness import read
 from ackdoctor.model.cfg import (
     EXIT,
@@ -89,7 +88,7 @@ def _interruptions(function: Function) -> Iterator[tuple[int, EdgeKind]]:
     made = calls_by_result(function)
     for at, step in enumerate(function.cfg.steps):
         if isinstance(step.op, Test):
-            fact, positive = normalised(step.op.condition)
+            fact, positive = normalise(step.op.condition)
             if fact in made and last_name(made[fact].func) in _STOPPED:
                 yield at, EdgeKind.TRUE if positive else EdgeKind.FALSE
 
@@ -103,7 +102,7 @@ def _flags(context: RuleContext, function: Function, heads: list[int]) -> Iterat
         step = function.cfg.steps[head]
         if not isinstance(step.op, Test):
             continue
-        field = own_field(context, function, normalised(step.op.condition)[0])
+        field = own_field(context, function, normalise(step.op.condition)[0])
         if field is not None and _stays(context, field):
             yield from ((head, kind) for kind in _out(function, head, step))
 
@@ -131,7 +130,7 @@ def _stays(context: RuleContext, field: str) -> bool:
     setters: set[str] = set()
     for function in _all_functions(context):
         for step in function.cfg.steps:
-            if any(isinstance(target, Attr) and target.name == field for target in targets_of(step.op)):
+            if any(isinstance(target, Attr) and target.name == field for target in assigned_targets(step.op)):
                 if id(function) not in methods or not isinstance(step.op, Bind):
                     return False
                 values.append(step.op.value)
@@ -219,10 +218,10 @@ def check(context: RuleContext) -> Iterator[Finding]:
     if Misuse.NEVER_RETURNS not in context.discipline.prices:
         return
     told: set[int] = set()
-    for flow, emit in context.sightings(Emitted, EntryKind.NEXT):
+    for flow, emit in context.events(Emitted, EntryKind.NEXT):
         if emit.deferral is not None:
             continue
-        for visit in emit.trail.around():
+        for visit in emit.path.call_stack():
             loop = endless_loop(context, visit.function, visit.index)
             if loop is None:
                 continue
@@ -233,7 +232,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
                     at=(visit.function, head.span),
                     message=f"`{flow.function.name}` of {context.component.name} never returns from this loop",
                     misuse=Misuse.NEVER_RETURNS,
-                    trail=visit,
+                    path=visit,
                     last="emitted, and round again: nothing leaves the loop",
                     flow=flow,
                     help="emit what is there and return; the framework calls again at once",

@@ -26,7 +26,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
             message=f"`{stored.token.name}` is kept in `self.{field}`, and nothing in {context.component.name} "
             "ever acks or fails what that holds",
             misuse=Misuse.NEVER,
-            trail=stored.trail,
+            path=stored.path,
             token=stored.token,
             last=f"kept in self.{field}",
             flow=flow,

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ackdoctor.checks.facts.buffers import asks_about, kept_inputs, left_behind, waiting
 from ackdoctor.checks.facts.dataflow import origin
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.events import Stored, Trail, backwards
+from ackdoctor.flow.events import Path, Stored, points_back
 from ackdoctor.flow.expressions import mentions
 from ackdoctor.model.cfg import (
     Arg,
@@ -67,7 +67,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
             at=(stored.function, stored.step.span),
             message=f"a tuple that waits in `self.{field}` under the same key is thrown away un-acked",
             misuse=Misuse.NEVER,
-            trail=stored.trail,
+            path=stored.path,
             token=stored.token,
             last=f"replaces what self.{field} held under that key",
             flow=flow,
@@ -85,7 +85,7 @@ def _keeps_all(context: RuleContext, field: str) -> bool:
 def _from_data(context: RuleContext, stored: Stored) -> bool:
     """Whether the key can repeat: it comes out of the data, and is no id, counter or random number."""
     assert stored.key is not None  # the caller looked
-    visit, made = _made(stored.trail, stored.key)
+    visit, made = _made(stored.path, stored.key)
     function = visit.function
     while (inner := _spelt(made)) is not None:
         visit, made = _made(visit, inner)
@@ -115,7 +115,7 @@ def _spelt(made: Expr | Call | Catch) -> Expr | None:
             return None
 
 
-def _made(visit: Trail, expr: Expr) -> tuple[Trail, Expr | Call | Catch]:
+def _made(visit: Path, expr: Expr) -> tuple[Path, Expr | Call | Catch]:
     """What made the value of an expression, and where; the expression itself where that cannot be told."""
     found = origin(visit, expr)
     return (found.visit, found.made) if found is not None else (visit, expr)
@@ -145,8 +145,8 @@ def _read_by(op: Instr) -> tuple[Expr, ...]:
 
 def _looked(context: RuleContext, stored: Stored) -> bool:
     """Whether the path to the store has read the field under some key."""
-    for visit, _, _ in backwards(stored.trail):
-        if visit is stored.trail:
+    for visit, _, _ in points_back(stored.path):
+        if visit is stored.path:
             continue
         match visit.step.op:
             case Test(condition=condition) | Bind(value=condition):

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ackdoctor.checks.facts.buffers import LISTENERS, asks_about, assigned, chain, kept_inputs, left_behind
 from ackdoctor.checks.facts.dataflow import derived_names, mentions_any
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.events import Stored, backwards
+from ackdoctor.flow.events import Stored, points_back
 from ackdoctor.model.cfg import Attr, Bind, Build, Call, Closure, Expr, Literal, Name, Test
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import Misuse, VerbKind
@@ -46,7 +46,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
             at=(stored.function, stored.step.span),
             message=f"`self.{field}` is {what}: tuples that fall out of it are neither acked nor failed",
             misuse=Misuse.NEVER,
-            trail=stored.trail,
+            path=stored.path,
             token=stored.token,
             last=f"kept in self.{field}",
             flow=flow,
@@ -107,7 +107,7 @@ def _limited(call: Call) -> bool:
 
 def _makes_room(context: RuleContext, stored: Stored) -> bool:
     """Whether the path to the store has asked how full the container is, or taken something out."""
-    for visit, _, _ in backwards(stored.trail):
+    for visit, _, _ in points_back(stored.path):
         match visit.step.op:
             case Test(condition=condition) if asks_about(context, visit.function, condition, stored.field):
                 return True

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.facts.buffers import kept_inputs, sized, unfinished_joins
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.events import Flow, Released, Station, turns_back
+from ackdoctor.flow.events import Flow, PathPoint, Released, turns_back
 from ackdoctor.flow.expressions import subexpressions
 from ackdoctor.flow.state import Tick
 from ackdoctor.flow.transfer.escape import EVERYTHING
@@ -55,7 +55,7 @@ def _full_batches(context: RuleContext) -> Iterator[Finding]:
             message=f"the tuples of `self.{field}` are completed only when this limit is reached",
             misuse=None,
             severity=Severity.WARNING,
-            trail=visit,
+            path=visit,
             token=None,
             last="below the limit they wait, until they time out",
             flow=flow,
@@ -69,9 +69,9 @@ def _and_ack(context: RuleContext) -> str:
     return ", and ack the tick" if duty in (TickDuty.REQUIRED, TickDuty.AUTO) else ""
 
 
-def _only_when_full(context: RuleContext, field: str) -> tuple[Flow, Station] | None:
+def _only_when_full(context: RuleContext, field: str) -> tuple[Flow, PathPoint] | None:
     """The size test that every release of the field's tuples is behind, if there is no other way."""
-    found: tuple[Flow, Station] | None = None
+    found: tuple[Flow, PathPoint] | None = None
     for flow, release in context.releases():
         if release.field == EVERYTHING:
             return None
@@ -80,7 +80,7 @@ def _only_when_full(context: RuleContext, field: str) -> tuple[Flow, Station] | 
         at_data = flow.entry is not None and flow.entry.kind is EntryKind.DATA
         if not at_data or release.deferral is not None or not release.completed or _at_tick(release):
             return None
-        test = next((s for s in turns_back(release.trail) if _is_size_test(context, s, field)), None)
+        test = next((s for s in turns_back(release.path) if _is_size_test(context, s, field)), None)
         if test is None or _asks_the_time(flow.function):
             return None
         found = found or (flow, test)
@@ -88,10 +88,10 @@ def _only_when_full(context: RuleContext, field: str) -> tuple[Flow, Station] | 
 
 
 def _at_tick(release: Released) -> bool:
-    return any(held.tick is Tick.YES for held in release.trail.state.tokens.values())
+    return any(held.tick is Tick.YES for held in release.path.state.tokens.values())
 
 
-def _is_size_test(context: RuleContext, station: Station, field: str) -> bool:
+def _is_size_test(context: RuleContext, station: PathPoint, field: str) -> bool:
     function, op = station.visit.function, station.visit.step.op
     if not isinstance(op, Test) or not isinstance(op.condition, Compare):
         return False

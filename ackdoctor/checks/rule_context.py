@@ -6,15 +6,15 @@ from typing import TypeVar
 
 from ackdoctor.flow.component import solve_component
 from ackdoctor.flow.context import Context
-from ackdoctor.flow.events import Flow, Released, Sighting, Trail
+from ackdoctor.flow.events import Event, Flow, Path, Released
 from ackdoctor.flow.program import Program
-from ackdoctor.flow.state import Handle, Instance, SelfRef, State, Token, Value
+from ackdoctor.flow.state import FrameworkObject, Instance, SelfRef, State, Token, Value
 from ackdoctor.flow.symbols import Symbol
 from ackdoctor.flow.transfer.dispatch import choose_verb
 from ackdoctor.flow.transfer.evaluate import evaluate
 from ackdoctor.flow.transfer.verbs import external_verb
-from ackdoctor.flow.witness import forgetful, implicit_raise, witness
-from ackdoctor.model import price
+from ackdoctor.flow.witness import assumes_raise, was_widened, witness
+from ackdoctor.model import advice
 from ackdoctor.model.cfg import Attr, Call, Expr, Global, Item, Name, Step
 from ackdoctor.model.component import Component, Function
 from ackdoctor.model.dialect import Dialect, Discipline, EntryKind, Kind, Misuse, Role, Verb, VerbKind
@@ -23,7 +23,7 @@ from ackdoctor.model.source import Site, Span
 
 __all__ = ["RuleContext"]
 
-S = TypeVar("S", bound=Sighting)
+S = TypeVar("S", bound=Event)
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -70,21 +70,21 @@ class RuleContext:
         """Whether the component is a bolt."""
         return self.component.role.kind is Kind.BOLT
 
-    def sightings(self, kind: type[S], *entries: EntryKind) -> Iterator[tuple[Flow, S]]:
+    def events(self, kind: type[S], *entries: EntryKind) -> Iterator[tuple[Flow, S]]:
         """What was seen of one kind, in the flows of these entries (all flows where none is named)."""
         for flow in self.flows:
             if entries and (flow.entry is None or flow.entry.kind not in entries):
                 continue
-            for sighting in flow.sightings:
-                if isinstance(sighting, kind):
-                    yield flow, sighting
+            for event in flow.events:
+                if isinstance(event, kind):
+                    yield flow, event
 
     def releases(self) -> Iterator[tuple[Flow, Released]]:
         """Where the component lets go of what a field holds, also in handlers that an heir inherits."""
         for flow in (*self.flows, *self.left):
-            for sighting in flow.sightings:
-                if isinstance(sighting, Released):
-                    yield flow, sighting
+            for event in flow.events:
+                if isinstance(event, Released):
+                    yield flow, event
 
     def functions(self) -> Iterator[Function]:
         """Every function of the component that can run: its methods, inherited ones included, with their closures."""
@@ -131,7 +131,7 @@ class RuleContext:
         return verb.kind if verb is not None else None
 
     def _at_rest(self) -> Context:
-        return Context(program=self.program, component=self.component, subject=None, held={})
+        return Context(program=self.program, component=self.component, subject=None, stored_stages={})
 
     def _object(self, function: Function, expr: Expr) -> str | None:
         """The framework's object that an expression is declared to be, where the dialect knows such."""
@@ -145,7 +145,7 @@ class RuleContext:
         elif owner is not None and function.params:
             env[function.params[0].name] = Instance(owner)
         match evaluate(self._at_rest(), function, State(env=env), expr):
-            case Handle(kind=kind):
+            case FrameworkObject(kind=kind):
                 return kind
             case _:
                 return None
@@ -184,11 +184,11 @@ class RuleContext:
 
     def severity(self, misuse: Misuse) -> Severity:
         """How bad a misuse is in this dialect: the worst of its prices; where acking is opt-in, never an error."""
-        return price.severity(self.discipline, misuse)
+        return advice.severity(self.discipline, misuse)
 
     def price(self, misuse: Misuse) -> str:
         """The consequence of a misuse in this dialect, one clause."""
-        return price.clause(self.discipline, misuse)
+        return advice.clause(self.discipline, misuse)
 
     @property
     def raising(self) -> bool:
@@ -219,7 +219,7 @@ class RuleContext:
         at: tuple[Function, Span],
         message: str,
         misuse: Misuse | None,
-        trail: Trail | None = None,
+        path: Path | None = None,
         token: Token | None = None,
         last: str = "here",
         handler: str = "",
@@ -228,19 +228,19 @@ class RuleContext:
         confidence: Confidence | None = None,
         flow: Flow | None = None,
     ) -> Finding:
-        """A finding under this rule; with a trail its path is the evidence, else the place alone.
+        """A finding under this rule; with a path its path is the evidence, else the place alone.
 
         A path that assumes an exception nobody declared, or was found at a limit, is MAY unless said otherwise.
         """
         function, span = at
         site = Site(function.path, span)
-        if trail is not None:
-            evidence = witness(trail, token, last, at)
+        if path is not None:
+            evidence = witness(path, token, last, at)
         else:
             evidence = PathWitness(steps=(PathStep(site=site, note=last),))
         limited = flow is not None and (flow.limited or flow.wrapped)
         if confidence is None:
-            assumed = limited or (trail is not None and (implicit_raise(trail) or forgetful(trail)))
+            assumed = limited or (path is not None and (assumes_raise(path) or was_widened(path)))
             confidence = Confidence.MAY if assumed else Confidence.MUST
         if severity is None:
             severity = (

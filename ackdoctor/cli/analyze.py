@@ -49,22 +49,6 @@ def analyze(
     min_severity: MinSeverity = None,
     master: SparkMaster = "local[*]",
     conf: SparkConf = None,
-    class_archive: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            envvar="ACKDOCTOR_CLASS_ARCHIVE",
-            help="Keep the archive of Spark's classes there, with which later runs start sooner, and from the first run on.",
-        ),
-    ] = None,
-    no_class_archive: Annotated[
-        bool,
-        typer.Option(
-            "--no-class-archive",
-            envvar="ACKDOCTOR_NO_CLASS_ARCHIVE",
-            help="Keep none where no folder is named; else one is in the user's cache (170 MB) once runs are an hour apart.",
-        ),
-    ] = False,
     isolated: Isolated = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")] = False,
 ) -> None:
@@ -90,8 +74,6 @@ def analyze(
         min_severity=min_severity,
         master=master,
         conf=tuple(conf or ()),
-        class_archive=class_archive,
-        no_class_archive=no_class_archive,
         isolated=isolated,
         quiet=quiet,
     )

@@ -24,7 +24,7 @@ from ackdoctor.cli.streams import (
     until_reader_leaves,
     width_for,
 )
-from ackdoctor.config import Settings, nearest
+from ackdoctor.config import nearest
 from ackdoctor.model.errors import UsageError
 from ackdoctor.model.finding import Finding, Report, Severity
 from ackdoctor.reporters import Context, reporter
@@ -33,14 +33,11 @@ from ackdoctor.spark.read.paths import inside
 
 if TYPE_CHECKING:
     from ackdoctor.spark.analysis import Terms
-    from ackdoctor.spark.archive import ClassArchive
     from ackdoctor.spark.tables import Analysis
 
 __all__ = ["Request", "run"]
 
 _NEEDS_SPARK = "analyze needs Spark, which is not installed: pip install 'ackdoctor[spark]'"
-_NO_ARCHIVE = "the JVM has not written its archive of classes: there is no room, or files in SPARK_CONF_DIR, where it takes none"
-_WRITING = "keeps an archive of Spark's classes, with which later runs start sooner: 10 to 20 s, once (--no-class-archive: none)"
 _NEVER, _INCOMPLETE = "never", "incomplete"
 _PATIENCE_S = 30  # Storm's own message timeout
 
@@ -61,8 +58,6 @@ class Request:
     min_severity: str | None = None
     master: str = "local[*]"
     conf: tuple[str, ...] = ()
-    class_archive: Path | None = None
-    no_class_archive: bool = False
     isolated: bool = False
     quiet: bool = False
 
@@ -114,12 +109,7 @@ def run(request: Request) -> int:
     settings = settings_for(isolated=request.isolated, min_severity=request.min_severity)
     fails = _fails(request.fail_on)
     need_writable(request.output_file)
-    with _class_archive(request) as java:
-        return _run(request, settings, fails, java)
-
-
-def _run(request: Request, settings: Settings, fails: "_Fails", java: str) -> int:
-    analysis = _analysis(request, java)
+    analysis = _analysis(request)
     here = Path.cwd()
     chosen = shown(analysis.findings, settings, here)
     report = Report(
@@ -206,36 +196,10 @@ def _terms(request: Request) -> "Terms":
     )
 
 
-@contextmanager
-def _class_archive(request: Request) -> Iterator[str]:
-    """What the JVM is told that reads or writes one; a new one is written when all else is done."""
-    archive = _archive(request)
-    if archive is None:
-        yield ""
-        return
-    with archive:
-        yield archive.options
-        if archive.is_new and request.class_archive is None and not request.quiet:
-            chatter(_WRITING)
-    if archive.is_new and archive.file is not None and not request.quiet:
-        chatter(f"wrote {archive.file}")
-    elif archive.file is None and request.class_archive is not None:
-        chatter(f"{request.class_archive}: {_NO_ARCHIVE}")
-
-
-def _archive(request: Request) -> "ClassArchive | None":
-    from ackdoctor.spark.archive import ClassArchive, usual
-
-    if request.class_archive is not None:
-        return ClassArchive(request.class_archive)
-    return None if request.no_class_archive else usual()
-
-
-def _analysis(request: Request, java: str) -> "Analysis":
+def _analysis(request: Request) -> "Analysis":
     from ackdoctor.spark.analysis import analyze
     from ackdoctor.spark.read.inputs import listed
-    from ackdoctor.spark.session import LARGE_BYTES, session
-    from ackdoctor.spark.trouble import hushed, told
+    from ackdoctor.spark.session import LARGE_BYTES, session, spark_errors
 
     terms = _terms(request)
     inputs = listed(request.inputs)
@@ -244,8 +208,8 @@ def _analysis(request: Request, java: str) -> "Analysis":
     need_unread(request.output_file, read)
     # what lies at an address may be much
     size = max(inputs.size, LARGE_BYTES) if inputs.remote else inputs.size
-    with _progress(request), hushed() as said, told(said):
-        spark = session(master=request.master, input_bytes=size, settings=request.settings, java=java)
+    with _progress(request), spark_errors():
+        spark = session(master=request.master, input_bytes=size, settings=request.settings)
         analysis = analyze(inputs, session=spark, terms=terms, output_dir=request.output_dir)
     add_deaths(analysis, inputs)
     return analysis

@@ -91,8 +91,7 @@ def run(request: Request) -> int:
         raise UsageError(_NEEDS_SPARK)
     from ackdoctor.spark.live.journal import held, same_terms
     from ackdoctor.spark.live.parts import waiting
-    from ackdoctor.spark.session import session
-    from ackdoctor.spark.trouble import hushed, told
+    from ackdoctor.spark.session import session, spark_errors
 
     terms = _terms(request)
     no_parts = _NO_PARTS.format(folder=request.folder)
@@ -101,14 +100,14 @@ def run(request: Request) -> int:
         chatter(_WAITING.format(count=segments, s="s" * (segments != 1), folder=quote(str(request.folder))))
     with held(request.place):
         same_terms(request.place, _said(request))
-        with hushed() as said, told(said):
+        with spark_errors():
             spark = session(master=request.master, input_bytes=size, settings=request.settings)
         watched = _watch(request, terms, spark)
         if not request.quiet:
             chatter(f"watching {request.folder}" + ("" if request.once else "; Ctrl-C ends it"))
             if not (size or segments or request.once):
                 chatter(no_parts)
-        with told(), _signals(watched):
+        with spark_errors(), _signals(watched):
             watched.run(once=request.once, idle_s=request.idle_s)
     if not request.quiet:
         for line in _summary(watched):

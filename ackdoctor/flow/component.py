@@ -7,22 +7,22 @@ complete.  A handler's end is where the framework has its say: auto ack, auto fa
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from ackdoctor.flow.context import Context, Later
+from ackdoctor.flow.context import Context, DeferredCall
 from ackdoctor.flow.events import Ended, Flow, Stored
-from ackdoctor.flow.library import SEE_THROUGH
+from ackdoctor.flow.library import TRANSPARENT_DECORATORS
 from ackdoctor.flow.program import Program
 from ackdoctor.flow.solver import Leaving, Solver
 from ackdoctor.flow.state import (
     Batch,
     BoundMethod,
     FunctionRef,
-    Holding,
     SelfRef,
     State,
     Tick,
     Token,
     TokenKind,
     TokenRef,
+    TokenState,
     Value,
 )
 from ackdoctor.flow.transfer.calls import apply_value
@@ -35,8 +35,7 @@ from ackdoctor.flow.transfer.verbs import complete
 from ackdoctor.model.cfg import Attr, Bind, Call, Expr, Name
 from ackdoctor.model.component import Component, Function
 from ackdoctor.model.dialect import Entry, EntryKind, Moment, TickDuty
-from ackdoctor.model.protocol import Op, move
-from ackdoctor.model.protocol import State as Stage
+from ackdoctor.model.protocol import Op, Stage, move
 
 __all__ = ["solve_component"]
 
@@ -89,10 +88,10 @@ class _Work:
         """The fields that hold tuples, and the stage those are in once their own handler has returned."""
         stage = {True: Stage.ACKED, False: Stage.OWED, None: Stage.HELD}[self.component.auto_ack]
         return {
-            sighting.field: stage
+            event.field: stage
             for flow in flows
-            for sighting in flow.sightings
-            if isinstance(sighting, Stored) and sighting.token.kind is not TokenKind.STORED
+            for event in flow.events
+            if isinstance(event, Stored) and event.token.kind is not TokenKind.STORED
         }
 
     def _solve(
@@ -101,12 +100,12 @@ class _Work:
         subject = _subject(entry, method)
         if entry is not None and (method.is_async or method.is_generator):
             wrapped = bool(method.decorators) and not self.component.dialect.objects
-            return Flow(entry=entry, function=method, sightings=(), limited=False, wrapped=wrapped)
+            return Flow(entry=entry, function=method, events=(), limited=False, wrapped=wrapped)
         context = Context(
             program=self.program,
             component=self.component,
             subject=subject,
-            held=held,
+            stored_stages=held,
         )
         solver = Solver(context)
         target, wrapped = self._handler(context, method)
@@ -118,7 +117,7 @@ class _Work:
         return Flow(
             entry=entry,
             function=method,
-            sightings=tuple(context.sightings.values()),
+            events=tuple(context.events.values()),
             functions=tuple(context.entered.values()),
             limited=context.limited,
             wrapped=wrapped,
@@ -145,7 +144,7 @@ class _Work:
     def _decorate(self, decorator: Function, target: FunctionRef) -> FunctionRef | None:
         if not decorator.params:
             return None
-        quiet = Context(program=self.program, component=self.component, subject=None, held={})
+        quiet = Context(program=self.program, component=self.component, subject=None, stored_stages={})
         state = State(env={decorator.params[0].name: target})
         values = [leaving.value for leaving in Solver(quiet).solve(decorator, state) if not leaving.raised]
         made = [value for value in values if isinstance(value, FunctionRef)]
@@ -156,14 +155,14 @@ class _Work:
     ) -> State:
         function = target.function
         env: dict[str, Value] = dict(target.captured)
-        tokens: dict[Token, Holding] = {}
+        tokens: dict[Token, TokenState] = {}
         params = [param.name for param in function.params if param.kind == "positional"]
         given: list[Value | None] = [SelfRef() if function.binding != "static" else None]
         if subject is not None and entry is not None and entry.subject is not None:
             ref = Batch(subject) if entry.kind is EntryKind.BATCH else TokenRef(subject)
             given += [*[None] * entry.subject, ref]
             tick = Tick.YES if entry.kind is EntryKind.TICK else self._tick_unless_asked()
-            tokens[subject] = Holding(Stage.ACKED if self._is_stored() else Stage.OWED, tick)
+            tokens[subject] = TokenState(Stage.ACKED if self._is_stored() else Stage.OWED, tick)
         env.update((name, value) for name, value in zip(params, given, strict=False) if value is not None)
         env.update(packed(context, function, given[len(params) :]))
         return State(env=env, tokens=tokens, fields=self._seeds(context))
@@ -202,33 +201,33 @@ class _Work:
     # ---- the end ----
 
     def _end(self, context: Context, entry: Entry | None, subject: Token | None, leaving: Leaving) -> None:
-        state, trail = leaving.state, leaving.trail
+        state, path = leaving.state, leaving.path
         breach = None
         if subject is not None and entry is not None:
-            holding = context.holding(state, subject)
-            op = None if self._is_stored() else self._last_op(holding, raised=leaving.raised)
+            token_state = context.token_state(state, subject)
+            op = None if self._is_stored() else self._last_op(token_state, raised=leaving.raised)
             if op in (Op.AUTO_ACK, Op.AUTO_FAIL):
-                state = complete(context, trail, state, op, subject)
+                state = complete(context, path, state, op, subject)
             elif op is Op.END:
-                breach = move(holding.stage, Op.END).breach
+                breach = move(token_state.stage, Op.END).breach
         ended = Ended(
-            function=trail.function,
-            step=trail.step,
-            trail=trail,
+            function=path.function,
+            step=path.step,
+            path=path,
             deferral=context.deferral,
             state=leaving.state,
             raised=(leaving.state.raising or "") if leaving.raised else None,
             token=subject,
             breach=breach,
         )
-        context.see(ended, leaving.raised, id(trail))
+        context.record(ended, leaving.raised, id(path))
 
-    def _last_op(self, holding: Holding, *, raised: bool) -> Op | None:
+    def _last_op(self, token_state: TokenState, *, raised: bool) -> Op | None:
         """What the framework does to the tuple when its handler has ended."""
         component = self.component
         if raised:
             return Op.AUTO_FAIL if component.auto_fail else None
-        duty = component.role.discipline.tick if holding.tick is Tick.YES else TickDuty.AUTO
+        duty = component.role.discipline.tick if token_state.tick is Tick.YES else TickDuty.AUTO
         if duty is TickDuty.AUTO:
             return {True: Op.AUTO_ACK, False: Op.END, None: None}[component.auto_ack]
         return {
@@ -242,25 +241,25 @@ class _Work:
 
     def _run_later(self, context: Context, subject: Token | None) -> None:
         done = 0
-        while done < len(context.later) and done < LATER_LIMIT:
-            later = context.later[done]
+        while done < len(context.deferred_calls) and done < LATER_LIMIT:
+            later = context.deferred_calls[done]
             done += 1
             self._run_one(context, subject, later)
-        context.limited = context.limited or done < len(context.later)
+        context.limited = context.limited or done < len(context.deferred_calls)
 
-    def _run_one(self, context: Context, subject: Token | None, later: Later) -> None:
+    def _run_one(self, context: Context, subject: Token | None, later: DeferredCall) -> None:
         state = State(tokens=self._tokens_later(later, subject), fields=unsure(later.state.fields))
-        trail = later.trail.knowing(state)
+        path = later.path.with_state(state)
         context.deferral = later.deferral
-        call = later.trail.step.op
+        call = later.path.step.op
         if isinstance(call, Call):
-            outcome = apply_value(context, trail, call, later.target, later.args)
+            outcome = apply_value(context, path, call, later.target, later.args)
             if isinstance(outcome, Enter):
-                for leaving in Solver(context).solve(outcome.function, outcome.state, trail):
+                for leaving in Solver(context).solve(outcome.function, outcome.state, path):
                     self._end(context, None, subject, leaving)
         context.deferral = None
 
-    def _tokens_later(self, later: Later, subject: Token | None) -> dict[Token, Holding]:
+    def _tokens_later(self, later: DeferredCall, subject: Token | None) -> dict[Token, TokenState]:
         """By the time deferred code runs, an auto-acking framework has acked the tuple."""
         tokens = dict(later.state.tokens)
         if self.component.auto_ack and subject in tokens and later.deferral.asynchronous:
@@ -280,4 +279,4 @@ def _subject(entry: Entry | None, method: Function) -> Token | None:
 
 
 def _harmless(symbol: object) -> bool:
-    return isinstance(symbol, str) and symbol.rpartition(".")[2] in SEE_THROUGH
+    return isinstance(symbol, str) and symbol.rpartition(".")[2] in TRANSPARENT_DECORATORS

@@ -12,13 +12,22 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ackdoctor.flow.aliases import also, got_field
+from ackdoctor.flow.aliases import alias_field_result, bind_aliases
 from ackdoctor.flow.context import Context
-from ackdoctor.flow.events import Trail
+from ackdoctor.flow.events import Path
 from ackdoctor.flow.expressions import last_name
-from ackdoctor.flow.invalidation import elsewhere, reopened
+from ackdoctor.flow.invalidation import invalidate_aliases, invalidate_by_call
 from ackdoctor.flow.predicates import is_field
-from ackdoctor.flow.state import NOTHING, Coll, Const, Generated, State, Value, paused, taken_one_by_one
+from ackdoctor.flow.state import (
+    EMPTY_GENERATOR,
+    Const,
+    Container,
+    GeneratorResult,
+    State,
+    Value,
+    iterated_locals,
+    suspend_generator,
+)
 from ackdoctor.flow.transfer.assignment import assign
 from ackdoctor.flow.transfer.calls import Done, resolve_call
 from ackdoctor.flow.transfer.effects import (
@@ -52,7 +61,7 @@ class Leaving(NamedTuple):
     raised: bool
     state: State
     value: Value | None
-    trail: Trail
+    path: Path
 
 
 @dataclass(slots=True, eq=False)
@@ -72,7 +81,7 @@ class Solver:
         self._activations: dict[tuple[int, object], _Activation] = {}
         self._depth = 0
 
-    def solve(self, function: Function, state: State, call: Trail | None = None) -> list[Leaving]:
+    def solve(self, function: Function, state: State, call: Path | None = None) -> list[Leaving]:
         """Every way `function` ends when entered with `state`."""
         state = needed(function)[ENTRY].of(state)
         key = (id(function), state.key())
@@ -93,19 +102,19 @@ class Solver:
         activation.running = False
         return list(activation.exits)
 
-    def _run(self, function: Function, state: State, call: Trail | None, activation: _Activation) -> None:
+    def _run(self, function: Function, state: State, call: Path | None, activation: _Activation) -> None:
         outermost = self._depth == 1
         merging = needed(function)
         if outermost:  # each way to leave the handler is told
             merging = {index: live for index, live in merging.items() if index not in (EXIT, RAISED)}
         visited: dict[int, set[object]] = {}
         seen_exits = {_exit_key(leaving, outermost=outermost) for leaving in activation.exits}
-        paths = deque([Trail(function, ENTRY, state, call, None)])
+        paths = deque([Path(function, ENTRY, state, call, None)])
         context = self.context
         while paths:
-            trail = paths.popleft()
-            if trail.index in (EXIT, RAISED):
-                leaving = _leave(trail)
+            path = paths.popleft()
+            if path.index in (EXIT, RAISED):
+                leaving = _leave(path)
                 key = _exit_key(leaving, outermost=outermost)
                 if key not in seen_exits:
                     seen_exits.add(key)
@@ -115,20 +124,20 @@ class Solver:
                 context.limited = True
                 return
             context.steps_left -= 1
-            for way, inner in self._next(trail):
-                for each in each_element(context, trail, way) if way.state.loops else (way,):
-                    following = self._follow(trail, each, inner, merging, visited)
+            for way, inner in self._next(path):
+                for each in each_element(context, path, way) if way.state.loops else (way,):
+                    following = self._follow(path, each, inner, merging, visited)
                     if following is not None:
                         paths.append(following)
 
     def _follow(
         self,
-        trail: Trail,
+        path: Path,
         way: WayOn,
-        inner: Trail | None,
+        inner: Path | None,
         merging: Mapping[int, Needed],
         visited: dict[int, set[object]],
-    ) -> Trail | None:
+    ) -> Path | None:
         state = way.state
         forgot = False
         live = merging.get(way.target)
@@ -136,7 +145,7 @@ class Solver:
             state = live.of(state)
             keys = visited.setdefault(way.target, set())
             if len(keys) >= STATES_PER_STEP:
-                state = state.weakened()
+                state = state.widen()
                 forgot = True
                 if len(keys) >= 2 * STATES_PER_STEP:
                     self.context.limited = True
@@ -145,45 +154,45 @@ class Solver:
             if key in keys:
                 return None
             keys.add(key)
-        return Trail(trail.function, way.target, state, trail, way.kind, inner, forgot=forgot)
+        return Path(path.function, way.target, state, path, way.kind, inner, widened=forgot)
 
-    def _next(self, trail: Trail) -> Iterator[tuple[WayOn, Trail | None]]:
-        op = trail.step.op
+    def _next(self, path: Path) -> Iterator[tuple[WayOn, Path | None]]:
+        op = path.step.op
         if not isinstance(op, Call):
-            for way in ways_on(self.context, trail):
+            for way in ways_on(self.context, path):
                 yield way, None
             return
-        outcome = resolve_call(self.context, trail, op)
+        outcome = resolve_call(self.context, path, op)
         if isinstance(outcome, Enter) and self._depth > HELPER_DEPTH:
             self.context.limited = True
-            outcome = Done(trail.state, None, may_raise=True)
+            outcome = Done(path.state, None, may_raise=True)
         if isinstance(outcome, Done):
-            yield from self._past(trail, op, outcome)
+            yield from self._past(path, op, outcome)
         else:
             for each in (outcome, *outcome.others):
-                yield from self._through(trail, op, each)
+                yield from self._through(path, op, each)
 
-    def _past(self, trail: Trail, op: Call, done: Done) -> Iterator[tuple[WayOn, Trail | None]]:
-        after = self._changed(trail, op, done.state)
-        for kind, target in trail.step.edges:
+    def _past(self, path: Path, op: Call, done: Done) -> Iterator[tuple[WayOn, Path | None]]:
+        after = self._changed(path, op, done.state)
+        for kind, target in path.step.edges:
             if kind is not EdgeKind.RAISE:
-                yield WayOn(kind, target, assign(self.context, trail, after, op.result, done.value)), None
-            elif done.may_raise and self._worth_raising(trail, target):
+                yield WayOn(kind, target, assign(self.context, path, after, op.result, done.value)), None
+            elif done.may_raise and self._worth_raising(path, target):
                 # it may have done half of it
-                raised = after if done.state is trail.state else self._changed(trail, op, trail.state)
+                raised = after if done.state is path.state else self._changed(path, op, path.state)
                 yield (
-                    WayOn(kind, target, raised if raised.raising is not None else raised.but(raising="")),
+                    WayOn(kind, target, raised if raised.raising is not None else raised.replace(raising="")),
                     None,
                 )
 
-    def _changed(self, trail: Trail, op: Call, after: State) -> State:
+    def _changed(self, path: Path, op: Call, after: State) -> State:
         """What a call out of sight may have changed is open behind it."""
-        if trail.state.facts and not self._maybe_verb(op):
+        if path.state.facts and not self._maybe_verb(op):
             fields = self._own_fields(callees(self.context, last_name(op.func)) if is_field(op.func) else ())
-            after = elsewhere(trail.function, trail.index, trail.state, after, fields)
-        after = by_given_code(self.context, trail.function, after, op)
-        after = behind(self.context, trail.function, reopened(trail.function, after, op), op)
-        return also(trail.function, trail.index, after)
+            after = invalidate_aliases(path.function, path.index, path.state, after, fields)
+        after = by_given_code(self.context, path.function, after, op)
+        after = behind(self.context, path.function, invalidate_by_call(path.function, after, op), op)
+        return bind_aliases(path.function, path.index, after)
 
     def _own_fields(self, functions: tuple[Function, ...]) -> frozenset[str] | None:
         """The fields that these methods may change; None where that is open."""
@@ -196,60 +205,63 @@ class Solver:
             return False
         return last_name(op.func) in self.context.verb_names
 
-    def _worth_raising(self, trail: Trail, target: int) -> bool:
+    def _worth_raising(self, path: Path, target: int) -> bool:
         """An exception that escapes the handler itself matters only once something was completed; one in a log line, or as something is closed, until then."""
         inside = target != RAISED or self._depth > 1
-        works = trail.index in taken_to_work(trail.function)
+        works = path.index in taken_to_work(path.function)
         if inside and not works:
             return True
-        late = completed(trail.state)
+        late = completed(path.state)
         return inside and not late if works else late
 
-    def _through(self, trail: Trail, op: Call, enter: Enter) -> Iterator[tuple[WayOn, Trail | None]]:
-        before = trail.state
-        exits = self.solve(enter.function, enter.state, trail)
+    def _through(self, path: Path, op: Call, enter: Enter) -> Iterator[tuple[WayOn, Path | None]]:
+        before = path.state
+        exits = self.solve(enter.function, enter.state, path)
         words = {leaving.value for leaving in exits if _is_word(leaving.value)}
         told: set[object] = set()
         changed = changed_fields(self.context, enter.function) if before.facts else frozenset()
         fields = None if ANY in changed else changed
         for leaving in exits:
-            after = before.but(
+            after = before.replace(
                 tokens=leaving.state.tokens,
                 fields=leaving.state.fields,
                 facts=about_locals(before.facts, changed),
                 caught=leaving.state.caught,
             )
-            after = elsewhere(trail.function, trail.index, before, after, fields)
-            after = behind_own(trail.function, reopened(trail.function, after, op), op)
-            after = beyond_a_call(trail.function, after)
-            for kind, target in trail.step.edges:
+            after = invalidate_aliases(path.function, path.index, before, after, fields)
+            after = behind_own(path.function, invalidate_by_call(path.function, after, op), op)
+            after = beyond_a_call(path.function, after)
+            for kind, target in path.step.edges:
                 if leaving.raised and kind is EdgeKind.RAISE:
-                    yield WayOn(kind, target, after.but(raising=leaving.state.raising or "")), leaving.trail
+                    yield (
+                        WayOn(kind, target, after.replace(raising=leaving.state.raising or "")),
+                        leaving.path,
+                    )
                 elif not leaving.raised and kind is not EdgeKind.RAISE:
                     value = leaving.value
                     if value is None:
                         value = declared_result(self.context, enter.function)
-                    if isinstance(value, Generated):
-                        after, value = _given(trail.function, op, after, value, enter.function.name)
+                    if isinstance(value, GeneratorResult):
+                        after, value = _given(path.function, op, after, value, enter.function.name)
                     if value in words and (op.dropped or len(words) > WORDS):
                         value = None
-                    bound = assign(self.context, trail, after, op.result, value)
-                    bound = got_field(trail.function, bound, op, value)
+                    bound = assign(self.context, path, after, op.result, value)
+                    bound = alias_field_result(path.function, bound, op, value)
                     if _means_something(leaving, exits):
-                        bound = bound.but(facts={**bound.facts, op.result: True})
+                        bound = bound.replace(facts={**bound.facts, op.result: True})
                     if value is not leaving.value and bound.key() in told:
                         continue  # the same, in other words
                     told.add(bound.key())
-                    yield WayOn(kind, target, bound), leaving.trail
+                    yield WayOn(kind, target, bound), leaving.path
 
 
 def _given(
-    function: Function, call: Call, after: State, so_far: Generated, generator: str
+    function: Function, call: Call, after: State, so_far: GeneratorResult, generator: str
 ) -> tuple[State, Value | None]:
     """What a generator gives to a loop over it; elsewhere it is taken to run to its end at once."""
-    if call.result in taken_one_by_one(function):
-        return paused(after, so_far, generator)
-    return after, Coll(so_far.items) if so_far.items else None
+    if call.result in iterated_locals(function):
+        return suspend_generator(after, so_far, generator)
+    return after, Container(so_far.items) if so_far.items else None
 
 
 def _is_word(value: Value | None) -> bool:
@@ -267,21 +279,21 @@ def _means_something(leaving: Leaving, exits: list[Leaving]) -> bool:
 
 def _exit_key(leaving: Leaving, *, outermost: bool) -> object:
     """What makes two exits one: the state, and in the handler itself also the statement that leaves."""
-    where = leaving.trail.before.index if outermost and leaving.trail.before is not None else 0
+    where = leaving.path.before.index if outermost and leaving.path.before is not None else 0
     return (leaving.raised, leaving.state.key(), leaving.value, where)
 
 
-def _leave(trail: Trail) -> Leaving:
-    raised = trail.index == RAISED
-    state = unboxed(trail.function, left(trail.function, trail.state))
+def _leave(path: Path) -> Leaving:
+    raised = path.index == RAISED
+    state = unboxed(path.function, left(path.function, path.state))
     after = State(tokens=state.tokens, fields=state.fields, caught=state.caught, raising=state.raising)
-    return Leaving(raised, after, None if raised else _result(trail), trail)
+    return Leaving(raised, after, None if raised else _result(path), path)
 
 
-def _result(trail: Trail) -> Value | None:
+def _result(path: Path) -> Value | None:
     """What a function gives: all it yields, or what it returns."""
-    env = trail.state.env
-    if trail.function.is_generator:
+    env = path.state.env
+    if path.function.is_generator:
         yielded = env.get("%yield")
-        return yielded if isinstance(yielded, Generated) else NOTHING
+        return yielded if isinstance(yielded, GeneratorResult) else EMPTY_GENERATOR
     return env.get("%return")

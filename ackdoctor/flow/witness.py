@@ -1,10 +1,10 @@
-"""Turns a trail into the path a reader follows: received, branch taken, helper entered, acked, acked again."""
+"""Turns a path into the path a reader follows: received, branch taken, helper entered, acked, acked again."""
 
 from collections.abc import Iterator
 from itertools import islice
 
-from ackdoctor.flow.events import Station, Trail, backwards, turns_back, turns_onwards
-from ackdoctor.flow.expressions import callee, condition
+from ackdoctor.flow.events import Path, PathPoint, points_back, turns_back, turns_forward
+from ackdoctor.flow.expressions import callee_text, condition_text
 from ackdoctor.flow.state import State, Token
 from ackdoctor.model.cfg import (
     ENTRY,
@@ -28,14 +28,14 @@ from ackdoctor.model.finding import PathStep, PathWitness
 from ackdoctor.model.source import Site, Span
 
 __all__ = [
+    "assumes_raise",
     "breach_site",
     "call_chain",
     "completions",
-    "forgetful",
-    "implicit_raise",
     "leaving_step",
-    "line_of",
-    "thrown_at",
+    "line_text",
+    "raising_visit",
+    "was_widened",
     "witness",
 ]
 
@@ -44,15 +44,15 @@ LONGEST = 40  # steps shown of one path; the first and the last ones are kept
 
 
 def witness(
-    end: Trail, token: Token | None, last: str, at: tuple[Function, Span] | None = None
+    end: Path, token: Token | None, last: str, at: tuple[Function, Span] | None = None
 ) -> PathWitness:
     """The path to `end`; `last` says what happens there.
 
     Helpers that left the tuple as it was are not told, unless the finding stands `at` a place in one of them.
     """
-    inside = at if at is not None and all(at[0] is not visit.function for visit in end.around()) else None
+    inside = at if at is not None and all(at[0] is not visit.function for visit in end.call_stack()) else None
 
-    def quiet(visit: Trail) -> bool:
+    def quiet(visit: Path) -> bool:
         return (
             visit.via is not EdgeKind.RAISE
             and visit.before is not None
@@ -64,11 +64,11 @@ def witness(
     closing.reverse()
     if len(closing) > LONGEST:
         half = LONGEST // 2
-        closing[:-half] = islice(_told(turns_onwards(end, quiet), end, token, last), half)
+        closing[:-half] = islice(_told(turns_forward(end, quiet), end, token, last), half)
     return PathWitness(steps=tuple(closing))
 
 
-def _told(path: Iterator[Station], end: Trail, token: Token | None, last: str) -> Iterator[PathStep]:
+def _told(path: Iterator[PathPoint], end: Path, token: Token | None, last: str) -> Iterator[PathStep]:
     """The visits of a path that have something to say."""
     for station in path:
         final = station.visit is end
@@ -81,18 +81,18 @@ def _told(path: Iterator[Station], end: Trail, token: Token | None, last: str) -
             yield PathStep(site=_site(station.visit), note=note, state=state, depth=min(station.depth, 6))
 
 
-def _passes(inner: Trail, function: Function, span: Span) -> bool:
+def _passes(inner: Path, function: Function, span: Span) -> bool:
     return any(
         station.visit.function is function and station.visit.step.span == span
         for station in turns_back(inner)
     )
 
 
-def _same(visit: Trail, after: Trail, token: Token | None) -> bool:
+def _same(visit: Path, after: Path, token: Token | None) -> bool:
     return token is not None and visit.state.tokens.get(token) == after.state.tokens.get(token)
 
 
-def _site(visit: Trail) -> Site:
+def _site(visit: Path) -> Site:
     step = visit.step
     span = visit.function.head if visit.index in (ENTRY, EXIT, RAISED) else step.span
     if visit.index in (EXIT, RAISED) and visit.before is not None and visit.via is not None:
@@ -106,7 +106,7 @@ def _stage(state: State, token: Token | None) -> str:
     return state.tokens[token].stage.value
 
 
-def _note(station: Station, token: Token | None) -> str:
+def _note(station: PathPoint, token: Token | None) -> str:
     visit, after = station.visit, station.after
     via = after.via if after is not None else None
     match visit.step.op:
@@ -132,7 +132,7 @@ def _note(station: Station, token: Token | None) -> str:
             return _change(visit, after, token)
 
 
-def _rest(visit: Trail, after: Trail | None, token: Token | None) -> str:
+def _rest(visit: Path, after: Path | None, token: Token | None) -> str:
     """Of a step that leaves a loop over a batch: which of the other tuples the path goes on with."""
     if token is None or after is None or _same(visit, after, token):
         return ""
@@ -143,24 +143,24 @@ def _rest(visit: Trail, after: Trail | None, token: Token | None) -> str:
     )
 
 
-def _outcome(visit: Trail, asked: Expr, via: EdgeKind | None) -> str:
+def _outcome(visit: Path, asked: Expr, via: EdgeKind | None) -> str:
     word = {EdgeKind.TRUE: "true", EdgeKind.FALSE: "false"}.get(via, "") if via else ""
-    text = condition(visit.function, asked) if word else ""
+    text = condition_text(visit.function, asked) if word else ""
     return f"{text} is {word}" if text else word
 
 
-def _call_note(station: Station, call: Call, token: Token | None) -> str:
+def _call_note(station: PathPoint, call: Call, token: Token | None) -> str:
     visit, after = station.visit, station.after
     if after is None:
-        return f"calls {callee(call.func)}"
+        return f"calls {callee_text(call.func)}"
     if after.inner is not None:
-        return f"calls {callee(call.func)}"
+        return f"calls {callee_text(call.func)}"
     if after.via is EdgeKind.RAISE:
-        return f"if {callee(call.func)} raises"
+        return f"if {callee_text(call.func)} raises"
     return _change(visit, after, token)
 
 
-def _change(visit: Trail, after: Trail | None, token: Token | None) -> str:
+def _change(visit: Path, after: Path | None, token: Token | None) -> str:
     if token is None or after is None:
         return ""
     was, now = visit.state.tokens.get(token), after.state.tokens.get(token)
@@ -176,7 +176,7 @@ def _change(visit: Trail, after: Trail | None, token: Token | None) -> str:
 # ---- questions a check asks of a path ----
 
 
-def line_of(visit: Trail, seen_from: Function) -> str:
+def line_text(visit: Path, seen_from: Function) -> str:
     """Where a visit stands, for a sentence about a place in `seen_from`: the file is named only if it is another."""
     line = f"line {visit.step.span.line}"
     return (
@@ -186,7 +186,7 @@ def line_of(visit: Trail, seen_from: Function) -> str:
     )
 
 
-def completions(end: Trail, token: Token) -> Iterator[Trail]:
+def completions(end: Path, token: Token) -> Iterator[Path]:
     """The visits at which `token` was acked or failed on the way to `end`, the last one first."""
     for visit, after, _ in turns_back(end):
         if after is None or after.inner is not None or not isinstance(visit.step.op, Call):
@@ -196,32 +196,32 @@ def completions(end: Trail, token: Token) -> Iterator[Trail]:
             yield visit
 
 
-def forgetful(end: Trail) -> bool:
+def was_widened(end: Path) -> bool:
     """Whether a cap on the way took knowledge away that might have closed this path."""
-    return any(visit.forgot for visit in end.around())
+    return any(visit.widened for visit in end.call_stack())
 
 
-def implicit_raise(end: Trail) -> bool:
+def assumes_raise(end: Path) -> bool:
     """Whether the path assumes that something raises which does not say so."""
-    return any(visit.assumed for visit in end.around())
+    return any(visit.assumes_raise for visit in end.call_stack())
 
 
-def call_chain(end: Trail, visit: Trail) -> tuple[int, ...]:
+def call_chain(end: Path, visit: Path) -> tuple[int, ...]:
     """The steps (by id) of the calls that a visit on the path to `end` is inside of, outermost first, its own last."""
-    around = list(end.around())
+    around = list(end.call_stack())
     for number, outer in enumerate(around):
         if outer.entry is visit.entry:
             return tuple(id(each.step) for each in (*reversed(around[number + 1 :]), visit))
     chain: list[int] = []
     outside = -1  # the depth of the call around it
-    for station in backwards(end):
+    for station in points_back(end):
         if station.depth == outside or (not chain and station.visit is visit):
             chain.append(id(station.visit.step))
             outside = station.depth - 1
     return tuple(reversed(chain))
 
 
-def thrown_at(end: Trail) -> Trail | None:
+def raising_visit(end: Path) -> Path | None:
     """The visit whose exception leaves the handler: the deepest last one."""
     for visit, after, _ in turns_back(end):
         if after is not None and after.via is EdgeKind.RAISE and after.inner is None:
@@ -231,7 +231,7 @@ def thrown_at(end: Trail) -> Trail | None:
     return None
 
 
-def leaving_step(end: Trail, completing: frozenset[int]) -> tuple[Function, Span]:
+def leaving_step(end: Path, completing: frozenset[int]) -> tuple[Function, Span]:
     """Where a path that never completes its tuple is best shown: the statement that leaves, or the last fork that mattered.
 
     `completing` are the functions (by id) in which the tuple is completed somewhere; a fork elsewhere is none.
@@ -265,7 +265,7 @@ def leaving_step(end: Trail, completing: frozenset[int]) -> tuple[Function, Span
     return fallback or (end.function, end.function.head)
 
 
-def _helper_gave(visit: Trail, value: Expr | None, completing: frozenset[int]) -> bool:
+def _helper_gave(visit: Path, value: Expr | None, completing: frozenset[int]) -> bool:
     """Whether what is returned came out of one of these functions: `return self.store(tup)` leaves where that does."""
     after, before = visit, visit.before
     while before is not None:
@@ -275,7 +275,7 @@ def _helper_gave(visit: Trail, value: Expr | None, completing: frozenset[int]) -
     return False
 
 
-def _mattered(function: Function, visit: Trail, after: Trail) -> bool:
+def _mattered(function: Function, visit: Path, after: Path) -> bool:
     """Whether the other way out of a fork reaches a call that the way taken does not."""
     taken = _calls_from(function, after.index)
     fork = _raised_from(visit) if isinstance(visit.step.op, Catch) else visit
@@ -283,7 +283,7 @@ def _mattered(function: Function, visit: Trail, after: Trail) -> bool:
     return any(_calls_from(function, other) - taken for other in others)
 
 
-def _raised_from(caught: Trail) -> Trail:
+def _raised_from(caught: Path) -> Path:
     """The visit whose exception came to a handler: what it would have gone on with is the other way."""
     visit = caught
     while visit.before is not None and visit.via is not EdgeKind.RAISE:
@@ -309,12 +309,12 @@ def _calls_from(function: Function, start: int) -> frozenset[int]:
     return frozenset(found)
 
 
-def breach_site(end: Trail, token: Token) -> Trail:
+def breach_site(end: Path, token: Token) -> Path:
     """Where a second completion is best shown: in the handler, the call of a helper that by itself is right."""
     visit = end
     while True:
         entry = visit.entry
-        holding = entry.state.tokens.get(token)
-        if entry.before is None or holding is None or holding.stage.value not in ("acked", "failed"):
+        token_state = entry.state.tokens.get(token)
+        if entry.before is None or token_state is None or token_state.stage.value not in ("acked", "failed"):
             return visit
         visit = entry.before

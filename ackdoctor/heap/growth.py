@@ -7,10 +7,9 @@ from itertools import pairwise
 
 from ackdoctor.heap.jvm.histogram import Histogram
 from ackdoctor.heap.signs import LONG, MAP_1, NODE, SIGNS, SPOUTS, Sign
-from ackdoctor.model.finding import Confidence, Finding, HeapWitness, Severity
-from ackdoctor.model.fingerprint import stamp
+from ackdoctor.model.finding import Confidence, Finding, HeapWitness, Severity, stamp
 from ackdoctor.model.source import NOWHERE, Site
-from ackdoctor.model.tally import GrowthPoint
+from ackdoctor.model.verdict import GrowthPoint
 from ackdoctor.tracer.judge.entries import ACKER
 from ackdoctor.tracer.judge.growth import Trend, filled_in, trend
 from ackdoctor.tracer.judge.keeping import Keeper, stays

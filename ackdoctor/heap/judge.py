@@ -12,8 +12,7 @@ from ackdoctor.heap.jvm.entries import Acker, Kind, entry_bytes
 from ackdoctor.heap.jvm.holders import Holder
 from ackdoctor.heap.signs import CAUSES, LABELS
 from ackdoctor.model.event import Event, EventKind
-from ackdoctor.model.finding import Confidence, Finding, HeapWitness, Severity, TreeWitness, Unreadable
-from ackdoctor.model.fingerprint import stamp
+from ackdoctor.model.finding import Confidence, Finding, HeapWitness, Severity, TreeWitness, Unreadable, stamp
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.model.verdict import PendingEntry, Residue, TupleTree, Verdict
 from ackdoctor.tracer.disk.reading import read

@@ -22,9 +22,9 @@ _STORM = Dialect(name="storm", language="java", title="Storm", words=(), roles=(
 def introduced(component: object) -> tuple[str, str]:
     """Site and note of a component's NAMED row: its class statement, its dialect and role."""
     cls: type = type(component)
-    suspect = describe(component, *(belongs(cls) or (_STORM, _BOLT)))
-    site = f"{suspect.path}:{suspect.line} {cls.__qualname__}" if suspect.path else ""
-    return site, described(suspect)
+    traced = describe(component, *(belongs(cls) or (_STORM, _BOLT)))
+    site = f"{traced.path}:{traced.line} {cls.__qualname__}" if traced.path else ""
+    return site, described(traced)
 
 
 def nanoseconds(clock: Clock) -> Callable[[], int]:

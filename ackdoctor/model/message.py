@@ -8,7 +8,17 @@ child 4 to it sends `AckAck(66, 5)`; a value of 0 means that every edge was seen
 from enum import Enum, unique
 from typing import NamedTuple, TypeAlias
 
-__all__ = ["AckAck", "AckFail", "AckInit", "Answer", "AnswerKind", "Message", "ResetTimeout", "Tick"]
+__all__ = [
+    "AckAck",
+    "AckFail",
+    "AckInit",
+    "Answer",
+    "AnswerKind",
+    "Engine",
+    "Message",
+    "ResetTimeout",
+    "Tick",
+]
 
 
 class AckInit(NamedTuple):
@@ -61,3 +71,13 @@ class Answer(NamedTuple):
     root: int
     task: int
     age_ms: int = 0
+
+
+@unique
+class Engine(Enum):
+    """The code that keeps the roots."""
+
+    CLOJURE = "acker.clj"
+    JAVA = "Acker.java"
+    JSTORM = "com.alibaba.jstorm.task.acker.Acker"
+    HERON = "stream manager"

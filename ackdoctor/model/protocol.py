@@ -11,11 +11,11 @@ ShellBolt answers with "Acked a non-existent or already acked/failed id".
 from enum import Enum, unique
 from typing import NamedTuple
 
-__all__ = ["TABLE", "Breach", "Move", "Op", "State", "Tick", "move"]
+__all__ = ["TABLE", "Breach", "Move", "Op", "Stage", "Tick", "move"]
 
 
 @unique
-class State(Enum):
+class Stage(Enum):
     """What a tuple is owed."""
 
     OWED = "owed"
@@ -54,13 +54,13 @@ class Breach(Enum):
 class Move(NamedTuple):
     """The state after an operation, and the breach it made, if any."""
 
-    state: State
+    state: Stage
     breach: Breach | None
 
 
-def _table() -> dict[tuple[State, Op], Move]:
-    s, o, b = State, Op, Breach
-    rows: dict[tuple[State, Op], Move] = {}
+def _table() -> dict[tuple[Stage, Op], Move]:
+    s, o, b = Stage, Op, Breach
+    rows: dict[tuple[Stage, Op], Move] = {}
     for state in (s.OWED, s.HELD):
         rows[state, o.ANCHOR] = Move(state, None)
         rows[state, o.HOLD] = Move(s.HELD, None)
@@ -92,7 +92,7 @@ def _table() -> dict[tuple[State, Op], Move]:
 TABLE = _table()
 
 
-def move(state: State, op: Op) -> Move:
+def move(state: Stage, op: Op) -> Move:
     """One step of the protocol; the table is total, so this never fails."""
     return TABLE[state, op]
 

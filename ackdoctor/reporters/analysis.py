@@ -12,7 +12,15 @@ from ackdoctor.reporters.as_json import content
 from ackdoctor.reporters.context import Context, counted, printable
 from ackdoctor.reporters.tables import render, span, table
 from ackdoctor.reporters.terminal import headline
-from ackdoctor.reporters.trace import About, finding_place, growth, plain_culprits, truncated, worst_first
+from ackdoctor.reporters.trace import (
+    About,
+    finding_place,
+    growth,
+    plain_component,
+    plain_culprits,
+    truncated,
+    worst_first,
+)
 from ackdoctor.reporters.trace import incomplete as trace_incomplete
 from ackdoctor.reporters.trace import verdict as trace_verdict
 from ackdoctor.spark.tables import Analysis, Completions, Deaths, TreeCount
@@ -353,7 +361,7 @@ def _plain(analysis: Analysis) -> dict[str, object]:
         "dropped": tally.dropped,
         "messages_dropped": analysis.messages_dropped,
         "growth": [asdict(point) for point in tally.growth],
-        "components": [asdict(component) for component in tally.components],
+        "components": [plain_component(component) for component in tally.components],
         **{name: [asdict(row) for row in rows] for name, rows in tables.items()},  # type: ignore[call-overload]
         "forecast": None if analysis.forecast is None else asdict(analysis.forecast),
         "lives": [_plain_life(life.tree) for life in analysis.lives],

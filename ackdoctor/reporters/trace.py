@@ -9,8 +9,7 @@ from typing import TextIO
 
 from ackdoctor.model.finding import Finding, Report
 from ackdoctor.model.source import NOWHERE
-from ackdoctor.model.tally import ComponentTally, RunTally
-from ackdoctor.model.verdict import TupleTree
+from ackdoctor.model.verdict import ComponentTally, RunTally, TupleTree
 from ackdoctor.reporters.as_json import content
 from ackdoctor.reporters.context import Context, counted, printable
 from ackdoctor.reporters.tables import grid, render, span, sparkline, table
@@ -24,6 +23,7 @@ __all__ = [
     "growth",
     "incomplete",
     "life",
+    "plain_component",
     "plain_culprits",
     "screen",
     "truncated",
@@ -94,12 +94,19 @@ def document(report: Report, stream: TextIO, about: About) -> None:
         "high_water": tally.high_water,
         "dropped": tally.dropped,
         "unobserved": list(tally.unobserved),
-        "components": [asdict(component) for component in tally.components],
+        "components": [plain_component(component) for component in tally.components],
         "growth": [asdict(point) for point in tally.growth],
         "entries": [_plain_entry(tree) for tree in tally.trees if tree.entry is not None],
     }
     json.dump({**content(report), "verdict": verdict(report, about), "run": run}, stream, indent=2)
     stream.write("\n")
+
+
+def plain_component(tally: ComponentTally) -> dict[str, object]:
+    """Return a component's row; the key "offences" is older than the field's name."""
+    row = asdict(tally)
+    row["offences"] = row.pop("violations")
+    return row
 
 
 def _plain_entry(tree: TupleTree) -> dict[str, object]:
@@ -279,7 +286,7 @@ def growth(tally: RunTally, context: Context, *, roots: bool, note: str = "") ->
 
 
 def _components(about: About, context: Context) -> str:
-    tallies = sorted(about.tally.components, key=lambda t: (-t.offences, -t.pending, t.component))
+    tallies = sorted(about.tally.components, key=lambda t: (-t.violations, -t.pending, t.component))
     if not tallies:
         return ""
     heads = [
@@ -312,7 +319,7 @@ def _component_cells(tally: ComponentTally) -> dict[str, str]:
         "open": f"{tally.pending:,}",
         "at most": f"{tally.high_water:,}",
         "oldest": span(tally.oldest_ms / 1000) if tally.pending else "",
-        "violations": f"{tally.offences:,}" if tally.offences else "",
+        "violations": f"{tally.violations:,}" if tally.violations else "",
     }
 
 

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from ackdoctor.model.errors import UsageError
 from ackdoctor.spark.read.inputs import Inputs
 from ackdoctor.spark.read.remote import file_system
-from ackdoctor.spark.trouble import told
+from ackdoctor.spark.session import spark_errors
 
 __all__ = ["TABLES", "need_place", "place"]
 
@@ -41,7 +41,7 @@ def need_place(session: SparkSession, inputs: Inputs, directory: str) -> None:
                 f"--output-dir: the table {folder.said} would overwrite what is no table of ours: {name}"
             )
     refused = f"--output-dir {directory} cannot be written: "
-    with told(whose=refused):
+    with spark_errors(refused):
         made = _Folder.of(session, place(directory, _TRIED)).is_made()
     if not made:
         raise UsageError(f"{refused}no folder can be made there")

@@ -1,185 +1,146 @@
-"""The Spark session that an analysis runs in."""
+"""The Spark session of an analysis, and what Spark's errors mean to its user."""
 
+import logging
 import os
 import re
+import shlex
 import shutil
 import signal
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
-import pyspark
-from py4j.protocol import Py4JError
-from pyspark import SparkConf, SparkContext
+from py4j.protocol import Py4JError, Py4JNetworkError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from ackdoctor.model.errors import ConfigError
+from ackdoctor.model.errors import ConfigError, UsageError
 
-__all__ = [
-    "LARGE_BYTES",
-    "SMALL_BYTES",
-    "TINY_BYTES",
-    "SparkSession",
-    "first_jars",
-    "java_here",
-    "session",
-    "spark_jars",
-]
+__all__ = ["LARGE_BYTES", "SparkSession", "session", "spark_errors"]
 
-TINY_BYTES = 2_000_000  # of input; below, planning costs more than all that is planned
+_SMALL_BYTES = 2_000_000  # of input; below, Spark spends more on compiling a plan than on running it
+LARGE_BYTES = 100_000_000  # of input; below, the JVM's C1 compiler alone costs less CPU than C1 and C2
 
-SMALL_BYTES = 30_000_000  # of input; below, one partition is enough
-
-LARGE_BYTES = 100_000_000  # of input; below, the JVM's quick compiler alone costs less than both
-
-_ROOM = "-XX:MetaspaceSize=192m"  # for Spark's classes, or the whole heap is collected five times until they are in
-_QUICK = f"{_ROOM} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
-_BEFORE_OURS = "spark.driver.defaultJavaOptions"  # what stands before `extraJavaOptions`
-_PLANNING = Path(__file__).with_name("planning.json")
-_SPARING = (  # most of what a minute compiles makes plans, which is not worth optimizing: it is left to the quick compiler; for all else thirty times the usual thresholds hold, but for what Spark makes of a plan
-    f'{_ROOM} -XX:+UnlockDiagnosticVMOptions "-XX:CompilerDirectivesFile={_PLANNING}" -XX:+UseParallelGC '
-    "-XX:Tier4InvocationThreshold=150000 -XX:Tier4MinInvocationThreshold=20000 "
-    "-XX:Tier4CompileThreshold=500000 -XX:Tier4BackEdgeThreshold=1500000 -XX:CompileCommand=quiet "
-    "-XX:CompileCommand=CompileThresholdScaling,org.apache.spark.sql.catalyst.expressions.GeneratedClass*::*,0.1"
-)
+_LOGGING = Path(__file__).with_name("log4j2.properties")
+_LOUD_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger", "py4j")
 _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.ui.retainedJobs": "10",  # for a page that nobody sees; plans among them, a watch would gather them for days
+    "spark.ui.retainedJobs": "10",  # Spark keeps them without its UI too: `watch` would collect them for days
     "spark.ui.retainedStages": "10",
     "spark.ui.retainedTasks": "100",
     "spark.sql.ui.retainedExecutions": "10",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.caseSensitive": "true",
     "spark.sql.adaptive.enabled": "true",
-    "spark.sql.ansi.enabled": "false",  # with it each sum of two numbers is a call of a closure, and its handler; no sum of ours relies on it
-    "spark.sql.types.framework.enabled": "false",  # of Spark 4.2: else whatever is not compiled asks the environment for each value that it reads
-    "spark.sql.legacy.sizeOfNull": "false",  # which it implies: the size of null is null
+    "spark.sql.ansi.enabled": "false",  # ANSI arithmetic is checked call by call, and no sum here needs it
+    "spark.sql.legacy.sizeOfNull": "false",
     "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.pyspark.jvmStacktrace.enabled": "true",  # `root_cause` reads it
     "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "localhost",
-    "spark.python.sql.dataFrameDebugging.enabled": "false",  # asks the JVM twice more for every column
+    "spark.python.sql.dataFrameDebugging.enabled": "false",  # costs two calls to the JVM for each column
 }
-_INTERPRETED = {  # no class is compiled, and no plan made again, for a handful of rows
+_METASPACE = "-XX:MetaspaceSize=192m"  # for Spark's classes: saves five full collections at the start
+_C1_ONLY = f"{_METASPACE} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+_INTERPRETED = {
+    "spark.sql.shuffle.partitions": "1",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
-_CLASS_PATH = "spark.driver.extraClassPath"  # what stands before Spark's jars
-_BRINGS_EXTENSIONS = ("spark.sql.extensions", "spark.jars", "spark.jars.packages", _CLASS_PATH)
-_MOST_CLASSES = (  # of those that a run loads; by their number
-    "spark-catalyst_",
-    "spark-core_",
-    "scala-library-",
-    "spark-sql_",
-    "spark-sql-api_",
-    "log4j-core-",
-    "jackson-databind-",
-    "hadoop-client-api-",
-    "parquet-jackson-",
-    "janino-",
-    "parquet-encoding-",
-    "parquet-column-",
-    "spark-network-common_",
-    "commons-compiler-",
-    "hadoop-client-runtime-",
-    "netty-common-",
-    "parquet-format-structures-",
-    "antlr4-runtime-",
-    "netty-transport-",
-    "jackson-module-scala_",
-    "log4j-api-",
-    "jackson-core-",
-    "parquet-hadoop-",
-    "spark-common-utils_",
-)
+_FOR_LARGE_INPUT = {
+    "spark.driver.memory": "2g",
+    "spark.driver.extraJavaOptions": f"{_METASPACE} -XX:+UseParallelGC",
+    "spark.sql.files.maxPartitionBytes": "32m",  # the sums of a task then fit in memory
+    "spark.sql.codegen.aggregate.splitAggregateFunc.enabled": "false",  # one method: the JVM compiles it (test_plans.py)
+    "spark.sql.codegen.aggregate.map.twolevel.enabled": "false",  # its first map holds 65,536 keys, too few for roots
+    "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "20000",  # roots in memory before Spark sorts all; its default is 128
+    "spark.sql.inMemoryColumnarStorage.compressed": "false",  # ids and times do not compress
+}
 _NO_JAVA = (
     "Spark needs Java 17 or 21, or with pyspark 4.2 or newer 25, and there is none: install one (Debian: apt install "
     "openjdk-17-jre-headless; macOS: brew install openjdk@17), or set JAVA_HOME to one"
 )
 
 
-def session(
-    *,
-    master: str = "local[*]",
-    input_bytes: int = 0,
-    settings: Mapping[str, str] | None = None,
-    java: str = "",
-) -> SparkSession:
-    """A session for so much input; `settings` win over ours, and `java` is told to the JVM besides.  ConfigError if there is no Java.
+# ---- session ----
 
-    A session that is active already is given back as it is: it belongs to somebody else.
+
+def session(
+    *, master: str = "local[*]", input_bytes: int = 0, settings: Mapping[str, str] | None = None
+) -> SparkSession:
+    """Return a session for that much input; `settings` override ours.  ConfigError if there is no Java.
+
+    An active session is returned as it is.
     """
     if (active := SparkSession.getActiveSession()) is not None:
         return active
-    java_here()
+    _need_java()
+    for name in _LOUD_LOGGERS:
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    chosen = {**_SETTINGS, **_sized(master, input_bytes), **(settings or {})}
-    ours = first_jars()
-    if ours:
-        chosen.setdefault(_CLASS_PATH, ours)
-    if java:
-        chosen[_BEFORE_OURS] = f"{chosen.get(_BEFORE_OURS, '')} {java}".strip()
-    conf = SparkConf().setAppName("ackdoctor").setMaster(master).setAll(list(chosen.items()))
-    with _names_as_here(), _to_its_end():
-        context = SparkContext.getOrCreate(conf)
-    _without_mllib(context, ours)
-    made = SparkSession.builder.config(conf=conf).getOrCreate()
-    context.setLogLevel("ERROR")
-    for name, value in (settings or {}).items():  # else the first file that is read would be to blame
+    log_file = shlex.quote(f"-Dlog4j2.configurationFile={_LOGGING}")
+    builder = SparkSession.builder.appName("ackdoctor").master(master)
+    for name, value in {
+        **_SETTINGS,
+        "spark.driver.defaultJavaOptions": log_file,
+        **_settings_for(master, input_bytes),
+        **(settings or {}),
+    }.items():
+        builder = builder.config(name, value)
+    with _utf8_locale(), _delayed_interrupt():
+        made = builder.getOrCreate()
+    for name, value in (settings or {}).items():  # an invalid value fails here, not at the first file
         if made.conf.isModifiable(name):
             made.conf.set(name, value)
     return made
 
 
-def _without_mllib(context: SparkContext, class_path: str) -> None:
-    """Gives the JVM a session without extensions, which Spark's builder then takes.
+def _settings_for(master: str, input_bytes: int) -> dict[str, str]:
+    """Return what depends on the size of the input, on one machine."""
+    if not master.startswith("local"):
+        return {}
+    if input_bytes < LARGE_BYTES:
+        c1_only = {"spark.driver.extraJavaOptions": _C1_ONLY, "spark.sql.shuffle.partitions": "4"}
+        return {**c1_only, **(_INTERPRETED if input_bytes < _SMALL_BYTES else {})}
+    return {**_FOR_LARGE_INPUT, "spark.sql.shuffle.partitions": str(4 * (os.cpu_count() or 1))}
 
-    Else it looks for them on the class path, finds those of MLlib, and for their sake loads Scala's reflection: a quarter of
-    the start.  Where somebody may have brought extensions they are looked for, and where Spark's constructor is another one;
-    the `class_path` that is ours brings none.
-    """
-    jvm, java_context = context._jvm, context._jsc  # noqa: SLF001 - they have no other names
-    told = dict(context.getConf().getAll())
-    brought = [told[name] for name in _BRINGS_EXTENSIONS if told.get(name) and told[name] != class_path]
-    if jvm is None or java_context is None or brought:
-        return
-    with suppress(Py4JError, TypeError):  # as py4j calls it where there is no such class
-        java_session = jvm.org.apache.spark.sql.classic.SparkSession
-        if java_session.getDefaultSession().isDefined():
-            return
-        nobody = getattr(getattr(jvm.scala, "None$"), "MODULE$")
-        nothing = jvm.scala.collection.immutable.HashMap()
-        extensions = jvm.org.apache.spark.sql.SparkSessionExtensions()
-        made = java_session(java_context.sc(), nobody, nobody, extensions, nothing, nothing)
-        java_session.setDefaultSession(made)
+
+def _need_java() -> None:
+    """Raise a ConfigError that says what to install if Spark would find no Java."""
+    home = os.environ.get("JAVA_HOME")
+    if home and not Path(home, "bin", "java").exists():
+        raise ConfigError(f"JAVA_HOME is {home}, which has no bin/java: {_NO_JAVA}")
+    if not home and shutil.which("java") is None:
+        raise ConfigError(_NO_JAVA)
 
 
 @contextmanager
-def _to_its_end() -> Iterator[None]:
-    """Ctrl-C waits for the JVM that is launched in here: one that loses its parent before it could say its port never ends.
+def _delayed_interrupt() -> Iterator[None]:
+    """Delay Ctrl-C until the JVM is up: a JVM that loses its parent while it starts never ends.
 
-    Afterwards it means what it did before.  Spark's own handler asks the JVM to cancel its jobs, in the middle of an answer.
+    Also restores the handler of Ctrl-C, which Spark replaces.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    heard: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _frame: heard.append(number))
+    received: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _frame: received.append(number))
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-        if heard:
+        if received:
             signal.raise_signal(signal.SIGINT)
 
 
 @contextmanager
-def _names_as_here() -> Iterator[None]:
-    """A JVM that is launched in here reads names of files as this process does, to which the locale C is UTF-8."""
+def _utf8_locale() -> Iterator[None]:
+    """Start the JVM with a UTF-8 locale if Python decodes file names as UTF-8, as it also does in the locale C."""
     name = next(filter(None, map(os.environ.get, ("LC_ALL", "LC_CTYPE", "LANG"))), "")
     if sys.getfilesystemencoding() != "utf-8" or re.search("(?i)utf-?8", name):
         yield
@@ -195,61 +156,50 @@ def _names_as_here() -> Iterator[None]:
             os.environ["LC_ALL"] = before
 
 
-def _sized(master: str, input_bytes: int) -> dict[str, str]:
-    """What depends on how much there is to read."""
-    if not master.startswith("local"):
-        return {}
-    if input_bytes < SMALL_BYTES:
-        quick = {"spark.driver.extraJavaOptions": _QUICK, "spark.sql.shuffle.partitions": "1"}
-        return quick | _INTERPRETED if input_bytes < TINY_BYTES else quick
-    cores = os.cpu_count() or 1
-    return {
-        "spark.driver.memory": "2g",
-        "spark.driver.extraJavaOptions": _QUICK if input_bytes < LARGE_BYTES else _SPARING,
-        "spark.sql.files.maxPartitionBytes": "32m",  # a root is short, so the less a task reads the fewer sums it holds at once; those of 128 MB go to disk and back
-        "spark.sql.codegen.aggregate.splitAggregateFunc.enabled": "false",  # the sums of a row are one method: it is short enough to be compiled (tests/spark/test_plans.py), and fifteen calls are not
-        "spark.sql.codegen.aggregate.map.twolevel.enabled": "false",  # a first map of 65,536 keys: of roots it is soon full, and every other row asks it in vain
-        "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "20000",  # roots whose messages are gathered before all are sorted instead: 128 by default
-        "spark.sql.inMemoryColumnarStorage.compressed": "false",  # ids and times do not shrink, and each value is counted for it
-        "spark.sql.shuffle.partitions": str(4 * cores),
-    }
+# ---- errors ----
+
+_CLASS_NAME = re.compile(r"^(?:[a-z_][\w$]*\.)+([A-Z]\w+): ")
+_FILE = re.compile(r"(?:file|hdfs|s3a?|gs|abfss?):/+[^\s\x00-\x1f,;'\"]+")
+_CAUSE = re.compile(r"^(?:Caused by: |: )(.*)", re.MULTILINE)
+_NOT_STARTED = "the JVM did not start: see its message above (Java 17 or 21? enough memory? --conf spark.driver.memory=1g)"
+_ENDED = "the JVM has ended: the kernel kills it where memory runs out; --conf spark.log.level=ERROR shows Spark's log"
+_MEANINGS = {
+    r"Cannot call methods on a stopped SparkContext.*": "the master does not answer, or has ended the application: see --master",
+    r".*getSubject is not supported.*": "the java it found is too new for this version of Spark: set JAVA_HOME to Java 17 or 21, or install pyspark 4.2 or newer",
+    r"\S*UnknownHostException: (\S+).*": r"no such host: \1",
+    r".*Class org\.apache\.hadoop\.fs\.\S+ not found": "Spark comes without what reads this: for s3a --conf spark.jars.packages=org.apache.hadoop:hadoop-aws:VERSION",
+    r"FAILED_TO_UNCOMPRESS.*": "damaged: what was compressed cannot be unpacked",
+    r".*column: \[(.+)\], physicalType: (\w+), logicalType: (\w+)": r"its column \1 holds \2, and that of a trace \3",
+}
 
 
-def java_here() -> Path:
-    """The java that Spark would launch.  ConfigError, which says what to do, where there is none."""
-    if home := os.environ.get("JAVA_HOME"):
-        java = Path(home, "bin", "java")
-        if not java.exists():
-            raise ConfigError(f"JAVA_HOME is {home}, which has no bin/java: {_NO_JAVA}")
-        return java
-    if (found := shutil.which("java")) is None:
-        raise ConfigError(_NO_JAVA)
-    return Path(found)
-
-
-def spark_jars() -> list[Path]:
-    """The jars of the Spark that pyspark finds."""
-    return sorted(_spark_home().glob("jars/*.jar"))
-
-
-def first_jars() -> str:
-    """Spark's jars with most of its classes, as the beginning of a class path: a JVM looks for a class in one jar after the other, and there are 270.
-
-    Empty where the defaults of Spark's own folder, or of SPARK_CONF_DIR, may name another beginning, or a class path cannot name the folder.
-    """
-    home = _spark_home()
-    defaults = Path(os.environ.get("SPARK_CONF_DIR") or home / "conf", "spark-defaults.conf")
+@contextmanager
+def spark_errors(prefix: str = "Spark: ") -> Iterator[None]:
+    """Raise errors of Spark and its JVM as a UsageError of one line that begins with the prefix."""
     try:
-        named = _CLASS_PATH in defaults.read_text(encoding="utf-8", errors="replace")
-    except FileNotFoundError:
-        named = False
-    except OSError:  # nobody knows what it names
-        named = True
-    if named or os.pathsep in str(home):
-        return ""
-    jars = spark_jars()
-    return os.pathsep.join(str(jar) for name in _MOST_CLASSES for jar in jars if jar.name.startswith(name))
+        yield
+    except (PySparkException, Py4JError, ConnectionError) as error:
+        raise UsageError(f"{prefix}{_explanation(error)}") from error
 
 
-def _spark_home() -> Path:
-    return Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
+def _explanation(error: Exception) -> str:
+    if isinstance(error, Py4JNetworkError | ConnectionError):
+        return _ENDED
+    text = str(error)
+    return _NOT_STARTED if "JAVA_GATEWAY_EXITED" in text else root_cause(text)
+
+
+def root_cause(text: str) -> str:
+    """Return the innermost cause of a Java stack trace that has a message, after the file if only one is named."""
+    first, *_ = text.strip().splitlines() or [""]
+    messages = [message for message in (first, *_CAUSE.findall(text)) if message.strip()]
+    files = {name.rstrip(".:") for message in messages for name in _FILE.findall(message)}
+    cause = _plain(messages[-1]) if messages else ""
+    file = files.pop() if len(files) == 1 else ""
+    return cause if not file or file in cause else f"{file}: {cause}"
+
+
+def _plain(message: str) -> str:
+    for pattern, meaning in _MEANINGS.items():
+        message = re.sub(pattern, meaning, message)
+    return _CLASS_NAME.sub("", message)

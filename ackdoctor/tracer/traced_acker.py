@@ -14,8 +14,7 @@ from ackdoctor.acker.roots import RootLedger
 from ackdoctor.acker.versions import Profile
 from ackdoctor.model.event import EventKind
 from ackdoctor.model.message import AckAck, AckFail, AckInit, Answer, AnswerKind, Message, ResetTimeout, Tick
-from ackdoctor.model.tally import GrowthPoint, RunTally
-from ackdoctor.model.verdict import PendingEntry, TupleTree, Verdict
+from ackdoctor.model.verdict import GrowthPoint, PendingEntry, RunTally, TupleTree, Verdict
 from ackdoctor.tracer.instrument.rows import Writer
 from ackdoctor.tracer.ledger.windows import POINTS, halved
 

@@ -7,12 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from ackdoctor.rulebook import load_rules
 from ackdoctor.tracer.instrument.install import install
 from ackdoctor.tracer.ledger.ledger import Ledger
 from tests.agreement.page_cases import BREACHES, played
 from tests.frameworks import framework
-from tests.rule_cases import findings_of
+from tests.rule_cases import cases_by_code, findings_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # threads that raise, old names: the examples' affair
 
@@ -22,8 +21,8 @@ NOT_RUN = {
     "ACK305": "its examples do not end",
 }
 CASES = {
-    code: [case for case in page.cases if case.language == "python" and case.dialect in DIALECTS]
-    for code, page in load_rules().items()
+    code: [case for case in cases if case.language == "python" and case.dialect in DIALECTS]
+    for code, cases in cases_by_code().items()
     if code not in NOT_RUN
 }
 ZIPPED = "lint takes `zip(tups, answers)` for going through all of the batch; here the answers are fewer"

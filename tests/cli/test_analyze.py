@@ -11,7 +11,7 @@ import pytest
 from ackdoctor.cli import examining
 from ackdoctor.cli.examining import Request
 from ackdoctor.model.errors import UsageError
-from ackdoctor.model.tally import RunTally
+from ackdoctor.model.verdict import RunTally
 from ackdoctor.spark.tables import Analysis, Books
 from tests.cli.running import Outcome, Shell
 from tests.spark.conftest import a_session, spark  # noqa: F401 - fixtures

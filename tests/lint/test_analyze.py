@@ -8,7 +8,7 @@ from ackdoctor.config import Settings
 from ackdoctor.lint import analyze
 from ackdoctor.lint.clusters import pool
 from ackdoctor.model.errors import ConfigError
-from ackdoctor.model.fingerprint import stamp
+from ackdoctor.model.finding import stamp
 from tests.lint.project import BASE, BOLT, CLEAN, JAVA_BOLT, lines, linted, printed, write
 
 FAILS = BOLT.replace("        self.ack(tup)\n", "        self.fail(tup)\n", 1)  # ACK106 in line 9

@@ -7,8 +7,16 @@ from dataclasses import replace
 import pytest
 
 from ackdoctor.model.finding import Report, Unreadable
-from ackdoctor.model.tally import ComponentTally, GrowthPoint, RunTally
-from ackdoctor.model.verdict import Culprit, PendingEntry, Residue, TupleTree, Verdict
+from ackdoctor.model.verdict import (
+    ComponentTally,
+    Culprit,
+    GrowthPoint,
+    PendingEntry,
+    Residue,
+    RunTally,
+    TupleTree,
+    Verdict,
+)
 from ackdoctor.reporters.context import ASCII, COLOURED, Context
 from ackdoctor.reporters.trace import About, document, life, screen, verdict
 from ackdoctor.tracer.judge.life import Life, Moment
@@ -25,7 +33,7 @@ TALLY = RunTally(
             pending=3,
             high_water=1500,
             oldest_ms=90_000,
-            offences=1200,
+            violations=1200,
         ),
     ),
     growth=tuple(GrowthPoint(time_ms=n * 1000, pending=n * n, orphans=n) for n in range(9)),

@@ -10,8 +10,7 @@ from ackdoctor.acker.versions import profile
 from ackdoctor.lab.bench import Bench
 from ackdoctor.model.event import EventKind
 from ackdoctor.model.message import AckAck, AckFail, AckInit, Message, ResetTimeout, Tick
-from ackdoctor.model.tally import GrowthPoint
-from ackdoctor.model.verdict import Residue, Verdict
+from ackdoctor.model.verdict import GrowthPoint, Residue, Verdict
 from ackdoctor.tracer.traced_acker import TracedAcker
 
 PROFILES = ["storm-1.1.0", "storm-1.2.4", "storm-2.8.3"]

@@ -42,15 +42,15 @@ def components(ledger: Ledger) -> Iterator[Holder]:
         if not isinstance(book, LiveBook):
             continue
         spout = book.role.kind is Kind.SPOUT
-        suspect = book.accused
+        traced = book.accused
         yield Holder(
             name=type(book.component).__name__,
             kind=SPOUT if spout else BOLT,
             holder=book.component,
             tuples=book.emits if spout else book.entry - book.ticks_seen,
             owed=None if spout else _owed(book),
-            file=suspect.path,
-            line=suspect.line,
+            file=traced.path,
+            line=traced.line,
         )
 
 

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ackdoctor.model.errors import BaselineError
-from ackdoctor.model.finding import Finding
-from ackdoctor.model.fingerprint import plain
+from ackdoctor.model.finding import Finding, plain
 from ackdoctor.model.reading import read_file
 from ackdoctor.model.writing import replacing
 

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ackdoctor.config import Settings
-from ackdoctor.model.finding import Report
-from ackdoctor.model.fingerprint import stamp
+from ackdoctor.model.finding import Report, stamp
 
 if TYPE_CHECKING:
     from ackdoctor.lint.shown.baseline import Baseline, Comparison, Entry

@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterable, Iterator
 
 from pyspark.sql import Row
 
-from ackdoctor.model.engine import Engine
 from ackdoctor.model.event import EventKind
+from ackdoctor.model.message import Engine
 from ackdoctor.spark.replay.versions import Version
 
 __all__ = ["doubts", "has"]

@@ -36,7 +36,7 @@ from ackdoctor.spark.live.roots import CARRIED, LiveTerms
 from ackdoctor.spark.read.paths import literal
 from ackdoctor.spark.replay.messages import messages
 from ackdoctor.spark.schema import EVENTS, MESSAGES
-from ackdoctor.spark.trouble import told
+from ackdoctor.spark.session import spark_errors
 
 __all__ = ["Watch"]
 
@@ -179,7 +179,7 @@ class Watch:
             return
         events.persist(StorageLevel.MEMORY_AND_DISK)
         try:
-            with told():
+            with spark_errors():
                 clock.advance(read_so_far(events).collect(), self.terms.patience_s)
             self._new = clock.rows - self.clock.rows
         except UsageError:

@@ -26,7 +26,7 @@ from ackdoctor.spark.read.sorts import (
 )
 from ackdoctor.spark.read.stamps import begun_ns, ended_ns
 from ackdoctor.spark.read.walking import CHECKPOINT
-from ackdoctor.spark.trouble import told
+from ackdoctor.spark.session import spark_errors
 from ackdoctor.tracer.disk.checkpoint import LOCK, TERMS
 from ackdoctor.tracer.disk.workerlog import GZIP
 
@@ -72,7 +72,7 @@ class Remote:
 
     def _head(self, count: int, begin: int = 0) -> bytes:
         try:
-            with told(whose=""):
+            with spark_errors(""):
                 stream = self._system.open(self._path)
                 try:
                     if begin:
@@ -87,7 +87,7 @@ class Remote:
 def remote(session: SparkSession, address: str, fault: Callable[[str, str], None]) -> Iterator[Remote]:
     """All files of an address, which may be a pattern of Hadoop's; `fault` gets what cannot be looked at, and why."""
     try:
-        with told(whose=""):
+        with spark_errors(""):
             yield from _found(session, address, fault)
     except UsageError as error:
         fault(address, str(error).removeprefix(f"{address}: "))
@@ -127,7 +127,7 @@ def _below(system: Any, inside: Sequence[Any], fault: Callable[[str, str], None]
             yield _remote(system, each, names, named=False)
             continue
         try:
-            with told(whose=""):
+            with spark_errors(""):
                 deeper = list(system.listStatus(each.getPath()))
         except UsageError as error:
             fault(str(each.getPath().toString()), f"this folder cannot be listed: {error}")

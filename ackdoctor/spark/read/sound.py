@@ -9,7 +9,7 @@ from ackdoctor.model.errors import UsageError
 from ackdoctor.spark.read import stormlog
 from ackdoctor.spark.read.sorts import Sort
 from ackdoctor.spark.read.traces import traces
-from ackdoctor.spark.trouble import told
+from ackdoctor.spark.session import spark_errors
 
 __all__ = ["sifted"]
 
@@ -37,7 +37,7 @@ def _flaws(session: SparkSession, sort: Sort, files: Sequence[str]) -> dict[str,
 
 def _flaw(session: SparkSession, sort: Sort, files: Sequence[str]) -> str:
     try:
-        with told():
+        with spark_errors():
             _rows(session, sort, files).write.format("noop").mode("overwrite").save()
     except UsageError as error:
         if isinstance(error.__cause__, Py4JNetworkError):

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
-from ackdoctor.model.engine import Engine
 from ackdoctor.model.event import EventKind
+from ackdoctor.model.message import Engine
 from ackdoctor.spark.replay.rotations import ACKER, MAY_EXPIRE, after, expiry
 from ackdoctor.spark.replay.versions import Version
 from ackdoctor.spark.schema import ENTRIES, ESTIMATED, EXACT, ROOT_KEY
@@ -131,7 +131,10 @@ class _Fold:
         """The entry after a message; null if the message meets none and makes none."""
         found = f"if(alive.entry is null, {self._made()}, alive.entry)"
         changed = _let("known", found, self._changed())
-        ignored = {Engine.JSTORM: f"row.kind = {_FAIL}", Engine.HERON: f"row.kind != {_INIT}"}
+        ignored = {
+            Engine.JSTORM: f"row.kind = {_FAIL}",
+            Engine.HERON: f"row.kind != {_INIT}",
+        }
         if self._engine not in ignored:
             return changed
         return f"if(alive.entry is null and {ignored[self._engine]}, null, {changed})"

@@ -23,8 +23,8 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
-from ackdoctor.model.engine import Engine
 from ackdoctor.model.event import EventKind
+from ackdoctor.model.message import Engine
 from ackdoctor.spark.replay.rotations import ACKER, AXES, EVER, may_expire, may_have_expired
 from ackdoctor.spark.replay.versions import Version
 from ackdoctor.spark.schema import EXACT, ROOT_KEY

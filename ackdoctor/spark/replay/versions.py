@@ -6,8 +6,8 @@ Written down a second time: `ackdoctor.acker` says the same of its models, and a
 import re
 from dataclasses import dataclass, replace
 
-from ackdoctor.model.engine import Engine
 from ackdoctor.model.errors import ConfigError
+from ackdoctor.model.message import Engine
 
 __all__ = ["NEWEST", "Version", "version"]
 

@@ -12,8 +12,8 @@ the rest its second, which stays an orphan.  Where that is not so, the root is `
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
-from ackdoctor.model.engine import Engine
 from ackdoctor.model.event import EventKind
+from ackdoctor.model.message import Engine
 from ackdoctor.spark.replay.rotations import ACKER, AXES, MAY_EXPIRE, RULERS, expiry
 from ackdoctor.spark.replay.versions import Version
 from ackdoctor.spark.schema import ENTRIES, ESTIMATED, EXACT, ROOT_KEY

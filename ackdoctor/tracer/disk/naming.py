@@ -7,7 +7,7 @@ could see, "pystorm Bolt unobserved: send_message is replaced": what it was give
 from ackdoctor.dialects import known
 from ackdoctor.dialects._shellbolt import BOLT_NOTES, BOLT_PRICES
 from ackdoctor.model.dialect import Discipline, Entry, EntryKind, Kind, Misuse, Price, Role
-from ackdoctor.model.offence import Suspect
+from ackdoctor.model.violation import TracedComponent
 from ackdoctor.tracer.judge.place import parsed
 
 __all__ = ["MULTILANG", "STORM", "UNOBSERVED", "described", "recalled", "role_of", "unobserved"]
@@ -50,10 +50,10 @@ STORM = Role(  # Java's IRichBolt, and what the lab runs
 )
 
 
-def described(suspect: Suspect) -> str:
+def described(traced: TracedComponent) -> str:
     """The note for a component."""
-    switches = [name for name in _SWITCHES if getattr(suspect, name)]
-    return " ".join([suspect.dialect, suspect.role, *switches])
+    switches = [name for name in _SWITCHES if getattr(traced, name)]
+    return " ".join([traced.dialect, traced.role, *switches])
 
 
 def unobserved(note: str) -> str:
@@ -61,13 +61,13 @@ def unobserved(note: str) -> str:
     return note.partition(UNOBSERVED)[2]
 
 
-def recalled(name: str, task: int, site: str = "", note: str = "") -> Suspect:
+def recalled(name: str, task: int, site: str = "", note: str = "") -> TracedComponent:
     """The component that a NAMED row tells of; without one, whatever speaks multilang."""
     dialect, _, rest = note.partition(" ")
     role, _, switches = rest.partition(UNOBSERVED)[0].partition(" ")
     place = parsed(site)
     on = switches.split()
-    return Suspect(
+    return TracedComponent(
         name=name,
         dialect=dialect,
         role=role or MULTILANG.name,
@@ -80,9 +80,9 @@ def recalled(name: str, task: int, site: str = "", note: str = "") -> Suspect:
     )
 
 
-def role_of(suspect: Suspect) -> Role:
+def role_of(traced: TracedComponent) -> Role:
     """The role of a component by its names; MULTILANG for names that no dialect has."""
-    if (suspect.dialect, suspect.role) == ("storm", STORM.name):
+    if (traced.dialect, traced.role) == ("storm", STORM.name):
         return STORM
-    roles = (role for dialect in known() if dialect.name == suspect.dialect for role in dialect.roles)
-    return next((role for role in roles if role.name == suspect.role), MULTILANG)
+    roles = (role for dialect in known() if dialect.name == traced.dialect for role in dialect.roles)
+    return next((role for role in roles if role.name == traced.role), MULTILANG)

@@ -14,7 +14,7 @@ from typing import Any
 
 from ackdoctor.model.dialect import Kind, Misuse, Verb, VerbKind
 from ackdoctor.model.event import BARE, RELIABLE, TICK, EventKind
-from ackdoctor.model.offence import TouchKind
+from ackdoctor.model.violation import AccessKind
 from ackdoctor.tracer.disk.codec import number_of
 from ackdoctor.tracer.ending import deaf
 from ackdoctor.tracer.instrument.arguments import passes
@@ -204,7 +204,7 @@ class Listener:
         ids = [id_of(anchor, book) for anchor in anchors]
         book.emitted(() if misuse else ids, self.shown(site), mark)
         if misuse is not None:
-            book.offended(misuse, TouchKind.EMITTED, book.current, self.shown(site), mark)
+            book.offended(misuse, AccessKind.EMITTED, book.current, self.shown(site), mark)
         if self._rows is not None:
             flags = (RELIABLE if anchors else 0) | (BARE if bare else 0)
             self._rows.emitted(book, ids, site, flags, stream, thread)
@@ -222,7 +222,7 @@ class Listener:
         try:
             if book is not None and _is_emit(message) and not (_stands_in(message) or _is_writable(message)):
                 site = self._here(1) if self.located else NOWHERE
-                book.offended(Misuse.PAYLOAD_OPAQUE, TouchKind.EMITTED, book.current, site)
+                book.offended(Misuse.PAYLOAD_OPAQUE, AccessKind.EMITTED, book.current, site)
         except Exception as error:  # noqa: BLE001 - as above
             self.trouble(error)
 

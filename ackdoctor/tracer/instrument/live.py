@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Container, Hashable, Mapping, 
 from typing import Any
 
 from ackdoctor.model.dialect import Dialect, EntryKind, Role, Verb, VerbKind
-from ackdoctor.model.offence import Suspect
+from ackdoctor.model.violation import TracedComponent
 from ackdoctor.tracer.instrument.given import Given
 from ackdoctor.tracer.instrument.mocks import Mocked
 from ackdoctor.tracer.instrument.patches import is_ours
@@ -53,8 +53,8 @@ class LiveBook(Book):
 
     def __init__(self, component: object, dialect: Dialect, role: Role, *, cap: int) -> None:
         name = type(component).__qualname__
-        suspect = Suspect(name=name, dialect=dialect.name, role=role.name, path="", line=0)
-        super().__init__(suspect, role, cap=cap)
+        traced = TracedComponent(name=name, dialect=dialect.name, role=role.name, path="", line=0)
+        super().__init__(traced, role, cap=cap)
         self.component = component
         self.owner: object = component
         self.dialect = dialect
@@ -81,7 +81,7 @@ class LiveBook(Book):
         self.wait: Callable[[LiveBook, list[Hashable]], None] = _nobody
 
     @property
-    def accused(self) -> Suspect:
+    def accused(self) -> TracedComponent:
         """The component with its switches as they are now."""
         return describe(self.component, self.dialect, self.role)
 

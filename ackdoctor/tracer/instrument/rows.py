@@ -158,16 +158,16 @@ class Rows:
         return stamp
 
     def _name(self, book: LiveBook) -> tuple[int, int]:
-        suspect = book.accused
-        book.row = (self.recorder.code(suspect.name), suspect.task)
+        traced = book.accused
+        book.row = (self.recorder.code(traced.name), traced.task)
         self._named(book, book.row)
         return book.row
 
     def _named(self, book: LiveBook, row: tuple[int, int], more: str = "") -> None:
-        suspect = book.accused
+        traced = book.accused
         code = self.recorder.code
-        site = code(f"{suspect.path}:{suspect.line} {suspect.name}") if suspect.path else 0
-        self.recorder.write(EventKind.NAMED, *row, 0, "", 0, 0, site, note=code(described(suspect) + more))
+        site = code(f"{traced.path}:{traced.line} {traced.name}") if traced.path else 0
+        self.recorder.write(EventKind.NAMED, *row, 0, "", 0, 0, site, note=code(described(traced) + more))
 
     def _place(self, site: int) -> tuple[int, int]:
         place = self._sites[site]

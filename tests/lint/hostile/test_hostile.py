@@ -150,8 +150,8 @@ def test_bytes_that_are_no_text_are_named_with_their_place(project):
     report = linted(project)
     assert refused(report) == [
         "byte.py:8:26 byte 0xff cannot be decoded as utf-8: invalid start byte",
-        "cookie.py:1:1 not an encoding that Python reads source files in: no-such-thing",
-        "nul.py:9:1 a NUL byte: this is no source text",
+        "cookie.py:1:1 Python reads no source files in this encoding: no-such-thing",
+        "nul.py:9:1 a NUL byte: not source text",
     ]
     assert lines(report) == GOOD
 

@@ -120,8 +120,8 @@ def test_no_comment_is_called_unused_beside_a_syntax_error(tmp_path):
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"\x7fELF\x01\x00\x00org.apache.storm", "A.java:1:5 byte 0x01: this is no source text"),
-        (JAVA_BOLT.encode() + b"\0", "A.java:23:1 byte 0x00: this is no source text"),
+        (b"\x7fELF\x01\x00\x00org.apache.storm", "A.java:1:5 byte 0x01: not source text"),
+        (JAVA_BOLT.encode() + b"\0", "A.java:23:1 byte 0x00: not source text"),
     ],
 )
 def test_bytes_that_are_no_text_are_named_with_their_place(tmp_path, content, reason):

@@ -10,8 +10,7 @@ from ackdoctor.config import Settings
 from ackdoctor.lint.shown.baseline import Baseline, Entry, compare, read, write
 from ackdoctor.lint.shown.triage import against, triage
 from ackdoctor.model.errors import BaselineError
-from ackdoctor.model.finding import Confidence, Finding, PathWitness, Report, Severity, Unreadable
-from ackdoctor.model.fingerprint import stamp
+from ackdoctor.model.finding import Confidence, Finding, PathWitness, Report, Severity, Unreadable, stamp
 from ackdoctor.model.source import Site, Span
 
 NAMES = {"ACK101": "missing-ack", "ACK103": "double-ack", "ACK206": "stdout-in-multilang"}

@@ -3,8 +3,7 @@
 import pytest
 
 from ackdoctor.lint.shown.suppress import Outcome, apply
-from ackdoctor.model.finding import Confidence, Finding, PathWitness, Severity
-from ackdoctor.model.fingerprint import stamp
+from ackdoctor.model.finding import Confidence, Finding, PathWitness, Severity, stamp
 from ackdoctor.model.source import Site, Span
 
 RULES = {"ACK101": "missing-ack", "ACK103": "double-ack", "ACK901": "unused-ignore"}
