@@ -19,7 +19,7 @@ from ackdoctor.cli.streams import chatter, glyphs_for, palette_for, tolerant, un
 from ackdoctor.cli.texts import MOST_OF_HISTOGRAMS, lines_of
 from ackdoctor.heap import growth, judge
 from ackdoctor.heap.dump import HeapDump, read_dump
-from ackdoctor.heap.judge import testimony
+from ackdoctor.heap.judge import run_evidence
 from ackdoctor.heap.jvm.histogram import Histogram, parse, timed, told_most
 from ackdoctor.heap.jvm.hprof import HprofError
 from ackdoctor.model.errors import UsageError
@@ -129,20 +129,20 @@ def _with_trace(
 ) -> tuple[tuple[Finding, ...], tuple[str, ...], list[Unreadable]]:
     """The findings with the culprits that a trace or a log names, and how many of the roots it knows."""
     wanted = judge.trees(dump)
-    told = testimony(request.traces, wanted)
+    evidence = run_evidence(request.traces, wanted)
     places = Places(folder=str(Path.cwd()), nowhere=dump.path)
-    word = "log" if told.logs else "trace"
+    word = "log" if evidence.logs else "trace"
     notes = [
-        f"of {len(wanted):,} roots read, the {word} knows {len(told.trees):,} and explains {told.named:,}"
+        f"of {len(wanted):,} roots read, the {word} knows {len(evidence.trees):,} and explains {evidence.named:,}"
     ]
-    if told.expected:
+    if evidence.expected:
         notes.append(
-            f"another {told.expected:,} {'is' if told.expected == 1 else 'are'} left by acks after a fail or a timeout, as correct programs leave them, too"
+            f"another {evidence.expected:,} {'is' if evidence.expected == 1 else 'are'} left by acks after a fail or a timeout, as correct programs leave them, too"
         )
-    if told.logs and not told.trees:
+    if evidence.logs and not evidence.trees:
         notes.append("a worker's log tells of tuples only where topology.debug is true")
-    found = judge.joined(told.trees, dump, found, keeper=keeper, places=places)
-    return found, tuple(notes), list(told.unreadable)
+    found = judge.with_culprits(evidence.trees, dump, found, keeper=keeper, places=places)
+    return found, tuple(notes), list(evidence.unreadable)
 
 
 # ---- histograms ----

@@ -1,4 +1,4 @@
-"""Findings for scripts: one JSON document, or one finding per line.  rules/README.md documents every field."""
+"""Findings for scripts: one JSON document, or one finding per line.  docs/json.md documents every field."""
 
 import json
 from typing import TextIO

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from ackdoctor.lint.languages.text import decode, lines_of
+from ackdoctor.model.encoding import decode_leniently, lines_of
 from ackdoctor.model.finding import Severity
 from ackdoctor.model.reading import read_file
 
@@ -97,7 +97,9 @@ class Sources:
     def line(self, path: str, number: int) -> str:
         """Return a line without its end; '' if there is no such line."""
         if path not in self._lines:
-            self._lines[path] = lines_of(decode(self.content(path), cookie=not path.endswith(".java")))
+            self._lines[path] = lines_of(
+                decode_leniently(self.content(path), cookie=not path.endswith(".java"))
+            )
         lines = self._lines[path]
         return lines[number - 1] if 1 <= number <= len(lines) else ""
 

@@ -409,9 +409,9 @@ def growth_verdict(report: Report, grown: Growth) -> str:
     """Return the verdict; INCOMPLETE for too few histograms, GROWING for a heap that grows without a finding."""
     volume = counted(grown.points, "histogram")
     if not (report.findings or report.hidden):
-        if not grown.telling:
+        if not grown.sufficient:
             return f"INCOMPLETE: {volume} cannot show growth: take three or more, some seconds apart"
-        kept = grown.kept
+        kept = grown.cause
         if grown.steady and kept is not None:
             return (
                 f"GROWING: the heap grows linearly together with {kept.name} ({kept.first:,} to {kept.last:,}): "
@@ -469,7 +469,7 @@ def _about_growth(report: Report, grown: Growth) -> Iterator[str]:
         yield f"{grown.limit >> 20:,} MB: the last histogram holds more than that"
     elif grown.limit and grown.full_in:
         yield f"{grown.limit >> 20:,} MB are full in {grown.full_in}, at {bytes_in_words(round(grown.bytes_per_second))} a second (R2 {grown.fit:.2f})"
-    elif grown.limit and grown.telling and grown.dated:
+    elif grown.limit and grown.sufficient and grown.dated:
         yield f"{grown.limit >> 20:,} MB: no forecast, the heap does not grow linearly"
     if grown.points == 1:
         yield _acking(grown)

@@ -147,8 +147,8 @@ def test_tuples_that_nobody_is_known_to_keep_are_told(shell):
 @pytest.mark.parametrize(
     ("timeout_s", "told"),
     [
-        ("60", "error ACK601 never-zero-entry (may)  the acker keeps entries that never came to zero, and are older than twice the message timeout, and whether their spouts still wait for them is not known: "),
-        ("100", "warning ACK601 never-zero-entry (may)  the acker keeps entries that never came to zero, and are older than the message timeout, and whether their spouts still wait for them is not known: "),
+        ("60", "error ACK601 never-zero-entry (may)  the acker keeps entries that never became zero, and are older than twice the message timeout; their spouts are not in this dump and may still wait for them: "),
+        ("100", "warning ACK601 never-zero-entry (may)  the acker keeps entries that never became zero, and are older than the message timeout; their spouts are not in this dump and may still wait for them: "),
         ("126", ""),
     ],
 )  # fmt: skip

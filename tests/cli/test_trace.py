@@ -256,7 +256,7 @@ def test_a_root_without_a_trace_exits_2(shell):
     assert shell("explain", "-66") == (
         2,
         "",
-        "ackdoctor: `-66` is no rule; for a root or a delivery, name its trace with --trace\n",
+        "ackdoctor: `-66` is not a rule; to explain a root or a tuple, name its trace with --trace\n",
     )
 
 

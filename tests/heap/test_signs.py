@@ -67,8 +67,8 @@ def test_clojure_s_other_maps_are_not_the_acker_s():
     [finding] = findings(grown, "h.txt")
     assert (finding.code, finding.evidence.entries, finding.evidence.size) == ("ACK603", 20_000, 20_000 * 144)
     assert finding.evidence.left[:2] == (
-        "20,000 came after the first histogram: 500.0 a second; before, there were 700 at most",
-        "the other 9,300 to 10,000 are Clojure maps of other uses; a dump counts the acker's",
+        "20,000 since the first histogram: 500.0 a second; at most 700 before it",
+        "the other 9,300 to 10,000 are other Clojure maps; a dump counts the acker's exactly",
     )
 
 
@@ -80,14 +80,14 @@ def test_of_one_histogram_only_a_bound_is_known():
     [only] = course({MAP: 30_000, NODE: 9_000, LONG: 700})
     assert row([only], MAP).means == (
         "at most 700 of them are entries of the acker's pending map (1.x), among other uses of Clojure; "
-        "a histogram cannot tell how many"
+        "a histogram cannot count them"
     )
 
 
 def test_a_queue_to_a_slow_child_is_no_missing_ack():
     found = together(line(TUPLE, 20_000, 30_000), line(MESSAGE, 20_000, 30_000), line(INPUTS, 25_000, 30_000))
     assert told(found) == []
-    kept = growth(found, dated=True).kept
+    kept = growth(found, dated=True).cause
     assert kept.name == MESSAGE
     assert kept.means == (
         "tuples in ShellBolt's queue to its child (_pendingWrites): the child process is slower than its input, and "
