@@ -55,7 +55,7 @@ class Flushes:
 
     def _linted(self, file: Path) -> dict[str, list[str]] | None:
         """The messages by component; None where lint cannot read the file, or sees no component in it."""
-        from ackdoctor.lint.analyze import lint
+        from ackdoctor.lint.run import lint
         from ackdoctor.model.errors import AckdoctorError
 
         try:

@@ -245,7 +245,7 @@ class Hooks:
     def _entries(self, sentence: Sentence, options: Options) -> Sequence[Sequence[str]]:
         if options.baseline is None or not options.write_baseline:
             return ()
-        from ackdoctor.lint.shown.baseline import entries_of
+        from ackdoctor.lint.baseline import entries_of
 
         return entries_of(sentence.counted, options.baseline, root=self.judge.folder)
 

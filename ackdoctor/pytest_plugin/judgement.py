@@ -48,7 +48,7 @@ class Judge:
             known: frozenset[str] = frozenset()
             baseline, writes = options.baseline, options.write_baseline
             if baseline is not None and (baseline.exists() or not writes):
-                from ackdoctor.lint.shown.baseline import read
+                from ackdoctor.lint.baseline import read
 
                 if not baseline.exists():
                     raise pytest.UsageError(
@@ -135,8 +135,8 @@ class Judge:
         """Without what the settings or a comment in the source silence."""
         if not found:
             return ()
-        from ackdoctor.lint.shown.select import select
-        from ackdoctor.lint.shown.suppress import UNUSED_IGNORE
+        from ackdoctor.lint.select import select
+        from ackdoctor.lint.suppress import UNUSED_IGNORE
 
         paths = {finding.site.path for finding in found}
         sources = {path: content for path in paths if (content := _content(self.folder / path))}

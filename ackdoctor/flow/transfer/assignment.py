@@ -6,7 +6,7 @@ from ackdoctor.flow.expressions import mentions
 from ackdoctor.flow.facts import DEFINED_AS, definition_of, tested_names
 from ackdoctor.flow.induction import counted_loops, induction_variables
 from ackdoctor.flow.invalidation import drop_facts, invalidate_size, invalidate_target
-from ackdoctor.flow.predicates import iterator_predicates, split_results
+from ackdoctor.flow.predicates import iterator_facts, split_results
 from ackdoctor.flow.state import (
     BoundMethod,
     Const,
@@ -100,7 +100,7 @@ def same_under(path: Path, context: Context, after: State, target: Expr, value: 
     """What was decided about a value holds under its new name, if that is asked about."""
     if not isinstance(target, Name):
         return after
-    asked = iterator_predicates(path.function).get(value, ())
+    asked = iterator_facts(path.function).get(value, ())
     for first in (path.state.facts[fact] for fact in asked if fact in path.state.facts):
         after = after.replace(facts={**after.facts, Mix("call", (Attr(target, "hasNext"),)): first})
     if not context.typed and value in split_results(path.function):

@@ -6,8 +6,7 @@ from typing import NamedTuple
 from ackdoctor.flow import aliases
 from ackdoctor.flow.aliases import access_path, named_closures
 from ackdoctor.flow.context import Context
-from ackdoctor.flow.expressions import last_name, memoize, names_in, subexpressions
-from ackdoctor.flow.induction import assigned_targets
+from ackdoctor.flow.expressions import assigned_targets, last_name, memoize, names_in, subexpressions
 from ackdoctor.flow.invalidation import drop_facts
 from ackdoctor.flow.library import CLEANUP, LOGGING, NEVER_RAISES
 from ackdoctor.flow.predicates import PURE_FUNCTIONS, SELF_NAMES, is_field, is_immutable, is_read_only

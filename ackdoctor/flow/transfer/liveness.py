@@ -11,17 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
 from ackdoctor.flow.aliases import new_aliases
-from ackdoctor.flow.expressions import memoize, names_in, subexpressions
+from ackdoctor.flow.expressions import assigned_targets, memoize, names_in, subexpressions
 from ackdoctor.flow.facts import definitions, normalise, subject_of, tested_names
-from ackdoctor.flow.induction import assigned_targets, body_counters, counted_loops, induction_variables
+from ackdoctor.flow.induction import body_counters, counted_loops, induction_variables
 from ackdoctor.flow.library import CONTAINER_STORES
-from ackdoctor.flow.predicates import (
-    inline_calls,
-    is_field,
-    iterates_predicates,
-    iterator_predicates,
-    nonempty_predicates,
-)
+from ackdoctor.flow.predicates import inline_calls, is_field, iterator_facts, nonempty_facts, size_facts
 from ackdoctor.flow.state import State
 from ackdoctor.model.cfg import (
     ENTRY,
@@ -196,13 +190,13 @@ def _asked(function: Function, op: Instr) -> Iterator[Place]:
             function
         ):
             yield from _known_of(function, name)  # it is said anew of the next number
-            yield from (place for expr in read(op) for place in nonempty_predicates(expr))
+            yield from (place for expr in read(op) for place in size_facts(expr))
         case Bind(target=Name(id=name), value=value) if name in tested_names(function):
             yield value  # what is known of the value is known of the new name
             yield from _subjects(value)
             yield from _compared(value)
         case Next(iterable=iterable, loop=loop):
-            yield from iterates_predicates(function, iterable)
+            yield from nonempty_facts(function, iterable)
             for loops in (counted_loops(function), body_counters(function)):
                 if loop in loops and (name := loops[loop].name) in induction_variables(function):
                     yield from _known_of(function, name)
@@ -210,7 +204,7 @@ def _asked(function: Function, op: Instr) -> Iterator[Place]:
             yield obj  # which list it is
         case Bind(target=Name(), value=Name(id=name) as value) if name.startswith("%"):
             yield value  # the same
-            yield from iterator_predicates(function).get(value, ())
+            yield from iterator_facts(function).get(value, ())
         case Yield():
             yield _YIELDED
         case Mark(word="EXIT"):
@@ -224,14 +218,14 @@ def _known_of(function: Function, counter: str) -> Iterator[Place]:
     yield counter
     for bound in induction_variables(function)[counter]:
         yield from (part for part in subexpressions(bound) if isinstance(part, Name) or is_field(part))
-        yield from nonempty_predicates(bound)
+        yield from size_facts(bound)
 
 
 def _compared(condition: Expr) -> Iterator[Place]:
     """The locals that are compared: each may stand for something else; and whether there is anything in what they are compared with."""
     if isinstance(condition, Compare):
         yield from (part for part in subexpressions(condition) if isinstance(part, Name) or is_field(part))
-    yield from nonempty_predicates(condition)
+    yield from size_facts(condition)
 
 
 def read(op: Instr) -> tuple[Expr, ...]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ackdoctor.flow.context import Context
-from ackdoctor.flow.facts import definition_on_path, normalise, subject_of, tested_subjects
+from ackdoctor.flow.facts import current_definition, normalise, subject_of, tested_subjects
 from ackdoctor.flow.final_fields import recall_final, remember_final
 from ackdoctor.flow.induction import (
     body_counters,
@@ -121,7 +121,7 @@ def _line(context: Context, function: Function, state: State, expr: Expr) -> _Li
     value = evaluate(context, function, state, base)
     if isinstance(value, Const) and is_number(value.value):
         return _Line(None, value.value + more)  # type: ignore[operator]  # a plain number
-    meant = definition_on_path(function, state, base)
+    meant = current_definition(function, state, base)
     if isinstance(meant, (Mix, Name)):
         inner = _line(context, function, state, meant)
         return inner._replace(more=inner.more + more)
@@ -240,7 +240,7 @@ def branch(
     ):
         condition = inline_calls(function, condition)
     fact, positive = _asked(context, function, state, condition)
-    meant = definition_on_path(function, state, fact)
+    meant = current_definition(function, state, fact)
     if meant is not None and fact not in state.facts:
         for truth, learnt in branch(context, function, state, meant):
             yield truth == positive, _learn(context, function, learnt, fact, truth=truth)

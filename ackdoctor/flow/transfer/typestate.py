@@ -18,7 +18,7 @@ from ackdoctor.flow.induction import (
 )
 from ackdoctor.flow.invalidation import invalidate_aliases, invalidate_contents, invalidate_target
 from ackdoctor.flow.library import EXCEPTIONS
-from ackdoctor.flow.predicates import iterates_predicates, split_results
+from ackdoctor.flow.predicates import nonempty_facts, split_results
 from ackdoctor.flow.state import (
     EMPTY_GENERATOR,
     Batch,
@@ -153,7 +153,7 @@ def _paced_rounds(context: Context, path: Path, op: Next, pace: BodyCounter) -> 
     state = path.state
     memory = state.loops.get(op.loop)
     at = _standing(memory, pace, state) if memory is not None else _LOST
-    asked = iterates_predicates(path.function, op.iterable)
+    asked = nonempty_facts(path.function, op.iterable)
     known = None
     if memory is None and decided(context, path.function, state, pace.first):
         at, known = _IN_STEP, decided(context, path.function, state, pace.more)
@@ -170,7 +170,7 @@ def _paced_rounds(context: Context, path: Path, op: Next, pace: BodyCounter) -> 
             if memory is None:  # and whether there is anything
                 facts |= dict.fromkeys(asked, more)
         elif at == _BEHIND:
-            facts |= {pace.more: True, pace.behind: more}
+            facts |= {pace.more: True, pace.lagging: more}
         if not more:
             loops = {loop: kept for loop, kept in state.loops.items() if loop != op.loop}
             yield False, after.replace(facts=facts, loops=loops)
@@ -191,11 +191,7 @@ def _unknown_rounds(context: Context, path: Path, op: Next, *, again: bool) -> I
     """Over something else: any number of rounds, at least one where the path has asked and there is something, none where there is nothing."""
     state = path.state
     known = next(
-        (
-            state.facts[fact]
-            for fact in iterates_predicates(path.function, op.iterable)
-            if fact in state.facts
-        ),
+        (state.facts[fact] for fact in nonempty_facts(path.function, op.iterable) if fact in state.facts),
         None,
     )
     if known is None and not context.typed and op.iterable in split_results(path.function):
