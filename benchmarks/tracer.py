@@ -30,7 +30,7 @@ from ackdoctor.tracer.levels import Level
 from ackdoctor.tracer.trace.write import Recorder
 
 WARM = 200
-BOUNDS = {"counts": (6, 3), "sites": (15, 10), "trace": (40, 30)}
+BOUNDS = {"sites": 20, "trace": 45}  # percent
 
 
 class Split(Bolt):
@@ -132,7 +132,6 @@ def main() -> None:
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     text = frames(options.deliveries + WARM)
     rows: dict[str, Callable[[], Any]] = {
-        "counts": lambda: traced(Level.COUNTS),
         "sites": lambda: traced(Level.SITES),
         "trace": lambda: traced(Level.TRACE),
         "tracemalloc": allocations,
@@ -147,7 +146,7 @@ def main() -> None:
     for name, several in pairs.items():
         ratios = sorted(100 * (value / base - 1) for base, value in several)
         low, high = ratios[len(ratios) // 4], ratios[3 * len(ratios) // 4]
-        bound = "  reach +{}, moonshot +{} %".format(*BOUNDS[name]) if name in BOUNDS else ""
+        bound = f"  at most +{BOUNDS[name]} %" if name in BOUNDS else ""
         time = median(value for _, value in several)
         print(
             f"{name:12} {time:8.0f} ns  {median(ratios):+6.1f} % (half of them {low:+.1f} to {high:+.1f}){bound}"

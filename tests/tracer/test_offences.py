@@ -154,12 +154,6 @@ def test_the_framework_is_named_for_what_it_does_itself():
     ]
 
 
-def test_below_sites_the_same_is_told_without_lines():
-    assert said(violations(AckTwice, frame("17"), level=Level.COUNTS)) == [
-        "completed twice: 17: received; acked; acked"
-    ]
-
-
 def test_a_forgotten_tuple_is_never_completed():
     assert said(violations(Forgets, frame("1", "lose"), frame("2", "keep"), frame("3", "lose"))) == [
         "never completed x2: 1: received; end of the run"
