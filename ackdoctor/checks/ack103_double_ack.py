@@ -6,7 +6,7 @@ from ackdoctor.checks.facts.completions import repeats
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.state import TokenKind
 from ackdoctor.flow.witness import breach_site, line_text
-from ackdoctor.model.advice import go_on
+from ackdoctor.model.advice import leave_after
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Finding
 from ackdoctor.model.protocol import Breach
@@ -32,5 +32,5 @@ def check(context: RuleContext) -> Iterator[Finding]:
             token=repeat.token,
             last="acked again",
             flow=repeat.flow,
-            help=f"{go_on(alone=repeat.token.kind is TokenKind.INPUT)} the first ack{where}, or ack {repeat.token.words} in one place only",
+            help=f"{leave_after(alone=repeat.token.kind is TokenKind.INPUT)} the first ack{where}, or ack {repeat.token.words} in one place only",
         )

@@ -8,7 +8,7 @@ from ackdoctor.flow.events import Path
 from ackdoctor.flow.expressions import callee_text
 from ackdoctor.flow.state import TokenKind
 from ackdoctor.flow.witness import breach_site, line_text, raising_visit
-from ackdoctor.model.advice import behind_try, go_on
+from ackdoctor.model.advice import ack_after_try, leave_after
 from ackdoctor.model.cfg import Call, Throw, Way
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Confidence, Finding
@@ -51,7 +51,7 @@ def _by_hand(context: RuleContext, repeat: Repeat) -> Finding:
         token=token,
         last=f"{then} as well",
         flow=repeat.flow,
-        help=f"{go_on(alone=token.kind is TokenKind.INPUT)} the first completion, so that {token.words} is completed once",
+        help=f"{leave_after(alone=token.kind is TokenKind.INPUT)} the first completion, so that {token.words} is completed once",
     )
 
 
@@ -120,7 +120,7 @@ def _in_finally(context: RuleContext, repeat: Repeat, first: Path) -> Finding:
         token=token,
         last="the framework fails it",
         flow=repeat.flow,
-        help=behind_try(token.words, context.catch),
+        help=ack_after_try(token.words, context.catch),
     )
 
 

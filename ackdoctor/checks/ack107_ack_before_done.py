@@ -9,7 +9,7 @@ from ackdoctor.flow.expressions import callee_text, last_name, memoize
 from ackdoctor.flow.library import EXECUTORS, THREADS
 from ackdoctor.flow.state import Token, TokenKind
 from ackdoctor.flow.witness import completions, line_text, raising_visit
-from ackdoctor.model.advice import behind_try
+from ackdoctor.model.advice import ack_after_try
 from ackdoctor.model.cfg import Attr, Build, Call, Closure, Expr, Name, Throw, Way
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, Misuse
@@ -203,7 +203,7 @@ def _while_raising(context: RuleContext, flow: Flow, ended: Ended, done: Path) -
         flow=flow,
         severity=_severity(context),
         confidence=Confidence.MUST,
-        help=behind_try(f"`{name}`", context.catch),
+        help=ack_after_try(f"`{name}`", context.catch),
     )
 
 

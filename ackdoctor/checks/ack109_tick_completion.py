@@ -10,7 +10,7 @@ from ackdoctor.flow.expressions import mentions, subexpressions
 from ackdoctor.flow.library import TICK
 from ackdoctor.flow.state import Tick
 from ackdoctor.flow.witness import leaving_step
-from ackdoctor.model.advice import test_tick
+from ackdoctor.model.advice import check_tick
 from ackdoctor.model.cfg import Attr, Bind, Call, Expr, Global, Literal, Name, Return, Test, Unpack
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, Misuse, TickDuty, VerbKind
@@ -265,7 +265,7 @@ def _taken_for_data(context: RuleContext) -> Iterator[Finding]:
             severity=Severity.WARNING,
             flow=flow,
             last="ticks arrive here too",
-            help=test_tick(context.role, auto_ack=bool(context.component.auto_ack)),
+            help=check_tick(context.role, auto_ack=bool(context.component.auto_ack)),
         )
 
 

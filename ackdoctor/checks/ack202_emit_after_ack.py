@@ -21,7 +21,8 @@ def check(context: RuleContext) -> Iterator[Finding]:
         late = [
             (token, breach)
             for token, breach in emit.late
-            if not _of_storm(emit, token) or advice.reaches_system(context.discipline, Misuse.LATE_EMIT)
+            if not _of_storm(emit, token)
+            or advice.applies_to_system_tuples(context.discipline, Misuse.LATE_EMIT)
         ]
         if not late or id(emit.step) in told:
             continue

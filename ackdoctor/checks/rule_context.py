@@ -188,7 +188,7 @@ class RuleContext:
 
     def price(self, misuse: Misuse) -> str:
         """The consequence of a misuse in this dialect, one clause."""
-        return advice.clause(self.discipline, misuse)
+        return advice.consequence(self.discipline, misuse)
 
     @property
     def raising(self) -> bool:

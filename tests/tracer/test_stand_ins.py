@@ -264,10 +264,10 @@ def test_an_ack_that_goes_on_in_another_method_of_the_author_hides_no_missing_on
             self._finish(tup)
 
         def _finish(self, tup):
-            def go_on():
+            def leave_after():
                 super(Counts, self).ack(tup)
 
-            go_on()
+            leave_after()
 
     with traced() as run:
         made(Counts).process(tup())
