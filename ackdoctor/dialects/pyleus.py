@@ -102,6 +102,7 @@ DIALECTS = (
         title="pyleus",
         until=(0, 3),
         words=(b"pyleus",),
+        runners=("pyleus",),
         python2=True,  # setup.py:85 @ v0.3.0
         roles=(
             _BOLT,

@@ -56,6 +56,7 @@ _STREAMPARSE = pystorm.PYSTORM.derive(
     until=(5,),
     words=(b"streamparse",),
     default=True,
+    runners=("streamparse_run",),
     roles=(
         _BOLT,
         _role(pystorm.BATCHING, _BATCH_MANY),
