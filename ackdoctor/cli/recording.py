@@ -22,11 +22,8 @@ from ackdoctor.model.event import SCHEMA, Event
 from ackdoctor.model.finding import Report, Severity, Unreadable
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.reporters import Context
-from ackdoctor.reporters.context import PLAIN, Sources
-from ackdoctor.reporters.footer import counted
-from ackdoctor.reporters.life import life
-from ackdoctor.reporters.run import About, document, verdict
-from ackdoctor.reporters.run import run as screen
+from ackdoctor.reporters.context import PLAIN, Sources, counted
+from ackdoctor.reporters.trace import About, document, life, screen, verdict
 from ackdoctor.tracer.disk import jsonlines
 from ackdoctor.tracer.disk.reading import Reading, read
 from ackdoctor.tracer.disk.recover import recover

@@ -17,8 +17,7 @@ from ackdoctor.cli.given import known_word, spark_settings
 from ackdoctor.cli.streams import chatter, tolerant
 from ackdoctor.cli.watch import FORMS
 from ackdoctor.model.errors import UsageError
-from ackdoctor.reporters.context import printable
-from ackdoctor.reporters.footer import counted
+from ackdoctor.reporters.context import counted, printable
 
 if TYPE_CHECKING:
     from ackdoctor.spark.live.roots import LiveTerms

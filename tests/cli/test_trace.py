@@ -96,7 +96,7 @@ def test_what_is_less_bad_is_hidden_and_counted(shell):
     stored(["init 66 3", "fail 66", "ack 66 2 by right"])
     outcome = shell("trace", "report", "trace")
     assert outcome.code == 0
-    assert outcome.out.startswith("OK: 1 root, nothing is wrong but for 1 finding not shown\n")
+    assert outcome.out.startswith("OK: 1 root, nothing is wrong except 1 hidden finding\n")
     assert outcome.out.splitlines()[2] == "  1 finding below --min-severity not shown"
     assert shell("trace", "report", "trace", "--min-severity", "info").code == 1
 
@@ -124,7 +124,7 @@ def test_a_torn_line_is_told_and_everything_before_it_is_read(shell):
         ([], "EMPTY: the trace has no rows"),
         (
             [Event(EventKind.NAMED, 0, component="sql", note="storm IRichBolt")],
-            "EMPTY: of 1 row none tells of acking",
+            "EMPTY: none of 1 row is about acking",
         ),
     ],
 )
@@ -256,7 +256,7 @@ def test_a_root_without_a_trace_exits_2(shell):
     assert shell("explain", "-66") == (
         2,
         "",
-        "ackdoctor: `-66` is no rule; for a root or a delivery, name its trace with --trace\n",
+        "ackdoctor: `-66` is not a rule; to explain a root or a tuple, name its trace with --trace\n",
     )
 
 

@@ -11,8 +11,8 @@ from ackdoctor.model.event import EventKind
 from ackdoctor.model.finding import Confidence, Report, Severity
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.reporters.analysis import verdict
-from ackdoctor.reporters.run import About
-from ackdoctor.reporters.run import verdict as verdict_of_run
+from ackdoctor.reporters.trace import About
+from ackdoctor.reporters.trace import verdict as verdict_of_run
 from ackdoctor.spark.analysis import Terms, analyze
 from ackdoctor.spark.read.inputs import listed
 from ackdoctor.spark.replay.versions import version

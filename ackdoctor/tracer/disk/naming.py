@@ -5,8 +5,8 @@ could see, "pystorm Bolt unobserved: send_message is replaced": what it was give
 """
 
 from ackdoctor.dialects import known
-from ackdoctor.dialects._shellbolt import BOLT_NOTES, BOLT_PRICES
-from ackdoctor.model.dialect import Discipline, Entry, EntryKind, Kind, Misuse, Price, Role
+from ackdoctor.dialects.storm_py import SHELL_BOLT
+from ackdoctor.model.dialect import Cost, Discipline, Entry, EntryKind, Kind, Misuse, Price, Role
 from ackdoctor.model.violation import TracedComponent
 from ackdoctor.tracer.judge.place import parsed
 
@@ -21,7 +21,7 @@ MULTILANG = Role(  # a component of which only the pipe is known, as the proxy s
     classes=(),
     entries=(),
     verbs=(),
-    discipline=Discipline(prices=BOLT_PRICES, notes=BOLT_NOTES),
+    discipline=Discipline(costs=SHELL_BOLT),
 )
 
 STORM = Role(  # Java's IRichBolt, and what the lab runs
@@ -32,19 +32,23 @@ STORM = Role(  # Java's IRichBolt, and what the lab runs
     verbs=(),
     discipline=Discipline(
         thread_safe=True,
-        prices={
-            Misuse.TWICE: (Price.ZOMBIE,),
-            Misuse.MIXED: (Price.ZOMBIE,),
-            Misuse.LATE_EMIT: (Price.ZOMBIE,),
-            Misuse.NEVER: (Price.TIMEOUT, Price.ZOMBIE),
-            Misuse.UNANCHORED: (Price.LOSS,),
-        },
-        notes={
-            Misuse.TWICE: "Storm does not notice, and the acker keeps an entry that can never complete",
-            Misuse.MIXED: "Storm does not notice, and which of the two the spout hears depends on their order",
-            Misuse.LATE_EMIT: "the new tuple is not tracked, or the tree can never complete",
-            Misuse.NEVER: "the tree times out, and is replayed if its spout emitted it with a message id",
-            Misuse.UNANCHORED: "the tree ends here: whatever fails downstream is never replayed",
+        costs={
+            Misuse.TWICE: Cost(
+                prices=(Price.ZOMBIE,),
+                note="Storm does not notice, and the acker keeps an entry that can never complete",
+            ),
+            Misuse.MIXED: Cost(
+                prices=(Price.ZOMBIE,),
+                note="Storm does not notice, and which of the two the spout hears depends on their order",
+            ),
+            Misuse.LATE_EMIT: Cost(
+                prices=(Price.ZOMBIE,), note="the new tuple is not tracked, or the tree can never complete"
+            ),
+            Misuse.NEVER: Cost(
+                prices=(Price.TIMEOUT, Price.ZOMBIE),
+                note="the tree times out, and is replayed if its spout emitted it with a message id",
+            ),
+            Misuse.UNANCHORED: SHELL_BOLT[Misuse.UNANCHORED],
         },
     ),
 )
