@@ -15,7 +15,7 @@ from ackdoctor.lab.shell.components import ShellBolt, ShellSpout
 from ackdoctor.lab.shell.heron import HeronBolt, HeronSpout
 from ackdoctor.lab.shell.pipe import ShellError
 from ackdoctor.lab.topology import DEFAULT_STREAM, SYSTEM, SYSTEM_TASK, TICK_STREAM
-from ackdoctor.lab.workplace import HERON, SINK, SPOUT, Emitted, Workplace
+from ackdoctor.lab.workplace import SINK, SPOUT, Emitted, Workplace
 from ackdoctor.model.dialect import Kind
 from ackdoctor.model.message import AckAck, AckFail, Message
 from ackdoctor.model.verdict import PendingEntry, Verdict
@@ -150,7 +150,7 @@ class Bench(Workplace):
     def _launch(self) -> None:
         self.bolt: ShellBolt | HeronBolt = (
             HeronBolt(self.component_class, setup=self._setup)
-            if self.dialect.name == HERON
+            if self._has_delegate
             else ShellBolt(self.component_class, setup=self._setup)
         )
         self._collector = make_collector(
@@ -292,7 +292,7 @@ class SpoutBench(Workplace):
         self._unheard: tuple[str, ...] = ()
         self.spout: ShellSpout | HeronSpout = (
             HeronSpout(component_class, setup=self._setup)
-            if self.dialect.name == HERON
+            if self._has_delegate
             else ShellSpout(component_class, setup=self._setup)
         )
         self._attempt(lambda: self.spout.open(self._place, _SpoutOutput(self._emit)))

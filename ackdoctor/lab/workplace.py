@@ -19,12 +19,12 @@ from ackdoctor.lab.shell.pipe import ShellError
 from ackdoctor.lab.shell.process import Setup
 from ackdoctor.lab.topology import DEFAULT_STREAM
 from ackdoctor.lab.worker import Action, Agenda, InvalidEmitError
-from ackdoctor.model.dialect import Kind
+from ackdoctor.model.dialect import Kind, WireForm
 from ackdoctor.model.message import AckAck, Answer, Message, Tick
 from ackdoctor.model.verdict import PendingEntry
 from ackdoctor.tracer.traced_acker import TracedAcker
 
-__all__ = ["HERON", "SINK", "SPOUT", "Emitted", "Place", "Stand", "Workplace"]
+__all__ = ["SINK", "SPOUT", "Emitted", "Place", "Stand", "Workplace"]
 
 
 class Stand:
@@ -119,7 +119,6 @@ class Stand:
 W = TypeVar("W", bound="Workplace")
 
 SPOUT, _BOLT, SINK = 1, 2, 3  # task ids
-HERON = "heronpy"
 
 
 class Emitted(NamedTuple):
@@ -267,7 +266,13 @@ class Workplace(ABC):
     def _version(self, profile: Profile | str | None) -> Profile:
         if isinstance(profile, str):
             return profile_of(profile)
-        return profile or (profile_of("heron") if self.dialect.name == HERON else NEWEST)
+        return profile or (profile_of(self.dialect.acker) if self.dialect.acker else NEWEST)
+
+    @property
+    def _has_delegate(self) -> bool:
+        """Whether the framework calls the component through a delegate, without a pipe."""
+        wire = self.dialect.wire
+        return wire is not None and wire.form is WireForm.DELEGATE
 
     def __enter__(self: W) -> W:  # noqa: PYI019 - Self is in typing from Python 3.11 on
         return self

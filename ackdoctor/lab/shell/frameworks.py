@@ -135,11 +135,11 @@ _Launcher: TypeAlias = Callable[[type, Callable[[], None]], Child]
 
 _LAUNCHERS: dict[str, _Launcher] = {
     "pystorm": PystormChild,
-    "streamparse": PystormChild,  # its classes are pystorm's
     "petrel": PetrelChild,
     "pyleus": PyleusChild,
-    "storm_py": StormPyChild,
+    "storm": StormPyChild,
 }
+"""How to run a component, by the module of the framework that reads and writes its messages."""
 
 
 class NotAComponentError(TypeError):
@@ -160,11 +160,12 @@ def descent(component_class: type) -> tuple[Dialect, Role]:
 def launcher(component_class: type) -> _Launcher:
     """What runs a component of a framework that speaks multilang."""
     dialect, _ = descent(component_class)
-    if dialect.name not in _LAUNCHERS:
+    module = dialect.wire.modules[0] if dialect.wire is not None else ""
+    if module not in _LAUNCHERS:
         raise NotAComponentError(
             f"{component_class.__qualname__}: no bench runs components of {dialect.title} behind a pipe"
         )
-    launch = _LAUNCHERS[dialect.name]
+    launch = _LAUNCHERS[module]
     if launch is PystormChild and all(
         base.__module__ != "pystorm.component" for base in component_class.__mro__
     ):
