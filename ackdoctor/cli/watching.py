@@ -28,7 +28,7 @@ __all__ = ["Request", "run", "sentences"]
 _NEEDS_SPARK = "watch needs Spark, which is not installed: pip install 'ackdoctor[spark]'"
 _WAITING = (
     "{count} file{s} of processes that write, or were killed, will be read once they are parts "
-    "(of killed ones `ackdoctor trace recover {folder}` makes them)"
+    "(of killed ones `ackdoctor trace report {folder}` makes them)"
 )
 _NO_PARTS = "no part of a trace is in {folder}: a tracer writes them (`ackdoctor trace run`); `ackdoctor analyze` reads logs"
 _SETTINGS = {

@@ -1,7 +1,7 @@
-"""The note of a NAMED row: what a trace says of a component, for whoever replays it without the component.
+"""The note of a NAMED row, from which a replay rebuilds the component.
 
-"pystorm Bolt auto_ack auto_fail": dialect, role, and the switches that were on.  A second one at its end says what nobody
-could see, "pystorm Bolt unobserved: send_message is replaced": what it was given and never completed is nobody's mistake.
+"pystorm Bolt auto_ack auto_fail": dialect, role, and the switches that are on. A second NAMED row at the end of a
+component, "pystorm Bolt unobserved: send_message is replaced", marks it as not observed: open tuples are then no fault.
 """
 
 from ackdoctor.dialects import known
@@ -11,6 +11,7 @@ from ackdoctor.model.violation import TracedComponent
 from ackdoctor.tracer.judge.place import parsed
 
 __all__ = ["MULTILANG", "STORM", "UNOBSERVED", "described", "recalled", "role_of", "unobserved"]
+
 
 UNOBSERVED = " unobserved: "
 _SWITCHES = ("auto_ack", "auto_fail", "auto_anchor")
