@@ -24,9 +24,8 @@ from ackdoctor.heap.jvm.histogram import Histogram, parse, timed, told_most
 from ackdoctor.heap.jvm.hprof import HprofError
 from ackdoctor.model.errors import UsageError
 from ackdoctor.model.finding import Finding, Report, Severity, Unreadable
-from ackdoctor.reporters import Context, heap_dump, heap_hist
-from ackdoctor.reporters.context import PLAIN, Sources
-from ackdoctor.reporters.footer import counted
+from ackdoctor.reporters import Context, heap
+from ackdoctor.reporters.context import PLAIN, Sources, counted
 from ackdoctor.tracer.judge.place import Places
 
 __all__ = ["DumpRequest", "HistRequest", "show_dump", "show_histograms"]
@@ -117,11 +116,11 @@ def show_dump(request: DumpRequest) -> int:
         match request.output_format:
             case "full":
                 context = _context(stream, "full")
-                heap_dump.dump_screen(report, dump, stream, context, width=width_for(stream), top=request.top)
+                heap.dump_screen(report, dump, stream, context, width=width_for(stream), top=request.top)
             case "json":
-                heap_dump.dump_document(report, dump, stream, top=request.top)
+                heap.dump_document(report, dump, stream, top=request.top)
             case form:
-                show_with(heap_dump.dump_verdict(report, dump), report, form, stream, _context(stream, form))
+                show_with(heap.dump_verdict(report, dump), report, form, stream, _context(stream, form))
     return _code(report)
 
 
@@ -177,13 +176,11 @@ def show_histograms(request: HistRequest) -> int:
         match request.output_format:
             case "full":
                 context = _context(stream, "full")
-                heap_hist.growth_screen(
-                    report, grown, stream, context, width=width_for(stream), top=request.top
-                )
+                heap.growth_screen(report, grown, stream, context, width=width_for(stream), top=request.top)
             case "json":
-                heap_hist.growth_document(report, grown, stream, top=request.top)
+                heap.growth_document(report, grown, stream, top=request.top)
             case form:
-                said = heap_hist.growth_verdict(report, grown)
+                said = heap.growth_verdict(report, grown)
                 show_with(said, report, form, stream, _context(stream, form))
     return 2 if unreadable else 1 if report.findings else 0
 

@@ -12,11 +12,11 @@ from pystorm.component import Component
 
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.event import EventKind
-from ackdoctor.tracer.disk.reading import read
-from ackdoctor.tracer.disk.recorder import Recorder
 from ackdoctor.tracer.instrument.install import install
 from ackdoctor.tracer.ledger.ledger import Ledger
 from ackdoctor.tracer.levels import Level
+from ackdoctor.tracer.trace.read import read
+from ackdoctor.tracer.trace.write import Recorder
 from tests.tracer.driven import drive, frame, made, said, traced
 from tests.tracer.styles import Auto, Forgets, Manual, tup
 
@@ -264,10 +264,10 @@ def test_an_ack_that_goes_on_in_another_method_of_the_author_hides_no_missing_on
             self._finish(tup)
 
         def _finish(self, tup):
-            def leave_after():
+            def go_on():
                 super(Counts, self).ack(tup)
 
-            leave_after()
+            go_on()
 
     with traced() as run:
         made(Counts).process(tup())
