@@ -1,4 +1,4 @@
-# `make demo` and `make test` need python3 (3.10 or newer) and nothing else: they set up what they use, once.
+# `make demo` and `make test` need python3 (3.10 or newer). They set up everything else, once.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -9,14 +9,15 @@ FETCH := -m pip download --quiet --disable-pip-version-check --no-deps --only-bi
 
 STORM := 2.8.3
 
-.PHONY: help demo test test-all bench clean frameworks
+.PHONY: help demo test test-all docs bench clean frameworks
 
 help:
 	@echo "make demo   lint our fixtures, then the bolts inside the published heronpy wheel"
 	@echo "make test   format, lint, types, import contracts, tests"
-	@echo "make test-all  that, and what takes minutes"
-	@echo "make bench  speed, measured; COMPONENTS=folder of your own bolts (see benchmarks/)"
-	@echo "make clean  forget all set-up"
+	@echo "make test-all  the same, the tests that take minutes, and the documentation"
+	@echo "make docs   build the documentation into docs/_build/html"
+	@echo "make bench  measure the speed; COMPONENTS=folder of your own bolts (see benchmarks/)"
+	@echo "make clean  remove all set-up"
 
 demo: $(VENV)/.runtime .demo/heronpy/.unpacked
 	@echo; echo "== our fixtures"
@@ -31,8 +32,12 @@ test: $(VENV)/.dev .frameworks/.unpacked
 	$(BIN)/lint-imports
 	$(BIN)/pytest -n 2
 
-test-all: test
+test-all: test docs
 	$(BIN)/pytest -m minutes
+
+docs: $(VENV)/.docs
+	$(BIN)/python docs/generate.py docs/_build/source
+	$(BIN)/sphinx-build -q -W -b dirhtml docs/_build/source docs/_build/html
 
 bench: $(VENV)/.bench .demo/components/.unpacked
 	$(BIN)/python benchmarks/speed.py $(COMPONENTS) $(VENV)/lib/python3*/site-packages
@@ -40,7 +45,7 @@ bench: $(VENV)/.bench .demo/components/.unpacked
 frameworks: .frameworks/.unpacked
 
 clean:
-	rm -rf $(VENV) .demo .frameworks .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) docs/_build .demo .frameworks .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 
 $(VENV)/.runtime: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "ackdoctor needs Python 3.10 or newer: make PYTHON=python3.x")'
@@ -50,6 +55,10 @@ $(VENV)/.runtime: pyproject.toml constraints.txt
 
 $(VENV)/.dev: $(VENV)/.runtime
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.runtime
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[docs]'
 	@touch $@
 
 .demo/heronpy/.unpacked: | $(VENV)/.runtime
@@ -65,11 +74,11 @@ $(VENV)/.bench: $(VENV)/.dev
 .demo/components/.unpacked: | $(VENV)/.runtime
 	@mkdir -p .demo/components
 	$(BIN)/python $(FETCH) --dest .demo/components $(FRAMEWORKS)
-	@touch .demo/components/pyproject.toml # a project of its own: Fixit would heed our .gitignore
+	@touch .demo/components/pyproject.toml # a project of its own: otherwise Fixit applies our .gitignore
 	@cd .demo/components && for wheel in *.whl; do ../../$(BIN)/python -m zipfile -e $$wheel .; done
 	@touch $@
 
-# Components for the tests to run. pyleus's setup.py needs an old setuptools, which the constraint gives it; storm.py
+# Frameworks whose components the tests run. pyleus's setup.py needs an old setuptools, hence the constraint. storm.py
 # is published to Maven's repositories only.
 .frameworks/.unpacked: tests/frameworks.txt | $(VENV)/.dev
 	@rm -rf .frameworks

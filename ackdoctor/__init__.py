@@ -1,9 +1,8 @@
-"""Tells engineers where and why their stream-processing acks go wrong.
+"""Find where and why the acks of a stream-processing topology go wrong.
 
-The heart is `model.protocol`: what a tuple is owed.  `cli` has a module for each command; which package may import which is
-a picture in DESIGN.md, "The house".
+Begin with `model.protocol`, the table of the acking protocol. docs/architecture.md shows the packages.
 
-PYTEST_DONT_REWRITE: below `ackdoctor trace run` we are imported before pytest, which would warn of that.
+PYTEST_DONT_REWRITE: `ackdoctor trace run` imports this package before pytest, which would otherwise warn.
 """
 
 __all__ = ["__version__"]

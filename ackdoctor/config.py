@@ -1,31 +1,30 @@
 """Settings from `[tool.ackdoctor]` in the nearest pyproject.toml, or from an ackdoctor.toml.
 
-A selector is a code ("ACK101"), the start of one ("ACK1") or a rule's name ("missing-ack").  The more
-exact selector wins, and `ignore` wins a draw: select ACK1, ignore ACK101 leaves the rest of ACK1.
+A selector is a code ("ACK101"), the start of one ("ACK1") or a rule's name ("missing-ack").  The more exact selector
+wins, and `ignore` wins a draw: select ACK1, ignore ACK101 leaves the rest of ACK1.
 """
 
 import errno
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from ackdoctor.model.errors import ConfigError
 from ackdoctor.model.finding import Confidence, Severity
-from ackdoctor.model.globs import Glob, fits, pattern_of
+from ackdoctor.model.globs import matches_glob
 from ackdoctor.model.reading import read_file
 
 __all__ = [
     "FILES",
     "FORMATS",
+    "HELP",
     "Settings",
     "find_config",
     "holds_settings",
     "load_settings",
-    "matches_glob",
     "nearest",
     "place",
 ]
@@ -46,12 +45,12 @@ _PREFIX = re.compile(r"[A-Z]+[0-9]*")
 _DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 _VERSION = re.compile(r"[0-9]+(\.[0-9]+)*")
 
-Parsed: TypeAlias = object  # what a parser makes of a TOML value: the type of its field
+Parsed: TypeAlias = object  # the type of the field
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Settings:
-    """What one run is asked to do; `directory` is where relative patterns and paths start."""
+    """The settings of one run; relative patterns and paths start at `directory`."""
 
     select: tuple[str, ...] = ()  # () means every rule that is on by default
     ignore: tuple[str, ...] = ()
@@ -66,13 +65,13 @@ class Settings:
     baseline: Path | None = None
     output_format: str = "full"
     fatal_unreadable: bool = False
-    pytest: Mapping[str, object] = field(default_factory=dict)  # the plugin's options, which it reads itself
+    pytest: Mapping[str, object] = field(default_factory=dict)  # the plugin reads its options itself
     directory: Path | None = None
     source: Path | None = None  # the file these settings were read from
-    searched: bool = False  # for the paths of a run, by going up from them; else somebody named them
+    searched: bool = False  # found by a search upward from the paths of a run, not named by the user
 
     def selects(self, code: str, name: str, *, default: bool = True) -> bool:
-        """Whether a rule runs at all; `default` is what it does when nobody selects anything."""
+        """Whether a rule runs; `default` says whether it runs without a selection."""
         wanted = _exactness((*self.select, *self.extend_select), code, name)
         if not self.select and default:
             wanted = max(wanted, 1)
@@ -86,12 +85,12 @@ class Settings:
         )
 
     def selectors(self) -> tuple[str, ...]:
-        """Every selector the user wrote, in order, for checking against the rulebook."""
+        """Return every selector that the user wrote, in order, to check them against the rulebook."""
         per_file = (selector for selectors in self.per_file_ignores.values() for selector in selectors)
         return tuple(dict.fromkeys((*self.select, *self.extend_select, *self.ignore, *per_file)))
 
     def fingerprint(self) -> str:
-        """Everything that can change what is found, as text, for cache keys; no path of this machine in it."""
+        """Return everything that can change the findings, as text, without a path of this machine."""
         values = (
             (item.name, sorted(value.items()) if isinstance(value, Mapping) else value)
             for item in fields(self)
@@ -108,7 +107,7 @@ _PRESENTATION = {
 
 
 def _exactness(selectors: Iterable[str], code: str, name: str) -> int:
-    """How closely the best of the selectors names the rule: 0 not at all, a name or a whole code most."""
+    """Return how exactly the best selector names the rule: 0 not at all, most by its name or whole code."""
     return max(
         (
             len(code) + 1 if s in (name, code) else len(s) + 1
@@ -119,26 +118,10 @@ def _exactness(selectors: Iterable[str], code: str, name: str) -> int:
     )
 
 
-def matches_glob(path: str, text: str) -> bool:
-    """Gitignore's sense of a pattern: without a slash it fits any file or folder name on the way, `**` any depth."""
-    parts = path.split("/")
-    pattern = _compiled(text.strip("/"))
-    if "/" not in text.rstrip("/"):
-        return any(fits(pattern, [part]) for part in parts)
-    return fits((*pattern, None), parts)  # it fits a file as well as a folder above it
-
-
-@lru_cache(maxsize=256)
-def _compiled(text: str) -> Glob:
-    found = pattern_of(text, literal=True)
-    assert found is not None
-    return found
-
-
 def find_config(start: Path) -> Path | None:
-    """The configuration that governs `start`: the nearest ackdoctor.toml, or pyproject.toml with our table, upward.
+    """Return the nearest ackdoctor.toml, or pyproject.toml with our table, in `start` or above it.
 
-    ConfigError for one that may not be read: it may be the one.
+    ConfigError for a file that may not be read: the settings may be in it.
     """
     start = start.absolute()
     for directory in (start, *start.parents):
@@ -150,14 +133,13 @@ def find_config(start: Path) -> Path | None:
                 if error.errno in _NOT_THERE:
                     continue
                 raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
-            # The cheap test first: parsing everybody's pyproject.toml would cost more than reading it.
             if name == "ackdoctor.toml" or (b"ackdoctor" in content and _has_table(path, content)):
                 return path
     return None
 
 
 def holds_settings(path: Path) -> bool:
-    """Whether one of FILES governs what lies beside and below it, by its bytes: it need not be right."""
+    """Whether the bytes of one of FILES hold settings, valid or not."""
     try:
         return path.name == "ackdoctor.toml" or _TABLE.search(read_file(str(path), _LARGEST)) is not None
     except OSError:
@@ -165,7 +147,7 @@ def holds_settings(path: Path) -> bool:
 
 
 def load_settings(path: Path) -> Settings:
-    """Settings from one file.  ConfigError names the file, the line where it is known, and the key."""
+    """Read the settings from one file.  ConfigError names the file, the key, and the line if it is known."""
     try:
         content = read_file(str(path), _LARGEST)
     except OSError as error:
@@ -176,9 +158,9 @@ def load_settings(path: Path) -> Settings:
     if path.name == "pyproject.toml":
         table = _ours(path, table)
     elif "tool" in table:
-        raise ConfigError(f"{path}: the keys stand at the top of this file, without [tool.ackdoctor]")
+        raise ConfigError(f"{path}: put the keys at the top of this file, without [tool.ackdoctor]")
     directory = path.absolute().parent
-    values: dict[str, Any] = {}  # each parser gives what its field holds
+    values: dict[str, Any] = {}  # each parser returns the type of its field
     for key, value in table.items():
         where = f"{path}{_line_of(key, content.decode('utf-8-sig'))}"
         if key not in _KEYS:
@@ -205,7 +187,7 @@ def _ours(path: Path, table: dict[str, object]) -> dict[str, object]:
 
 
 def _parse(path: Path, content: bytes) -> dict[str, object]:
-    import sys  # tomllib only where there is something to parse
+    import sys  # most runs parse no settings
 
     if sys.version_info >= (3, 11):
         import tomllib
@@ -227,20 +209,20 @@ def _parse(path: Path, content: bytes) -> dict[str, object]:
 
 
 def _line_of(key: str, text: str) -> str:
-    """`:12`, or nothing where the key is not at the start of a line of its own."""
+    """Return `:12`, or "" if no line starts with the key."""
     line = re.compile(rf"^[ \t]*\[?(?:tool\.ackdoctor\.)?[\"']?{re.escape(key)}\b", re.MULTILINE)
     found = line.search(text, _start_of_ours(text))
     return f":{text.count(chr(10), 0, found.start()) + 1}" if found else ""
 
 
 def _start_of_ours(text: str) -> int:
-    """Where our first table begins, since other tools' may come before it; 0 in a file that is all ours."""
+    """Return where our first table begins: tables of other tools may precede it; 0 in an ackdoctor.toml."""
     found = re.search(r"^[ \t]*\[tool\.ackdoctor", text, re.MULTILINE)
     return found.start() if found else 0
 
 
 def place(source: Path | None, value: str) -> str:
-    """The settings file, with the line on which a string first stands as a value of its own: `pyproject.toml:12`."""
+    """Return the settings file with the first line that has a string as a value: `pyproject.toml:12`."""
     if source is None:
         return "settings"
     try:
@@ -252,15 +234,15 @@ def place(source: Path | None, value: str) -> str:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """A hint for a misspelt word, whatever its case, or nothing where no known word is near."""
-    from difflib import get_close_matches  # only on the way to an error
+    """Return a hint for a misspelt word, in any case, or "" if no known word is close."""
+    from difflib import get_close_matches  # only an error needs it
 
     folded = {each.casefold(): each for each in known}
     close = get_close_matches(word.casefold(), folded, n=1)
     return f"; did you mean `{folded[close[0]]}`?" if close else ""
 
 
-# ---- one parser per kind of value; ValueError says what it must be ----
+# ---- one parser per kind of value; its ValueError says what the value must be ----
 
 
 def _strings(value: object) -> tuple[str, ...]:
@@ -280,7 +262,7 @@ def _selectors(value: object) -> tuple[str, ...]:
 def _chosen(value: object) -> tuple[str, ...]:
     selectors = _selectors(value)
     if not selectors:
-        raise ValueError("names no rule; leave it out for all that are on by default")
+        raise ValueError("names no rule; without it all rules that are on by default run")
     return selectors
 
 
@@ -349,5 +331,36 @@ _KEYS: Mapping[str, Callable[[object], Parsed]] = MappingProxyType(
         "output-format": _word_of({word: word for word in FORMATS}),
         "fatal-unreadable": _switch,
         "pytest": _open_table,
+    }
+)
+
+HELP: Mapping[str, tuple[str, str]] = MappingProxyType(  # key -> meaning and default, for the documentation
+    {
+        "select": ("rules that run: codes, starts of codes, names", "all that are on by default"),
+        "extend-select": ("rules that run besides them", "`[]`"),
+        "ignore": ("rules that do not run; the more exact selector wins, and `ignore` wins a draw", "`[]`"),
+        "per-file-ignores": (
+            "glob → rules that are silent there; a glob with a slash starts in the settings' folder",
+            "none",
+        ),
+        "exclude": (
+            "files and folders to skip, as in `.gitignore`; base classes in them are still read",
+            "`.git`, `.venv`, `build`, `dist`, `site-packages` and similar",
+        ),
+        "extend-exclude": ("files and folders to skip besides them", "`[]`"),
+        "extra-bases": (
+            "your base class → the framework's class behind it, if its source is not in the tree",
+            "none",
+        ),
+        "dialect-version": (
+            "framework → version, for an older one of [Frameworks](frameworks.md); missing digits are zeros",
+            "the newest",
+        ),
+        "min-severity": ("`info`, `warning` or `error`: lint hides findings below it", "`warning`"),
+        "min-confidence": ("`may` or `must`: lint hides findings below it", "`may`"),
+        "baseline": ("the baseline file, relative to the settings' folder", "none"),
+        "output-format": ("one of the [formats](guide/lint.md#formats)", "`full`"),
+        "fatal-unreadable": ("`true` is the option `--strict-files`", "`false`"),
+        "pytest": ("a table for the [pytest plugin](guide/tests.md#marks-and-options)", "none"),
     }
 )

@@ -1,7 +1,8 @@
-"""Runs one case of a rule page in memory: code through the static engine, messages through an acker."""
+"""Reads the cases of `rules/` and `tests/rules/`, and runs one in memory: code through lint, messages through an acker."""
 
 from collections.abc import Iterator, Mapping
-from pathlib import PurePosixPath
+from functools import cache
+from pathlib import Path, PurePosixPath
 
 import pytest
 
@@ -12,14 +13,34 @@ from ackdoctor.frontends import java
 from ackdoctor.frontends.python import lower_source
 from ackdoctor.model.component import Unit
 from ackdoctor.model.finding import Finding, Severity, Unreadable
-from ackdoctor.rulebook import Case, CaseFile, Expected
+from ackdoctor.rulebook.cases import Case, CaseFile, Expected, read_case_page
+from ackdoctor.rulebook.page import load_rules
 from tests.acker_cases import findings_by_line
 
-__all__ = ["findings_of", "marked"]
+__all__ = ["CASE_PAGES", "all_cases", "cases_by_code", "findings_of", "marked"]
+
+CASE_PAGES = sorted((Path(__file__).parent / "rules").glob("ACK*/*.md"))
+
+
+@cache
+def cases_by_code() -> Mapping[str, tuple[Case, ...]]:
+    """Every rule's cases: those of its page, then those of its regression pages."""
+    cases = {code: page.cases for code, page in load_rules().items()}
+    for path in CASE_PAGES:
+        cases[path.parent.name] += read_case_page(path)
+    return cases
+
+
+def all_cases() -> list[Case]:
+    """Every case of every rule."""
+    return [case for cases in cases_by_code().values() for case in cases]
 
 
 def marked(case: Case, defaults: Mapping[str, bool]) -> list[Expected]:
-    """The findings of the default rules and of the case's own rule, as markers; info ones of other rules only where a marker asks."""
+    """Return the findings of the default rules and of the case's own rule, as markers.
+
+    Findings of severity info of other rules count only where a marker asks for them.
+    """
     found: set[Expected] = set()
     for mark, finding in _findings(case):
         asked = case.severities.get(mark)
@@ -33,7 +54,7 @@ def marked(case: Case, defaults: Mapping[str, bool]) -> list[Expected]:
 
 
 def _findings(case: Case) -> Iterator[tuple[Expected, Finding]]:
-    """Each finding with the marker that would ask for it."""
+    """Yield each finding with the marker that asks for it."""
     if case.language == "acker":
         for line, finding in findings_by_line(case):
             yield Expected(case.files[0].name, line, finding.code), finding
@@ -47,12 +68,12 @@ def _is_shown(finding: Finding, defaults: Mapping[str, bool]) -> bool:
 
 
 def _versions(dialect: str) -> dict[str, str]:
-    """The setting under which an older dialect is in force."""
+    """Return the setting that selects an older dialect."""
     return {d.replaces: ".".join(map(str, d.since)) for d in known() if d.replaces and d.name == dialect}
 
 
 def findings_of(case: Case) -> list[Finding]:
-    """Every finding about a case's files, one for each rule and place."""
+    """Return every finding in a case's files, one for each rule and place."""
     units = [_java(file) if case.language == "java" else _python(file) for file in case.files]
     program = Program(units, load(_versions(case.dialect)))
     findings: dict[tuple[str, object], Finding] = {}

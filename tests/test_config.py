@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from ackdoctor.config import Settings, find_config, load_settings, matches_glob
+from ackdoctor.config import Settings, find_config, load_settings
 from ackdoctor.model.errors import ConfigError
 from ackdoctor.model.finding import Confidence, Severity
+from ackdoctor.model.globs import matches_glob
 
 
 def written(folder: Path, text: str, name: str = "ackdoctor.toml") -> Path:
@@ -101,7 +102,7 @@ def test_ackdoctor_toml_goes_before_a_pyproject_beside_it(tmp_path):
         ("select = 3\n", "ackdoctor.toml:1: `select` must be a list of strings"),
         (
             "select = []\n",
-            "ackdoctor.toml:1: `select` names no rule; leave it out for all that are on by default",
+            "ackdoctor.toml:1: `select` names no rule; without it all rules that are on by default run",
         ),
         (
             'ignore = ["ack101"]\n',
@@ -126,7 +127,7 @@ def test_ackdoctor_toml_goes_before_a_pyproject_beside_it(tmp_path):
         ),
         (
             '[tool.ackdoctor]\nselect = ["ACK1"]\n',
-            "ackdoctor.toml: the keys stand at the top of this file, without [tool.ackdoctor]",
+            "ackdoctor.toml: put the keys at the top of this file, without [tool.ackdoctor]",
         ),
         (
             "per-file-ignores = []\n",

@@ -1,35 +1,45 @@
-"""Every case of every rule page, line by line: the pages are the specification."""
+"""Every case of `rules/` and `tests/rules/` has exactly the findings that its markers name."""
 
 from collections.abc import Iterable
+from pathlib import Path
 
 import pytest
 
 from ackdoctor.checks import load as load_checks
-from ackdoctor.rulebook import Case, Expected, load_rules
-from tests.rule_cases import marked
+from ackdoctor.rulebook import load_metadata
+from ackdoctor.rulebook.cases import Case, Expected
+from tests.lint.project import lines, linted, write
+from tests.rule_cases import all_cases, cases_by_code, marked
 
-PAGES = load_rules()
-DEFAULTS = {code: page.default for code, page in PAGES.items()}
-CASES = [case for page in PAGES.values() for case in page.cases]
-TOLD_ELSEWHERE = {"ACK901"}  # by the suppressions, not by a component
+ROOT = Path(__file__).parent.parent
+RULES = load_metadata()
+DEFAULTS = {code: rule.default for code, rule in RULES.items()}
+CASES = all_cases()
+FROM_COMMENTS = {"ACK901"}  # found in comments, not in components
 
 
 def _id(case: Case) -> str:
-    return f"{case.code}/{case.name}"
+    return f"{case.code}/{case.page.stem}/{case.name}"
 
 
 def _on_page(case: Case, marks: Iterable[Expected]) -> list[str]:
     """Each mark as an editor finds it: the page, and the line there."""
-    page = f"rules/{PAGES[case.code].path.name}"
+    page = case.page.relative_to(ROOT).as_posix()
     begins = {file.name: file.first_line for file in case.files}
     return [f"{page}:{begins[mark.file] + mark.line - 1} {mark.code}" for mark in marks]
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if c.code not in TOLD_ELSEWHERE], ids=_id)
-def test_a_case_has_exactly_the_findings_its_page_marks(case: Case) -> None:
+@pytest.mark.parametrize("case", [c for c in CASES if c.code not in FROM_COMMENTS], ids=_id)
+def test_a_case_has_exactly_the_findings_that_its_page_marks(case: Case) -> None:
     result = marked(case, DEFAULTS)
 
     assert _on_page(case, result) == _on_page(case, case.expected)
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if c.code in FROM_COMMENTS], ids=_id)
+def test_a_case_of_comments_has_exactly_the_findings_that_its_page_marks(case: Case, tmp_path: Path) -> None:
+    write(tmp_path, {file.name: file.text for file in case.files})
+    assert lines(linted(tmp_path)) == [f"{mark.file}:{mark.line} {mark.code}" for mark in case.expected]
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if c.todo], ids=_id)
@@ -41,12 +51,12 @@ def test_a_known_gap_is_closed(case: Case) -> None:
 
 
 def test_every_rule_with_a_path_has_a_check_and_every_check_a_page() -> None:
-    with_path = {code for code, page in PAGES.items() if "path" in page.evidence}
-    assert set(load_checks()) | TOLD_ELSEWHERE == with_path
+    with_path = {code for code, rule in RULES.items() if "path" in rule.evidence}
+    assert set(load_checks()) | FROM_COMMENTS == with_path
 
 
-def test_a_rule_that_only_a_run_can_show_has_cases_of_a_run() -> None:
-    languages = {code: {case.language for case in page.cases} for code, page in PAGES.items()}
-    assert {code for code, page in PAGES.items() if "path" not in page.evidence} == {
+def test_rules_that_only_a_run_can_show_have_cases_of_a_run() -> None:
+    languages = {code: {case.language for case in cases} for code, cases in cases_by_code().items()}
+    assert {code for code, rule in RULES.items() if "path" not in rule.evidence} == {
         code for code, found in languages.items() if found == {"acker"}
     }

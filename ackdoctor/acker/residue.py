@@ -183,14 +183,12 @@ def blame(tree: TupleTree, seen: Sequence[Suspicion]) -> TupleTree:
     left = tree.entry.value if tree.entry is not None else None
     if not left or tree.residue is not Residue.EVEN:
         return tree
-    columns = [(value, suspect) for suspect in seen for value in suspect.leaves()]
-    if len({suspect for _, suspect in columns}) == len(columns) and _total(columns) == left:
+    columns = [(value, traced) for traced in seen for value in traced.leaves()]
+    if len({traced for _, traced in columns}) == len(columns) and _total(columns) == left:
         return replace(tree, culprits=_culprits(columns), ambiguous=False)
     solution = solve(left, [value for value, _ in columns])
     if solution is None:  # a tuple that was never acked leaves its children as well
-        columns += [
-            (suspect.edge, suspect) for suspect in seen if suspect.values and suspect.edge is not None
-        ]
+        columns += [(traced.edge, traced) for traced in seen if traced.values and traced.edge is not None]
         solution = solve(left, [value for value, _ in columns])
     if solution is None:
         return tree
@@ -208,12 +206,12 @@ def _total(columns: Iterable[tuple[int, Suspicion]]) -> int:
 def _culprits(columns: Iterable[tuple[int, Suspicion]]) -> tuple[Culprit, ...]:
     return tuple(
         Culprit(
-            delivery=suspect.delivery,
-            component=suspect.component,
-            task=suspect.task,
+            delivery=traced.delivery,
+            component=traced.component,
+            task=traced.task,
             value=value,
-            acks=len(suspect.values),
-            sites=suspect.sites,
+            acks=len(traced.values),
+            sites=traced.sites,
         )
-        for value, suspect in columns
+        for value, traced in columns
     )

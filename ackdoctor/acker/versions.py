@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ackdoctor.model.acker_versions import NEWEST as NEWEST_VERSION
 from ackdoctor.model.acker_versions import AckerVersion, Age, NoTargets, ackers, ambiguous
-from ackdoctor.model.engine import Engine
+from ackdoctor.model.message import Engine
 
 __all__ = ["NEWEST", "Age", "Engine", "NoTargets", "Profile", "Schedule", "profile"]
 

@@ -1,5 +1,6 @@
-"""`ackdoctor explain`: a rule's page of the manual, or what happened to one root or delivery of a trace."""
+"""`ackdoctor explain`: how to fix a finding of a rule, or the life of one root or tuple of a trace."""
 
+import io
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -8,10 +9,12 @@ import typer
 
 from ackdoctor.cli.given import path_called
 from ackdoctor.cli.options import rules_called
-from ackdoctor.cli.streams import COLOURED, palette_for, tolerant, until_reader_leaves
+from ackdoctor.cli.streams import COLOURED, palette_for, tolerant, until_reader_leaves, width_for
 from ackdoctor.model.errors import UsageError
 
 __all__ = ["explain"]
+
+_WIDEST = 80  # columns
 
 
 def explain(
@@ -19,7 +22,7 @@ def explain(
         str,
         typer.Argument(
             metavar="CODE|NAME|ROOT",
-            help="ACK101 or missing-ack; with --trace a root or delivery.",
+            help="ACK101 or missing-ack; with --trace a root or tuple id.",
             autocompletion=rules_called,
         ),
     ],
@@ -27,19 +30,20 @@ def explain(
     trace: Annotated[
         list[Path] | None,
         typer.Option(
-            parser=path_called("--trace"), metavar="TRACE", help="The trace in which the root or delivery is."
+            parser=path_called("--trace"), metavar="TRACE", help="The trace that has the root or tuple."
         ),
     ] = None,
     acker_version: Annotated[
-        str | None, typer.Option(metavar="VERSION", help="With --trace: whose acker. Default: newest.")
+        str | None,
+        typer.Option(metavar="VERSION", help="With --trace: the acker's Storm version. Default: newest."),
     ] = None,
     whole: Annotated[
-        bool, typer.Option("--all", help="All of a rule's examples, in every framework; not the first alone.")
+        bool, typer.Option("--all", help="The whole page as Markdown, in the order of the documentation.")
     ] = False,
 ) -> None:
-    """Show what a rule means and what breaking it costs.
+    """Show how to fix the findings of a rule.
 
-    With --trace it tells the life of one root, or of the deliveries with that id.
+    With --trace, show the life of one root, or of the tuples with that id.
     """
     if trace:
         from ackdoctor.cli.recording import show_life
@@ -48,23 +52,36 @@ def explain(
     if acker_version is not None:
         raise UsageError("--acker-version needs --trace")
     if subject.lstrip("-").isdecimal():
-        raise UsageError(f"`{subject}` is no rule; for a root or a delivery, name its trace with --trace")
+        raise UsageError(
+            f"`{subject}` is not a rule; to explain a root or a tuple, name its trace with --trace"
+        )
     from ackdoctor.cli.manual import rule
-    from ackdoctor.rulebook.brief import brief
+    from ackdoctor.rulebook.page import explanation, read_page
 
-    found = rule(subject)
-    page = found.path.read_text(encoding="utf-8")
-    more = f"\nAll examples, with their code: `ackdoctor explain {found.code} --all`\n"
-    _show(page if whole else brief(page) + more)
-
-
-def _show(text: str) -> None:
+    page = read_page(rule(subject).path)
     tolerant(sys.stdout)
     with until_reader_leaves():
-        if palette_for(sys.stdout) is COLOURED:
-            from rich.console import Console
-            from rich.markdown import Markdown
+        sys.stdout.write(page.text if whole else _rendered(explanation(page)))
 
-            Console().print(Markdown(text))
-        else:
-            sys.stdout.write(text if text.endswith("\n") else text + "\n")
+
+def _rendered(markdown: str) -> str:
+    """Lay the Markdown out for the terminal, at most 80 columns wide."""
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    title, _, text = markdown.partition("\n\n")
+    text, _, url = text.rstrip().rpartition("\n\n")
+    coloured = palette_for(sys.stdout) is COLOURED
+    paper = io.StringIO()
+    console = Console(
+        file=paper,
+        width=min(width_for(sys.stdout), _WIDEST),
+        force_terminal=coloured,
+        color_system="standard" if coloured else None,
+        legacy_windows=False,
+        highlight=False,
+    )
+    console.print(title.removeprefix("# "), style="bold", end="\n\n")
+    console.print(Markdown(text, hyperlinks=True))
+    console.print(f"\n{url.strip('<>')}", soft_wrap=True)
+    return "".join(f"{line.rstrip()}\n" for line in paper.getvalue().splitlines())

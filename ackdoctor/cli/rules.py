@@ -1,50 +1,49 @@
-"""`ackdoctor rules`: what can be found."""
+"""`ackdoctor rules`: list the rules."""
 
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterable
+from typing import Annotated
 
 import typer
 
 from ackdoctor.cli.streams import COLOURED, chatter, palette_for, tolerant, until_reader_leaves, width_for
 from ackdoctor.model.errors import UsageError
-
-if TYPE_CHECKING:
-    from ackdoctor.reporters.context import Page
+from ackdoctor.rulebook import Rule
 
 __all__ = ["rules"]
 
-_NARROWEST = 60  # columns: on fewer a table has no room for what its last column says
+_NARROWEST = 60  # columns; a narrower table has no room for the summary
 
 
 def rules(
-    output_format: Annotated[str, typer.Option(metavar="table|json", help="How to show them.")] = "table",
+    output_format: Annotated[str, typer.Option(metavar="table|json", help="The output format.")] = "table",
 ) -> None:
     """List the rules."""
-    from ackdoctor.cli.manual import broken, pages
+    from ackdoctor.cli.manual import broken
+    from ackdoctor.cli.manual import rules as known
 
     forms = {"table": _as_table, "json": _as_json}
     if output_format not in forms:
         raise UsageError(f"--output-format must be one of {', '.join(forms)}, not {output_format!r}")
     tolerant(sys.stdout)
     with until_reader_leaves():
-        forms[output_format](pages())
-    for trouble in broken():
-        chatter(trouble)
+        forms[output_format](known().values())
+    for error in broken():
+        chatter(error)
     if broken():
         raise typer.Exit(2)
 
 
-def _as_table(found: Sequence["Page"]) -> None:
+def _as_table(found: Iterable[Rule]) -> None:
     rows = [
         (
-            page.code,
-            page.name,
-            page.severity.word + ("" if page.default else ", off"),
-            ", ".join(page.evidence),
-            page.summary,
+            rule.code,
+            rule.name,
+            rule.severity.word + ("" if rule.default else ", off"),
+            ", ".join(rule.evidence),
+            rule.summary,
         )
-        for page in found
+        for rule in found
     ]
     if palette_for(sys.stdout) is COLOURED and width_for(sys.stdout) >= _NARROWEST:
         from rich import box
@@ -56,7 +55,7 @@ def _as_table(found: Sequence["Page"]) -> None:
         )
         for row in rows:
             table.add_row(*row)
-        for column in table.columns[:2]:  # half a code or a name can be given to no other command
+        for column in table.columns[:2]:  # a cut code or name cannot be pasted into another command
             column.no_wrap = True
         Console(highlight=False).print(table)
         return
@@ -66,7 +65,7 @@ def _as_table(found: Sequence["Page"]) -> None:
         sys.stdout.write(f"{padded}  {summary}\n")
 
 
-def _as_json(found: Sequence["Page"]) -> None:
+def _as_json(found: Iterable[Rule]) -> None:
     import json
 
     rows = [

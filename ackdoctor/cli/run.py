@@ -24,16 +24,15 @@ from ackdoctor.cli.streams import (
     until_reader_leaves,
 )
 from ackdoctor.config import Settings
-from ackdoctor.lint.analyze import lint
-from ackdoctor.lint.shown.triage import against, triage
+from ackdoctor.lint.run import lint
+from ackdoctor.lint.select import compare_report, filter_report
 from ackdoctor.model.errors import UsageError
 from ackdoctor.model.finding import Finding, Report
 from ackdoctor.reporters import Context, reporter
-from ackdoctor.reporters.context import PLAIN, Sources
-from ackdoctor.reporters.footer import counted
+from ackdoctor.reporters.context import PLAIN, Sources, counted
 
 if TYPE_CHECKING:
-    from ackdoctor.lint.shown.baseline import Entry
+    from ackdoctor.lint.baseline import Entry
     from ackdoctor.reporters.context import Page
     from ackdoctor.rulebook import Rule
 
@@ -56,7 +55,7 @@ def run(request: Request) -> int:
     check_frameworks(settings)
     baseline = None
     if settings.baseline is not None and not (request.write_baseline and not settings.baseline.exists()):
-        from ackdoctor.lint.shown.baseline import read
+        from ackdoctor.lint.baseline import read
 
         baseline = read(settings.baseline)
     given = _standard_input(request)
@@ -68,8 +67,8 @@ def run(request: Request) -> int:
     listed = (*report.files, *report.beside, *(unread.path for unread in report.unreadable))
     settled = (path for path in (settings.source, settings.baseline) if path is not None)
     need_unread(request.output_file, (*settled, *(root / path for path in listed)))
-    compared = None if baseline is None else against(report, settings, baseline, root=root)
-    shown = triage(report, settings, compared)
+    compared = None if baseline is None else compare_report(report, settings, baseline, root=root)
+    shown = filter_report(report, settings, compared)
     _complain(shown)
     if (
         request.quiet or request.show_files or settings.output_format not in _FOR_PEOPLE
@@ -83,7 +82,7 @@ def run(request: Request) -> int:
     else:
         if not request.quiet:
             _tell(shown, request, settings, why_not)
-        sources = Sources(root=root, given=dict([given]) if given else {})
+        sources = Sources(root=root, in_memory=dict([given]) if given else {})
         _show(shown, request, settings, sources)
     counted_in = replace(shown, findings=()) if request.exit_zero else shown
     return exit_code(counted_in, settings, named=request.paths, root=root)
@@ -168,7 +167,7 @@ def _accept(
     file: Path, findings: Sequence[Finding], unseen: "Sequence[Entry]", *, change: Report, root: Path
 ) -> None:
     """Write the findings into the baseline, beside the entries that nobody looked for, and say what that changes."""
-    from ackdoctor.lint.shown.baseline import write
+    from ackdoctor.lint.baseline import write
 
     write(file, findings, root=root, unseen=unseen)
     amount = len(findings) + len(unseen)
@@ -224,5 +223,5 @@ def _show(report: Report, request: Request, settings: Settings, sources: Sources
         text = StringIO()
         reporter(form)(report, text, context)
         if people and not request.quiet and not request.show_files:
-            reporter("footer")(report, text, context)
+            reporter("summary")(report, text, context)
         stream.write(shielded(text.getvalue(), form))

@@ -7,9 +7,8 @@ from typing import NamedTuple, TextIO
 
 from ackdoctor.cli.streams import chatter
 from ackdoctor.config import Settings, find_config, load_settings
-from ackdoctor.lint.shown.select import select
-from ackdoctor.model.finding import Finding, Report, Severity
-from ackdoctor.model.fingerprint import stamp
+from ackdoctor.lint.select import select
+from ackdoctor.model.finding import Finding, Report, Severity, stamp
 from ackdoctor.reporters import Context, reporter
 from ackdoctor.reporters.context import Sources, printable
 

@@ -18,8 +18,7 @@ from ackdoctor.cli.streams import chatter, tolerant
 from ackdoctor.cli.watch import FORMS
 from ackdoctor.model.acker_versions import NEWEST
 from ackdoctor.model.errors import UsageError
-from ackdoctor.reporters.context import printable
-from ackdoctor.reporters.footer import counted
+from ackdoctor.reporters.context import counted, printable
 
 if TYPE_CHECKING:
     from ackdoctor.spark.live.roots import LiveTerms
@@ -30,7 +29,7 @@ __all__ = ["Request", "run", "sentences"]
 _NEEDS_SPARK = "watch needs Spark, which is not installed: pip install 'ackdoctor[spark]'"
 _WAITING = (
     "{count} file{s} of processes that write, or were killed, will be read once they are parts "
-    "(of killed ones `ackdoctor trace recover {folder}` makes them)"
+    "(of killed ones `ackdoctor trace report {folder}` makes them)"
 )
 _NO_PARTS = "no part of a trace is in {folder}: a tracer writes them (`ackdoctor trace run`); `ackdoctor analyze` reads logs"
 _SETTINGS = {

@@ -1,11 +1,15 @@
-"""Second names: one object that a path knows by several, so that what is done under one of them is done to all.
+"""Must-alias analysis: several names of one object, so that a change through one of them is a change of all.
 
-`batch = self.rows` is followed by `self.rows.clear()`: how much there is in `batch` is to be asked anew.  Only names by which
-a function asks about something are followed, on each path from the assignment on, until one of them is given another value.
+After `batch = self.rows`, the call `self.rows.clear()` also changes the size of `batch`.  An alias is a fact like any
+other: the path remembers `Compare(batch, ALIAS, self.rows)` from the assignment until one of the names is reassigned.
+Only names in conditions that the function tests are tracked.
 
-Terms.  A *place* is what an object is found under: `rows`, `order.rows`; what lies under a key, is got by one or was given to an object is
-under the place `*` of that.  A call is *narrow* if it changes no more than the collection that it is made on, as `add` does; any other may
-change all that is found from its receiver and its arguments.  An answer with arguments, as `client.find(key)`, is taken to be nobody else's.
+An *access path* is how an object is reached: `rows`, `order.rows`.  The access path of an object in a container, or
+passed to another object's method, ends in `*`.  The result of a call with arguments, `client.find(key)`, is assumed to
+be a new object.
+
+A call changes what is reachable from its receiver and its arguments.  A *shallow* call, such as `add`, changes the
+collection itself but none of its elements.
 """
 
 import re
@@ -16,17 +20,25 @@ from typing import NamedTuple
 from ackdoctor.flow.expressions import calls_by_result, last_name, memoize, mentions, subexpressions
 from ackdoctor.flow.facts import tested_subjects
 from ackdoctor.flow.library import (
-    CONTAINER_QUIET,
+    COLLECTION_LITERALS,
+    COLLECTION_WRAPPERS,
+    CONTAINER_OTHERS,
     CONTAINER_READS,
+    CONTAINER_REMOVALS,
     CONTAINER_STORES,
-    CONTAINER_TAKES,
-    DISPLAYS,
     LIVE_VIEWS,
-    NO_RAISE,
-    ORDERS,
-    VIEWS,
+    NEVER_RAISES,
+    REORDERING,
 )
-from ackdoctor.flow.predicates import OWN, READERS, handed, is_field, leaves_alone, unchanging, wholes
+from ackdoctor.flow.predicates import (
+    PURE_FUNCTIONS,
+    SELF_NAMES,
+    escaping_parts,
+    is_field,
+    is_immutable,
+    is_read_only,
+    nonempty_facts,
+)
 from ackdoctor.flow.state import Field, State, Value
 from ackdoctor.model.cfg import (
     Attr,
@@ -51,175 +63,179 @@ from ackdoctor.model.cfg import (
 from ackdoctor.model.component import Function
 
 __all__ = [
-    "ALSO",
-    "also",
-    "closures",
-    "collection_places",
+    "ALIAS",
+    "access_path",
+    "alias_field_result",
+    "bind_aliases",
+    "changed_aliases",
+    "collection_paths",
     "collections",
-    "counted_in",
-    "got_field",
-    "others",
-    "place",
-    "second_names",
+    "measured_collections",
+    "named_closures",
+    "new_aliases",
 ]
 
-
-ALSO = "also"
-_UNDER = "*"
+ALIAS = "also"  # the operator of an alias fact
+_ELEMENT = "*"
 _GETTER, _SETTER = re.compile(r"get(?![a-z])"), re.compile(r"set(?=[A-Z_])")
-_NARROW = CONTAINER_STORES | CONTAINER_READS | CONTAINER_QUIET | ORDERS
-_LEAVES = (CONTAINER_READS - CONTAINER_TAKES - CONTAINER_STORES) | {
-    "next"
-}  # what they are made on stays as it was
-_COMPONENT = frozenset(map(Name, OWN))
+_SHALLOW = CONTAINER_STORES | CONTAINER_READS | CONTAINER_OTHERS | REORDERING
+_KEEPS_RECEIVER = (CONTAINER_READS - CONTAINER_REMOVALS - CONTAINER_STORES) | {"next"}
+_COMPONENT = frozenset(map(Name, SELF_NAMES))
 _NOTHING: frozenset[Expr] = frozenset()
-_FILLS = CONTAINER_STORES | CONTAINER_TAKES | {"clear"}
-_COPIES = VIEWS | NO_RAISE - DISPLAYS
+_CHANGES_SIZE = CONTAINER_STORES | CONTAINER_REMOVALS | {"clear"}
+_COPIES = COLLECTION_WRAPPERS | NEVER_RAISES - COLLECTION_LITERALS
 
 
-class _Change(NamedTuple):
-    """The places in which a step may change something, those of them that it names, and the one whose parts it may change as well."""
-
-    places: frozenset[Expr]
-    named: frozenset[Expr]
-    whole: Expr | None = None
-    narrow: bool = False
+# ---- alias facts ----
 
 
 @memoize
-def second_names(function: Function) -> Mapping[int, tuple[Compare, ...]]:
-    """What each step gives a second name that matters, as facts, by the number of the step."""
-    pairs = {index: tuple(_pairs(function, step.op)) for index, step in enumerate(function.cfg.steps)}
+def new_aliases(function: Function) -> Mapping[int, tuple[Compare, ...]]:
+    """The alias facts that each step creates, by step index; only those that may matter to a tested condition."""
+    pairs = {index: tuple(_alias_pairs(function, step.op)) for index, step in enumerate(function.cfg.steps)}
     every = [pair for some in pairs.values() for pair in some]
     if not every:
         return {}
-    asked = _linked(every, _asked_about(function))
-    linked = asked & _linked(every, collection_places(function) | _asked_inside(function))
-    often = Counter(each for pair in every for each in pair)
+    tested = _alias_closure(every, _tested_paths(function))
+    relevant = tested & _alias_closure(every, collection_paths(function) | _measured_paths(function))
+    uses = Counter(each for pair in every for each in pair)
     return {
         index: facts
         for index, some in pairs.items()
         if (
             facts := tuple(
-                Compare(one, ALSO, other)
+                Compare(one, ALIAS, other)
                 for one, other in some
-                if one in linked and (often[other] > 1 or not _passing(other) or _own(function, other))
+                if one in relevant
+                and (uses[other] > 1 or not _is_temporary(other) or _is_own_call(function, other))
             )
         )
     }
 
 
-def also(function: Function, index: int, state: State) -> State:
-    """The state behind a step that gives something a second name."""
-    if not (named := second_names(function).get(index)):
+def bind_aliases(function: Function, index: int, state: State) -> State:
+    """The state after a step, with the aliases that the step creates."""
+    if not (aliases := new_aliases(function).get(index)):
         return state
-    known: Mapping[Expr, bool] = dict.fromkeys(named, True)
-    return state.but(facts={**state.facts, **known})
+    added: Mapping[Expr, bool] = dict.fromkeys(aliases, True)
+    return state.replace(facts={**state.facts, **added})
 
 
-def got_field(function: Function, state: State, call: Call, value: Value | None) -> State:
-    """The state behind a helper that has given a field of the component."""
-    at = place(function, call.result)
-    if not isinstance(value, Field) or at is None or not _own(function, call.result):
+def alias_field_result(function: Function, state: State, call: Call, value: Value | None) -> State:
+    """The state after a helper call; if the helper returned a field of the component, the result is its alias."""
+    result = access_path(function, call.result)
+    if not isinstance(value, Field) or result is None or not _is_own_call(function, call.result):
         return state
-    if not any(at in (fact.left, fact.right) for facts in second_names(function).values() for fact in facts):
+    aliases = new_aliases(function).values()
+    if not any(result in (fact.left, fact.right) for facts in aliases for fact in facts):
         return state
-    field = Attr(call.func.obj, value.name)  # type: ignore[union-attr]  # a method of the component's own
-    return state.but(facts={**state.facts, Compare(at, ALSO, field): True})
+    field = Attr(call.func.obj, value.name)  # type: ignore[union-attr]  # _is_own_call
+    return state.replace(facts={**state.facts, Compare(result, ALIAS, field): True})
 
 
-def others(
+def changed_aliases(
     function: Function, index: int, state: State, fields: frozenset[str] | None = None
 ) -> tuple[frozenset[Expr], frozenset[Expr]]:
-    """All names of what a step may change something in, as far as the path knows them, and those that the step does not use itself.
+    """The access paths of all objects that a step may change, and those among them that the step does not mention.
 
-    `fields` are those of the component that a method of its own may change, if that is known.
+    `fields` are the component's fields that a called method may change, or None if unknown.
     """
-    change = _changes(function).get(index)
-    if change is None:
+    effect = _effects(function).get(index)
+    if effect is None:
         return _NOTHING, _NOTHING
-    known = [fact for fact in state.facts if isinstance(fact, Compare) and fact.op == ALSO]
-    parts = _parts(change, fields)
-    reached = set(change.places)
-    grew = bool(known)
+    aliases = [fact for fact in state.facts if isinstance(fact, Compare) and fact.op == ALIAS]
+    roots = _changed_roots(effect, fields)
+    reached = set(effect.paths)
+    grew = bool(aliases)
     while grew:
         found = {
             each
-            for fact in known
-            if any(side in reached or _part(side, parts, change) for side in (fact.left, fact.right))
+            for fact in aliases
+            if any(
+                side in reached or _is_changed_part(side, roots, effect) for side in (fact.left, fact.right)
+            )
             for each in (fact.left, fact.right)
         }
         grew = not found <= reached
         reached |= found
-    return frozenset(reached), frozenset(reached - change.named)
+    return frozenset(reached), frozenset(reached - effect.mentioned)
 
 
-def _parts(change: _Change, fields: frozenset[str] | None) -> tuple[Expr, ...]:
-    """The places of which a step may change the parts."""
-    if change.whole is None:
+# ---- what a step may change ----
+
+
+class _Effect(NamedTuple):
+    """What a step may change: access paths; those that the step mentions; and the receiver, whose parts may change, too."""
+
+    paths: frozenset[Expr]
+    mentioned: frozenset[Expr]
+    receiver: Expr | None = None
+    shallow: bool = False
+
+
+def _changed_roots(effect: _Effect, fields: frozenset[str] | None) -> tuple[Expr, ...]:
+    """The access paths below which a step may change anything."""
+    if effect.receiver is None:
         return ()
-    if fields is None or change.whole not in _COMPONENT:
-        return (change.whole,)
-    return tuple(Attr(change.whole, field) for field in sorted(fields))
+    if fields is None or effect.receiver not in _COMPONENT:
+        return (effect.receiver,)
+    return tuple(Attr(effect.receiver, field) for field in sorted(fields))
 
 
-def _part(at: Expr, wholes: tuple[Expr, ...], change: _Change) -> bool:
-    """Whether a place is, or is a part of, what may be changed with its parts; to put something into a map changes nothing under its keys."""
-    if at == change.whole or not any(mentions(at, whole) for whole in wholes):
+def _is_changed_part(path: Expr, roots: tuple[Expr, ...], effect: _Effect) -> bool:
+    """Whether an access path lies below one of the roots; a shallow call changes no elements."""
+    if path == effect.receiver or not any(mentions(path, root) for root in roots):
         return False
-    return not (change.narrow and isinstance(at, Attr) and not at.name[:1].isalpha())
-
-
-# ---- what may change ----
+    return not (effect.shallow and isinstance(path, Attr) and not path.name[:1].isalpha())
 
 
 @memoize
-def _changes(function: Function) -> Mapping[int, _Change]:
-    """What each step may change something in."""
+def _effects(function: Function) -> Mapping[int, _Effect]:
+    """What each step may change, by step index."""
     return {
-        index: change
+        index: effect
         for index, step in enumerate(function.cfg.steps)
-        if (change := _change(function, step.op)) is not None
+        if (effect := _effect(function, step.op)) is not None
     }
 
 
-def _change(function: Function, op: Instr) -> _Change | None:
+def _effect(function: Function, op: Instr) -> _Effect | None:
     match op:
         case Update(target=Item(obj=whole)) | Bind(target=Item(obj=whole)) | Drop(target=Item(obj=whole)):
-            return _Change(_places(function, (whole,)), frozenset({whole}))
+            return _Effect(_access_paths(function, (whole,)), frozenset({whole}))
         case Update(target=Name() as whole):
-            return _Change(_places(function, (whole,)), frozenset({whole}))
-        case Call(func=func) if isinstance(func, Name) or not leaves_alone(op):
-            return _behind(function, op, func)
+            return _Effect(_access_paths(function, (whole,)), frozenset({whole}))
+        case Call(func=func) if isinstance(func, Name) or not is_read_only(op):
+            return _call_effect(function, op, func)
         case _:
             return None
 
 
-def _behind(function: Function, call: Call, func: Expr) -> _Change | None:
+def _call_effect(function: Function, call: Call, func: Expr) -> _Effect | None:
     name = last_name(func)
     receiver = func.obj if isinstance(func, Attr) else None
-    if name in READERS | _LEAVES and not isinstance(func, Name):
+    if name in PURE_FUNCTIONS | _KEEPS_RECEIVER and not isinstance(func, Name):
         return None
-    narrow = name in _NARROW and not isinstance(receiver, Global)
-    given = () if narrow else tuple(each for arg in call.args for each in handed(arg.value))
-    known = tuple(Name(local) for each in (func, *given) for local in _captured(function, each))
-    named = frozenset(arg.value for arg in call.args)
+    shallow = name in _SHALLOW and not isinstance(receiver, Global)
+    args = () if shallow else tuple(part for arg in call.args for part in escaping_parts(arg.value))
+    captured = tuple(Name(local) for each in (func, *args) for local in _captured_locals(function, each))
+    mentioned = frozenset(arg.value for arg in call.args)
     if receiver is None or _SETTER.match(name):
-        return _Change(_places(function, (*given, *known)), named)
-    places = _places(function, (receiver, *given, *known))
-    return _Change(places, named | {receiver}, place(function, receiver), narrow)
+        return _Effect(_access_paths(function, (*args, *captured)), mentioned)
+    paths = _access_paths(function, (receiver, *args, *captured))
+    return _Effect(paths, mentioned | {receiver}, access_path(function, receiver), shallow)
 
 
-def _captured(function: Function, code: Expr) -> frozenset[str]:
-    """The locals that a closure knows, which may stand there by its name; not the component."""
-    code = closures(function).get(code, code)
+def _captured_locals(function: Function, code: Expr) -> frozenset[str]:
+    """The locals that a closure, or a name bound to one, captures; without the component."""
+    code = named_closures(function).get(code, code)
     inner = function.closures.get(code.key) if isinstance(code, Closure) else None
-    return inner.captures - OWN if inner is not None else frozenset()
+    return inner.captures - SELF_NAMES if inner is not None else frozenset()
 
 
 @memoize
-def closures(function: Function) -> Mapping[Expr, Expr]:
-    """The closures that have a name, by that."""
+def named_closures(function: Function) -> Mapping[Expr, Expr]:
+    """The closures that are bound to a name, by that name."""
     return {
         step.op.target: step.op.value
         for step in function.cfg.steps
@@ -227,34 +243,35 @@ def closures(function: Function) -> Mapping[Expr, Expr]:
     }
 
 
-def _places(function: Function, exprs: Iterable[Expr]) -> frozenset[Expr]:
-    return frozenset(at for expr in exprs if (at := place(function, expr)) is not None)
+# ---- which names matter ----
 
 
 @memoize
-def _asked_about(function: Function) -> frozenset[Expr]:
-    """The places about which a path remembers something."""
-    asked = {part for fact in tested_subjects(function) for part in subexpressions(fact)}
+def _tested_paths(function: Function) -> frozenset[Expr]:
+    """The access paths in the conditions that a path remembers."""
+    parts = {part for fact in tested_subjects(function) for part in subexpressions(fact)}
     return frozenset(
-        part for part in asked - _COMPONENT if isinstance(part, (Name, Attr, Item)) and not _passing(part)
+        part
+        for part in parts - _COMPONENT
+        if isinstance(part, (Name, Attr, Item)) and not _is_temporary(part)
     )
 
 
-def _asked_inside(function: Function) -> frozenset[Expr]:
-    """The places of which it is asked how much there is in them."""
+def _measured_paths(function: Function) -> frozenset[Expr]:
+    """The access paths of the objects whose size or contents a condition tests."""
     found: set[Expr] = set()
-    for asked in tested_subjects(function):
-        match asked:
+    for subject in tested_subjects(function):
+        match subject:
             case Mix(op="any" | "len", parts=(whole,)) | Mix(op="call", parts=(Attr(obj=whole), *_)):
                 found.add(whole)
             case _:
                 pass
-    return _places(function, (whole for whole in found if not unchanging(function, whole)))
+    return _access_paths(function, (whole for whole in found if not is_immutable(function, whole)))
 
 
-def _linked(pairs: list[tuple[Expr, Expr]], first: frozenset[Expr]) -> frozenset[Expr]:
-    """These places, and all that are other names of them."""
-    linked, found = set(first), set(first)
+def _alias_closure(pairs: list[tuple[Expr, Expr]], start: frozenset[Expr]) -> frozenset[Expr]:
+    """These access paths and all their aliases, transitively."""
+    linked, found = set(start), set(start)
     while found:
         found = {each for pair in pairs if not linked.isdisjoint(pair) for each in pair} - linked
         linked |= found
@@ -263,37 +280,37 @@ def _linked(pairs: list[tuple[Expr, Expr]], first: frozenset[Expr]) -> frozenset
 
 @memoize
 def collections(function: Function) -> frozenset[Expr]:
-    """What a function loops over, counts, makes with something in it, fills or empties."""
-    known: set[Expr] = set()
+    """The collections of a function: what it iterates over, measures, builds, fills or empties."""
+    found: set[Expr] = set()
     for step in function.cfg.steps:
         match step.op:
             case Next(iterable=iterable):
-                known.update(wholes(function, iterable))
-            case Test(condition=asked):
-                known.update(counted_in(asked))
+                found.update(nonempty_facts(function, iterable))
+            case Test(condition=condition):
+                found.update(measured_collections(condition))
             case Bind(target=target, value=Build(kind="list" | "dict" | "set")):
-                known.add(target)
+                found.add(target)
             case Bind(target=Item(obj=whole)) | Update(target=Item(obj=whole)) | Drop(target=Item(obj=whole)):
-                known.add(whole)
+                found.add(whole)
             case Bind(value=value):
-                known.update(counted_in(value))
+                found.update(measured_collections(value))
             case Update(target=target, value=Build()):
-                known.add(target)
-            case Call(func=Attr(obj=whole, name=name)) if name in _FILLS:
-                known.add(whole)
+                found.add(target)
+            case Call(func=Attr(obj=whole, name=name)) if name in _CHANGES_SIZE:
+                found.add(whole)
             case _:
                 pass
-    return frozenset(known)
+    return frozenset(found)
 
 
 @memoize
-def collection_places(function: Function) -> frozenset[Expr]:
-    """Where these are found."""
-    return _places(function, collections(function))
+def collection_paths(function: Function) -> frozenset[Expr]:
+    """The access paths of the function's collections."""
+    return _access_paths(function, collections(function))
 
 
-def counted_in(fact: Expr) -> Iterator[Expr]:
-    """The collections of which a fact says how much there is in them."""
+def measured_collections(fact: Expr) -> Iterator[Expr]:
+    """The collections whose length a fact reads."""
     for part in subexpressions(fact):
         match part:
             case Mix(op="len", parts=(whole,)):
@@ -302,93 +319,99 @@ def counted_in(fact: Expr) -> Iterator[Expr]:
                 pass
 
 
-def _own(function: Function, expr: Expr) -> bool:
-    """Whether it is the answer of a method of the component's own."""
+def _is_own_call(function: Function, expr: Expr) -> bool:
+    """Whether an expression is the result of one of the component's own methods."""
     call = calls_by_result(function).get(expr)
     return call is not None and is_field(call.func)
 
 
-def _passing(expr: Expr) -> bool:
+def _is_temporary(expr: Expr) -> bool:
     return isinstance(expr, Name) and expr.id.startswith("%")
 
 
-# ---- what has a second name ----
+# ---- pairs of names that a step makes aliases ----
 
 
-def _pairs(function: Function, op: Instr) -> Iterator[tuple[Expr, Expr]]:
+def _alias_pairs(function: Function, op: Instr) -> Iterator[tuple[Expr, Expr]]:
     match op:
         case Bind(target=target, value=Build(items=items)):
             for value in items:
-                yield from _pair(function, Attr(target, _UNDER), value)
+                yield from _alias_pair(function, Attr(target, _ELEMENT), value)
         case Next(target=target, iterable=Build(items=items)) if target is not None:
             for value in items:
-                yield from _pair(function, target, value)
+                yield from _alias_pair(function, target, value)
         case Next(target=target, iterable=whole) if target is not None:
-            yield from _pair(function, target, Attr(whole, _UNDER))
+            yield from _alias_pair(function, target, Attr(whole, _ELEMENT))
         case Bind(target=target, value=value):
-            yield from _pair(function, target, value)
-            made = calls_by_result(function).get(value)
+            yield from _alias_pair(function, target, value)
+            constructor = calls_by_result(function).get(value)
             if (
-                made is not None
-                and last_name(made.func)[:1].isupper()
-                and last_name(made.func) not in _COPIES
+                constructor is not None
+                and last_name(constructor.func)[:1].isupper()
+                and last_name(constructor.func) not in _COPIES
             ):
-                yield from _given(function, made, target)
+                yield from _stored_arguments(function, constructor, target)
         case Unpack(targets=targets, value=Build(items=items)) if len(targets) == len(items):
             for target, value in zip(targets, items, strict=True):
                 if target is not None and value not in targets:
-                    yield from _pair(function, target, value)
+                    yield from _alias_pair(function, target, value)
         case Call(func=Attr(obj=obj, name=name)) if name in CONTAINER_STORES or _SETTER.match(name):
-            yield from _given(function, op, obj)
+            yield from _stored_arguments(function, op, obj)
         case _:
             pass
 
 
-def _pair(function: Function, target: Expr, value: Expr) -> Iterator[tuple[Expr, Expr]]:
-    one, other = place(function, target), place(function, value)
+def _alias_pair(function: Function, target: Expr, value: Expr) -> Iterator[tuple[Expr, Expr]]:
+    one, other = access_path(function, target), access_path(function, value)
     if one is not None and other is not None and one != other:
-        yield (other, one) if isinstance(other, Name) and not _passing(other) else (one, other)
+        yield (other, one) if isinstance(other, Name) and not _is_temporary(other) else (one, other)
 
 
-def _given(function: Function, call: Call, whole: Expr) -> Iterator[tuple[Expr, Expr]]:
-    """What was given to an object is found under it."""
-    under = place(function, whole)
+def _stored_arguments(function: Function, call: Call, whole: Expr) -> Iterator[tuple[Expr, Expr]]:
+    """The arguments of a store or a constructor are elements of the object."""
+    path = access_path(function, whole)
     for arg in call.args:
-        named = isinstance(arg.value, (Name, Attr)) and not _passing(arg.value)
-        if under is not None and named and arg.value not in _COMPONENT:
-            yield arg.value, Attr(under, _UNDER)
+        named = isinstance(arg.value, (Name, Attr)) and not _is_temporary(arg.value)
+        if path is not None and named and arg.value not in _COMPONENT:
+            yield arg.value, Attr(path, _ELEMENT)
 
 
-def place(function: Function, expr: Expr) -> Expr | None:
-    """What an object is found under, or None where it is nobody else's."""
+# ---- access paths ----
+
+
+def access_path(function: Function, expr: Expr) -> Expr | None:
+    """The access path of an object, or None for a new object."""
     match expr:
         case Name() if expr in calls_by_result(function):
-            return _got(function, calls_by_result(function)[expr]) or expr
+            return _result_path(function, calls_by_result(function)[expr]) or expr
         case Name() | Global():
             return expr
         case Attr(obj=obj, name=name):
-            return _under(place(function, obj), name)
-        case Item(obj=obj, key=key):
-            return _under(
-                place(function, obj),
-                f"[{key.value!r}]" if isinstance(key, Literal) and isinstance(key.value, str) else _UNDER,
-            )
+            return _extend(access_path(function, obj), name)
+        case Item(obj=obj, key=Literal(value=str() as key)):
+            return _extend(access_path(function, obj), f"[{key!r}]")
+        case Item(obj=obj):
+            return _extend(access_path(function, obj), _ELEMENT)
         case _:
             return None
 
 
-def _got(function: Function, call: Call) -> Expr | None:
-    """Where the answer of a call lies, if its name says so."""
+def _access_paths(function: Function, exprs: Iterable[Expr]) -> frozenset[Expr]:
+    return frozenset(path for expr in exprs if (path := access_path(function, expr)) is not None)
+
+
+def _result_path(function: Function, call: Call) -> Expr | None:
+    """The access path of a call's result, for views, getters and reads from containers."""
     if not isinstance(call.func, Attr):
         return None
     name = call.func.name
-    whole = place(function, call.func.obj)
+    whole = access_path(function, call.func.obj)
     if name in LIVE_VIEWS:
         return whole
     if name in CONTAINER_READS and call.args:
-        return _under(whole, _UNDER)
-    return _under(whole, f"{name}()") if not call.args and _GETTER.match(name) else None
+        return _extend(whole, _ELEMENT)
+    return _extend(whole, f"{name}()") if not call.args and _GETTER.match(name) else None
 
 
-def _under(whole: Expr | None, name: str) -> Expr | None:
-    return Attr(whole, name) if whole is not None else None
+def _extend(path: Expr | None, name: str) -> Expr | None:
+    return Attr(path, name) if path is not None else None

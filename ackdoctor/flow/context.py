@@ -1,91 +1,88 @@
-"""What the transfer functions share while one component is solved."""
+"""The context of one analysis: the component, the events recorded so far, and caches shared by the transfer functions."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from ackdoctor.flow.events import Deferral, Sighting, Trail
+from ackdoctor.flow.events import Deferral, Event, Path
 from ackdoctor.flow.program import Program
-from ackdoctor.flow.state import Holding, State, Tick, Token, TokenKind, Value
+from ackdoctor.flow.state import State, Tick, Token, TokenKind, TokenState, Value
 from ackdoctor.model.component import Component, Function, Unit
 from ackdoctor.model.dialect import Verb
-from ackdoctor.model.protocol import State as Stage
+from ackdoctor.model.protocol import Stage
 
-__all__ = ["Context", "Later"]
+__all__ = ["Context", "DeferredCall"]
 
 
 @dataclass(slots=True, unsafe_hash=True)
-class Later:
-    """A callable that was handed over, and the state it will find."""
+class DeferredCall:
+    """A callable that was passed to a runner, its arguments, and the state at that point."""
 
     target: Value
     args: tuple[Value | None, ...]
     state: State
     deferral: Deferral
-    trail: Trail
+    path: Path
 
 
 @dataclass(slots=True, eq=False)
 class Context:
-    """One component being solved from one entry.
+    """The analysis of one component from one entry.
 
-    `subject` is the tuple (or batch element) the framework handed in; `held` the fields known to hold
-    tuples, with the stage those tuples are in once their own handler has returned.
+    `subject` is the tuple (or batch element) that the framework passes in.  `stored_stages` maps each field that holds
+    tuples to the stage of those tuples after their own handler has returned.
     """
 
     program: Program
     component: Component
     subject: Token | None
-    held: dict[str, Stage]
+    stored_stages: dict[str, Stage]
     deferral: Deferral | None = None
-    sightings: dict[object, Sighting] = field(default_factory=dict)
-    later: list[Later] = field(default_factory=list)
+    events: dict[object, Event] = field(default_factory=dict)
+    deferred_calls: list[DeferredCall] = field(default_factory=list)
     limited: bool = False
     steps_left: int = 20_000
-    entered: dict[int, Function] = field(default_factory=dict)  # functions looked into, by id
-    offers: dict[tuple[str, str], tuple[Verb, ...]] = field(default_factory=dict)  # calls by place and name
-    own: dict[str, Value] = field(default_factory=dict)  # what fields are of which a path knows nothing more
-    changes: dict[int, frozenset[str]] = field(
-        default_factory=dict
-    )  # fields that functions may change, by id
-    reaches: dict[int, object] = field(default_factory=dict)  # what functions lead to, by id
-    settings: frozenset[str] | None = (
-        None  # fields that nothing fills while the component runs, if looked for
-    )
+    entered: dict[int, Function] = field(default_factory=dict)  # functions analysed, by id
     verb_names: frozenset[str] = field(init=False)
+    # caches
+    field_values: dict[str, Value] = field(default_factory=dict)  # of fields that the path does not know
+    changed_fields: dict[int, frozenset[str]] = field(default_factory=dict)  # by id of the function
+    reachable: dict[int, object] = field(default_factory=dict)  # effects, by id of the function
+    final_fields: frozenset[str] | None = None
+    _verbs: dict[tuple[str, str], tuple[Verb, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Nearly every call is asked whether it may be one of them."""
+        """Collect the verbs' names: almost every call is compared with them."""
         self.verb_names = frozenset(verb.name for verb in self.verbs())
 
     def unit(self, function: Function) -> Unit:
-        """The file that a function stands in."""
+        """The file that defines a function."""
         return self.program.units[function.path]
 
-    def see(self, sighting: Sighting, *key: object) -> None:
-        """Keep a sighting unless the same was seen on a shorter path."""
-        full = (type(sighting), id(sighting.step), id(sighting.deferral), *key)
-        self.sightings.setdefault(full, sighting)
+    def record(self, event: Event, *key: object) -> None:
+        """Record an event; of several with the same key, the first has the shortest path and is kept."""
+        full = (type(event), id(event.step), id(event.deferral), *key)
+        self.events.setdefault(full, event)
 
-    def holding(self, state: State, token: Token) -> Holding:
-        """A token's holding; a tuple read from a field starts in the stage its own handler left it in."""
+    def token_state(self, state: State, token: Token) -> TokenState:
+        """The state of a token; a tuple from a field starts in the stage in which its own handler left it."""
         if token in state.tokens:
             return state.tokens[token]
         if token.kind is TokenKind.STORED:
-            return Holding(self.held.get(token.field, Stage.OWED), Tick.NO)
-        return Holding(Stage.OWED)
+            return TokenState(self.stored_stages.get(token.field, Stage.OWED), Tick.NO)
+        return TokenState(Stage.OWED)
 
     @property
     def typed(self) -> bool:
-        """Whether the framework's objects are known by their declared types."""
+        """Whether the framework's objects are recognised by their declared types."""
         return bool(self.component.dialect.objects)
 
     def verbs(self) -> Iterable[Verb]:
-        """The framework's calls that this component may make."""
+        """The framework calls that this component may make."""
         return (*self.component.role.verbs, *self.component.dialect.verbs)
 
     def verbs_of(self, on: str, name: str) -> tuple[Verb, ...]:
-        """The calls of that name on one of the framework's objects."""
+        """The framework calls of that name on one of the framework's objects."""
         key = (on, name)
-        if key not in self.offers:
-            self.offers[key] = tuple(verb for verb in self.verbs() if verb.on == on and verb.name == name)
-        return self.offers[key]
+        if key not in self._verbs:
+            self._verbs[key] = tuple(verb for verb in self.verbs() if verb.on == on and verb.name == name)
+        return self._verbs[key]

@@ -1,8 +1,11 @@
-"""The path behind a sighting: visits linked to where they came from.
+"""Paths through a component, and the events on them: completions, emits, stores, exits.
 
-A path is as long as the code it leads through, and a handler may have as many findings as lines.  So a visit knows
-what most questions ask of its path, and is linked to where the path last *turned*: at a fork, by an exception,
-through a helper, at a change of a tuple's holding.  What is between two turns has nothing to tell.
+A `Path` is a linked list of visits: each visit knows the abstract state before its step and the visit before it.  A
+path is as long as the code that it runs through, and a handler may have as many findings as lines.  So each visit also
+links to the last *turn*: a visit where the path branched, raised, returned from a helper or changed the state of a
+tuple.  Steps between two turns need no line in a witness.
+
+The solver records events; a check reads events and never walks the graph itself.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -18,48 +21,61 @@ from ackdoctor.model.protocol import Breach, Op
 
 __all__ = [
     "Anchors",
+    "CallbackPassed",
     "Completed",
     "Deferral",
     "Emitted",
     "Ended",
+    "Event",
     "Flow",
-    "Handed",
+    "Path",
+    "PathPoint",
     "Released",
-    "Sighting",
-    "Station",
     "Stored",
-    "Trail",
-    "backwards",
+    "points_back",
     "turns_back",
-    "turns_onwards",
+    "turns_forward",
 ]
-
 
 _STRAIGHT = (Bind, Call, Drop, Unpack, Update, Yield)
 
 
-class Trail:
-    """One visit of a step: the state before it, the visit before, and the edge between.
+# ---- paths ----
 
-    After a helper call `inner` is the visit that left the helper; the entry of a helper has the visit of
-    the call as its `before` and no edge.  `entry` is the visit that began this run of the function.
 
-    Of the path from there: `forgot` says that the cap took knowledge away on it, `assumed` that something raised
-    which does not say so, and `turn` is the last visit on it that came out of a turn.
+class Path:
+    """A path up to one visit of a step: the state before the step, the path before it, and the edge between them.
+
+    After a helper call, `inner` is the path that left the helper.  On entry to a helper, `before` is the visit of the
+    call and `via` is None.  `entry` is the visit that entered the current function.
+
+    `widened` is true if the cap on states dropped facts since the entry, `assumes_raise` if an exception was assumed
+    that no `raise` statement throws.  `turn` is the last visit after a turn since the entry.
     """
 
-    __slots__ = ("assumed", "before", "entry", "forgot", "function", "index", "inner", "state", "turn", "via")
+    __slots__ = (
+        "assumes_raise",
+        "before",
+        "entry",
+        "function",
+        "index",
+        "inner",
+        "state",
+        "turn",
+        "via",
+        "widened",
+    )
 
     def __init__(
         self,
         function: Function,
         index: int,
         state: State,
-        before: "Trail | None" = None,
+        before: "Path | None" = None,
         via: EdgeKind | None = None,
-        inner: "Trail | None" = None,
+        inner: "Path | None" = None,
         *,
-        forgot: bool = False,
+        widened: bool = False,
     ) -> None:
         self.function = function
         self.index = index
@@ -67,138 +83,142 @@ class Trail:
         self.before = before
         self.via = via
         self.inner = inner
-        self.forgot = forgot
-        self.assumed = False
-        self.entry: Trail = self
-        self.turn: Trail | None = None
+        self.widened = widened
+        self.assumes_raise = False
+        self.entry: Path = self
+        self.turn: Path | None = None
         if via is not None and before is not None:
-            self._follow(before, via)
+            self._extend(before, via)
 
-    def _follow(self, before: "Trail", via: EdgeKind) -> None:
+    def _extend(self, before: "Path", via: EdgeKind) -> None:
         op, inner = before.step.op, self.inner
         raised = via is EdgeKind.RAISE
-        told = raised or inner is not None or self.state.tokens is not before.state.tokens
+        changed = self.state.tokens is not before.state.tokens
         self.entry = before.entry
-        self.turn = self if told or not isinstance(op, _STRAIGHT) else before.turn
-        self.forgot = self.forgot or before.forgot or (inner is not None and inner.forgot)
+        is_turn = raised or inner is not None or changed or not isinstance(op, _STRAIGHT)
+        self.turn = self if is_turn else before.turn
+        self.widened = self.widened or before.widened or (inner is not None and inner.widened)
         if inner is None:
-            self.assumed = before.assumed or (raised and not isinstance(op, Throw))
+            self.assumes_raise = before.assumes_raise or (raised and not isinstance(op, Throw))
         else:
-            self.assumed = before.assumed or inner.assumed
+            self.assumes_raise = before.assumes_raise or inner.assumes_raise
 
     @property
     def step(self) -> Step:
         """The step visited."""
         return self.function.cfg.steps[self.index]
 
-    def knowing(self, state: State) -> "Trail":
+    def with_state(self, state: State) -> "Path":
         """The same visit with another state."""
-        return Trail(self.function, self.index, state, self.before, self.via, self.inner, forgot=self.forgot)
+        return Path(self.function, self.index, state, self.before, self.via, self.inner, widened=self.widened)
 
-    def around(self) -> "Iterator[Trail]":
-        """This visit, the call of the function it is in, the call of the function that is in, and so on."""
-        visit: Trail | None = self
+    def call_stack(self) -> "Iterator[Path]":
+        """This visit, the call that entered its function, the call that entered that function, and so on."""
+        visit: Path | None = self
         while visit is not None:
             yield visit
             visit = visit.entry.before
 
 
-class Station(NamedTuple):
-    """A visit on a path, the next visit in the same function (None at its end), and the depth in helper calls."""
+class PathPoint(NamedTuple):
+    """A visit on a path, the next visit in the same function (None for the last), and the depth in helper calls."""
 
-    visit: Trail
-    after: Trail | None
+    visit: Path
+    after: Path | None
     depth: int
 
 
-Hides: TypeAlias = Callable[[Trail], bool]
+Skip: TypeAlias = Callable[[Path], bool]
 
 
-def _nothing(_: Trail) -> bool:
+def _never(_: Path) -> bool:
     return False
 
 
-def backwards(end: Trail) -> Iterator[Station]:
-    """The visits of a path from `end` to receipt, helper calls unfolded in place."""
+def points_back(end: Path) -> Iterator[PathPoint]:
+    """All visits from `end` back to the receipt of the tuple, those of helpers in place."""
     for depth, visit in _by_depth(end):
-        yield from _visits_back(visit, depth)
+        yield from _points_back(visit, depth)
 
 
-def _visits_back(end: Trail, depth: int) -> Iterator[Station]:
+def _points_back(end: Path, depth: int) -> Iterator[PathPoint]:
     visit, after = end, None
     while True:
-        yield Station(visit, after, depth)
+        yield PathPoint(visit, after, depth)
         if visit.inner is not None:
-            yield from _visits_back(visit.inner, depth + 1)
+            yield from _points_back(visit.inner, depth + 1)
         if visit is end.entry or visit.before is None:
             return
         visit, after = visit.before, visit
 
 
-def turns_back(end: Trail, hides: Hides = _nothing) -> Iterator[Station]:
-    """Those of them at which the path turned, and `end`.
+def turns_back(end: Path, skip: Skip = _never) -> Iterator[PathPoint]:
+    """The turns from `end` back to the receipt of the tuple, `end` included.
 
-    Where `hides` holds for the visit behind a helper call, the call and what it led to are left out.
+    A helper call is left out together with its turns if `skip` holds for the visit after the call.
     """
     for depth, visit in _by_depth(end):
-        yield from _turns_back(visit, depth, hides)
+        yield from _turns_back(visit, depth, skip)
 
 
-def _turns_back(end: Trail, depth: int, hides: Hides) -> Iterator[Station]:
-    yield Station(end, None, depth)
+def _turns_back(end: Path, depth: int, skip: Skip) -> Iterator[PathPoint]:
+    yield PathPoint(end, None, depth)
     for visit, after in _turns(end):
-        if after.inner is None or not hides(after):
+        if after.inner is None or not skip(after):
             if after.inner is not None:
-                yield from _turns_back(after.inner, depth + 1, hides)
-            yield Station(visit, after, depth)
+                yield from _turns_back(after.inner, depth + 1, skip)
+            yield PathPoint(visit, after, depth)
 
 
-def turns_onwards(end: Trail, hides: Hides = _nothing) -> Iterator[Station]:
-    """The same from receipt to `end`."""
+def turns_forward(end: Path, skip: Skip = _never) -> Iterator[PathPoint]:
+    """The turns of `turns_back` in the opposite order."""
     for depth, visit in reversed(list(_by_depth(end))):
-        yield from _turns_onwards(visit, depth, hides)
+        yield from _turns_forward(visit, depth, skip)
 
 
-def _turns_onwards(end: Trail, depth: int, hides: Hides) -> Iterator[Station]:
+def _turns_forward(end: Path, depth: int, skip: Skip) -> Iterator[PathPoint]:
     for visit, after in reversed(list(_turns(end))):
-        if after.inner is None or not hides(after):
-            yield Station(visit, after, depth)
+        if after.inner is None or not skip(after):
+            yield PathPoint(visit, after, depth)
             if after.inner is not None:
-                yield from _turns_onwards(after.inner, depth + 1, hides)
-    yield Station(end, None, depth)
+                yield from _turns_forward(after.inner, depth + 1, skip)
+    yield PathPoint(end, None, depth)
 
 
-def _turns(end: Trail) -> Iterator[tuple[Trail, Trail]]:
-    """The turns since the function that `end` is in was entered, the last one first: the visits before and behind."""
+def _turns(end: Path) -> Iterator[tuple[Path, Path]]:
+    """The turns since the entry of the current function, last first: the visits before and after each."""
     after = end.turn
     while after is not None and after.before is not None:
         yield after.before, after
         after = after.before.turn
 
 
-def _by_depth(end: Trail) -> Iterator[tuple[int, Trail]]:
-    """`end`, and the calls it is inside of, with their depth."""
-    around = list(end.around())
-    return zip(range(len(around) - 1, -1, -1), around, strict=True)
+def _by_depth(end: Path) -> Iterator[tuple[int, Path]]:
+    """The call stack of `end`, each visit with its depth in helper calls."""
+    stack = list(end.call_stack())
+    return zip(range(len(stack) - 1, -1, -1), stack, strict=True)
+
+
+# ---- events ----
 
 
 @unique
 class Anchors(Enum):
-    """How an emit came by its anchors."""
+    """How an emit gets its anchors."""
 
     EXPLICIT = "explicit"  # the code names tuples
     DEFAULT = "default"  # the framework anchors to the current tuple or batch
-    EMPTY = "empty"  # the code says: none (anchors=[])
-    NONE = "none"  # nobody anchors it
-    UNKNOWN = "unknown"  # the code names something only a run can know
+    EMPTY = "empty"  # the code passes an empty list (anchors=[])
+    NONE = "none"  # neither the code nor the framework anchors it
+    UNKNOWN = "unknown"  # the code passes a value that only a run can know
 
 
 @dataclass(slots=True, eq=False)
 class Deferral:
-    """Code that runs later or elsewhere: handed over at `step` of `function` to `runner`.
+    """Code that runs later or on another thread: passed at `step` of `function` to `runner`.
 
-    `thread` says that the runner is known to run it on another thread; `asynchronous` that it is known to
-    return before it has run.
+    `thread` is true if the runner certainly uses another thread, `asynchronous` if it certainly returns before the
+    code has run.
     """
 
     runner: str
@@ -209,18 +229,18 @@ class Deferral:
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class _At:
-    """Where a sighting was made: the step of a function, on the path `trail`, perhaps in deferred code."""
+class _BaseEvent:
+    """The step of an event and the path to it; `deferral` is set if the code runs later."""
 
     function: Function
     step: Step
-    trail: Trail
+    path: Path
     deferral: Deferral | None
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class Completed(_At):
-    """An ack or fail of `token` (None: of something unknown); `op` is AUTO_* where the framework does it."""
+class Completed(_BaseEvent):
+    """An ack or fail of `token` (None if unknown); `op` is AUTO_* if the framework does it."""
 
     op: Op
     token: Token | None
@@ -231,10 +251,11 @@ class Completed(_At):
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class Emitted(_At):
-    """An emit.  `args` maps the verb's parameters to the expressions given; `late` are anchors already completed.
+class Emitted(_BaseEvent):
+    """An emit.  `args` maps the verb's parameters to the argument expressions, `values` to their abstract values.
 
-    `values` holds what is known of those expressions; `unclear` says that `*args` or `**kwargs` hide some.
+    `late` are the anchors that were completed before the emit.  `unclear` is true if `*args` or `**kwargs` may hide
+    arguments.
     """
 
     verb: Verb
@@ -243,7 +264,7 @@ class Emitted(_At):
     anchors: Anchors
     anchored: tuple[Token, ...]
     late: tuple[tuple[Token, Breach], ...]
-    subject: Token | None  # the tuple being handled
+    subject: Token | None  # the current tuple
     tick: Tick
     payload: Value | None
     values: Mapping[str, Value]
@@ -251,8 +272,8 @@ class Emitted(_At):
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class Stored(_At):
-    """A tuple goes into a field: `how` is the method or "=" or "[]"; `key` the subscript."""
+class Stored(_BaseEvent):
+    """A tuple goes into a field: `how` is the method, "=" or "[]"; `key` is the subscript."""
 
     field: str
     token: Token
@@ -261,21 +282,21 @@ class Stored(_At):
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class Released(_At):
-    """Something happens to what a field holds: completed here, or handed to code that cannot be seen."""
+class Released(_BaseEvent):
+    """The tuples of a field are completed here, or passed to code that cannot be analysed."""
 
     field: str
     completed: bool
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class Handed(_At):
-    """A callable of the component is handed to `deferral.runner` to be run later."""
+class CallbackPassed(_BaseEvent):
+    """A callable of the component is passed to `deferral.runner`, which runs it later."""
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class Ended(_At):
-    """The handler ends.  `raised` is None on a normal return, else the exception class or "" if unknown."""
+class Ended(_BaseEvent):
+    """The handler ends.  `raised` is None for a normal return, else the exception class or "" if unknown."""
 
     state: State
     raised: str | None
@@ -284,35 +305,35 @@ class Ended(_At):
 
     @property
     def tick(self) -> Tick:
-        """What is known of the token's being a tick."""
-        held = None if self.token is None else self.state.tokens.get(self.token)
-        return Tick.MAYBE if held is None else held.tick
+        """Whether the token is a tick, as far as the path knows."""
+        known = None if self.token is None else self.state.tokens.get(self.token)
+        return Tick.MAYBE if known is None else known.tick
 
     @property
     def is_tick(self) -> bool:
-        """Whether the token is known to be a tick tuple."""
+        """Whether the token is certainly a tick tuple."""
         return self.tick is Tick.YES
 
     @property
     def is_system(self) -> bool:
-        """Whether the token is known to be a tuple of Storm's own."""
+        """Whether the token is certainly a system tuple."""
         return self.tick.is_system
 
 
-Sighting: TypeAlias = Completed | Emitted | Stored | Released | Handed | Ended
+Event: TypeAlias = Completed | Emitted | Stored | Released | CallbackPassed | Ended
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Flow:
-    """Everything seen from one entry of a component; `limited` says that a cap was reached on the way.
+    """All events from one entry of a component; `limited` is true if the solver reached a cap.
 
-    `functions` are those that were looked into; `wrapped` says that a decorator nobody could read stands around
-    the handler.
+    `functions` are the functions analysed.  `wrapped` is true if a decorator that cannot be analysed wraps the
+    handler.
     """
 
     entry: Entry | None
     function: Function
-    sightings: tuple[Sighting, ...]
+    events: tuple[Event, ...]
     functions: tuple[Function, ...] = ()
     limited: bool
     wrapped: bool

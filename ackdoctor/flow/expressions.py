@@ -1,4 +1,4 @@
-"""Queries on expressions and functions: subexpressions, names, the call behind a temporary, source-like text."""
+"""Queries on expressions and instructions: subexpressions, names, assigned targets, the text in a message."""
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -10,58 +10,66 @@ from ackdoctor.model.cfg import (
     Bind,
     Build,
     Call,
+    Catch,
     Compare,
+    Drop,
     Expr,
     Global,
+    Instr,
     IsType,
     Item,
     Literal,
     Mix,
     Name,
+    Next,
     Not,
     Star,
+    Unpack,
+    Update,
+    Yield,
 )
 from ackdoctor.model.component import Function
 
 __all__ = [
-    "about",
-    "apart_from",
-    "callee",
+    "assigned_targets",
+    "callee_text",
     "calls_by_result",
-    "condition",
+    "condition_text",
+    "facts_about",
     "last_name",
     "memoize",
     "mentions",
+    "name_words",
     "names_in",
-    "parts",
     "subexpressions",
+    "without_facts",
 ]
 
 
-_More = ParamSpec("_More")
+_Args = ParamSpec("_Args")
 _Result = TypeVar("_Result")
 
 
 def memoize(
-    work: Callable[Concatenate[Function, _More], _Result],
-) -> Callable[Concatenate[Function, _More], _Result]:
-    """`work`, done once for each function and the further arguments, which go by position."""
+    compute: Callable[Concatenate[Function, _Args], _Result],
+) -> Callable[Concatenate[Function, _Args], _Result]:
+    """Cache the results of `compute` on the `Function` itself; further arguments must be positional."""
 
-    @wraps(work)
-    def kept(function: Function, /, *more: _More.args, **named: _More.kwargs) -> _Result:
-        known = function.memo
-        key: object = (work, more) if more else work
-        if key not in known:
-            known[key] = work(function, *more, **named)
-        found: _Result = known[key]
+    @wraps(compute)
+    def cached(function: Function, /, *args: _Args.args, **kwargs: _Args.kwargs) -> _Result:
+        key: object = (compute, args) if args else compute
+        if key not in function.memo:
+            function.memo[key] = compute(function, *args, **kwargs)
+        found: _Result = function.memo[key]
         return found
 
-    return kept
+    return cached
 
 
-_INSIDE: Mapping[
-    type, Callable[[Any], tuple[Expr, ...]]
-] = {  # what stands directly in an expression, by its class
+# ---- parts of an expression ----
+
+# the direct parts of an expression, by its class
+_PARTS: Mapping[type, Callable[[Any], tuple[Expr, ...]]] = {
     Attr: lambda expr: (expr.obj,),
     Star: lambda expr: (expr.value,),
     Not: lambda expr: (expr.value,),
@@ -74,18 +82,18 @@ _INSIDE: Mapping[
 
 
 def subexpressions(expr: Expr) -> Iterator[Expr]:
-    """An expression and everything in it."""
+    """An expression and all expressions inside it."""
     stack = [expr]
     while stack:
         part = stack.pop()
         yield part
-        inside = _INSIDE.get(part.__class__)
-        if inside is not None:
-            stack += inside(part)
+        parts = _PARTS.get(part.__class__)
+        if parts is not None:
+            stack += parts(part)
 
 
 def names_in(expr: Expr) -> Iterator[str]:
-    """The locals that an expression reads; what a closure in it reads is not among them."""
+    """The locals that an expression reads, without those that a closure in it reads."""
     return (part.id for part in subexpressions(expr) if isinstance(part, Name))
 
 
@@ -97,34 +105,55 @@ def mentions(expr: Expr, target: Expr) -> bool:
         part = stack.pop()
         if part.__class__ is wanted and part == target:
             return True
-        inside = _INSIDE.get(part.__class__)
-        if inside is not None:
-            stack += inside(part)
+        parts = _PARTS.get(part.__class__)
+        if parts is not None:
+            stack += parts(part)
     return False
 
 
-def about(facts: Mapping[Expr, bool], target: Expr) -> list[Expr]:
-    """What is decided about the target."""
+def facts_about(facts: Mapping[Expr, bool], target: Expr) -> list[Expr]:
+    """The facts that mention the target."""
     return [fact for fact in facts if mentions(fact, target)]
 
 
-def apart_from(facts: Mapping[Expr, bool], stale: Collection[Expr]) -> Mapping[Expr, bool]:
-    """What else is decided; the same mapping where nothing is stale."""
+def without_facts(facts: Mapping[Expr, bool], stale: Collection[Expr]) -> Mapping[Expr, bool]:
+    """The facts without the stale ones; the same mapping if there are none."""
     return {fact: truth for fact, truth in facts.items() if fact not in stale} if stale else facts
 
 
 @memoize
 def calls_by_result(function: Function) -> Mapping[Expr, Call]:
-    """Every call of a function, by its result."""
+    """Every call of a function, by the local (usually a temporary) that holds its result."""
     return {step.op.result: step.op for step in function.cfg.steps if isinstance(step.op, Call)}
 
 
-_PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
-LONGEST = 44  # characters of a condition that are worth quoting
+def assigned_targets(op: Instr) -> Iterator[Expr]:
+    """The locals, fields and items that an instruction assigns or deletes."""
+    match op:
+        case Bind(target=target) | Update(target=target) | Drop(target=target):
+            yield target
+        case Next(target=target) if target is not None:
+            yield target
+        case Call(result=result) | Yield(result=result):
+            yield result
+        case Unpack(targets=targets):
+            yield from (
+                each.value if isinstance(each, Star) else each for each in targets if each is not None
+            )
+        case Catch(name=str() as name):
+            yield Name(name)
+        case _:
+            pass
 
 
-def callee(func: Expr) -> str:
-    """A callee as a reader names it."""
+# ---- the text of an expression in a message, close to the source ----
+
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
+_MAX_CONDITION = 44  # characters of a condition that a message quotes
+
+
+def callee_text(func: Expr) -> str:
+    """A callee in back quotes, or "this call" if it has no name."""
     match func:
         case Attr(obj=Name(id=name) | Global(id=name), name=attr) if not name.startswith("%"):
             return f"`{name}.{attr}`"
@@ -137,7 +166,7 @@ def callee(func: Expr) -> str:
 
 
 def last_name(func: Expr) -> str:
-    """The last part of a dotted callee; "" where it has no name."""
+    """The last part of a dotted callee; "" if it has no name."""
     match func:
         case Attr(name=name) | Global(id=name) | Name(id=name):
             return name
@@ -145,59 +174,59 @@ def last_name(func: Expr) -> str:
             return ""
 
 
-def parts(name: str) -> list[str]:
-    """The words of a name, small: `inFlight` and `in_flight` are "in" and "flight"."""
-    return [part.lower() for part in _PART.findall(name)]
+def name_words(name: str) -> list[str]:
+    """The words of a name in lower case: `inFlight` and `in_flight` give "in" and "flight"."""
+    return [part.lower() for part in _WORD.findall(name)]
 
 
-def condition(function: Function, expr: Expr) -> str:
-    """A condition in back quotes, or "" where it would be too long or is no longer to be told."""
-    text = _text(expr, _made(function))
-    return f"`{text}`" if 0 < len(text) <= LONGEST and "%" not in text.replace(" % ", "") else ""
+def condition_text(function: Function, expr: Expr) -> str:
+    """A condition in back quotes, or "" if it is too long or reads a temporary with no text."""
+    text = _text(expr, _temporaries(function))
+    return f"`{text}`" if 0 < len(text) <= _MAX_CONDITION and "%" not in text.replace(" % ", "") else ""
 
 
 @memoize
-def _made(function: Function) -> Mapping[str, Expr | Call]:
-    """What each temporary stands for."""
-    made: dict[str, Expr | Call] = {}
+def _temporaries(function: Function) -> Mapping[str, Expr | Call]:
+    """The call or expression behind each temporary."""
+    temps: dict[str, Expr | Call] = {}
     for step in function.cfg.steps:
         match step.op:
             case Call(result=Name(id=name)) as call:
-                made[name] = call
+                temps[name] = call
             case Bind(target=Name(id=name), value=value) if name.startswith("%"):
-                made.setdefault(name, value)
+                temps.setdefault(name, value)
             case _:
                 pass
-    return made
+    return temps
 
 
-def _text(expr: Expr | Call, made: Mapping[str, Expr | Call], inside: tuple[str, ...] = ()) -> str:
+def _text(expr: Expr | Call, temps: Mapping[str, Expr | Call], inside: tuple[str, ...] = ()) -> str:
     match expr:
         case Name(id=name) if name.startswith("%") and name.lstrip("%").isidentifier():
-            return name.lstrip("%")  # of a comprehension
+            return name.lstrip("%")  # a variable of a comprehension
         case Name(id=name) if name.startswith("%"):
-            return _text(made[name], made, (*inside, name)) if name in made and name not in inside else "%"
+            return _text(temps[name], temps, (*inside, name)) if name in temps and name not in inside else "%"
         case Name(id=name) | Global(id=name):
             return name
         case Attr(obj=obj, name=name):
-            return f"{_text(obj, made, inside)}.{name}"
+            return f"{_text(obj, temps, inside)}.{name}"
         case Item(obj=obj, key=key):
-            return f"{_text(obj, made, inside)}[{_text(key, made, inside)}]"
+            return f"{_text(obj, temps, inside)}[{_text(key, temps, inside)}]"
         case Literal(value=value):
             return '"' + value + '"' if isinstance(value, str) and '"' not in value else repr(value)
         case Compare(left=left, op=op, right=right):
-            return f"{_text(left, made, inside)} {op} {_text(right, made, inside)}"
+            return f"{_text(left, temps, inside)} {op} {_text(right, temps, inside)}"
         case Not(value=value):
-            return f"not {_text(value, made, inside)}"
+            return f"not {_text(value, temps, inside)}"
         case IsType(value=value, types=types):
-            return f"isinstance({_text(value, made, inside)}, {', '.join(_text(t, made, inside) for t in types)})"
+            return f"isinstance({_text(value, temps, inside)}, {', '.join(_text(t, temps, inside) for t in types)})"
         case Mix() as mix:
-            return _mixed(mix, made, inside)
+            return _mixed(mix, temps, inside)
         case Call(func=func, args=args):
-            given = ", ".join(
-                _text(arg.value, made, inside) for arg in args if arg.name is None and not arg.star
+            arguments = ", ".join(
+                _text(arg.value, temps, inside) for arg in args if arg.name is None and not arg.star
             )
-            return f"{_text(func, made, inside)}({given})"
+            return f"{_text(func, temps, inside)}({arguments})"
         case Build(items=()):
             return "[]"
         case Star() | Build():
@@ -206,18 +235,18 @@ def _text(expr: Expr | Call, made: Mapping[str, Expr | Call], inside: tuple[str,
             return "%"
 
 
-def _mixed(mix: Mix, made: Mapping[str, Expr | Call], inside: tuple[str, ...]) -> str:
+def _mixed(mix: Mix, temps: Mapping[str, Expr | Call], inside: tuple[str, ...]) -> str:
     match mix.op, mix.parts:
         case ("len" | "bool" | "type" | "id" as op, (part,)):
-            return f"{op}({_text(part, made, inside)})"
+            return f"{op}({_text(part, temps, inside)})"
         case "call", (func, *args) if not any(isinstance(arg, Star) for arg in args):
-            return f"{_text(func, made, inside)}({', '.join(_text(arg, made, inside) for arg in args)})"
+            return f"{_text(func, temps, inside)}({', '.join(_text(arg, temps, inside) for arg in args)})"
         case ("+" | "-" | "*" | "/" | "//" | "%" | "&" | "|" as op, (left, right)):
-            return f"{_text(left, made, inside)} {op} {_text(right, made, inside)}"
+            return f"{_text(left, temps, inside)} {op} {_text(right, temps, inside)}"
         case "match", (subject, Literal(value=int() as least), Literal(value=bool() as exact)):
-            return f"len({_text(subject, made, inside)}) {'==' if exact else '>='} {least}"
+            return f"len({_text(subject, temps, inside)}) {'==' if exact else '>='} {least}"
         case "match", (subject, Literal(value=str()), *_) as parts:
-            keys = ", ".join(_text(key, made, inside) for key in parts[1:])
-            return f"{keys} in {_text(subject, made, inside)}"
+            keys = ", ".join(_text(key, temps, inside) for key in parts[1:])
+            return f"{keys} in {_text(subject, temps, inside)}"
         case _:
             return "..."

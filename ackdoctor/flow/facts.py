@@ -1,10 +1,27 @@
-"""Which conditions a path remembers, in which normal form."""
+"""Facts: the conditions that a path remembers, and their normal form.
 
+A path decides a condition at a test and remembers the answer as a fact: `State.facts` maps the normal form of the
+condition to its truth.  Remembering every condition would give a path for every combination of answers, so only
+conditions that are tested again are kept (`tested_subjects`, `tested_names`).
+
+A local may be defined by a condition or a number: `last` by `i == n - 1`, `total` by `len(rows)`.  What a path decides
+about one of the two then holds for the other.  A definition is itself a fact, so an assignment to either side drops it.
+"""
+
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from ackdoctor.flow.expressions import memoize, mentions, names_in, subexpressions
-from ackdoctor.flow.induction import count_of, counted_by, counters, less
-from ackdoctor.flow.predicates import amounts, has_any, is_amount, is_field, iterators, spelled_out, wholes
+from ackdoctor.flow.induction import counted_loops, induction_variables, minus, split_offset
+from ackdoctor.flow.predicates import (
+    inline_calls,
+    is_field,
+    is_size,
+    iterator_facts,
+    nonempty_facts,
+    normalise_emptiness,
+    size_facts,
+)
 from ackdoctor.flow.state import State
 from ackdoctor.model.cfg import (
     Attr,
@@ -25,89 +42,89 @@ from ackdoctor.model.cfg import (
 from ackdoctor.model.component import Function
 
 __all__ = [
-    "MEANS",
-    "meaning",
-    "meanings",
-    "meant",
-    "normalised",
-    "subject",
+    "DEFINED_AS",
+    "current_definition",
+    "definition_of",
+    "definitions",
+    "normalise",
+    "subject_of",
     "tested_names",
     "tested_subjects",
 ]
 
+DEFINED_AS = "means"  # the operator of a definition: Compare(local, DEFINED_AS, condition)
+_NEGATIONS = {"!=": "==", "is not": "is", "not in": "in", ">=": "<", "<=": ">"}
+_NUMBERS = ("call", "len", "+", "-")
 
-_FLIPPED = {"!=": "==", "is not": "is", "not in": "in", ">=": "<", "<=": ">"}
+
+# ---- normal form ----
 
 
-def normalised(condition: Expr) -> tuple[Expr, bool]:
-    """A condition in its positive form, and whether it was already positive."""
+def normalise(condition: Expr) -> tuple[Expr, bool]:
+    """The normal form of a condition, and whether it has the same truth as the condition.
+
+    The normal form has no negation, no offset on the left side, and one spelling of "is not empty".
+    """
     if isinstance(condition, Not):
-        fact, same = normalised(condition.value)
+        fact, same = normalise(condition.value)
         return fact, not same
     if not isinstance(condition, Compare):
-        return has_any(condition)
-    left, more = count_of(condition.left)
-    positive = condition.op not in _FLIPPED
-    fact, same = has_any(Compare(left, _FLIPPED.get(condition.op, condition.op), less(condition.right, more)))
+        return normalise_emptiness(condition)
+    left, offset = split_offset(condition.left)
+    positive = condition.op not in _NEGATIONS
+    comparison = Compare(left, _NEGATIONS.get(condition.op, condition.op), minus(condition.right, offset))
+    fact, same = normalise_emptiness(comparison)
     return fact, same == positive
 
 
-def subject(condition: Expr) -> Expr:
-    """What a condition asks about."""
+def subject_of(condition: Expr) -> Expr:
+    """The expression that a condition tests: the left side of a comparison."""
     return condition.left if isinstance(condition, Compare) else condition
+
+
+def _normal_subject(condition: Expr) -> Expr:
+    return subject_of(normalise(condition)[0])
+
+
+# ---- conditions worth remembering ----
 
 
 @memoize
 def tested_subjects(function: Function) -> frozenset[Expr]:
-    """What is asked about more than once, by several tests, in a loop or by a helper that is given it: only these facts are worth keeping."""
-    seen: dict[Expr, int] = {}
-    looped = _looped(function)
+    """The subjects tested more than once: by several tests, in a loop, or by a helper that receives them."""
+    uses: Counter[Expr] = Counter()
+    looped = frozenset(index for body in function.cfg.bodies.values() for index in body)
     for index, step in enumerate(function.cfg.steps):
         match step.op:
             case Test(condition=condition):
-                asked = subject(normalised(spelled_out(function, condition))[0])
-                seen[asked] = seen.get(asked, 0) + (2 if index in looped else 1)
-                said = spelled_out(function, condition)
-                for other in _beside(said.right) if isinstance(said, Compare) else ():
-                    seen[other] = seen.get(other, 0) + 1
-            case Bind(value=value) if isinstance(
-                value, (Name, Attr, Item, Compare, Not, IsType, Mix)
-            ):  # and then by another name
-                said = spelled_out(function, value)
+                inlined = inline_calls(function, condition)
+                uses[_normal_subject(inlined)] += 2 if index in looped else 1
+                uses.update(_bound_subjects(inlined.right) if isinstance(inlined, Compare) else ())
+            case Bind(value=Name() | Attr() | Item() | Compare() | Not() | IsType() | Mix() as value):
+                inlined = inline_calls(function, value)
                 if not isinstance(value, Mix):
-                    asked = subject(normalised(said)[0])
-                    seen[asked] = seen.get(asked, 0) + (2 if index in looped else 1)
-                for other in (*amounts(said), *iterators(function).get(value, ())):
-                    seen[other] = seen.get(other, 0) + 1
-            case Call(
-                func=Name() | Global() | Attr(obj=Name()), args=args
-            ):  # perhaps by a helper's parameter
-                for arg in args:
-                    if isinstance(arg.value, (Name, Attr)):
-                        seen[arg.value] = seen.get(arg.value, 0) + 1
+                    uses[_normal_subject(inlined)] += 2 if index in looped else 1
+                uses.update((*size_facts(inlined), *iterator_facts(function).get(value, ())))
+            case Call(func=Name() | Global() | Attr(obj=Name()), args=args):
+                uses.update(arg.value for arg in args if isinstance(arg.value, (Name, Attr)))
             case Next(iterable=iterable, loop=loop):
-                counted = counted_by(function).get(loop)
-                for asked in (*wholes(function, iterable), *(_beside(counted.stop) if counted else ())):
-                    seen[asked] = seen.get(asked, 0) + 1
+                counted = counted_loops(function).get(loop)
+                uses.update(nonempty_facts(function, iterable))
+                uses.update(_bound_subjects(counted.stop) if counted else ())
             case _:
                 pass
-    return frozenset(asked for asked, count in seen.items() if count > 1)
+    return frozenset(subject for subject, count in uses.items() if count > 1)
 
 
-def _beside(bound: Expr) -> Iterator[Expr]:
-    """What is asked about where a number is compared with this: the locals and fields in it, and whether there is anything in those."""
+def _bound_subjects(bound: Expr) -> Iterator[Expr]:
+    """What a comparison with this bound tests as well: the locals and fields in it, and their emptiness."""
     yield from (part for part in subexpressions(bound) if isinstance(part, Name) or is_field(part))
-    yield from amounts(bound)
-
-
-def _looped(function: Function) -> frozenset[int]:
-    """The steps inside a loop."""
-    return frozenset(index for body in function.cfg.bodies.values() for index in body)
+    yield from size_facts(bound)
 
 
 @memoize
 def tested_names(function: Function) -> frozenset[str]:
-    """Locals whose constant value decides something: tested, returned, given to a function or captured by a closure."""
+    """The locals whose constant value matters: tested, returned, passed to a function or captured by a closure."""
     names: set[str] = set()
     for step in function.cfg.steps:
         match step.op:
@@ -124,71 +141,68 @@ def tested_names(function: Function) -> frozenset[str]:
                 pass
     for inner in function.closures.values():
         names |= inner.captures
-    return frozenset(names | _sources(function, names))
+    return frozenset(_with_sources(function, names))
 
 
-def _sources(function: Function, names: set[str]) -> set[str]:
-    """The locals that are copied into these: `failed = flag`."""
+def _with_sources(function: Function, names: set[str]) -> set[str]:
+    """These locals and all that are copied into them: `failed = flag`."""
     copies = [
         (step.op.target.id, step.op.value.id)
         for step in function.cfg.steps
         if isinstance(step.op, Bind) and isinstance(step.op.target, Name) and isinstance(step.op.value, Name)
     ]
     found = set(names)
-    for _ in copies:
-        before = len(found)
-        found |= {source for target, source in copies if target in found}
-        if len(found) == before:
-            break
+    while more := {source for target, source in copies if target in found} - found:
+        found |= more
     return found
 
 
-MEANS = "means"
-_NUMBERS = ("call", "len", "+", "-")
+# ---- definitions of locals ----
 
 
-def meant(function: Function, local: str, value: Expr) -> Expr | None:
-    """What a local stands for that is given this value, or None where nobody asks for it in other words."""
-    said = spelled_out(function, value)
-    return said if said in meanings(function).get(local, ()) else None
+def definition_of(function: Function, local: str, value: Expr) -> Expr | None:
+    """The definition that an assignment gives a local, or None if no other test asks about it."""
+    inlined = inline_calls(function, value)
+    return inlined if inlined in definitions(function).get(local, ()) else None
 
 
-def meaning(function: Function, state: State, local: Expr) -> Expr | None:
-    """What a local stands for on this path."""
-    if not isinstance(local, Name) or not state.facts or local.id not in meanings(function):
+def current_definition(function: Function, state: State, local: Expr) -> Expr | None:
+    """The definition of a local on this path."""
+    if not isinstance(local, Name) or not state.facts or local.id not in definitions(function):
         return None
     for fact in state.facts:
-        if isinstance(fact, Compare) and fact.op == MEANS and fact.left == local:
+        if isinstance(fact, Compare) and fact.op == DEFINED_AS and fact.left == local:
             return fact.right
     return None
 
 
 @memoize
-def meanings(function: Function) -> Mapping[str, frozenset[Expr]]:
-    """All that a local may stand for."""
+def definitions(function: Function) -> Mapping[str, frozenset[Expr]]:
+    """All definitions that a local may have."""
     found: dict[str, frozenset[Expr]] = {}
-    for name, condition in _bindings(function):
-        found[name] = found.get(name, frozenset()) | {condition}
+    for name, value in _defining_assignments(function):
+        found[name] = found.get(name, frozenset()) | {value}
     return found
 
 
-def _bindings(function: Function) -> Iterator[tuple[str, Expr]]:
-    bounds = {
-        each for all_bounds in counters(function).values() for bound in all_bounds for each in names_in(bound)
+def _defining_assignments(function: Function) -> Iterator[tuple[str, Expr]]:
+    bound_names = {
+        name
+        for bounds in induction_variables(function).values()
+        for bound in bounds
+        for name in names_in(bound)
     }
     for step in function.cfg.steps:
         if not isinstance(step.op, Bind) or not isinstance(step.op.target, Name):
             continue
-        said, name = spelled_out(function, step.op.value), step.op.target.id
-        number = (is_amount(said) or (isinstance(said, Mix) and said.op in _NUMBERS)) and name in bounds
-        passing = any(each.startswith("%") for each in (name, *names_in(said))) or mentions(said, Name(name))
-        if not passing and (number or (_asks(said) and _subject_of(said) in tested_subjects(function))):
-            yield name, said
+        value, local = inline_calls(function, step.op.value), step.op.target.id
+        if any(name.startswith("%") for name in (local, *names_in(value))) or mentions(value, Name(local)):
+            continue
+        is_number = is_size(value) or (isinstance(value, Mix) and value.op in _NUMBERS)
+        is_tested = _is_condition(value) and _normal_subject(value) in tested_subjects(function)
+        if (is_number and local in bound_names) or is_tested:
+            yield local, value
 
 
-def _asks(expr: Expr) -> bool:
+def _is_condition(expr: Expr) -> bool:
     return isinstance(expr, (Compare, IsType, Not)) or (isinstance(expr, Mix) and expr.op == "call")
-
-
-def _subject_of(condition: Expr) -> Expr:
-    return subject(normalised(condition)[0])

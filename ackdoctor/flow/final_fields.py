@@ -1,7 +1,10 @@
-"""What is settled before the component runs: what a path has decided about a setting holds wherever it leads.
+"""Final fields: fields that only the constructor and setters assign, so that a fact about one holds in every method.
 
-A *setting* is a field that only its making and its setters fill, and that several functions ask: `if (early) ack(tuple)` in the
-handler and `if (!early) ack(tuple)` in its helper, or in a callback of it, are never both taken.
+`if (early) ack(tuple)` in the handler and `if (!early) ack(tuple)` in a helper or a callback are never both taken.  A
+field counts as final here if several functions test it, no code assigns it while the component runs, and a test
+decides whether a call that leads to a verb is made.
+
+The facts about final fields travel with `State.fields`, under a name of their own, into helpers and callbacks.
 """
 
 import re
@@ -9,151 +12,155 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ackdoctor.flow.context import Context
-from ackdoctor.flow.expressions import last_name, memoize, names_in, subexpressions
-from ackdoctor.flow.facts import normalised
-from ackdoctor.flow.induction import targets_of
-from ackdoctor.flow.predicates import is_field, spelled_out
+from ackdoctor.flow.expressions import assigned_targets, last_name, memoize, names_in, subexpressions
+from ackdoctor.flow.facts import normalise, subject_of
+from ackdoctor.flow.predicates import inline_calls, is_field
 from ackdoctor.flow.state import Const, SelfRef, State
-from ackdoctor.model.cfg import Attr, Call, Compare, EdgeKind, Expr, Test
+from ackdoctor.model.cfg import Attr, Call, EdgeKind, Expr, Test
 from ackdoctor.model.component import Function
 
-__all__ = ["settle", "with_settled"]
+__all__ = ["recall_final", "remember_final"]
 
-
-_SETTLED = "%settled"
-_MOST = 4  # that a path remembers: each may double the paths from there on
-_MAKING = re.compile(r"<init>|<clinit>|__init__|prepare|open|initialize")
+_FINAL_FACTS = "%final"
+_MAX_FACTS = 4  # that a path remembers: each may double the number of paths
+_INITIALISER = re.compile(r"<init>|<clinit>|__init__|prepare|open|initialize")
 _SETTER = re.compile(r"(?:set|with)(?:_|[A-Z])")
 
 
-class _Uses(NamedTuple):
-    """What a function calls where a field says so, by the field; the fields it fills or calls, those of other objects that it fills, all it calls."""
-
-    asked: Mapping[str, frozenset[str]]
-    touched: frozenset[str]
-    elsewhere: frozenset[str]
-    called: frozenset[str]
-
-
-def settle(context: Context, state: State, fact: Expr, *, truth: bool) -> State:
-    """The state in which a fact is known for good, if it is about settings."""
-    if not _about_settings(context, state, fact):
+def remember_final(context: Context, state: State, fact: Expr, *, truth: bool) -> State:
+    """The state that remembers a fact for other functions, if the fact is about final fields only."""
+    if not _is_about_final(context, state, fact):
         return state
-    known = _known(state)
-    if len(known) >= _MOST or fact in known:
+    known = _final_facts(state)
+    if len(known) >= _MAX_FACTS or fact in known:
         return state
-    return state.but(fields={**state.fields, _SETTLED: Const(frozenset({*known.items(), (fact, truth)}))})
+    facts = Const(frozenset({*known.items(), (fact, truth)}))
+    return state.replace(fields={**state.fields, _FINAL_FACTS: facts})
 
 
-def with_settled(context: Context, state: State, fact: Expr) -> State:
-    """The state in which what is settled stands among the facts, where a fact is about settings."""
-    known = _known(state)
-    if not known or not _about_settings(context, state, fact):
+def recall_final(context: Context, state: State, fact: Expr) -> State:
+    """The state with the remembered facts among its facts, if `fact` is about final fields only."""
+    known = _final_facts(state)
+    if not known or not _is_about_final(context, state, fact):
         return state
-    return state.but(facts={**known, **state.facts})
+    return state.replace(facts={**known, **state.facts})
 
 
-def _known(state: State) -> Mapping[Expr, bool]:
-    found = state.fields.get(_SETTLED)
+def _final_facts(state: State) -> Mapping[Expr, bool]:
+    found = state.fields.get(_FINAL_FACTS)
     return dict(found.value) if isinstance(found, Const) and isinstance(found.value, frozenset) else {}
 
 
-def _about_settings(context: Context, state: State, fact: Expr) -> bool:
-    """Whether a fact asks settings of the component, and nothing else that may change."""
-    left = fact.left if isinstance(fact, Compare) else fact
-    if not is_field(left):
+def _is_about_final(context: Context, state: State, fact: Expr) -> bool:
+    """Whether a fact tests a final field and reads nothing else that may change."""
+    if not is_field(subject_of(fact)):
         return False
     if not all(isinstance(state.env.get(name), SelfRef) for name in names_in(fact)):
         return False
-    fields = {part.name for part in subexpressions(fact) if is_field(part) and isinstance(part, Attr)}
-    return fields <= _settings(context)
+    if context.final_fields is None:
+        context.final_fields = frozenset(_find_final_fields(context))
+    return set(_fields(fact)) <= context.final_fields
 
 
-def _settings(context: Context) -> frozenset[str]:
-    if context.settings is None:
-        context.settings = frozenset(_found(context))
-    return context.settings
-
-
-def _found(context: Context) -> Iterator[str]:
+def _find_final_fields(context: Context) -> Iterator[str]:
     lineage = context.component.lineage
     methods = [method for cls in lineage for method in cls.all_methods()]
-    # what is defined while the component is made, a listener for example, runs later
+    # a function defined in an initialiser, such as a listener, runs later
     functions = [
         (method.name if each is method else "", each) for method in methods for each in method.tree()
     ]
-    running = [(name, _uses(each)) for name, each in functions if not _MAKING.fullmatch(name)]
-    matters = _leading(context.verb_names, methods)
-    asked = [field for _, uses in running for field, calls in uses.asked.items() if calls & matters]
-    several = {field for field in asked if asked.count(field) > 1}
-    if not several:
+    running = [(name, _field_uses(each)) for name, each in functions if not _INITIALISER.fullmatch(name)]
+    relevant = _callers_of(context.verb_names, methods)
+    tested = [field for _, uses in running for field, calls in uses.decides.items() if calls & relevant]
+    repeated = {field for field in tested if tested.count(field) > 1}
+    if not repeated:
         return
     called = frozenset[str]().union(*(uses.called for _, uses in running))
-    touched = {
-        field for name, uses in running if name in called or not _SETTER.match(name) for field in uses.touched
+    changed = {
+        field for name, uses in running if name in called or not _SETTER.match(name) for field in uses.changed
     }
     for path in {cls.path for cls in lineage}:
         for cls in context.program.units[path].classes.values():
             trees = (each for method in cls.all_methods() for each in method.tree())
-            touched.update(field for each in trees for field in _uses(each).elsewhere)
-    yield from several - touched
+            changed.update(field for each in trees for field in _field_uses(each).changed_elsewhere)
+    yield from repeated - changed
 
 
-def _leading(names: frozenset[str], methods: Sequence[Function]) -> frozenset[str]:
-    """These names, and those of the methods that lead to one of them."""
+def _callers_of(names: frozenset[str], methods: Sequence[Function]) -> frozenset[str]:
+    """These names and those of the methods that reach one of them through calls."""
     calls = {method.name: frozenset[str]() for method in methods}
     for method in methods:
-        calls[method.name] |= frozenset().union(*(_uses(each).called for each in method.tree()))
+        calls[method.name] |= frozenset().union(*(_field_uses(each).called for each in method.tree()))
     while more := {name for name, called in calls.items() if called & names} - names:
         names |= more
     return names
 
 
+class _FieldUses(NamedTuple):
+    """How a function uses fields.
+
+    `decides` maps each tested field to the calls that the test decides; `changed` are the component's fields that the
+    function assigns or calls a method on, `changed_elsewhere` the assigned fields of other objects; `called` are the
+    names of all calls.
+    """
+
+    decides: Mapping[str, frozenset[str]]
+    changed: frozenset[str]
+    changed_elsewhere: frozenset[str]
+    called: frozenset[str]
+
+
 @memoize
-def _uses(function: Function) -> _Uses:
-    asked: dict[str, frozenset[str]] = {}
-    touched: set[str] = set()
+def _field_uses(function: Function) -> _FieldUses:
+    decides: dict[str, frozenset[str]] = {}
+    changed: set[str] = set()
     elsewhere: set[str] = set()
     called: set[str] = set()
     for index, step in enumerate(function.cfg.steps):
         match step.op:
             case Test(condition=condition):
-                fact = normalised(spelled_out(function, condition))[0]
-                for field in _fields(fact.left if isinstance(fact, Compare) else fact):
-                    asked[field] = asked.get(field, frozenset()) | _decides(function, index)
+                for field in _fields(subject_of(normalise(inline_calls(function, condition))[0])):
+                    decides[field] = decides.get(field, frozenset()) | _decided_calls(function, index)
             case Call(func=func):
-                touched.update(_fields(func.obj) if isinstance(func, Attr) else ())
+                changed.update(_fields(func.obj) if isinstance(func, Attr) else ())
                 called.add(last_name(func))
             case _:
                 pass
-        for target in targets_of(step.op):
-            touched.update(_fields(target))
+        for target in assigned_targets(step.op):
+            changed.update(_fields(target))
             elsewhere.update((target.name,) if isinstance(target, Attr) and not is_field(target) else ())
-    return _Uses(asked, *map(frozenset, (touched, elsewhere, called)))
+    return _FieldUses(decides, *map(frozenset, (changed, elsewhere, called)))
 
 
-def _decides(function: Function, index: int) -> frozenset[str]:
-    """What is called on one side of a test and not on the other."""
-    ahead, steps = _ahead(function), function.cfg.steps
+def _fields(expr: Expr) -> Iterator[str]:
+    """The fields of the component in an expression."""
+    return (part.name for part in subexpressions(expr) if isinstance(part, Attr) and is_field(part))
+
+
+def _decided_calls(function: Function, index: int) -> frozenset[str]:
+    """The names of the calls that only one side of a test reaches."""
+    reachable, steps = _reachable_calls(function), function.cfg.steps
     sides = [
-        ahead[target] if 0 <= target < len(steps) else 0
+        reachable[target] if 0 <= target < len(steps) else 0
         for kind, target in steps[index].edges
         if kind in (EdgeKind.TRUE, EdgeKind.FALSE)
     ]
-    apart = sides[0] ^ sides[-1] if sides else 0
-    return frozenset(name for step, name in _calls(function) if apart >> step & 1) if apart else frozenset()
+    decided = sides[0] ^ sides[-1] if sides else 0
+    if not decided:
+        return frozenset()
+    return frozenset(name for number, name in _numbered_calls(function) if decided >> number & 1)
 
 
 @memoize
-def _calls(function: Function) -> tuple[tuple[int, str], ...]:
-    """The number of each call among the calls, and the method's name."""
+def _numbered_calls(function: Function) -> tuple[tuple[int, str], ...]:
+    """The calls of a function, numbered: bit positions of `_reachable_calls`, each with the callee's last name."""
     ops = (step.op for step in function.cfg.steps)
     return tuple(enumerate(last_name(op.func) for op in ops if isinstance(op, Call)))
 
 
 @memoize
-def _ahead(function: Function) -> tuple[int, ...]:
-    """For each step, a bit set of the calls that it can reach without a loop's back edge or an exception."""
+def _reachable_calls(function: Function) -> tuple[int, ...]:
+    """For each step, a bit set of the calls that it reaches without back edges and exceptions."""
     steps = function.cfg.steps
     count = 0
     found = []
@@ -171,8 +178,3 @@ def _ahead(function: Function) -> tuple[int, ...]:
             changed = changed or reached != found[index]
             found[index] = reached
     return tuple(found)
-
-
-def _fields(expr: Expr) -> Iterator[str]:
-    """The fields of the component in an expression."""
-    return (part.name for part in subexpressions(expr) if isinstance(part, Attr) and is_field(part))

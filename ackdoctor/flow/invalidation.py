@@ -1,101 +1,124 @@
-"""What changes under a path: what it has decided that is to be asked anew, behind an assignment or a call.
+"""Invalidation: which facts of a path an assignment or a call makes stale.
 
-Terms.  A local or a place may be given *another value*: then nothing of what was decided about it holds.  What is *in* an object may change:
-then it is the same object as before, and as much of a `None`, but how much there is in it, and what, is open.  A list that is *ordered* anew
-has as much as before, in other places.
+Four kinds of change invalidate different facts about an object:
+
+- a reassigned name: every fact that mentions it;
+- changed contents: facts about what is in the object and how much, but not its identity, type or aliases;
+- a changed size (an element added or removed): facts about its size and elements, but not whether it is empty;
+- a new order: facts about its elements, but not about its size.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 
-from ackdoctor.flow.aliases import ALSO, collection_places, collections, counted_in, others
-from ackdoctor.flow.expressions import about, apart_from, last_name, memoize, subexpressions
-from ackdoctor.flow.library import CONTAINER_STORES, ORDERS
+from ackdoctor.flow.aliases import ALIAS, changed_aliases, collection_paths, collections, measured_collections
+from ackdoctor.flow.expressions import facts_about, last_name, memoize, subexpressions, without_facts
+from ackdoctor.flow.library import CONTAINER_STORES, REORDERING
 from ackdoctor.flow.predicates import (
-    READERS,
-    changing,
-    handed,
+    PURE_FUNCTIONS,
+    escaping_parts,
     is_field,
-    leaves_alone,
-    questions,
-    sizes,
-    unchanging,
+    is_immutable,
+    is_mutable_local,
+    is_read_only,
+    pure_calls,
+    size_calls,
 )
 from ackdoctor.flow.state import State
 from ackdoctor.model.cfg import Attr, Bind, Call, Compare, Expr, Instr, IsType, Item, Literal, Mix
 from ackdoctor.model.component import Function
 
-__all__ = ["changed", "elsewhere", "forget", "inside", "recount", "reopen", "reopened"]
+__all__ = [
+    "drop_facts",
+    "invalidate_aliases",
+    "invalidate_by_call",
+    "invalidate_contents",
+    "invalidate_receiver",
+    "invalidate_size",
+    "invalidate_target",
+]
 
 
-def reopen(state: State, stale: Collection[Expr]) -> State:
-    """The state in which these of its facts are to be asked anew; itself where there are none."""
-    return state.but(facts=apart_from(state.facts, stale)) if stale else state
+def drop_facts(state: State, stale: Collection[Expr]) -> State:
+    """The state without these facts; the same state if there are none."""
+    return state.replace(facts=without_facts(state.facts, stale)) if stale else state
 
 
-def forget(state: State, target: Expr) -> State:
-    """The target is given another value: what was decided about it no longer holds."""
-    return reopen(state, about(state.facts, target))
+# ---- by an assignment or a method call ----
 
 
-def changed(state: State, call: Call) -> State:
-    """The state behind a method call that may change what is in its receiver."""
-    if not isinstance(call.func, Attr) or leaves_alone(call):
+def invalidate_target(state: State, target: Expr) -> State:
+    """The state after an assignment to the target: no fact about it holds any more."""
+    return drop_facts(state, facts_about(state.facts, target))
+
+
+def invalidate_receiver(state: State, call: Call) -> State:
+    """The state after a method call that may change the contents of its receiver."""
+    if not isinstance(call.func, Attr) or is_read_only(call):
         return state
-    return inside(state, call.func.obj, call)
+    return invalidate_contents(state, call.func.obj, call)
 
 
-def inside(state: State, whole: Expr, op: Instr) -> State:
-    """The state behind a step that may change what is in an object."""
-    if isinstance(op, Call) and last_name(op.func) in ORDERS:
-        return _ordered(state, whole)
-    return reopen(
+def invalidate_contents(state: State, whole: Expr, op: Instr) -> State:
+    """The state after a step that may change the contents of an object."""
+    if isinstance(op, Call) and last_name(op.func) in REORDERING:
+        return _invalidate_order(state, whole)
+    return drop_facts(
         state,
-        [fact for fact in about(state.facts, whole) if not (_same_object(fact, whole) or _is_name(fact))],
+        [
+            fact
+            for fact in facts_about(state.facts, whole)
+            if not (_is_identity_fact(fact, whole) or _is_alias_fact(fact))
+        ],
     )
 
 
-def _same_object(fact: Expr, whole: Expr) -> bool:
-    """Whether it is decided which object something is, or of which type, whatever is in it."""
-    match fact:
-        case Compare(left=asked, op="is") | IsType(value=asked):
-            return asked == whole
-        case _:
-            return False
+def invalidate_size(state: State, whole: Expr, key: Expr | None = None) -> State:
+    """The state after an element was added (under this key) or removed; whether the collection is empty is kept."""
+    return _drop_facts_with(state, lambda part: _reads_size(part, whole) or _reads_element(part, whole, key))
 
 
-def _is_name(fact: Expr) -> bool:
-    return isinstance(fact, Compare) and fact.op == ALSO
+def _invalidate_order(state: State, whole: Expr) -> State:
+    return _drop_facts_with(state, lambda part: _reads_element(part, whole, None))
 
 
-def elsewhere(
+def _drop_facts_with(state: State, is_stale: Callable[[Expr], bool]) -> State:
+    """The state without the facts that have such a part."""
+    return drop_facts(state, [fact for fact in state.facts if any(map(is_stale, subexpressions(fact)))])
+
+
+# ---- by a step, under the other names of an object ----
+
+
+def invalidate_aliases(
     function: Function, index: int, before: State, after: State, fields: frozenset[str] | None = None
 ) -> State:
-    """The state behind a step in which what it may have changed is to be asked anew by all other names that it had.
+    """The state after a step, without stale facts about the objects' other names.
 
-    Whether `rows` is true says how much there is in it only where it is a collection for all that the function does with it.
+    A fact `rows` says that the collection is not empty only if the function uses `rows` as a collection.
     """
     if not before.facts:
         return after
-    all_names, rest = others(function, index, before, fields)
-    rest = rest and frozenset(name for name in rest if not unchanging(function, name))
-    if not rest:
+    all_names, others = changed_aliases(function, index, before, fields)
+    others = others and frozenset(name for name in others if not is_immutable(function, name))
+    if not others:
         return after
-    filled = not collection_places(function).isdisjoint(all_names)
+    is_collection = not collection_paths(function).isdisjoint(all_names)
     op = function.cfg.steps[index].op
-    if isinstance(op, Call) and last_name(op.func) in ORDERS:
-        return _without(after, lambda part: any(_looks_into(part, name, None) for name in rest))
+    if isinstance(op, Call) and last_name(op.func) in REORDERING:
+        return _drop_facts_with(after, lambda part: any(_reads_element(part, name, None) for name in others))
     stale = [
         fact
         for fact, truth in after.facts.items()
-        if (filled and fact in rest)
-        or (not _is_name(fact) and any(_says_of(part, rest) for part in subexpressions(fact)))
-        if not (truth and _adds(op) and (fact in rest or isinstance(fact, Mix)))  # that there is something
+        if (is_collection and fact in others)
+        or (not _is_alias_fact(fact) and any(_reads_contents(part, others) for part in subexpressions(fact)))
+        # an added element leaves a non-empty collection non-empty
+        if not (truth and _only_adds(op) and (fact in others or isinstance(fact, Mix)))
     ]
-    return reopen(after, stale)
+    return drop_facts(after, stale)
 
 
-def _adds(op: Instr) -> bool:
-    """Whether a step only puts something into a collection."""
+def _only_adds(op: Instr) -> bool:
+    """Whether a step only adds elements to a collection."""
     match op:
         case Call(func=Attr(name=name)):
             return name in CONTAINER_STORES
@@ -105,8 +128,91 @@ def _adds(op: Instr) -> bool:
             return False
 
 
-def _says_of(part: Expr, wholes: frozenset[Expr]) -> bool:
-    """Whether an expression says something of what is in one of these."""
+# ---- by a call, on its receiver and its arguments ----
+
+
+def invalidate_by_call(function: Function, state: State, call: Call) -> State:
+    """The state after a call that may change its receiver and its arguments."""
+    if not state.facts:
+        return state
+    tested = _tested_objects(function).get(call.result, frozenset())
+    filled = _passed_collections(function).get(call.result, frozenset())
+    if not tested and not filled:
+        return state
+    if last_name(call.func) in REORDERING:
+        for whole in tested | filled:
+            state = _invalidate_order(state, whole)
+        return state
+    stale = [
+        fact
+        for fact in state.facts
+        if fact in filled
+        or not filled.isdisjoint(measured_collections(fact))
+        or (_has_computation(fact) and not tested.isdisjoint(subexpressions(fact)))
+    ]
+    return drop_facts(state, stale)
+
+
+def _has_computation(fact: Expr) -> bool:
+    return any(isinstance(part, Mix) for part in subexpressions(fact))
+
+
+@memoize
+def _tested_objects(function: Function) -> Mapping[Expr, frozenset[Expr]]:
+    """The objects of inlined pure calls that each call may change, by the call's result."""
+    inlined = (*pure_calls(function).values(), *size_calls(function).values())
+    objects = {part for expr in inlined for part in subexpressions(expr)}
+    objects = {part for part in objects if is_field(part) or is_mutable_local(function, part)}
+    return {
+        step.op.result: frozenset(
+            part for expr in _touched(step.op) for part in subexpressions(expr) if part in objects
+        )
+        for step in (function.cfg.steps if objects else ())
+        if isinstance(step.op, Call) and not is_read_only(step.op)
+    }
+
+
+def _touched(call: Call) -> Iterator[Expr]:
+    """The receiver of a call and the arguments that it may change."""
+    if isinstance(call.func, Attr):
+        yield call.func.obj
+    if last_name(call.func) not in PURE_FUNCTIONS:
+        yield from (arg.value for arg in call.args)
+
+
+@memoize
+def _passed_collections(function: Function) -> Mapping[Expr, frozenset[Expr]]:
+    """The collections that each call receives and may fill or empty, by the call's result."""
+    known = collections(function)
+    return {
+        step.op.result: frozenset(
+            part for arg in step.op.args for part in escaping_parts(arg.value) if part in known
+        )
+        for step in (function.cfg.steps if known else ())
+        if isinstance(step.op, Call)
+        and not is_read_only(step.op)
+        and last_name(step.op.func) not in PURE_FUNCTIONS
+    }
+
+
+# ---- what a fact reads ----
+
+
+def _is_identity_fact(fact: Expr, whole: Expr) -> bool:
+    """Whether a fact is about the identity or type of an object, not about its contents."""
+    match fact:
+        case Compare(left=tested, op="is") | IsType(value=tested):
+            return tested == whole
+        case _:
+            return False
+
+
+def _is_alias_fact(fact: Expr) -> bool:
+    return isinstance(fact, Compare) and fact.op == ALIAS
+
+
+def _reads_contents(part: Expr, wholes: frozenset[Expr]) -> bool:
+    """Whether an expression reads the contents of one of these objects."""
     match part:
         case Attr(obj=whole) | Item(obj=whole) | Compare(op="in", right=whole):
             return whole in wholes
@@ -116,101 +222,22 @@ def _says_of(part: Expr, wholes: frozenset[Expr]) -> bool:
             return False
 
 
-def recount(state: State, whole: Expr, key: Expr | None = None) -> State:
-    """Something was put into a collection (under this key), or taken out: what is in it, and how much, is to be asked anew.
-
-    Whether there is anything in it at all is left as it is.
-    """
-    return _without(state, lambda part: _sizes_up(part, whole) or _looks_into(part, whole, key))
-
-
-def _ordered(state: State, whole: Expr) -> State:
-    return _without(state, lambda part: _looks_into(part, whole, None))
-
-
-def _without(state: State, stale: Callable[[Expr], bool]) -> State:
-    return reopen(state, [fact for fact in state.facts if any(map(stale, subexpressions(fact)))])
-
-
-def _sizes_up(part: Expr, whole: Expr) -> bool:
-    """Whether an expression asks how much there is in a collection."""
+def _reads_size(part: Expr, whole: Expr) -> bool:
+    """Whether an expression reads the size of a collection."""
     match part:
-        case Mix(op="len", parts=(asked,)) | Mix(op="call", parts=(Attr(obj=asked, name="size"), *_)):
-            return asked == whole
+        case Mix(op="len", parts=(measured,)) | Mix(op="call", parts=(Attr(obj=measured, name="size"), *_)):
+            return measured == whole
         case _:
             return False
 
 
-def _looks_into(part: Expr, whole: Expr, key: Expr | None) -> bool:
-    """Whether an expression asks whether something is in a collection, or what lies at a place that may be the key's."""
+def _reads_element(part: Expr, whole: Expr, key: Expr | None) -> bool:
+    """Whether an expression reads an element of a collection, or tests membership; an element under another key is excluded."""
     match part:
-        case Mix(op="call", parts=(Attr(obj=asked), _, *_)) | Compare(op="in", right=asked):
-            return asked == whole
-        case Item(obj=asked, key=place):
-            other = isinstance(place, Literal) and isinstance(key, Literal) and place != key
-            return asked == whole and not other
+        case Mix(op="call", parts=(Attr(obj=read), _, *_)) | Compare(op="in", right=read):
+            return read == whole
+        case Item(obj=read, key=read_key):
+            other_key = isinstance(read_key, Literal) and isinstance(key, Literal) and read_key != key
+            return read == whole and not other_key
         case _:
             return False
-
-
-# ---- behind any call ----
-
-
-def reopened(function: Function, state: State, call: Call) -> State:
-    """The state in which what a call may change, what it is made on or is given, is to be asked about anew."""
-    if not state.facts:
-        return state
-    asked = _asked_of(function).get(call.result, frozenset())
-    filled = _filled(function).get(call.result, frozenset())
-    if not asked and not filled:
-        return state
-    if last_name(call.func) in ORDERS:
-        for whole in asked | filled:
-            state = _ordered(state, whole)
-        return state
-    dead = [
-        fact
-        for fact in state.facts
-        if fact in filled
-        or not filled.isdisjoint(counted_in(fact))
-        or (_has_question(fact) and not asked.isdisjoint(subexpressions(fact)))
-    ]
-    return reopen(state, dead)
-
-
-def _has_question(fact: Expr) -> bool:
-    return any(isinstance(part, Mix) for part in subexpressions(fact))
-
-
-@memoize
-def _asked_of(function: Function) -> Mapping[Expr, frozenset[Expr]]:
-    """What the questions of a function are put to that a call may change, by the call's result."""
-    put = (*questions(function).values(), *sizes(function).values())
-    asked = {part for question in put for part in subexpressions(question)}
-    asked = {part for part in asked if is_field(part) or changing(function, part)}
-    return {
-        step.op.result: frozenset(
-            part for expr in _touched(step.op) for part in subexpressions(expr) if part in asked
-        )
-        for step in (function.cfg.steps if asked else ())
-        if isinstance(step.op, Call) and not leaves_alone(step.op)
-    }
-
-
-def _touched(call: Call) -> Iterator[Expr]:
-    """What a call is made on, and what it is given and may change."""
-    if isinstance(call.func, Attr):
-        yield call.func.obj
-    if last_name(call.func) not in READERS:
-        yield from (arg.value for arg in call.args)
-
-
-@memoize
-def _filled(function: Function) -> Mapping[Expr, frozenset[Expr]]:
-    """The collections that a call is given and may fill or empty, by the call's result."""
-    known = collections(function)
-    return {
-        step.op.result: frozenset(part for arg in step.op.args for part in handed(arg.value) if part in known)
-        for step in (function.cfg.steps if known else ())
-        if isinstance(step.op, Call) and not leaves_alone(step.op) and last_name(step.op.func) not in READERS
-    }

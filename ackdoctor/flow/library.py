@@ -1,45 +1,45 @@
-"""Names from the standard libraries whose effect on a tuple is known without a look.
+"""Library calls with a known effect, by name: what may raise, store, read, call back or run later.
 
-Names only, by the last part of a dotted call: `self.log.warning`, `logging.warning` and `logger.warning`
-are all `warning`.
+A call is known by the last part of its dotted name: `self.log.warning`, `logging.warning` and `logger.warning` are all
+`warning`.  Python's and Java's names are in the same sets.
 """
 
 import re
 
 __all__ = [
+    "AGGREGATES",
     "ARRAYS",
-    "ASKING",
-    "AT_ONCE",
-    "BOTH_PYTHONS",
     "CALLBACKS",
-    "CONTAINER_JOINS",
-    "CONTAINER_QUIET",
+    "CLEANUP",
+    "COLLECTION_LITERALS",
+    "COLLECTION_WRAPPERS",
+    "COMPATIBILITY_NAMES",
+    "CONTAINER_BULK_STORES",
+    "CONTAINER_OTHERS",
     "CONTAINER_READS",
+    "CONTAINER_REMOVALS",
     "CONTAINER_STORES",
-    "CONTAINER_TAKES",
     "CONTAINER_VIEWS",
-    "DISPLAYS",
-    "ENDINGS",
     "EXCEPTIONS",
-    "HARMLESS",
-    "LATER",
+    "EXECUTORS",
+    "IMMEDIATE_CALLBACKS",
+    "IMMUTABLE_TYPES",
     "LAZY",
     "LIVE_VIEWS",
     "LOGGING",
-    "NO_RAISE",
-    "ORDERS",
+    "NEVER_RAISES",
     "PLAIN_BASES",
-    "RUNNERS",
-    "SEE_THROUGH",
-    "SUMS",
+    "PURE_CALLS",
+    "PURE_PREFIXES",
+    "REORDERING",
+    "SCHEDULERS",
     "THREADS",
     "TICK",
-    "UNCHANGING",
-    "VIEWS",
+    "TRANSPARENT_DECORATORS",
 ]
 
 
-TICK = re.compile(r"tick(?!et|er|le)", re.IGNORECASE)  # a ticket is none, nor is a stock's ticker
+TICK = re.compile(r"tick(?!et|er|le)", re.IGNORECASE)  # but not "ticket", "ticker", "tickle"
 
 LOGGING = frozenset(
     "debug info warning warn error exception critical fatal log trace logTrace logDebug logInfo logWarn logError "
@@ -48,7 +48,7 @@ LOGGING = frozenset(
     "isDebugEnabled isTraceEnabled isInfoEnabled isWarnEnabled isErrorEnabled".split()
 )
 
-HARMLESS = frozenset(
+PURE_CALLS = frozenset(
     "print str repr len hash id type format vars dir isinstance issubclass hasattr callable int float bool bytes "
     "dumps pformat pprint debug_print deepcopy copy sleep is_tick is_tick_tuple isTick isTickTuple is_heartbeat "
     "get_values format_tuple getsizeof write "
@@ -56,7 +56,7 @@ HARMLESS = frozenset(
     "getSimpleName getClass getName valueOf".split()
 )
 
-NO_RAISE = frozenset(
+NEVER_RAISES = frozenset(
     "append appendleft add get items keys values setdefault clear copy startswith endswith strip lstrip rstrip "
     "lower upper title extend update discard print str repr len isinstance hasattr bool time monotonic clock sleep "
     "perf_counter utcnow now uuid4 count incr increment format super partial list dict set tuple "
@@ -69,7 +69,7 @@ NO_RAISE = frozenset(
     "toLowerCase toUpperCase".split()
 )
 
-VIEWS = frozenset(
+COLLECTION_WRAPPERS = frozenset(
     "list tuple set frozenset sorted reversed iter enumerate zip filter deque chain islice dict "
     "ArrayList LinkedList HashSet LinkedHashSet TreeSet HashMap LinkedHashMap TreeMap ConcurrentHashMap ArrayDeque "
     "Vector CopyOnWriteArrayList LinkedBlockingQueue ConcurrentLinkedQueue ArrayBlockingQueue "
@@ -77,50 +77,52 @@ VIEWS = frozenset(
     "synchronizedList synchronizedMap emptyList emptyMap".split()
 )
 
-DISPLAYS = frozenset("asList of singletonList singleton Values".split())  # their arguments, together
-ARRAYS = frozenset("asList of".split())  # of those, the ones to which one array is all of its elements
+COLLECTION_LITERALS = frozenset(
+    "asList of singletonList singleton Values".split()
+)  # their arguments, together
+ARRAYS = frozenset("asList of".split())  # of these, those that take one array as all elements
 
 CONTAINER_STORES = frozenset(
     "append appendleft add insert put put_nowait push extend extendleft setdefault update enqueue offer "
     "addAll addFirst addLast addElement putIfAbsent putAll offerFirst offerLast putFirst putLast computeIfAbsent".split()
 )
-CONTAINER_JOINS = frozenset(
+CONTAINER_BULK_STORES = frozenset(
     "extend extendleft update addAll putAll".split()
-)  # of those, with all that another one has
+)  # of these, those that add all elements of the argument
 CONTAINER_READS = frozenset(
     "pop popleft popitem get get_nowait remove dequeue poll setdefault take peek pollFirst pollLast takeFirst "
     "takeLast removeFirst removeLast getFirst getLast peekFirst peekLast element next firstElement lastElement "
     "computeIfAbsent getOrDefault getIfPresent pollFirstEntry firstEntry getValue".split()
 )
-CONTAINER_TAKES = frozenset(  # of those, the ones that take away what they give
+CONTAINER_REMOVALS = frozenset(  # of these, those that also remove the element
     "pop popleft popitem remove dequeue poll take pollFirst pollLast takeFirst takeLast removeFirst removeLast next "
     "pollFirstEntry".split()
 )
-CONTAINER_QUIET = frozenset(
+CONTAINER_OTHERS = frozenset(
     "sort reverse index count remove rotate discard clear size isEmpty contains containsKey containsValue hasNext "
     "ensureCapacity trimToSize length".split()
 )
-ENDINGS = frozenset(  # in `finally` they end what was begun before it
+CLEANUP = frozenset(  # in `finally`, they release a resource
     "close unlock release stop disconnect finish end".split()
 )
-ORDERS = frozenset("sort reverse shuffle rotate swap".split())  # afterwards there is as much in it as before
-SUMS = frozenset(  # functions that only read the collection that they are given
+REORDERING = frozenset(
+    "sort reverse shuffle rotate swap".split()
+)  # change the order of a collection, not its size
+AGGREGATES = frozenset(  # functions that only read a collection
     "sum max min any all join frequency binarySearch".split()
 )
 CONTAINER_VIEWS = frozenset(
     "items values keys copy itervalues iteritems iterkeys entrySet keySet iterator listIterator stream descendingIterator "
     "asMap subList elements toArray parallelStream sorted distinct collect toList".split()
 )
-LIVE_VIEWS = frozenset(  # of those, the ones that take out of their collection what is taken out of them
+LIVE_VIEWS = frozenset(  # of these, those that write through to the collection
     "keySet entrySet values subList iterator listIterator descendingIterator".split()
 )
 
-ASKING = (
-    frozenset(  # how a method is called that only asks: one of these, or one of them and a capital letter
-        "is has get contains size length startsWith endsWith".split()
-    )
+PURE_PREFIXES = frozenset(  # names of pure methods: one of these, or one of these and a capital letter
+    "is has get contains size length startsWith endsWith".split()
 )
-UNCHANGING = frozenset(  # types of objects that answer a question as they did before
+IMMUTABLE_TYPES = frozenset(  # types without mutable state
     "String Integer Long Boolean Short Byte Double Float Character Optional OptionalInt OptionalLong "
     "OptionalDouble BigDecimal BigInteger UUID Instant Duration LocalDate LocalDateTime ZonedDateTime "
     "Tuple TupleImpl Fields boolean int long short byte double float char".split()
@@ -132,17 +134,17 @@ THREADS = frozenset(
     "callInThread call_in_thread to_thread".split()
 )
 
-LATER = frozenset(
+SCHEDULERS = frozenset(
     "call_later call_soon call_soon_threadsafe create_task ensure_future add_callback addCallback addCallbacks "
     "addErrback addBoth callLater subscribe register on_delivery add_listener after".split()
 )
 
-LAZY = frozenset("map filter".split())  # in Python 3 they do nothing until somebody takes their elements
-BOTH_PYTHONS = frozenset(
+LAZY = frozenset("map filter".split())  # in Python 3 they run only when iterated
+COMPATIBILITY_NAMES = frozenset(
     "absolute_import division print_function unicode_literals with_statement six".split()
 )
 
-RUNNERS = frozenset(  # where they are given something to run
+EXECUTORS = frozenset(  # if an argument is a callable
     "execute submit runAsync supplyAsync schedule scheduleAtFixedRate scheduleWithFixedDelay invokeAll start send "
     "thenAcceptAsync thenApplyAsync thenRunAsync whenCompleteAsync handleAsync executeAsync addCallback addListener "
     "publish".split()
@@ -151,16 +153,16 @@ CALLBACKS = frozenset(
     "whenComplete thenAccept thenApply thenRun thenCompose handle exceptionally onComplete onSuccess onFailure "
     "setHandler setCallback subscribe doOnNext doOnError registerCallback search index bulk".split()
 )
-AT_ONCE = frozenset(
+IMMEDIATE_CALLBACKS = frozenset(
     "forEach forEachOrdered ifPresent ifPresentOrElse forEachRemaining".split()
-)  # call what they are given before they return
+)  # call their argument before they return
 
 PLAIN_BASES = frozenset(
     "Serializable Runnable Callable Comparable Comparator Closeable AutoCloseable Cloneable Object Iterable "
     "Externalizable Constants Function".split()
-)  # from them no component inherits a method that matters here
+)  # bases that pass on no handler
 
-EXCEPTIONS = {  # Java's, each with its parent
+EXCEPTIONS = {  # of Java, each with its parent
     "Exception": "Throwable",
     "Error": "Throwable",
     "RuntimeException": "Exception",
@@ -196,7 +198,7 @@ EXCEPTIONS = {  # Java's, each with its parent
     "NoClassDefFoundError": "Error",
 }
 
-SEE_THROUGH = frozenset(
+TRANSPARENT_DECORATORS = frozenset(
     "staticmethod classmethod override final wraps abstractmethod lru_cache cache wrapt total_ordering "
     "typechecked beartype identity profile timeit log_calls".split()
 )

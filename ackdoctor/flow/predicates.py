@@ -1,11 +1,11 @@
-"""Questions that are put twice: `stream.equals("a")` is answered the second time as it was the first.
+"""Predicates: calls that only read, in a form in which two equal calls are one fact.
 
-A call's result is a temporary of its own, so two calls of one method are two unknowns.  A call that only asks, of a local
-or how much a field has, is spelled out here as an expression: then the same question is the same fact, until something is
-called that may change the answer.  In a loop a question is put in order to be answered differently one day; there nothing is spelled out.
+The result of a call is a new temporary, so two calls of `stream.equals("a")` would be two unknown values.  A pure call on
+a local, or a size of a field, is therefore inlined as an expression: the same call is the same fact until a statement
+may change its answer.  Calls in loops are not inlined: a loop usually repeats a call because its answer changes.
 
-Whether there is anything in a collection is asked in many words: `rows.isEmpty()`, `rows.size() > 0`, `len(rows) == 0`,
-`if rows`.  They are one fact, and a loop over `rows` puts the same question.
+"Is the collection empty?" has many spellings: `rows.isEmpty()`, `rows.size() > 0`, `len(rows) == 0`, `if rows`.
+`normalise_emptiness` maps them to one fact, which a loop over `rows` decides too.
 """
 
 import re
@@ -13,75 +13,75 @@ from collections.abc import Iterator, Mapping
 
 from ackdoctor.flow.expressions import last_name, memoize, names_in, subexpressions
 from ackdoctor.flow.library import (
-    ASKING,
+    AGGREGATES,
+    COLLECTION_LITERALS,
+    COLLECTION_WRAPPERS,
     CONTAINER_VIEWS,
-    DISPLAYS,
-    HARMLESS,
+    IMMUTABLE_TYPES,
     LOGGING,
-    SUMS,
-    UNCHANGING,
-    VIEWS,
+    PURE_CALLS,
+    PURE_PREFIXES,
 )
 from ackdoctor.model.cfg import Attr, Build, Call, Compare, Expr, Global, Literal, Mix, Name, Star
 from ackdoctor.model.component import Function
 
 __all__ = [
-    "OWN",
-    "READERS",
-    "amounts",
-    "changing",
-    "handed",
-    "has_any",
-    "is_amount",
+    "PURE_FUNCTIONS",
+    "SELF_NAMES",
+    "escaping_parts",
+    "inline_calls",
     "is_field",
-    "iterators",
-    "leaves_alone",
-    "questions",
-    "sizes",
-    "spelled_out",
-    "split_by",
-    "unchanging",
-    "wholes",
+    "is_immutable",
+    "is_mutable_local",
+    "is_read_only",
+    "is_size",
+    "iterator_facts",
+    "nonempty_facts",
+    "normalise_emptiness",
+    "pure_calls",
+    "size_calls",
+    "size_facts",
+    "split_results",
 ]
 
-
+SELF_NAMES = frozenset({"this", "self"})
+PURE_FUNCTIONS = PURE_CALLS | COLLECTION_WRAPPERS | AGGREGATES  # do not change their arguments
+_READ_ONLY = COLLECTION_LITERALS | LOGGING | CONTAINER_VIEWS | {"get"}
+_SIZE_METHODS = ("isEmpty", "size", "length")
+_NONEMPTY_IF = {("==", 0): False, ("<", 1): False, (">", 0): True}  # by the comparison with the size
+_PURE_NAME = re.compile(rf"(?:{'|'.join(sorted(PURE_PREFIXES))})(?=[A-Z])")
+_PURE_WORDS = PURE_PREFIXES - {"is", "has", "get"}  # pure as a whole name, too
 _NONE: Mapping[Expr, Expr] = {}
-OWN = frozenset({"this", "self"})
-_SIZES = ("isEmpty", "size", "length")
-_LEAVES_ALONE = DISPLAYS | LOGGING | CONTAINER_VIEWS | {"get"}
-READERS = HARMLESS | VIEWS | SUMS  # they leave what they are given as it was
-_ANY = {("==", 0): False, ("<", 1): False, (">", 0): True}  # what is said of how many there are
-_ASKS = re.compile(rf"(?:{'|'.join(sorted(ASKING))})(?=[A-Z])")
-_WORDS = ASKING - {"is", "has", "get"}  # they ask without a word behind them
 
 
-def spelled_out(function: Function, condition: Expr) -> Expr:
-    """A condition with the question whose answer it looks at in place of the answer."""
-    asked = questions(function)
+# ---- pure calls ----
+
+
+def inline_calls(function: Function, condition: Expr) -> Expr:
+    """A condition with pure calls in place of the temporaries that hold their results."""
+    calls = pure_calls(function)
     if not isinstance(condition, Compare):
-        return asked.get(condition, condition)
-    left, right = asked.get(condition.left, condition.left), _sized(function, condition.right)
-    return (
-        condition
-        if (left, right) == (condition.left, condition.right)
-        else Compare(left, condition.op, right)
-    )
+        return calls.get(condition, condition)
+    left, right = calls.get(condition.left, condition.left), _inline_size(function, condition.right)
+    if (left, right) == (condition.left, condition.right):
+        return condition
+    return Compare(left, condition.op, right)
 
 
-def _sized(function: Function, expr: Expr) -> Expr:
-    """`rows.size() - 1`, where something is compared with it: how much there is in something may be asked in a loop, too."""
+def _inline_size(function: Function, expr: Expr) -> Expr:
+    """The right side of a comparison with sizes inlined, `rows.size() - 1`; here also in loops."""
     match expr:
         case Name():
-            return sizes(function).get(expr, expr)
-        case Mix(op="+" | "-" as sign, parts=(first, Literal() as step)):
-            return Mix(sign, (_sized(function, first), step))
+            return size_calls(function).get(expr, expr)
+        case Mix(op="+" | "-" as sign, parts=(first, Literal() as offset)):
+            return Mix(sign, (_inline_size(function, first), offset))
         case _:
             return expr
 
 
 @memoize
-def sizes(function: Function) -> Mapping[Expr, Expr]:
-    """How much there is in a local or a field, by the temporary that holds the answer."""
+def size_calls(function: Function) -> Mapping[Expr, Expr]:
+    """The sizes of locals and fields, by the temporary that holds the result of the call."""
     return {
         step.op.result: Mix("call", (step.op.func,))
         for step in function.cfg.steps
@@ -89,22 +89,22 @@ def sizes(function: Function) -> Mapping[Expr, Expr]:
         and isinstance(step.op.func, Attr)
         and step.op.func.name in ("size", "length")
         and not step.op.args
-        and (_local(step.op.func.obj) or is_field(step.op.func.obj))
-        and not any(_local(step.op.func.obj) in inner.captures for inner in function.closures.values())
+        and (_local_name(step.op.func.obj) or is_field(step.op.func.obj))
+        and not any(_local_name(step.op.func.obj) in inner.captures for inner in function.closures.values())
     }
 
 
-def _local(expr: Expr) -> str:
+def _local_name(expr: Expr) -> str:
     return expr.id if isinstance(expr, Name) and not expr.id.startswith("%") else ""
 
 
 @memoize
-def questions(function: Function) -> Mapping[Expr, Expr]:
-    """What is asked by a call outside of all loops, by the temporary that holds the answer."""
+def pure_calls(function: Function) -> Mapping[Expr, Expr]:
+    """The pure calls outside of loops, by the temporary that holds the result; `hasNext` also in loops."""
     calls = [
         (index, step.op)
         for index, step in enumerate(function.cfg.steps)
-        if isinstance(step.op, Call) and _only_asks(step.op)
+        if isinstance(step.op, Call) and _has_pure_name(step.op)
     ]
     if not calls:
         return _NONE
@@ -115,70 +115,102 @@ def questions(function: Function) -> Mapping[Expr, Expr]:
         if not isinstance(call.func, Attr) or (index in looped and call.func.name != "hasNext"):
             continue
         parts = [found.get(part, part) for part in (call.func.obj, *(arg.value for arg in call.args))]
-        # of what is static nobody knows who changes it
-        about = {name for part in parts for name in names_in(part)}
-        if about and (_field_size(call.func) or all(_stays(function, part, captured) for part in parts)):
+        names = {
+            name for part in parts for name in names_in(part)
+        }  # none: static state, which any code may change
+        stable = _is_field_size(call.func) or all(_is_stable(function, part, captured) for part in parts)
+        if names and stable:
             found[call.result] = Mix("call", (Attr(parts[0], call.func.name), *parts[1:]))
     return found
 
 
-def changing(function: Function, part: Expr) -> bool:
+def is_read_only(call: Call) -> bool:
+    """Whether a call, by its name, changes neither its receiver nor its arguments."""
+    return _has_pure_name(call) or last_name(call.func) in _READ_ONLY
+
+
+def _has_pure_name(call: Call) -> bool:
+    name = last_name(call.func)
+    return name in _PURE_WORDS or _PURE_NAME.match(name) is not None
+
+
+def _is_field_size(func: Attr) -> bool:
+    return is_field(func.obj) and func.name in _SIZE_METHODS
+
+
+def _is_stable(function: Function, part: Expr, captured: frozenset[str]) -> bool:
+    """Whether only statements of this function can change the object behind an expression."""
+    if isinstance(part, Name) and part.id.startswith("%"):
+        return False
+    if not isinstance(part, (Name, Global, Literal, Attr, Mix)):
+        return False
+    names = list(names_in(part))
+    if any(name in SELF_NAMES for name in names):
+        return False
+    return all(_type(function, name) in IMMUTABLE_TYPES or name not in captured for name in names)
+
+
+def is_mutable_local(function: Function, part: Expr) -> bool:
     """Whether an expression is a local whose object may change."""
-    return isinstance(part, Name) and part.id not in OWN and not unchanging(function, part)
+    return isinstance(part, Name) and part.id not in SELF_NAMES and not is_immutable(function, part)
 
 
-def _field_size(asked: Attr) -> bool:
-    """Whether it is asked how much a field of the component has."""
-    return is_field(asked.obj) and asked.name in _SIZES
+def is_immutable(function: Function, expr: Expr) -> bool:
+    """Whether an expression is a local of an immutable type."""
+    return isinstance(expr, Name) and _type(function, expr.id) in IMMUTABLE_TYPES
+
+
+def _type(function: Function, name: str) -> str:
+    written = function.types.get(name) or next((p.type for p in function.params if p.name == name), "")
+    return (written or "").rpartition(".")[2]
 
 
 def is_field(expr: Expr) -> bool:
     """Whether an expression is a field of the component."""
-    return isinstance(expr, Attr) and isinstance(expr.obj, Name) and expr.obj.id in OWN
+    return isinstance(expr, Attr) and isinstance(expr.obj, Name) and expr.obj.id in SELF_NAMES
 
 
-def handed(expr: Expr) -> Iterator[Expr]:
-    """What others get hold of when they are given this: itself, what it is a method of, what it is a list of."""
+def escaping_parts(expr: Expr) -> Iterator[Expr]:
+    """The objects that escape with an argument: itself, the receiver of a bound method, the elements of a display."""
     yield expr
     match expr:
         case Attr(obj=obj) | Star(value=obj):
-            yield from handed(obj)
+            yield from escaping_parts(obj)
         case Build(items=items):
             for item in items:
-                yield from handed(item)
+                yield from escaping_parts(item)
         case _:
             pass
 
 
-def has_any(fact: Expr) -> tuple[Expr, bool]:
-    """A question whether a collection has anything in it, in the one form of that question, and whether it asks the same."""
+# ---- sizes and emptiness ----
+
+
+def normalise_emptiness(fact: Expr) -> tuple[Expr, bool]:
+    """The normal form of a test whether a collection has elements, and whether it has the same truth as the test.
+
+    Any other expression is returned unchanged.
+    """
     match fact:
         case Mix(op="call", parts=(Attr(obj=obj, name="isEmpty"),)):
             return Mix("any", (obj,)), False
-        case Compare(left=left, op=op, right=Literal(value=int() as number)) if (op, number) in _ANY:
+        case Compare(left=left, op=op, right=Literal(value=int() as number)) if (op, number) in _NONEMPTY_IF:
             match left:
                 case (
                     Mix(op="call", parts=(Attr(obj=obj, name="size" | "length"),))
                     | Attr(obj=obj, name="length")
                 ):
-                    return Mix("any", (obj,)), _ANY[op, number]
+                    return Mix("any", (obj,)), _NONEMPTY_IF[op, number]
                 case Mix(op="len", parts=(Name() | Attr() as obj,)):
-                    return obj, _ANY[op, number]
+                    return obj, _NONEMPTY_IF[op, number]
                 case _:
                     return fact, True
         case _:
             return fact, True
 
 
-def amounts(bound: Expr) -> Iterator[Expr]:
-    """The facts that say whether there is anything in what a number is compared with: `i < rows.size() - 1` asks that of `rows`."""
-    for part in subexpressions(bound):
-        if is_amount(part):
-            yield has_any(Compare(part, ">", Literal(0)))[0]
-
-
-def is_amount(expr: Expr) -> bool:
-    """Whether it is how much there is in something: a whole number, and not less than nothing."""
+def is_size(expr: Expr) -> bool:
+    """Whether an expression is the size of something: an integer, not negative."""
     match expr:
         case Mix(op="len") | Mix(op="call", parts=(Attr(name="size" | "length"),)) | Attr(name="length"):
             return True
@@ -186,8 +218,15 @@ def is_amount(expr: Expr) -> bool:
             return False
 
 
-def wholes(function: Function, iterable: Expr) -> tuple[Expr, ...]:
-    """The facts that say whether a loop over this, or over a view of it, has a round; none where a closure may change it."""
+def size_facts(bound: Expr) -> Iterator[Expr]:
+    """The emptiness facts about the sizes in a bound: for `rows.size() - 1`, whether `rows` has elements."""
+    for part in subexpressions(bound):
+        if is_size(part):
+            yield normalise_emptiness(Compare(part, ">", Literal(0)))[0]
+
+
+def nonempty_facts(function: Function, iterable: Expr) -> tuple[Expr, ...]:
+    """The facts that decide whether a loop over this has an iteration; none if a closure may change it."""
     whole = iterable
     while whole in _views(function):
         whole = _views(function)[whole]
@@ -198,7 +237,7 @@ def wholes(function: Function, iterable: Expr) -> tuple[Expr, ...]:
 
 @memoize
 def _views(function: Function) -> Mapping[Expr, Expr]:
-    """What `rows.entrySet()` and `rows.items()` are views of, by their results."""
+    """The collections behind `rows.entrySet()`, `rows.items()` and so on, by the results of those calls."""
     return {
         step.op.result: step.op.func.obj
         for step in function.cfg.steps
@@ -210,19 +249,23 @@ def _views(function: Function) -> Mapping[Expr, Expr]:
 
 
 @memoize
-def iterators(function: Function) -> Mapping[Expr, tuple[Expr, ...]]:
-    """The facts that say whether an iterator has a first element, by the result of the call that makes it: `rows.iterator()`."""
-    made = {step.op.result for step in function.cfg.steps if isinstance(step.op, Call) and _iterates(step.op)}
-    return {result: facts for result in made if (facts := wholes(function, result))}
+def iterator_facts(function: Function) -> Mapping[Expr, tuple[Expr, ...]]:
+    """The facts that decide whether an iterator has a first element, by the result of `rows.iterator()`."""
+    made = {
+        step.op.result
+        for step in function.cfg.steps
+        if isinstance(step.op, Call) and _makes_iterator(step.op)
+    }
+    return {result: facts for result in made if (facts := nonempty_facts(function, result))}
 
 
-def _iterates(call: Call) -> bool:
+def _makes_iterator(call: Call) -> bool:
     return isinstance(call.func, Attr) and call.func.name in ("iterator", "listIterator") and not call.args
 
 
 @memoize
-def split_by(function: Function) -> frozenset[Expr]:
-    """What comes of a `split(",")`: in Python, at least one part."""
+def split_results(function: Function) -> frozenset[Expr]:
+    """The results of `split(",")`, which in Python has at least one element."""
     return frozenset(
         step.op.result
         for step in function.cfg.steps
@@ -232,36 +275,3 @@ def split_by(function: Function) -> frozenset[Expr]:
         and isinstance(step.op.args[0].value, Literal)
         and isinstance(step.op.args[0].value.value, str)
     )
-
-
-def unchanging(function: Function, expr: Expr) -> bool:
-    """Whether an expression is a local of a type whose objects never change: no method called on it changes an answer."""
-    return isinstance(expr, Name) and _type(function, expr.id) in UNCHANGING
-
-
-def _only_asks(call: Call) -> bool:
-    """Whether a call's name says that it asks something, and changes nothing."""
-    name = last_name(call.func)
-    return name in _WORDS or _ASKS.match(name) is not None
-
-
-def leaves_alone(call: Call) -> bool:
-    """Whether a call's name says that what it is made on, or is given, is afterwards as it was."""
-    return _only_asks(call) or last_name(call.func) in _LEAVES_ALONE
-
-
-def _stays(function: Function, part: Expr, captured: frozenset[str]) -> bool:
-    """Whether what a question is put about is only changed where the function says so."""
-    if isinstance(part, Name) and part.id.startswith("%"):
-        return False
-    if not isinstance(part, (Name, Global, Literal, Attr, Mix)):
-        return False
-    names = list(names_in(part))
-    if any(name in OWN for name in names):
-        return False
-    return all(_type(function, name) in UNCHANGING or name not in captured for name in names)
-
-
-def _type(function: Function, name: str) -> str:
-    written = function.types.get(name) or next((p.type for p in function.params if p.name == name), "")
-    return (written or "").rpartition(".")[2]

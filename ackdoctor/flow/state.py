@@ -1,53 +1,75 @@
-"""Abstract values and the abstract state of one path."""
+"""The abstract domain: abstract values, the state of each tuple, and the abstract state of one path.
+
+A *token* is the abstract value of a tuple: the tuple that the framework passed in (INPUT), any element of a batch
+(ELEMENT), or any tuple that a field holds (STORED).  The value None means "unknown, and not a tuple".
+
+A `State` is what one path knows.  The abstract state at a step is the set of the states of all paths to it; equal
+states are joined, so the analysis is path-sensitive (property simulation).  `State.widen` and `widen` bound it.
+
+A generator of the project is solved to its end where it is called, but a loop over it runs in the middle of it:
+
+    def words(self, tup):
+        for word in tup.values[0].split():
+            yield word                          `tup` is owed while the loop below runs
+        self.ack(tup)                           and acked after the loop
+
+    for word in self.words(tup):
+        self.emit([word])
+
+So in the loop body, the generator holds the tuples that it completes after its last `yield`; after the loop they are
+completed (`suspend_generator`, `finish_generator`).
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum, unique
 from typing import NamedTuple, TypeAlias
 
-from ackdoctor.flow.expressions import about, apart_from, memoize, names_in
+from ackdoctor.flow.expressions import facts_about, memoize, names_in, without_facts
 from ackdoctor.model.cfg import Bind, Expr, Name, Next, Yield
 from ackdoctor.model.component import ClassInfo, Function
-from ackdoctor.model.protocol import State as Stage
-from ackdoctor.model.protocol import Tick
+from ackdoctor.model.protocol import Stage, Tick
 
 __all__ = [
-    "NOTHING",
+    "EMPTY_GENERATOR",
     "Batch",
     "BoundMethod",
-    "Coll",
     "Const",
+    "Container",
     "Count",
+    "ExceptionValue",
     "External",
     "Field",
+    "FrameworkObject",
     "FunctionRef",
-    "Generated",
-    "Handle",
-    "Holding",
+    "GeneratorResult",
     "Index",
     "Instance",
-    "LoopMemory",
+    "LoopState",
     "Partial",
     "Picked",
     "Row",
     "SelfRef",
     "State",
     "SuperRef",
-    "Thrown",
     "Tick",
     "TickTest",
     "Token",
     "TokenKind",
     "TokenRef",
-    "Trait",
+    "TokenState",
+    "TupleAttribute",
     "Value",
     "Zipped",
-    "ended",
-    "paused",
-    "taken_one_by_one",
+    "finish_generator",
+    "iterated_locals",
+    "suspend_generator",
     "tokens_in",
-    "widened",
+    "widen",
 ]
+
+
+# ---- tokens ----
 
 
 @unique
@@ -61,7 +83,7 @@ class TokenKind(Enum):
 
 @dataclass(slots=True, unsafe_hash=True)
 class Token:
-    """One tuple: `name` is how the reader knows it; `field` and `path` say where a stored one lies."""
+    """One tuple: `name` is its name in the source; `field` and `path` locate a stored one."""
 
     kind: TokenKind
     name: str
@@ -70,31 +92,16 @@ class Token:
 
     @property
     def words(self) -> str:
-        """The tuple as a sentence names it."""
+        """The tuple as a message names it."""
         return f"`{self.name}`" if self.kind is TokenKind.INPUT else f"a tuple of `{self.name}`"
 
 
-class Holding(NamedTuple):
-    """A token's stage in the protocol; `holder` names the field ("self.pending") or callee that holds it."""
+class TokenState(NamedTuple):
+    """The typestate of a token: its stage in the protocol; `holder` is the field ("self.pending") or callee that holds it."""
 
     stage: Stage
     tick: Tick = Tick.MAYBE
     holder: str = ""
-
-
-@dataclass(slots=True, unsafe_hash=True)
-class Generated:
-    """What a generator has given so far, with the tuples' holdings at its last `yield`; or all that it gives, with those it leaves behind that.
-
-    Only the tuples among its elements are in `items`; `nothing` says that it has no element at all.
-    """
-
-    items: "frozenset[Value]" = frozenset()
-    holdings: "frozenset[tuple[Token, Holding]]" = frozenset()
-    nothing: bool = False
-
-
-NOTHING = Generated(nothing=True)
 
 
 # ---- values ----
@@ -102,7 +109,7 @@ NOTHING = Generated(nothing=True)
 
 @dataclass(slots=True, unsafe_hash=True)
 class TokenRef:
-    """The tuple itself, or its id where `part` is "id"."""
+    """The tuple itself, or its id if `part` is "id"."""
 
     token: Token
     part: str = ""
@@ -110,14 +117,14 @@ class TokenRef:
 
 @dataclass(slots=True, unsafe_hash=True)
 class Batch:
-    """The list of tuples a batch handler receives; `token` stands for any one of them."""
+    """The list of tuples that a batch handler receives; `token` is any one of them."""
 
     token: Token
 
 
 @dataclass(slots=True, unsafe_hash=True)
 class Zipped:
-    """A batch zipped or enumerated: each round gives a row with the tuple in one column, and if `numbered` its index in the first."""
+    """A batch zipped or enumerated: each row has the tuple in one column, and its index in the first if `numbered`."""
 
     token: Token
     column: int
@@ -135,22 +142,22 @@ class Row:
 
 @dataclass(slots=True, unsafe_hash=True)
 class Count:
-    """How many tuples a batch or a list has, `less` a few, and the numbers from 0 up to that."""
+    """The length of a batch or list minus `less`, or the range from 0 up to that number."""
 
-    of: "Batch | Coll"
+    of: "Batch | Container"
     less: int = 0
 
 
 @dataclass(slots=True, unsafe_hash=True)
 class Index:
-    """Where in its batch the tuple is that a round is about; without a token: at another place of a list than before."""
+    """The index of the current tuple in its batch; without a token, an index of a list that was not used before."""
 
     token: Token | None = None
 
 
 @dataclass(slots=True, unsafe_hash=True)
 class Picked:
-    """The tuple at a place of a batch that is the same in each round: `tups[0]`."""
+    """The tuple at a fixed index of a batch, the same in each iteration: `tups[0]`."""
 
     token: Token
 
@@ -169,9 +176,9 @@ class SuperRef:
 
 @dataclass(slots=True, unsafe_hash=True)
 class BoundMethod:
-    """`self.name`: a method of the component or one of the framework's verbs; `after` starts the search behind a class.
+    """`self.name`: a method of the component or a verb of the framework; the lookup starts after class `after`.
 
-    `on` names the framework's object whose method it is instead.
+    If `on` is set, the method belongs to that framework object instead.
     """
 
     name: str
@@ -180,26 +187,26 @@ class BoundMethod:
 
 
 @dataclass(slots=True, unsafe_hash=True)
-class Handle:
-    """An object of the framework, by the name that its verbs know it by: a collector, a tuple nobody follows."""
+class FrameworkObject:
+    """An object of the framework, by the name in its verbs' `on`: a collector, or a tuple without a token."""
 
     kind: str
 
 
 @dataclass(slots=True, unsafe_hash=True, repr=False)
 class Instance:
-    """An object of a class of the project that is not the component; `given` are the fields its constructor filled, and what it captured."""
+    """An object of a project class other than the component; `fields` holds constructor-assigned fields and captured locals."""
 
     cls: ClassInfo
-    given: tuple[tuple[str, "Value"], ...] = ()
+    fields: tuple[tuple[str, "Value"], ...] = ()
 
     def __repr__(self) -> str:
-        return f"Instance({self.cls.path}, {self.cls.qualname}, {self.given!r})"
+        return f"Instance({self.cls.path}, {self.cls.qualname}, {self.fields!r})"
 
 
 @dataclass(slots=True, unsafe_hash=True)
-class Trait:
-    """What a tuple's getter has read: "component", "stream" or "task"."""
+class TupleAttribute:
+    """An attribute read from a tuple: "component", "stream" or "task"."""
 
     token: Token
     name: str
@@ -207,7 +214,7 @@ class Trait:
 
 @dataclass(slots=True, unsafe_hash=True)
 class FunctionRef:
-    """A function of the project, with the captured variables that matter; `bare` of its decorators if so."""
+    """A function of the project with the captured variables that matter; if `bare`, without its decorators."""
 
     function: Function
     captured: tuple[tuple[str, "Value"], ...] = ()
@@ -237,8 +244,8 @@ class Const:
 
 
 @dataclass(slots=True, unsafe_hash=True)
-class Coll:
-    """A local list, tuple, set, dict or object that holds these values; `order` is all that a `*args` has, place by place."""
+class Container:
+    """A local list, tuple, set, dict or object that holds these values; `order` lists all elements if known."""
 
     items: frozenset["Value"]
     order: tuple["Value | None", ...] | None = None
@@ -246,25 +253,39 @@ class Coll:
 
 @dataclass(slots=True, unsafe_hash=True)
 class Field:
-    """What `self.name` holds (or a view of it)."""
+    """The value of `self.name`, or a view of it."""
 
     name: str
 
 
 @dataclass(slots=True, unsafe_hash=True)
 class TickTest:
-    """The answer to "is this tuple a tick?", or another tuple of Storm's own."""
+    """The result of testing whether a tuple is a tick, or another system tuple."""
 
     token: Token
     kind: Tick = Tick.YES
 
 
 @dataclass(slots=True, unsafe_hash=True)
-class Thrown:
+class ExceptionValue:
     """An exception object of that class (dotted, as written)."""
 
     name: str
 
+
+@dataclass(slots=True, unsafe_hash=True)
+class GeneratorResult:
+    """What a generator has yielded, with the token states at its last `yield` or, once suspended, those after it.
+
+    `items` holds only the tuples among the yielded values; `empty` is true if the generator yields no element.
+    """
+
+    items: "frozenset[Value]" = frozenset()
+    token_states: frozenset[tuple[Token, TokenState]] = frozenset()
+    empty: bool = False
+
+
+EMPTY_GENERATOR = GeneratorResult(empty=True)
 
 Value: TypeAlias = (
     TokenRef
@@ -277,31 +298,31 @@ Value: TypeAlias = (
     | SelfRef
     | SuperRef
     | BoundMethod
-    | Handle
+    | FrameworkObject
     | Instance
-    | Trait
+    | TupleAttribute
     | FunctionRef
     | Partial
     | External
     | Const
-    | Coll
-    | Generated
+    | Container
+    | GeneratorResult
     | Field
     | TickTest
-    | Thrown
+    | ExceptionValue
 )
 
 
 def tokens_in(value: Value | None) -> Iterator[Token]:
-    """Every token that a value carries, itself or inside."""
+    """Every token in a value."""
     match value:
         case TokenRef(token=token) | Batch(token=token) | Zipped(token=token) | Row(token=token):
             yield token
-        case Coll(items=items) | Generated(items=items):
+        case Container(items=items) | GeneratorResult(items=items):
             for item in sorted(items, key=repr):
                 yield from tokens_in(item)
-        case FunctionRef(captured=captured) | Instance(given=captured):
-            for _, item in captured:
+        case FunctionRef(captured=parts) | Instance(fields=parts):
+            for _, item in parts:
                 yield from tokens_in(item)
         case Partial(target=target, args=args):
             for part in (target, *args):
@@ -310,91 +331,60 @@ def tokens_in(value: Value | None) -> Iterator[Token]:
             return
 
 
-_DEEPEST = 5  # collections in collections, closures that capture closures
+# ---- widening of values ----
+
+_NESTED = (Container, FunctionRef, Instance, Partial, Count, GeneratorResult)
+_MAX_DEPTH = 5  # of containers in containers and closures that capture closures
 
 
-def widened(value: Value) -> Value:
-    """Widening: what lies deeper in a value than `_DEEPEST` becomes one collection of the tuples in it.
+def widen(value: Value) -> Value:
+    """Replace what is nested deeper than `_MAX_DEPTH` by one container of the tuples in it.
 
-    `rows = [rows, *rows]` in a loop would nest one level deeper in every round, and double in size.
+    Without widening, `rows = [rows, *rows]` in a loop would nest one level deeper in each iteration.
     """
-    return _cut(value, _DEEPEST) if isinstance(value, _NESTED) else value
+    return _truncate(value, _MAX_DEPTH) if isinstance(value, _NESTED) else value
 
 
-_NESTED = (Coll, FunctionRef, Instance, Partial, Count, Generated)
-
-
-def _cut(value: Value, room: int) -> Value:
+def _truncate(value: Value, depth: int) -> Value:
     if not isinstance(value, _NESTED):
         return value
-    if room == 0:
-        return Coll(frozenset(TokenRef(token) for token in tokens_in(value)))
+    if depth == 0:
+        return Container(frozenset(TokenRef(token) for token in tokens_in(value)))
 
     def inner(each: Value) -> Value:
-        return _cut(each, room - 1)
+        return _truncate(each, depth - 1)
 
     match value:
-        case Coll(items=items, order=order):
+        case Container(items=items, order=order):
             row = None if order is None else tuple(each if each is None else inner(each) for each in order)
-            return Coll(frozenset(map(inner, items)), row)
+            return Container(frozenset(map(inner, items)), row)
         case FunctionRef(function=function, captured=captured, bare=bare):
             return FunctionRef(function, tuple((name, inner(each)) for name, each in captured), bare)
-        case Instance(cls=cls, given=given):
-            return Instance(cls, tuple((name, inner(each)) for name, each in given))
+        case Instance(cls=cls, fields=fields):
+            return Instance(cls, tuple((name, inner(each)) for name, each in fields))
         case Partial(target=target, args=args):
             return Partial(inner(target), tuple(each if each is None else inner(each) for each in args))
-        case Count(of=Coll() as whole, less=less):
+        case Count(of=Container() as whole, less=less):
             counted = inner(whole)
-            return Count(counted, less) if isinstance(counted, Coll) else value
-        case Generated(items=items, holdings=holdings, nothing=nothing):
-            return Generated(frozenset(map(inner, items)), holdings, nothing)
+            return Count(counted, less) if isinstance(counted, Container) else value
+        case GeneratorResult(items=items, token_states=token_states, empty=empty):
+            return GeneratorResult(frozenset(map(inner, items)), token_states, empty)
         case _:
             return value
 
 
-def paused(state: "State", so_far: Generated, generator: str) -> "tuple[State, Generated]":
-    """The state at a generator's end as a loop over it finds it in each round, and what the generator gives."""
-    if so_far.nothing:
-        return state, so_far
-    behind: list[tuple[Token, Holding]] = []
-    known = dict(so_far.holdings)  # one out of a field is not known before something is done with it
-    for token, now in state.tokens.items():
-        before = known.get(token)
-        undone = before is None or now.stage is not before.stage
-        if undone and now.stage in (Stage.ACKED, Stage.FAILED):
-            behind.append((token, now))
-            state = state.hold(token, now._replace(stage=Stage.HELD, holder=generator))
-    return state, Generated(so_far.items, frozenset(behind), so_far.nothing)
+# ---- the state of one path ----
 
 
-def ended(state: "State", given: Generated) -> "State":
-    """The state when a generator has run to its end: what it still held is completed."""
-    for token, holding in given.holdings:
-        now = state.tokens.get(token)  # none: the loop has looked up another tuple in the field
-        if now is not None and now.stage is Stage.HELD:
-            state = state.hold(token, holding)
-    return state
+class LoopState(NamedTuple):
+    """What a path remembers of a loop.
 
+    `base` is the batch element's state before the loop, `rest` the worst state an earlier iteration left it in.
+    `position` is the index in a list of known elements, `among` are the locals that held the batch before the loop.
+    """
 
-@memoize
-def taken_one_by_one(function: Function) -> frozenset[Expr]:
-    """The locals whose elements a loop or a `yield from` takes, one after the other."""
-    taken: set[Expr] = set()
-    for step in function.cfg.steps:
-        match step.op:
-            case Next(iterable=Name() as iterable) | Yield(value=Name() as iterable, delegate=True):
-                taken.add(iterable)
-            case _:
-                pass
-    copies = [step.op for step in function.cfg.steps if isinstance(step.op, Bind) and step.op.target in taken]
-    return frozenset(taken | {copy.value for copy in copies})
-
-
-class LoopMemory(NamedTuple):
-    """What a loop remembers: a batch's holding before it and the locals it was among, the worst an earlier round left, the rounds of a known list."""
-
-    base: Holding | None
-    rest: Holding | None
+    base: TokenState | None
+    rest: TokenState | None
     position: int = 0
     among: frozenset[str] = frozenset()
 
@@ -403,23 +393,23 @@ _EMPTY: Mapping[str, Value] = {}
 
 
 class State:
-    """One path's knowledge at one step; never changed once made.
+    """What one path knows at one step; immutable.
 
-    `env` holds the locals of the current function, `fields` what fields are known to hold, `tokens` the
-    holding of each tuple, `facts` the conditions this path has decided, `loops` the loops it is inside,
-    `caught` the handler (path, line) it last went through, `raising` the exception class under way.
+    `env` maps the locals of the current function to values, `fields` the component's fields; `tokens` maps each
+    tuple to its state; `facts` are the conditions that the path has decided; `loops` are the enclosing loops;
+    `caught` is the handler (path, line) that it last entered; `raising` is the class of the exception in flight.
     """
 
-    __slots__ = ("about", "caught", "env", "facts", "fields", "keyed", "loops", "raising", "tokens")
+    __slots__ = ("cached_key", "caught", "env", "fact_names", "facts", "fields", "loops", "raising", "tokens")
 
     def __init__(
         self,
         *,
         env: Mapping[str, Value] = _EMPTY,
-        tokens: Mapping[Token, Holding] | None = None,
+        tokens: Mapping[Token, TokenState] | None = None,
         fields: Mapping[str, Value] = _EMPTY,
         facts: Mapping[Expr, bool] | None = None,
-        loops: Mapping[int, LoopMemory] | None = None,
+        loops: Mapping[int, LoopState] | None = None,
         caught: tuple[str, int] | None = None,
         raising: str | None = None,
     ) -> None:
@@ -430,13 +420,13 @@ class State:
         self.loops = loops if loops is not None else {}
         self.caught = caught
         self.raising = raising
-        self.keyed: object = None
-        self.about: frozenset[str] | None = None  # the locals that the facts read
+        self.cached_key: object = None
+        self.fact_names: frozenset[str] | None = None  # the locals in the facts
 
     def key(self) -> object:
-        """What makes two states the same; hashable."""
-        if self.keyed is None:
-            self.keyed = (
+        """A hashable key; two states with equal keys are joined."""
+        if self.cached_key is None:
+            self.cached_key = (
                 frozenset(self.env.items()),
                 frozenset(self.tokens.items()),
                 frozenset(self.fields.items()),
@@ -445,39 +435,80 @@ class State:
                 self.caught,
                 self.raising,
             )
-        return self.keyed
+        return self.cached_key
 
-    def but(self, **changes: object) -> "State":
-        """This state with some parts replaced."""
-        made = State.__new__(State)
-        made.env, made.tokens, made.fields, made.facts = self.env, self.tokens, self.fields, self.facts
-        made.loops, made.caught, made.raising, made.keyed = self.loops, self.caught, self.raising, None
-        made.about = self.about if changes.get("facts", self.facts) is self.facts else None
+    def replace(self, **changes: object) -> "State":
+        """This state with some attributes replaced."""
+        new = State.__new__(State)
+        new.env, new.tokens, new.fields, new.facts = self.env, self.tokens, self.fields, self.facts
+        new.loops, new.caught, new.raising, new.cached_key = self.loops, self.caught, self.raising, None
+        new.fact_names = self.fact_names if changes.get("facts", self.facts) is self.facts else None
         for name, value in changes.items():
-            setattr(made, name, value)
-        return made
+            setattr(new, name, value)
+        return new
 
     def bind(self, name: str, value: Value | None) -> "State":
-        """The local `name` now is `value`; facts about it die."""
-        if self.about is None:
-            self.about = frozenset(each for fact in self.facts for each in names_in(fact))
-        stale = about(self.facts, Name(name)) if name in self.about else ()
-        facts = apart_from(self.facts, stale)
+        """Assign a value to a local; facts about the local are dropped."""
+        if self.fact_names is None:
+            self.fact_names = frozenset(each for fact in self.facts for each in names_in(fact))
+        stale = facts_about(self.facts, Name(name)) if name in self.fact_names else ()
+        facts = without_facts(self.facts, stale)
         if value is None:
             if name not in self.env:
-                return self if facts is self.facts else self.but(facts=facts)
+                return self if facts is self.facts else self.replace(facts=facts)
             env = {key: old for key, old in self.env.items() if key != name}
         else:
-            env = {**self.env, name: widened(value)}
-        return self.but(env=env, facts=facts)
+            env = {**self.env, name: widen(value)}
+        return self.replace(env=env, facts=facts)
 
-    def hold(self, token: Token, holding: Holding) -> "State":
-        """The token's holding from here on."""
-        if self.tokens.get(token) == holding:
+    def with_token(self, token: Token, token_state: TokenState) -> "State":
+        """This state with another state of one token."""
+        if self.tokens.get(token) == token_state:
             return self
-        return self.but(tokens={**self.tokens, token: holding})
+        return self.replace(tokens={**self.tokens, token: token_state})
 
-    def weakened(self) -> "State":
-        """The state without what only prunes: the cap's first resort."""
+    def widen(self) -> "State":
+        """This state without facts and constants, which only prune paths."""
         env = {name: value for name, value in self.env.items() if not isinstance(value, Const)}
-        return self.but(facts={}, env=env)
+        return self.replace(facts={}, env=env)
+
+
+# ---- generators ----
+
+
+def suspend_generator(state: State, result: GeneratorResult, generator: str) -> tuple[State, GeneratorResult]:
+    """The state that a loop body sees, from the state at the generator's end, and the result of the generator."""
+    if result.empty:
+        return state, result
+    pending: list[tuple[Token, TokenState]] = []
+    known = dict(result.token_states)  # a tuple from a field is in it only once the generator has used it
+    for token, now in state.tokens.items():
+        before = known.get(token)
+        changed = before is None or now.stage is not before.stage
+        if changed and now.stage in (Stage.ACKED, Stage.FAILED):
+            pending.append((token, now))
+            state = state.with_token(token, now._replace(stage=Stage.HELD, holder=generator))
+    return state, GeneratorResult(result.items, frozenset(pending), result.empty)
+
+
+def finish_generator(state: State, result: GeneratorResult) -> State:
+    """The state after the generator's end: the tuples that it held are completed."""
+    for token, token_state in result.token_states:
+        now = state.tokens.get(token)  # None if the loop has looked up another tuple in the field
+        if now is not None and now.stage is Stage.HELD:
+            state = state.with_token(token, token_state)
+    return state
+
+
+@memoize
+def iterated_locals(function: Function) -> frozenset[Expr]:
+    """The locals that a loop or a `yield from` iterates over, and the locals copied into them."""
+    found: set[Expr] = set()
+    for step in function.cfg.steps:
+        match step.op:
+            case Next(iterable=Name() as iterable) | Yield(value=Name() as iterable, delegate=True):
+                found.add(iterable)
+            case _:
+                pass
+    copies = [step.op for step in function.cfg.steps if isinstance(step.op, Bind) and step.op.target in found]
+    return frozenset(found | {copy.value for copy in copies})

@@ -1,1 +1,1 @@
-"""Source text to `Unit`, one package per language; each has one function, `lower_source`.  `branches` is what they share."""
+"""Source text to `Unit`: one package per language, each with `lower_source`; `lowering` is what they share."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from ackdoctor.heap.jvm.entries import Kind
-from ackdoctor.model.cause import Cause
+from ackdoctor.model.verdict import Cause
 from ackdoctor.tracer.judge.entries import ACKER
 
 __all__ = [

@@ -30,8 +30,7 @@ from ackdoctor.lab.traffic import Loses, Parcel, Route, choose, lossless
 from ackdoctor.lab.worker import Action, Agenda, Executor, Phases, Record, Worker, assign, together
 from ackdoctor.model.event import EventKind
 from ackdoctor.model.message import Tick
-from ackdoctor.model.tally import GrowthPoint
-from ackdoctor.model.verdict import PendingEntry
+from ackdoctor.model.verdict import GrowthPoint, PendingEntry
 
 __all__ = ["Cluster", "Death", "RestlessError", "Status"]
 

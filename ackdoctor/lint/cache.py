@@ -1,14 +1,13 @@
-"""Results of earlier runs: what the analysis of one cluster of files found.
+"""Results of earlier runs, one entry per cluster.
 
 A key covers all that the analysis depends on: ackdoctor's own code, Python, the parsers, the settings, and the names
-and bytes of all files of the cluster, base classes and helpers included.  So a result can never be out of date.  Each entry begins with
-a digest of the rest; a damaged one counts as missing.  Entries are JSON, and only ever read from `CacheFolder`.
+and bytes of all files of the cluster.  So an entry is never out of date.  It is JSON behind a checksum: a damaged entry
+counts as missing.  `CacheFolder` keeps it where no repository can supply it.
 """
 
 import json
 import os
 import sys
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import fields
 from hashlib import blake2b
@@ -18,9 +17,8 @@ from typing import Any
 
 import ackdoctor
 from ackdoctor.cache_folder import CacheFolder, NoCacheError
-from ackdoctor.lint.clusters.outcome import Outcome, Terms
-from ackdoctor.lint.files.index import Cluster
-from ackdoctor.lint.languages.reader import LANGUAGES
+from ackdoctor.lint.cluster import Cluster, Inputs, Result
+from ackdoctor.lint.languages import LANGUAGES
 from ackdoctor.model.finding import (
     Confidence,
     Finding,
@@ -41,18 +39,19 @@ _UNUSED_DAYS = 30
 
 
 class Cache:
-    """The results in one folder that hold for one set of terms."""
+    """The results in one folder that hold for the inputs of a run."""
 
-    def __init__(self, folder: CacheFolder, terms: Terms) -> None:
+    def __init__(self, folder: CacheFolder, inputs: Inputs) -> None:
         """NoCacheError where ackdoctor's own code cannot be read."""
         self._folder = folder
-        self._terms = repr((_tool(), sorted(terms.versions.items()), sorted(terms.extra_bases.items())))
+        self._digests = inputs.digests or {}
+        self._common = repr((_tool(), sorted(inputs.versions.items()), sorted(inputs.extra_bases.items())))
         self._wrote = False
         self._full = False
 
-    def get(self, cluster: Cluster, digests: Mapping[str, str]) -> Outcome | None:
-        """The result for a cluster; `digests` are those of all its files, by path."""
-        key = self._key(cluster, digests)
+    def get(self, cluster: Cluster) -> Result | None:
+        """Return the result for a cluster, if there is one."""
+        key = self._key(cluster)
         entry = self._folder.read(key, _LARGEST) if key else None
         if entry is None:
             return None
@@ -61,15 +60,21 @@ class Cache:
             return None
         try:
             return _decode(json.loads(text))
-        except (TypeError, ValueError, LookupError, AttributeError, RecursionError):  # none of ours
+        except (
+            TypeError,
+            ValueError,
+            LookupError,
+            AttributeError,
+            RecursionError,
+        ):  # not written by this class
             return None
 
-    def put(self, cluster: Cluster, digests: Mapping[str, str], outcome: Outcome) -> None:
-        """Keep a result that the same files would give again.  Where nothing can be written, nothing is."""
-        key = self._key(cluster, digests)
-        if not (key and outcome.lasting) or self._full:
+    def put(self, cluster: Cluster, result: Result) -> None:
+        """Store a result that the same files would give again.  A full disk costs the entry only."""
+        key = self._key(cluster)
+        if not (key and result.repeatable) or self._full:
             return
-        text = json.dumps(_encode(outcome), separators=(",", ":")).encode()
+        text = json.dumps(_encode(result), separators=(",", ":")).encode()
         entry = _checksum(key, text) + b"\n" + text
         if len(entry) <= _LARGEST:
             try:
@@ -79,21 +84,18 @@ class Cache:
                 self._full = True
 
     def close(self) -> None:
-        """Keep the folder small."""
+        """Delete old entries, if new ones were written."""
         if self._wrote:
             with suppress(OSError):
                 self._folder.prune(days=_UNUSED_DAYS, files=_MOST, size=_ALL)
 
-    def _key(self, cluster: Cluster, digests: Mapping[str, str]) -> str:
-        """The name of the entry; "" where a file of the cluster could not be read."""
-        parts = [
-            (word, source.shown, source.module, source.is_package, digests.get(source.path, ""))
-            for word, sources in (("own", cluster.own), ("context", cluster.context))
-            for source in sources
-        ]
-        if not all(part[-1] for part in parts):
+    def _key(self, cluster: Cluster) -> str:
+        """Return the name of the entry; "" if a file of the cluster could not be read."""
+        parts = [(*source[1:], self._digests.get(source.path, "")) for source in cluster.sources]
+        if not all(digest for *_, digest in parts):
             return ""
-        return blake2b(repr((self._terms, cluster.language, parts)).encode(), digest_size=20).hexdigest()
+        content = repr((self._common, cluster.language, len(cluster.own), parts))
+        return blake2b(content.encode(), digest_size=20).hexdigest()
 
 
 def _checksum(key: str, text: bytes) -> bytes:
@@ -101,8 +103,10 @@ def _checksum(key: str, text: bytes) -> bytes:
 
 
 def _tool() -> str:
-    """A digest of ackdoctor's own code, which an editable install changes without a new version, and what it rests on."""
-    digest = blake2b(repr((ackdoctor.__version__, sys.version, _parsers())).encode(), digest_size=20)
+    """Return a digest of ackdoctor's own code, which an editable install changes without a new version, and of Python."""
+    parsers = sorted({parser for language in LANGUAGES.values() for parser in language.parsers})
+    versions = (ackdoctor.__version__, sys.version, [(name, _version(name)) for name in parsers])
+    digest = blake2b(repr(versions).encode(), digest_size=20)
     top = Path(ackdoctor.__file__).parent
     try:
         for folder, folders, names in os.walk(top):
@@ -115,11 +119,6 @@ def _tool() -> str:
     return digest.hexdigest()
 
 
-def _parsers() -> list[str]:
-    names = sorted({parser for language in LANGUAGES.values() for parser in language.parsers})
-    return [f"{name} {_version(name)}" for name in names]
-
-
 def _version(name: str) -> str:
     try:
         return version(name)
@@ -127,17 +126,21 @@ def _version(name: str) -> str:
         return "unknown"
 
 
-def _encode(outcome: Outcome) -> list[Any]:
-    """An outcome as plain JSON values."""
-    unreadable, unknown = (list(map(_values, items)) for items in (outcome.unreadable, outcome.unknown_bases))
-    findings = [_encode_finding(finding) for finding in outcome.findings]
-    return [outcome.components, unreadable, unknown, findings]
+# ---- results as JSON; a value of another shape raises ----
 
 
-def _decode(raw: list[Any]) -> Outcome:
-    """The outcome again; a value of another shape raises."""
+def _encode(result: Result) -> list[Any]:
+    return [
+        result.components,
+        [_values(item) for item in result.unreadable],
+        [_values(item) for item in result.unknown_bases],
+        [_encode_finding(finding) for finding in result.findings],
+    ]
+
+
+def _decode(raw: list[Any]) -> Result:
     components, unreadable, unknown, findings = raw
-    return Outcome(
+    return Result(
         components=components,
         unreadable=tuple(Unreadable(**item) for item in unreadable),
         unknown_bases=tuple(UnknownBase(**item) for item in unknown),
@@ -146,17 +149,8 @@ def _decode(raw: list[Any]) -> Outcome:
 
 
 def _values(item: Any) -> dict[str, Any]:
-    """The fields of a dataclass by name, as they are."""
+    """Return the fields of a dataclass by name, as they are."""
     return {field.name: getattr(item, field.name) for field in fields(item)}
-
-
-def _encode_site(site: Site) -> list[Any]:
-    return [site.path, *site.span]
-
-
-def _decode_site(raw: list[Any]) -> Site:
-    path, *span = raw
-    return Site(path, Span(*span))
 
 
 def _encode_finding(finding: Finding) -> dict[str, Any]:
@@ -173,3 +167,12 @@ def _decode_finding(raw: dict[str, Any]) -> Finding:
         "confidence": Confidence(raw["confidence"]),
     }
     return Finding(**{**raw, **changes})
+
+
+def _encode_site(site: Site) -> list[Any]:
+    return [site.path, *site.span]
+
+
+def _decode_site(raw: list[Any]) -> Site:
+    path, *span = raw
+    return Site(path, Span(*span))

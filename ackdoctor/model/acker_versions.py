@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from enum import Enum, unique
 from typing import NamedTuple, TypeVar
 
-from ackdoctor.model.engine import Engine
 from ackdoctor.model.errors import ConfigError
+from ackdoctor.model.message import Engine
 
 __all__ = ["NEWEST", "RELEASES", "AckerVersion", "Age", "NoTargets", "Release", "ackers", "ambiguous"]
 
@@ -64,7 +64,7 @@ class AckerVersion:
         """What its acker does with messages and ticks: versions that share this differ elsewhere."""
         return self.engine, self.acker_buckets, self.acker_ticks, self.resets
 
-    def without_timeouts(self: _Version) -> _Version:
+    def without_timeouts(self: _Version) -> _Version:  # noqa: PYI019 - Python 3.10 has no Self
         """Return the version with timeouts disabled: 2.x then sends its acker no ticks, 1.x still does."""
         if self.engine not in {Engine.CLOJURE, Engine.JAVA}:
             raise ConfigError(f"{self.name} has no setting that disables message timeouts")
@@ -178,9 +178,7 @@ def ambiguous(name: str) -> ConfigError:
     parts = _NAME.fullmatch(name.strip().lower().removesuffix(_NO_TIMEOUTS))
     family, number = (parts["family"] or "storm", parts["number"] or "") if parts else ("", "")
     releases = _matching(family, number, name)
-    choices = ", ".join(
-        f"{release.first} to {release.last} ({release.version.row})" for release in releases
-    )
+    choices = ", ".join(f"{release.first} to {release.last} ({release.version.row})" for release in releases)
     return ConfigError(
         f"acker version {name!r} is ambiguous, its releases differ: {choices}; name one release"
     )

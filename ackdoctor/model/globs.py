@@ -1,23 +1,134 @@
-"""Glob patterns in the sense of .gitignore, matched in time linear in the path for each star.
+"""Patterns of .gitignore: what a list of them leaves out, and whether one of them fits a path.
 
-A regular expression of `*a*a*a*b` backtracks without end; `fnmatch.translate` makes one that does not.  It knows no slash,
-so a path is matched segment by segment.
+A pattern with a slash before its end is anchored to the folder of the list; one without fits a name at any depth; one
+that ends in a slash fits folders only; `!` takes back; the last pattern that fits decides.  `*` and `?` stop at
+slashes, `**` does not.
+
+`fnmatch.translate` makes expressions that do not backtrack.  It knows no slash, so a path is matched segment by
+segment, in time linear in the path for each star.  A library that makes one expression of a whole pattern, as pathspec
+does, needs minutes for `*a*a*a*a*a*b` and one long name: a .gitignore could stop the run.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fnmatch import translate
-from typing import TypeAlias
+from functools import lru_cache
+from itertools import groupby
+from typing import NamedTuple, TypeAlias
 
-__all__ = ["Glob", "fits", "pattern_of", "segment"]
+__all__ = ["Patterns", "matches_glob"]
 
-Glob: TypeAlias = tuple["re.Pattern[str] | None", ...]  # one for each segment; None is `**`
+_Path: TypeAlias = tuple["re.Pattern[str] | None", ...]  # one for each segment; None is `**`
 _ANY = re.compile(translate("?*"))
 _NOTHING = re.compile(r"(?!)")
+_SPECIAL = frozenset("*?[\\")
 
 
-def segment(text: str) -> str | None:
-    """The expression of a pattern without slashes; None where a bracket is open or its range is none."""
+class _Pattern(NamedTuple):
+    """One line of a list; it is anchored if `path` is set, else `name` is the expression of its only segment."""
+
+    leaves_out: bool
+    text: str
+    folders_only: bool
+    name: str = ""
+    path: _Path | None = None
+
+
+class _Group(NamedTuple):
+    """Neighbouring patterns of one sign: plain names, an expression for the other names, anchored paths."""
+
+    leaves_out: bool
+    names: frozenset[str]
+    name: re.Pattern[str]
+    paths: tuple[_Path, ...]
+
+    def fits(self, path: str, name: str) -> bool:
+        """Whether one of the patterns fits."""
+        if name in self.names or self.name.match(name) is not None:
+            return True
+        parts = path.split("/") if self.paths else ()
+        return any(_fits(pattern, parts) for pattern in self.paths)
+
+
+class Patterns:
+    """A compiled list of patterns."""
+
+    __slots__ = ("_files", "_folders")
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        found = [pattern for line in lines if (pattern := _read(line)) is not None]
+        self._folders = _groups(found)
+        self._files = _groups([pattern for pattern in found if not pattern.folders_only])
+
+    def verdict(self, path: str, *, folder: bool) -> bool | None:
+        """Return True if the path is left out, False if it is taken back, None if no pattern fits.
+
+        `path` is relative to the folder of the list, with forward slashes.
+        """
+        name = path.rpartition("/")[2]
+        groups = self._folders if folder else self._files
+        return next((group.leaves_out for group in groups if group.fits(path, name)), None)
+
+
+def matches_glob(path: str, text: str) -> bool:
+    """Whether a pattern fits a path or a folder above it; a segment that is no pattern stands for itself."""
+    parts = path.split("/")
+    pattern = _literal(text.strip("/"))
+    if "/" not in text.rstrip("/"):
+        return any(_fits(pattern, [part]) for part in parts)
+    return _fits((*pattern, None), parts)
+
+
+@lru_cache(maxsize=256)
+def _literal(text: str) -> _Path:
+    found = [None if part == "**" else _segment(part) or re.escape(part) + r"\Z" for part in text.split("/")]
+    return _compiled(found)
+
+
+def _read(line: str) -> _Pattern | None:
+    """Return the pattern of a line; None for a comment, a blank line, and a bracket that makes no set."""
+    text = line.rstrip("\r\n")
+    while text.endswith(" ") and not text.endswith("\\ "):
+        text = text[:-1]
+    if not text or text.startswith("#"):
+        return None
+    leaves_out = not text.startswith("!")
+    text = text if leaves_out else text[1:]
+    folders_only = text.endswith("/")
+    text = text.rstrip("/") if folders_only else text
+    anchored = "/" in text
+    text = text.lstrip("/")
+    if not text:
+        return None
+    parts = [None if part == "**" and anchored else _segment(part) for part in text.split("/")]
+    if any(part is None and written != "**" for part, written in zip(parts, text.split("/"), strict=True)):
+        return None
+    if anchored:
+        return _Pattern(leaves_out, text, folders_only, path=_compiled(parts))
+    return _Pattern(leaves_out, text, folders_only, name=parts[0] or "")
+
+
+def _groups(patterns: list[_Pattern]) -> tuple[_Group, ...]:
+    """Group the patterns by sign; the last pattern decides, so the last group comes first."""
+    runs = [list(run) for _, run in groupby(patterns, key=lambda pattern: pattern.leaves_out)]
+    return tuple(_group(run) for run in reversed(runs))
+
+
+def _group(patterns: list[_Pattern]) -> _Group:
+    by_name = [pattern for pattern in patterns if pattern.path is None]
+    plain = {pattern.text for pattern in by_name if not set(pattern.text) & _SPECIAL}
+    names = dict.fromkeys(pattern.name for pattern in by_name if pattern.text not in plain)
+    paths = dict.fromkeys(pattern.path for pattern in patterns if pattern.path is not None)
+    return _Group(
+        patterns[0].leaves_out,
+        frozenset(plain),
+        re.compile("|".join(names)) if names else _NOTHING,
+        tuple(paths),
+    )
+
+
+def _segment(text: str) -> str | None:
+    """Return the expression of a pattern without slashes; None where a bracket is open or its range is empty."""
     pieces: list[str] = []
     at = 0
     while at < len(text):
@@ -44,22 +155,14 @@ def segment(text: str) -> str | None:
     return None if "(?!)" in expression else expression  # `[z-a]` since then
 
 
-def pattern_of(text: str, *, literal: bool = False) -> Glob | None:
-    """A pattern with slashes, `**` being any number of segments, at its end at least one.
-
-    A segment that is no pattern makes it None, or with `literal` stands for itself.
-    """
-    found: list[re.Pattern[str] | None] = []
-    for text_of in text.split("/"):
-        expression = segment(text_of)
-        if expression is None and not literal:
-            return None
-        found.append(None if text_of == "**" else re.compile(expression or re.escape(text_of) + r"\Z"))
+def _compiled(expressions: Sequence[str | None]) -> _Path:
+    """Compile the segments; `**` is any number of segments, at the end at least one."""
+    found = [None if expression is None else re.compile(expression) for expression in expressions]
     return (*found, _ANY) if found[-1] is None else tuple(found)
 
 
-def fits(pattern: Glob, path: Sequence[str]) -> bool:
-    """Whether a pattern fits all segments of a path; only the last `**` is tried at another place, as is right for stars."""
+def _fits(pattern: _Path, path: Sequence[str]) -> bool:
+    """Whether a pattern fits all segments of a path; it is enough to move the last `**`, as for stars."""
     at = place = 0
     star, tried = -1, 0
     while place < len(path):

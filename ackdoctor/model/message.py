@@ -1,4 +1,4 @@
-"""What crosses between the executors and an acker task.
+"""Messages between executors and an acker task, and the acker implementations.
 
 All ids and values are Java longs: signed 64-bit integers, combined by XOR.  A spout that emits root 66
 to two tasks with edges 1 and 2 sends `AckInit(66, 3, task)`; a bolt that received edge 1 and anchored
@@ -8,11 +8,21 @@ child 4 to it sends `AckAck(66, 5)`; a value of 0 means that every edge was seen
 from enum import Enum, unique
 from typing import NamedTuple, TypeAlias
 
-__all__ = ["AckAck", "AckFail", "AckInit", "Answer", "AnswerKind", "Message", "ResetTimeout", "Tick"]
+__all__ = [
+    "AckAck",
+    "AckFail",
+    "AckInit",
+    "Answer",
+    "AnswerKind",
+    "Engine",
+    "Message",
+    "ResetTimeout",
+    "Tick",
+]
 
 
 class AckInit(NamedTuple):
-    """`__ack_init`: a spout task has emitted a root; `value` is the XOR of the edges it made."""
+    """`__ack_init`: a spout task emitted a root; `value` is the XOR of its edges."""
 
     root: int
     value: int
@@ -39,7 +49,7 @@ class ResetTimeout(NamedTuple):
 
 
 class Tick(NamedTuple):
-    """A tick tuple: time to rotate."""
+    """A tick tuple: the acker rotates its pending map."""
 
 
 Message: TypeAlias = AckInit | AckAck | AckFail | ResetTimeout | Tick
@@ -47,7 +57,7 @@ Message: TypeAlias = AckInit | AckAck | AckFail | ResetTimeout | Tick
 
 @unique
 class AnswerKind(Enum):
-    """The acker's stream to the spout."""
+    """The stream of an answer to the spout."""
 
     ACK = "ack"
     FAIL = "fail"
@@ -55,9 +65,19 @@ class AnswerKind(Enum):
 
 
 class Answer(NamedTuple):
-    """What the acker tells spout task `task` about a root; `age_ms` is the time delta it reports."""
+    """An answer of the acker to spout task `task`; `age_ms` is the time since the root was emitted."""
 
     kind: AnswerKind
     root: int
     task: int
     age_ms: int = 0
+
+
+@unique
+class Engine(Enum):
+    """The implementation that tracks the roots."""
+
+    CLOJURE = "acker.clj"
+    JAVA = "Acker.java"
+    JSTORM = "com.alibaba.jstorm.task.acker.Acker"
+    HERON = "stream manager"

@@ -1,13 +1,13 @@
-"""Where something stands in a source file."""
+"""Locations and comments in source files."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
 
-__all__ = ["NOWHERE", "Site", "Span"]
+__all__ = ["NOWHERE", "Comment", "Site", "Span"]
 
 
 class Span(NamedTuple):
-    """A stretch of text: lines and columns count from 1, columns in characters, the end column is exclusive."""
+    """A range of text: lines and columns count from 1, columns in characters, the end column is exclusive."""
 
     line: int
     column: int
@@ -27,3 +27,18 @@ class Site:
 
     def __str__(self) -> str:
         return f"{self.path}:{self.span.line}:{self.span.column}"
+
+
+@dataclass(slots=True, kw_only=True)
+class Comment:
+    """One line of a comment, with its comment mark; `first` to `last` are the lines of the code that it describes.
+
+    `at_top` says that no code is before it, except what the language allows there (a docstring, imports).
+    """
+
+    line: int
+    column: int
+    text: str
+    at_top: bool = False
+    first: int = 0
+    last: int = 0

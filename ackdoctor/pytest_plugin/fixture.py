@@ -9,8 +9,8 @@ from ackdoctor.lab.bench import Bench, SpoutBench
 from ackdoctor.lab.shell.frameworks import descent
 from ackdoctor.model.dialect import Kind, Misuse
 from ackdoctor.model.finding import Finding
-from ackdoctor.model.offence import Offence
 from ackdoctor.model.verdict import Culprit, PendingEntry, TupleTree, Verdict
+from ackdoctor.model.violation import Violation
 from ackdoctor.pytest_plugin.outcome import one_line
 from ackdoctor.tracer.ledger.holding import holders
 from ackdoctor.tracer.ledger.ledger import Ledger
@@ -71,7 +71,7 @@ class Fixture:
     def open(self) -> tuple[str, ...]:
         """The deliveries that nobody has completed yet, oldest first, as "SplitBolt 3"."""
         books = list(self.ledger.books.values())
-        return tuple(f"{book.suspect.name} {delivery}" for book in books for delivery, _ in book.overdue())
+        return tuple(f"{book.traced.name} {delivery}" for book in books for delivery, _ in book.overdue())
 
     @property
     def pending(self) -> tuple[PendingEntry, ...]:
@@ -96,7 +96,7 @@ class Fixture:
             _died(bench, why) for bench in self._benches if not bench.death_seen for why in bench.deaths
         )
         deaths = tuple(
-            _died(bench, why) for bench in self._benches for why in (*bench.deaths, *bench.unheard)
+            _died(bench, why) for bench in self._benches for why in (*bench.deaths, *bench.late_errors)
         )
         timed_out = self._ended(Verdict.EXPIRED, "timed out")
         return BenchOutcome(unseen, (*deaths, *self._ended(Verdict.OPEN, "open"), *timed_out))
@@ -107,20 +107,23 @@ class Fixture:
             if roots:
                 yield f"{_name(bench)}: {len(roots)} {'root' if len(roots) == 1 else 'roots'} {word}"
 
-    def linked(self, offences: Sequence[Offence]) -> tuple[Sequence[Offence], Sequence[TupleTree]]:
+    def linked(self, violations: Sequence[Violation]) -> tuple[Sequence[Violation], Sequence[TupleTree]]:
         """Offences with the roots that the benches gave their tuples, and the roots that the ackers still hold."""
-        rooted = [replace(offence, root=self._root(offence)) for offence in offences]
+        rooted = [replace(violation, root=self._root(violation)) for violation in violations]
         return rooted, [tree for bench in self._bolts() for tree in _trees(bench, rooted)]
 
     def _bolts(self) -> Iterator[Bench]:
         return (bench for bench in self._benches if isinstance(bench, Bench))
 
-    def _root(self, offence: Offence) -> int | None:
-        """The root of the offence's tuple; of two benches with the same bolt the first that knows the delivery."""
+    def _root(self, violation: Violation) -> int | None:
+        """The root of the violation's tuple; of two benches with the same bolt the first that knows the delivery."""
         for bench in self._bolts():
-            if bench.component_class.__qualname__ == offence.suspect.name and offence.delivery in bench.roots:
-                return bench.roots[offence.delivery]
-        return offence.root
+            if (
+                bench.component_class.__qualname__ == violation.traced.name
+                and violation.delivery in bench.roots
+            ):
+                return bench.roots[violation.delivery]
+        return violation.root
 
     def close(self) -> None:
         """Ends the components."""
@@ -136,17 +139,17 @@ def _name(bench: Bench | SpoutBench) -> str:
     return bench.component_class.__qualname__.rpartition(".")[2]
 
 
-def _trees(bench: Bench, offences: Sequence[Offence]) -> Iterator[TupleTree]:
+def _trees(bench: Bench, violations: Sequence[Violation]) -> Iterator[TupleTree]:
     """The roots that the acker of a bench still holds.
 
-    An offence names one of the deliveries that it counts; the others' roots are charged to it as well.  What
+    A violation names one of the deliveries that it counts; the others' roots are charged to it as well.  What
     waits for the framework's next batch is no fault, and what a dead worker held is replayed: of its open roots
     the oldest are those of the tuples that it forgot before.
     """
     name = bench.component_class.__qualname__
-    accused = {o.root for o in offences}
+    accused = {o.root for o in violations}
     waiting = _waiting(bench)
-    forgotten = [o for o in offences if o.misuse is Misuse.NEVER and o.suspect.name == name and o.count > 1]
+    forgotten = [o for o in violations if o.misuse is Misuse.NEVER and o.traced.name == name and o.count > 1]
     owed = sum(o.count for o in forgotten)
     deliveries = {root: delivery for delivery, root in bench.roots.items()}
     for entry in bench.pending:
@@ -158,7 +161,7 @@ def _trees(bench: Bench, offences: Sequence[Offence]) -> Iterator[TupleTree]:
             if entry.root not in accused and (gone or delivery in waiting):
                 continue
         culprits = tuple(
-            Culprit(delivery=o.delivery, component=name, task=o.suspect.task, value=entry.value or 0, acks=0)
+            Culprit(delivery=o.delivery, component=name, task=o.traced.task, value=entry.value or 0, acks=0)
             for o in forgotten[: verdict is Verdict.OPEN]
         )
         yield TupleTree(

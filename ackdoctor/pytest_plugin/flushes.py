@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ackdoctor.config import Settings
 from ackdoctor.model.dialect import Misuse
-from ackdoctor.model.offence import Offence
+from ackdoctor.model.violation import Violation
 
 __all__ = ["Flushes", "Waiting"]
 
@@ -17,13 +17,13 @@ _NEVER = ("ACK101", "ACK401", "ACK402", "ACK403")  # what lint finds where the t
 class Waiting(NamedTuple):
     """Open tuples that a later flush would complete, and a note for each kind."""
 
-    offences: tuple[Offence, ...] = ()
+    violations: tuple[Violation, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
     def components(self) -> frozenset[str]:
         """The components that keep them."""
-        return frozenset(_short(offence.suspect.name) for offence in self.offences)
+        return frozenset(_short(violation.traced.name) for violation in self.violations)
 
 
 class Flushes:
@@ -34,28 +34,28 @@ class Flushes:
         self._folder = folder
         self._messages: dict[str, dict[str, list[str]] | None] = {}  # file -> component -> messages
 
-    def waiting(self, offences: Iterable[Offence]) -> Waiting:
-        """Those of the offences that are the test's choice: the code has a flush for the field, which came too late."""
-        found = tuple(offence for offence in offences if self._has_flush(offence))
+    def waiting(self, violations: Iterable[Violation]) -> Waiting:
+        """Those of the violations that are the test's choice: the code has a flush for the field, which came too late."""
+        found = tuple(violation for violation in violations if self._has_flush(violation))
         return Waiting(found, tuple(map(_note, found)))
 
-    def _has_flush(self, offence: Offence) -> bool:
+    def _has_flush(self, violation: Violation) -> bool:
         """Whether lint sees the component, and nothing in it leaves the tuples of the field open for ever."""
-        field, suspect = offence.held or offence.named, offence.suspect
-        if offence.misuse is not Misuse.NEVER or not field or not suspect.path:
+        field, traced = violation.held or violation.named, violation.traced
+        if violation.misuse is not Misuse.NEVER or not field or not traced.path:
             return False
-        if suspect.path not in self._messages:
-            self._messages[suspect.path] = self._linted(Path(suspect.path))
-        messages = self._messages[suspect.path]
+        if traced.path not in self._messages:
+            self._messages[traced.path] = self._linted(Path(traced.path))
+        messages = self._messages[traced.path]
         if messages is None:
             return False
-        mine = messages.get(_short(suspect.name), [])
+        mine = messages.get(_short(traced.name), [])
         # of a bare id lint does not always know the field
-        return not [said for said in mine if not offence.held or f"`{field}`" in said]
+        return not [said for said in mine if not violation.held or f"`{field}`" in said]
 
     def _linted(self, file: Path) -> dict[str, list[str]] | None:
         """The messages by component; None where lint cannot read the file, or sees no component in it."""
-        from ackdoctor.lint.analyze import lint
+        from ackdoctor.lint.run import lint
         from ackdoctor.model.errors import AckdoctorError
 
         try:
@@ -70,11 +70,11 @@ class Flushes:
         return found
 
 
-def _note(offence: Offence) -> str:
-    tuples = "1 tuple waits" if offence.count == 1 else f"{offence.count} tuples wait"
+def _note(violation: Violation) -> str:
+    tuples = "1 tuple waits" if violation.count == 1 else f"{violation.count} tuples wait"
     return (
-        f"{_short(offence.suspect.name)}: {tuples} in {offence.held or offence.named}, and the test ends before the code "
-        f"flushes it: feed more, tick, or mark max_pending={offence.count}"
+        f"{_short(violation.traced.name)}: {tuples} in {violation.held or violation.named}, and the test ends before the code "
+        f"flushes it: feed more, tick, or mark max_pending={violation.count}"
     )
 
 

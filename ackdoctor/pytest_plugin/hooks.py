@@ -13,8 +13,8 @@ import pytest
 from _pytest import runner
 
 from ackdoctor.model.finding import Finding
-from ackdoctor.model.offence import Offence
 from ackdoctor.model.verdict import TupleTree
+from ackdoctor.model.violation import Violation
 from ackdoctor.pytest_plugin import outcome
 from ackdoctor.pytest_plugin.judgement import Judge, Sentence
 from ackdoctor.pytest_plugin.options import Options
@@ -177,7 +177,7 @@ class Hooks:
             self.watch.judged(failed=failed)
             return None
         pending = sum(tally.pending for tally in settlement.tallies)
-        evidence = self._linked(item, settlement.offences)
+        evidence = self._linked(item, settlement.violations)
         sentence = self.judge.sentence(*evidence, pending=pending, options=options)
         fixture = item.stash.get(_FIXTURE, None)
         deaths, doubts = fixture.outcome() if fixture is not None else ((), ())
@@ -208,11 +208,11 @@ class Hooks:
         )
 
     def _linked(
-        self, item: pytest.Item, offences: Sequence[Offence]
-    ) -> tuple[Sequence[Offence], Sequence[TupleTree]]:
-        """The offences with their roots, and those roots, where the test had a bench with an acker."""
+        self, item: pytest.Item, violations: Sequence[Violation]
+    ) -> tuple[Sequence[Violation], Sequence[TupleTree]]:
+        """The violations with their roots, and those roots, where the test had a bench with an acker."""
         fixture = item.stash.get(_FIXTURE, None)
-        return fixture.linked(offences) if fixture is not None else (offences, ())
+        return fixture.linked(violations) if fixture is not None else (violations, ())
 
     def _turn(
         self,
@@ -245,7 +245,7 @@ class Hooks:
     def _entries(self, sentence: Sentence, options: Options) -> Sequence[Sequence[str]]:
         if options.baseline is None or not options.write_baseline:
             return ()
-        from ackdoctor.lint.shown.baseline import entries_of
+        from ackdoctor.lint.baseline import entries_of
 
         return entries_of(sentence.counted, options.baseline, root=self.judge.folder)
 

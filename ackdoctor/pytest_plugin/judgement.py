@@ -10,10 +10,9 @@ import pytest
 from ackdoctor.config import Settings, find_config, load_settings
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.errors import AckdoctorError
-from ackdoctor.model.finding import Finding
-from ackdoctor.model.fingerprint import plain
-from ackdoctor.model.offence import Offence
+from ackdoctor.model.finding import Finding, plain
 from ackdoctor.model.verdict import TupleTree
+from ackdoctor.model.violation import Violation
 from ackdoctor.pytest_plugin.flushes import Flushes, Waiting
 from ackdoctor.pytest_plugin.options import Options
 
@@ -49,7 +48,7 @@ class Judge:
             known: frozenset[str] = frozenset()
             baseline, writes = options.baseline, options.write_baseline
             if baseline is not None and (baseline.exists() or not writes):
-                from ackdoctor.lint.shown.baseline import read
+                from ackdoctor.lint.baseline import read
 
                 if not baseline.exists():
                     raise pytest.UsageError(
@@ -64,7 +63,7 @@ class Judge:
 
     def sentence(
         self,
-        offences: Sequence[Offence],
+        violations: Sequence[Violation],
         trees: Sequence[TupleTree],
         *,
         pending: int,
@@ -72,7 +71,7 @@ class Judge:
         ended: bool = True,
     ) -> Sentence:
         """What the evidence comes to; `pending` is how many tuples were open.  Only once the test has `ended` may tuples wait."""
-        if not offences and not trees:  # a clean test needs neither judge nor rulebook
+        if not violations and not trees:  # a clean test needs neither judge nor rulebook
             return Sentence((), ())
         from ackdoctor.acker.versions import NEWEST, profile
         from ackdoctor.tracer.judge.entries import Causes
@@ -80,13 +79,15 @@ class Judge:
         from ackdoctor.tracer.judge.place import Places
 
         tolerated = pending <= options.max_pending
-        owed = [offence for offence in offences if tolerated and offence.misuse is Misuse.NEVER]
-        waiting = self.flushes.waiting(offences) if ended and not tolerated else Waiting()
-        rest = [offence for offence in offences if offence not in (*owed, *waiting.offences)]
+        owed = [violation for violation in violations if tolerated and violation.misuse is Misuse.NEVER]
+        waiting = self.flushes.waiting(violations) if ended and not tolerated else Waiting()
+        rest = [violation for violation in violations if violation not in (*owed, *waiting.violations)]
         version = profile(options.profile) if options.profile else NEWEST
         places = Places(folder=str(self.folder))
         causes = Causes(trees)
-        spared_roots = {tree.root for offence in (*owed, *waiting.offences) for tree in causes.of(offence)}
+        spared_roots = {
+            tree.root for violation in (*owed, *waiting.violations) for tree in causes.of(violation)
+        }
         charged = [tree for tree in trees if tree.root not in spared_roots]
         found = self._heard(findings(rest, charged, profile=version, places=places))
         counted: list[Finding] = []
@@ -134,8 +135,8 @@ class Judge:
         """Without what the settings or a comment in the source silence."""
         if not found:
             return ()
-        from ackdoctor.lint.shown.select import select
-        from ackdoctor.lint.shown.suppress import UNUSED_IGNORE
+        from ackdoctor.lint.select import select
+        from ackdoctor.lint.suppress import UNUSED_IGNORE
 
         paths = {finding.site.path for finding in found}
         sources = {path: content for path in paths if (content := _content(self.folder / path))}
@@ -151,7 +152,7 @@ class Judge:
 
 def _waits(finding: Finding, waiting: Waiting) -> bool:
     """Whether a finding of the heap is about tuples that wait for a flush, or about their entries in the acker."""
-    if not waiting.offences:
+    if not waiting.violations:
         return False
     return finding.code in {"ACK601", "ACK603"} or (
         finding.code == "ACK401" and finding.component.rpartition(".")[2] in waiting.components

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 
 from ackdoctor.model.finding import Finding
-from ackdoctor.model.tally import ComponentTally
+from ackdoctor.model.verdict import ComponentTally
 
 __all__ = ["COUNTS", "PROPERTY", "Row", "counted", "read_row", "totals"]
 

@@ -73,7 +73,7 @@ class Table:
 
     def _accept(self, file: Path) -> str:
         """Writes the baseline; says what became of it."""
-        from ackdoctor.lint.shown.baseline import Entry, read, save
+        from ackdoctor.lint.baseline import Entry, read, save
         from ackdoctor.model.errors import BaselineError
 
         entries = {Entry(*map(str, entry)) for row in self.rows.values() for entry in row.baseline}

@@ -6,10 +6,10 @@ from collections.abc import Collection
 from math import ceil
 from typing import TYPE_CHECKING
 
-from ackdoctor.model.offence import Offence
+from ackdoctor.model.violation import Violation
 from ackdoctor.tracer.instrument.install import Installation, install
 from ackdoctor.tracer.ledger.ledger import Ledger, Settlement
-from ackdoctor.tracer.ledger.settling import offences
+from ackdoctor.tracer.ledger.settling import violations
 from ackdoctor.tracer.levels import Level
 
 if TYPE_CHECKING:
@@ -56,11 +56,11 @@ class Watch:
         """How many deliveries are open."""
         return _pending(self.ledger)
 
-    def look(self) -> tuple[Offence, ...]:
+    def look(self) -> tuple[Violation, ...]:
         """What is wrong so far; nothing is closed."""
         ledger = self.ledger
         books = tuple(ledger.books.values())
-        return tuple(o for book in books for o in offences(book, ledger.sites, ledger.now(), ledger.test))
+        return tuple(o for book in books for o in violations(book, ledger.sites, ledger.now(), ledger.test))
 
     def end(self) -> Settlement:
         """What became of the deliveries of the test; later completions of them are nobody's."""

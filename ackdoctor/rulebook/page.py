@@ -1,56 +1,46 @@
-"""Reads a whole rule page: its head, its six sections, and the cases in two of them."""
+"""Whole rule pages: the sections that every page has, and the order in which `explain` shows them."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
-from ackdoctor.rulebook.cases import CASE_SECTIONS, read_cases
-from ackdoctor.rulebook.head import FENCE, head_length, parse_head, trouble
-from ackdoctor.rulebook.manual import Case, RulePage
+from ackdoctor.rulebook.cases import Case, Section, outline, read_cases, read_page_text
+from ackdoctor.rulebook.rule import RULE_URL, Rule, locate, page_error, parse_head, read_all
 
-__all__ = ["read_page"]
+__all__ = ["SECTIONS", "RulePage", "explanation", "load_rules", "read_page"]
 
-_SECTIONS = (
-    "What it does",
-    "Why is this bad",
-    "Examples",
-    "Stays silent",
-    "Fix safety",
-    "Known gaps",
-)
+SECTIONS = ("What it does", "Why is this bad", "Example", "How to fix", "Limits")
+_OPTIONS = "Options"  # an optional last section
+_EXPLAINED = ("How to fix", "Why is this bad", "Example", "Limits", _OPTIONS)
+_MARKER = re.compile(r"(#|//) expect(?:-[a-z]+)?: ")
+_LINK = re.compile(r"\]\((ACK[0-9]{3})-([a-z0-9-]+)\.md\)")
 
 
-class _Section(NamedTuple):
-    """A `##` heading and the lines after it; `start` is the index of the first of them."""
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
+class RulePage(Rule):
+    """A whole page: `sections` maps the headings, in order, to their text; `text` is the file."""
 
-    title: str
-    start: int
-    end: int
+    sections: Mapping[str, str]
+    text: str
+    cases: tuple[Case, ...]
+
+
+def load_rules(directory: Path | None = None) -> dict[str, RulePage]:
+    """Return all pages by code, sorted; raise RulebookError for the first page that does not parse."""
+    pages, errors = read_all(directory or locate(), read_page)
+    if errors:
+        raise errors[0]
+    return pages
 
 
 def read_page(path: Path) -> RulePage:
-    """The page in that file."""
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise trouble(path, 1, f"cannot be read: {error.strerror}") from None
-    try:
-        text = raw.decode()
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise trouble(path, line, f"not UTF-8: {error.reason}") from None
-    return parse_page(path, text.replace("\r\n", "\n"))
-
-
-def parse_page(path: Path, text: str) -> RulePage:
-    """The page that the text describes; the path must fit its title."""
-    lines = text.removesuffix("\n").split("\n")
+    """Read the page in that file."""
+    text = read_page_text(path)
+    lines = text.split("\n")
     rule = parse_head(path, lines)
-    sections = list(_sections(path, lines, head_length(lines)))
-    cases: list[Case] = []
-    for section in sections:
-        if section.title in CASE_SECTIONS:
-            cases += read_cases(path, rule.code, section.title, lines, range(section.start, section.end))
+    head, *sections = outline(path, text)
+    _check_order(path, lines, head, sections)
     return RulePage(
         code=rule.code,
         name=rule.name,
@@ -58,45 +48,41 @@ def parse_page(path: Path, text: str) -> RulePage:
         severity=rule.severity,
         default=rule.default,
         evidence=rule.evidence,
-        path=rule.path,
-        sections={s.title: "\n".join(lines[s.start : s.end]).strip() for s in sections},
+        path=path,
+        sections={each.title: "\n".join(lines[each.line : each.end - 1]).strip() for each in sections},
         text=text,
-        cases=tuple(cases),
+        cases=read_cases(path, rule.code, sections),
     )
 
 
-def _sections(path: Path, lines: Sequence[str], start: int) -> Iterator[_Section]:
-    headings = list(_headings(path, lines, start))
-    stray = next((i for i in range(start, len(lines)) if lines[i].strip()), len(lines))
-    if headings and stray < headings[0]:
-        raise trouble(path, stray + 1, f"nothing may stand between the toml block and '## {_SECTIONS[0]}'")
-    for number, wanted in enumerate(_SECTIONS):
-        if number == len(headings):
-            raise trouble(path, len(lines), f"section '## {wanted}' is missing")
-        at = headings[number]
-        title = lines[at].removeprefix("## ").strip()
-        if title != wanted:
-            raise trouble(path, at + 1, f"section '## {wanted}' must stand here, not '## {title}'")
-        end = headings[number + 1] if number + 1 < len(headings) else len(lines)
-        if not any(line.strip() for line in lines[at + 1 : end]):
-            raise trouble(path, at + 1, f"section '## {title}' is empty")
-        yield _Section(title, at + 1, end)
-    if len(headings) > len(_SECTIONS):
-        extra = headings[len(_SECTIONS)]
-        raise trouble(path, extra + 1, f"no section may follow '## {_SECTIONS[-1]}'")
+def explanation(page: RulePage) -> str:
+    """Return the page as Markdown for a reader who must repair a finding: the fix first, then the reasons."""
+    parts = [f"# {page.name} ({page.code})", page.summary]
+    for title in _EXPLAINED:
+        if title in page.sections:
+            parts += [f"## {title}", page.sections[title]]
+    parts.append(f"<{page.url}>")
+    text = _MARKER.sub(r"\1 ", "\n\n".join(parts))
+    return _LINK.sub(lambda link: f"]({RULE_URL.format(code=link[1], name=link[2])})", text) + "\n"
 
 
-def _headings(path: Path, lines: Sequence[str], start: int) -> Iterator[int]:
-    """The indices of `##` headings outside fences; on the way, every fence must close."""
-    opened = -1
-    for at in range(start, len(lines)):
-        line = lines[at]
-        if opened >= 0:
-            if line.rstrip() == FENCE:
-                opened = -1
-        elif line.startswith(FENCE):
-            opened = at
-        elif line.startswith("## "):
-            yield at
-    if opened >= 0:
-        raise trouble(path, opened + 1, "the block that opens here is not closed")
+def _check_order(path: Path, lines: Sequence[str], head: Section, sections: Sequence[Section]) -> None:
+    closing = next(at for at, line in enumerate(lines) if line.rstrip() == "```")
+    stray = next((at for at in range(closing + 1, head.end - 1) if lines[at].strip()), None)
+    if stray is not None:
+        raise page_error(path, stray + 1, f"'## {SECTIONS[0]}' must follow the toml block")
+    for number, wanted in enumerate(SECTIONS):
+        if number == len(sections):
+            raise page_error(path, len(lines), f"section '## {wanted}' is missing")
+        section = sections[number]
+        if section.title != wanted:
+            raise page_error(
+                path, section.line, f"section '## {wanted}' belongs here, not '## {section.title}'"
+            )
+        if not any(line.strip() for line in lines[section.line : section.end - 1]):
+            raise page_error(path, section.line, f"section '## {wanted}' is empty")
+    for section in sections[len(SECTIONS) :]:
+        if section.title != _OPTIONS or section is not sections[-1]:
+            raise page_error(
+                path, section.line, f"only one section '## {_OPTIONS}' may follow '## {SECTIONS[-1]}'"
+            )

@@ -1,6 +1,6 @@
 """The one door of `ackdoctor analyze`: from events to an Analysis, and to the full tables on disk.
 
-    EVENTS ──> DELIVERIES ──> shapes ──> offences ──────────┐
+    EVENTS ──> DELIVERIES ──> shapes ──> violations ──────────┐
        └─────> MESSAGES ──> ENTRIES ──> VERDICTS ──> trees ─┴─> findings, with the words of lint and trace
                                └──────> growth, latency, load of the ackers
 
@@ -19,10 +19,9 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.model.event import EventKind
-from ackdoctor.model.offence import Offence
 from ackdoctor.model.source import NOWHERE, Site
-from ackdoctor.model.tally import RunTally
-from ackdoctor.model.verdict import TupleTree
+from ackdoctor.model.verdict import RunTally, TupleTree
+from ackdoctor.model.violation import Violation
 from ackdoctor.spark import deliveries, growth, roots
 from ackdoctor.spark.frames import Cache
 from ackdoctor.spark.judge import collecting, expiry, partial, samples
@@ -31,7 +30,7 @@ from ackdoctor.spark.judge.blame import explained, traced
 from ackdoctor.spark.judge.doubts import doubts, has
 from ackdoctor.spark.judge.findings import Keeper, forecast, judged
 from ackdoctor.spark.judge.lost import Ends
-from ackdoctor.spark.judge.offences import offences
+from ackdoctor.spark.judge.offences import violations
 from ackdoctor.spark.judge.shapes import bare, shapes
 from ackdoctor.spark.opening import opened
 from ackdoctor.spark.output import TABLES, need_place, place
@@ -275,7 +274,7 @@ def _of_components(
     result: Analysis,
     counted: Sequence[Row],
     log_ends: deliveries.Ends,
-) -> tuple[Offence, ...]:
+) -> tuple[Violation, ...]:
     """Completions by component, and what went wrong with deliveries."""
     end_ns = int(result.end_ms * 1e6)
     named = tables.events.where(F.col("kind") == int(EventKind.NAMED)).select("component", "note").distinct()
@@ -317,7 +316,7 @@ def _of_components(
         result.notes += (
             collecting.other_ways(deliveries.odd(asked).groupBy("component").count().collect(), wrong),
         )
-    found = offences(session, tables.events, wrong, emits)
+    found = violations(session, tables.events, wrong, emits)
     _tally_components(tables, result, counted, found, rows)
     return found
 
@@ -326,14 +325,14 @@ def _tally_components(
     tables: Frames,
     result: Analysis,
     counted: Sequence[Row],
-    found: Sequence[Offence],
+    found: Sequence[Violation],
     rows: Mapping[str, Sequence[Row]],
 ) -> None:
     """Add each component's counts, the open deliveries over time, and replays to the result."""
     dialects = {row["component"]: row["note"].partition(" ")[0] for row in rows["named"]}
     guilt: Counter[str] = Counter()
-    for offence in found:
-        guilt[offence.suspect.name] += offence.count
+    for violation in found:
+        guilt[violation.traced.name] += violation.count
     points, peaks = collecting.points(rows.get("open", ()))
     tallies = collecting.components(counted, result.completions, guilt, dialects, peaks)
     result.tally = collecting.with_tally(result.tally, growth=points, **collecting.together_open(tallies))

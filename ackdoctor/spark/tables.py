@@ -6,8 +6,7 @@ Times are in milliseconds since the epoch, or virtual; ids and values are Java l
 from dataclasses import dataclass, field
 
 from ackdoctor.model.finding import Finding, Unreadable
-from ackdoctor.model.tally import RunTally
-from ackdoctor.model.verdict import TupleTree
+from ackdoctor.model.verdict import RunTally, TupleTree
 
 __all__ = [
     "AckerLoad",

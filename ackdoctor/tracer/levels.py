@@ -14,7 +14,7 @@ class Level(IntEnum):
 
     OFF = 0  # nothing is wrapped
     COUNTS = 1  # which deliveries are open, and how often each was completed
-    SITES = 2  # the call sites of completions, and of every offence
+    SITES = 2  # the call sites of completions, and of every violation
     TRACE = 3  # the call sites of emits as well, and a row on disk for everything
 
     @classmethod

@@ -13,8 +13,7 @@ from ackdoctor.acker.rotating_map import VirtualClock
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.event import Event, EventKind
 from ackdoctor.model.message import AckAck, AckFail, AckInit, AnswerKind, Message, ResetTimeout, Tick
-from ackdoctor.model.tally import GrowthPoint, RunTally
-from ackdoctor.model.verdict import Culprit, PendingEntry, Residue, TupleTree, Verdict
+from ackdoctor.model.verdict import Culprit, GrowthPoint, PendingEntry, Residue, RunTally, TupleTree, Verdict
 from tests.acker_rows import with_culprits
 
 K = EventKind

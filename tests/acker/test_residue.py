@@ -102,7 +102,7 @@ def tree(value: int) -> TupleTree:
     return TupleTree(root=1, verdict=Verdict.OPEN, entry=entry(value, task=7), residue=Residue.EVEN)
 
 
-def suspect(name: str, *values: int, edge: int | None = None) -> Suspicion:
+def traced(name: str, *values: int, edge: int | None = None) -> Suspicion:
     return Suspicion(delivery=name, component="bolt", task=3, values=values, edge=edge)
 
 
@@ -117,47 +117,47 @@ def named(left: int, *seen: Suspicion) -> tuple[Culprit, ...]:
 
 
 def test_a_tuple_acked_twice_is_named():
-    assert named(8, suspect("t", 8, 8), suspect("u", 16)) == (guilty("t", 8, 2),)
+    assert named(8, traced("t", 8, 8), traced("u", 16)) == (guilty("t", 8, 2),)
 
 
 def test_a_leaf_never_acked_is_named_by_its_edge():
-    assert named(8, suspect("t", edge=8), suspect("u", 16, edge=16)) == (guilty("t", 8, 0),)
+    assert named(8, traced("t", edge=8), traced("u", 16, edge=16)) == (guilty("t", 8, 0),)
 
 
 def test_an_inner_tuple_never_acked_is_named_though_its_child_was():
-    assert named(8 ^ 16, suspect("t", edge=8), suspect("child", 16, edge=16)) == (guilty("t", 8 ^ 16, 0),)
+    assert named(8 ^ 16, traced("t", edge=8), traced("child", 16, edge=16)) == (guilty("t", 8 ^ 16, 0),)
 
 
 def test_three_culprits_are_named_together():
-    seen = [suspect("t", 8, 8), suspect("u", 16, 16, 16), suspect("v", 32, 32, 32, 32), suspect("w", edge=64)]
+    seen = [traced("t", 8, 8), traced("u", 16, 16, 16), traced("v", 32, 32, 32, 32), traced("w", edge=64)]
     assert named(8 ^ 32 ^ 64, *seen) == (guilty("t", 8, 2), guilty("v", 32, 4), guilty("w", 64, 0))
 
 
 def test_all_that_went_wrong_explains_even_dependent_ids():
-    assert named(3, suspect("t", 1, 1), suspect("u", 2, 2)) == (guilty("t", 1, 2), guilty("u", 2, 2))
+    assert named(3, traced("t", 1, 1), traced("u", 2, 2)) == (guilty("t", 1, 2), guilty("u", 2, 2))
 
 
 def test_an_emit_between_two_acks_leaves_the_first_value_as_in_row_14d():
-    assert named(8 ^ 16, suspect("t", 8 ^ 16, 8 ^ 16 ^ 32)) == (guilty("t", 8 ^ 16, 2),)
+    assert named(8 ^ 16, traced("t", 8 ^ 16, 8 ^ 16 ^ 32)) == (guilty("t", 8 ^ 16, 2),)
 
 
 def test_in_jstorm_a_second_ack_leaves_the_edge():
-    assert named(8, suspect("t", 8 ^ 16, 8), suspect("u", 16)) == (guilty("t", 8, 2),)
+    assert named(8, traced("t", 8 ^ 16, 8), traced("u", 16)) == (guilty("t", 8, 2),)
 
 
 def test_two_that_explain_it_equally_well_are_ambiguous():
-    told = blame(tree(8), [suspect("t", 8, 8), suspect("u", 8, 8), suspect("v", 16, 16)])
+    told = blame(tree(8), [traced("t", 8, 8), traced("u", 8, 8), traced("v", 16, 16)])
     assert told.ambiguous
     assert told.culprits == (guilty("t", 8, 2),)
 
 
 def test_what_nobody_explains_names_nobody():
-    assert blame(tree(8), [suspect("t", 16, 16)]) == tree(8)
+    assert blame(tree(8), [traced("t", 16, 16)]) == tree(8)
 
 
 def test_the_rest_of_a_failed_tree_is_nobodys_fault():
     failed = TupleTree(root=1, verdict=Verdict.ORPHAN, entry=entry(8), residue=Residue.FAILED)
-    assert blame(failed, [suspect("t", 8, 8)]) == failed
+    assert blame(failed, [traced("t", 8, 8)]) == failed
 
 
 def event(kind: EventKind, value: int, delivery: str = "", site: str = "", root: int = 1) -> Event:
@@ -190,4 +190,4 @@ def test_a_trace_says_who_acked_what_and_where():
 
 def test_in_an_ackers_log_one_value_is_one_tuple():
     seen = suspicions([event(EventKind.ACK, 8), event(EventKind.ACK, 16), event(EventKind.ACK, 8)], {1: None})
-    assert seen == {1: (suspect("", 8, 8), suspect("", 16))}
+    assert seen == {1: (traced("", 8, 8), traced("", 16))}

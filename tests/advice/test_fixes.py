@@ -8,9 +8,10 @@ from typing import NamedTuple
 import pytest
 
 from ackdoctor.model.finding import Finding, Severity
-from ackdoctor.rulebook import Case, CaseFile, load_rules
+from ackdoctor.rulebook import load_metadata
+from ackdoctor.rulebook.cases import Case, CaseFile
 from tests.advice.play import Cost, play
-from tests.rule_cases import findings_of
+from tests.rule_cases import cases_by_code, findings_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # threads that raise
 
@@ -71,7 +72,6 @@ def _findings(pair: Pair, text: str) -> list[Finding]:
     case = Case(
         code=pair.code,
         section="",
-        slug="",
         name=pair.name,
         language=pair.language,
         dialect=pair.dialect,
@@ -116,7 +116,7 @@ def test_the_fix_costs_nothing_that_its_help_does_not_name(pair: Pair, tmp_path,
 )
 def test_every_help_text_of_a_page_has_a_pair(code) -> None:
     shown = {
-        (found.code, _plain(found.help)) for case in load_rules()[code].cases for found in findings_of(case)
+        (found.code, _plain(found.help)) for case in cases_by_code()[code] for found in findings_of(case)
     }
     assert shown - _proved() - UNPROVED == set()
 
@@ -130,14 +130,14 @@ def _proved() -> set[tuple[str, str]]:
 
 
 def _plain(text: str) -> str:
-    """A help text without the names that stand in it."""
+    """Return a help text without the names in it."""
     text = re.sub(r"`[^`]*`", "`_`", text)
     text = re.sub(r"(a tuple of )?`_`", "`_`", text)
     return re.sub(r"line \d+( of \S+\w)?", "line N", text)
 
 
 def test_there_is_a_pair_for_every_rule_that_lint_has_help_for() -> None:
-    with_help = {code for code, page in load_rules().items() if "path" in page.evidence} - {"ACK901"}
+    with_help = {code for code, page in load_metadata().items() if "path" in page.evidence} - {"ACK901"}
     assert {pair.code for pair in PAIRS} == with_help
     run = Counter(pair.dialect for pair in PAIRS)
     assert len(PAIRS) >= 100

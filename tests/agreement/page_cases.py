@@ -16,7 +16,7 @@ from ackdoctor.lab.bench import Bench
 from ackdoctor.lab.shell.frameworks import descent
 from ackdoctor.lab.shell.pipe import ShellError
 from ackdoctor.model.dialect import EntryKind, Kind
-from ackdoctor.rulebook import Case
+from ackdoctor.rulebook.cases import Case
 from ackdoctor.tracer.judge.findings import findings
 from ackdoctor.tracer.judge.place import Places
 from ackdoctor.tracer.ledger.ledger import Ledger
@@ -140,7 +140,7 @@ def _shown(
     for each in values:
         answers.begin()
         lived = _play(bolt, each, answers, conf, _TICKS if batches else ticks)
-        for finding in findings(ledger.settle().offences, places=Places()):
+        for finding in findings(ledger.settle().violations, places=Places()):
             if finding.code in BREACHES and (finding.code != "ACK101" or (lived and not answers.handed)):
                 yield Breach(finding.code, finding.component)
 

@@ -1,4 +1,4 @@
-"""The examples on the rule pages, run: a breach that a run shows without a doubt was foretold by lint.
+"""Runs the cases of all rules: lint must report each breach that a run proves.
 
 Frameworks whose loop runs in the caller's thread only: pystorm, streamparse, heronpy.
 """
@@ -7,40 +7,41 @@ from collections.abc import Iterator
 
 import pytest
 
-from ackdoctor.rulebook import load_rules
 from ackdoctor.tracer.instrument.install import install
 from ackdoctor.tracer.ledger.ledger import Ledger
 from tests.agreement.page_cases import BREACHES, played
 from tests.frameworks import framework
-from tests.rule_cases import findings_of
+from tests.rule_cases import cases_by_code, findings_of
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # threads that raise, old names: the examples' affair
+pytestmark = pytest.mark.filterwarnings("ignore")  # threads that raise, old names: they belong to the cases
 
 DIALECTS = ("heronpy", "pystorm", "streamparse")
 NOT_RUN = {
-    "ACK206": "its examples write to standard output, by every means there is",
-    "ACK305": "its examples do not end",
+    "ACK206": "its cases write to standard output in many ways",
+    "ACK305": "its cases do not end",
 }
 CASES = {
-    code: [case for case in page.cases if case.language == "python" and case.dialect in DIALECTS]
-    for code, page in load_rules().items()
+    code: [case for case in cases if case.language == "python" and case.dialect in DIALECTS]
+    for code, cases in cases_by_code().items()
     if code not in NOT_RUN
 }
-ZIPPED = "lint takes `zip(tups, answers)` for going through all of the batch; here the answers are fewer"
-FIRST = "lint tells the tuples that are left; what is done again and again to the first one of the batch it does not follow"
+ZIPPED = "lint assumes that `zip(tups, answers)` covers the whole batch; here there are fewer answers"
+FIRST = (
+    "lint reports the tuples that stay open; it does not follow repeated calls on the first one of the batch"
+)
 UNFORETOLD = {
-    "ACK101/the-same-place-in-every-round-and-a-range-that-is-one-short-streamparse FirstOnly: ACK104": FIRST,
-    "ACK101/the-same-place-in-every-round-and-a-range-that-is-one-short-streamparse FirstOnly: ACK202": FIRST,
-    "ACK101/auto-ack-is-switched-off-in-other-words-pystorm Trim: ACK105": "its `main` switches it off, and nobody calls that here",
+    "ACK101/the-same-index-in-every-iteration-and-a-range-that-is-one-short-streamparse FirstOnly: ACK104": FIRST,
+    "ACK101/the-same-index-in-every-iteration-and-a-range-that-is-one-short-streamparse FirstOnly: ACK202": FIRST,
+    "ACK101/auto-ack-is-switched-off-in-other-words-pystorm Trim: ACK105": "its `main` switches it off, and the test does not call `main`",
     "ACK101/every-tuple-of-the-batch-is-completed-streamparse RowLoader: ACK101": ZIPPED,
-    "ACK105/only-a-run-can-tell-what-the-switch-stands-on-streamparse Asked: ACK106": "as the case says",
+    "ACK105/the-value-of-auto-ack-is-known-only-at-run-time-streamparse Asked: ACK106": "as the case says",
     "ACK106/failed-one-by-one-or-acked-streamparse RowLoader: ACK101": ZIPPED,
     "ACK109/a-batching-bolt-takes-over-the-framework-s-methods-streamparse OrderTotals: ACK101": "lint names the cause: "
     "it replaces the framework's `process`, so that tuples are neither batched nor acked",
 }
 LEFT_OUT = {
     "ACK101/a-mapped-ack-that-runs-streamparse SyntaxError": "Python 2",
-    "ACK104/a-flag-ends-the-loop-pystorm NO: it does not end": "it tries again until it is told yes",
+    "ACK104/a-flag-ends-the-loop-pystorm NO: it does not end": "it tries again until the answer is yes",
 }
 
 

@@ -133,5 +133,5 @@ def test_a_thread_speaks_for_its_own_component_though_its_ident_was_that_of_an_e
         installation.undo()
     assert workers[-1] in ended
     assert [
-        (one.suspect.name.rpartition(".")[2], one.misuse, one.count) for one in ledger.settle().offences
+        (one.traced.name.rpartition(".")[2], one.misuse, one.count) for one in ledger.settle().violations
     ] == [("LaterBolt", Misuse.OFF_THREAD, len(workers))]

@@ -68,8 +68,8 @@ def _play(folder: Path, ledger: Ledger, component: type, scene: Scene, take: Tak
     raised = f" left {component.__name__}."  # an exception is in the scene, or a finding
     notes = [note for note in settlement.notes if raised not in note]
     assert (notes, settlement.unobserved, settlement.dropped) == ([], (), 0)
-    offences, trees = play.linked(settlement.offences)
-    found = findings(offences, trees, profile=bench.profile, places=Places(folder=str(folder)))
+    violations, trees = play.linked(settlement.violations)
+    found = findings(violations, trees, profile=bench.profile, places=Places(folder=str(folder)))
     assert found or not bench.died or dies in take, bench.died
     return found
 

@@ -12,8 +12,8 @@ import pytest
 
 from ackdoctor import __version__
 from ackdoctor.cli import manual, run
-from ackdoctor.rulebook import load_rules
-from ackdoctor.rulebook.brief import brief
+from ackdoctor.rulebook import rule_url
+from ackdoctor.rulebook.page import load_rules
 from tests.cli.running import BOLT
 
 RULES = load_rules()
@@ -34,7 +34,6 @@ def test_what_may_not_be_looked_at_is_no_error_of_ours(shell, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [
-        (["trace", "recover", ""], "DIR"),
         (["trace", "cat", ""], "TRACE"),
         (["trace", "run", "--trace", "", "--", "true"], "--trace"),
         (["trace", "proxy", "--trace", "", "--", "true"], "--trace"),
@@ -155,7 +154,7 @@ def test_where_nothing_can_be_said_the_exit_code_is_what_it_would_be(tmp_path, t
         ("lint bolt.py >&-", 1, ""),
         ("explain ACK101 >&-", 0, ""),
         ("lint - <&-", 0, "no findings in 1 file, 0 components\n"),
-        ("diagnose - <&-", 0, "nothing that is known here (0 lines)\n"),
+        ("diagnose - <&-", 0, "no known symptom (0 lines)\n"),
         ("lint bolt.py 2>&- >&-", 1, ""),
     ],
 )
@@ -192,10 +191,20 @@ def test_the_names_of_rules_are_whole_on_a_terminal_of_any_width(columns, shell,
 
 
 @pytest.mark.parametrize("wanted", ["ACK101", "ack101", "missing-ack"])
-def test_explain_prints_the_page_with_its_first_examples(shell, wanted):
-    assert shell("explain", wanted).out == (
-        f"{brief(RULES['ACK101'].text)}\nAll examples, with their code: `ackdoctor explain ACK101 --all`\n"
-    )
+def test_explain_prints_the_fix_first_and_the_address_last(shell, wanted):
+    lines = shell("explain", wanted).out.splitlines()
+    assert lines[:4] == ["missing-ack (ACK101)", "", RULES["ACK101"].summary, ""]
+    headings = ["How to fix", "Why is this bad", "Example", "Limits"]
+    assert [line for line in lines if line in headings] == headings
+    assert lines[4] == headings[0]
+    assert lines[-1] == rule_url("ACK101")
+
+
+@pytest.mark.parametrize("code", RULES)
+def test_explain_fits_80_columns(code, shell):
+    *lines, url = shell("explain", code).out.splitlines()
+    assert url == RULES[code].url
+    assert [line for line in lines if len(line) > 80] == []
 
 
 def test_explain_prints_the_whole_page_as_it_is(shell):

@@ -9,7 +9,7 @@ pytest.importorskip("pyspark")
 from ackdoctor.cli.deaths import add_deaths
 from ackdoctor.model.finding import Confidence, Finding, Report, Severity, TreeWitness
 from ackdoctor.model.source import NOWHERE, Site
-from ackdoctor.model.tally import RunTally
+from ackdoctor.model.verdict import RunTally
 from ackdoctor.reporters.analysis import incomplete, verdict
 from ackdoctor.spark.read.inputs import listed
 from ackdoctor.spark.tables import Analysis, Books

@@ -6,7 +6,7 @@ import pytest
 
 from ackdoctor import checks
 from ackdoctor.checks import ack104_ack_in_loop
-from ackdoctor.lint.languages import python
+from ackdoctor.lint import analysis, files, suppress
 from tests.lint.project import BOLT, CLEAN, write
 
 IGNORED = BOLT.replace("        self.ack(tup)\n\n", "").replace(
@@ -103,18 +103,19 @@ def test_a_rule_that_fails_leaves_the_other_rules_alone(shell, tmp_path, monkeyp
     assert "ACK103" in outcome.out
 
 
-@pytest.mark.parametrize("part", ["outline", "directives", "lower"])
-def test_a_reader_that_fails_on_one_file_leaves_the_others_alone(shell, tmp_path, monkeypatch, part):
-    files = {"bad.py": IGNORED.replace("CountBolt", "BadBolt"), "good.py": BOLT}
-    write(tmp_path, files)
-    original = getattr(python, part)
+@pytest.mark.parametrize(
+    ("module", "part"), [(files, "python_declarations"), (suppress, "_directives"), (analysis, "lower")]
+)
+def test_a_reader_that_fails_on_one_file_leaves_the_others_alone(shell, tmp_path, monkeypatch, module, part):
+    write(tmp_path, {"bad.py": IGNORED.replace("CountBolt", "BadBolt"), "good.py": BOLT})
+    original = getattr(module, part)
 
     def fail(*arguments, **named):
         if any(isinstance(each, bytes) and b"BadBolt" in each for each in arguments):
             raise ValueError("no such thing\nreally")
         return original(*arguments, **named)
 
-    monkeypatch.setattr(python, part, fail)
+    monkeypatch.setattr(module, part, fail)
     outcome = shell("lint", "--no-cache", "--output-format", "concise", ".")
     assert "good.py:9:9: ACK103" in outcome.out
     assert outcome.code == 2

@@ -11,8 +11,8 @@ from ackdoctor.spark.read.inputs import listed
 from ackdoctor.spark.read.quarantine import books
 from ackdoctor.spark.read.sorts import Sort
 from ackdoctor.spark.read.stormlog import events, kept, lines, quarantine
-from ackdoctor.spark.replay.messages import acker_version, messages
 from ackdoctor.spark.replay.exact import replay
+from ackdoctor.spark.replay.messages import acker_version, messages
 from tests.spark.conftest import a_session, spark  # noqa: F401 - fixtures
 from tests.spark.read.real_logs import answers, heard, replayed, text_of
 

@@ -1,4 +1,4 @@
-"""Small projects on disk, and what the engine makes of them."""
+"""Small projects on disk, and what lint makes of them."""
 
 import subprocess
 import sys
@@ -8,12 +8,11 @@ from typing import Literal
 
 from ackdoctor.config import Settings
 from ackdoctor.dialects import load
-from ackdoctor.lint.analyze import lint
-from ackdoctor.lint.files.discover import discover
-from ackdoctor.lint.files.index import clusters
-from ackdoctor.lint.files.lexicon import lexicon
-from ackdoctor.lint.files.survey import Survey
-from ackdoctor.lint.languages.reader import LANGUAGES, language_of, reader
+from ackdoctor.lint.discover import discover
+from ackdoctor.lint.files import Files, framework_names
+from ackdoctor.lint.languages import LANGUAGES, language_of
+from ackdoctor.lint.project import Project
+from ackdoctor.lint.run import lint
 from ackdoctor.model.finding import Report
 
 __all__ = [
@@ -83,7 +82,7 @@ def java(package: str, *body: str) -> str:
 
 
 def write(root: Path, files: Mapping[str, str | bytes]) -> None:
-    """Puts files under a folder."""
+    """Write files under a folder."""
     for name, content in files.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -91,16 +90,16 @@ def write(root: Path, files: Mapping[str, str | bytes]) -> None:
 
 
 def linted(root: Path, *paths: str, settings: Settings | None = None, **more: object) -> Report:
-    """The report on some paths of a project, all of it by default."""
+    """Lint some paths of a project, all of it by default."""
     chosen = [root / path for path in paths or (".",)]
     return lint(chosen, settings or Settings(), root=root, **more)  # type: ignore[arg-type]  # as given
 
 
 def printed(root: Path, script: str) -> str:
-    """What a script prints in a process of its own, where only what it needs has been imported."""
+    """Return the output of a script that runs in a process of its own."""
     begin = (
         "import sys; from pathlib import Path; from ackdoctor.config import Settings;"
-        "from ackdoctor.lint.analyze import lint; root = Path(sys.argv[1]);"
+        "from ackdoctor.lint.run import lint; root = Path(sys.argv[1]);"
     )
     answer = subprocess.run(
         [sys.executable, "-c", begin + script, root],
@@ -112,12 +111,12 @@ def printed(root: Path, script: str) -> str:
 
 
 def lines(report: Report) -> list[str]:
-    """Every finding as path, line and code."""
+    """Return every finding as path, line and code."""
     return [f"{f.site.path}:{f.site.span.line} {f.code}" for f in report.findings]
 
 
 def refused(report: Report) -> list[str]:
-    """Every unreadable input as path, line, column and reason."""
+    """Return every unreadable input as path, line, column and reason."""
     return [f"{u.path}:{u.line}:{u.column} {u.reason}" for u in report.unreadable]
 
 
@@ -128,14 +127,14 @@ def lowered(
     language: str = "python",
     by: Literal["module", "shown"] = "module",
 ) -> list[str]:
-    """Every cluster as "own files <- context files", by the names of their modules or their paths."""
+    """Return every cluster as "own files <- context files", by the names of their modules or their paths."""
     settings = settings or Settings()
     found = discover([root / path for path in paths or (".",)], settings, root)
     files = [file for file in found.files if language_of(file.path).name == language]
-    words = lexicon(load(settings.dialect_version), settings.extra_bases, LANGUAGES[language])
-    survey = Survey(files, words, str(root), reader(language), overlay={})
+    names = framework_names(load(settings.dialect_version), settings.extra_bases, LANGUAGES[language])
+    project = Project(Files(files, LANGUAGES[language], names, str(root), {}))
     return [
         " ".join(getattr(source, by) for source in cluster.own)
         + "".join(f" <- {getattr(source, by)}" for source in cluster.context)
-        for cluster in clusters(survey, language)
+        for cluster in project.clusters()
     ]

@@ -14,8 +14,8 @@ import pytest
 import ackdoctor
 from ackdoctor.cache_folder import CacheFolder
 from ackdoctor.config import Settings
-from ackdoctor.lint.disk.reading import read_file
 from ackdoctor.model.finding import Report
+from ackdoctor.model.reading import read_file
 from tests.lint.project import BASE, BOLT, CLEAN, HEIR, JAVA_BOLT, lines, linted, refused, write
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="there is no cache on this system")
@@ -218,7 +218,7 @@ def test_what_the_system_refused_is_not_cached(run, project, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     with monkeypatch.context() as patch:
-        patch.setattr("ackdoctor.lint.clusters.examine.read_file", refuse)
+        patch.setattr("ackdoctor.lint.analysis.read_file", refuse)
         assert "bolts/a.py:0:0 permission denied" in refused(run())
     assert run() == linted(project, "bolts")
 
@@ -234,7 +234,7 @@ def test_a_file_that_cannot_be_read_is_not_taken_for_an_empty_one(run, project, 
             raise PermissionError(13, "Permission denied")
         return read_file(path, limit)
 
-    for module in ("ackdoctor.lint.files.survey", "ackdoctor.lint.clusters.examine"):
+    for module in ("ackdoctor.lint.files", "ackdoctor.lint.analysis"):
         monkeypatch.setattr(f"{module}.read_file", refuse)
     assert run() == linted(project, "bolts")
 
@@ -244,7 +244,7 @@ def test_a_file_that_changes_before_it_is_examined_is_not_cached(run, project, m
         return CLEAN.encode()
 
     with monkeypatch.context() as patch:
-        patch.setattr("ackdoctor.lint.clusters.examine.read_file", other)
+        patch.setattr("ackdoctor.lint.analysis.read_file", other)
         assert lines(run("bolts/a.py")) == []
     assert lines(run("bolts/a.py")) == ["bolts/a.py:9 ACK103"]
 

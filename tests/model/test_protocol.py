@@ -4,9 +4,9 @@ from itertools import product
 
 import pytest
 
-from ackdoctor.model.protocol import TABLE, Breach, Op, State, move
+from ackdoctor.model.protocol import TABLE, Breach, Op, Stage, move
 
-OWED, HELD, ACKED, FAILED = State.OWED, State.HELD, State.ACKED, State.FAILED
+OWED, HELD, ACKED, FAILED = Stage.OWED, Stage.HELD, Stage.ACKED, Stage.FAILED
 
 ROWS = """
 state   op         after   breach
@@ -45,12 +45,12 @@ failed  end        failed  -
 """
 
 
-def _rows() -> list[tuple[State, Op, State, Breach | None]]:
+def _rows() -> list[tuple[Stage, Op, Stage, Breach | None]]:
     rows = []
     for line in ROWS.strip().splitlines()[1:]:
         state, op, after, *breach = line.split()
         word = " ".join(breach)
-        rows.append((State(state), Op(op), State(after), None if word == "-" else Breach(word)))
+        rows.append((Stage(state), Op(op), Stage(after), None if word == "-" else Breach(word)))
     return rows
 
 
@@ -60,8 +60,8 @@ def test_a_row_of_the_table(state, op, after, breach):
 
 
 def test_the_table_is_total_and_these_are_all_its_rows():
-    assert set(TABLE) == set(product(State, Op))
-    assert [(state, op) for state, op, _, _ in _rows()] == list(product(State, Op))
+    assert set(TABLE) == set(product(Stage, Op))
+    assert [(state, op) for state, op, _, _ in _rows()] == list(product(Stage, Op))
 
 
 @pytest.mark.parametrize("op", list(Op))
@@ -72,15 +72,15 @@ def test_a_completion_is_never_lost(done, op):
 
 @pytest.mark.parametrize("op", [Op.ACK, Op.FAIL, Op.AUTO_ACK, Op.AUTO_FAIL])
 def test_the_first_completion_is_no_breach_and_every_later_one_is(op):
-    for state in State:
+    for state in Stage:
         assert (move(state, op).breach is not None) == (state in (ACKED, FAILED))
 
 
 @pytest.mark.parametrize(("by_hand", "automatic"), [(Op.ACK, Op.AUTO_ACK), (Op.FAIL, Op.AUTO_FAIL)])
 def test_the_framework_completes_as_code_does(by_hand, automatic):
-    for state in State:
+    for state in Stage:
         assert move(state, by_hand) == move(state, automatic)
 
 
 def test_only_a_tuple_that_nobody_holds_can_be_missing():
-    assert [state for state in State if move(state, Op.END).breach is Breach.MISSING_ACK] == [OWED]
+    assert [state for state in Stage if move(state, Op.END).breach is Breach.MISSING_ACK] == [OWED]

@@ -16,7 +16,7 @@ from ackdoctor.flow.program import Program
 from ackdoctor.frontends.python import lower_source
 from ackdoctor.model.component import Component
 from ackdoctor.model.finding import Confidence, Finding, Unreadable
-from ackdoctor.model.protocol import Breach, Op, State
+from ackdoctor.model.protocol import Breach, Op, Stage
 from tests.properties.runs import MOST_ROWS, PATH, Event, Run, explore
 from tests.properties.settings import Setting
 
@@ -88,22 +88,22 @@ def _unsound(flow: Flow, runs: Iterable[Run]) -> Iterator[Dispute]:
         return
     seen = {
         (ended.state.tokens[ended.token].stage, ended.raised is not None)
-        for ended in flow.sightings
+        for ended in flow.events
         if isinstance(ended, Ended) and ended.token is not None and ended.deferral is None
     }
     for run in runs:
         stage = _before_the_framework(run)
-        if run.raised and stage in (State.OWED, State.HELD):
+        if run.raised and stage in (Stage.OWED, Stage.HELD):
             continue
         if (stage, run.raised) not in seen:
             word = "by an exception" if run.raised else "normally"
             yield Dispute("unsound", f"no end says {stage.value} {word}")
 
 
-def _before_the_framework(run: Run) -> State:
+def _before_the_framework(run: Run) -> Stage:
     if not run.events or run.events[-1].op not in AUTO or run.events[-1].breach is not None:
         return run.state
-    return State.HELD if any(event.op is Op.HOLD for event in run.events) else State.OWED
+    return Stage.HELD if any(event.op is Op.HOLD for event in run.events) else Stage.OWED
 
 
 # ---- recall ----
@@ -175,7 +175,7 @@ _SHOWN: dict[str, Callable[[Event], bool]] = {
 
 def _within_reach(finding: Finding) -> bool:
     """Whether the evidence goes round no loop more often than `rows()` has rows."""
-    rounds = Counter(step.site.span.line for step in finding.evidence.steps if step.note == "next round")
+    rounds = Counter(step.site.span.line for step in finding.evidence.steps if step.note == "next iteration")
     return max(rounds.values(), default=0) <= MOST_ROWS
 
 

@@ -15,7 +15,7 @@ from random import Random
 from types import FrameType, ModuleType, SimpleNamespace
 from typing import Any
 
-from ackdoctor.model.protocol import Breach, Op, State, move
+from ackdoctor.model.protocol import Breach, Op, Stage, move
 from tests.properties.settings import Setting
 
 __all__ = ["MOST_ROWS", "PATH", "Event", "Exploration", "Run", "explore", "following"]
@@ -42,7 +42,7 @@ class Run:
 
     lines: list[int] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
-    state: State = State.OWED
+    state: Stage = Stage.OWED
     raised: bool = False
     by_emit: bool = False  # what left the handler was raised by an emit
     in_helper: bool = False  # or in a helper
@@ -77,7 +77,7 @@ class _Script:
     """Answers, in order; beyond those given the first one each time, or by chance."""
 
     def __init__(self, given: list[int], chance: Random | None) -> None:
-        self.given = given
+        self.fields = given
         self.chance = chance
         self.cut = False  # it was too short: what followed is no evidence
         self.asked: list[tuple[int, int]] = []
@@ -88,8 +88,8 @@ class _Script:
         if place >= MOST_CHOICES:
             self.cut = True
             return self.beyond.randrange(options)
-        if place < len(self.given):
-            answer = self.given[place]
+        if place < len(self.fields):
+            answer = self.fields[place]
         else:
             answer = self.chance.randrange(options) if self.chance else 0
         self.asked.append((answer, options))

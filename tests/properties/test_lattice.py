@@ -6,22 +6,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ackdoctor.flow.context import Context
-from ackdoctor.flow.events import Completed, Trail, backwards
+from ackdoctor.flow.events import Completed, Path, points_back
 from ackdoctor.flow.expressions import mentions
-from ackdoctor.flow.state import Const, Holding, SelfRef, State, Tick, Token, TokenKind, TokenRef, Value
+from ackdoctor.flow.state import Const, SelfRef, State, Tick, Token, TokenKind, TokenRef, TokenState, Value
 from ackdoctor.flow.transfer.escape import worse
 from ackdoctor.flow.transfer.typestate import ways_on
 from ackdoctor.model.cfg import Call, Compare, EdgeKind, Literal, Name
-from ackdoctor.model.protocol import Op, move
-from ackdoctor.model.protocol import State as Stage
+from ackdoctor.model.protocol import Op, Stage, move
 from tests.properties.examples import examples, handlers
 from tests.properties.judging import diagnosed, linked
 from tests.properties.settings import Setting
 
 TOKENS = (Token(TokenKind.INPUT, "tup"), Token(TokenKind.STORED, "self.pending[...]", "pending"))
 
-holdings = st.builds(
-    Holding,
+token_states = st.builds(
+    TokenState,
     st.sampled_from(list(Stage)),
     st.sampled_from(list(Tick)),
     st.sampled_from(["", "keep", "self.pending"]),
@@ -42,7 +41,7 @@ facts = st.dictionaries(
 states = st.builds(
     State,
     env=st.dictionaries(st.sampled_from("abcd"), values, max_size=3),
-    tokens=st.dictionaries(st.sampled_from(TOKENS), holdings, max_size=2),
+    tokens=st.dictionaries(st.sampled_from(TOKENS), token_states, max_size=2),
     facts=facts,
     raising=st.sampled_from([None, "", "ValueError"]),
 )
@@ -72,7 +71,7 @@ def test_states_that_know_the_same_are_one_in_whatever_order_they_learnt_it(stat
         random.shuffle(items)
         return dict(items)
 
-    again = state.but(
+    again = state.replace(
         env=shuffled(state.env),
         tokens=shuffled(state.tokens),
         facts=shuffled(state.facts),
@@ -105,11 +104,11 @@ def test_a_rebound_name_keeps_no_fact_about_its_old_value(state, name, value):
     }
 
 
-# ---- holdings ----
+# ---- token_states ----
 
 
 @examples(100)
-@given(holdings, holdings, holdings)
+@given(token_states, token_states, token_states)
 def test_the_worse_of_two_holdings_is_a_semilattice(one, two, three):
     assert worse(one, one) == one
     assert worse(one, two) == worse(two, one)
@@ -118,7 +117,7 @@ def test_the_worse_of_two_holdings_is_a_semilattice(one, two, three):
 
 
 @examples(50)
-@given(holdings, holdings)
+@given(token_states, token_states)
 def test_a_tuple_that_one_round_left_owed_stays_owed(one, two):
     assert (worse(one, two).stage is Stage.OWED) == (Stage.OWED in (one.stage, two.stage))
 
@@ -129,22 +128,22 @@ def test_a_tuple_that_one_round_left_owed_stays_owed(one, two):
 @examples(100)
 @given(states)
 def test_a_weakened_state_knows_nothing_that_the_full_one_did_not(state):
-    weak = state.weakened()
+    weak = state.widen()
 
     assert set(weak.env.items()) <= set(state.env.items())
     assert set(weak.facts.items()) <= set(state.facts.items())
     assert weak.tokens == state.tokens
     assert weak.raising == state.raising
-    assert weak.weakened().key() == weak.key()
+    assert weak.widen().key() == weak.key()
 
 
-def _visits(source: str, setting: Setting) -> Iterator[tuple[Context, Trail]]:
+def _visits(source: str, setting: Setting) -> Iterator[tuple[Context, Path]]:
     program, component = linked(source)
     _, flow = diagnosed(source, setting)
-    context = Context(program=program, component=component, subject=None, held={})
+    context = Context(program=program, component=component, subject=None, stored_stages={})
     seen = set()
-    for sighting in flow.sightings:
-        for visit, _, _ in backwards(sighting.trail):
+    for event in flow.events:
+        for visit, _, _ in points_back(event.path):
             if id(visit) not in seen:
                 seen.add(id(visit))
                 yield context, visit
@@ -157,24 +156,24 @@ def test_a_path_that_knows_less_can_go_wherever_one_that_knows_more_can(made):
     for context, visit in _visits(*made):
         if isinstance(visit.step.op, Call):
             continue
-        weak = Trail(visit.function, visit.index, visit.state.weakened(), visit.before, visit.via)
+        weak = Path(visit.function, visit.index, visit.state.widen(), visit.before, visit.via)
         allowed = _ways(context, weak)
 
         assert _ways(context, visit) <= allowed
 
 
-def _ways(context: Context, trail: Trail) -> set[tuple[EdgeKind, int, frozenset[object]]]:
-    return {(way.kind, way.target, frozenset(way.state.tokens.items())) for way in ways_on(context, trail)}
+def _ways(context: Context, path: Path) -> set[tuple[EdgeKind, int, frozenset[object]]]:
+    return {(way.kind, way.target, frozenset(way.state.tokens.items())) for way in ways_on(context, path)}
 
 
 @examples(40)
 @given(handlers())
 def test_every_completion_the_engine_saw_is_a_row_of_the_protocol(made):
     _, flow = diagnosed(*made)
-    for sighting in flow.sightings:
-        if isinstance(sighting, Completed) and sighting.token is not None:
-            before = sighting.trail.state.tokens.get(sighting.token, Holding(Stage.OWED)).stage
-            assert sighting.breach is move(before, sighting.op).breach
+    for event in flow.events:
+        if isinstance(event, Completed) and event.token is not None:
+            before = event.path.state.tokens.get(event.token, TokenState(Stage.OWED)).stage
+            assert event.breach is move(before, event.op).breach
 
 
 @examples(60)

@@ -3,9 +3,10 @@
 import ast
 from collections.abc import Iterator
 
-from ackdoctor.rulebook import Case, load_rules
+from ackdoctor.rulebook.cases import Case
 from tests.properties.judging import findings_in
 from tests.properties.worlds import Odd, breaches
+from tests.rule_cases import cases_by_code
 
 PAGES = ("ACK101", "ACK103", "ACK104", "ACK105", "ACK106", "ACK202")
 DIALECTS = ("streamparse", "pystorm", "storm_py", "pyleus", "heronpy")
@@ -17,7 +18,7 @@ def _silent_cases() -> list[Case]:
     return [
         case
         for code in PAGES
-        for case in load_rules()[code].cases
+        for case in cases_by_code()[code]
         if not case.expected and not case.todo and len(case.files) == 1 and case.dialect in DIALECTS
     ]
 

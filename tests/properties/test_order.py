@@ -11,7 +11,7 @@ from ackdoctor.flow.program import Program
 from ackdoctor.frontends.python import lower_source
 from ackdoctor.model.component import Unit
 from ackdoctor.model.finding import Finding
-from ackdoctor.rulebook import load_rules
+from tests.rule_cases import cases_by_code
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "topologies"
 
@@ -27,8 +27,8 @@ def _pages() -> dict[str, bytes]:
     """Every case of every rule page that has several files, each case in a folder of its own."""
     return {
         f"{case.code.lower()}_{number}/{file.name}": file.text.encode()
-        for page in load_rules().values()
-        for number, case in enumerate(page.cases)
+        for cases in cases_by_code().values()
+        for number, case in enumerate(cases)
         if len(case.files) > 1 and case.dialect == "streamparse"
         for file in case.files
     }

@@ -16,7 +16,7 @@ from typing import Any
 from ackdoctor.dialects import load
 from ackdoctor.flow.library import LOGGING
 from ackdoctor.model.dialect import Dialect, EntryKind, Role, VerbKind
-from ackdoctor.model.protocol import Breach, Op, State, move
+from ackdoctor.model.protocol import Breach, Op, Stage, move
 from tests.properties.runs import following
 
 __all__ = ["Odd", "breaches"]
@@ -49,9 +49,9 @@ class _World:
     """One run: its script, and what was done to each tuple."""
 
     def __init__(self, given: list[int], chance: Random | None) -> None:
-        self.given, self.chance = given, chance
+        self.fields, self.chance = given, chance
         self.asked: list[tuple[int, int]] = []
-        self.states: dict[int, State] = {}
+        self.states: dict[int, Stage] = {}
         self.breaches: list[Breach] = []
         self.tuples: list[_Tuple] = []
         self.handling = False  # before that, everything goes as well as it can
@@ -63,8 +63,8 @@ class _World:
             return 0
         if place >= MOST_CHOICES:
             raise _Cut
-        if place < len(self.given):
-            answer = self.given[place]
+        if place < len(self.fields):
+            answer = self.fields[place]
         else:
             answer = self.chance.randrange(options) if self.chance else 0
         self.asked.append((answer, options))
@@ -217,7 +217,7 @@ class _Tuple:
         self.values = _Unknown(world)
         self.stream, self.component, self.comp, self.task = "default", "source", "source", 1
         world.tuples.append(self)
-        world.states[id(self)] = State.OWED
+        world.states[id(self)] = Stage.OWED
 
 
 class _Framework:

@@ -6,18 +6,18 @@ import pystorm  # noqa: F401
 import pytest
 
 # Imported once here, not again in every inner run:
-import ackdoctor.lint.analyze
-import ackdoctor.lint.shown.suppress
-import ackdoctor.lint.whole
+import ackdoctor.lint.analysis
+import ackdoctor.lint.run
+import ackdoctor.lint.suppress
 import ackdoctor.pytest_plugin.fixture
 import ackdoctor.pytest_plugin.hooks
 import ackdoctor.reporters.terminal
 import ackdoctor.tracer.judge.findings  # noqa: F401
 from ackdoctor import checks
-from ackdoctor.lint.clusters import examine
+from ackdoctor.lint import languages
 
 checks.load()
-examine.prepare(["python"])
+languages.lower("python", "", "", b"", is_package=False)
 
 __all__ = ["BOLTS", "finding", "letters", "section", "shorts", "write"]
 

@@ -1,6 +1,6 @@
 """The table at the end, line by line."""
 
-from ackdoctor.model.tally import ComponentTally
+from ackdoctor.model.verdict import ComponentTally
 from ackdoctor.pytest_plugin.rows import Row, read_row, totals
 from ackdoctor.pytest_plugin.summary import summary
 

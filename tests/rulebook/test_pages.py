@@ -1,4 +1,4 @@
-"""Reading a rule page: what a good one says, and on which line a broken one is wrong."""
+"""Parsing rule pages and regression pages: what a good one contains, and on which line a broken one is wrong."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,7 +7,9 @@ import pytest
 
 from ackdoctor.model.errors import RulebookError
 from ackdoctor.model.finding import Severity
-from ackdoctor.rulebook import CaseFile, Expected, find, load_metadata, load_rules, locate, survey
+from ackdoctor.rulebook import find, load_metadata, locate, rule_url, survey
+from ackdoctor.rulebook.cases import CaseFile, Expected, read_case_page
+from ackdoctor.rulebook.page import explanation, load_rules
 
 GOOD = """\
 # double-ack (ACK103)
@@ -28,9 +30,34 @@ Reports a second ack.
 
 ## Why is this bad
 
-The worker dies.
+The worker dies. See [missing-ack](ACK101-missing-ack.md).
 
-## Examples
+## Example
+
+```python storm_py
+storm.ack(tup)
+storm.ack(tup)  # expect: ACK103
+```
+
+## How to fix
+
+Ack once.
+
+```java storm
+collector.ack(tuple); // expect: ACK101
+```
+
+## Limits
+
+None.
+"""
+
+CASES = """\
+# ACK103: branches
+
+How double-ack treats branches.
+
+## Reports
 
 ### Twice in a row
 
@@ -70,14 +97,6 @@ collector.ack(tuple); // expect: ACK101
 ```python pyleus
 self.ack(tup)
 ```
-
-## Fix safety
-
-Safe.
-
-## Known gaps
-
-None.
 """
 
 NAME = "ACK103-double-ack.md"
@@ -93,7 +112,18 @@ def write(tmp_path: Path) -> Write:
     return page
 
 
-def test_the_head_says_what_a_run_needs(write: Write) -> None:
+@pytest.fixture
+def case_page(tmp_path: Path) -> Callable[[str], Path]:
+    def page(text: str) -> Path:
+        path = tmp_path / "ACK103" / "branches.md"
+        path.parent.mkdir()
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return page
+
+
+def test_the_head_holds_the_metadata(write: Write) -> None:
     rule = load_metadata(write(GOOD))["ACK103"]
     assert (rule.code, rule.name, rule.summary) == (
         "ACK103",
@@ -107,26 +137,48 @@ def test_the_head_says_what_a_run_needs(write: Write) -> None:
 def test_a_whole_page_has_the_same_head(write: Write) -> None:
     directory = write(GOOD)
     rule, page = load_metadata(directory)["ACK103"], load_rules(directory)["ACK103"]
-    fields = ("code", "name", "summary", "severity", "default", "evidence", "path")
+    fields = ("code", "name", "summary", "severity", "default", "evidence", "path", "url")
     assert [getattr(page, field) for field in fields] == [getattr(rule, field) for field in fields]
 
 
 def test_the_sections_come_in_order_without_their_headings(write: Write) -> None:
     page = load_rules(write(GOOD))["ACK103"]
-    assert list(page.sections) == [
-        "What it does",
-        "Why is this bad",
-        "Examples",
-        "Stays silent",
-        "Fix safety",
-        "Known gaps",
-    ]
-    assert page.sections["Why is this bad"] == "The worker dies."
+    assert list(page.sections) == ["What it does", "Why is this bad", "Example", "How to fix", "Limits"]
+    assert page.sections["What it does"] == "Reports a second ack."
     assert page.text == GOOD
 
 
-def test_a_case_is_a_run_of_blocks_of_one_dialect_with_different_files(write: Write) -> None:
+def test_one_section_of_options_may_follow_the_limits(write: Write) -> None:
+    page = load_rules(write(f"{GOOD}\n## Options\n\nNone yet.\n"))["ACK103"]
+    assert page.sections["Options"] == "None yet."
+
+
+def test_the_example_and_the_fix_are_cases(write: Write) -> None:
     cases = load_rules(write(GOOD))["ACK103"].cases
+    assert [(case.name, case.section, case.page.name) for case in cases] == [
+        ("example-storm_py", "Example", NAME),
+        ("how-to-fix-storm", "How to fix", NAME),
+    ]
+
+
+def test_an_explanation_begins_with_the_fix_and_ends_with_the_address(write: Write) -> None:
+    page = load_rules(write(f"{GOOD}\n## Options\n\nNone yet.\n"))["ACK103"]
+    text = explanation(page)
+    assert [line for line in text.splitlines() if line.startswith("#")] == [
+        "# double-ack (ACK103)",
+        "## How to fix",
+        "## Why is this bad",
+        "## Example",
+        "## Limits",
+        "## Options",
+    ]
+    assert "storm.ack(tup)  # ACK103\n" in text
+    assert "(https://ackdoctor.readthedocs.io/en/latest/rules/ACK101-missing-ack/)" in text
+    assert text.endswith("\n\n<https://ackdoctor.readthedocs.io/en/latest/rules/ACK103-double-ack/>\n")
+
+
+def test_a_case_is_a_run_of_blocks_of_one_dialect_with_different_files(case_page) -> None:
+    cases = read_case_page(case_page(CASES))
     assert [(case.name, [file.name for file in case.files]) for case in cases] == [
         ("twice-in-a-row-storm_py", ["case.py"]),
         ("twice-in-a-row-streamparse", ["bolts/base.py", "bolts/count.py"]),
@@ -134,24 +186,23 @@ def test_a_case_is_a_run_of_blocks_of_one_dialect_with_different_files(write: Wr
         ("once-as-it-should-be-storm", ["Case.java"]),
         ("once-as-it-should-be-pyleus", ["case.py"]),
     ]
-    assert [(case.code, case.section, case.slug, case.language, case.dialect) for case in cases][3] == (
+    assert [(case.code, case.section, case.language, case.dialect) for case in cases][3] == (
         "ACK103",
         "Stays silent",
-        "once-as-it-should-be",
         "java",
         "storm",
     )
 
 
-def test_a_file_keeps_its_markers_and_knows_its_line_in_the_page(write: Write) -> None:
-    case = load_rules(write(GOOD))["ACK103"].cases[0]
+def test_a_file_keeps_its_markers_and_knows_its_line_in_the_page(case_page) -> None:
+    case = read_case_page(case_page(CASES))[0]
     text = "storm.ack(tup)\nstorm.ack(tup)  # expect: ACK103\n"
-    assert case.files == (CaseFile("case.py", text, 28),)
-    assert GOOD.splitlines()[27] == "storm.ack(tup)"
+    assert case.files == (CaseFile("case.py", text, 12),)
+    assert CASES.splitlines()[11] == "storm.ack(tup)"
 
 
-def test_markers_name_the_exact_line_of_every_finding(write: Write) -> None:
-    cases = load_rules(write(GOOD))["ACK103"].cases
+def test_markers_name_the_exact_line_of_every_finding(case_page) -> None:
+    cases = read_case_page(case_page(CASES))
     assert cases[0].expected == (("case.py", 2, "ACK103"),)
     assert cases[1].expected == (
         ("bolts/count.py", 1, "ACK101"),
@@ -166,11 +217,11 @@ def test_markers_name_the_exact_line_of_every_finding(write: Write) -> None:
 
 def test_windows_line_ends_change_nothing(write: Write) -> None:
     directory = write(GOOD.replace("\n", "\r\n"))
-    assert load_rules(directory)["ACK103"].cases[0].files[0].first_line == 28
+    assert load_rules(directory)["ACK103"].cases[0].files[0].first_line == 24
     assert load_metadata(directory)["ACK103"].summary == "One path acks the same tuple twice."
 
 
-def test_rules_come_sorted_by_code_and_a_readme_is_no_rule(write: Write) -> None:
+def test_rules_come_sorted_by_code_and_a_readme_is_not_a_rule(write: Write) -> None:
     write(GOOD)
     other = GOOD.replace("double-ack (ACK103)", "missing-ack (ACK101)").replace("// expect: ACK101", "")
     write(other, "ACK101-missing-ack.md")
@@ -196,8 +247,8 @@ HEADS = [
     ("# double-ack", "# Double-Ack", 1, "the title must read '# rule-name (ACK101)'"),
     ("double-ack (", "twice (", 1, "the title belongs to a page called ACK103-twice.md"),
     ("twice.\n", "twice.\nAnd more.\n", 4, "the summary is one line, followed by an empty one"),
-    ("One path acks the same tuple twice.\n\n", "", 3, "a one-line summary must stand here"),
-    ("```toml\n", "```yaml\n", 5, "a ```toml block must stand here"),
+    ("One path acks the same tuple twice.\n\n", "", 3, "a one-line summary must follow the title"),
+    ("```toml\n", "```yaml\n", 5, "a ```toml block must follow the summary"),
     ('since = "0.1.0"\n', "", 5, "since is missing"),
     ('"error"', '"fatal"', 6, 'severity must be "error", "warning" or "info"'),
     ("default = true", 'default = "yes"', 7, "default must be true or false"),
@@ -211,8 +262,13 @@ HEADS = [
         11,
         "unknown key 'autor': known are severity, default, evidence, fix, since",
     ),
-    ("default = true", "default = yes", 7, "not TOML: invalid value"),
-    ("default = true", 'default = true\nfix = "none"', 10, "not TOML: cannot overwrite a value"),
+    ("default = true", "default = yes", 5, "not TOML: Invalid value (at line 2, column 11)"),
+    (
+        "default = true",
+        'default = true\nfix = "none"',
+        5,
+        "not TOML: Cannot overwrite a value (at line 5, column 18)",
+    ),
 ]
 
 
@@ -242,75 +298,24 @@ def test_a_toml_block_that_never_closes_is_an_error_where_it_opens(write: Write)
 
 
 BODIES = [
-    ("## What it does\n", "", 14, "nothing may stand between the toml block and '## What it does'"),
-    ("```python storm_py\n", "```acker 1.1.0\n", 27, "'1.1.0' is no name of a version of an acker"),
+    ("## What it does\n", "", 14, "'## What it does' must follow the toml block"),
     (
         "\nReports a second ack.\n\n## Why is this bad\n",
         "",
         17,
-        "section '## Why is this bad' must stand here, not '## Examples'",
+        "section '## Why is this bad' belongs here, not '## Example'",
     ),
+    ("## How to fix", "## How-to-fix", 28, "section '## How to fix' belongs here, not '## How-to-fix'"),
+    ("## Limits\n\nNone.\n", "", 36, "section '## Limits' is missing"),
     (
-        "## Fix safety",
-        "## Fix-safety",
-        62,
-        "section '## Fix safety' must stand here, not '## Fix-safety'",
+        "None.\n",
+        "None.\n\n## See also\n",
+        40,
+        "only one section '## Options' may follow '## Limits'",
     ),
-    ("## Known gaps\n\nNone.\n", "", 65, "section '## Known gaps' is missing"),
-    ("None.\n", "None.\n\n## See also\n", 70, "no section may follow '## Known gaps'"),
-    ("\nSafe.\n", "", 62, "section '## Fix safety' is empty"),
-    ("### Twice in a row\n", "", 26, "a case needs a '###' heading above it"),
-    (
-        "```python storm_py\n",
-        "```python\n",
-        27,
-        "a case opens with '```python dialect' and perhaps a file name",
-    ),
-    (
-        "```python storm_py\n",
-        "```python storm_py a.py b.py\n",
-        27,
-        "a case opens with '```python dialect' and perhaps a file name",
-    ),
-    ("```python storm_py\n", "```python storm.py\n", 27, "'storm.py' is no name of a dialect"),
-    (
-        "```python storm_py\n",
-        "```pyhton storm_py\n",
-        27,
-        "unknown block 'pyhton': known are python, java, acker, text, toml, console, json, yaml",
-    ),
-    (  # nothing would test it
-        "```text\n",
-        "```diff\n",
-        32,
-        "unknown block 'diff': known are python, java, acker, text, toml, console, json, yaml",
-    ),
-    (
-        "streamparse bolts/base.py",
-        "streamparse ../base.py",
-        36,
-        "the file name '../base.py' leads out of the case",
-    ),
-    (
-        "  # expect: ACK103\n",
-        "  # expect ACK103\n",
-        29,
-        "a marker reads 'expect: ACK101' or 'expect: ACK101, ACK201'",
-    ),
-    (
-        "  # expect: ACK103\n",
-        "  # expect: ACK103 here\n",
-        29,
-        "a marker reads 'expect: ACK101' or 'expect: ACK101, ACK201'",
-    ),
-    ("# todo: ACK201", "# todo: later", 43, "a marker reads 'todo: ACK101' or 'todo: ACK101, ACK201'"),
-    (
-        "// expect: ACK101",
-        "// expect: ACK103",
-        55,
-        "ACK103 is expected in a case that must stay silent",
-    ),
-    ("```\n\n## Fix safety", "\n\n## Fix safety", 58, "the block that opens here is not closed"),
+    ("\nNone.\n", "", 36, "section '## Limits' is empty"),
+    ("collector.ack(tuple); // expect: ACK101\n```\n", "", 32, "this block is not closed"),
+    ("// expect: ACK101", "// expect: ACK103", 33, "a case of this section must not expect ACK103"),
 ]
 
 
@@ -326,8 +331,65 @@ def test_a_broken_body_is_an_error_at_its_line(
     assert list(load_metadata(directory)) == ["ACK103"]
 
 
-def test_bytes_that_are_no_utf_8_are_an_error_at_their_line(write: Write) -> None:
-    directory = write(GOOD.encode().replace(b"The worker dies.", b"The worker dies\xff"))
+KNOWN = "known are python, java, acker, text, toml, console, json, yaml, xml, properties"
+BROKEN_CASES = [
+    ("# ACK103: branches", "# Branches", 1, "the title must read '# ACK103: topic'"),
+    ("How double-ack treats branches.\n", "", 2, "one line of text must follow the title"),
+    ("## Reports", "## Examples", 5, "a section is '## Reports' or '## Stays silent'"),
+    ("```python storm_py\n", "```acker 1.1.0\n", 11, "'1.1.0' is not the name of an acker's version"),
+    (
+        "```python storm_py\n",
+        "```python\n",
+        11,
+        "a case opens with '```python dialect' and perhaps a file name",
+    ),
+    (
+        "```python storm_py\n",
+        "```python storm_py a.py b.py\n",
+        11,
+        "a case opens with '```python dialect' and perhaps a file name",
+    ),
+    ("```python storm_py\n", "```python storm.py\n", 11, "'storm.py' is not the name of a dialect"),
+    ("```python storm_py\n", "```pyhton storm_py\n", 11, f"unknown block 'pyhton': {KNOWN}"),
+    ("```text\n", "```diff\n", 16, f"unknown block 'diff': {KNOWN}"),  # no test would read it
+    (
+        "streamparse bolts/base.py",
+        "streamparse ../base.py",
+        20,
+        "the file name '../base.py' leads out of the case",
+    ),
+    (
+        "  # expect: ACK103\n",
+        "  # expect ACK103\n",
+        13,
+        "a marker reads 'expect: ACK101' or 'expect: ACK101, ACK201'",
+    ),
+    (
+        "  # expect: ACK103\n",
+        "  # expect: ACK103 here\n",
+        13,
+        "a marker reads 'expect: ACK101' or 'expect: ACK101, ACK201'",
+    ),
+    ("# todo: ACK201", "# todo: later", 27, "a marker reads 'todo: ACK101' or 'todo: ACK101, ACK201'"),
+    ("// expect: ACK101", "// expect: ACK103", 39, "a case of this section must not expect ACK103"),
+    ("self.ack(tup)\n```\n\n## Stays", "\n## Stays", 30, "this block is not closed"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "line", "reason"), BROKEN_CASES)
+def test_a_broken_regression_page_is_an_error_at_its_line(
+    case_page, old: str, new: str, line: int, reason: str
+) -> None:
+    text = CASES.replace("pass\n", "self.ack(tup)\n")
+    assert text.count(old) >= 1
+    path = case_page(text.replace(old, new, 1))
+    with pytest.raises(RulebookError) as caught:
+        read_case_page(path)
+    assert str(caught.value) == f"{path.as_posix()}:{line}: {reason}"
+
+
+def test_bytes_that_are_not_utf_8_are_an_error_at_their_line(write: Write) -> None:
+    directory = write(GOOD.encode().replace(b"The worker dies. ", b"The worker dies\xff "))
     with pytest.raises(RulebookError, match=r"ACK103-double-ack\.md:19: not UTF-8: invalid start byte$"):
         load_rules(directory)
 
@@ -335,11 +397,11 @@ def test_bytes_that_are_no_utf_8_are_an_error_at_their_line(write: Write) -> Non
 @pytest.mark.parametrize(
     ("title", "name", "reason"),
     [
-        ("twice (ACK103)", "ACK103-twice.md", "ACK103 is taken by ACK103-double-ack.md"),
+        ("twice (ACK103)", "ACK103-twice.md", "ACK103-double-ack.md already has the code ACK103"),
         (
             "double-ack (ACK203)",
             "ACK203-double-ack.md",
-            "the name double-ack is taken by ACK103-double-ack.md",
+            "ACK103-double-ack.md already has the name double-ack",
         ),
     ],
 )
@@ -353,7 +415,7 @@ def test_a_code_or_name_used_twice_is_an_error_on_the_second_page(
     assert str(caught.value) == f"{(directory / name).as_posix()}:1: {reason}"
 
 
-def test_a_survey_hands_over_the_good_rules_beside_the_broken_pages(write: Write) -> None:
+def test_a_survey_returns_the_good_rules_and_the_errors_of_broken_pages(write: Write) -> None:
     write(GOOD)
     directory = write("nothing\n", "ACK101-missing-ack.md")
     rules, errors = survey(directory)
@@ -362,10 +424,14 @@ def test_a_survey_hands_over_the_good_rules_beside_the_broken_pages(write: Write
     assert [str(error) for error in errors] == [f"{page}:1: the title must read '# rule-name (ACK101)'"]
 
 
-def test_a_directory_that_is_missing_is_an_error(tmp_path: Path) -> None:
+def test_a_missing_directory_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(RulebookError, match=r"/nowhere: cannot be read: No such file or directory$"):
         load_metadata(tmp_path / "nowhere")
 
 
 def test_the_rules_directory_is_found_in_a_source_checkout() -> None:
     assert (locate() / "ACK101-missing-ack.md").is_file()
+
+
+def test_a_rule_has_an_address() -> None:
+    assert rule_url("ACK101") == "https://ackdoctor.readthedocs.io/en/latest/rules/ACK101-missing-ack/"

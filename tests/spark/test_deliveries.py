@@ -26,7 +26,7 @@ from ackdoctor.spark.deliveries import (
     settled,
     under_way,
 )
-from ackdoctor.spark.judge.offences import offences
+from ackdoctor.spark.judge.offences import violations
 from ackdoctor.spark.judge.shapes import bare, shapes
 from tests.spark.telling import events
 
@@ -66,7 +66,7 @@ def told(*steps: tuple[Any, ...]) -> list[Event]:
 def by_spark(spark, rows: list[Event]) -> tuple[Finding, ...]:
     table = events(spark, rows)
     odd_ones = shapes(table, odd(deliveries(table))).collect()
-    found = offences(spark, table, odd_ones, bare(table).collect())
+    found = violations(spark, table, odd_ones, bare(table).collect())
     return findings(found, places=Places(nowhere="trace"), nowhere=Site("trace", NOWHERE))
 
 
@@ -171,7 +171,7 @@ def test_a_component_that_was_killed_is_not_to_blame_for_what_it_had_in_hand(spa
     rows.append(rows[-1]._replace(kind=EventKind.DIED, seq=99, delivery="", note="killed by SIGKILL"))
     table = events(spark, rows)
     asked = settled(deliveries(table), ended(table))
-    found = offences(spark, table, shapes(table, odd(asked)).collect(), bare(table).collect())
+    found = violations(spark, table, shapes(table, odd(asked)).collect(), bare(table).collect())
     mine = findings(found, places=Places(nowhere="trace"), nowhere=Site("trace", NOWHERE))
     assert [finding.code for finding in mine] == codes
     assert [finding.code for finding in by_tracer(rows)] == codes
@@ -198,7 +198,7 @@ def test_where_a_log_ends_is_what_a_component_had_in_hand_nobody_s_mistake(spark
     last = Event(EventKind.INIT, rows[-1].time_ns + later_s * 10**9, component="spout", task=1, root=7)
     table = events(spark, [*rows, last._replace(seq=99)])
     asked = under_way(deliveries(table), lasting(cut(table).collect(), {}), 30).where("not in_hand")
-    found = offences(spark, table, shapes(table, odd(asked)).collect(), ())
+    found = violations(spark, table, shapes(table, odd(asked)).collect(), ())
     mine = findings(found, places=Places(nowhere="log"), nowhere=Site("log", NOWHERE))
     assert [finding.code for finding in mine] == codes
 
@@ -212,7 +212,7 @@ def test_what_waits_for_a_batch_when_the_run_ends_is_not_called_missing(spark, s
     rows = told(*steps)
     rows.append(rows[1]._replace(seq=99, kind=EventKind.WAITS, delivery="1", flags=0, site=""))
     table = events(spark, rows)
-    found = offences(spark, table, shapes(table, odd(due(deliveries(table), table))).collect(), ())
+    found = violations(spark, table, shapes(table, odd(due(deliveries(table), table))).collect(), ())
     mine = findings(found, places=Places(nowhere="trace"), nowhere=Site("trace", NOWHERE))
     assert [finding.code for finding in mine] == codes
     assert [finding.code for finding in by_tracer(rows)] == codes
@@ -227,7 +227,7 @@ def test_a_component_whose_wire_was_hidden_is_not_charged_with_what_nobody_saw(s
     rows = told(*steps)
     rows.append(BOLT._replace(seq=99, time_ns=10**9, note=f"{BOLT.note} unobserved: ack is replaced"))
     table = events(spark, rows)
-    found = offences(
+    found = violations(
         spark, table, shapes(table, odd(observed(deliveries(table), table))).collect(), bare(table).collect()
     )
     mine = findings(found, places=Places(nowhere="trace"), nowhere=Site("trace", NOWHERE))

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ackdoctor.model.offence import Offence, Touch
+from ackdoctor.model.violation import Access, Violation
 from ackdoctor.tracer.instrument.install import install
 from ackdoctor.tracer.ledger.ledger import Ledger, Settlement
 from ackdoctor.tracer.levels import Level
@@ -58,18 +58,20 @@ def drive(component: type, *frames: dict[str, Any]) -> Any:
     return bolt
 
 
-def said(offences: Iterable[Offence]) -> list[str]:
+def said(violations: Iterable[Violation]) -> list[str]:
     """Offences as lines: the misuse, the delivery, and the life with the source text of each site."""
-    return [_said(offence) for offence in offences]
+    return [_said(violation) for violation in violations]
 
 
-def _said(offence: Offence) -> str:
-    times = f" x{offence.count}" if offence.count > 1 else ""
-    held = f" in {offence.held}" if offence.held else ""
-    return f"{offence.misuse.value}{times}: {offence.delivery}{held}: " + "; ".join(map(_touch, offence.life))
+def _said(violation: Violation) -> str:
+    times = f" x{violation.count}" if violation.count > 1 else ""
+    held = f" in {violation.held}" if violation.held else ""
+    return f"{violation.misuse.value}{times}: {violation.delivery}{held}: " + "; ".join(
+        map(_touch, violation.history)
+    )
 
 
-def _touch(touch: Touch) -> str:
+def _touch(touch: Access) -> str:
     if touch.site is None:
         return touch.kind.value
     thread = f" on {touch.thread}" if touch.thread else ""

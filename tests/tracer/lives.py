@@ -4,21 +4,21 @@ from pathlib import Path
 
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Confidence, Finding, TreeWitness
-from ackdoctor.model.offence import CallSite, Offence, Suspect, Touch, TouchKind
 from ackdoctor.model.verdict import Culprit, PendingEntry, Residue, TupleTree, Verdict
+from ackdoctor.model.violation import Access, AccessKind, CallSite, TracedComponent, Violation
 
 __all__ = [
     "SOURCE",
     "call",
     "culprit",
     "framework",
-    "offence",
     "orphan",
     "pending",
     "said",
-    "suspect",
     "touch",
+    "traced",
     "tree",
+    "violation",
     "written",
 ]
 
@@ -44,7 +44,7 @@ def written(folder: Path) -> str:
     return str(path)
 
 
-def suspect(path: str, **changes: object) -> Suspect:
+def traced(path: str, **changes: object) -> TracedComponent:
     values: dict[str, object] = {
         "name": "SqlBolt",
         "dialect": "pystorm",
@@ -53,7 +53,7 @@ def suspect(path: str, **changes: object) -> Suspect:
         "line": 4,
         **changes,
     }
-    return Suspect(**values)  # type: ignore[arg-type]
+    return TracedComponent(**values)  # type: ignore[arg-type]
 
 
 def call(path: str, line: int, function: str = "SqlBolt.process") -> CallSite:
@@ -64,13 +64,13 @@ def framework(function: str = "Bolt._run") -> CallSite:
     return CallSite("/site/pystorm/bolt.py", 200, function, framework=True)
 
 
-def touch(kind: TouchKind, site: CallSite | None = None, **more: object) -> Touch:
-    return Touch(kind=kind, site=site, **{"entry": 1, **more})  # type: ignore[arg-type]
+def touch(kind: AccessKind, site: CallSite | None = None, **more: object) -> Access:
+    return Access(kind=kind, site=site, **{"entry": 1, **more})  # type: ignore[arg-type]
 
 
-def offence(misuse: Misuse, who: Suspect, *life: Touch, **more: object) -> Offence:
+def violation(misuse: Misuse, who: TracedComponent, *life: Access, **more: object) -> Violation:
     values: dict[str, object] = {"handler": "process", "delivery": "7", **more}
-    return Offence(misuse=misuse, suspect=who, life=(touch(TouchKind.RECEIVED), *life), **values)  # type: ignore[arg-type]
+    return Violation(misuse=misuse, traced=who, history=(touch(AccessKind.RECEIVED), *life), **values)  # type: ignore[arg-type]
 
 
 def said(finding: Finding) -> str:

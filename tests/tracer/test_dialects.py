@@ -17,7 +17,7 @@ from tests.tracer.driven import said, traced
 TWICE = "completed twice: 1: received; acked at `{0}`; acked at `{0}`"
 
 
-def offences(component: type, *values: Any, ticks: int = 0) -> list[str]:
+def violations(component: type, *values: Any, ticks: int = 0) -> list[str]:
     """What the tracer says of a component on a bench that was fed these values."""
     with traced() as run, Bench(component, tick_secs=5 if ticks else None) as bench:
         for value in values:
@@ -25,7 +25,7 @@ def offences(component: type, *values: Any, ticks: int = 0) -> list[str]:
         for _ in range(ticks):
             bench.tick()
     assert (run.settlement.notes, run.settlement.unobserved) == ((), ())
-    return said(run.settlement.offences)
+    return said(run.settlement.violations)
 
 
 # ---- storm.py ----
@@ -64,24 +64,26 @@ def test_storm_py():
         def fail(self, msg_id):
             self.failed = msg_id
 
-    assert offences(Manual, "twice") == [
+    assert violations(Manual, "twice") == [
         "completed twice: 1: received; acked at `storm.ack(tup)`; acked at `storm.ack(tup)`"
     ]
-    assert offences(Manual, "bare") == ['emitted unanchored: 1: received; emitted at `storm.emitBolt(["x"])`']
-    assert offences(Manual, "late") == [
+    assert violations(Manual, "bare") == [
+        'emitted unanchored: 1: received; emitted at `storm.emitBolt(["x"])`'
+    ]
+    assert violations(Manual, "late") == [
         'anchored after completion: 1: received; acked at `storm.ack(tup)`; anchored at `storm.emitBolt(["z"], None, [tup])`'
     ]
-    assert offences(Manual, "lost", "lost") == ["never completed x2: 1: received; end of the run"]
-    (thread,) = offences(Manual, "thread")
+    assert violations(Manual, "lost", "lost") == ["never completed x2: 1: received; end of the run"]
+    (thread,) = violations(Manual, "thread")
     assert thread.startswith("completed from another thread: 1: received; acked at `")
     assert thread.endswith(" on worker")
-    assert offences(Basic, "once") == []
-    assert offences(Basic, "twice") == [
+    assert violations(Basic, "once") == []
+    assert violations(Basic, "twice") == [
         "completed twice: 1: received; acked at `storm.ack(tup)`; acked by BasicBolt.run"
     ]
     with traced() as run, SpoutBench(Source) as bench:
         bench.next_tuple()
-    assert said(run.settlement.offences) == [
+    assert said(run.settlement.violations) == [
         'emitted without a message id: : emitted at `storm.emitSpout(["x"])`'
     ]
 
@@ -103,12 +105,12 @@ def test_pyleus():
         def process_tuple(self, tup):
             self.ack(tup)
 
-    assert offences(Manual, "a") == []
-    assert offences(Manual, "lost") == ["never completed: 1: received; end of the run"]
-    assert offences(Manual, "bare") == [
+    assert violations(Manual, "a") == []
+    assert violations(Manual, "lost") == ["never completed: 1: received; end of the run"]
+    assert violations(Manual, "bare") == [
         'emitted unanchored: 1: received; emitted at `self.emit(("x",), need_task_ids=False)`'
     ]
-    assert offences(Simple, "a") == [
+    assert violations(Simple, "a") == [
         "completed twice: 1: received; acked at `self.ack(tup)`; acked by SimpleBolt._process_tuple"
     ]
 
@@ -129,8 +131,8 @@ def test_petrel():
             if tup.values[0] == "twice":
                 storm.ackId(tup.id)
 
-    assert offences(Manual, "a") == []
-    assert offences(Manual, "twice") == [
+    assert violations(Manual, "a") == []
+    assert violations(Manual, "twice") == [
         "completed twice: 1: received; acked at `storm.ackId(tup.id)`; acked at `storm.ackId(tup.id)`"
     ]
 
@@ -158,11 +160,11 @@ def test_petrels_own_mock_completes_nothing(monkeypatch):
     monkeypatch.setattr(storm, "old_stdout", io.StringIO())
     with traced() as run:
         bench.run_simple_topology(None, [bench.MockSpout(["line"], [["a"], ["b"]]), Basic()], bench.LIST)
-    assert said(run.settlement.offences) == []
+    assert said(run.settlement.violations) == []
     assert [(tally.delivered, tally.acked) for tally in run.settlement.tallies if tally.delivered] == [(2, 2)]
     with traced() as run:
         bench.run_simple_topology(None, [bench.MockSpout(["line"], [["a"]]), ByHand()], bench.LIST)
-    assert said(run.settlement.offences) == [
+    assert said(run.settlement.violations) == [
         "completed twice: : received; acked at `storm.ack(tup)`; acked by BasicBolt.run"
     ]
 
@@ -179,10 +181,10 @@ def test_streamparse():
 
     with traced() as run, Bench(Auto) as bench:
         bench.feed("a")
-    assert said(run.settlement.offences) == [
+    assert said(run.settlement.violations) == [
         "completed twice: 1: received; acked at `self.ack(tup)`; acked by Bolt._run"
     ]
-    assert [offence.suspect.dialect for offence in run.settlement.offences] == ["streamparse"]
+    assert [violation.traced.dialect for violation in run.settlement.violations] == ["streamparse"]
 
 
 # ---- heronpy ----
@@ -212,14 +214,14 @@ def test_heronpy():
             if tup.values[0] == "twice":
                 self.ack(tup)
 
-    assert offences(Manual, "a", ticks=1) == []
-    assert offences(Manual, "lost") == ["never completed: 1: received; end of the run"]
-    assert offences(Manual, "sent on") == ["never completed: 1: received; end of the run"]
-    assert offences(Manual, "bare") == ['emitted unanchored: 1: received; emitted at `self.emit(["x"])`']
-    assert offences(Manual, "shape") == [
-        'anchors is no list of tuples: 1: received; emitted at `self.emit(["x"], anchors=tup)`'
+    assert violations(Manual, "a", ticks=1) == []
+    assert violations(Manual, "lost") == ["never completed: 1: received; end of the run"]
+    assert violations(Manual, "sent on") == ["never completed: 1: received; end of the run"]
+    assert violations(Manual, "bare") == ['emitted unanchored: 1: received; emitted at `self.emit(["x"])`']
+    assert violations(Manual, "shape") == [
+        'anchors is not a list of tuples: 1: received; emitted at `self.emit(["x"], anchors=tup)`'
     ]
-    assert offences(Manual, "twice") == [TWICE.format("self.ack(tup)")]
+    assert violations(Manual, "twice") == [TWICE.format("self.ack(tup)")]
 
 
 def test_a_mock_in_the_place_of_herons_tuple_is_known_by_its_id():
@@ -232,7 +234,7 @@ def test_a_mock_in_the_place_of_herons_tuple_is_known_by_its_id():
 
     with traced() as run:
         Manual(delegate=mock.Mock()).process(mock.Mock(values=["a"]))
-    assert (run.settlement.offences, run.settlement.notes) == ((), ())
+    assert (run.settlement.violations, run.settlement.notes) == ((), ())
 
 
 def test_heron_windows_complete_their_own():
@@ -247,7 +249,7 @@ def test_heron_windows_complete_their_own():
         bench.feed("b")
         bench.tick()
         bench.feed("c")
-    assert run.settlement.offences == ()
+    assert run.settlement.violations == ()
     assert [(tally.acked, tally.pending) for tally in run.settlement.tallies] == [(2, 1)]
 
 
@@ -277,6 +279,6 @@ def test_a_framework_that_comes_later_is_wrapped_when_it_comes(name, tmp_path, m
         monkeypatch.setattr(storm, "json_encode", sent.append)
         Manual().process(storm.Tuple("1", "spout", "default", 4, ["a"]))
     assert sent == [{"command": "ack", "id": "1"}] * 2
-    assert said(run.settlement.offences) == [TWICE.format("storm.ack(tup)")]
+    assert said(run.settlement.violations) == [TWICE.format("storm.ack(tup)")]
     assert not hasattr(storm.ack, "__wrapped__")
     assert not hasattr(storm.sendMsgToParent, "__wrapped__")

@@ -65,7 +65,7 @@ def test_who_is_given_a_tuple_may_complete_it(way, name, driven):
         mock.patch.object(MODULE if way == "function" else Gives, name),
     ):
         drive(Gives, frame("7", way)) if driven else made(Gives).process(tup("7", way))
-    assert run.settlement.offences == ()
+    assert run.settlement.violations == ()
     assert run.settlement.unobserved == (f"Gives: {name} is a mock",)
 
 
@@ -76,7 +76,7 @@ def test_a_name_in_a_module_that_is_imported_may_be_a_mock():
 
     with traced() as run, mock.patch("threading.Thread"):
         made(Starts).process(tup())
-    assert run.settlement.offences == ()
+    assert run.settlement.violations == ()
     assert run.settlement.unobserved == (f"{Starts.__qualname__}: Thread is a mock",)
 
 
@@ -98,7 +98,7 @@ def test_a_method_of_what_is_in_a_field_may_be_a_mock():
         bolt = made(Gives)
         bolt.pool = pool
         bolt.process(tup("7", "pool"))
-    assert run.settlement.offences == ()
+    assert run.settlement.violations == ()
     assert run.settlement.unobserved == ("Gives: submit is a mock",)
 
 
@@ -109,7 +109,7 @@ def test_a_mock_that_is_given_no_tuple_or_only_logs_it_excuses_nobody(way):
         bolt.log, bolt.pool = mock.Mock(), mock.Mock()
         bolt.pool.submit(tup("7", "by the test itself"))
         bolt.process(tup("7", way))
-    assert [offence.misuse for offence in run.settlement.offences] == [Misuse.NEVER]
+    assert [violation.misuse for violation in run.settlement.violations] == [Misuse.NEVER]
     assert run.settlement.unobserved == ()
 
 
@@ -134,7 +134,7 @@ def test_a_mock_that_raises_or_answers_takes_nothing_over(way, does):
             bolt.work = mock.Mock(**does)
         bolt.pool = mock.Mock(**{f"submit.{name}": value for name, value in does.items()})
         bolt.process(tup("7", way))
-    assert [offence.misuse for offence in run.settlement.offences] == [Misuse.NEVER]
+    assert [violation.misuse for violation in run.settlement.violations] == [Misuse.NEVER]
     assert run.settlement.unobserved == ()
 
 
@@ -142,7 +142,7 @@ def test_a_mock_that_raises_or_answers_takes_nothing_over(way, does):
 def test_a_function_that_is_given_the_component_may_complete_whatever_it_answers(answer):
     with traced() as run, mock.patch.object(MODULE, "store", return_value=answer):
         made(Gives).process(tup("7", "function"))
-    assert run.settlement.offences == ()
+    assert run.settlement.violations == ()
     assert run.settlement.unobserved == ("Gives: store is a mock",)
 
 
@@ -165,7 +165,7 @@ def test_a_method_that_is_asked_about_the_tuple_takes_nothing_over():
 
     with traced() as run, mock.patch.object(Asks, "is_wanted", autospec=True, return_value=False):
         made(Asks).process(tup("7"))
-    assert [offence.misuse for offence in run.settlement.offences] == [Misuse.NEVER]
+    assert [violation.misuse for violation in run.settlement.violations] == [Misuse.NEVER]
 
 
 def test_what_is_completed_beside_a_mock_is_judged():
@@ -173,7 +173,7 @@ def test_what_is_completed_beside_a_mock_is_judged():
         bolt = made(Gives)
         bolt.pool = mock.Mock()
         bolt.process(tup("7", "twice"))
-    assert [offence.misuse for offence in run.settlement.offences] == [Misuse.TWICE]
+    assert [violation.misuse for violation in run.settlement.violations] == [Misuse.TWICE]
     assert run.settlement.unobserved == ()
 
 
@@ -183,5 +183,5 @@ def test_a_tuple_that_is_completed_in_the_mock_s_place_is_seen():
         bolt.pool = mock.Mock()
         bolt.pool.submit.side_effect = lambda work, given: work(given)
         bolt.process(tup("7", "pool"))
-    assert run.settlement.offences == ()
+    assert run.settlement.violations == ()
     assert run.settlement.unobserved == ()

@@ -10,21 +10,21 @@ from ackdoctor import tracer
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Report, Severity
-from ackdoctor.model.offence import TouchKind
+from ackdoctor.model.violation import AccessKind
 from ackdoctor.reporters import Context, reporter
 from ackdoctor.reporters.context import Sources
 from ackdoctor.rulebook import load_metadata
 from ackdoctor.tracer.judge.charges import CHARGES
 from ackdoctor.tracer.judge.findings import findings
-from tests.tracer.lives import call, culprit, framework, offence, orphan, said, suspect, touch, tree, written
+from tests.tracer.lives import call, culprit, framework, orphan, said, touch, traced, tree, violation, written
 
 ACKED, FAILED, ANCHORED, EMITTED, RETURNED, ENDED = (
-    TouchKind.ACKED,
-    TouchKind.FAILED,
-    TouchKind.ANCHORED,
-    TouchKind.EMITTED,
-    TouchKind.RETURNED,
-    TouchKind.ENDED,
+    AccessKind.ACKED,
+    AccessKind.FAILED,
+    AccessKind.ANCHORED,
+    AccessKind.EMITTED,
+    AccessKind.RETURNED,
+    AccessKind.ENDED,
 )
 ANSWER = 'ShellBolt answers "Acked a non-existent or already acked/failed id" and the worker exits'
 MIXED_ANSWER = (
@@ -37,8 +37,8 @@ STAYS = "its entry stays in ShellBolt.inputs for the life of the worker, and its
 
 
 def test_two_acks_of_two_calls_are_a_double_ack(path, places):
-    twice = offence(
-        Misuse.TWICE, suspect(path), touch(ACKED, call(path, 9)), touch(ACKED, call(path, 10)), count=3
+    twice = violation(
+        Misuse.TWICE, traced(path), touch(ACKED, call(path, 9)), touch(ACKED, call(path, 10)), count=3
     )
     (found,) = findings([twice], places=places)
     assert said(found) == (
@@ -54,7 +54,7 @@ def test_two_acks_of_two_calls_are_a_double_ack(path, places):
 
 
 def test_one_call_that_acks_twice_while_one_tuple_is_handled_is_an_ack_in_a_loop(path, places):
-    again = offence(Misuse.TWICE, suspect(path), touch(ACKED, call(path, 10)), touch(ACKED, call(path, 10)))
+    again = violation(Misuse.TWICE, traced(path), touch(ACKED, call(path, 10)), touch(ACKED, call(path, 10)))
     (found,) = findings([again], places=places)
     assert said(found) == (
         "sql.py:10:13: error ACK104 ack-in-loop the tuple is completed again by the same call, "
@@ -63,17 +63,17 @@ def test_one_call_that_acks_twice_while_one_tuple_is_handled_is_an_ack_in_a_loop
 
 
 def test_one_call_that_acks_a_kept_tuple_in_a_later_handler_call_is_a_double_ack(path, places):
-    later = offence(
-        Misuse.TWICE, suspect(path), touch(ACKED, call(path, 10)), touch(ACKED, call(path, 10), entry=2)
+    later = violation(
+        Misuse.TWICE, traced(path), touch(ACKED, call(path, 10)), touch(ACKED, call(path, 10), entry=2)
     )
     (found,) = findings([later], places=places)
     assert (found.code, found.help) == ("ACK103", "ack the tuple in one place only")
 
 
 def test_an_ack_by_hand_that_the_framework_repeats_stands_on_the_call_by_hand(path, places):
-    both = offence(
+    both = violation(
         Misuse.TWICE,
-        suspect(path, auto_ack=True, auto_fail=True),
+        traced(path, auto_ack=True, auto_fail=True),
         touch(ACKED, call(path, 10)),
         touch(RETURNED),
         touch(ACKED, framework()),
@@ -95,9 +95,9 @@ def test_an_ack_by_hand_that_the_framework_repeats_stands_on_the_call_by_hand(pa
 
 
 def test_a_fail_by_hand_that_the_framework_acks_is_told_with_the_price_of_a_mixture(path, places):
-    both = offence(
+    both = violation(
         Misuse.MIXED,
-        suspect(path, auto_ack=True, auto_fail=True),
+        traced(path, auto_ack=True, auto_fail=True),
         touch(FAILED, call(path, 11)),
         touch(ACKED, framework()),
     )
@@ -118,14 +118,14 @@ def test_a_fail_by_hand_that_the_framework_acks_is_told_with_the_price_of_a_mixt
     ],
 )
 def test_completions_that_contradict_each_other_are_ack_and_fail(misuse, first, then, message, path, places):
-    mixed = offence(misuse, suspect(path), touch(first, call(path, 10)), touch(then, call(path, 11)))
+    mixed = violation(misuse, traced(path), touch(first, call(path, 10)), touch(then, call(path, 11)))
     (found,) = findings([mixed], places=places)
     assert said(found) == f"sql.py:11:9: error ACK106 ack-and-fail {message}: {MIXED_ANSWER}"
 
 
 def test_an_exception_after_an_ack_is_ack_and_fail(path, places):
-    rescue = offence(
-        Misuse.MIXED, suspect(path, auto_fail=True), touch(ACKED, call(path, 10)), touch(FAILED, framework())
+    rescue = violation(
+        Misuse.MIXED, traced(path, auto_fail=True), touch(ACKED, call(path, 10)), touch(FAILED, framework())
     )
     (found,) = findings([rescue], places=places)
     assert said(found) == (
@@ -135,7 +135,7 @@ def test_an_exception_after_an_ack_is_ack_and_fail(path, places):
 
 
 def test_a_tuple_that_nobody_completes_is_told_at_its_handler(path, places):
-    never = offence(Misuse.NEVER, suspect(path), touch(RETURNED), touch(ENDED))
+    never = violation(Misuse.NEVER, traced(path), touch(RETURNED), touch(ENDED))
     (found,) = findings([never], places=places)
     assert said(found) == (
         "sql.py:7:5: error ACK101 missing-ack the tuple leaves SqlBolt.process and is neither acked nor failed: "
@@ -149,7 +149,7 @@ def test_a_tuple_that_nobody_completes_is_told_at_its_handler(path, places):
 
 
 def test_a_tuple_that_a_field_still_holds_is_an_undrained_buffer(path, places):
-    held = offence(Misuse.NEVER, suspect(path), touch(RETURNED), touch(ENDED), held="self.pending")
+    held = violation(Misuse.NEVER, traced(path), touch(RETURNED), touch(ENDED), held="self.pending")
     (found,) = findings([held], places=places)
     assert said(found) == (
         "sql.py:7:5: error ACK401 undrained-buffer the tuple is kept in `self.pending`, and nothing in SqlBolt "
@@ -159,9 +159,9 @@ def test_a_tuple_that_a_field_still_holds_is_an_undrained_buffer(path, places):
 
 
 def test_a_batch_that_never_came_is_a_batch_without_timer(path, places):
-    waiting = offence(
+    waiting = violation(
         Misuse.NEVER,
-        suspect(path, role="BatchingBolt"),
+        traced(path, role="BatchingBolt"),
         touch(ENDED),
         batch=True,
         handler="process_batch",
@@ -176,8 +176,8 @@ def test_a_batch_that_never_came_is_a_batch_without_timer(path, places):
 
 
 def test_an_anchor_that_was_acked_is_an_emit_after_ack(path, places):
-    late = offence(
-        Misuse.LATE_EMIT, suspect(path), touch(ACKED, call(path, 10)), touch(ANCHORED, call(path, 12))
+    late = violation(
+        Misuse.LATE_EMIT, traced(path), touch(ACKED, call(path, 10)), touch(ANCHORED, call(path, 12))
     )
     (found,) = findings([late], places=places)
     assert said(found) == (
@@ -187,9 +187,9 @@ def test_an_anchor_that_was_acked_is_an_emit_after_ack(path, places):
 
 
 def test_a_tick_acked_by_hand_where_the_framework_does_it_is_a_tick_completion(path, places):
-    twice = offence(
+    twice = violation(
         Misuse.TICK_TWICE,
-        suspect(path, auto_ack=True),
+        traced(path, auto_ack=True),
         touch(ACKED, call(path, 10)),
         touch(ACKED, framework()),
         tick=True,
@@ -204,17 +204,17 @@ def test_a_tick_acked_by_hand_where_the_framework_does_it_is_a_tick_completion(p
 
 
 def test_an_ack_from_another_thread_names_the_thread_in_its_step_only(path, places):
-    who = suspect(path, dialect="storm_py")
+    who = traced(path, dialect="storm_py")
     here = touch(ACKED, call(path, 10), thread="flusher")
     there = touch(ACKED, call(path, 10), thread="Thread-7")
-    one, other = (findings([offence(Misuse.OFF_THREAD, who, t)], places=places)[0] for t in (here, there))
+    one, other = (findings([violation(Misuse.OFF_THREAD, who, t)], places=places)[0] for t in (here, there))
     assert one.code == "ACK108"
     assert one.evidence.steps[-1].note == "acks off the framework's thread, on thread flusher"
     assert one.fingerprint == other.fingerprint
 
 
 def test_an_emit_from_another_thread_is_mended_by_its_anchors_where_the_pipe_is_locked(path, places):
-    emitted = offence(Misuse.OFF_THREAD, suspect(path), touch(EMITTED, call(path, 12), thread="worker"))
+    emitted = violation(Misuse.OFF_THREAD, traced(path), touch(EMITTED, call(path, 12), thread="worker"))
     (found,) = findings([emitted], places=places)
     assert found.help == (
         "name the anchors and ack them after this emit; or put the result into a queue and emit it at a later tick"
@@ -245,12 +245,12 @@ def test_every_charge_has_a_page():
 def test_every_charge_can_say_its_words(misuse, turn, path, places):
     life = (touch(ACKED, call(path, 10)), touch(RETURNED))
     for dialect in ("pystorm", "heronpy", "none of ours"):
-        (found, *_) = findings([offence(misuse, suspect(path, dialect=dialect), *life)], places=places)
+        (found, *_) = findings([violation(misuse, traced(path, dialect=dialect), *life)], places=places)
         assert "{" not in found.message + found.help
 
 
 def test_a_framework_that_nobody_described_costs_nothing_that_we_would_invent(path, places):
-    never = offence(Misuse.NEVER, suspect(path, dialect="lab", role="Bolt"), touch(RETURNED))
+    never = violation(Misuse.NEVER, traced(path, dialect="lab", role="Bolt"), touch(RETURNED))
     (found,) = findings([never], places=places)
     assert (found.severity, found.message) == (
         Severity.ERROR,
@@ -259,7 +259,7 @@ def test_a_framework_that_nobody_described_costs_nothing_that_we_would_invent(pa
 
 
 def test_below_level_sites_the_finding_stands_on_the_handler(path, places):
-    twice = offence(Misuse.TWICE, suspect(path), touch(ACKED), touch(ACKED))
+    twice = violation(Misuse.TWICE, traced(path), touch(ACKED), touch(ACKED))
     (found,) = findings([twice], places=places)
     assert (found.code, str(found.site)) == ("ACK103", "sql.py:7:5")
 
@@ -268,10 +268,10 @@ def test_below_level_sites_the_finding_stands_on_the_handler(path, places):
 
 
 def test_two_misuses_of_one_tuple_at_one_place_are_one_finding_about_one_tuple(path, places):
-    who = suspect(path, auto_ack=True)
+    who = traced(path, auto_ack=True)
     by_hand = touch(ACKED, call(path, 10))
-    second = offence(Misuse.TWICE, who, by_hand, touch(ACKED, call(path, 11)))
-    third = offence(Misuse.TWICE, who, by_hand, touch(ACKED, framework()))
+    second = violation(Misuse.TWICE, who, by_hand, touch(ACKED, call(path, 11)))
+    third = violation(Misuse.TWICE, who, by_hand, touch(ACKED, framework()))
     (found,) = findings([second, third], places=places)
     assert (found.code, tree(found).seen) == ("ACK105", 1)
 
@@ -280,10 +280,10 @@ def test_a_fingerprint_knows_neither_line_nor_path_nor_delivery(tmp_path, places
     old = written(tmp_path)
     moved = tmp_path / "moved.py"
     moved.write_text("\n\n" + Path(old).read_text(encoding="utf-8"), encoding="utf-8")
-    one = offence(Misuse.TWICE, suspect(old), touch(ACKED, call(old, 9)), touch(ACKED, call(old, 10)))
-    other = offence(
+    one = violation(Misuse.TWICE, traced(old), touch(ACKED, call(old, 9)), touch(ACKED, call(old, 10)))
+    other = violation(
         Misuse.TWICE,
-        suspect(str(moved), line=6),
+        traced(str(moved), line=6),
         touch(ACKED, call(str(moved), 11)),
         touch(ACKED, call(str(moved), 12)),
         delivery="99",
@@ -294,9 +294,9 @@ def test_a_fingerprint_knows_neither_line_nor_path_nor_delivery(tmp_path, places
 
 
 def test_findings_are_sorted_by_place_whatever_the_order_of_the_offences(path, places):
-    who = suspect(path)
-    one = offence(Misuse.LATE_EMIT, who, touch(ACKED, call(path, 10)), touch(ANCHORED, call(path, 12)))
-    other = offence(Misuse.TWICE, who, touch(ACKED, call(path, 9)), touch(ACKED, call(path, 10)))
+    who = traced(path)
+    one = violation(Misuse.LATE_EMIT, who, touch(ACKED, call(path, 10)), touch(ANCHORED, call(path, 12)))
+    other = violation(Misuse.TWICE, who, touch(ACKED, call(path, 9)), touch(ACKED, call(path, 10)))
     assert findings([one, other], places=places) == findings([other, one], places=places)
 
 
@@ -304,9 +304,9 @@ def test_findings_are_sorted_by_place_whatever_the_order_of_the_offences(path, p
 
 
 def test_a_finding_of_a_run_looks_like_one_of_lint(path, places, tmp_path):
-    twice = offence(
+    twice = violation(
         Misuse.TWICE,
-        suspect(path),
+        traced(path),
         touch(ACKED, call(path, 10)),
         touch(ACKED, call(path, 10)),
         count=42,
@@ -335,7 +335,7 @@ def test_a_finding_of_a_run_looks_like_one_of_lint(path, places, tmp_path):
 @pytest.mark.parametrize(("discarded", "again"), [(1, "1 more time"), (3, "3 more times")])
 def test_a_finding_keeps_what_the_framework_itself_said(path, places, discarded, again):
     noted = replace(
-        offence(Misuse.TWICE, suspect(path), touch(ACKED, call(path, 9)), touch(ACKED, call(path, 10))),
+        violation(Misuse.TWICE, traced(path), touch(ACKED, call(path, 9)), touch(ACKED, call(path, 10))),
         note="ShellBolt: Acked a non-existent or already acked/failed id: 7",
         discarded=discarded,
     )

@@ -1,25 +1,24 @@
-"""What offences did to the pending map, and a map that grows."""
+"""What violations did to the pending map, and a map that grows."""
 
 import pytest
 
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Confidence, Severity
-from ackdoctor.model.offence import TouchKind
-from ackdoctor.model.tally import GrowthPoint
-from ackdoctor.model.verdict import Verdict
+from ackdoctor.model.verdict import GrowthPoint, Verdict
+from ackdoctor.model.violation import AccessKind
 from ackdoctor.tracer.judge.findings import findings
 from ackdoctor.tracer.judge.growth import growth_finding
-from tests.tracer.lives import call, culprit, offence, orphan, pending, said, suspect, touch, tree
+from tests.tracer.lives import call, culprit, orphan, pending, said, touch, traced, tree, violation
 
-ACKED, FAILED = TouchKind.ACKED, TouchKind.FAILED
+ACKED, FAILED = AccessKind.ACKED, AccessKind.FAILED
 
 
 # ---- what it did to the pending map ----
 
 
 def test_what_an_offence_left_in_the_acker_is_told_by_its_own_finding(path, places):
-    twice = offence(Misuse.TWICE, suspect(path), touch(ACKED, call(path, 9)), touch(ACKED, call(path, 10)))
+    twice = violation(Misuse.TWICE, traced(path), touch(ACKED, call(path, 9)), touch(ACKED, call(path, 10)))
     (found,) = findings(
         [twice], [orphan(77, 3, culprit(2, component="SqlBolt"))], profile=profile("1.1.0"), places=places
     )
@@ -31,15 +30,15 @@ def test_what_an_offence_left_in_the_acker_is_told_by_its_own_finding(path, plac
 
 
 def test_the_same_id_in_another_component_is_another_tuple(path, places):
-    twice = offence(Misuse.TWICE, suspect(path), touch(ACKED, call(path, 9)), touch(ACKED, call(path, 10)))
+    twice = violation(Misuse.TWICE, traced(path), touch(ACKED, call(path, 9)), touch(ACKED, call(path, 10)))
     found = findings([twice], [orphan(77, 3, culprit(2, component="store"))], places=places)
     assert {finding.code for finding in found} == {"ACK103", "ACK601"}
 
 
 def test_many_roots_of_one_offence_are_told_by_three_and_a_number(path, places):
     sites = (str(call(path, 9)), str(call(path, 10)))
-    twice = offence(
-        Misuse.TWICE, suspect(path), touch(ACKED, call(path, 9)), touch(ACKED, call(path, 10)), count=9
+    twice = violation(
+        Misuse.TWICE, traced(path), touch(ACKED, call(path, 9)), touch(ACKED, call(path, 10)), count=9
     )
     trees = [orphan(root, 3, culprit(2, *sites, delivery=str(root))) for root in range(1, 10)]
     (found,) = findings([twice], trees, places=places)

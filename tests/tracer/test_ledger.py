@@ -9,16 +9,16 @@ from hypothesis import strategies as st
 
 from ackdoctor.dialects import pystorm, storm_py
 from ackdoctor.model.dialect import Misuse, Role
-from ackdoctor.model.offence import CallSite, Suspect, TouchKind
-from ackdoctor.model.protocol import TABLE, Breach, Op, State
-from ackdoctor.model.tally import GrowthPoint
+from ackdoctor.model.protocol import TABLE, Breach, Op, Stage
+from ackdoctor.model.verdict import GrowthPoint
+from ackdoctor.model.violation import AccessKind, CallSite, TracedComponent
 from ackdoctor.tracer.ledger.book import BREACHES, Book, Delivery, Mark, Owed
 from ackdoctor.tracer.ledger.ledger import Ledger
 from ackdoctor.tracer.ledger.windows import POINTS, Windows
 from ackdoctor.tracer.levels import Level
 from tests.tracer.driven import said
 
-SUSPECT = Suspect(name="Bolt", dialect="pystorm", role="Bolt", path="bolt.py", line=1)
+SUSPECT = TracedComponent(name="Bolt", dialect="pystorm", role="Bolt", path="bolt.py", line=1)
 DELIVERIES = ["1", "2", "3"]
 OPS = [Op.ANCHOR, Op.ACK, Op.AUTO_ACK, Op.FAIL, Op.AUTO_FAIL]
 
@@ -40,8 +40,8 @@ def perform(book: Book, op: Op, delivery: str, mark: Mark | None = None) -> None
 
 def fold(steps: list[tuple[str, Op]]) -> tuple[Counter[Misuse], int]:
     """Deliveries per misuse, and breaches in all, by the protocol's table and nothing else."""
-    states = dict.fromkeys(DELIVERIES, State.OWED)
-    told: set[tuple[Misuse, State, str, str]] = set()
+    states = dict.fromkeys(DELIVERIES, Stage.OWED)
+    told: set[tuple[Misuse, Stage, str, str]] = set()
     breaches = 0
     for delivery, op in [*steps, *((delivery, Op.END) for delivery in DELIVERIES)]:
         state = states[delivery]
@@ -59,13 +59,13 @@ def test_the_verdict_is_that_of_the_protocols_table(steps):
         book.received(delivery)
     for delivery, op, marked in steps:
         perform(book, op, delivery, Mark(in_except=True) if marked else None)
-    found = ledger.settle().offences
+    found = ledger.settle().violations
     expected, breaches = fold([(delivery, op) for delivery, op, _ in steps])
     counted: Counter[Misuse] = Counter()
-    for offence in found:
-        counted[offence.misuse] += offence.count
+    for violation in found:
+        counted[violation.misuse] += violation.count
     assert counted == expected
-    assert sum(offence.count + offence.discarded for offence in found) == breaches
+    assert sum(violation.count + violation.discarded for violation in found) == breaches
 
 
 def test_every_breach_has_its_misuse():
@@ -79,11 +79,11 @@ def test_a_stored_trace_brings_its_own_sites():
     book.received("17", 5)
     book.acked("17", line)
     book.acked("17", framework)
-    (offence,) = ledger.settle().offences
-    assert [(touch.kind, str(touch.site), touch.time_ns, touch.entry) for touch in offence.life] == [
-        (TouchKind.RECEIVED, "None", 5, 1),
-        (TouchKind.ACKED, "bolt.py:7 Bolt.process", 0, 1),
-        (TouchKind.ACKED, "pystorm/bolt.py:199 Bolt._run", 0, 1),
+    (violation,) = ledger.settle().violations
+    assert [(touch.kind, str(touch.site), touch.time_ns, touch.entry) for touch in violation.history] == [
+        (AccessKind.RECEIVED, "None", 5, 1),
+        (AccessKind.ACKED, "bolt.py:7 Bolt.process", 0, 1),
+        (AccessKind.ACKED, "pystorm/bolt.py:199 Bolt._run", 0, 1),
     ]
 
 
@@ -93,7 +93,7 @@ def test_an_id_that_comes_again_while_it_is_open_is_owed_twice():
         book.received("14")
     book.acked("14")
     book.acked("14")
-    assert said(ledger.settle().offences) == ["never completed: 14: received; end of the run"]
+    assert said(ledger.settle().violations) == ["never completed: 14: received; end of the run"]
 
 
 def test_an_id_that_comes_again_after_its_ack_is_another_tuple():
@@ -101,14 +101,14 @@ def test_an_id_that_comes_again_after_its_ack_is_another_tuple():
     for _ in range(2):
         book.received("14")
         book.acked("14")
-    assert ledger.settle().offences == ()
+    assert ledger.settle().violations == ()
 
 
 def test_an_ack_of_what_nobody_handed_over_is_a_note():
     ledger, book = ledger_and_book()
     book.acked("99")
     settlement = ledger.settle()
-    assert settlement.offences == ()
+    assert settlement.violations == ()
     assert settlement.notes == ("Bolt: 1 completion of tuples that nobody was seen to hand over",)
 
 
@@ -132,7 +132,7 @@ def test_an_ack_between_two_steps_of_another_threads_ack_is_a_second_one():
     for delivery in DELIVERIES:
         book.received(delivery)
         book.acked(delivery)
-    assert said(ledger.settle().offences) == ["completed twice x3: 1: received; acked; acked"]
+    assert said(ledger.settle().violations) == ["completed twice x3: 1: received; acked; acked"]
 
 
 def test_an_ack_of_what_is_handed_over_only_later_is_no_second_one():
@@ -141,7 +141,7 @@ def test_an_ack_of_what_is_handed_over_only_later_is_no_second_one():
     book.received("1")
     book.acked("1")
     settled = ledger.settle()
-    assert (settled.offences, len(settled.notes)) == ((), 1)
+    assert (settled.violations, len(settled.notes)) == ((), 1)
 
 
 def test_a_completion_from_another_thread_is_a_fault_where_nothing_is_locked():
@@ -149,7 +149,7 @@ def test_a_completion_from_another_thread_is_a_fault_where_nothing_is_locked():
         ledger, book = ledger_and_book(role)
         book.received("1")
         book.acked("1", mark=Mark(thread="worker"))
-        assert [offence.misuse for offence in ledger.settle().offences] == expected
+        assert [violation.misuse for violation in ledger.settle().violations] == expected
 
 
 def test_completed_deliveries_are_forgotten_by_generations():
@@ -167,9 +167,9 @@ def test_a_settled_ledger_begins_anew():
     ledger, book = ledger_and_book(test="test_one")
     book.received("1")
     first = ledger.settle()
-    assert [offence.test for offence in first.offences] == ["test_one"]
+    assert [violation.test for violation in first.violations] == ["test_one"]
     second = ledger.settle()
-    assert (second.offences, second.tallies, second.growth, second.notes) == ((), (), (), ())
+    assert (second.violations, second.tallies, second.growth, second.notes) == ((), (), (), ())
 
 
 def test_the_oldest_book_is_closed_for_the_next(monkeypatch):
@@ -179,7 +179,7 @@ def test_the_oldest_book_is_closed_for_the_next(monkeypatch):
         ledger.open(SUSPECT, pystorm.BOLT).received(str(number))
     assert len(ledger.books) == 2
     settlement = ledger.settle()
-    assert [offence.delivery for offence in settlement.offences] == ["0", "1", "2"]
+    assert [violation.delivery for violation in settlement.violations] == ["0", "1", "2"]
     assert [(tally.delivered, tally.pending, tally.oldest_ms) for tally in settlement.tallies] == [(3, 3, 3)]
 
 

@@ -1,4 +1,4 @@
-"""Level `counts` against `sites`: the same tuples, the same offences, without the lines."""
+"""Level `counts` against `sites`: the same tuples, the same violations, without the lines."""
 
 import queue
 import sys
@@ -61,11 +61,11 @@ def told(level, plan, cap):
     cls = type("Planned", (Planned,), {"plan": plan})
     with traced(level, cap=cap, now=lambda: 0) as run:
         drive(cls, *frames(plan))
-    offences = [
-        replace(one, life=tuple(replace(touch, site=None) for touch in one.life))
-        for one in run.settlement.offences
+    violations = [
+        replace(one, history=tuple(replace(touch, site=None) for touch in one.history))
+        for one in run.settlement.violations
     ]
-    return offences, run.settlement.tallies, run.settlement.dropped, run.settlement.notes
+    return violations, run.settlement.tallies, run.settlement.dropped, run.settlement.notes
 
 
 @pytest.mark.minutes
@@ -94,7 +94,7 @@ def test_a_tuple_in_hand_is_owed_until_the_end():
         drive(Forgets, frame("1"))
         (book,) = run.ledger.books.values()
         assert dict(book.open) == {"1": (7_000_000, 1, None)}
-    assert said(run.settlement.offences) == ["never completed: 1: received; end of the run"]
+    assert said(run.settlement.violations) == ["never completed: 1: received; end of the run"]
 
 
 def kept(number, *forgotten):
@@ -131,7 +131,7 @@ def test_an_ack_of_what_was_never_handed_over_is_a_stray():
     with traced(Level.COUNTS) as run:
         drive(Guesses, frame("1"))
     assert run.settlement.notes == ("Guesses: 1 completion of tuples that nobody was seen to hand over",)
-    assert (run.settlement.offences, run.settlement.tallies[0].high_water) == ((), 1)
+    assert (run.settlement.violations, run.settlement.tallies[0].high_water) == ((), 1)
 
 
 def test_two_threads_ack_the_same_tuple_once_and_once_too_often():
@@ -166,7 +166,7 @@ def test_two_threads_ack_the_same_tuple_once_and_once_too_often():
                 thread.join()
     finally:
         sys.setswitchinterval(interval)
-    twice = run.settlement.offences  # told apart by whether `process` was still running
+    twice = run.settlement.violations  # told apart by whether `process` was still running
     assert ({one.misuse for one in twice}, sum(one.count for one in twice)) == ({Misuse.TWICE}, number)
     (row,) = run.settlement.tallies
     assert (row.delivered, row.acked, row.pending) == (number, 2 * number, 0)
@@ -200,8 +200,8 @@ def test_a_component_is_at_home_in_the_thread_that_runs_it_now(level, value, thr
         for _ in range(99):
             bolt._run()
         in_thread("moved", bolt._run)
-    (mixed,) = run.settlement.offences
-    assert (mixed.misuse, mixed.delivery, mixed.life[-1].thread) == (Misuse.MIXED, "99", thread)
+    (mixed,) = run.settlement.violations
+    assert (mixed.misuse, mixed.delivery, mixed.history[-1].thread) == (Misuse.MIXED, "99", thread)
 
 
 def test_a_handler_may_be_called_with_nothing_at_all():
@@ -211,4 +211,4 @@ def test_a_handler_may_be_called_with_nothing_at_all():
 
     with traced(Level.COUNTS) as run:
         assert made(Ignores).process(None) is None
-    assert (run.settlement.offences, run.settlement.notes) == ((), ())
+    assert (run.settlement.violations, run.settlement.notes) == ((), ())

@@ -56,7 +56,7 @@ def test_mocked_names_of_the_bolts_own_module_are_read(bolts, words, expected):
     with traced() as run, mock.patch("splitting.emit") as emit, mock.patch("splitting.ack"):
         bolts.Split().process(tup(*words))
     assert emit.call_count == len(words)
-    assert said(run.settlement.offences) == expected
+    assert said(run.settlement.violations) == expected
     (tally,) = run.settlement.tallies
     assert (tally.delivered, tally.emitted, tally.acked) == (1, len(words), len(words))
 
@@ -64,7 +64,7 @@ def test_mocked_names_of_the_bolts_own_module_are_read(bolts, words, expected):
 def test_a_mock_of_the_whole_module_is_read(bolts):
     with traced() as run, mock.patch("splitting.storm"):
         bolts.Qualified().process(tup("one"))
-    assert run.settlement.offences == ()
+    assert run.settlement.violations == ()
     assert [tally.acked for tally in run.settlement.tallies] == [1]
 
 
@@ -75,7 +75,7 @@ def test_a_list_in_the_place_of_ack_hides_it(bolts, monkeypatch):
         bolts.Split().process(tup("one"))
     assert [one.values for one in acked] == [["one"]]
     assert run.settlement.unobserved == ("Split: ack is replaced",)
-    assert run.settlement.offences == ()
+    assert run.settlement.violations == ()
 
 
 def test_a_list_in_the_place_of_the_wire_hides_it(bolts):
@@ -85,7 +85,7 @@ def test_a_list_in_the_place_of_the_wire_hides_it(bolts):
         bolts.Qualified().process(tup("one"))
     assert sent == [{"command": "ack", "id": "7"}]
     assert run.settlement.unobserved == ("Qualified: sendMsgToParent is replaced",)
-    assert run.settlement.offences == ()
+    assert run.settlement.violations == ()
 
 
 def test_a_replaced_emit_hides_no_missing_ack(bolts, monkeypatch):
@@ -93,7 +93,7 @@ def test_a_replaced_emit_hides_no_missing_ack(bolts, monkeypatch):
         monkeypatch.setattr(bolts, "emit", lambda values, anchors: None)
         bolts.Forgets().process(tup("one"))
     assert run.settlement.unobserved == ()
-    assert said(run.settlement.offences) == ["never completed: 7: received; end of the run"]
+    assert said(run.settlement.violations) == ["never completed: 7: received; end of the run"]
 
 
 class Acks(Bolt):
@@ -113,7 +113,7 @@ def test_two_bolts_that_share_a_mock_are_told_apart(values, expected):
     with traced() as run, mock.patch.object(Acks, "ack"), mock.patch.object(Acks, "emit"):
         made(Acks).process(Tuple("7", "lines", "default", 4, []))
         made(Acks).process(Tuple("7", "lines", "default", 4, values))
-    assert said(run.settlement.offences) == expected
+    assert said(run.settlement.violations) == expected
     assert run.settlement.notes == ()
     (tally,) = run.settlement.tallies
     assert (tally.delivered, tally.emitted, tally.acked) == (2, 2, 2 + len(values))
@@ -148,7 +148,7 @@ def test_what_one_bolt_does_under_a_mock_is_not_credited_to_another(known, first
         with mock.patch.object(Lossy, "ack"):
             bolts[0].process(line(*first))
             bolts[1].process(line(*second))
-    assert said(run.settlement.offences) == expected
+    assert said(run.settlement.violations) == expected
     assert run.settlement.notes == ()
 
 
@@ -165,4 +165,4 @@ def test_a_bolt_that_runs_another_is_told_apart_from_it(acks):
     with traced() as run, mock.patch.object(Bolt, "ack"):
         made(Runs).process(line("kept"))
     expected = [] if acks else [(Misuse.NEVER, Runs.__qualname__)]
-    assert [(one.misuse, one.suspect.name) for one in run.settlement.offences] == expected
+    assert [(one.misuse, one.traced.name) for one in run.settlement.violations] == expected

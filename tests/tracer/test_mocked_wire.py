@@ -25,7 +25,7 @@ def test_what_is_acked_over_a_mocked_wire_is_acked(owner, autospec, level):
     with traced(level) as run, mock.patch.object(owner, "send_message", autospec=autospec):
         drive(Manual, frame("1"), frame("2"))
         made(Manual).process(tup())
-    assert (run.settlement.offences, run.settlement.unobserved) == ((), ())
+    assert (run.settlement.violations, run.settlement.unobserved) == ((), ())
     assert [(tally.delivered, tally.acked) for tally in run.settlement.tallies] == [(3, 3)]
 
 
@@ -35,7 +35,7 @@ def test_what_is_never_acked_over_a_mocked_wire_is_told(level):
         bolt = made(Forgets)
         bolt.send_message = mock.Mock()
         bolt.process(tup())
-    assert [text.partition(";")[2] for text in said(run.settlement.offences)] == [" end of the run"]
+    assert [text.partition(";")[2] for text in said(run.settlement.violations)] == [" end of the run"]
 
 
 @pytest.mark.parametrize("mocked", [["send_message"], ["send_message", "ack"], ["send_message", "ack", "fail"]])  # fmt: skip
@@ -46,7 +46,7 @@ def test_any_verbs_may_be_mocked_beside_the_wire(mocked):
             for name in mocked:
                 setattr(bolt, name, mock.Mock())
             bolt.process(tup())
-    assert said(run.settlement.offences) == [NEVER]
+    assert said(run.settlement.violations) == [NEVER]
     assert run.settlement.unobserved == ()
 
 
@@ -61,21 +61,21 @@ def test_what_a_spy_passes_on_is_no_second_ack(spied, wire):
             setattr(bolt, name, mock.Mock(wraps=getattr(bolt, name)))
         bolt.process(tup())
         bolt.process(tup("8"))
-    assert run.settlement.offences == ()
+    assert run.settlement.violations == ()
     assert [tally.acked for tally in run.settlement.tallies] == [2]
 
 
 def test_what_the_framework_acks_after_the_author_is_seen_on_a_mocked_wire():
     with traced() as run, mock.patch.object(Component, "send_message"):
         drive(AckWithAuto, frame("2"))
-    [offence] = run.settlement.offences
-    assert (offence.suspect.name, offence.delivery) == ("AckWithAuto", "2")
+    [violation] = run.settlement.violations
+    assert (violation.traced.name, violation.delivery) == ("AckWithAuto", "2")
 
 
 def test_what_the_framework_does_over_a_mocked_wire_is_right():
     with traced() as run, mock.patch.object(Component, "send_message"):
         drive(Auto, frame("1"), frame("2"))
-    assert run.settlement.offences == ()
+    assert run.settlement.violations == ()
 
 
 class Emits(Spout):
@@ -102,7 +102,7 @@ def test_a_mock_that_is_reset_has_been_read_to_its_end(name):
         for number in "234":
             bolt.process(tup(number))
             bolt.ack(tup(number))
-    assert run.settlement.offences == ()
+    assert run.settlement.violations == ()
     assert [tally.acked for tally in run.settlement.tallies] == [4]
 
 
@@ -114,7 +114,7 @@ def test_after_a_reset_of_the_wire_s_mock_nobody_is_charged_with_what_may_have_b
         bolt.send_message.reset_mock()
         bolt.ack(tup())
         bolt.send_message.reset_mock()
-    assert run.settlement.offences == ()
+    assert run.settlement.violations == ()
     assert run.settlement.unobserved == ("Forgets: the mock of its wire was reset",)
 
 
@@ -135,7 +135,7 @@ def test_a_spy_of_a_test_s_own_may_give_a_copy_of_its_calls():
         bolt.ack = Spy()
         for number in "123":
             bolt.process(tup(number))
-    assert run.settlement.offences == ()
+    assert run.settlement.violations == ()
     assert [tally.acked for tally in run.settlement.tallies] == [3]
 
 
@@ -154,7 +154,7 @@ def test_a_mock_that_was_called_with_a_tuple_is_no_buffer():
         wrapped = made(Forgets)
         wrapped.process = mock.Mock(wraps=wrapped.process)
         wrapped.process(tup())
-    assert said(run.settlement.offences) == [NEVER, NEVER]
+    assert said(run.settlement.violations) == [NEVER, NEVER]
 
 
 class Tries(Bolt):
@@ -173,7 +173,7 @@ def test_an_ack_that_is_made_to_raise_is_none(name, effect):
         setattr(bolt, name, mock.Mock(side_effect=effect))
         with pytest.raises(BrokenPipeError):
             bolt.process(tup())
-    assert run.settlement.offences == ()
+    assert run.settlement.violations == ()
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_what_comes_of_an_ack_that_is_made_to_raise_is_not_judged(name, why):
         bolt = made(Tries)
         setattr(bolt, name, mock.Mock(side_effect=OSError))
         bolt.process(tup())
-    assert (run.settlement.offences, run.settlement.unobserved) == ((), (f"Tries: {why}",))
+    assert (run.settlement.violations, run.settlement.unobserved) == ((), (f"Tries: {why}",))
 
 
 class Later(Bolt):
@@ -207,7 +207,7 @@ def test_a_mock_that_writes_down_whose_calls_they_are_tells_apart_those_who_shar
             bolt.process(tup(number))
         for bolt in (one, other, one):
             bolt.flush()
-    assert said(run.settlement.offences) == ["completed twice: 7: received; acked; acked"]
+    assert said(run.settlement.violations) == ["completed twice: 7: received; acked; acked"]
     assert [tally.acked for tally in run.settlement.tallies] == [3]
 
 

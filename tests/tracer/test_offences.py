@@ -115,96 +115,96 @@ class Bad(Manual):
         self.ack(tup)
 
 
-def offences(component, *frames, level=Level.SITES):
+def violations(component, *frames, level=Level.SITES):
     with traced(level) as run:
         drive(component, *frames)
     assert run.settlement.notes == ()
-    return run.settlement.offences
+    return run.settlement.violations
 
 
 @pytest.mark.parametrize("level", [Level.COUNTS, Level.SITES, Level.TRACE])
 def test_a_clean_bolt_is_silent(level):
-    assert offences(Clean, frame("1", "a"), frame("2", "b"), tick("3"), level=level)[1:] == ()
+    assert violations(Clean, frame("1", "a"), frame("2", "b"), tick("3"), level=level)[1:] == ()
 
 
 def test_an_ack_too_many_names_both_lines():
-    assert said(offences(AckTwice, frame("17"))) == [
+    assert said(violations(AckTwice, frame("17"))) == [
         "completed twice: 17: received; acked at `self.ack(tup)`; acked at `self.ack(tup)`"
     ]
-    (twice,) = offences(AckTwice, frame("17"))
-    assert [touch.site.line for touch in twice.life[1:]] == [28, 29]
-    assert (twice.handler, twice.suspect.name, twice.suspect.dialect, twice.suspect.line) == (
+    (twice,) = violations(AckTwice, frame("17"))
+    assert [touch.site.line for touch in twice.history[1:]] == [28, 29]
+    assert (twice.handler, twice.traced.name, twice.traced.dialect, twice.traced.line) == (
         "process", "AckTwice", "pystorm", 26,
     )  # fmt: skip
 
 
 def test_an_ack_per_statement_also_anchors_too_late():
-    assert said(offences(PerSql, frame("5", "a", "b"), frame("6", "a", "b"))) == [
+    assert said(violations(PerSql, frame("5", "a", "b"), frame("6", "a", "b"))) == [
         "anchored after completion x2: 5: received; acked at `self.ack(tup)`; anchored at `self.emit([statement])`",
         "completed twice x2: 5: received; acked at `self.ack(tup)`; acked at `self.ack(tup)`",
     ]
 
 
 def test_the_framework_is_named_for_what_it_does_itself():
-    assert said(offences(AckWithAuto, frame("1"))) == [
+    assert said(violations(AckWithAuto, frame("1"))) == [
         "completed twice: 1: received; acked at `self.ack(tup)`; acked by Bolt._run"
     ]
-    assert said(offences(FailAndAuto, frame("1"))) == [
+    assert said(violations(FailAndAuto, frame("1"))) == [
         "acked and failed: 1: received; failed at `self.fail(tup)`; acked by Bolt._run"
     ]
 
 
 def test_below_sites_the_same_is_told_without_lines():
-    assert said(offences(AckTwice, frame("17"), level=Level.COUNTS)) == [
+    assert said(violations(AckTwice, frame("17"), level=Level.COUNTS)) == [
         "completed twice: 17: received; acked; acked"
     ]
 
 
 def test_a_forgotten_tuple_is_never_completed():
-    assert said(offences(Forgets, frame("1", "lose"), frame("2", "keep"), frame("3", "lose"))) == [
+    assert said(violations(Forgets, frame("1", "lose"), frame("2", "keep"), frame("3", "lose"))) == [
         "never completed x2: 1: received; end of the run"
     ]
 
 
 def test_a_kept_tuple_is_found_in_its_field():
-    assert said(offences(Keeps, frame("1", "a"))) == [
+    assert said(violations(Keeps, frame("1", "a"))) == [
         "never completed: 1 in self.waiting: received; end of the run"
     ]
 
 
 def test_only_an_emit_without_a_word_about_anchors_is_unanchored():
-    assert said(offences(Unanchored, frame("1"))) == [
+    assert said(violations(Unanchored, frame("1"))) == [
         'emitted unanchored: 1: received; emitted at `self.emit(["a"])`'
     ]
 
 
 def test_anchors_that_are_an_id_or_a_tuple():
-    assert said(offences(AnchorsId, frame("10"))) == [
+    assert said(violations(AnchorsId, frame("10"))) == [
         'anchors is an id: 10: received; emitted at `self.emit(["a"], anchors=tup.id)`'
     ]
-    assert said(offences(AnchorsTuple, frame("10", [1, 2]))) == [
-        'anchors is no list of tuples: 10: received; emitted at `self.emit(["a"], anchors=tup)`'
+    assert said(violations(AnchorsTuple, frame("10", [1, 2]))) == [
+        'anchors is not a list of tuples: 10: received; emitted at `self.emit(["a"], anchors=tup)`'
     ]
 
 
 def test_a_payload_that_the_serializer_drops():
-    assert said(offences(Opaque, frame("1"))) == [
+    assert said(violations(Opaque, frame("1"))) == [
         "payload cannot be serialised: 1: received; emitted at `self.emit([object()])`"
     ]
 
 
 def test_a_handler_that_never_runs():
-    assert said(offences(NeverRuns, frame("1"))) == [
+    assert said(violations(NeverRuns, frame("1"))) == [
         "the handler's body never runs: 1: received; handler returned at `def process(self, tup):`"
     ]
 
 
 def test_ticks_are_owed_as_the_role_says():
-    assert offences(Clean, frame("1"))[:] == ()
-    assert said(offences(TickByHand, tick("9"))) == [
+    assert violations(Clean, frame("1"))[:] == ()
+    assert said(violations(TickByHand, tick("9"))) == [
         "tick completed twice: 9: received; acked at `self.ack(tup)`; acked by Bolt._run"
     ]
-    (forgotten,) = offences(TicksForgotten, tick("9"))
+    (forgotten,) = violations(TicksForgotten, tick("9"))
     assert said([forgotten]) == ["tick never completed: 9: received; end of the run"]
     assert forgotten.handler == "process_tick"
 
@@ -218,13 +218,13 @@ def test_a_file_that_has_changed_since_and_does_not_parse_is_named_all_the_same(
     module = ModuleType("forgets")
     module.__file__ = str(file)
     with mock.patch.dict(sys.modules, forgets=module):
-        (never,) = offences(names["Forgets"], frame("1"))
-    assert (never.suspect.path, never.suspect.line) == (str(file), 3)
+        (never,) = violations(names["Forgets"], frame("1"))
+    assert (never.traced.path, never.traced.line) == (str(file), 3)
 
 
 def test_an_ack_in_an_except_block_is_marked():
-    (twice,) = offences(Bad, frame("1"))
-    assert [touch.in_except for touch in twice.life] == [False, True, False]
+    (twice,) = violations(Bad, frame("1"))
+    assert [touch.in_except for touch in twice.history] == [False, True, False]
 
 
 def test_an_exception_that_escapes_is_no_forgotten_tuple():
@@ -234,7 +234,7 @@ def test_an_exception_that_escapes_is_no_forgotten_tuple():
 
     with traced() as run, pytest.raises(ValueError, match="1"):
         drive(Raises, frame("1"))
-    assert run.settlement.offences == ()
+    assert run.settlement.violations == ()
     assert [tally.pending for tally in run.settlement.tallies] == [0]
 
 
@@ -253,15 +253,15 @@ class SumsAndAcks(Sums):
 
 
 def test_a_batch_is_completed_by_the_framework():
-    assert offences(Sums, frame("1", 1), frame("2", 2), tick("3"), tick("4")) == ()
+    assert violations(Sums, frame("1", 1), frame("2", 2), tick("3"), tick("4")) == ()
 
 
 def test_a_batch_that_waits_is_the_frameworks_own():
-    assert offences(Sums, frame("1", 1)) == ()
+    assert violations(Sums, frame("1", 1)) == ()
 
 
 def test_a_batch_acked_by_hand_is_acked_twice():
-    found = offences(SumsAndAcks, frame("1", 1), frame("2", 2), tick("3"), tick("4"))
+    found = violations(SumsAndAcks, frame("1", 1), frame("2", 2), tick("3"), tick("4"))
     assert said(found) == [
         "completed twice x2: 1: received; acked at `self.ack(tup)`; acked by BatchingBolt.process_batches"
     ]
@@ -286,7 +286,7 @@ class InThread(Manual):
 
 
 def test_a_thread_may_ack_but_not_leave_its_anchors_to_pystorm():
-    assert said(offences(InThread, frame("1"))) == [
+    assert said(violations(InThread, frame("1"))) == [
         'completed from another thread: 1: received; emitted at `self.emit(["guessed"])` on worker'
     ]
 
@@ -306,7 +306,7 @@ def test_the_frameworks_batch_thread_is_at_home():
         batcher = threading.Thread(target=bolt._batch_entry_run, name="batcher")
         batcher.start()
         batcher.join()
-    assert run.settlement.offences == ()
+    assert run.settlement.violations == ()
     assert [(tally.acked, tally.pending) for tally in run.settlement.tallies] == [(2, 0)]
 
 
@@ -328,13 +328,13 @@ class Completes(ReliableSpout):
 
 
 def test_a_spout_that_waits_for_fails_and_sends_no_ids():
-    assert said(offences(NoIds, {"command": "next"}, {"command": "next"})) == [
+    assert said(violations(NoIds, {"command": "next"}, {"command": "next"})) == [
         'emitted without a message id x2: : emitted at `self.emit(["a"])`'
     ]
 
 
 def test_a_spout_completes_nothing():
-    assert said(offences(Completes, {"command": "next"})) == [
+    assert said(violations(Completes, {"command": "next"})) == [
         'completed by a spout: 1: acked at `self.send_message({"command": "ack", "id": "1"})`'
     ]
 
@@ -346,7 +346,7 @@ def test_what_does_not_fit_is_counted():
     with traced(cap=3) as run:
         drive(Keeps, *(frame(str(number), "a") for number in range(5)))
     assert run.settlement.dropped == 2
-    assert said(run.settlement.offences) == [
+    assert said(run.settlement.violations) == [
         "never completed x3: 2 in self.waiting: received; end of the run"
     ]
 

@@ -6,10 +6,10 @@ from textwrap import indent
 import pytest
 
 from ackdoctor.model.dialect import Misuse
-from ackdoctor.model.offence import TouchKind
+from ackdoctor.model.violation import AccessKind
 from ackdoctor.tracer.judge.findings import findings
 from ackdoctor.tracer.judge.rounds import may_loop
-from tests.tracer.lives import call, offence, suspect, touch
+from tests.tracer.lives import call, touch, traced, violation
 
 HELPER = "def _finish(self, tup):\n    self.ack(tup)\n"
 
@@ -80,8 +80,8 @@ def test_a_helper_that_is_called_twice_is_a_double_ack(tmp_path, places):
     )
     path = tmp_path / "twice.py"
     path.write_text(source)
-    again = touch(TouchKind.ACKED, call(str(path), 10, "SqlBolt._finish"))
-    (found,) = findings([offence(Misuse.TWICE, suspect(str(path)), again, again)], places=places)
+    again = touch(AccessKind.ACKED, call(str(path), 10, "SqlBolt._finish"))
+    (found,) = findings([violation(Misuse.TWICE, traced(str(path)), again, again)], places=places)
     assert (found.code, str(found.site), found.help) == (
         "ACK103",
         "twice.py:10:9",

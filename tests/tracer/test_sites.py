@@ -3,7 +3,7 @@
 import sys
 from types import ModuleType
 
-from ackdoctor.model.offence import CallSite
+from ackdoctor.model.violation import CallSite
 from ackdoctor.tracer.instrument.arguments import passes
 from ackdoctor.tracer.ledger.sites import NOWHERE, Sites, Way
 

@@ -7,11 +7,11 @@ import pytest
 from pystorm import BatchingBolt, Bolt, Spout
 
 from ackdoctor.model.event import RELIABLE, EventKind
-from ackdoctor.tracer.disk.reading import read
-from ackdoctor.tracer.disk.recorder import Recorder
 from ackdoctor.tracer.instrument.install import install
 from ackdoctor.tracer.ledger.ledger import Ledger
 from ackdoctor.tracer.levels import Level
+from ackdoctor.tracer.trace.read import read
+from ackdoctor.tracer.trace.write import Recorder
 from tests.tracer.driven import drive, frame, made, said, tick, traced
 from tests.tracer.styles import AckWithAuto, Auto, Forgets, Manual, tup
 
@@ -58,7 +58,7 @@ def test_a_spy_is_no_second_completion(spy):
             bolt.process(tup())
             bolt.process(tup("8"))
     assert (ack.call_count, emit.call_count) == (2, 2)
-    assert run.settlement.offences == ()
+    assert run.settlement.violations == ()
     assert [(tally.emitted, tally.acked) for tally in run.settlement.tallies] == [(2, 2)]
 
 
@@ -68,7 +68,7 @@ def test_what_was_acked_twice_through_a_spy_is_told_once_with_both_lines(spy):
         bolt = made(Manual)
         with spy(bolt, "ack"):
             bolt.process(tup("7", "twice"))
-    assert said(run.settlement.offences) == TWICE
+    assert said(run.settlement.violations) == TWICE
     assert [tally.acked for tally in run.settlement.tallies] == [2]
 
 
@@ -78,7 +78,7 @@ def test_a_spy_hides_no_missing_ack(spy):
         bolt = made(Forgets)
         with spy(bolt, "ack"):
             bolt.process(tup())
-    assert said(run.settlement.offences) == ["never completed: 7: received; end of the run"]
+    assert said(run.settlement.violations) == ["never completed: 7: received; end of the run"]
 
 
 @spies
@@ -94,7 +94,7 @@ def test_a_spy_on_a_handler_leaves_the_frameworks_part_to_be_played(spy, compone
         bolt = made(component)
         with spy(bolt, "process"):
             bolt.process(tup())
-    assert said(run.settlement.offences) == expected
+    assert said(run.settlement.violations) == expected
 
 
 def test_a_spy_on_what_the_framework_acks_of_a_batch():
@@ -106,7 +106,7 @@ def test_a_spy_on_what_the_framework_acks_of_a_batch():
     with traced() as run, spied as ack:
         drive(Batches, frame("1"), frame("2"), tick("3"), tick("4"))
     assert ack.call_count == 4
-    assert run.settlement.offences == ()
+    assert run.settlement.violations == ()
 
 
 def test_a_mocked_ack_after_the_frameworks_own_is_no_spys():
@@ -119,7 +119,7 @@ def test_a_mocked_ack_after_the_frameworks_own_is_no_spys():
         bolt.ack = mock.Mock()
         bolt.process(tup())
         bolt.ack(bolt.kept)
-    assert said(run.settlement.offences) == ["completed twice: 7: received; acked by Bolt._run; acked"]
+    assert said(run.settlement.violations) == ["completed twice: 7: received; acked by Bolt._run; acked"]
 
 
 def test_a_mocked_emit_is_not_late_because_a_real_ack_was_seen_first():
@@ -127,7 +127,7 @@ def test_a_mocked_emit_is_not_late_because_a_real_ack_was_seen_first():
         bolt = made(Emits)
         bolt.process(tup())
         bolt.process(tup("8"))
-    assert run.settlement.offences == ()
+    assert run.settlement.violations == ()
     assert [(tally.emitted, tally.acked) for tally in run.settlement.tallies] == [(2, 2)]
 
 
@@ -146,7 +146,7 @@ def test_a_mocked_emit_of_a_later_call_is_late():
         bolt = made(Late)
         bolt.process(tup())
         bolt.process(tup("8"))
-    assert said(run.settlement.offences) == [
+    assert said(run.settlement.violations) == [
         "anchored after completion: 7: received; acked at `self.ack(tup)`; anchored"
     ]
 
@@ -179,4 +179,4 @@ def test_the_trace_has_what_mocks_were_called_with_and_of_spies_what_was_sent(tm
     assert [row for row in rows if row[0] is not EventKind.NAMED] == [
         *sent, *sent, (EventKind.RECEIVED, "7", 0), (EventKind.FAILED, "7", 0), (EventKind.EMITTED, "3", RELIABLE),
     ]  # fmt: skip
-    assert ledger.settle().offences == ()
+    assert ledger.settle().violations == ()

@@ -12,11 +12,11 @@ from pystorm.component import Component
 
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.event import EventKind
-from ackdoctor.tracer.disk.reading import read
-from ackdoctor.tracer.disk.recorder import Recorder
 from ackdoctor.tracer.instrument.install import install
 from ackdoctor.tracer.ledger.ledger import Ledger
 from ackdoctor.tracer.levels import Level
+from ackdoctor.tracer.trace.read import read
+from ackdoctor.tracer.trace.write import Recorder
 from tests.tracer.driven import drive, frame, made, said, traced
 from tests.tracer.styles import Auto, Forgets, Manual, tup
 
@@ -59,7 +59,7 @@ def test_what_stands_in_for_a_tuple_is_known_by_its_id(stand_in, level, tmp_path
         installed.undo()
         recorder.close()
     settlement = ledger.settle()
-    assert (settlement.offences, settlement.notes) == ((), ())
+    assert (settlement.violations, settlement.notes) == ((), ())
     assert [(row.acked, row.failed) for row in settlement.tallies] == [(1, 1)]
     if level is Level.TRACE:
         rows = [row for row in read([tmp_path]).events() if row.kind is not EventKind.NAMED]
@@ -93,7 +93,7 @@ def test_what_stands_in_for_a_tuple_need_not_have_its_attributes(stand_in, level
             bolt = made(Completes)
             bolt.ack, bolt.times = mock.Mock(), times
             bolt.process(stand_in)
-    assert [offence.misuse for offence in run.settlement.offences] == [Misuse.NEVER, Misuse.TWICE]
+    assert [violation.misuse for violation in run.settlement.violations] == [Misuse.NEVER, Misuse.TWICE]
     assert [(row.delivered, row.acked) for row in run.settlement.tallies] == [(3, 3)]
     assert run.settlement.notes == ()
 
@@ -109,7 +109,7 @@ def test_what_stands_in_for_the_tuples_of_a_batch_need_not_have_their_attributes
         bolt = made(Batches)
         bolt.ack = mock.Mock()
         bolt.process_batch(None, [Bare(), Bare()])
-    assert [offence.misuse for offence in run.settlement.offences] == [Misuse.NEVER]
+    assert [violation.misuse for violation in run.settlement.violations] == [Misuse.NEVER]
     assert [(row.delivered, row.acked) for row in run.settlement.tallies] == [(2, 1)]
 
 
@@ -124,7 +124,7 @@ def test_a_stream_that_takes_nothing_is_no_payload_that_cannot_be_written(stream
     for component, expected in ((Auto, 0), (Opaque, 1)):
         with traced() as run:
             component(input_stream=io.BytesIO(), output_stream=stream).process(tup())
-        assert len(run.settlement.offences) == expected
+        assert len(run.settlement.violations) == expected
 
 
 # ---- mocks ----
@@ -141,13 +141,13 @@ def test_a_mocked_ack_is_read(how):
             with mock.patch.object(Manual, "ack", autospec=how == "autospec") as ack:
                 bolt.process(tup("7", "twice"))
                 assert ack.call_count == 2
-    assert said(run.settlement.offences) == ["completed twice: 7: received; acked; acked"]
+    assert said(run.settlement.violations) == ["completed twice: 7: received; acked; acked"]
 
 
 def test_a_mocked_ack_hides_no_auto_ack():
     with traced() as run, mock.patch.object(Auto, "ack", autospec=True):
         drive(Auto, frame("1"), frame("2"))
-    assert run.settlement.offences == ()
+    assert run.settlement.violations == ()
     assert [tally.acked for tally in run.settlement.tallies] == [2]
 
 
@@ -184,7 +184,7 @@ class Bolt:
     assert run.settlement.unobserved == (
         f"{Old.__qualname__}: send_message is not of a version that is watched",
     )
-    assert run.settlement.offences == ()
+    assert run.settlement.violations == ()
 
 
 @pytest.mark.parametrize("owner", [Component, Manual, None], ids=["framework", "class", "instance"])
@@ -200,7 +200,7 @@ def test_what_stands_in_the_place_of_the_wire_or_of_ack_hides_it(owner, name):
             bolt.process(tup())
     assert seen == [tup() if name == "ack" else {"command": "ack", "id": "7"}]
     assert run.settlement.unobserved == (f"Manual: {name} is replaced",)
-    assert run.settlement.offences == ()
+    assert run.settlement.violations == ()
 
 
 def test_a_wire_that_its_author_overrides_hides_no_missing_ack():
@@ -210,7 +210,7 @@ def test_a_wire_that_its_author_overrides_hides_no_missing_ack():
 
     with traced() as run:
         made(Logs).process(tup())
-    assert said(run.settlement.offences) == ["never completed: 7: received; end of the run"]
+    assert said(run.settlement.violations) == ["never completed: 7: received; end of the run"]
 
 
 def test_an_ack_that_only_writes_down_its_calls_hides_it():
@@ -224,7 +224,7 @@ def test_an_ack_that_only_writes_down_its_calls_hides_it():
     with traced() as run:
         Fake().process(tup())
     assert run.settlement.unobserved == (f"{Fake.__qualname__}: ack is replaced",)
-    assert run.settlement.offences == ()
+    assert run.settlement.violations == ()
 
 
 class Chooses(Bolt):
@@ -245,7 +245,7 @@ def test_a_fail_that_only_writes_down_its_calls_hides_it(acked, fails):
             bolt.process(tup(delivery))
         for _ in range(fails):
             bolt.process(tup("7", "bad"))
-    assert run.settlement.offences == ()
+    assert run.settlement.violations == ()
     assert run.settlement.unobserved == ("Chooses: fail is replaced",) * fails
 
 
@@ -254,7 +254,7 @@ def test_a_replaced_fail_hides_no_second_ack():
         bolt = made(Manual)
         bolt.fail = [].append
         bolt.process(tup("7", "twice"))
-    assert [offence.misuse for offence in run.settlement.offences] == [Misuse.TWICE]
+    assert [violation.misuse for violation in run.settlement.violations] == [Misuse.TWICE]
     assert run.settlement.unobserved == ()
 
 
@@ -271,7 +271,7 @@ def test_an_ack_that_goes_on_in_another_method_of_the_author_hides_no_missing_on
 
     with traced() as run:
         made(Counts).process(tup())
-    assert said(run.settlement.offences) == ["never completed: 7: received; end of the run"]
+    assert said(run.settlement.violations) == ["never completed: 7: received; end of the run"]
 
 
 def test_what_a_mock_in_the_place_of_a_verb_remembers_is_no_buffer():
@@ -285,7 +285,7 @@ def test_what_a_mock_in_the_place_of_a_verb_remembers_is_no_buffer():
         bolt = made(Emits)
         bolt.emit = mock.Mock()
         bolt.process(tup())
-    assert said(run.settlement.offences) == ["never completed: 7: received; end of the run"]
+    assert said(run.settlement.violations) == ["never completed: 7: received; end of the run"]
 
 
 def test_mocks_that_come_one_after_the_other_are_all_read():
@@ -295,7 +295,7 @@ def test_mocks_that_come_one_after_the_other_are_all_read():
             with mock.patch.object(bolt, "ack") as ack:
                 bolt.process(tup(str(number)))
             ack.assert_called_once()
-    assert run.settlement.offences == ()
+    assert run.settlement.violations == ()
 
 
 def test_a_mock_may_come_after_any_number_of_calls():
@@ -306,7 +306,7 @@ def test_a_mock_may_come_after_any_number_of_calls():
         with mock.patch.object(bolt, "ack"):
             bolt.process(tup("200"))
             bolt.process(tup("201", "twice"))
-    assert [offence.misuse for offence in run.settlement.offences] == [Misuse.TWICE]
+    assert [violation.misuse for violation in run.settlement.violations] == [Misuse.TWICE]
 
 
 def test_an_ack_of_another_component_is_a_replaced_one():
@@ -320,14 +320,14 @@ def test_an_ack_of_another_component_is_a_replaced_one():
 def test_a_mocked_read_tuple_is_not_closed_twice():
     with traced() as run, mock.patch.object(Bolt, "read_tuple", return_value=tup()):
         made(Auto)._run()
-    assert run.settlement.offences == ()
+    assert run.settlement.violations == ()
     assert [(tally.delivered, tally.acked) for tally in run.settlement.tallies] == [(1, 1)]
 
 
 def test_a_mocked_process_is_nobodys_fault():
     with traced() as run, mock.patch.object(Manual, "process"):
         drive(Manual, frame("1"), frame("2"))
-    assert run.settlement.offences == ()
+    assert run.settlement.violations == ()
 
 
 def test_a_handler_that_an_object_exchanges_for_another_is_not_called_clean():
@@ -344,10 +344,10 @@ def test_a_handler_that_an_object_exchanges_for_another_is_not_called_clean():
         bolt._run()
         bolt._run()
     assert run.settlement.unobserved == (f"{Exchanges.__qualname__}: process is replaced",)
-    assert run.settlement.offences == ()
+    assert run.settlement.violations == ()
 
 
 def test_a_tuple_read_by_hand_is_nobodys_fault():
     with traced() as run:
         made(Forgets, [frame("1")]).read_tuple()
-    assert run.settlement.offences == ()
+    assert run.settlement.violations == ()

@@ -10,12 +10,12 @@ from pystorm.component import Component
 
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.event import AUTO, BARE, EventKind
-from ackdoctor.tracer.disk.reading import read
-from ackdoctor.tracer.disk.recorder import Recorder
 from ackdoctor.tracer.instrument.install import install
 from ackdoctor.tracer.judge.inquest import inquest
 from ackdoctor.tracer.ledger.ledger import Ledger
 from ackdoctor.tracer.levels import Level
+from ackdoctor.tracer.trace.read import read
+from ackdoctor.tracer.trace.write import Recorder
 from tests.tracer.driven import drive, frame, made, said, traced
 from tests.tracer.styles import AckWithAuto, Auto, Forgets, Manual, Polite, tup
 
@@ -27,13 +27,13 @@ def test_a_tuple_given_to_process_counts_as_received_and_auto_ack_closes_it():
         made(Auto).process(tup())
     (tally,) = run.settlement.tallies
     assert (tally.delivered, tally.emitted, tally.acked, tally.pending) == (1, 1, 1, 0)
-    assert run.settlement.offences == ()
+    assert run.settlement.violations == ()
 
 
 def test_auto_ack_after_a_direct_call_is_the_frameworks():
     with traced() as run:
         made(AckWithAuto).process(tup())
-    assert said(run.settlement.offences) == [
+    assert said(run.settlement.violations) == [
         "completed twice: 7: received; acked at `self.ack(tup)`; acked by Bolt._run"
     ]
 
@@ -71,7 +71,7 @@ def test_the_trace_knows_what_a_handler_had_in_hand_when_it_raised(error, auto_f
         installation.undo()
         recorder.close()
     again = inquest(read([tmp_path]).events, profile("storm-2.8.8"))
-    assert (ledger.settle().offences, again.findings) == ((), ())
+    assert (ledger.settle().violations, again.findings) == ((), ())
     ended = f".Breaks[0] ended: exception: {error.__name__}, tuples under way: 1"
     (note,) = again.notes
     assert note.endswith(ended)
@@ -80,7 +80,7 @@ def test_the_trace_knows_what_a_handler_had_in_hand_when_it_raised(error, auto_f
 def test_by_keyword_it_is_the_same():
     with traced() as run:
         made(AckWithAuto).process(tup=tup())
-    assert [offence.misuse.value for offence in run.settlement.offences] == ["completed twice"]
+    assert [violation.misuse.value for violation in run.settlement.violations] == ["completed twice"]
 
 
 def test_the_parameter_of_a_handler_may_have_any_name():
@@ -94,7 +94,7 @@ def test_the_parameter_of_a_handler_may_have_any_name():
         bolt = drive(Named, *(frame(str(number)) for number in range(100)))
         bolt.process(book=tup("hot"))
         bolt.process(tup("hotter"))
-    assert run.settlement.offences == ()
+    assert run.settlement.violations == ()
     assert [(row.delivered, row.acked) for row in run.settlement.tallies] == [(102, 102)]
 
 
@@ -106,7 +106,7 @@ def test_a_direct_call_that_raises_is_failed_by_the_framework():
 
     with traced() as run, pytest.raises(ValueError, match="7"):
         made(Raises).process(tup())
-    assert said(run.settlement.offences) == [
+    assert said(run.settlement.violations) == [
         "acked and failed: 7: received; acked at `self.ack(tup)`; failed by Bolt._handle_run_exception"
     ]
 
@@ -118,7 +118,7 @@ def test_a_batch_given_to_process_batch():
 
     with traced() as run:
         made(Batches).process_batch(None, [tup("1"), tup("2")])
-    assert said(run.settlement.offences) == [
+    assert said(run.settlement.violations) == [
         "completed twice: 1: received; acked at `self.ack(tups[0])`; acked by BatchingBolt.process_batches"
     ]
 
@@ -135,7 +135,7 @@ def test_what_a_batch_forgets_is_owed_although_the_framework_still_has_it_in_han
         for number in range(2):
             bolt.process(tup(str(number)))
         bolt.process_batches()
-    assert said(run.settlement.offences) == ["never completed: 1: received; end of the run"]
+    assert said(run.settlement.violations) == ["never completed: 1: received; end of the run"]
 
 
 def test_overrides_that_call_super_are_told_once():
@@ -144,7 +144,7 @@ def test_overrides_that_call_super_are_told_once():
         made(Polite).process(tup("3"))
     (tally,) = run.settlement.tallies
     assert (tally.delivered, tally.acked) == (3, 3)
-    assert run.settlement.offences == ()
+    assert run.settlement.violations == ()
 
 
 def test_a_batch_that_can_be_read_once_is_the_handlers():
@@ -156,7 +156,7 @@ def test_a_batch_that_can_be_read_once_is_the_handlers():
         bolt = made(Batches)
         bolt.process_batch(None, (tup(str(number)) for number in range(3)))
     assert bolt.sum == 3
-    assert (run.settlement.offences, run.settlement.notes) == ((), ())
+    assert (run.settlement.violations, run.settlement.notes) == ((), ())
 
 
 # ---- handlers that no heir of the framework's writes as a function ----
@@ -211,7 +211,7 @@ def test_a_handler_is_watched_wherever_and_however_it_is_written(component, how,
             drive(component, frame("7", value))
         else:
             made(component).process(tup("7", value))
-    assert said(run.settlement.offences) == expected
+    assert said(run.settlement.violations) == expected
     assert [tally.delivered for tally in run.settlement.tallies] == [1]
 
 

@@ -10,8 +10,7 @@ from ackdoctor.acker.versions import profile
 from ackdoctor.lab.bench import Bench
 from ackdoctor.model.event import EventKind
 from ackdoctor.model.message import AckAck, AckFail, AckInit, Message, ResetTimeout, Tick
-from ackdoctor.model.tally import GrowthPoint
-from ackdoctor.model.verdict import Residue, Verdict
+from ackdoctor.model.verdict import GrowthPoint, Residue, Verdict
 from ackdoctor.tracer.traced_acker import TracedAcker
 
 PROFILES = ["storm-1.1.0", "storm-1.2.4", "storm-2.8.3"]
@@ -23,12 +22,7 @@ class Rows:
     def __init__(self) -> None:
         self.rows: list[tuple[int, int, int]] = []
 
-    def code(self, text: str) -> int:
-        return len(text)
-
-    def write(
-        self, kind, component, task, stream, delivery, root=0, value=0, site=0, flags=0, thread=0, note=0
-    ):
+    def write(self, kind, component, task=0, *, root=0, value=0):
         self.rows.append((kind, root, value))
 
 

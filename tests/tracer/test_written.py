@@ -37,7 +37,7 @@ class Lost(Steps):
 
 
 @pytest.mark.parametrize(
-    ("component", "name", "unobserved", "offences"),
+    ("component", "name", "unobserved", "violations"),
     [
         (Steps, "done", ("Steps: done is a mock",), []),
         (Steps, "finish", ("Steps: finish is a mock",), []),
@@ -46,13 +46,13 @@ class Lost(Steps):
     ],
 )
 def test_a_method_of_the_author_s_by_which_it_acks_hides_that_where_it_is_mocked(
-    component, name, unobserved, offences
+    component, name, unobserved, violations
 ):
     with traced() as run:
         bolt = made(component)
         setattr(bolt, name, mock.Mock())
         bolt.process(tup())
-    assert (run.settlement.unobserved, said(run.settlement.offences)) == (unobserved, offences)
+    assert (run.settlement.unobserved, said(run.settlement.violations)) == (unobserved, violations)
 
 
 def test_a_method_of_the_author_s_that_is_spied_on_hides_nothing():
@@ -60,7 +60,7 @@ def test_a_method_of_the_author_s_that_is_spied_on_hides_nothing():
         bolt = made(Steps)
         bolt.done = mock.Mock(wraps=bolt.done)
         bolt.process(tup())
-    assert (run.settlement.unobserved, run.settlement.offences) == ((), ())
+    assert (run.settlement.unobserved, run.settlement.violations) == ((), ())
 
 
 class Keeps(Bolt):
@@ -102,7 +102,7 @@ def test_it_may_be_replaced_on_the_object_or_on_the_class(of_the_class, given, i
         bolt = made(Keeps, [frame("7")])
         with mock.patch.object(Keeps if of_the_class else bolt, "finish", **given):
             bolt._run() if driven else bolt.process(tup())
-    assert run.settlement.offences == ()
+    assert run.settlement.violations == ()
     assert run.settlement.unobserved == (f"Keeps: finish is {is_what}",)
 
 
@@ -120,7 +120,7 @@ def test_what_stands_for_nothing_yet_is_let_alone():
         bolt = made(Keeps)
         bolt.registry = Proxy()
         bolt.process(tup())
-    assert (run.settlement.offences, run.settlement.notes) == ((), ())
+    assert (run.settlement.violations, run.settlement.notes) == ((), ())
 
 
 class Heir(Keeps):
@@ -130,7 +130,7 @@ class Heir(Keeps):
 def test_it_may_be_inherited():
     with traced() as run, mock.patch.object(Heir, "finish"):
         made(Heir).process(tup())
-    assert (run.settlement.offences, run.settlement.unobserved) == ((), ("Heir: finish is a mock",))
+    assert (run.settlement.violations, run.settlement.unobserved) == ((), ("Heir: finish is a mock",))
 
 
 class Static(Keeps):
@@ -147,13 +147,13 @@ def test_it_may_be_static(new):
     with traced() as run, mock.patch.object(Static, "finish_it", new):
         made(Static).process(tup())
     is_what = "a mock" if isinstance(new, mock.Mock) else "replaced"
-    assert (run.settlement.offences, run.settlement.unobserved) == (
+    assert (run.settlement.violations, run.settlement.unobserved) == (
         (),
         (f"Static: finish_it is {is_what}",),
     )
     with traced() as run:
         made(Static).process(tup())
-    assert (run.settlement.offences, run.settlement.unobserved) == ((), ())
+    assert (run.settlement.violations, run.settlement.unobserved) == ((), ())
 
 
 class Acks(Bolt):
@@ -182,7 +182,7 @@ def test_what_is_overridden_and_not_asked_for_does_not_count(component, unobserv
         bolt = made(component)
         bolt.check = mock.Mock()
         bolt.process(tup())
-    assert (run.settlement.offences, run.settlement.unobserved) == ((), unobserved)
+    assert (run.settlement.violations, run.settlement.unobserved) == ((), unobserved)
 
 
 def test_a_function_that_acks_in_its_place_hides_nothing():
@@ -192,8 +192,8 @@ def test_a_function_that_acks_in_its_place_hides_nothing():
 
     with traced() as run, mock.patch.object(Keeps, "finish", twice):
         made(Keeps).process(tup())
-    [offence] = run.settlement.offences
-    assert (offence.delivery, run.settlement.unobserved) == ("7", ())
+    [violation] = run.settlement.violations
+    assert (violation.delivery, run.settlement.unobserved) == ("7", ())
 
 
 class Stores(Bolt):
@@ -239,7 +239,7 @@ def test_a_spy_excuses_nobody_and_passes_on_as_long_as_it_is_called(spy):
             bolt.process(tup(number))
         bolt.process(tup("7", "lost"))
         assert len(bolt.waiting) == 2
-    assert (said(run.settlement.offences), run.settlement.unobserved) == ([NEVER], ())
+    assert (said(run.settlement.violations), run.settlement.unobserved) == ([NEVER], ())
 
 
 def nothing(*_: object) -> None:

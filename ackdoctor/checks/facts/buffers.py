@@ -8,7 +8,7 @@ from ackdoctor.checks.facts.dataflow import derived_names, given_names, mentions
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Ended, Flow, Stored
 from ackdoctor.flow.expressions import calls_by_result, subexpressions
-from ackdoctor.flow.library import CONTAINER_STORES, CONTAINER_VIEWS, HARMLESS, LOGGING
+from ackdoctor.flow.library import CONTAINER_STORES, CONTAINER_VIEWS, LOGGING, PURE_CALLS
 from ackdoctor.flow.state import TokenKind
 from ackdoctor.flow.transfer.escape import EVERYTHING
 from ackdoctor.flow.transfer.evaluate import maker
@@ -34,7 +34,7 @@ from ackdoctor.model.cfg import (
 )
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind
-from ackdoctor.model.protocol import State as Stage
+from ackdoctor.model.protocol import Stage
 
 __all__ = [
     "BEGINNINGS",
@@ -231,7 +231,7 @@ def _by_call(
         case _:
             pass
     word = getattr(func, "name", None) or getattr(func, "id", "")
-    if word not in HARMLESS | LOGGING | {
+    if word not in PURE_CALLS | LOGGING | {
         "iter",
         "sorted",
         "list",
@@ -255,14 +255,14 @@ def kept_inputs(context: RuleContext) -> Iterator[tuple[Flow, Stored]]:
     """Every place where a handler of a bolt that acks by hand puts its own input tuple into a field."""
     if context.component.auto_ack is not False or not context.is_bolt:
         return
-    for flow, stored in context.sightings(Stored, EntryKind.DATA, EntryKind.BATCH):
+    for flow, stored in context.events(Stored, EntryKind.DATA, EntryKind.BATCH):
         if stored.token.kind is not TokenKind.STORED and stored.deferral is None:
             yield flow, stored
 
 
 def released(context: RuleContext) -> frozenset[str]:
     """The fields whose tuples some code of the component completes or hands to code that cannot be seen."""
-    return frozenset(sighting.field.partition(".")[0] for _, sighting in context.releases())
+    return frozenset(event.field.partition(".")[0] for _, event in context.releases())
 
 
 def left_behind(context: RuleContext) -> frozenset[str]:
@@ -286,12 +286,12 @@ def waiting(context: RuleContext) -> frozenset[str]:
 def _waiting(context: RuleContext) -> Iterator[list[str]]:
     """What holds a tuple when its handler has returned, where nobody who builds the bolt has chosen that it be so."""
     by_choice = chosen(context, ACKING)
-    for _, ended in context.sightings(Ended, EntryKind.DATA, EntryKind.BATCH):
+    for _, ended in context.events(Ended, EntryKind.DATA, EntryKind.BATCH):
         if ended.raised is not None or ended.deferral is not None or ended.token is None:
             continue
-        holding = ended.state.tokens.get(ended.token)
-        if holding is not None and holding.stage is Stage.HELD and not by_choice(ended.trail):
-            yield holding.holder.split()
+        token_state = ended.state.tokens.get(ended.token)
+        if token_state is not None and token_state.stage is Stage.HELD and not by_choice(ended.path):
+            yield token_state.holder.split()
 
 
 def _field(holder: str) -> str:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from ackdoctor.checks.facts.dataflow import spelling
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.events import Completed, Flow, Trail, turns_back
-from ackdoctor.flow.expressions import parts
+from ackdoctor.flow.events import Completed, Flow, Path, turns_back
+from ackdoctor.flow.expressions import name_words
 from ackdoctor.flow.state import Token, TokenKind
-from ackdoctor.flow.witness import call_chain, completions, thrown_at
+from ackdoctor.flow.witness import call_chain, completions, raising_visit
 from ackdoctor.model.cfg import Attr, Bind, Compare, Expr, Mix, Not, Test, Update
 from ackdoctor.model.component import Function
 from ackdoctor.model.protocol import Op
@@ -26,7 +26,7 @@ class Repeat:
 
     flow: Flow
     token: Token
-    first: Trail | None
+    first: Path | None
     second: Completed
 
     @property
@@ -34,7 +34,7 @@ class Repeat:
         """Whether one and the same call completes twice, in a loop: a helper called in two places is two."""
         if self.first is None or self.first.step is not self.second.step:
             return False
-        end = self.second.trail
+        end = self.second.path
         return call_chain(end, self.first) == call_chain(end, end)
 
     @property
@@ -46,15 +46,17 @@ class Repeat:
 def repeats(context: RuleContext) -> Iterator[Repeat]:
     """Every second completion of a data tuple by code that runs in its handler, once for each pair of places."""
     seen: set[tuple[tuple[int, ...], tuple[int, ...], Op]] = set()
-    for flow, second in context.sightings(Completed):
+    for flow, second in context.events(Completed):
         token = second.token
         if second.breach is None or token is None or second.tick.is_system:
             continue
         if token.kind is TokenKind.STORED and context.component.auto_ack:
             continue  # told as ack-with-auto-ack
-        first = next(completions(second.trail, token), None)
-        end = second.trail
-        at = (thrown_at(end) or end.before or end) if second.op in AUTO else end  # the framework: what leaves
+        first = next(completions(second.path, token), None)
+        end = second.path
+        at = (
+            (raising_visit(end) or end.before or end) if second.op in AUTO else end
+        )  # the framework: what leaves
         key = (call_chain(end, first) if first else (), call_chain(end, at), second.op)
         if key not in seen:
             seen.add(key)
@@ -66,7 +68,7 @@ ANCHORING = frozenset("anchor anchors anchored anchoring unanchored reliable rel
 _SETTERS = re.compile(r"<init>|__init__|prepare|initialize|set|with")
 
 
-def chosen(context: RuleContext, words: frozenset[str]) -> Callable[[Trail], bool]:
+def chosen(context: RuleContext, words: frozenset[str]) -> Callable[[Path], bool]:
     """Tells whether a path takes a test of a field that one of these words names, and that only setters and the like fill."""
     tests = {
         id(step)
@@ -79,7 +81,7 @@ def chosen(context: RuleContext, words: frozenset[str]) -> Callable[[Trail], boo
 
 def _asks(context: RuleContext, function: Function, condition: Expr, words: frozenset[str]) -> bool:
     return any(
-        words.intersection(parts(name)) and not _changes(context, name)
+        words.intersection(name_words(name)) and not _changes(context, name)
         for name in _fields(context, function, spelling(function).of(condition))
     )
 

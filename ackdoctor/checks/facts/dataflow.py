@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from ackdoctor.flow.events import Flow, Trail
+from ackdoctor.flow.events import Flow, Path
 from ackdoctor.flow.expressions import memoize, names_in
 from ackdoctor.model.cfg import (
     ENTRY,
@@ -244,10 +244,10 @@ class Origin:
     """An expression, or the call or catch that made the value, and the visit at which it counts."""
 
     made: Expr | Call | Catch
-    visit: Trail
+    visit: Path
 
 
-def origin(visit: Trail, expr: Expr, hops: int = HOPS) -> Origin | None:
+def origin(visit: Path, expr: Expr, hops: int = HOPS) -> Origin | None:
     """What `expr` was made by on the path to `visit`; None where that cannot be told.
 
     An argument of a helper is followed to the call of the helper.
@@ -271,14 +271,14 @@ def origin(visit: Trail, expr: Expr, hops: int = HOPS) -> Origin | None:
     return Origin(expr, visit) if hops else None
 
 
-def _before(visit: Trail) -> Iterator[Trail]:
+def _before(visit: Path) -> Iterator[Path]:
     """The earlier visits in the same function, nearest first."""
     while visit.via is not None and visit.before is not None:
         visit = visit.before
         yield visit
 
 
-def _binds(visit: Trail, name: Name) -> bool:
+def _binds(visit: Path, name: Name) -> bool:
     match visit.step.op:
         case Bind(target=target) | Next(target=target) | Update(target=target):
             return target == name
@@ -292,7 +292,7 @@ def _binds(visit: Trail, name: Name) -> bool:
             return False
 
 
-def _argument(visit: Trail, name: Name) -> tuple[Expr, Trail] | None:
+def _argument(visit: Path, name: Name) -> tuple[Expr, Path] | None:
     """What the call of this helper gave for one of its parameters."""
     entry = [visit, *_before(visit)][-1]
     call = entry.before.step.op if entry.before is not None else None

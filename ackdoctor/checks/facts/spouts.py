@@ -6,7 +6,7 @@ from ackdoctor.checks.facts.buffers import emptied_by, is_container, own_field
 from ackdoctor.checks.facts.dataflow import bare, derived_names, mentions_any, spelling
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Emitted
-from ackdoctor.flow.library import CONTAINER_STORES, HARMLESS, LOGGING
+from ackdoctor.flow.library import CONTAINER_STORES, LOGGING, PURE_CALLS
 from ackdoctor.model.cfg import Attr, Bind, Build, Call, Drop, Expr, Global, Item, Name, Step, Throw, Unpack
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, VerbKind
@@ -33,7 +33,7 @@ REMOVALS = frozenset(
     "invalidate poll removeIf".split()
 )
 _IDLE_CALLS = (
-    HARMLESS
+    PURE_CALLS
     | LOGGING
     | frozenset(
         "get keys values items startswith endswith strip split join lower upper encode decode loads time now utcnow isoformat "
@@ -126,7 +126,7 @@ def steps_of(functions: tuple[Function, ...]) -> Iterator[tuple[Function, Step]]
 def emits(context: RuleContext, *kinds: EntryKind) -> list[Emitted]:
     """The emits reached from these entries, each call once, in the order of the text of the first file."""
     found: dict[int, Emitted] = {}
-    for _, emit in context.sightings(Emitted, *kinds):
+    for _, emit in context.events(Emitted, *kinds):
         found.setdefault(id(emit.step), emit)
     return list(found.values())
 

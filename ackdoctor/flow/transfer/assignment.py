@@ -1,16 +1,16 @@
 """What an assignment does: to a local, a field, an item of either, or several at once."""
 
 from ackdoctor.flow.context import Context
-from ackdoctor.flow.events import Trail
+from ackdoctor.flow.events import Path
 from ackdoctor.flow.expressions import mentions
-from ackdoctor.flow.facts import MEANS, meant, tested_names
-from ackdoctor.flow.induction import counted_by, counters
-from ackdoctor.flow.invalidation import forget, recount, reopen
-from ackdoctor.flow.predicates import iterators, split_by
+from ackdoctor.flow.facts import DEFINED_AS, definition_of, tested_names
+from ackdoctor.flow.induction import counted_loops, induction_variables
+from ackdoctor.flow.invalidation import drop_facts, invalidate_size, invalidate_target
+from ackdoctor.flow.predicates import iterator_facts, split_results
 from ackdoctor.flow.state import (
     BoundMethod,
-    Coll,
     Const,
+    Container,
     Count,
     Field,
     FunctionRef,
@@ -49,42 +49,42 @@ from ackdoctor.model.cfg import (
 __all__ = ["assign", "next_number", "same_list", "same_under", "unpack", "update"]
 
 
-def assign(context: Context, trail: Trail, state: State, target: Expr | None, value: Value | None) -> State:
+def assign(context: Context, path: Path, state: State, target: Expr | None, value: Value | None) -> State:
     """`target = value`."""
     match target:
         case Name(id=name):
-            return _assign_local(trail, _looked_up(context, trail, state, name), name, value)
+            return _assign_local(path, _looked_up(context, path, state, name), name, value)
         case Attr(obj=obj, name=name):
-            return _assign_attribute(context, trail, state, target, obj, name, value)
+            return _assign_attribute(context, path, state, target, obj, name, value)
         case Item(obj=obj, key=key):
-            return _assign_item(context, trail, _refilled(forget(state, target), obj, key), obj, key, value)
+            return _assign_item(
+                context, path, _refilled(invalidate_target(state, target), obj, key), obj, key, value
+            )
         case Star(value=inner):
-            return assign(context, trail, state, inner, None)
+            return assign(context, path, state, inner, None)
         case Global(id=name) if value is not None:
-            return escape(context, trail, state, (value,), f"global {name}")
+            return escape(context, path, state, (value,), f"global {name}")
         case _:
             return state
 
 
-def _assign_local(trail: Trail, state: State, name: str, value: Value | None) -> State:
-    kept = put(trail.function, state, name, value)
+def _assign_local(path: Path, state: State, name: str, value: Value | None) -> State:
+    kept = put(path.function, state, name, value)
     if kept is not None:
         return kept
-    if isinstance(value, Const) and name not in tested_names(trail.function) and not name.startswith("%"):
+    if isinstance(value, Const) and name not in tested_names(path.function) and not name.startswith("%"):
         value = None
     if isinstance(value, TokenRef) and value.token.kind is TokenKind.STORED:
-        copied = isinstance(trail.step.op, (Bind, Unpack)) and _copies(trail.step.op, value)
+        copied = isinstance(path.step.op, (Bind, Unpack)) and _copies(path.step.op, value)
         state = state if copied else _another(state, value.token)
     return state.bind(name, value)
 
 
-def _looked_up(context: Context, trail: Trail, state: State, name: str) -> State:
+def _looked_up(context: Context, path: Path, state: State, name: str) -> State:
     """The local `name` gets another value: what a field holds under it, `self.pending[name]`, is another tuple."""
     if not any(token.field for token in state.tokens):
         return state
-    looked = (
-        evaluate(context, trail.function, state, obj) for obj in looked_up(trail.function).get(name, ())
-    )
+    looked = (evaluate(context, path.function, state, obj) for obj in looked_up(path.function).get(name, ()))
     wholes = [
         stored(value.name).token if isinstance(value, Field) else value.token
         for value in looked
@@ -93,48 +93,48 @@ def _looked_up(context: Context, trail: Trail, state: State, name: str) -> State
     kept = {
         token: held for token, held in state.tokens.items() if not any(within(token, each) for each in wholes)
     }
-    return state.but(tokens=kept) if len(kept) < len(state.tokens) else state
+    return state.replace(tokens=kept) if len(kept) < len(state.tokens) else state
 
 
-def same_under(trail: Trail, context: Context, after: State, target: Expr, value: Expr) -> State:
+def same_under(path: Path, context: Context, after: State, target: Expr, value: Expr) -> State:
     """What was decided about a value holds under its new name, if that is asked about."""
     if not isinstance(target, Name):
         return after
-    asked = iterators(trail.function).get(value, ())
-    for first in (trail.state.facts[fact] for fact in asked if fact in trail.state.facts):
-        after = after.but(facts={**after.facts, Mix("call", (Attr(target, "hasNext"),)): first})
-    if not context.typed and value in split_by(trail.function):
-        after = after.but(facts={**after.facts, target: True})
-    if target.id not in tested_names(trail.function):
+    asked = iterator_facts(path.function).get(value, ())
+    for first in (path.state.facts[fact] for fact in asked if fact in path.state.facts):
+        after = after.replace(facts={**after.facts, Mix("call", (Attr(target, "hasNext"),)): first})
+    if not context.typed and value in split_results(path.function):
+        after = after.replace(facts={**after.facts, target: True})
+    if target.id not in tested_names(path.function):
         return after
-    if target.id in counters(trail.function):
-        after = begun(context, trail.function, trail.state, after, target.id, value)
+    if target.id in induction_variables(path.function):
+        after = begun(context, path.function, path.state, after, target.id, value)
     if mentions(value, target):
         return after
     facts = dict(after.facts)
-    known = decided(context, trail.function, trail.state, value)
+    known = decided(context, path.function, path.state, value)
     if known is not None:
         facts[target] = known
-    for fact, truth in trail.state.facts.items():
+    for fact, truth in path.state.facts.items():
         if isinstance(fact, Compare) and fact.left == value:
             facts[Compare(target, fact.op, fact.right)] = truth
-    condition = meant(trail.function, target.id, value)
+    condition = definition_of(path.function, target.id, value)
     if condition is not None:
-        facts[Compare(target, MEANS, condition)] = True
-    return after.but(facts=facts) if len(facts) > len(after.facts) else after
+        facts[Compare(target, DEFINED_AS, condition)] = True
+    return after.replace(facts=facts) if len(facts) > len(after.facts) else after
 
 
 def same_list(after: State, target: Expr, value: Expr) -> State:
     """`target = good`: what is put into the one list is put into the other."""
     if not isinstance(target, Name) or not isinstance(value, Name):
         return after
-    if not isinstance(after.env.get(target.id), Coll):
+    if not isinstance(after.env.get(target.id), Container):
         return after
     first = value
     for fact in after.facts:
         if isinstance(fact, Compare) and fact.op == "is" and fact.left == value:
             first = fact.right if isinstance(fact.right, Name) else first
-    return after.but(facts={**after.facts, Compare(target, "is", first): True})
+    return after.replace(facts={**after.facts, Compare(target, "is", first): True})
 
 
 def _copies(op: Bind | Unpack, value: TokenRef) -> bool:
@@ -143,40 +143,40 @@ def _copies(op: Bind | Unpack, value: TokenRef) -> bool:
 
 
 def _assign_attribute(
-    context: Context, trail: Trail, state: State, target: Attr, obj: Expr, name: str, value: Value | None
+    context: Context, path: Path, state: State, target: Attr, obj: Expr, name: str, value: Value | None
 ) -> State:
-    state = forget(state, target)
-    match evaluate(context, trail.function, state, obj):
+    state = invalidate_target(state, target)
+    match evaluate(context, path.function, state, obj):
         case SelfRef():
             if value is not None and any(tokens_in(value)):
-                state = store(context, trail, state, name, value, how="=", key=None)
-            state = _filled_later(trail, state, value, Field(name))
+                state = store(context, path, state, name, value, how="=", key=None)
+            state = _filled_later(path, state, value, Field(name))
             fields = {field: old for field, old in state.fields.items() if field != name}
             if isinstance(value, (TokenRef, Const, BoundMethod, FunctionRef)) or (value and _may_run(value)):
                 fields[name] = value
-            return state.but(fields=fields)
+            return state.replace(fields=fields)
         case Field(name=field) if value is not None:
-            return store(context, trail, state, f"{field}.{name}", value, how="=", key=None)
+            return store(context, path, state, f"{field}.{name}", value, how="=", key=None)
         case TokenRef(token=token) if token.kind is TokenKind.STORED:
             state = _another(state, stored(token.field, f"{token.path}.{name}").token)
-            return store(context, trail, state, token.field, value, how="=", key=None) if value else state
-        case Coll(items=items) if value is not None and any(tokens_in(value)) and isinstance(obj, Name):
-            return state.bind(obj.id, Coll(items | {value}))
+            return store(context, path, state, token.field, value, how="=", key=None) if value else state
+        case Container(items=items) if value is not None and any(tokens_in(value)) and isinstance(obj, Name):
+            return state.bind(obj.id, Container(items | {value}))
         case _:
-            return escape(context, trail, state, (value,), "an object") if value is not None else state
+            return escape(context, path, state, (value,), "an object") if value is not None else state
 
 
 def _another(state: State, whole: Token) -> State:
     """What lay there is no longer there: another tuple, or none."""
     kept = {token: held for token, held in state.tokens.items() if not within(token, whole)}
-    return state.but(tokens=kept) if len(kept) < len(state.tokens) else state
+    return state.replace(tokens=kept) if len(kept) < len(state.tokens) else state
 
 
-def _filled_later(trail: Trail, state: State, value: Value | None, kept: Field | TokenRef) -> State:
+def _filled_later(path: Path, state: State, value: Value | None, kept: Field | TokenRef) -> State:
     """A local collection goes into a field while it is empty: what is put into it afterwards is held there too."""
-    if not isinstance(value, Coll) or any(tokens_in(value)) or not isinstance(trail.step.op, Bind):
+    if not isinstance(value, Container) or any(tokens_in(value)) or not isinstance(path.step.op, Bind):
         return state
-    source = trail.step.op.value
+    source = path.step.op.value
     for fact in state.facts:
         match fact:
             case Compare(left=Name(id=name), op="is", right=right) if right == source:
@@ -189,9 +189,9 @@ def _filled_later(trail: Trail, state: State, value: Value | None, kept: Field |
 def _may_run(value: Value) -> bool:
     """Whether a value is an object that was given what it needs to run: a thread that is started later on."""
     match value:
-        case Instance(given=given):
+        case Instance(fields=given):
             return bool(given) and "run" in value.cls.methods
-        case Coll(items=items):
+        case Container(items=items):
             return any(isinstance(item, FunctionRef) and item.function.name == "run" for item in items)
         case _:
             return False
@@ -199,56 +199,56 @@ def _may_run(value: Value) -> bool:
 
 def _refilled(state: State, obj: Expr, key: Expr) -> State:
     """What was empty has something under a key now; where a slice is replaced it is open whether anything is left."""
-    state = recount(state, obj, key)
+    state = invalidate_size(state, obj, key)
     known = state.facts.get(obj)
     if known is None or (known and not (isinstance(key, Mix) and key.op == "slice")):
         return state
-    return reopen(state, [obj])
+    return drop_facts(state, [obj])
 
 
 def _assign_item(
-    context: Context, trail: Trail, state: State, obj: Expr, key: Expr, value: Value | None
+    context: Context, path: Path, state: State, obj: Expr, key: Expr, value: Value | None
 ) -> State:
     if value is None or not any(tokens_in(value)):
-        match evaluate(context, trail.function, state, obj):
+        match evaluate(context, path.function, state, obj):
             case Field(name=field):
-                return _filled_later(trail, state, value, stored(field))
+                return _filled_later(path, state, value, stored(field))
             case _:
                 return state
-    match evaluate(context, trail.function, state, obj):
+    match evaluate(context, path.function, state, obj):
         case Field(name=field):
-            return store(context, trail, state, field, value, how="[]", key=key)
+            return store(context, path, state, field, value, how="[]", key=key)
         case TokenRef(token=token) if token.kind is TokenKind.STORED:
-            return store(context, trail, state, token.field, value, how="[]", key=key)
-        case Coll(items=items) if isinstance(obj, Name):
-            return state.bind(obj.id, Coll(items | {value}))
+            return store(context, path, state, token.field, value, how="[]", key=key)
+        case Container(items=items) if isinstance(obj, Name):
+            return state.bind(obj.id, Container(items | {value}))
         case None if isinstance(obj, Name):
-            return state.bind(obj.id, Coll(frozenset({value})))
+            return state.bind(obj.id, Container(frozenset({value})))
         case _:
-            return escape(context, trail, state, (value,), "a container")
+            return escape(context, path, state, (value,), "a container")
 
 
-def unpack(context: Context, trail: Trail, targets: tuple[Expr | None, ...], value: Expr) -> State:
+def unpack(context: Context, path: Path, targets: tuple[Expr | None, ...], value: Expr) -> State:
     """`a, b = value`."""
-    function, state = trail.function, trail.state
+    function, state = path.function, path.state
     plain = not any(isinstance(target, Star) for target in targets)
     if isinstance(value, Build) and plain and len(value.items) == len(targets):
         values = [evaluate(context, function, state, item) for item in value.items]
     else:
         values = _parts(evaluate(context, function, state, value), len(targets))
     for target, part in zip(targets, values, strict=True):
-        state = assign(context, trail, state, target, part)
-    return next_number(context, trail, trail.state, state, value)
+        state = assign(context, path, state, target, part)
+    return next_number(context, path, path.state, state, value)
 
 
-def next_number(context: Context, trail: Trail, before: State, after: State, row: Expr | None) -> State:
+def next_number(context: Context, path: Path, before: State, after: State, row: Expr | None) -> State:
     """The state in which a loop over numbers has given the next one, which `row` is or is unpacked into."""
-    for loop, (name, start, stop, given, step) in counted_by(trail.function).items():
-        if given == row and loop in before.loops and name in counters(trail.function):
+    for loop, (name, start, stop, given, step) in counted_loops(path.function).items():
+        if given == row and loop in before.loops and name in induction_variables(path.function):
             if before.loops[loop].position:
-                return counted(context, trail.function, before, after, name, step)
-            after = after.bind(name, evaluate(context, trail.function, before, start))
-            return after.but(facts={**after.facts, Compare(Name(name), "<", stop): True})
+                return counted(context, path.function, before, after, name, step)
+            after = after.bind(name, evaluate(context, path.function, before, start))
+            return after.replace(facts={**after.facts, Compare(Name(name), "<", stop): True})
     return after
 
 
@@ -264,50 +264,52 @@ def _parts(whole: Value | None, count: int) -> list[Value | None]:
             return [TokenRef(token, "id"), *[None] * (count - 1)]
         case Field(name=name):
             return [stored(name, f"#{index}") for index in range(count)]
-        case Coll(order=tuple(order)) if len(order) == count:
+        case Container(order=tuple(order)) if len(order) == count:
             return list(order)
-        case Coll(items=items) if len(items) == 1:
+        case Container(items=items) if len(items) == 1:
             return [next(iter(items))] * count
         case _:
             return [None] * count
 
 
-def _counted(context: Context, trail: Trail, after: State, name: str) -> State:
+def _counted(context: Context, path: Path, after: State, name: str) -> State:
     """What is known of a counter when a step has counted it on."""
-    match trail.step.op:
+    match path.step.op:
         case Update(op="+" | "-" as sign, value=Literal(value=int() as step)):
             by = step if sign == "+" else -step
-            return counted(context, trail.function, trail.state, after, name, by)
+            return counted(context, path.function, path.state, after, name, by)
         case _:
             return after
 
 
-def update(context: Context, trail: Trail, target: Expr, value: Value | None) -> State:
+def update(context: Context, path: Path, target: Expr, value: Value | None) -> State:
     """`target += value`."""
-    state = forget(trail.state, target)
+    state = invalidate_target(path.state, target)
     if isinstance(target, Item):
-        state = recount(state, target.obj, target.key)
+        state = invalidate_size(state, target.obj, target.key)
     if value is None or not any(tokens_in(value)):
         if isinstance(target, Name):
-            before = in_cell(trail.function, state, target.id) or state.env.get(target.id)
+            before = in_cell(path.function, state, target.id) or state.env.get(target.id)
             if isinstance(before, (Const, Count, Index)):
                 after = counted_on(before)
-                kept = put(trail.function, state, target.id, after)
+                kept = put(path.function, state, target.id, after)
                 state = kept if kept is not None else state.bind(target.id, after)
-            state = _counted(context, trail, state, target.id)
-            return _looked_up(context, trail, state, target.id)
+            state = _counted(context, path, state, target.id)
+            return _looked_up(context, path, state, target.id)
         match target:
-            case Attr(obj=obj, name=name) if evaluate(context, trail.function, state, obj) == SelfRef():
-                return state.but(fields={field: old for field, old in state.fields.items() if field != name})
+            case Attr(obj=obj, name=name) if evaluate(context, path.function, state, obj) == SelfRef():
+                return state.replace(
+                    fields={field: old for field, old in state.fields.items() if field != name}
+                )
             case _:
                 return state
-    match evaluate(context, trail.function, state, target):
+    match evaluate(context, path.function, state, target):
         case Field(name=field):
-            return store(context, trail, state, field, value, how="+=", key=None)
-        case Coll(items=items) if isinstance(target, Name):
-            extra = value.items if isinstance(value, Coll) else frozenset({value})
-            return state.bind(target.id, Coll(items | extra))
+            return store(context, path, state, field, value, how="+=", key=None)
+        case Container(items=items) if isinstance(target, Name):
+            extra = value.items if isinstance(value, Container) else frozenset({value})
+            return state.bind(target.id, Container(items | extra))
         case _ if isinstance(target, Name):
             return state.bind(target.id, value)
         case _:
-            return escape(context, trail, state, (value,), "a container")
+            return escape(context, path, state, (value,), "a container")

@@ -5,27 +5,27 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ackdoctor.flow.context import Context
-from ackdoctor.flow.events import Trail
+from ackdoctor.flow.events import Path
 from ackdoctor.flow.expressions import last_name, memoize, names_in
 from ackdoctor.flow.state import (
     Batch,
     BoundMethod,
-    Coll,
     Const,
+    Container,
+    ExceptionValue,
     Field,
+    FrameworkObject,
     FunctionRef,
-    Handle,
-    Holding,
     Instance,
     Partial,
     SelfRef,
     State,
-    Thrown,
     Tick,
     Token,
     TokenKind,
     TokenRef,
-    Trait,
+    TokenState,
+    TupleAttribute,
     Value,
     tokens_in,
 )
@@ -34,7 +34,7 @@ from ackdoctor.flow.transfer.liveness import read as read_by
 from ackdoctor.model.cfg import Arg, Attr, Bind, Call, Expr, Global, Literal, Mix, Name
 from ackdoctor.model.component import ClassInfo, Function
 from ackdoctor.model.dialect import Kind, Moment, Verb
-from ackdoctor.model.protocol import State as Stage
+from ackdoctor.model.protocol import Stage
 
 __all__ = [
     "Method",
@@ -90,9 +90,9 @@ def sort_of(context: Context, function: Function, state: State, expr: Expr) -> s
             return _stored(context, function, expr)
         case TokenRef(part=""):
             return "tuple"
-        case Handle(kind="tuple"):
+        case FrameworkObject(kind="tuple"):
             return "tuple"
-        case Batch() | Coll():
+        case Batch() | Container():
             return "list"
         case Const(value=str()):
             return "text"
@@ -236,7 +236,7 @@ def _fits(
         wanted = _SORTS.get(last, "")
         if text and text == last:
             score += 3
-        elif isinstance(value, Handle) and value.kind != "tuple":
+        elif isinstance(value, FrameworkObject) and value.kind != "tuple":
             score += 3 if value.kind in last or last in value.kind else -3
         elif wanted and sort:
             score += 2 if wanted == sort else -3
@@ -282,11 +282,11 @@ def _overrides(heirs: Function, base: Function) -> bool:
     )
 
 
-def method_of(context: Context, trail: Trail, call: Call, values: tuple[Value | None, ...]) -> Method | None:
+def method_of(context: Context, path: Path, call: Call, values: tuple[Value | None, ...]) -> Method | None:
     """The project's own method that a call on the component or on another object of the project means."""
     if not isinstance(call.func, Attr):
         return None
-    function, state = trail.function, trail.state
+    function, state = path.function, path.state
     name = call.func.name
     receiver = evaluate(context, function, state, call.func.obj)
     if isinstance(receiver, SelfRef):
@@ -297,7 +297,7 @@ def method_of(context: Context, trail: Trail, call: Call, values: tuple[Value | 
         return None
     found = named(context.program.lineage(cls).order, name)
     instance = receiver if isinstance(receiver, Instance) else Instance(cls)
-    wanted = instance.given or foreign_kind(context, cls) is not None or any(map(_matters, values))
+    wanted = instance.fields or foreign_kind(context, cls) is not None or any(map(_matters, values))
     if found and wanted:
         return Method(found, instance)
     outer = _outer_method(context, instance, name) if not found else ()
@@ -314,67 +314,69 @@ def _outer_method(context: Context, instance: Instance, name: str) -> tuple[Func
 
 
 def _matters(value: Value | None) -> bool:
-    if isinstance(value, Handle):
+    if isinstance(value, FrameworkObject):
         return value.kind != "tuple"
     return isinstance(value, (SelfRef, FunctionRef, BoundMethod)) or any(tokens_in(value))
 
 
-def verb_on(context: Context, trail: Trail, call: Call, kind: str, name: str) -> Verb | None:
+def verb_on(context: Context, path: Path, call: Call, kind: str, name: str) -> Verb | None:
     """The framework's call on one of its own objects."""
-    return choose_verb(context, trail.function, trail.state, call.args, context.verbs_of(kind, name))
+    return choose_verb(context, path.function, path.state, call.args, context.verbs_of(kind, name))
 
 
 # ---- tuples and windows ----
 
 
-def read(context: Context, trail: Trail, call: Call) -> Read | None:
+def read(context: Context, path: Path, call: Call) -> Read | None:
     """What a getter of a tuple or window gives, if the call is one."""
     if not isinstance(call.func, Attr):
         return None
     shape, name = context.component.dialect.shape, call.func.name
     if name in shape.keyed and not call.args:
         return None  # `getValue()` is a map entry's
-    state = trail.state
-    match evaluate(context, trail.function, state, call.func.obj):
+    state = path.state
+    match evaluate(context, path.function, state, call.func.obj):
         case TokenRef(token=token, part="") if name in shape.getters:
             part = shape.getters[name]
-            value = Trait(token, part) if part != "values" else None
+            value = TupleAttribute(token, part) if part != "values" else None
             return Read(state, value, name in shape.fallible)
-        case Handle(kind="tuple") if name in shape.getters:
+        case FrameworkObject(kind="tuple") if name in shape.getters:
             return Read(state, None, name in shape.fallible)
-        case Handle(kind="tuple" | "window"):
+        case FrameworkObject(kind="tuple" | "window"):
             return Read(state, None, may_raise=True)
         case Batch(token=token) if name == "next" or (name == "get" and call.args):
-            return Read(state.hold(token, _next(context, token)), TokenRef(token), may_raise=False)
+            return Read(state.with_token(token, _next(context, token)), TokenRef(token), may_raise=False)
         case Batch(token=token) as batch if name in shape.views:
             return Read(state, batch, may_raise=False)
         case Batch(token=token) if name in shape.past:
             gone = Token(TokenKind.ELEMENT, f"{token.name}.{name}()")
-            return Read(state.hold(gone, Holding(Stage.ACKED, Tick.NO)), Batch(gone), may_raise=False)
+            return Read(
+                state.with_token(gone, TokenState(Stage.ACKED, Tick.NO)), Batch(gone), may_raise=False
+            )
         case Batch() as batch if name in _ITERATORS:
             return Read(state, batch, may_raise=False)
         case _:
             return None
 
 
-def _next(context: Context, token: Token) -> Holding:
+def _next(context: Context, token: Token) -> TokenState:
     """The next tuple of a window: what the framework has acked by itself is not owed."""
     gone = token != context.subject or context.component.role.discipline.completion is Moment.STORED
-    return Holding(Stage.ACKED if gone else Stage.OWED, Tick.NO)
+    return TokenState(Stage.ACKED if gone else Stage.OWED, Tick.NO)
 
 
 # ---- objects of the project ----
 
 
-def constructed(context: Context, trail: Trail, call: Call, values: tuple[Value | None, ...]) -> Value | None:
+def constructed(context: Context, path: Path, call: Call, values: tuple[Value | None, ...]) -> Value | None:
     """What `new Class(...)` makes of a class of the project; None where that is not known."""
-    symbols = context.program.resolve(context.unit(trail.function), call.func) if _dotted(call.func) else ()
+    symbols = context.program.resolve(context.unit(path.function), call.func) if _dotted(call.func) else ()
     cls = next((symbol for symbol in symbols if isinstance(symbol, ClassInfo)), None)
     if cls is None:
         return None
     lineage = context.program.lineage(cls)
     if any(name.endswith(("Exception", "Error", "Throwable")) for name in (cls.name, *lineage.foreign)):
-        return Thrown(cls.name)
+        return ExceptionValue(cls.name)
     pairs = [(arg.name, value) for arg, value in zip(call.args, values, strict=True)]
     plain = tuple(value for name, value in pairs if name is None)
     captured = ((name, value) for name, value in pairs if name is not None and value is not None)
@@ -430,7 +432,7 @@ def _only_asked(function: Function, getters: frozenset[str]) -> frozenset[int]:
 
 def task(context: Context, made: Value) -> Value | None:
     """What a thread runs of an object of an inner class of the component, which knows all that the component knows."""
-    if not isinstance(made, Instance) or made.given:
+    if not isinstance(made, Instance) or made.fields:
         return None
     run = next((made.cls.methods[name] for name in ("run", "call") if name in made.cls.methods), None)
     if run is None or enclosing(context, made.cls) not in context.component.lineage:
@@ -440,7 +442,7 @@ def task(context: Context, made: Value) -> Value | None:
 
 def callbacks(value: Value | None) -> Iterator[Value]:
     """The methods of an object that was handed over, as code that somebody else may call."""
-    if not isinstance(value, Instance) or not value.given:
+    if not isinstance(value, Instance) or not value.fields:
         return
     for name, function in value.cls.methods.items():
         if name != CONSTRUCTOR and function.binding == "instance" and not function.docstring_only:
@@ -449,5 +451,5 @@ def callbacks(value: Value | None) -> Iterator[Value]:
 
 def captured_by(function: Function, receiver: Value) -> tuple[tuple[str, Value], ...]:
     """What a method of a local class knows of the locals around the class."""
-    given = receiver.given if isinstance(receiver, Instance) else ()
+    given = receiver.fields if isinstance(receiver, Instance) else ()
     return tuple((name, value) for name, value in given if name in function.captures)

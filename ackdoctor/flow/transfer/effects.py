@@ -4,19 +4,18 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from ackdoctor.flow import aliases
-from ackdoctor.flow.aliases import closures, place
+from ackdoctor.flow.aliases import access_path, named_closures
 from ackdoctor.flow.context import Context
-from ackdoctor.flow.expressions import last_name, memoize, names_in, subexpressions
-from ackdoctor.flow.induction import targets_of
-from ackdoctor.flow.invalidation import reopen
-from ackdoctor.flow.library import ENDINGS, LOGGING, NO_RAISE
-from ackdoctor.flow.predicates import OWN, READERS, is_field, leaves_alone, unchanging
+from ackdoctor.flow.expressions import assigned_targets, last_name, memoize, names_in, subexpressions
+from ackdoctor.flow.invalidation import drop_facts
+from ackdoctor.flow.library import CLEANUP, LOGGING, NEVER_RAISES
+from ackdoctor.flow.predicates import PURE_FUNCTIONS, SELF_NAMES, is_field, is_immutable, is_read_only
 from ackdoctor.flow.state import (
     Batch,
     BoundMethod,
-    Coll,
+    Container,
+    FrameworkObject,
     FunctionRef,
-    Handle,
     Instance,
     Partial,
     SelfRef,
@@ -73,7 +72,7 @@ def taken_to_work(function: Function) -> frozenset[int]:
         and isinstance(step.op, Call)
         and step.op.dropped
         and not step.op.args
-        and last_name(step.op.func) in ENDINGS
+        and last_name(step.op.func) in CLEANUP
     }
     return only_told(function) | endings
 
@@ -105,16 +104,16 @@ ANY = "*"  # among the fields: no one knows which
 
 def changed_fields(context: Context, function: Function) -> frozenset[str]:
     """The fields that a function, and what it calls of the component, may change; `ANY` among them where that is open."""
-    known = context.changes.get(id(function))
+    known = context.changed_fields.get(id(function))
     if known is None:
-        context.changes[id(function)] = frozenset({ANY})  # while it is being looked at
+        context.changed_fields[id(function)] = frozenset({ANY})  # while it is being looked at
         found = frozenset(
             name
             for each in function.tree()
             for step in each.cfg.steps
             for name in _by(context, each, step.op)
         )
-        known = context.changes[id(function)] = frozenset({ANY}) if ANY in found else found
+        known = context.changed_fields[id(function)] = frozenset({ANY}) if ANY in found else found
     return known
 
 
@@ -134,8 +133,8 @@ def by_given_code(context: Context, function: Function, state: State, call: Call
         return state
     stale = [fact for fact in state.facts if any(_is_one(part, fields) for part in subexpressions(fact))]
     known = {name: value for name, value in state.fields.items() if name not in fields}
-    state = reopen(state, stale)
-    return state.but(fields=known) if len(known) < len(state.fields) else state
+    state = drop_facts(state, stale)
+    return state.replace(fields=known) if len(known) < len(state.fields) else state
 
 
 def _is_one(expr: Expr, fields: frozenset[str]) -> bool:
@@ -151,7 +150,7 @@ def _code(context: Context, value: Value | None) -> tuple[Function, ...]:
             return callees(context, name)
         case Partial(target=target):
             return _code(context, target)
-        case Coll(items=items):
+        case Container(items=items):
             return tuple(item.function for item in items if isinstance(item, FunctionRef))
         case _:
             return ()
@@ -163,12 +162,12 @@ def callees(context: Context, name: str) -> tuple[Function, ...]:
 
 
 def _by(context: Context, function: Function, op: Instr) -> Iterator[str]:
-    for target in targets_of(op):
+    for target in assigned_targets(op):
         yield from _field(function, target)
     match op:
         case Call():
             yield from _called(context, function, op)
-        case Bind(target=Name() as local, value=value) if not unchanging(function, local):
+        case Bind(target=Name() as local, value=value) if not is_immutable(function, local):
             yield from _field(function, value)  # it has two names from here on
         case _:
             pass
@@ -176,12 +175,12 @@ def _by(context: Context, function: Function, op: Instr) -> Iterator[str]:
 
 def _called(context: Context, function: Function, call: Call) -> Iterator[str]:
     for arg in call.args:
-        if isinstance(arg.value, Name) and arg.value.id in OWN:
+        if isinstance(arg.value, Name) and arg.value.id in SELF_NAMES:
             yield ANY
-        elif not leaves_alone(call) and last_name(call.func) not in READERS:
+        elif not is_read_only(call) and last_name(call.func) not in PURE_FUNCTIONS:
             yield from _field(function, arg.value)
     match call.func:
-        case Attr(obj=Name(id=own), name=name) if own in OWN:
+        case Attr(obj=Name(id=own), name=name) if own in SELF_NAMES:
             methods = callees(context, name)
             for method in methods:
                 yield from changed_fields(context, method)
@@ -189,9 +188,9 @@ def _called(context: Context, function: Function, call: Call) -> Iterator[str]:
                 yield ANY
         case Attr(obj=Global(id="super")) | Global(id="super"):
             yield ANY
-        case Attr(obj=obj) if not leaves_alone(call):
+        case Attr(obj=obj) if not is_read_only(call):
             yield from _field(function, obj)
-        case Name(id=local) if not local.startswith("%") and Name(local) not in closures(function):
+        case Name(id=local) if not local.startswith("%") and Name(local) not in named_closures(function):
             yield ANY
         case _:
             pass
@@ -199,9 +198,9 @@ def _called(context: Context, function: Function, call: Call) -> Iterator[str]:
 
 def _field(function: Function, expr: Expr) -> Iterator[str]:
     """The field that an expression is, or lies in."""
-    at = place(function, expr)
+    at = access_path(function, expr)
     while isinstance(at, (Attr, Item)):
-        if isinstance(at, Attr) and isinstance(at.obj, Name) and at.obj.id in OWN:
+        if isinstance(at, Attr) and isinstance(at.obj, Name) and at.obj.id in SELF_NAMES:
             yield at.name
         at = at.obj
 
@@ -223,12 +222,12 @@ def inert(context: Context, state: State, function: Function, values: tuple[Valu
     for value in values:
         if isinstance(value, _SEEN) or any(tokens_in(value)):
             return False
-        if isinstance(value, Handle) and value.kind != "tuple":
+        if isinstance(value, FrameworkObject) and value.kind != "tuple":
             return False
     reach = _reach(context, function)
     if reach.active:
         return False
-    return not any(field in context.held or field in state.fields for field in reach.fields)
+    return not any(field in context.stored_stages or field in state.fields for field in reach.fields)
 
 
 def fails(context: Context, function: Function) -> bool:
@@ -237,13 +236,13 @@ def fails(context: Context, function: Function) -> bool:
 
 
 def _reach(context: Context, function: Function) -> _Reach:
-    known = context.reaches.get(id(function))
+    known = context.reachable.get(id(function))
     if isinstance(known, _Reach):
         return known
-    context.reaches[id(function)] = _Reach(
+    context.reachable[id(function)] = _Reach(
         active=False, fields=frozenset(), fails=False
     )  # while it is being looked at
-    found = context.reaches[id(function)] = _look(context, function)
+    found = context.reachable[id(function)] = _look(context, function)
     return found
 
 
@@ -291,7 +290,7 @@ def _raising(function: Function) -> set[int]:
     for index, step in enumerate(function.cfg.steps):
         if any(edge.kind is EdgeKind.RAISE for edge in step.edges) and index not in only_told(function):
             word = last_name(step.op.func) if isinstance(step.op, Call) else ""
-            if word not in LOGGING and word not in NO_RAISE:
+            if word not in LOGGING and word not in NEVER_RAISES:
                 found.add(index)
     return found
 
@@ -311,7 +310,7 @@ def about_locals(facts: Mapping[Expr, bool], fields: frozenset[str]) -> Mapping[
 
 def _reads_field(expr: Expr, fields: frozenset[str]) -> bool:
     match expr:
-        case Compare(op=aliases.ALSO):
+        case Compare(op=aliases.ALIAS):
             return False
         case Attr(name=name) if is_field(expr) and ANY not in fields:
             return name in fields

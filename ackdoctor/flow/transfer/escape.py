@@ -4,17 +4,16 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from ackdoctor.flow.context import Context
-from ackdoctor.flow.events import Released, Stored, Trail
+from ackdoctor.flow.events import Path, Released, Stored
 from ackdoctor.flow.expressions import last_name, memoize
-from ackdoctor.flow.invalidation import forget, inside
-from ackdoctor.flow.library import HARMLESS, LOGGING, NO_RAISE, VIEWS
-from ackdoctor.flow.predicates import leaves_alone
+from ackdoctor.flow.invalidation import invalidate_contents, invalidate_target
+from ackdoctor.flow.library import COLLECTION_WRAPPERS, LOGGING, NEVER_RAISES, PURE_CALLS
+from ackdoctor.flow.predicates import is_read_only
 from ackdoctor.flow.state import (
-    Coll,
     Const,
+    Container,
     Field,
     FunctionRef,
-    Holding,
     Instance,
     Partial,
     SelfRef,
@@ -22,6 +21,7 @@ from ackdoctor.flow.state import (
     Tick,
     Token,
     TokenKind,
+    TokenState,
     Value,
     tokens_in,
 )
@@ -39,7 +39,7 @@ from ackdoctor.flow.transfer.heap_cells import (
 )
 from ackdoctor.model.cfg import Attr, Call, Closure, Expr, Item, Name
 from ackdoctor.model.component import Function
-from ackdoctor.model.protocol import State as Stage
+from ackdoctor.model.protocol import Stage
 
 __all__ = [
     "EVERYTHING",
@@ -70,30 +70,32 @@ _UNASKED = (
 def completed(state: State) -> bool:
     """Whether the path has completed any tuple, be it in an earlier round."""
     earlier = (memory.rest for memory in state.loops.values() if memory.rest is not None)
-    return any(holding.stage in (Stage.ACKED, Stage.FAILED) for holding in (*state.tokens.values(), *earlier))
+    return any(
+        token_state.stage in (Stage.ACKED, Stage.FAILED) for token_state in (*state.tokens.values(), *earlier)
+    )
 
 
-def worse(one: Holding | None, other: Holding) -> Holding:
-    """The holding that leaves more undone."""
+def worse(one: TokenState | None, other: TokenState) -> TokenState:
+    """The token_state that leaves more undone."""
     if one is None:
         return other
     return min(one, other, key=lambda held: (WORST.index(held.stage), _UNASKED.index(held.tick), held.holder))
 
 
 def store(
-    context: Context, trail: Trail, state: State, field: str, value: Value, *, how: str, key: Expr | None
+    context: Context, path: Path, state: State, field: str, value: Value, *, how: str, key: Expr | None
 ) -> State:
     """A value goes into `self.<field>`; the tuples it carries are held there."""
     for token in dict.fromkeys(tokens_in(value)):
         if token.kind is TokenKind.STORED:
             if token.field != field:
-                release(context, trail, token.field)
+                release(context, path, token.field)
             continue
-        context.see(
+        context.record(
             Stored(
-                function=trail.function,
-                step=trail.step,
-                trail=trail,
+                function=path.function,
+                step=path.step,
+                path=path,
                 deferral=context.deferral,
                 field=field,
                 token=token,
@@ -103,35 +105,35 @@ def store(
             field,
             token,
         )
-        state = _kept_in(state, token, context.holding(state, token), f"self.{field}")
+        state = _kept_in(state, token, context.token_state(state, token), f"self.{field}")
     return state
 
 
-def _kept_in(state: State, token: Token, holding: Holding, holder: str) -> State:
+def _kept_in(state: State, token: Token, token_state: TokenState, holder: str) -> State:
     """The token is held by one field more; several are named one after the other."""
-    if holding.stage is Stage.OWED:
-        return state.hold(token, Holding(Stage.HELD, holding.tick, holder))
-    if holding.stage is Stage.HELD and holder not in holding.holder.split():
-        return state.hold(token, holding._replace(holder=f"{holding.holder} {holder}"))
+    if token_state.stage is Stage.OWED:
+        return state.with_token(token, TokenState(Stage.HELD, token_state.tick, holder))
+    if token_state.stage is Stage.HELD and holder not in token_state.holder.split():
+        return state.with_token(token, token_state._replace(holder=f"{token_state.holder} {holder}"))
     return state
 
 
-def release(context: Context, trail: Trail, field: str) -> None:
+def release(context: Context, path: Path, field: str) -> None:
     """What a field holds goes where nobody can look."""
     released = Released(
-        function=trail.function,
-        step=trail.step,
-        trail=trail,
+        function=path.function,
+        step=path.step,
+        path=path,
         deferral=context.deferral,
         field=field,
         completed=False,
     )
-    context.see(released, field, False)
+    context.record(released, field, False)
 
 
 def escape(
     context: Context,
-    trail: Trail,
+    path: Path,
     state: State,
     values: "frozenset[Value] | tuple[Value | None, ...]",
     holder: str,
@@ -139,21 +141,21 @@ def escape(
     """Tuples handed to code that cannot be seen are held there; fields handed over are released."""
     for value in values:
         if isinstance(value, Field):
-            release(context, trail, value.name)
+            release(context, path, value.name)
         elif isinstance(value, SelfRef):
-            release(context, trail, EVERYTHING)
+            release(context, path, EVERYTHING)
         for token in tokens_in(value):
-            state = _hand_over(context, trail, state, token, holder)
+            state = _hand_over(context, path, state, token, holder)
     return state
 
 
-def _hand_over(context: Context, trail: Trail, state: State, token: Token, holder: str) -> State:
+def _hand_over(context: Context, path: Path, state: State, token: Token, holder: str) -> State:
     if token.kind is TokenKind.STORED:
-        release(context, trail, token.field)
+        release(context, path, token.field)
         return state
-    holding = context.holding(state, token)
-    if holding.stage is Stage.OWED:
-        return state.hold(token, Holding(Stage.HELD, holding.tick, holder))
+    token_state = context.token_state(state, token)
+    if token_state.stage is Stage.OWED:
+        return state.with_token(token, TokenState(Stage.HELD, token_state.tick, holder))
     return state
 
 
@@ -163,8 +165,10 @@ def within(token: Token, whole: Token) -> bool:
 
 
 _EXPOSED = f"{BOX}exposed"
-_CODE = (FunctionRef, Partial, Coll, Instance)
-_RUNS_NOTHING = (LOGGING | HARMLESS | NO_RAISE | VIEWS) - {"sleep"}  # while this one sleeps others run
+_CODE = (FunctionRef, Partial, Container, Instance)
+_RUNS_NOTHING = (LOGGING | PURE_CALLS | NEVER_RAISES | COLLECTION_WRAPPERS) - {
+    "sleep"
+}  # while this one sleeps others run
 
 
 class _Handing(NamedTuple):
@@ -217,7 +221,9 @@ def _expose(state: State, places: frozenset[str]) -> State:
     if not places:
         return state
     known = _exposed(state)
-    return state if places <= known else state.but(fields={**state.fields, _EXPOSED: Const(known | places)})
+    return (
+        state if places <= known else state.replace(fields={**state.fields, _EXPOSED: Const(known | places)})
+    )
 
 
 def _exposed(state: State) -> frozenset[str]:
@@ -237,7 +243,9 @@ def _opened(
         name = place.rpartition(":")[2]
         if where(function, name) == place and (place in given or name in _tracked(function)):
             own = is_box(function, state, name) and name not in shared(function)
-            state = inside(state, Name(name), call) if own else forget(state, Name(name))
+            state = (
+                invalidate_contents(state, Name(name), call) if own else invalidate_target(state, Name(name))
+            )
     return state
 
 
@@ -281,7 +289,7 @@ def _handing(function: Function, call: Call) -> _Handing:
     root = func
     while isinstance(root, (Attr, Item)):
         root = root.obj
-    changes = isinstance(call.func, Attr) and isinstance(root, Name) and not leaves_alone(call)
+    changes = isinstance(call.func, Attr) and isinstance(root, Name) and not is_read_only(call)
     return _Handing(
         names=tuple(expr.id for expr in given if isinstance(expr, Name)),
         places=frozenset(
@@ -289,7 +297,7 @@ def _handing(function: Function, call: Call) -> _Handing:
         ),
         receiver=root.id if changes and isinstance(root, Name) else "",
         runs=func.id if isinstance(func, Name) else "",
-        quiet=last_name(call.func) in _RUNS_NOTHING or leaves_alone(call),
+        quiet=last_name(call.func) in _RUNS_NOTHING or is_read_only(call),
     )
 
 
@@ -301,7 +309,7 @@ def _reached(value: Value | None) -> Iterator[str]:
         case Partial(target=target, args=args):
             for part in (target, *args):
                 yield from _reached(part)
-        case Coll(items=items):
+        case Container(items=items):
             for item in items:
                 yield from _reached(item)
         case Instance(cls=cls):

@@ -10,13 +10,13 @@ from ackdoctor.flow.roles import may_reassign
 from ackdoctor.flow.state import (
     Batch,
     BoundMethod,
-    Coll,
     Const,
+    Container,
     Count,
     External,
     Field,
+    FrameworkObject,
     FunctionRef,
-    Handle,
     Index,
     Instance,
     Picked,
@@ -29,7 +29,7 @@ from ackdoctor.flow.state import (
     Token,
     TokenKind,
     TokenRef,
-    Trait,
+    TupleAttribute,
     Value,
 )
 from ackdoctor.flow.transfer.heap_cells import in_box, in_cell
@@ -73,12 +73,12 @@ __all__ = [
 ]
 
 
-def _handle_of(dialect: Dialect, names: tuple[str, ...]) -> Handle | None:
+def _handle_of(dialect: Dialect, names: tuple[str, ...]) -> FrameworkObject | None:
     """The framework's object that one of these qualified classes declares."""
-    return next((Handle(dialect.objects[name]) for name in names if name in dialect.objects), None)
+    return next((FrameworkObject(dialect.objects[name]) for name in names if name in dialect.objects), None)
 
 
-def foreign_kind(context: Context, cls: ClassInfo) -> Handle | None:
+def foreign_kind(context: Context, cls: ClassInfo) -> FrameworkObject | None:
     """What a class of the project that derives from a framework's object is."""
     return _handle_of(context.component.dialect, context.program.lineage(cls).foreign)
 
@@ -108,8 +108,8 @@ def declared_field(context: Context, name: str) -> Value | None:
     return _handle(context, context.program.units[cls.path], text)
 
 
-def _inherited(role: Role, name: str) -> Handle | None:
-    return Handle(role.fields[name]) if name in role.fields else None
+def _inherited(role: Role, name: str) -> FrameworkObject | None:
+    return FrameworkObject(role.fields[name]) if name in role.fields else None
 
 
 def field_of(context: Context, cls: ClassInfo, name: str) -> tuple[ClassInfo, str] | None:
@@ -122,7 +122,7 @@ def field_of(context: Context, cls: ClassInfo, name: str) -> tuple[ClassInfo, st
 
 def attribute_of(context: Context, instance: Instance, name: str) -> Value | None:
     """What a field of another object of the project is."""
-    for field, value in instance.given:
+    for field, value in instance.fields:
         if field == name:
             return value
     found = field_of(context, instance.cls, name)
@@ -132,7 +132,7 @@ def attribute_of(context: Context, instance: Instance, name: str) -> Value | Non
     return _handle(context, context.program.units[cls.path], text)
 
 
-def declared_result(context: Context, function: Function) -> Handle | None:
+def declared_result(context: Context, function: Function) -> FrameworkObject | None:
     """The collector that a method is declared to give, however it comes by it."""
     found = _handle(context, context.unit(function), function.returns) if function.returns else None
     return found if found is not None and found.kind not in _DATA else None
@@ -147,7 +147,7 @@ def enclosing(context: Context, cls: ClassInfo) -> ClassInfo | None:
     return context.program.units[cls.path].classes.get(outer)
 
 
-def _handle(context: Context, unit: Unit, text: str) -> Handle | None:
+def _handle(context: Context, unit: Unit, text: str) -> FrameworkObject | None:
     found = context.program.type_of(unit, text)
     if isinstance(found, ClassInfo):
         return foreign_kind(context, found)
@@ -247,7 +247,7 @@ def evaluate(context: Context, function: Function, state: State, expr: Expr) -> 
             return test if test is not None and expr.op in ("==", "is", "in") else None
         case Mix(op="len", parts=(whole,)):
             counted = evaluate(context, function, state, whole)
-            return Count(counted) if isinstance(counted, (Batch, Coll)) else None
+            return Count(counted) if isinstance(counted, (Batch, Container)) else None
         case Mix(op="+" | "-" as sign, parts=(first, Literal(value=int() as step))):
             return counted_on(evaluate(context, function, state, first), sign, step)
         case Mix(op="+", parts=parts):
@@ -283,7 +283,7 @@ def _attribute(
             return _own(context, state, name)
         case Instance() as instance:
             return _of_instance(context, state, instance, name)
-        case Handle(kind=kind):
+        case FrameworkObject(kind=kind):
             return BoundMethod(name, on=kind)
         case SuperRef(cls=cls):
             return BoundMethod(name, cls)
@@ -291,7 +291,7 @@ def _attribute(
             return _part(context, token, name)
         case Field(name=field):
             return Field(f"{field}.{name}")
-        case Coll() as collection:
+        case Container() as collection:
             return Count(collection) if context.typed and name == "length" else collection
         case External(names=names):
             return External(tuple(f"{base}.{name}" for base in names))
@@ -314,16 +314,16 @@ def _part(context: Context, token: Token, name: str) -> Value | None:
     return stored(token.field, f"{token.path}.{name}")
 
 
-_A_TUPLE = Handle("tuple")  # in a field of the component it is one that the field holds
+_A_TUPLE = FrameworkObject("tuple")  # in a field of the component it is one that the field holds
 
 
 def _own(context: Context, state: State, name: str) -> Value:
     """What `self.name` is."""
     if name in state.fields:
         return state.fields[name]
-    if name not in context.own:
-        context.own[name] = _at_first(context, name)
-    return context.own[name]
+    if name not in context.field_values:
+        context.field_values[name] = _at_first(context, name)
+    return context.field_values[name]
 
 
 def _at_first(context: Context, name: str) -> Value:
@@ -369,7 +369,7 @@ def _looked_into(context: Context, function: Function, state: State, obj: Expr, 
     container = evaluate(context, function, state, obj)
     if isinstance(container, Batch) and isinstance(key, Mix) and key.op == "slice":
         return _slice(context, container, [evaluate(context, function, state, p) for p in key.parts])
-    inside = isinstance(container, (Batch, Coll))
+    inside = isinstance(container, (Batch, Container))
     return _item(container, key, evaluate(context, function, state, key) if inside else None)
 
 
@@ -385,13 +385,13 @@ def _item(container: Value | None, key: Expr, place: Value | None) -> Value | No
             return TokenRef(token, "id")
         case Row(token=token, column=column):
             return TokenRef(token) if key == Literal(column) else None
-        case Coll(items=items) if isinstance(key, Mix) and key.op == "slice":
-            return Coll(items)
-        case Coll(order=tuple(order)) if isinstance(place, Const) and isinstance(place.value, int):
+        case Container(items=items) if isinstance(key, Mix) and key.op == "slice":
+            return Container(items)
+        case Container(order=tuple(order)) if isinstance(place, Const) and isinstance(place.value, int):
             return order[place.value] if -len(order) <= place.value < len(order) else None
         case Batch(token=token):
             return _at(token, place)
-        case Coll() as listed:
+        case Container() as listed:
             return only(listed, place)
         case _:
             return None
@@ -404,12 +404,12 @@ def _slice(context: Context, batch: Batch, bounds: list[Value | None]) -> Value:
     return batch if bounds[0] == Index(batch.token) else part(batch)
 
 
-def part(batch: Batch) -> Coll:
+def part(batch: Batch) -> Container:
     """Some tuples of a batch, at least one."""
-    return Coll(frozenset({Picked(batch.token)}))
+    return Container(frozenset({Picked(batch.token)}))
 
 
-def only(listed: Coll, *places: Value | None) -> Value | None:
+def only(listed: Container, *places: Value | None) -> Value | None:
     """The one value that a local list has, unless it is asked for at another place than before."""
     return next(iter(listed.items)) if len(listed.items) == 1 and Index() not in places else None
 
@@ -432,27 +432,27 @@ def counted_on(number: Value | None, sign: str = "+", step: int = 1) -> Value | 
             return None
 
 
-def _collection(context: Context, function: Function, state: State, items: tuple[Expr, ...]) -> Coll:
+def _collection(context: Context, function: Function, state: State, items: tuple[Expr, ...]) -> Container:
     values = (as_held(context, evaluate(context, function, state, item)) for item in items)
     kept = frozenset(
         value
         for value in values
-        if isinstance(value, (TokenRef, Coll, Batch, FunctionRef, BoundMethod))
-        or (isinstance(value, Instance) and value.given)
+        if isinstance(value, (TokenRef, Container, Batch, FunctionRef, BoundMethod))
+        or (isinstance(value, Instance) and value.fields)
     )
-    return Coll(kept)
+    return Container(kept)
 
 
 def _joined(context: Context, function: Function, state: State, parts: tuple[Expr, ...]) -> Value | None:
     """`waiting + [tup]`: a collection of what is in both; nothing that matters where neither is one."""
     whole = _collection(context, function, state, parts)
-    inner = [item.items if isinstance(item, Coll) else frozenset({item}) for item in whole.items]
-    return Coll(frozenset[Value]().union(*inner)) if inner else None
+    inner = [item.items if isinstance(item, Container) else frozenset({item}) for item in whole.items]
+    return Container(frozenset[Value]().union(*inner)) if inner else None
 
 
 def as_held(context: Context, value: Value | None) -> Value | None:
     """A field known to hold tuples, named as if it were one."""
-    return stored(value.name) if isinstance(value, Field) and value.name in context.held else value
+    return stored(value.name) if isinstance(value, Field) and value.name in context.stored_stages else value
 
 
 def _closure(context: Context, function: Function, state: State, key: str) -> Value | None:
@@ -479,7 +479,7 @@ def tick_comparison(
     names = context.component.dialect.shape.tick_names
     for one, other in ((condition.left, condition.right), (condition.right, condition.left)):
         match evaluate(context, function, state, one) if context.typed else None:
-            case Trait(token=token) if kind := _system_kind(context, function, other, names):
+            case TupleAttribute(token=token) if kind := _system_kind(context, function, other, names):
                 return TickTest(token, kind)
             case _:
                 pass

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 
 from ackdoctor.flow.expressions import calls_by_result, last_name, memoize, mentions, subexpressions
-from ackdoctor.flow.invalidation import reopen
+from ackdoctor.flow.invalidation import drop_facts
 from ackdoctor.flow.library import CONTAINER_STORES
 from ackdoctor.flow.state import Const, State, Value
 from ackdoctor.flow.transfer.liveness import read, written
@@ -71,7 +71,7 @@ def put(function: Function, state: State, name: str, value: Value | None) -> Sta
     if cell is None:
         return None
     if isinstance(value, Const):
-        return state.bind(name, None).but(fields={**state.fields, cell: value})
+        return state.bind(name, None).replace(fields={**state.fields, cell: value})
     return without(state, {cell}).bind(name, value) if cell in state.fields else None
 
 
@@ -87,14 +87,14 @@ def beyond_a_call(function: Function, state: State) -> State:
     if not state.facts or not (function.closures or function.captures):
         return state
     names = [Name(name) for name in _cells(function)]
-    return reopen(state, [fact for fact in state.facts if any(mentions(fact, name) for name in names)])
+    return drop_facts(state, [fact for fact in state.facts if any(mentions(fact, name) for name in names)])
 
 
 def without(state: State, cells: AbstractSet[str]) -> State:
     """The state in which nothing is known of what is in these cells, which are named as by `where`."""
     if cells.isdisjoint(state.fields):
         return state
-    return state.but(fields={field: old for field, old in state.fields.items() if field not in cells})
+    return state.replace(fields={field: old for field, old in state.fields.items() if field not in cells})
 
 
 @memoize
@@ -161,7 +161,7 @@ def made(function: Function, state: State, name: str, value: Expr) -> State:
         return state
     key = _key(function, name)
     state = _without(state, key)
-    return state.but(
+    return state.replace(
         fields={**state.fields, key + _MARK: Const(value=True), **dict(_begun(function, key, name, value))}
     )
 
@@ -175,7 +175,7 @@ def set_in_box(function: Function, state: State, target: Expr, value: Value | No
     if not place:  # which one, nobody knows
         return emptied(state, where(function, name))
     fields = {known: old for known, old in state.fields.items() if known != key + place}
-    return state.but(fields={**fields, key + place: value} if isinstance(value, Const) else fields)
+    return state.replace(fields={**fields, key + place: value} if isinstance(value, Const) else fields)
 
 
 def held_value(
@@ -263,7 +263,7 @@ def own_method(function: Function, state: State, name: str, method: str) -> bool
 
 def _put(state: State, key: str, value: Value | None) -> State:
     fields = {field: old for field, old in state.fields.items() if field != key + _VALUE}
-    return state.but(fields={**fields, key + _VALUE: value} if isinstance(value, Const) else fields)
+    return state.replace(fields={**fields, key + _VALUE: value} if isinstance(value, Const) else fields)
 
 
 def emptied(state: State, box: str) -> State:
@@ -274,7 +274,7 @@ def emptied(state: State, box: str) -> State:
 
 def _without(state: State, key: str, but: tuple[str, ...] = ()) -> State:
     kept = {field: old for field, old in state.fields.items() if field in but or not field.startswith(key)}
-    return state.but(fields=kept) if len(kept) < len(state.fields) else state
+    return state.replace(fields=kept) if len(kept) < len(state.fields) else state
 
 
 @memoize

@@ -10,12 +10,12 @@ step if some way on from there reads it before it is given a new value.  A set o
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
-from ackdoctor.flow.aliases import second_names
-from ackdoctor.flow.expressions import memoize, names_in, subexpressions
-from ackdoctor.flow.facts import meanings, normalised, subject, tested_names
-from ackdoctor.flow.induction import counted_by, counters, paced_by, targets_of
+from ackdoctor.flow.aliases import new_aliases
+from ackdoctor.flow.expressions import assigned_targets, memoize, names_in, subexpressions
+from ackdoctor.flow.facts import definitions, normalise, subject_of, tested_names
+from ackdoctor.flow.induction import body_counters, counted_loops, induction_variables
 from ackdoctor.flow.library import CONTAINER_STORES
-from ackdoctor.flow.predicates import amounts, is_field, iterators, spelled_out, wholes
+from ackdoctor.flow.predicates import inline_calls, is_field, iterator_facts, nonempty_facts, size_facts
 from ackdoctor.flow.state import State
 from ackdoctor.model.cfg import (
     ENTRY,
@@ -61,9 +61,9 @@ class Needed(NamedTuple):
         env, facts = state.env, state.facts
         if not env.keys() <= self.names:
             env = {name: value for name, value in env.items() if name in self.names}
-        if facts and not all(subject(fact) in self.subjects for fact in facts):
-            facts = {fact: truth for fact, truth in facts.items() if subject(fact) in self.subjects}
-        return state if env is state.env and facts is state.facts else state.but(env=env, facts=facts)
+        if facts and not all(subject_of(fact) in self.subjects for fact in facts):
+            facts = {fact: truth for fact, truth in facts.items() if subject_of(fact) in self.subjects}
+        return state if env is state.env and facts is state.facts else state.replace(env=env, facts=facts)
 
 
 @memoize
@@ -71,7 +71,7 @@ def needed(function: Function) -> Mapping[int, Needed]:
     """What is live where a function begins, and at those of its steps where paths meet."""
     numbers: dict[Place, int] = {}
     read = [_bits(numbers, _asked(function, step.op)) for step in function.cfg.steps]
-    named = (fact.left for facts in second_names(function).values() for fact in facts)
+    named = (fact.left for facts in new_aliases(function).values() for fact in facts)
     own = _bits(numbers, (_OWN, *named))  # a call on `super()` means `this` without naming it
     live = _live(function, [places | own for places in read], _rewritten(function, numbers))
     places = list(numbers)
@@ -166,7 +166,7 @@ def _writes(op: Instr, kind: EdgeKind) -> bool:
 
 def written(op: Instr) -> Iterator[str]:
     """The locals that an instruction assigns."""
-    for target in targets_of(op):
+    for target in assigned_targets(op):
         if isinstance(target, Name):
             yield target.id
     if isinstance(op, Return):
@@ -180,29 +180,31 @@ def _asked(function: Function, op: Instr) -> Iterator[Place]:
     match op:
         case Test(condition=condition):
             yield from _subjects(condition)
-            yield from _subjects(spelled_out(function, condition))
-            yield from _compared(spelled_out(function, condition))
+            yield from _subjects(inline_calls(function, condition))
+            yield from _compared(inline_calls(function, condition))
             for name in names_in(condition):
-                for meant in meanings(function).get(name, ()):
+                for meant in definitions(function).get(name, ()):
                     yield from _subjects(meant)
                     yield from _compared(meant)
-        case Update(target=Name(id=name)) | Bind(target=Name(id=name)) if name in counters(function):
+        case Update(target=Name(id=name)) | Bind(target=Name(id=name)) if name in induction_variables(
+            function
+        ):
             yield from _known_of(function, name)  # it is said anew of the next number
-            yield from (place for expr in read(op) for place in amounts(expr))
+            yield from (place for expr in read(op) for place in size_facts(expr))
         case Bind(target=Name(id=name), value=value) if name in tested_names(function):
             yield value  # what is known of the value is known of the new name
             yield from _subjects(value)
             yield from _compared(value)
         case Next(iterable=iterable, loop=loop):
-            yield from wholes(function, iterable)
-            for loops in (counted_by(function), paced_by(function)):
-                if loop in loops and (name := loops[loop].name) in counters(function):
+            yield from nonempty_facts(function, iterable)
+            for loops in (counted_loops(function), body_counters(function)):
+                if loop in loops and (name := loops[loop].name) in induction_variables(function):
                     yield from _known_of(function, name)
         case Call(func=Attr(obj=Name() as obj, name=name)) if name in CONTAINER_STORES:
             yield obj  # which list it is
         case Bind(target=Name(), value=Name(id=name) as value) if name.startswith("%"):
             yield value  # the same
-            yield from iterators(function).get(value, ())
+            yield from iterator_facts(function).get(value, ())
         case Yield():
             yield _YIELDED
         case Mark(word="EXIT"):
@@ -214,16 +216,16 @@ def _asked(function: Function, op: Instr) -> Iterator[Place]:
 def _known_of(function: Function, counter: str) -> Iterator[Place]:
     yield Name(counter)
     yield counter
-    for bound in counters(function)[counter]:
+    for bound in induction_variables(function)[counter]:
         yield from (part for part in subexpressions(bound) if isinstance(part, Name) or is_field(part))
-        yield from amounts(bound)
+        yield from size_facts(bound)
 
 
 def _compared(condition: Expr) -> Iterator[Place]:
     """The locals that are compared: each may stand for something else; and whether there is anything in what they are compared with."""
     if isinstance(condition, Compare):
         yield from (part for part in subexpressions(condition) if isinstance(part, Name) or is_field(part))
-    yield from amounts(condition)
+    yield from size_facts(condition)
 
 
 def read(op: Instr) -> tuple[Expr, ...]:
@@ -253,7 +255,7 @@ def _around(target: Expr | None) -> tuple[Expr, ...]:
 
 def _subjects(condition: Expr) -> Iterator[Expr]:
     """What is asked of the facts where a condition is decided."""
-    fact, _ = normalised(condition)
+    fact, _ = normalise(condition)
     match fact:
         case Compare(left=left):
             yield left

@@ -3,42 +3,42 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ackdoctor.flow.context import Context, Later
-from ackdoctor.flow.events import Deferral, Handed, Trail
+from ackdoctor.flow.context import Context, DeferredCall
+from ackdoctor.flow.events import CallbackPassed, Deferral, Path
 from ackdoctor.flow.expressions import last_name, names_in
 from ackdoctor.flow.facts import tested_names
-from ackdoctor.flow.invalidation import changed
+from ackdoctor.flow.invalidation import invalidate_receiver
 from ackdoctor.flow.library import (
     ARRAYS,
-    BOTH_PYTHONS,
     CALLBACKS,
-    DISPLAYS,
-    HARMLESS,
-    LATER,
+    COLLECTION_LITERALS,
+    COLLECTION_WRAPPERS,
+    COMPATIBILITY_NAMES,
+    EXECUTORS,
     LAZY,
     LOGGING,
-    NO_RAISE,
-    RUNNERS,
-    SEE_THROUGH,
+    NEVER_RAISES,
+    PURE_CALLS,
+    SCHEDULERS,
     THREADS,
-    VIEWS,
+    TRANSPARENT_DECORATORS,
 )
-from ackdoctor.flow.predicates import unchanging
+from ackdoctor.flow.predicates import is_immutable
 from ackdoctor.flow.state import (
     Batch,
     BoundMethod,
-    Coll,
     Const,
+    Container,
     Count,
+    ExceptionValue,
     External,
     Field,
     FunctionRef,
     Instance,
-    LoopMemory,
+    LoopState,
     Partial,
     State,
     SuperRef,
-    Thrown,
     TickTest,
     TokenRef,
     Value,
@@ -60,45 +60,45 @@ _CODE = (BoundMethod, FunctionRef, Partial)
 
 
 def external(
-    context: Context, trail: Trail, call: Call, target: External, given: tuple[Value | None, ...] | None
+    context: Context, path: Path, call: Call, target: External, given: tuple[Value | None, ...] | None
 ) -> Done:
     """What calling something outside the project does, as far as its name tells."""
     name = target.names[-1].rpartition(".")[2]
-    values = arguments(context, trail, call) if given is None else given
-    state = trail.state
-    if call.dropped and target.names == (name,) and name in LAZY and not _eager(context, trail.function):
+    values = arguments(context, path, call) if given is None else given
+    state = path.state
+    if call.dropped and target.names == (name,) and name in LAZY and not _eager(context, path.function):
         return Done(state, None, may_raise=False)
     if name == "partial" and values and values[0] is not None:
         return Done(state, Partial(values[0], values[1:]), may_raise=False)
     if name == "super":
-        return Done(state, SuperRef(context.program.owner(_outermost(context, trail))), may_raise=False)
+        return Done(state, SuperRef(context.program.owner(_outermost(context, path))), may_raise=False)
     if name == "wraps":
         return Done(state, External(("identity",)), may_raise=False)
-    if name in SEE_THROUGH and values:
+    if name in TRANSPARENT_DECORATORS and values:
         return Done(state, values[0], may_raise=False)
     rounds = _rounds(name, values)
     if rounds is not None:
         return Done(state, rounds, may_raise=False)
-    if context.typed and name in DISPLAYS:
-        if len(values) == 1 and name in ARRAYS and isinstance(values[0], (Batch, Coll)):
+    if context.typed and name in COLLECTION_LITERALS:
+        if len(values) == 1 and name in ARRAYS and isinstance(values[0], (Batch, Container)):
             return Done(state, values[0], may_raise=False)
-        return Done(state, Coll(elements(context, values)), may_raise=False)
-    if name in VIEWS:
-        seen = [value for value in values if isinstance(value, (Batch, Coll, Count, Field, TokenRef))]
-        return Done(state, seen[0] if seen else Coll(frozenset()), may_raise=False)
-    if name in HARMLESS or name in LOGGING:
+        return Done(state, Container(elements(context, values)), may_raise=False)
+    if name in COLLECTION_WRAPPERS:
+        seen = [value for value in values if isinstance(value, (Batch, Container, Count, Field, TokenRef))]
+        return Done(state, seen[0] if seen else Container(frozenset()), may_raise=False)
+    if name in PURE_CALLS or name in LOGGING:
         token = next((t for value in values for t in tokens_in(value)), None)
         if token is not None and (kind := system_question(name)):
             return Done(state, TickTest(token, kind), may_raise=False)
-        return Done(state, None, may_raise=name not in NO_RAISE and name not in LOGGING)
+        return Done(state, None, may_raise=name not in NEVER_RAISES and name not in LOGGING)
     if len(values) == 1 and isinstance(values[0], TokenRef) and (kind := system_question(name)):
         return Done(state, TickTest(values[0].token, kind), may_raise=False)
     if name.endswith(("Error", "Exception")):
-        return Done(state, Thrown(target.names[-1]), may_raise=False)
-    return unknown(context, trail, call, given)
+        return Done(state, ExceptionValue(target.names[-1]), may_raise=False)
+    return unknown(context, path, call, given)
 
 
-def _rounds(name: str, values: tuple[Value | None, ...]) -> Zipped | Count | Coll | None:
+def _rounds(name: str, values: tuple[Value | None, ...]) -> Zipped | Count | Container | None:
     """What the standard library makes of a batch to loop over."""
     match name, values:
         case "islice", (Batch() as batch, _, *_):
@@ -121,48 +121,52 @@ def _rounds(name: str, values: tuple[Value | None, ...]) -> Zipped | Count | Col
 def _eager(context: Context, function: Function) -> bool:
     """Whether a function may well run on Python 2, whose `map` builds its list at once."""
     unit = context.unit(function)
-    return unit.python2 or context.component.dialect.python2 or not BOTH_PYTHONS.isdisjoint(unit.imports)
+    return (
+        unit.python2 or context.component.dialect.python2 or not COMPATIBILITY_NAMES.isdisjoint(unit.imports)
+    )
 
 
-def _outermost(context: Context, trail: Trail) -> Function:
-    """The method that a trail is in: `super()` in a closure means the method around it."""
-    visit: Trail | None = trail
+def _outermost(context: Context, path: Path) -> Function:
+    """The method that a path is in: `super()` in a closure means the method around it."""
+    visit: Path | None = path
     while visit is not None:
         if context.program.owner(visit.function) is not None:
             return visit.function
         visit = visit.before
-    return trail.function
+    return path.function
 
 
-def unknown(context: Context, trail: Trail, call: Call, given: tuple[Value | None, ...] | None) -> Done:
+def unknown(context: Context, path: Path, call: Call, given: tuple[Value | None, ...] | None) -> Done:
     """What a call does of which only the last part of its name is known, if that."""
     name = last_name(call.func) or "a call"
-    if name in LOGGING or name in HARMLESS:
-        return Done(trail.state, None, may_raise=name not in LOGGING and name not in NO_RAISE)
-    values = arguments(context, trail, call) if given is None else given
+    if name in LOGGING or name in PURE_CALLS:
+        return Done(path.state, None, may_raise=name not in LOGGING and name not in NEVER_RAISES)
+    values = arguments(context, path, call) if given is None else given
     if len(values) == 1 and isinstance(values[0], TokenRef) and (kind := system_question(name)):
-        return Done(trail.state, TickTest(values[0].token, kind), may_raise=False)
-    state = trail.state
-    if isinstance(call.func, Attr) and not unchanging(trail.function, call.func.obj):
-        state = changed(state, call)
+        return Done(path.state, TickTest(values[0].token, kind), may_raise=False)
+    state = path.state
+    if isinstance(call.func, Attr) and not is_immutable(path.function, call.func.obj):
+        state = invalidate_receiver(state, call)
     if context.typed and isinstance(call.func, Attr):
-        receiver = evaluate(context, trail.function, trail.state, call.func.obj)
-        if isinstance(receiver, Instance) or (isinstance(receiver, Coll) and any(_callables((receiver,)))):
+        receiver = evaluate(context, path.function, path.state, call.func.obj)
+        if isinstance(receiver, Instance) or (
+            isinstance(receiver, Container) and any(_callables((receiver,)))
+        ):
             values = (*values, receiver)
     if not (context.typed and _only_asks(name)):
-        state = escape(context, trail, state, values, name)
+        state = escape(context, path, state, values, name)
         if context.typed:
             state = _let_go(state, call, values)
-    run_later(context, trail, state, values, name)
+    run_later(context, path, state, values, name)
     carried = frozenset(value for value in values if value is not None and any(tokens_in(value)))
-    result = Coll(carried) if carried and name[:1].isupper() else None
-    return Done(state, result, may_raise=name not in NO_RAISE)
+    result = Container(carried) if carried and name[:1].isupper() else None
+    return Done(state, result, may_raise=name not in NEVER_RAISES)
 
 
 def _let_go(state: State, call: Call, values: tuple[Value | None, ...]) -> State:
     """An empty collection that somebody else knows now: what goes in later may be taken out there."""
     for arg, value in zip(call.args, values, strict=False):
-        if isinstance(arg.value, Name) and isinstance(value, Coll) and not value.items:
+        if isinstance(arg.value, Name) and isinstance(value, Container) and not value.items:
             state = state.bind(arg.value.id, None)
     return state
 
@@ -190,25 +194,25 @@ _ASKING = (
 
 def run_later(
     context: Context,
-    trail: Trail,
+    path: Path,
     state: State,
     values: tuple[Value | None, ...],
     runner: str,
 ) -> None:
     """Callables among the arguments are looked at as code that runs later."""
-    threaded = runner in THREADS or (context.typed and runner in RUNNERS)
-    awaited = runner in LATER or (context.typed and runner in CALLBACKS)
+    threaded = runner in THREADS or (context.typed and runner in EXECUTORS)
+    awaited = runner in SCHEDULERS or (context.typed and runner in CALLBACKS)
     for target in _callables(values):
-        deferral = Deferral(runner, trail.function, trail.step, threaded, threaded or awaited)
+        deferral = Deferral(runner, path.function, path.step, threaded, threaded or awaited)
         args = tuple(_passed_on(context, target, values))
-        context.see(
-            Handed(function=trail.function, step=trail.step, trail=trail, deferral=deferral),
+        context.record(
+            CallbackPassed(function=path.function, step=path.step, path=path, deferral=deferral),
             repr(target),
             runner,
         )
         emits_later = context.component.role.kind is Kind.SPOUT  # a callback needs no tuple to emit one
         if emits_later or threaded or awaited or any(map(_carries, (target, *args))):
-            context.later.append(Later(target, args, state, deferral, trail))
+            context.deferred_calls.append(DeferredCall(target, args, state, deferral, path))
 
 
 def _passed_on(context: Context, target: Value, values: tuple[Value | None, ...]) -> Iterator[Value]:
@@ -217,7 +221,7 @@ def _passed_on(context: Context, target: Value, values: tuple[Value | None, ...]
     for value in values:
         if value is None or value is target:
             continue
-        for item in sorted(value.items, key=repr) if isinstance(value, Coll) else (value,):
+        for item in sorted(value.items, key=repr) if isinstance(value, Container) else (value,):
             if not (context.typed and (isinstance(item, _CODE) or item in own)):
                 yield item
 
@@ -233,7 +237,7 @@ def _callables(values: tuple[Value | None, ...]) -> Iterator[Value]:
                 yield value
             case Instance():
                 yield from callbacks(value)
-            case Coll(items=items):
+            case Container(items=items):
                 for item in sorted(items, key=repr):
                     if isinstance(item, (BoundMethod, FunctionRef)):
                         yield item
@@ -257,7 +261,7 @@ class Enter:
 
 def enter(
     context: Context,
-    trail: Trail,
+    path: Path,
     call: Call,
     function: Function,
     receiver: Value | None,
@@ -266,13 +270,13 @@ def enter(
 ) -> Done | Enter:
     """What a call of this function begins with; `given` are values in place of the call's own arguments."""
     if function.is_async and not call.awaited:
-        return unknown(context, trail, call, given)
+        return unknown(context, path, call, given)
     env: dict[str, Value] = {"%return": Const(None), **dict(captured)}
     params = [param for param in function.params if param.kind == "positional"]
     if receiver is not None and function.binding != "static" and params:
         env[params.pop(0).name] = receiver
     args = call.args if given is None else tuple(Arg(Name("")) for _ in given)
-    values = arguments(context, trail, call) if given is None else given
+    values = arguments(context, path, call) if given is None else given
     filled: set[str | None] = set()
     more: list[Value | None] = []
     passed: dict[str, Expr] = {}
@@ -289,7 +293,7 @@ def enter(
         if name is not None and _matters(function, name, value):
             env[name] = value  # type: ignore[assignment]  # _matters refuses None
         elif arg.star and value is not None and any(tokens_in(value)):
-            return unknown(context, trail, call, given)
+            return unknown(context, path, call, given)
     for param in function.params:
         if param.name not in filled and param.default is not None and not any(arg.star for arg in args):
             value = evaluate(context, function, State(), param.default)
@@ -297,40 +301,40 @@ def enter(
                 env[param.name] = value
     if not any(arg.star for arg in args):
         env.update(packed(context, function, more, named=filled - {None}))
-    before = trail.state
+    before = path.state
     entered = State(
         env=env,
         tokens=before.tokens,
         fields=before.fields,
-        facts=_facts_about(trail, function, passed),
+        facts=_facts_about(path, function, passed),
         loops=_around(before),
         caught=before.caught,
     )
     return Enter(function, entered)
 
 
-def _facts_about(trail: Trail, function: Function, passed: Mapping[str, Expr]) -> Mapping[Expr, bool]:
+def _facts_about(path: Path, function: Function, passed: Mapping[str, Expr]) -> Mapping[Expr, bool]:
     """What was decided about the arguments of a call, said of the parameters that they become."""
     known: dict[Expr, bool] = {}
-    for fact, truth in trail.state.facts.items() if passed else ():
+    for fact, truth in path.state.facts.items() if passed else ():
         for name, expr in passed.items():
             if fact == expr:
                 known[Name(name)] = truth
-            elif isinstance(fact, Compare) and fact.left == expr and _said_there(trail, function, fact.right):
+            elif isinstance(fact, Compare) and fact.left == expr and _said_there(path, function, fact.right):
                 known[Compare(Name(name), fact.op, fact.right)] = truth
     return known
 
 
-def _said_there(trail: Trail, function: Function, right: Expr) -> bool:
+def _said_there(path: Path, function: Function, right: Expr) -> bool:
     """Whether what an argument was compared with means the same in the function that is called."""
-    here = trail.function.path == function.path and not any(names_in(right))
+    here = path.function.path == function.path and not any(names_in(right))
     return isinstance(right, Literal) or here
 
 
-def _around(before: State) -> Mapping[int, LoopMemory]:
+def _around(before: State) -> Mapping[int, LoopState]:
     """What a helper called in a loop over a batch must know: that earlier rounds have left some element so."""
     rest = [memory.rest for memory in before.loops.values() if memory.rest is not None]
-    return {_AROUND: LoopMemory(None, rest[0])} if rest else {}
+    return {_AROUND: LoopState(None, rest[0])} if rest else {}
 
 
 def _matters(function: Function, name: str, value: Value | None) -> bool:

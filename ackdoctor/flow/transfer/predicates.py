@@ -5,26 +5,33 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ackdoctor.flow.context import Context
-from ackdoctor.flow.facts import meaning, normalised, subject, tested_subjects
-from ackdoctor.flow.final_fields import settle, with_settled
-from ackdoctor.flow.induction import count_of, counters, less, paced_by, plain, whole_bounds
-from ackdoctor.flow.predicates import has_any, is_amount, sizes, spelled_out
+from ackdoctor.flow.facts import current_definition, normalise, subject_of, tested_subjects
+from ackdoctor.flow.final_fields import recall_final, remember_final
+from ackdoctor.flow.induction import (
+    body_counters,
+    induction_variables,
+    integer_bounds,
+    is_number,
+    minus,
+    split_offset,
+)
+from ackdoctor.flow.predicates import inline_calls, is_size, normalise_emptiness, size_calls
 from ackdoctor.flow.state import (
     Batch,
     BoundMethod,
-    Coll,
     Const,
+    Container,
     Count,
+    ExceptionValue,
     FunctionRef,
-    Holding,
     Instance,
     SelfRef,
     State,
-    Thrown,
     Tick,
     TickTest,
     TokenKind,
     TokenRef,
+    TokenState,
     Value,
 )
 from ackdoctor.flow.transfer.evaluate import evaluate, text_of, tick_comparison
@@ -88,33 +95,33 @@ def ordered(
 
 def counted(context: Context, function: Function, before: State, after: State, name: str, by: int) -> State:
     """The state in which a counter is `by` more than it was: all that is asked about it, as far as it follows from what was known."""
-    return begun(context, function, before, after, name, less(Name(name), -by))
+    return begun(context, function, before, after, name, minus(Name(name), -by))
 
 
 def begun(context: Context, function: Function, before: State, after: State, name: str, value: Expr) -> State:
     """The state in which a counter is given this value: all that is asked about it, as far as it follows from what was known."""
     facts = dict(after.facts)
-    value = sizes(function).get(value, value)
-    for bound in counters(function).get(name, ()):
+    value = size_calls(function).get(value, value)
+    for bound in induction_variables(function).get(name, ()):
         apart = _apart(context, function, before, value, bound)
         for op in _FLIPPED:
             truth = apart.holds(op) if apart is not None else None
             if truth is not None:
                 facts[Compare(Name(name), op, bound)] = truth
-    for pace in paced_by(function).values():
+    for pace in body_counters(function).values():
         if pace.name == name and pace.mark in before.facts:
             facts[pace.mark] = True
-    return after.but(facts=facts) if len(facts) > len(after.facts) else after
+    return after.replace(facts=facts) if len(facts) > len(after.facts) else after
 
 
 def _line(context: Context, function: Function, state: State, expr: Expr) -> _Line:
     if isinstance(expr, Literal):
-        return _Line(None, expr.value) if plain(expr.value) else _Line(expr, 0)  # type: ignore[arg-type]  # a plain number
-    base, more = count_of(expr)
+        return _Line(None, expr.value) if is_number(expr.value) else _Line(expr, 0)  # type: ignore[arg-type]  # a plain number
+    base, more = split_offset(expr)
     value = evaluate(context, function, state, base)
-    if isinstance(value, Const) and plain(value.value):
+    if isinstance(value, Const) and is_number(value.value):
         return _Line(None, value.value + more)  # type: ignore[operator]  # a plain number
-    meant = meaning(function, state, base)
+    meant = current_definition(function, state, base)
     if isinstance(meant, (Mix, Name)):
         inner = _line(context, function, state, meant)
         return inner._replace(more=inner.more + more)
@@ -177,14 +184,14 @@ def _decided(
 
 
 def _no_number(expr: Expr) -> bool:
-    return isinstance(expr, Literal) and not plain(expr.value)
+    return isinstance(expr, Literal) and not is_number(expr.value)
 
 
 def _amount(state: State, base: Expr) -> _Limits:
     """How much there is of something is never less than nothing."""
-    if not is_amount(base):
+    if not is_size(base):
         return _Limits()
-    asked, same = has_any(Compare(base, ">", Literal(0)))
+    asked, same = normalise_emptiness(Compare(base, ">", Literal(0)))
     some = state.facts.get(asked)
     if some is None:
         return _Limits(low=0)
@@ -206,12 +213,14 @@ def _whole(known: _Limits) -> _Limits:
 
 def _is_whole(function: Function, base: Expr | None) -> bool:
     """Whether it is a whole number; a constant, which has no base, says so itself."""
-    if base is None or is_amount(base):
+    if base is None or is_size(base):
         return True
     declared = text_of(function, base.id).rpartition(".")[2] if isinstance(base, Name) else ""
     if declared or not isinstance(base, (Name, Attr)):
         return declared in _WHOLE
-    return base in whole_bounds(function) or (isinstance(base, Name) and base.id in counters(function))
+    return base in integer_bounds(function) or (
+        isinstance(base, Name) and base.id in induction_variables(function)
+    )
 
 
 MOST_FACTS = 60  # that a path remembers: a chain of `else if` may ask about one thing a thousand times
@@ -229,15 +238,15 @@ def branch(
     if not any(
         isinstance(evaluate(context, function, state, side), _ANSWERS) for side in _answers_in(condition)
     ):
-        condition = spelled_out(function, condition)
+        condition = inline_calls(function, condition)
     fact, positive = _asked(context, function, state, condition)
-    meant = meaning(function, state, fact)
+    meant = current_definition(function, state, fact)
     if meant is not None and fact not in state.facts:
         for truth, learnt in branch(context, function, state, meant):
             yield truth == positive, _learn(context, function, learnt, fact, truth=truth)
         return
-    known = _decide(context, function, with_settled(context, state, fact), fact)
-    if known is not None and isinstance(evaluate(context, function, state, subject(fact)), Const):
+    known = _decide(context, function, recall_final(context, state, fact), fact)
+    if known is not None and isinstance(evaluate(context, function, state, subject_of(fact)), Const):
         yield known == positive, state  # the constant says it each time
         return
     for truth in (True, False):
@@ -247,8 +256,8 @@ def branch(
 
 def _answers_in(condition: Expr) -> Iterator[Expr]:
     """The temporaries that a condition looks at: answers of calls, of which the path may know better."""
-    fact = normalised(condition)[0]
-    for side in (fact.left, count_of(fact.right)[0]) if isinstance(fact, Compare) else (fact,):
+    fact = normalise(condition)[0]
+    for side in (fact.left, split_offset(fact.right)[0]) if isinstance(fact, Compare) else (fact,):
         if isinstance(side, Name) and side.id.startswith("%"):
             yield side
 
@@ -258,14 +267,14 @@ def decided(context: Context, function: Function, state: State, condition: Expr)
     if not isinstance(condition, (Name, Attr, Item, Compare, Not)):
         return None
     fact, positive = _asked(context, function, state, condition)
-    known = _decide(context, function, with_settled(context, state, fact), fact)
+    known = _decide(context, function, recall_final(context, state, fact), fact)
     return None if known is None else known == positive
 
 
 def _asked(context: Context, function: Function, state: State, condition: Expr) -> tuple[Expr, bool]:
     """A condition in its positive form; a named constant on its right is what it stands for, `is` that is `==`, and `if left` is `left != 0`."""
-    fact, positive = normalised(condition)
-    if isinstance(fact, Name) and fact.id in counters(function):
+    fact, positive = normalise(condition)
+    if isinstance(fact, Name) and fact.id in induction_variables(function):
         return Compare(fact, "==", Literal(0)), not positive
     if context.typed or not isinstance(fact, Compare):
         return fact, positive
@@ -408,9 +417,9 @@ def _truth(value: Value | None) -> bool | None:
             return bool(constant)
         case TokenRef(token=token):
             return None if token.kind is TokenKind.STORED else True
-        case SelfRef() | BoundMethod() | FunctionRef() | Batch() | Instance() | Thrown():
+        case SelfRef() | BoundMethod() | FunctionRef() | Batch() | Instance() | ExceptionValue():
             return True
-        case Coll(items=items):
+        case Container(items=items):
             return True if items else None
         case Count(of=whole, less=0):
             return _truth(whole)
@@ -419,13 +428,13 @@ def _truth(value: Value | None) -> bool | None:
 
 
 def _learn(context: Context, function: Function, state: State, fact: Expr, *, truth: bool) -> State:
-    state = settle(context, state, fact, truth=truth)
+    state = remember_final(context, state, fact, truth=truth)
     if (
         len(state.facts) < MOST_FACTS
-        and subject(fact) in tested_subjects(function)
+        and subject_of(fact) in tested_subjects(function)
         and fact not in state.facts
     ):
-        return state.but(facts={**state.facts, fact: truth})
+        return state.replace(facts={**state.facts, fact: truth})
     return state
 
 
@@ -442,11 +451,14 @@ def _tick_question(context: Context, function: Function, state: State, condition
 def _tick_branches(
     context: Context, state: State, test: TickTest, condition: Expr
 ) -> Iterator[tuple[bool, State]]:
-    holding = context.holding(state, test.token)
+    token_state = context.token_state(state, test.token)
     negative = isinstance(condition, Compare) and condition.op in ("!=", "is not", "not in")
     possible = (Tick.MAYBE, test.kind) if test.kind is Tick.YES else (Tick.MAYBE, Tick.NO, test.kind)
-    if holding.tick in possible:
-        yield not negative, state.hold(test.token, Holding(holding.stage, test.kind, holding.holder))
-    if holding.tick is not test.kind:
-        known = Tick.NO if test.kind is Tick.YES and holding.tick is Tick.MAYBE else holding.tick
-        yield negative, state.hold(test.token, Holding(holding.stage, known, holding.holder))
+    if token_state.tick in possible:
+        yield (
+            not negative,
+            state.with_token(test.token, TokenState(token_state.stage, test.kind, token_state.holder)),
+        )
+    if token_state.tick is not test.kind:
+        known = Tick.NO if test.kind is Tick.YES and token_state.tick is Tick.MAYBE else token_state.tick
+        yield negative, state.with_token(test.token, TokenState(token_state.stage, known, token_state.holder))

@@ -4,14 +4,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ackdoctor.flow.context import Context
-from ackdoctor.flow.events import Anchors, Completed, Emitted, Released, Trail
+from ackdoctor.flow.events import Anchors, Completed, Emitted, Path, Released
 from ackdoctor.flow.expressions import mentions
 from ackdoctor.flow.state import (
     Batch,
-    Coll,
     Const,
+    Container,
     Field,
-    Holding,
     Index,
     Picked,
     State,
@@ -20,14 +19,14 @@ from ackdoctor.flow.state import (
     Token,
     TokenKind,
     TokenRef,
+    TokenState,
     Value,
     tokens_in,
 )
 from ackdoctor.flow.transfer.evaluate import evaluate, stored
 from ackdoctor.model.cfg import Arg, Attr, Build, Call, Expr, Literal, Name
 from ackdoctor.model.dialect import Anchoring, Misuse, Verb, VerbKind
-from ackdoctor.model.protocol import Breach, Op, move
-from ackdoctor.model.protocol import State as Stage
+from ackdoctor.model.protocol import Breach, Op, Stage, move
 
 __all__ = ["apply_verb", "complete", "external_verb", "own_verb", "quiet"]
 
@@ -86,19 +85,19 @@ def _bind(verb: Verb, args: tuple[Arg, ...]) -> _Bound:
     return _Bound(bound, tuple(extra), unclear)
 
 
-def apply_verb(context: Context, trail: Trail, call: Call, verb: Verb) -> tuple[State, Value | None]:
+def apply_verb(context: Context, path: Path, call: Call, verb: Verb) -> tuple[State, Value | None]:
     """The state after a framework call, and its value."""
     bound = _bind(verb, call.args)
-    function, state = trail.function, trail.state
+    function, state = path.function, path.state
     match verb.kind:
         case VerbKind.ACK | VerbKind.FAIL:
             subject = bound.args.get(verb.subject or "")
             value = evaluate(context, function, state, subject) if subject is not None else None
             if isinstance(subject, Attr):
                 value = _inside(value)
-            return _complete_value(context, trail, state, _OPS[verb.kind], value, verb), Const(None)
+            return _complete_value(context, path, state, _OPS[verb.kind], value, verb), Const(None)
         case VerbKind.EMIT | VerbKind.EMIT_MANY:
-            return _emit(context, trail, bound, verb), None
+            return _emit(context, path, bound, verb), None
         case VerbKind.TICK_TEST | VerbKind.HEARTBEAT_TEST:
             subject = bound.args.get(verb.subject or "")
             kind = Tick.YES if verb.kind is VerbKind.TICK_TEST else Tick.HEARTBEAT
@@ -116,28 +115,28 @@ def apply_verb(context: Context, trail: Trail, call: Call, verb: Verb) -> tuple[
 
 def _inside(value: Value | None) -> Value | None:
     """What `job.tup` is where a local object is known to hold one tuple."""
-    return next(iter(value.items)) if isinstance(value, Coll) and len(value.items) == 1 else value
+    return next(iter(value.items)) if isinstance(value, Container) and len(value.items) == 1 else value
 
 
 def _complete_value(
-    context: Context, trail: Trail, state: State, op: Op, value: Value | None, verb: Verb
+    context: Context, path: Path, state: State, op: Op, value: Value | None, verb: Verb
 ) -> State:
     match value:
         case TokenRef(token=token) if _taken(context, verb, value):
-            return complete(context, trail, state, op, token, verb=verb, value=value)
+            return complete(context, path, state, op, token, verb=verb, value=value)
         case TokenRef():
-            _see_completion(context, trail, op, None, Holding(Stage.OWED), None, verb, value)
+            _see_completion(context, path, op, None, TokenState(Stage.OWED), None, verb, value)
             return state  # refused: the tuple is owed as before
-        case Field(name=field) if field in context.held:
-            return complete(context, trail, state, op, stored(field).token, verb=verb, value=value)
+        case Field(name=field) if field in context.stored_stages:
+            return complete(context, path, state, op, stored(field).token, verb=verb, value=value)
         case Const():
-            _see_completion(context, trail, op, None, Holding(Stage.OWED), None, verb, value)
+            _see_completion(context, path, op, None, TokenState(Stage.OWED), None, verb, value)
             return state
         case Picked() if _in_each_round(state):
-            _see_completion(context, trail, op, None, Holding(Stage.OWED), None, verb, value)
+            _see_completion(context, path, op, None, TokenState(Stage.OWED), None, verb, value)
             return state  # the tuple that the round is about is owed as before
         case _:
-            _see_completion(context, trail, op, None, Holding(Stage.OWED), None, verb, value)
+            _see_completion(context, path, op, None, TokenState(Stage.OWED), None, verb, value)
             return _perhaps_completed(state, value)
 
 
@@ -159,20 +158,20 @@ def _taken(context: Context, verb: Verb, value: TokenRef) -> bool:
 def _perhaps_completed(state: State, value: Value | None) -> State:
     """Something unknown was completed: it may have been any tuple still owed, so nobody can call it missing."""
     tokens = {
-        token: holding._replace(stage=Stage.HELD, holder="an ack of something unknown")
-        if holding.stage is Stage.OWED
-        else holding
-        for token, holding in state.tokens.items()
+        token: token_state._replace(stage=Stage.HELD, holder="an ack of something unknown")
+        if token_state.stage is Stage.OWED
+        else token_state
+        for token, token_state in state.tokens.items()
     }
     for token in tokens_in(value):
         if token.kind is TokenKind.STORED:
             tokens.pop(token, None)
-    return state.but(tokens=tokens)
+    return state.replace(tokens=tokens)
 
 
 def complete(
     context: Context,
-    trail: Trail,
+    path: Path,
     state: State,
     op: Op,
     token: Token,
@@ -181,41 +180,41 @@ def complete(
     value: Value | None = None,
 ) -> State:
     """The state after `op` completes `token`; what was seen is kept."""
-    before = context.holding(state, token)
+    before = context.token_state(state, token)
     after, breach = move(before.stage, op)
     if token.kind is TokenKind.STORED:
-        if token.field not in context.held:
+        if token.field not in context.stored_stages:
             breach = None
         released = Released(
-            function=trail.function,
-            step=trail.step,
-            trail=trail,
+            function=path.function,
+            step=path.step,
+            path=path,
             deferral=context.deferral,
             field=token.field,
             completed=True,
         )
         # a way of its own to get there
         at_tick = any(held.tick is Tick.YES for held in state.tokens.values())
-        context.see(released, token.field, True, at_tick)
-    _see_completion(context, trail, op, token, before, breach, verb, value)
-    return state.hold(token, Holding(after, before.tick, before.holder))
+        context.record(released, token.field, True, at_tick)
+    _see_completion(context, path, op, token, before, breach, verb, value)
+    return state.with_token(token, TokenState(after, before.tick, before.holder))
 
 
 def _see_completion(
     context: Context,
-    trail: Trail,
+    path: Path,
     op: Op,
     token: Token | None,
-    before: Holding,
+    before: TokenState,
     breach: Breach | None,
     verb: Verb | None,
     value: Value | None,
 ) -> None:
-    context.see(
+    context.record(
         Completed(
-            function=trail.function,
-            step=trail.step,
-            trail=trail,
+            function=path.function,
+            step=path.step,
+            path=path,
             deferral=context.deferral,
             op=op,
             token=token,
@@ -228,31 +227,33 @@ def _see_completion(
         token,
         breach,
         before.tick,
-        trail.step.way,
-        id(trail) if op in (Op.AUTO_ACK, Op.AUTO_FAIL) else trail.state.caught is None,
+        path.step.way,
+        id(path) if op in (Op.AUTO_ACK, Op.AUTO_FAIL) else path.state.caught is None,
     )
 
 
 # ---- emits ----
 
 
-def _emit(context: Context, trail: Trail, bound: _Bound, verb: Verb) -> State:
-    function, state = trail.function, trail.state
-    how, anchored = _anchors(context, trail, bound, verb)
+def _emit(context: Context, path: Path, bound: _Bound, verb: Verb) -> State:
+    function, state = path.function, path.state
+    how, anchored = _anchors(context, path, bound, verb)
     late: list[tuple[Token, Breach]] = []
     for token in anchored:
         breach = move(_worst_stage(context, state, token, how), Op.ANCHOR).breach
-        if breach is not None and not (token.kind is TokenKind.STORED and token.field not in context.held):
+        if breach is not None and not (
+            token.kind is TokenKind.STORED and token.field not in context.stored_stages
+        ):
             late.append((token, breach))
     subject = context.subject if context.deferral is None else None
-    tick = context.holding(state, subject).tick if subject is not None else Tick.NO
+    tick = context.token_state(state, subject).tick if subject is not None else Tick.NO
     given = {name: evaluate(context, function, state, expr) for name, expr in bound.args.items()}
     values = {name: value for name, value in given.items() if value is not None}
-    context.see(
+    context.record(
         Emitted(
             function=function,
-            step=trail.step,
-            trail=trail,
+            step=path.step,
+            path=path,
             deferral=context.deferral,
             verb=verb,
             args=bound.args,
@@ -276,14 +277,14 @@ def _emit(context: Context, trail: Trail, bound: _Bound, verb: Verb) -> State:
 
 def _worst_stage(context: Context, state: State, token: Token, how: Anchors) -> Stage:
     """An anchor's stage; a whole batch as anchor includes the elements that earlier rounds have completed."""
-    stage = context.holding(state, token).stage
+    stage = context.token_state(state, token).stage
     if token.kind is TokenKind.ELEMENT and how is Anchors.DEFAULT and stage in (Stage.OWED, Stage.HELD):
         earlier = [memory.rest.stage for memory in state.loops.values() if memory.rest is not None]
         return next((done for done in earlier if done in (Stage.ACKED, Stage.FAILED)), stage)
     return stage
 
 
-def _anchors(context: Context, trail: Trail, bound: _Bound, verb: Verb) -> tuple[Anchors, tuple[Token, ...]]:
+def _anchors(context: Context, path: Path, bound: _Bound, verb: Verb) -> tuple[Anchors, tuple[Token, ...]]:
     discipline = context.component.role.discipline
     if discipline.anchoring is Anchoring.FORCED:
         return Anchors.DEFAULT, _current(context)
@@ -296,16 +297,16 @@ def _anchors(context: Context, trail: Trail, bound: _Bound, verb: Verb) -> tuple
         return _unnamed(context)
     if isinstance(expr, Build) and not expr.items:
         return Anchors.EMPTY, ()
-    match evaluate(context, trail.function, trail.state, expr):
+    match evaluate(context, path.function, path.state, expr):
         case Const(value=None):
             return _unnamed(context)
-        case Coll() | Batch() | TokenRef() as value:
+        case Container() | Batch() | TokenRef() as value:
             tokens = tuple(dict.fromkeys(tokens_in(value)))
             if not tokens and isinstance(expr, Name):
                 return Anchors.UNKNOWN, ()
             return (Anchors.EXPLICIT, tokens) if tokens else (Anchors.UNKNOWN, ())
         case Field(name=field):
-            held = (stored(field).token,) if field in context.held else ()
+            held = (stored(field).token,) if field in context.stored_stages else ()
             return Anchors.EXPLICIT, held
         case _:
             return Anchors.UNKNOWN, ()

@@ -1,40 +1,34 @@
 """Calls of methods and constructors, and method references."""
 
-from collections.abc import Callable
-
 from ackdoctor.flow.build import Ends
-from ackdoctor.frontends.java.expressions import compared
-from ackdoctor.frontends.java.grammar import COMMENTS, Node, by_type, child, parts
-from ackdoctor.frontends.java.lowering import TOO_DEEP, Lowering
+from ackdoctor.frontends.java.expressions import equality
+from ackdoctor.frontends.java.grammar import COMMENTS, Node, child, parts
+from ackdoctor.frontends.java.lowering import TOO_DEEP, Lowering, Values
 from ackdoctor.frontends.java.scope import type_of
 from ackdoctor.model.cfg import Arg, Attr, Call, Expr, Global, Item, Literal, Mix, Name
 
 __all__ = ["CALLS", "PURE_CALLS", "call_statement", "constructor_call"]
 
-_USUAL = 3  # receiver, name and arguments
+_USUAL_PARTS = 3  # receiver, name and arguments
 _SEVERAL = frozenset({"formal_parameters", "inferred_parameters"})
 _EQUALS = frozenset({"equals", "equalsIgnoreCase"})
-_EACH = frozenset({"forEach", "forEachOrdered", "forEachRemaining"})
+_FOR_EACH = frozenset({"forEach", "forEachOrdered", "forEachRemaining"})
 _LONGEST = 5000  # calls in a row; each one is the receiver of the next
-_PRESENT = {"ifPresent": 1, "ifPresentOrElse": 2}  # of an Optional, and how much code they are given
-
-
-def _call(fn: Lowering, node: Node) -> Expr:
-    return _call_step(fn, node)
+_IF_PRESENT = {"ifPresent": 1, "ifPresentOrElse": 2}  # methods of Optional, with their number of callbacks
 
 
 def call_statement(fn: Lowering, node: Node) -> None:
-    """A call that is a statement of its own: nobody looks at its result."""
+    """A call whose result is dropped."""
     if node.type == "method_invocation":
-        _call_step(fn, node, dropped=True)
+        _call(fn, node, dropped=True)
     elif node.type == "object_creation_expression" and _class_body(node) is None:
         _new_step(fn, node, dropped=True)
     else:
         fn.value(node)
 
 
-def _call_step(fn: Lowering, node: Node, *, dropped: bool = False) -> Expr:
-    """A call; those it is called on, however many in a row, come first."""
+def _call(fn: Lowering, node: Node, *, dropped: bool = False) -> Expr:
+    """A call, after the calls that it is chained to; a loop, since chains may be long."""
     chain = [node]
     while True:
         receiver = chain[-1].child_by_field_name("object")
@@ -52,7 +46,7 @@ def _call_step(fn: Lowering, node: Node, *, dropped: bool = False) -> Expr:
             obj = same
             continue
         func = fn.frame.method(name) if obj is None else Attr(obj, name)
-        if dropped and link is node and obj is not None and _runs_now(fn, node, obj, name, arguments):
+        if dropped and link is node and obj is not None and _run_callbacks(fn, node, obj, name, arguments):
             return obj
         args = tuple([Arg(fn.value(each)) for each in parts(arguments)])
         result = fn.builder.temp()
@@ -62,60 +56,62 @@ def _call_step(fn: Lowering, node: Node, *, dropped: bool = False) -> Expr:
     return obj
 
 
-def _runs_now(fn: Lowering, node: Node, obj: Expr, name: str, arguments: Node) -> bool:
-    """Lowers a call that is a loop or a branch around the code that it is given; returns whether it is one."""
-    return _each(fn, node, obj, name, arguments) or _present(fn, node, obj, name, arguments)
+def _run_callbacks(fn: Lowering, node: Node, obj: Expr, name: str, arguments: Node) -> bool:
+    """Lower a call that runs its callbacks at once, as a loop or a branch; return whether it is one."""
+    return _for_each(fn, node, obj, name, arguments) or _if_present(fn, node, obj, name, arguments)
 
 
-def _each(fn: Lowering, node: Node, iterable: Expr, name: str, arguments: Node) -> bool:
-    """Lowers `items.forEach(item -> ...)` as the loop that it is; a map's, whose code takes two, stays a call."""
-    given = parts(arguments)
-    if name not in _EACH or len(given) != 1 or not _takes_one(given[0]):
+def _for_each(fn: Lowering, node: Node, iterable: Expr, name: str, arguments: Node) -> bool:
+    """Lower `items.forEach(item -> ...)` as a loop; a map's `forEach`, whose callback has two parameters, stays a call."""
+    callbacks = parts(arguments)
+    if name not in _FOR_EACH or len(callbacks) != 1 or not _takes_one(callbacks[0]):
         return False
     element = fn.builder.temp()
-    todo = fn.value(given[0])
+    function = fn.value(callbacks[0])
     head = fn.file.positions.through(node, child(node, "name"))
 
     def body() -> None:
-        fn.builder.add(Call(fn.builder.temp(), todo, (Arg(element),), dropped=True), fn.span(given[0]))
+        fn.builder.add(
+            Call(fn.builder.temp(), function, (Arg(element),), dropped=True), fn.span(callbacks[0])
+        )
 
     fn.builder.loop_for(head, element, iterable, body)
     return True
 
 
-def _present(fn: Lowering, node: Node, optional: Expr, name: str, arguments: Node) -> bool:
-    """Lowers `answer.ifPresent(text -> ...)` as the question that it asks, with what runs if not behind it."""
-    given = parts(arguments)
-    if _PRESENT.get(name) != len(given):
+def _if_present(fn: Lowering, node: Node, optional: Expr, name: str, arguments: Node) -> bool:
+    """Lower `answer.ifPresent(text -> ...)` as a branch."""
+    callbacks = parts(arguments)
+    if _IF_PRESENT.get(name) != len(callbacks):
         return False
-    first, *second = [(fn.value(each), fn.span(each)) for each in given]
+    first, *second = [(fn.value(each), fn.span(each)) for each in callbacks]
     head = fn.file.positions.through(node, child(node, "name"))
-    asked = fn.builder.temp()
-    fn.builder.add(Call(asked, Attr(optional, "isPresent"), ()), head, quiet=True)
-    fork = fn.builder.test(asked, head)
+    present = fn.builder.temp()
+    fn.builder.add(Call(present, Attr(optional, "isPresent"), ()), head, no_raise=True)
+    fork = fn.builder.test(present, head)
     after: Ends = []
-    ways = ((fork.true, [first], (Arg(Item(optional, Literal(0))),)), (fork.false, second, ()))
-    for ends, todo, args in ways:
+    branches = ((fork.true, [first], (Arg(Item(optional, Literal(0))),)), (fork.false, second, ()))
+    for ends, functions, args in branches:
         fn.builder.resume(ends)
-        for code, span in todo:
-            fn.builder.add(Call(fn.builder.temp(), code, args, dropped=True), span)
+        for function, span in functions:
+            fn.builder.add(Call(fn.builder.temp(), function, args, dropped=True), span)
         after += fn.builder.take()
     fn.builder.resume(after)
     return True
 
 
-def _takes_one(code: Node) -> bool:
-    """Whether code that is handed over is a method reference, or a lambda with one parameter."""
-    if code.type != "lambda_expression":
-        return code.type == "method_reference"
-    written = child(code, "parameters")
+def _takes_one(callback: Node) -> bool:
+    """Whether a callback is a method reference, or a lambda with one parameter."""
+    if callback.type != "lambda_expression":
+        return callback.type == "method_reference"
+    written = child(callback, "parameters")
     return written.type not in _SEVERAL or len(parts(written)) == 1
 
 
 def _receiver(fn: Lowering, node: Node, receiver: Node) -> Expr:
-    """What a method is called on; `super` and `Outer.super` are objects that are asked for."""
-    beside = node.named_children[1:] if node.named_child_count > _USUAL else ()
-    if receiver.type == "super" or any(part.type == "super" for part in beside):
+    """The receiver of a call; `super` and `Outer.super` become calls of `super()`."""
+    qualifiers = node.named_children[1:] if node.named_child_count > _USUAL_PARTS else ()
+    if receiver.type == "super" or any(part.type == "super" for part in qualifiers):
         result = fn.builder.temp()
         fn.builder.add(Call(result, Global("super"), ()), fn.span(receiver))
         return result
@@ -123,15 +119,15 @@ def _receiver(fn: Lowering, node: Node, receiver: Node) -> Expr:
 
 
 def _equality(fn: Lowering, obj: Expr, name: str, arguments: Node) -> Expr | None:
-    """`a.equals(b)` and `Objects.equals(a, b)` as the comparisons they are."""
+    """`a.equals(b)` and `Objects.equals(a, b)` as comparisons."""
     if name not in _EQUALS:
         return None
     operands = parts(arguments)
     if len(operands) == 1:
-        return compared(obj, "==", fn.value(operands[0]))
+        return equality(obj, "==", fn.value(operands[0]))
     if len(operands) == 2 and obj == Global("Objects"):  # noqa: PLR2004
         left = fn.value(operands[0])
-        return compared(left, "==", fn.value(operands[1]))
+        return equality(left, "==", fn.value(operands[1]))
     return None
 
 
@@ -152,12 +148,12 @@ def _class_body(node: Node) -> Node | None:
 
 def _new_step(fn: Lowering, node: Node, *, dropped: bool = False) -> Expr:
     first = parts(node)[0]
-    made = child(node, "type")
+    created = child(node, "type")
     if first.start_byte == node.start_byte:  # outer.new Inner()
         fn.value(first)
-    func = type_of(fn.type_name(made))
+    func = type_of(fn.type_name(created))
     args = [Arg(fn.value(each)) for each in parts(child(node, "arguments"))]
-    args += [Arg(Name(word), name=word) for word in sorted(fn.frame.taken_along(fn.type_name(made)))]
+    args += [Arg(Name(word), name=word) for word in sorted(fn.frame.class_captures(fn.type_name(created)))]
     result = fn.builder.temp()
     fn.builder.add(Call(result, func, tuple(args), dropped=dropped), fn.span(node))
     return result
@@ -189,7 +185,7 @@ def _reference(fn: Lowering, node: Node) -> Expr:
     return Attr(obj, fn.text(last))
 
 
-# ---- where no step may be made ----
+# ---- values without steps ----
 
 
 def _pure_call(fn: Lowering, node: Node) -> Expr:
@@ -209,14 +205,13 @@ def _pure_reference(fn: Lowering, node: Node) -> Expr:
     return Mix("method", (fn.value(first),))
 
 
-CALLS: dict[str, Callable[[Lowering, Node], Expr]] = by_type(
-    {"method_invocation": _call, "object_creation_expression": _new, "method_reference": _reference}
-)
-
-PURE_CALLS: dict[str, Callable[[Lowering, Node], Expr]] = by_type(
-    {
-        "method_invocation": _pure_call,
-        "object_creation_expression": _pure_new,
-        "method_reference": _pure_reference,
-    }
-)
+CALLS: Values = {
+    "method_invocation": _call,
+    "object_creation_expression": _new,
+    "method_reference": _reference,
+}
+PURE_CALLS: Values = {
+    "method_invocation": _pure_call,
+    "object_creation_expression": _pure_new,
+    "method_reference": _pure_reference,
+}

@@ -4,17 +4,24 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ackdoctor.frontends.java.grammar import Node, by_type, child, parts
-from ackdoctor.frontends.java.lowering import UNREAD, Lowering, SourceFile, complain, has_gap
+from ackdoctor.frontends.java.lowering import (
+    UNREADABLE,
+    Lowering,
+    SourceFile,
+    Values,
+    has_error,
+    report_error,
+)
 from ackdoctor.frontends.java.methods import (
     Heading,
-    Starts,
+    Initialisers,
     function,
+    initialisers_of,
     method,
     modifiers,
     params_of,
-    run_starts,
+    run_initialisers,
     start,
-    starts_of,
 )
 from ackdoctor.frontends.java.scope import Frame, Owner, type_name, type_of
 from ackdoctor.model.cfg import Arg, Attr, Bind, Build, Call, Closure, Expr, Mix, Name
@@ -39,15 +46,15 @@ __all__ = [
 _ANNOTATIONS = frozenset("annotation marker_annotation".split())
 _FIELDS = frozenset("field_declaration constant_declaration".split())
 _BASES = frozenset("superclass super_interfaces extends_interfaces".split())
-_NO_STARTS = Starts([], [])
-_MOST_STARTS = 2000  # initialisers in all constructors of a class; a generated class may have both in plenty
+_NO_INITIALISERS = Initialisers([], [])
+_MOST_INITIALISERS = 2000  # in all constructors of a class; generated classes may have many of both
 CLASSES = frozenset(
     "class_declaration interface_declaration enum_declaration record_declaration annotation_type_declaration".split()
 )
 
 
 class Shape(NamedTuple):
-    """A class as the rest needs it, whatever kind of class it is."""
+    """The parts of a class declaration of any kind."""
 
     name: str
     qualname: str
@@ -58,11 +65,11 @@ class Shape(NamedTuple):
     extends: bool = True
     annotations: Sequence[Node] = ()
     components: Node | None = None  # of a record
-    whole: bool = True  # without an error between its members
+    whole: bool = True  # no error between its members
 
 
 def members(body: Iterable[Node]) -> Iterator[Node]:
-    """The declarations among the nodes of a class body; those inside what could not be parsed included."""
+    """The declarations in a class body, including those inside syntax errors."""
     for each in body:
         kind = each.type
         if kind in ("enum_body_declarations", "ERROR"):
@@ -72,18 +79,16 @@ def members(body: Iterable[Node]) -> Iterator[Node]:
 
 
 def declare(file: SourceFile, node: Node, parent: Owner | Frame | None) -> ClassInfo | None:
-    """Lowers a class declaration and everything in it into the file's classes."""
+    """Lower a class declaration with its members, and add it to the file's classes."""
     if file.quiet:
         return None
     name = file.positions.text(child(node, "name"))
-    around = parent
-    while isinstance(around, Frame):
-        around = around.parent
-    wanted = name if around is None else f"{around.qualname}.{name}"
+    outer = parent.owner() if isinstance(parent, Frame) else parent
+    qualname = name if outer is None else f"{outer.qualname}.{name}"
     body = child(node, "body")
     shape = Shape(
         name,
-        file.qualname(node, wanted),
+        file.qualname(node, qualname),
         node,
         file.positions.span(child(node, "name")),
         tuple(members(body.named_children)),
@@ -91,13 +96,13 @@ def declare(file: SourceFile, node: Node, parent: Owner | Frame | None) -> Class
         node.child_by_field_name("superclass") is not None,
         modifiers(node).annotations,
         node.child_by_field_name("parameters") if node.type == "record_declaration" else None,
-        not (node.has_error and has_gap([*node.children, *body.children])),
+        not (node.has_error and has_error([*node.children, *body.children])),
     )
     return define_class(file, shape, parent)
 
 
 def bases(file: SourceFile, nodes: Iterable[Node]) -> Iterator[Expr]:
-    """The types that a class extends and implements, from the nodes of its declaration."""
+    """The types that a class extends and implements."""
     for node in nodes:
         if node.type in _BASES:
             for listed in parts(node):
@@ -106,11 +111,11 @@ def bases(file: SourceFile, nodes: Iterable[Node]) -> Iterator[Expr]:
 
 
 def define_class(file: SourceFile, shape: Shape, parent: Owner | Frame | None) -> ClassInfo:
-    """Lowers a class of any kind."""
+    """Lower a class of any kind."""
     owner = Owner(shape.name, shape.qualname, parent, extends=shape.extends)
-    owner.variables = frozenset(_variables(file, shape.node))
+    owner.type_parameters = frozenset(_type_parameters(file, shape.node))
     types = scan(file, owner, shape)
-    constants = Lowering(file, Frame(owner, file.outside), shape.qualname, shape.head)
+    constants = Lowering(file, Frame(owner, file.imported), shape.qualname, shape.head)
     info = ClassInfo(
         name=shape.name,
         qualname=shape.qualname,
@@ -127,8 +132,8 @@ def define_class(file: SourceFile, shape: Shape, parent: Owner | Frame | None) -
     )
     file.classes[shape.qualname] = info
     if not shape.whole:
-        complain(file, shape.node, f"`{shape.name}` may have more than is read of it")
-        info.bases = (*info.bases, UNREAD)
+        report_error(file, shape.node, f"`{shape.name}` is read only in part")
+        info.bases = (*info.bases, UNREADABLE)
     found = _members(file, owner, shape, info, constants)
     overloads: dict[str, list[Function]] = {}
     for each in found:
@@ -138,7 +143,7 @@ def define_class(file: SourceFile, shape: Shape, parent: Owner | Frame | None) -
     return info
 
 
-def _variables(file: SourceFile, node: Node) -> Iterator[str]:
+def _type_parameters(file: SourceFile, node: Node) -> Iterator[str]:
     """`S` and `T` of `class Base<S, @Nonnull T extends Event>`."""
     written = node.child_by_field_name("type_parameters")
     for each in () if written is None else parts(written):
@@ -148,8 +153,8 @@ def _variables(file: SourceFile, node: Node) -> Iterator[str]:
 def _members(
     file: SourceFile, owner: Owner, shape: Shape, info: ClassInfo, constants: Lowering
 ) -> Iterator[Function]:
-    starts = starts_of(file, shape.members)
-    most = max(1, _MOST_STARTS // (len(starts.instance) or 1))
+    initialisers = initialisers_of(file, shape.members)
+    most = max(1, _MOST_INITIALISERS // (len(initialisers.instance) or 1))
     constructors = 0
     for each in shape.members:
         kind = each.type
@@ -158,22 +163,24 @@ def _members(
         elif kind in _FIELDS:
             _attributes(constants, each, info)
         elif kind in _METHODS:
-            found = _METHODS[kind](file, owner, shape, each, starts if constructors < most else _NO_STARTS)
+            found = _METHODS[kind](
+                file, owner, shape, each, initialisers if constructors < most else _NO_INITIALISERS
+            )
             constructors += found.name == "<init>"
             yield found
-    if starts.static:
-        yield _initialiser(file, owner, shape, "<clinit>", None, starts.static)
+    if initialisers.static:
+        yield _initialiser(file, owner, shape, "<clinit>", None, initialisers.static)
     if shape.components is not None:
-        yield from _record_members(file, owner, shape, starts)
-    elif starts.instance and not constructors:
-        yield _initialiser(file, owner, shape, "<init>", "this", starts.instance)
+        yield from _record_members(file, owner, shape, initialisers)
+    elif initialisers.instance and not constructors:
+        yield _initialiser(file, owner, shape, "<init>", "this", initialisers.instance)
 
 
-# ---- what is declared ----
+# ---- declarations ----
 
 
 def scan(file: SourceFile, owner: Owner, shape: Shape) -> dict[str, str]:
-    """Takes note of a class's fields, methods and types; returns the fields' declared types."""
+    """Add the fields, methods and types of a class to its owner; return the declared types of the fields."""
     text, types = file.positions.text, {}
     for each in shape.members:
         kind = each.type
@@ -194,7 +201,7 @@ def scan(file: SourceFile, owner: Owner, shape: Shape) -> dict[str, str]:
         elif kind in CLASSES:
             owner.types.add(text(child(each, "name")))
     if shape.components is not None:
-        for param in params_of(file, Frame(None, file.outside), shape.components):
+        for param in params_of(file, Frame(None, file.imported), shape.components):
             owner.fields[param.name] = False
             owner.methods.setdefault(param.name, False)
             types[param.name] = param.type or ""
@@ -235,28 +242,32 @@ def _body(node: Node) -> Callable[[Lowering], None] | None:
     return None if body is None else lambda fn: fn.statement(body)
 
 
-def _method(file: SourceFile, owner: Owner, _shape: Shape, node: Node, _starts: Starts) -> Function:
+def _method(
+    file: SourceFile, owner: Owner, _shape: Shape, node: Node, _initialisers: Initialisers
+) -> Function:
     this = None if modifiers(node).static else "this"
     return method(file, _heading(file, owner.qualname, node), owner, this=this, body=_body(node))
 
 
 def method_of(file: SourceFile, owner: Owner, node: Node, prefix: str) -> Function | None:
-    """A method of an anonymous class as a closure, which knows its object by the owner's own name for it."""
+    """A method of an anonymous class as a closure; its object is a captured local."""
     if node.type != "method_declaration":
         return None
-    frame = Frame(owner, file.outside)
+    frame = Frame(owner, file.imported)
     return function(file, _heading(file, prefix, node), frame, [], _body(node), binding="none")
 
 
 def top_level_function(file: SourceFile, node: Node) -> Function:
-    """A method that stands in no class."""
+    """A method outside all classes."""
     heading = _heading(file, "", node)._replace(
         qualname=file.qualname(node, file.positions.text(child(node, "name")))
     )
-    return function(file, heading, Frame(None, file.outside), [], _body(node), binding="none")
+    return function(file, heading, Frame(None, file.imported), [], _body(node), binding="none")
 
 
-def _constructor(file: SourceFile, owner: Owner, _shape: Shape, node: Node, starts: Starts) -> Function:
+def _constructor(
+    file: SourceFile, owner: Owner, _shape: Shape, node: Node, initialisers: Initialisers
+) -> Function:
     body = child(node, "body")
     first = next(iter(parts(body)), None)
     explicit = first if first is not None and first.type == "explicit_constructor_invocation" else None
@@ -264,18 +275,20 @@ def _constructor(file: SourceFile, owner: Owner, _shape: Shape, node: Node, star
 
     def lower(fn: Lowering) -> None:
         if not delegates:
-            run_starts(fn, owner, starts.instance)
+            run_initialisers(fn, owner, initialisers.instance)
         fn.statement(body)
 
     return method(file, _heading(file, owner.qualname, node, "<init>"), owner, this="this", body=lower)
 
 
-def _compact(file: SourceFile, owner: Owner, shape: Shape, node: Node, starts: Starts) -> Function:
+def _compact(
+    file: SourceFile, owner: Owner, shape: Shape, node: Node, initialisers: Initialisers
+) -> Function:
     heading = _heading(file, owner.qualname, node, "<init>")._replace(parameters=shape.components)
     body = child(node, "body")
 
     def lower(fn: Lowering) -> None:
-        run_starts(fn, owner, starts.instance)
+        run_initialisers(fn, owner, initialisers.instance)
         fn.statement(body)
         _bind_components(fn, shape)
 
@@ -283,25 +296,27 @@ def _compact(file: SourceFile, owner: Owner, shape: Shape, node: Node, starts: S
 
 
 def _initialiser(
-    file: SourceFile, owner: Owner, shape: Shape, name: str, this: str | None, starts: Sequence[Node]
+    file: SourceFile, owner: Owner, shape: Shape, name: str, this: str | None, initialisers: Sequence[Node]
 ) -> Function:
     heading = Heading(name, f"{owner.qualname}.{name}", shape.head, shape.head, shape.node)
-    return method(file, heading, owner, this=this, body=lambda fn: run_starts(fn, owner, starts))
+    return method(file, heading, owner, this=this, body=lambda fn: run_initialisers(fn, owner, initialisers))
 
 
 def _bind_components(fn: Lowering, shape: Shape) -> None:
-    for param in params_of(fn.file, Frame(None, fn.file.outside), shape.components):
+    for param in params_of(fn.file, Frame(None, fn.file.imported), shape.components):
         fn.builder.add(Bind(Attr(Name("this"), param.name), Name(param.name)), shape.head)
 
 
-def _record_members(file: SourceFile, owner: Owner, shape: Shape, starts: Starts) -> Iterator[Function]:
-    """The constructor and the accessors that a record has without saying so."""
-    params = params_of(file, Frame(None, file.outside), shape.components)
+def _record_members(
+    file: SourceFile, owner: Owner, shape: Shape, initialisers: Initialisers
+) -> Iterator[Function]:
+    """The implicit constructor and accessors of a record."""
+    params = params_of(file, Frame(None, file.imported), shape.components)
     if not any(_is_canonical(each, len(params)) for each in shape.members):
         heading = Heading("<init>", f"{owner.qualname}.<init>", shape.head, shape.head, shape.node)
 
         def lower(fn: Lowering) -> None:
-            run_starts(fn, owner, starts.instance)
+            run_initialisers(fn, owner, initialisers.instance)
             _bind_components(fn, shape)
 
         yield method(file, heading._replace(parameters=shape.components), owner, this="this", body=lower)
@@ -325,7 +340,7 @@ def _accessor(file: SourceFile, owner: Owner, shape: Shape, param: Param) -> Fun
     return method(file, heading, owner, this="this", body=lambda fn: fn.builder.leave(value, shape.head))
 
 
-_Lower = Callable[[SourceFile, Owner, Shape, Node, Starts], Function]
+_Lower = Callable[[SourceFile, Owner, Shape, Node, Initialisers], Function]
 _METHODS: Mapping[str, _Lower] = by_type(
     {
         "method_declaration annotation_type_element_declaration": _method,
@@ -335,13 +350,15 @@ _METHODS: Mapping[str, _Lower] = by_type(
 )
 
 
+# ---- lambdas and anonymous classes ----
+
 _NO_COMPONENTS = frozenset("Runnable Callable Thread TimerTask Comparator Iterator Iterable".split())
 
 
 def _lambda(fn: Lowering, node: Node) -> Expr:
     file = fn.file
     qualname = file.qualname(node, f"{fn.qualname}.<locals>.<lambda>")
-    frame = Frame(fn.frame, file.outside)
+    frame = Frame(fn.frame, file.imported)
     written = child(node, "parameters")
     formal = written if written.type == "formal_parameters" else None
     params: list[Param] = []
@@ -363,14 +380,14 @@ def _lambda(fn: Lowering, node: Node) -> Expr:
 
 
 def _anonymous(fn: Lowering, node: Node) -> Expr:
-    """`new Base(args) {...}`: a class, since its base may be a component, and an object made of closures."""
+    """`new Base(args) {...}`: a class, since its base may be a component, and an object of closures."""
     file = fn.file
     body = node.named_children[-1]
-    made = fn.type_name(child(node, "type"))
+    base = fn.type_name(child(node, "type"))
     args = tuple([fn.value(each) for each in parts(child(node, "arguments"))])
     outer = fn.frame.owner()
     within = "" if outer is None else outer.qualname
-    word = file.number(body, within)
+    word = file.anonymous_name(body, within)
     qualname = f"{within}.{word}" if within else word
     shape = Shape(
         word,
@@ -378,49 +395,54 @@ def _anonymous(fn: Lowering, node: Node) -> Expr:
         node,
         fn.span(child(node, "type")),
         tuple(members(body.named_children)),
-        (type_of(made),),
+        (type_of(base),),
     )
     quiet = file.quiet
     if (
         not quiet
-        and made not in _NO_COMPONENTS
+        and base not in _NO_COMPONENTS
         and any(each.type == "method_declaration" for each in shape.members)
     ):
         define_class(file, shape, fn.frame)
         file.quiet = True
     try:
-        return _object(fn, shape, made, args)
+        return _object(fn, shape, base, args)
     finally:
         file.quiet = quiet
 
 
-def _object(fn: Lowering, shape: Shape, made: str, args: tuple[Expr, ...]) -> Expr:
+def _object(fn: Lowering, shape: Shape, base: str, args: tuple[Expr, ...]) -> Expr:
     file = fn.file
-    own = fn.frame.declare(shape.name, made)
-    owner = Owner(made, shape.qualname, fn.frame, extends=False, own=own.id)
+    own = fn.frame.declare(shape.name, base)
+    owner = Owner(base, shape.qualname, fn.frame, extends=False, this=own.id)
     scan(file, owner, shape)
     prefix = f"{fn.qualname}.<locals>.{shape.name}"
-    made_of: list[Expr] = []
+    closures: list[Expr] = []
     captured: set[str] = set()
     for each in shape.members:
         found = method_of(file, owner, each, prefix)
         if found is not None:
             fn.closures[found.qualname] = found
             captured |= found.captures
-            made_of.append(Closure(found.qualname))
-    value = Build("object", (*made_of, *args)) if made_of else _plain(fn, shape, args)
-    starts = starts_of(file, shape.members).instance
-    if not starts and own.id not in captured:
+            closures.append(Closure(found.qualname))
+    value = Build("object", (*closures, *args)) if closures else _plain(fn, shape, args)
+    initialisers = initialisers_of(file, shape.members).instance
+    if not initialisers and own.id not in captured:
         fn.frame.types.pop(own.id)
         return value
     fn.builder.add(Bind(own, value), fn.span(shape.node))
-    if starts:
+    if initialisers:
         span = fn.span(shape.node)
         heading = Heading("<init>", f"{prefix}.<init>", span, shape.head, shape.node)
-        frame = Frame(owner, file.outside)
+        frame = Frame(owner, file.imported)
         owner.inherits = True
         first = function(
-            file, heading, frame, [], lambda inner: run_starts(inner, owner, starts), binding="none"
+            file,
+            heading,
+            frame,
+            [],
+            lambda inner: run_initialisers(inner, owner, initialisers),
+            binding="none",
         )
         fn.closures[first.qualname] = first
         fn.builder.add(Call(fn.builder.temp(), Closure(first.qualname), (), dropped=True), span)
@@ -428,30 +450,27 @@ def _object(fn: Lowering, shape: Shape, made: str, args: tuple[Expr, ...]) -> Ex
 
 
 def _plain(fn: Lowering, shape: Shape, args: tuple[Expr, ...]) -> Expr:
-    """An object of a class without methods of its own is one of the base class."""
+    """An object without methods of its own, as an object of the base class."""
     result = fn.builder.temp()
     fn.builder.add(Call(result, shape.bases[0], tuple(map(Arg, args))), fn.span(shape.node))
     return result
 
 
 def enum_body(file: SourceFile, node: Node, owner: Owner) -> None:
-    """The class of an enum constant that has a body of its own."""
+    """The class of an enum constant with a body."""
     if file.quiet:
         return
     body = child(node, "body")
-    word = file.number(body, owner.qualname)
+    word = file.anonymous_name(body, owner.qualname)
     head = file.positions.span(child(node, "name"))
     base = type_of(owner.name)
     shape = Shape(word, f"{owner.qualname}.{word}", node, head, tuple(members(body.named_children)), (base,))
-    define_class(file, shape._replace(whole=not has_gap(body.children)), owner)
+    define_class(file, shape._replace(whole=not has_error(body.children)), owner)
 
 
-def _pure(word: str) -> Callable[[Lowering, Node], Expr]:
-    return lambda _fn, _node: Mix(word, ())
+def _pure_lambda(_fn: Lowering, _node: Node) -> Expr:
+    return Mix("lambda", ())
 
 
-CLOSURES: dict[str, Callable[[Lowering, Node], Expr]] = by_type(
-    {"lambda_expression": _lambda, "class_body": _anonymous}
-)
-
-PURE_CLOSURES: dict[str, Callable[[Lowering, Node], Expr]] = by_type({"lambda_expression": _pure("lambda")})
+CLOSURES: Values = {"lambda_expression": _lambda, "class_body": _anonymous}
+PURE_CLOSURES: Values = {"lambda_expression": _pure_lambda}

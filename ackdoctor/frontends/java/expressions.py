@@ -1,4 +1,4 @@
-"""Expressions: names, values, assignments, patterns, and the conditions that become edges."""
+"""Expressions: literals, names, operators, assignments, patterns, and the conditions that become edges."""
 
 import re
 import textwrap
@@ -32,41 +32,39 @@ from ackdoctor.model.cfg import (
 )
 
 __all__ = [
-    "ANNOTATIONS",
     "FORKS",
-    "NAMES",
     "PATTERNS",
-    "PURE_ASSIGNMENTS",
-    "PURE_BRANCHES",
+    "PURE_VALUES",
     "VALUES",
-    "VALUE_BRANCHES",
-    "binary",
     "bind",
-    "compared",
-    "float_of",
-    "integer_of",
+    "equality",
     "match",
     "plain_fork",
-    "string_of",
     "update_statement",
 ]
 
+# ---- literals ----
 
 _ESCAPE = re.compile(r"\\(u+[0-9A-Fa-f]{4}|[0-3]?[0-7]{1,2}|\r?\n|.)", re.DOTALL)
 _LETTERS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "s": " ", "t": "\t"}
+_NULL, _TRUE, _FALSE = Literal(None), Literal(value=True), Literal(value=False)
 
 
-def string_of(text: str) -> str:
+def _constant(value: Expr) -> Callable[[Lowering, Node], Expr]:
+    return lambda _fn, _node: value
+
+
+def _string_value(text: str) -> str:
     """The value of a string, text block or character literal as written."""
-    text = _block(text[3:-3]) if text.startswith('"""') else text[1:-1]
+    text = _text_block(text[3:-3]) if text.startswith('"""') else text[1:-1]
     return _ESCAPE.sub(_unescape, text) if "\\" in text else text
 
 
-def _block(text: str) -> str:
-    """A text block without the line of its opening quotes and without the indentation all its lines share."""
+def _text_block(text: str) -> str:
+    """A text block without the line of its opening quotes and without the common indentation."""
     lines = text.partition("\n")[2].replace("\r\n", "\n").split("\n")
     closing = lines[-1]
-    guard = "" if closing.strip() else "\0"  # the closing quotes' own indentation counts
+    guard = "" if closing.strip() else "\0"  # the indentation of the closing quotes counts
     shared = textwrap.dedent("\n".join([*lines[:-1], closing + guard]))
     stripped = "\n".join(line.rstrip() for line in shared.split("\n"))
     return stripped.removesuffix("\0")
@@ -81,23 +79,39 @@ def _unescape(match: re.Match[str]) -> str:
     return "" if code[-1] == "\n" else _LETTERS.get(code, code)
 
 
-def integer_of(text: str) -> int:
-    """The value of an integer literal."""
-    text = text.replace("_", "").rstrip("lL")
-    if text[0] == "0" and text.isdecimal():
-        return int(text, 8)
-    return int(text, 0)
+def _string(fn: Lowering, node: Node) -> Expr:
+    embedded = [part for part in node.named_children if part.type == "string_interpolation"]
+    if embedded:
+        return Mix("f", tuple(fn.value(part.named_children[0]) for part in embedded))
+    return Literal(_string_value(fn.text(node)))
 
 
-def float_of(text: str) -> float:
-    """The value of a floating-point literal."""
-    text = text.replace("_", "")
-    if text[:2] in ("0x", "0X"):
-        return float.fromhex(text.rstrip("fFdD") if "p" in text.lower() else text)
-    return float(text.rstrip("fFdD"))
+def _integer(fn: Lowering, node: Node) -> Expr:
+    text = fn.text(node).replace("_", "").rstrip("lL")
+    octal = text[:1] == "0" and text.isdecimal()
+    try:
+        return Literal(int(text, 8 if octal else 0))
+    except ValueError:  # no number, or more digits than the interpreter converts
+        return Mix("number", ())
 
 
-_DEEPEST = 60  # dots; more are no name that anyone wrote
+def _float(fn: Lowering, node: Node) -> Expr:
+    text = fn.text(node).replace("_", "")
+    try:
+        if text[:2] in ("0x", "0X"):
+            return Literal(float.fromhex(text.rstrip("fFdD") if "p" in text.lower() else text))
+        return Literal(float(text.rstrip("fFdD")))
+    except (ValueError, OverflowError):
+        return Mix("number", ())
+
+
+def _template(fn: Lowering, node: Node) -> Expr:
+    return fn.value(node.named_children[-1])
+
+
+# ---- names ----
+
+_DEEPEST = 60  # dots; longer chains are not names
 
 
 def _name(fn: Lowering, node: Node) -> Expr:
@@ -106,16 +120,12 @@ def _name(fn: Lowering, node: Node) -> Expr:
 
 def _this(fn: Lowering, _node: Node) -> Expr:
     owner = fn.frame.owner()
-    own = "this" if owner is None else owner.own
-    return fn.frame.this(own) or Global("this")
-
-
-def _super(fn: Lowering, node: Node) -> Expr:
-    return _this(fn, node)
+    this = "this" if owner is None else owner.this
+    return fn.frame.this(this) or Global("this")
 
 
 def _field_access(fn: Lowering, node: Node) -> Expr:
-    """`a.b.c`: of a variable, of a type, or of a type that is written with its package."""
+    """`a.b.c`: a field of a variable or of a type, or a type with its package."""
     words: list[str] = []
     root = node
     while root.type == "field_access":
@@ -132,13 +142,12 @@ def _field_access(fn: Lowering, node: Node) -> Expr:
 
 
 def _root(fn: Lowering, root: Node, words: list[str]) -> Expr:
-    kind = root.type
-    if kind == "field_access":
+    if root.type == "field_access":
         return fn.frame.this() or Global("this")
-    if kind != "identifier":
+    if root.type != "identifier":
         return fn.value(root)
     word = fn.text(root)
-    if not words or fn.frame.known(word):
+    if not words or fn.frame.is_variable(word):
         return fn.frame.resolve(word)
     if is_constant(word):
         return Global(word) if is_constant(words[0]) else fn.frame.resolve(word)
@@ -159,67 +168,21 @@ def _class_literal(fn: Lowering, node: Node) -> Expr:
     return Attr(type_of(fn.type_name(node.named_children[0])), "class")
 
 
-NAMES: dict[str, Callable[[Lowering, Node], Expr]] = {
-    **by_type(
-        {
-            "identifier underscore_pattern": _name,
-            "this": _this,
-            "super": _super,
-            "field_access": _field_access,
-            "array_access": _array_access,
-            "class_literal": _class_literal,
-        }
-    ),
-    **dict.fromkeys(TYPES, _type),
-}
-
+# ---- operators ----
 
 _COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
-_WITH_NULL = {"==": "is", "!=": "is not"}
-_LONGEST = 60  # operators of several kinds in a row; more are told apart no longer
-
-_NULL, _TRUE, _FALSE = Literal(None), Literal(value=True), Literal(value=False)
-
-
-def _constant(value: Expr) -> Callable[[Lowering, Node], Expr]:
-    return lambda _fn, _node: value
-
-
-def _integer(fn: Lowering, node: Node) -> Expr:
-    try:
-        return Literal(integer_of(fn.text(node)))
-    except ValueError:  # no number, or one of more digits than the interpreter reads
-        return Mix("number", ())
-
-
-def _float(fn: Lowering, node: Node) -> Expr:
-    try:
-        return Literal(float_of(fn.text(node)))
-    except (ValueError, OverflowError):
-        return Mix("number", ())
-
-
-def _string(fn: Lowering, node: Node) -> Expr:
-    inner = [part for part in node.named_children if part.type == "string_interpolation"]
-    if inner:
-        return Mix("f", tuple(fn.value(part.named_children[0]) for part in inner))
-    return Literal(string_of(fn.text(node)))
-
-
-def _template(fn: Lowering, node: Node) -> Expr:
-    return fn.value(node.named_children[-1])
+_NULL_TESTS = {"==": "is", "!=": "is not"}
+_JUNCTIONS = {"&&": "and", "||": "or"}
+_LONGEST = 60  # different operators in a row; longer runs become one `Mix`
 
 
 def _inner(fn: Lowering, node: Node) -> Expr:
-    """Brackets and casts are not seen."""
+    """The value in parentheses or behind a cast."""
     return fn.value(parts(node)[-1])
 
 
-# ---- operators ----
-
-
 def _operator_run(node: Node) -> list[tuple[str, Node]]:
-    """A run of binary operators as its first operand, under '', and then each operator with its right side."""
+    """A run of binary operators: the first operand with '', then each operator with its right operand."""
     run: list[tuple[str, Node]] = []
     while node.type == "binary_expression":
         run.append((child(node, "operator").type, child(node, "right")))
@@ -229,37 +192,38 @@ def _operator_run(node: Node) -> list[tuple[str, Node]]:
     return run
 
 
-def binary(fn: Lowering, node: Node) -> Expr:
-    """A run of the same operator becomes one flat `Mix`, however long it is."""
+def _arithmetic(fn: Lowering, node: Node) -> Expr:
+    """A run of the same operator becomes one flat `Mix`; a loop, since runs may be long."""
     run = _operator_run(node)
     if len(run) > _LONGEST:
         return _joined(run[-1][0], [fn.value(operand) for _, operand in run])
-    sign, values = "", [fn.value(run[0][1])]
+    previous, values = "", [fn.value(run[0][1])]
     for operator, operand in run[1:]:
         value = fn.value(operand)
-        if operator != sign and len(values) > 1:
-            values = [_joined(sign, values)]
-        sign = operator
-        if sign in _COMPARISONS:
-            values = [compared(values[0], sign, value)]
+        if operator != previous and len(values) > 1:
+            values = [_joined(previous, values)]
+        previous = operator
+        if operator in _COMPARISONS:
+            values = [equality(values[0], operator, value)]
         else:
             values.append(value)
-    return values[0] if len(values) == 1 else _joined(sign, values)
+    return values[0] if len(values) == 1 else _joined(previous, values)
 
 
-def _joined(sign: str, values: list[Expr]) -> Expr:
-    if sign == "+" and all(isinstance(value, Literal) and isinstance(value.value, str) for value in values):
-        return Literal("".join(str(value.value) for value in values if isinstance(value, Literal)))
-    return Mix(sign, tuple(values))
+def _joined(operator: str, values: list[Expr]) -> Expr:
+    strings = [value.value for value in values if isinstance(value, Literal) and isinstance(value.value, str)]
+    if operator == "+" and len(strings) == len(values):
+        return Literal("".join(strings))
+    return Mix(operator, tuple(values))
 
 
-def compared(left: Expr, sign: str, right: Expr) -> Compare:
-    """A comparison; of an equality with a constant, that comes second: `"a".equals(key)` asks about `key`."""
-    if sign in _WITH_NULL and _is_constant(left) and not _is_constant(right):
+def equality(left: Expr, operator: str, right: Expr) -> Compare:
+    """A comparison, with a constant on the right of `==` and `!=`: `"a".equals(key)` tests `key`."""
+    if operator in _NULL_TESTS and _is_constant(left) and not _is_constant(right):
         left, right = right, left
-    if sign in _WITH_NULL and _NULL in (left, right):
-        return Compare(right if left == _NULL else left, _WITH_NULL[sign], _NULL)
-    return Compare(left, sign, right)
+    if operator in _NULL_TESTS and _NULL in (left, right):
+        return Compare(right if left == _NULL else left, _NULL_TESTS[operator], _NULL)
+    return Compare(left, operator, right)
 
 
 def _is_constant(expr: Expr) -> bool:
@@ -274,15 +238,12 @@ def _is_constant(expr: Expr) -> bool:
 
 def _unary(fn: Lowering, node: Node) -> Expr:
     value = fn.value(child(node, "operand"))
-    sign = child(node, "operator").type
-    if sign == "!":
+    operator = child(node, "operator").type
+    if operator == "!":
         return value.value if isinstance(value, Not) else Not(value)
-    if sign == "-" and isinstance(value, Literal) and isinstance(value.value, (int, float)):
+    if operator == "-" and isinstance(value, Literal) and isinstance(value.value, (int, float)):
         return Literal(-value.value)
-    return Mix(sign, (value,))
-
-
-# ---- arrays ----
+    return Mix(operator, (value,))
 
 
 def _array(fn: Lowering, node: Node) -> Expr:
@@ -290,9 +251,9 @@ def _array(fn: Lowering, node: Node) -> Expr:
 
 
 def _new_array(fn: Lowering, node: Node) -> Expr:
-    display = node.child_by_field_name("value")
-    if display is not None:
-        return fn.value(display)
+    elements = node.child_by_field_name("value")
+    if elements is not None:
+        return fn.value(elements)
     for size in node.children_by_field_name("dimensions"):
         if size.type == "dimensions_expr":
             fn.value(parts(size)[-1])
@@ -303,12 +264,12 @@ def _new_array(fn: Lowering, node: Node) -> Expr:
 
 
 def bind(fn: Lowering, node: Node) -> Expr:
-    """`target = value`, or `target op= value`; the value of it all."""
-    sign = child(node, "operator").type
+    """`target = value` or `target op= value`; returns its value."""
+    operator = child(node, "operator").type
     target = child(node, "left")
-    if sign != "=":
+    if operator != "=":
         place = fn.value(target)
-        fn.builder.add(Update(place, sign[:-1], fn.value(child(node, "right"))), fn.span(node))
+        fn.builder.add(Update(place, operator[:-1], fn.value(child(node, "right"))), fn.span(node))
         return place
     value = fn.value(child(node, "right"))
     place = fn.value(target)
@@ -317,54 +278,21 @@ def bind(fn: Lowering, node: Node) -> Expr:
 
 
 def update_statement(fn: Lowering, node: Node) -> tuple[Expr, str, bool]:
-    """`i++` where nobody looks at its value: the place, the operator, and whether the operator stands in front."""
+    """`i++` without a use of its value: the target, the operator, and whether the operator comes first."""
     first, last = [each for each in node.children if each.type not in COMMENTS]
-    in_front = not first.is_named
-    sign, operand = (first, last) if in_front else (last, first)
-    return fn.value(operand), sign.type[0], in_front
+    prefix = not first.is_named
+    operator, operand = (first, last) if prefix else (last, first)
+    return fn.value(operand), operator.type[0], prefix
 
 
 def _update(fn: Lowering, node: Node) -> Expr:
-    place, sign, in_front = update_statement(fn, node)
-    value = place if in_front else fn.store(place, fn.span(node))
-    fn.builder.add(Update(place, sign, Literal(1)), fn.span(node))
+    place, operator, prefix = update_statement(fn, node)
+    value = place if prefix else fn.store(place, fn.span(node))
+    fn.builder.add(Update(place, operator, Literal(1)), fn.span(node))
     return value
 
 
-# ---- where no step may be made ----
-
-
-def _pure_bind(fn: Lowering, node: Node) -> Expr:
-    return fn.value(child(node, "right"))
-
-
-def _pure_update(fn: Lowering, node: Node) -> Expr:
-    place, sign, _ = update_statement(fn, node)
-    return Mix(sign, (place, Literal(1)))
-
-
-VALUES: dict[str, Callable[[Lowering, Node], Expr]] = by_type(
-    {
-        "null_literal": _constant(_NULL),
-        "true": _constant(_TRUE),
-        "false": _constant(_FALSE),
-        "decimal_integer_literal hex_integer_literal octal_integer_literal binary_integer_literal": _integer,
-        "decimal_floating_point_literal hex_floating_point_literal": _float,
-        "string_literal character_literal": _string,
-        "template_expression": _template,
-        "parenthesized_expression cast_expression": _inner,
-        "binary_expression": binary,
-        "unary_expression": _unary,
-        "array_initializer element_value_array_initializer": _array,
-        "array_creation_expression": _new_array,
-        "assignment_expression": bind,
-        "update_expression": _update,
-    }
-)
-
-PURE_ASSIGNMENTS: dict[str, Callable[[Lowering, Node], Expr]] = by_type(
-    {"assignment_expression": _pure_bind, "update_expression": _pure_update}
-)
+# ---- annotations: `@Override` is a name, `@Named("x")` a call ----
 
 
 def _marker(fn: Lowering, node: Node) -> Expr:
@@ -379,70 +307,62 @@ def _annotation(fn: Lowering, node: Node) -> Expr:
 def _argument(fn: Lowering, node: Node) -> Expr:
     if node.type != "element_value_pair":
         return fn.value(node)
-    return Mix(f"{fn.text(child(node, 'key'))}=", (fn.value(child(node, "value")),))
+    key = fn.text(child(node, "key"))
+    return Mix(f"{key}=", (fn.value(child(node, "value")),))
 
 
-ANNOTATIONS: dict[str, Callable[[Lowering, Node], Expr]] = by_type(
-    {"marker_annotation": _marker, "annotation": _annotation}
-)
-
+# ---- patterns of `instanceof` and `case` ----
 
 PATTERNS = frozenset({"pattern", "type_pattern", "record_pattern"})
 
 
 def match(fn: Lowering, node: Node, subject: Expr) -> Ends:
-    """Goes on where the pattern fits; returns the ends where it does not."""
-    kind = node.type
-    if kind == "pattern":
+    """Continue where the pattern matches, with its variables bound; return the edges where it does not."""
+    if node.type == "pattern":
         return match(fn, parts(node)[0], subject)
-    if kind == "record_pattern":
-        return _record(fn, node, subject)
+    if node.type == "record_pattern":
+        return _match_record(fn, node, subject)
     written, name = parts(node)[-2:]
-    missed = _ask(fn, fn.type_name(written), subject, node)
-    _bind(fn, name, fn.type_name(written), subject)
+    missed = _test_type(fn, fn.type_name(written), subject, node)
+    _bind_variable(fn, name, fn.type_name(written), subject)
     return missed
 
 
-def _record(fn: Lowering, node: Node, subject: Expr) -> Ends:
+def _match_record(fn: Lowering, node: Node, subject: Expr) -> Ends:
     written, body = parts(node)
-    missed = _ask(fn, fn.type_name(written), subject, node)
+    missed = _test_type(fn, fn.type_name(written), subject, node)
     for place, part in enumerate(parts(body)):
         value = Mix("match", (subject, Literal(place)))
         if part.type == "record_pattern":
             missed = missed + match(fn, part, value)
         elif part.type == "record_pattern_component":
-            _component(fn, part, value)
+            inner = parts(part)
+            if len(inner) > 1:  # its type nearly always matches: no test
+                _bind_variable(fn, inner[-1], fn.type_name(inner[0]), value)
     return missed
 
 
-def _component(fn: Lowering, node: Node, value: Expr) -> None:
-    """A component's own type is taken to fit: it nearly always is the declared one."""
-    inner = parts(node)
-    if len(inner) > 1:
-        _bind(fn, inner[-1], fn.type_name(inner[0]), value)
-
-
-def _ask(fn: Lowering, written: str, subject: Expr, node: Node) -> Ends:
+def _test_type(fn: Lowering, written: str, subject: Expr, node: Node) -> Ends:
     fork = fn.builder.test(IsType(subject, (type_of(written),)), fn.span(node))
     fn.builder.resume(fork.true)
     return fork.false
 
 
-def _bind(fn: Lowering, name: Node, written: str, value: Expr) -> None:
+def _bind_variable(fn: Lowering, name: Node, written: str, value: Expr) -> None:
     if name.type != "underscore_pattern":
         declared = None if written == "var" else written
         fn.builder.add(Bind(fn.frame.declare(fn.text(name), declared), value), fn.span(name))
 
 
-_WORDS = {"&&": "and", "||": "or"}
+# ---- conditions ----
 
 
 def plain_fork(fn: Lowering, node: Node) -> Fork:
-    """A condition with nothing to unfold; a constant has one way on."""
+    """Test the value of an expression that has no branches of its own."""
     return fork_on(fn.builder, fn.value(node), fn.span(node))
 
 
-def _bracket_fork(fn: Lowering, node: Node) -> Fork:
+def _parenthesized_fork(fn: Lowering, node: Node) -> Fork:
     return fn.fork(parts(node)[-1])
 
 
@@ -453,16 +373,16 @@ def _unary_fork(fn: Lowering, node: Node) -> Fork:
 
 
 def _binary_fork(fn: Lowering, node: Node) -> Fork:
-    sign = child(node, "operator").type
-    if sign not in _WORDS:
+    operator = child(node, "operator").type
+    if operator not in _JUNCTIONS:
         return plain_fork(fn, node)
-    return junction_fork(fn, _WORDS[sign], _operands(node, sign))
+    return junction_fork(fn, _JUNCTIONS[operator], _operands(node, operator))
 
 
-def _operands(node: Node, sign: str) -> list[Node]:
+def _operands(node: Node, operator: str) -> list[Node]:
     """The operands of a run of the same operator."""
     operands: list[Node] = []
-    while node.type == "binary_expression" and child(node, "operator").type == sign:
+    while node.type == "binary_expression" and child(node, "operator").type == operator:
         operands.append(child(node, "right"))
         node = child(node, "left")
     operands.append(node)
@@ -470,14 +390,16 @@ def _operands(node: Node, sign: str) -> list[Node]:
     return operands
 
 
+def _ternary_parts(node: Node) -> tuple[Node, Node, Node]:
+    return child(node, "condition"), child(node, "consequence"), child(node, "alternative")
+
+
 def _ternary_fork(fn: Lowering, node: Node) -> Fork:
-    return conditional_fork(
-        fn, child(node, "condition"), child(node, "consequence"), child(node, "alternative")
-    )
+    return conditional_fork(fn, *_ternary_parts(node))
 
 
 def _instanceof_fork(fn: Lowering, node: Node) -> Fork:
-    """`x instanceof T t` binds its variable where it is true."""
+    """`x instanceof T t` binds its variable on the true edge."""
     subject = fn.value(child(node, "left"))
     pattern = node.child_by_field_name("pattern")
     if pattern is not None:
@@ -495,54 +417,56 @@ def _instanceof_fork(fn: Lowering, node: Node) -> Fork:
     return Fork(fn.builder.take(), fork.false)
 
 
-# ---- as values ----
-
-
 def _ternary(fn: Lowering, node: Node) -> Expr:
-    return conditional_value(
-        fn, child(node, "condition"), child(node, "consequence"), child(node, "alternative")
-    )
+    return conditional_value(fn, *_ternary_parts(node))
 
 
 def _binary(fn: Lowering, node: Node) -> Expr:
-    sign = child(node, "operator").type
-    if sign not in _WORDS:
-        return binary(fn, node)
+    operator = child(node, "operator").type
+    if operator not in _JUNCTIONS:
+        return _arithmetic(fn, node)
     result = fn.builder.temp()
     after: Ends = []
-    operands = _operands(node, sign)
+    operands = _operands(node, operator)
     for operand in operands[:-1]:
         fork = fn.fork(operand)
-        go_on, stop = fork if sign == "&&" else fork.swapped()
-        fn.builder.resume(stop)
-        fn.builder.add(Bind(result, Literal(sign == "||")), fn.span(operand))
+        undecided, decided = fork if operator == "&&" else fork.swapped()
+        fn.builder.resume(decided)
+        fn.builder.add(Bind(result, Literal(operator == "||")), fn.span(operand))
         after += fn.builder.take()
-        fn.builder.resume(go_on)
+        fn.builder.resume(undecided)
     fn.builder.add(Bind(result, fn.value(operands[-1])), fn.span(operands[-1]))
     fn.builder.resume(after)
     return result
 
 
 def _instanceof(fn: Lowering, node: Node) -> Expr:
-    if node.child_by_field_name("name") is not None or node.child_by_field_name("pattern") is not None:
+    if node.child_by_field_name("name") or node.child_by_field_name("pattern"):
         return condition_value(fn, node)
-    return IsType(fn.value(child(node, "left")), (type_of(fn.type_name(child(node, "right"))),))
+    return _pure_instanceof(fn, node)
 
 
-# ---- where no step may be made ----
+# ---- values without steps ----
+
+
+def _pure_bind(fn: Lowering, node: Node) -> Expr:
+    return fn.value(child(node, "right"))
+
+
+def _pure_update(fn: Lowering, node: Node) -> Expr:
+    place, operator, _ = update_statement(fn, node)
+    return Mix(operator, (place, Literal(1)))
 
 
 def _pure_ternary(fn: Lowering, node: Node) -> Expr:
-    return Mix(
-        "if", tuple(fn.value(child(node, each)) for each in ("condition", "consequence", "alternative"))
-    )
+    return Mix("if", tuple(map(fn.value, _ternary_parts(node))))
 
 
 def _pure_binary(fn: Lowering, node: Node) -> Expr:
-    sign = child(node, "operator").type
-    if sign not in _WORDS:
-        return binary(fn, node)
-    return Mix(_WORDS[sign], tuple(map(fn.value, _operands(node, sign))))
+    operator = child(node, "operator").type
+    if operator not in _JUNCTIONS:
+        return _arithmetic(fn, node)
+    return Mix(_JUNCTIONS[operator], tuple(map(fn.value, _operands(node, operator))))
 
 
 def _pure_instanceof(fn: Lowering, node: Node) -> Expr:
@@ -551,9 +475,9 @@ def _pure_instanceof(fn: Lowering, node: Node) -> Expr:
     return IsType(fn.value(child(node, "left")), types)
 
 
-FORKS: dict[str, Callable[[Lowering, Node], Fork]] = by_type(
+FORKS = by_type(
     {
-        "parenthesized_expression": _bracket_fork,
+        "parenthesized_expression": _parenthesized_fork,
         "unary_expression": _unary_fork,
         "binary_expression": _binary_fork,
         "ternary_expression": _ternary_fork,
@@ -561,14 +485,44 @@ FORKS: dict[str, Callable[[Lowering, Node], Fork]] = by_type(
     }
 )
 
-VALUE_BRANCHES: dict[str, Callable[[Lowering, Node], Expr]] = by_type(
-    {"ternary_expression": _ternary, "binary_expression": _binary, "instanceof_expression": _instanceof}
-)
-
-PURE_BRANCHES: dict[str, Callable[[Lowering, Node], Expr]] = by_type(
+_STEPLESS = by_type(
     {
-        "ternary_expression": _pure_ternary,
-        "binary_expression": _pure_binary,
-        "instanceof_expression": _pure_instanceof,
+        "null_literal": _constant(_NULL),
+        "true": _constant(_TRUE),
+        "false": _constant(_FALSE),
+        "decimal_integer_literal hex_integer_literal octal_integer_literal binary_integer_literal": _integer,
+        "decimal_floating_point_literal hex_floating_point_literal": _float,
+        "string_literal character_literal": _string,
+        "template_expression": _template,
+        "identifier underscore_pattern": _name,
+        "this super": _this,
+        "field_access": _field_access,
+        "array_access": _array_access,
+        "class_literal": _class_literal,
+        " ".join(TYPES): _type,
+        "parenthesized_expression cast_expression": _inner,
+        "unary_expression": _unary,
+        "array_initializer element_value_array_initializer": _array,
+        "array_creation_expression": _new_array,
     }
 )
+
+VALUES = {
+    **_STEPLESS,
+    "binary_expression": _binary,
+    "instanceof_expression": _instanceof,
+    "ternary_expression": _ternary,
+    "assignment_expression": bind,
+    "update_expression": _update,
+}
+
+PURE_VALUES = {
+    **_STEPLESS,
+    "binary_expression": _pure_binary,
+    "instanceof_expression": _pure_instanceof,
+    "ternary_expression": _pure_ternary,
+    "assignment_expression": _pure_bind,
+    "update_expression": _pure_update,
+    "marker_annotation": _marker,
+    "annotation": _annotation,
+}

@@ -10,14 +10,26 @@ from typing import NamedTuple, TypeAlias
 
 from ackdoctor.flow.build import CfgBuilder, Fork
 from ackdoctor.frontends.java.grammar import COMMENTS, Node
-from ackdoctor.frontends.java.scope import Frame, Outside, Owner, type_name
+from ackdoctor.frontends.java.scope import Frame, Imported, Owner, type_name
 from ackdoctor.frontends.java.source import Positions
 from ackdoctor.model.cfg import Bind, Expr, Mix, Name
 from ackdoctor.model.component import ClassInfo, Function
 from ackdoctor.model.finding import Unreadable
 from ackdoctor.model.source import Span
 
-__all__ = ["TOO_DEEP", "UNREAD", "Lowering", "SourceFile", "Tables", "complain", "has_gap", "note", "sweep"]
+__all__ = [
+    "TOO_DEEP",
+    "UNREADABLE",
+    "Lowering",
+    "SourceFile",
+    "Statements",
+    "Tables",
+    "Values",
+    "has_error",
+    "report",
+    "report_error",
+    "report_other_errors",
+]
 
 
 Values: TypeAlias = Mapping[str, Callable[["Lowering", Node], Expr]]
@@ -26,7 +38,7 @@ Statements: TypeAlias = Mapping[str, Callable[["Lowering", Node], None]]
 
 
 class Tables(NamedTuple):
-    """Who lowers which node: values in code, values where no step may be made, conditions, statements, classes."""
+    """How to lower a node: as a value, as a value without steps, as a condition, as a statement, as a class."""
 
     values: Values
     pure: Values
@@ -38,15 +50,15 @@ class Tables(NamedTuple):
 
 
 class SourceFile:
-    """What all functions of one file share while it is lowered."""
+    """The state that all functions of a file share."""
 
     __slots__ = (
         "_counts",
         "_keys",
         "broken",
         "classes",
+        "imported",
         "module",
-        "outside",
         "path",
         "positions",
         "quiet",
@@ -59,24 +71,24 @@ class SourceFile:
         self.module = module
         self.positions = positions
         self.tables = tables
-        self.outside = Outside()
+        self.imported = Imported()
         self.classes: dict[str, ClassInfo] = {}
         self.broken: list[Unreadable] = []
-        self.unread: list[tuple[int, int]] = []  # stretches of bytes whose errors are told
-        self.quiet = False  # classes found now are known already
+        self.unread: list[tuple[int, int]] = []  # byte ranges whose errors are reported
+        self.quiet = False  # the current code was lowered before: add no classes
         self._counts: dict[str, int] = {}
         self._keys: dict[tuple[int, str], str] = {}
 
     def qualname(self, node: Node, wanted: str) -> str:
-        """A name unique in the file for a definition: the second `f` is `f#2`; a node always gets the same one."""
+        """A unique name for a definition: the second `f` of a file is `f#2`."""
         key = self._keys.get((node.id, wanted))
         if key is None:
             count = self._counts[wanted] = self._counts.get(wanted, 0) + 1
             key = self._keys[node.id, wanted] = wanted if count == 1 else f"{wanted}#{count}"
         return key
 
-    def number(self, node: Node, within: str) -> str:
-        """The name of an anonymous class: `$1`, `$2` by order in the class around."""
+    def anonymous_name(self, node: Node, within: str) -> str:
+        """The name of an anonymous class: `$1`, `$2` in the order of the enclosing class."""
         key = self._keys.get((node.id, "$"))
         if key is None:
             count = self._counts[f"{within}.$"] = self._counts.get(f"{within}.$", 0) + 1
@@ -85,7 +97,7 @@ class SourceFile:
 
 
 class Lowering:
-    """One function, method or lambda being lowered."""
+    """The lowering of one function, method or lambda."""
 
     __slots__ = ("builder", "closures", "file", "frame", "label", "qualname", "result", "values")
 
@@ -96,15 +108,15 @@ class Lowering:
         self.builder = CfgBuilder(span)
         self.closures: dict[str, Function] = {}
         self.values = file.tables.values
-        self.label: str | None = None  # of the statement that comes now
-        self.result: Name | None = None  # of the switch expression around
+        self.label: str | None = None  # of the next statement
+        self.result: Name | None = None  # of the enclosing switch expression
 
     def value(self, node: Node) -> Expr:
-        """The value of an expression; the calls in it become steps."""
+        """The value of an expression; its calls become steps."""
         return self.values[node.type](self, node)
 
     def pure(self, node: Node) -> Expr:
-        """The value of an expression that is not executed here: no step is made, a call is a `Mix`."""
+        """The value of an expression that does not run here: a call becomes a `Mix`, not a step."""
         before, self.values = self.values, self.file.tables.pure
         try:
             return self.values[node.type](self, node)
@@ -112,27 +124,27 @@ class Lowering:
             self.values = before
 
     def fork(self, node: Node) -> Fork:
-        """A condition; the builder's frontier is empty afterwards."""
+        """The edges of a condition; the builder's frontier is empty afterwards."""
         tables = self.file.tables
         return tables.forks.get(node.type, tables.plain_fork)(self, node)
 
     def store(self, value: Expr, span: Span) -> Expr:
-        """The value in a temporary of its own."""
+        """A new temporary that holds a value."""
         result = self.builder.temp()
         self.builder.add(Bind(result, value), span)
         return result
 
     def statement(self, node: Node) -> None:
-        """One statement."""
+        """Lower one statement."""
         self.file.tables.statements[node.type](self, node)
 
     def block(self, node: Node) -> None:
-        """A statement with a block of its own, or the statements of a block."""
+        """Lower a statement or a block in its own scope."""
         with self.frame.block():
             self.statement(node)
 
     def run(self, statements: Iterable[Node]) -> None:
-        """Statements in order, as far as they can be reached."""
+        """Lower statements in order; stop at the first unreachable one."""
         table = self.file.tables.statements
         for node in statements:
             if not self.builder.alive:
@@ -142,13 +154,13 @@ class Lowering:
                 table[kind](self, node)
 
     def take_label(self) -> str | None:
-        """The label in front of the statement that is lowered now."""
+        """Take the label of the current statement."""
         label, self.label = self.label, None
         return label
 
     @contextmanager
     def yielding(self, result: Name) -> Iterator[None]:
-        """`yield` hands its value to this temporary."""
+        """`yield` assigns to this temporary."""
         before, self.result = self.result, result
         try:
             yield
@@ -156,11 +168,11 @@ class Lowering:
             self.result = before
 
     def span(self, node: Node) -> Span:
-        """Where a node stands."""
+        """The position of a node."""
         return self.file.positions.span(node)
 
     def text(self, node: Node) -> str:
-        """The node as written."""
+        """The source text of a node."""
         return self.file.positions.text(node)
 
     def type_name(self, node: Node) -> str:
@@ -168,63 +180,65 @@ class Lowering:
         return type_name(self.file.positions, node)
 
 
-UNREAD = Mix("unreadable", ())
-"""Stands for code that nobody knows: as a function it may do anything, as a base class declare anything."""
+# ---- what cannot be read ----
+
+UNREADABLE = Mix("unreadable", ())
+"""Unknown code: as a function it may do anything, as a base class it may declare anything."""
 
 TOO_DEEP = "nested too deeply"
-_MOST = 20  # complaints for one file; one with more is no Java
-_LONGEST = 30  # characters of the text that a complaint quotes
+_MOST = 20  # reports per file; a file with more is not Java
+_LONGEST = 30  # quoted characters
 
 
-def note(file: SourceFile, node: Node, reason: str, left_out: str) -> None:
-    """Says that for some reason at a node something is left out; one place has one reason."""
+def report(file: SourceFile, node: Node, reason: str, skipped: str) -> None:
+    """Report a reason at a node and what it makes unreadable; reports at the same place are joined."""
     span = file.positions.span(node)
     line, column = span.line, span.column
-    for place, told in enumerate(file.broken):
-        if told.line == line and told.column == column:
-            if left_out not in told.reason.split("; "):
-                whole = f"{told.reason}; {left_out}"
-                file.broken[place] = Unreadable(path=file.path, line=line, column=column, reason=whole)
+    for place, earlier in enumerate(file.broken):
+        if (earlier.line, earlier.column) == (line, column):
+            if skipped not in earlier.reason.split("; "):
+                joined = f"{earlier.reason}; {skipped}"
+                file.broken[place] = Unreadable(path=file.path, line=line, column=column, reason=joined)
             return
     if len(file.broken) < _MOST:
-        reason = f"{reason}; {left_out}"
+        reason = f"{reason}; {skipped}"
         file.broken.append(Unreadable(path=file.path, line=line, column=column, reason=reason))
 
 
-def complain(file: SourceFile, node: Node, left_out: str) -> None:
-    """Says where the first syntax error in a node is, and what is left out for it."""
+def report_error(file: SourceFile, node: Node, skipped: str) -> None:
+    """Report the first syntax error in a node and what it makes unreadable."""
     file.unread.append((node.start_byte, node.end_byte))
     if len(file.broken) == _MOST:
         return
-    culprit = _first(node)
-    if culprit.is_missing:
-        what = f"`{culprit.type}` is missing"
+    error = _first_error(node)
+    if error.is_missing:
+        what = f"`{error.type}` is missing"
     else:
-        words = file.positions.beginning(culprit, 4 * _LONGEST).split()
+        words = file.positions.beginning(error, 4 * _LONGEST).split()
         quoted = " ".join(words)[:_LONGEST]
         what = f"at `{quoted}`" if quoted else "here"
-    note(file, culprit, f"syntax error: {what}", left_out)
+    report(file, error, f"syntax error: {what}", skipped)
 
 
-def sweep(file: SourceFile, root: Node) -> None:
-    """Says where the errors are that nobody has complained about: it was possible to read around them."""
-    waiting = [root]
-    while waiting and len(file.broken) < _MOST:
-        node = waiting.pop()
+def report_other_errors(file: SourceFile, root: Node) -> None:
+    """Report the errors outside the functions and classes already reported."""
+    pending = [root]
+    while pending and len(file.broken) < _MOST:
+        node = pending.pop()
         if any(start <= node.start_byte and node.end_byte <= end for start, end in file.unread):
             continue
         if node.is_error or node.is_missing:
-            complain(file, node, "this is left out")
+            report_error(file, node, "skipped")
         elif node.has_error:
-            waiting.extend(reversed(node.children))
+            pending.extend(reversed(node.children))
 
 
-def has_gap(nodes: Iterable[Node]) -> bool:
-    """Whether one of these nodes, which stand side by side, is an error."""
+def has_error(nodes: Iterable[Node]) -> bool:
+    """Whether one of some sibling nodes is an error."""
     return any(node.is_error or node.is_missing for node in nodes)
 
 
-def _first(node: Node) -> Node:
+def _first_error(node: Node) -> Node:
     while True:
         inner = next((each for each in node.children if each.has_error or each.is_missing), None)
         if inner is None:
@@ -233,7 +247,7 @@ def _first(node: Node) -> Node:
 
 
 def _last(node: Node) -> Node:
-    """An error of many lines is one because the parser could not go on after its last word."""
+    """The last node in an error; the parser gives up after the last word of an error of many lines."""
     while node.named_children:
         node = node.named_children[-1]
     return node

@@ -4,24 +4,24 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from ackdoctor.frontends.java.grammar import Node, child, parts
-from ackdoctor.frontends.java.lowering import TOO_DEEP, UNREAD, Lowering, SourceFile, complain, note
+from ackdoctor.frontends.java.lowering import TOO_DEEP, UNREADABLE, Lowering, SourceFile, report, report_error
 from ackdoctor.frontends.java.scope import Frame, Owner, type_name
 from ackdoctor.frontends.lowering import UnknownSyntax
-from ackdoctor.model.cfg import Arg, Bind, Call, Expr, Global, Name
+from ackdoctor.model.cfg import Arg, Bind, Call, Global, Name
 from ackdoctor.model.component import Function, Param
 from ackdoctor.model.source import Span
 
 __all__ = [
     "Heading",
+    "Initialisers",
     "Modifiers",
-    "Starts",
     "function",
+    "initialisers_of",
     "method",
     "modifiers",
     "params_of",
-    "run_starts",
+    "run_initialisers",
     "start",
-    "starts_of",
 ]
 
 
@@ -29,7 +29,7 @@ _ANNOTATIONS = frozenset({"annotation", "marker_annotation"})
 
 
 class Modifiers(NamedTuple):
-    """What stands before a declaration: its annotations, whether it says `static`, and where the rest starts."""
+    """The annotations of a declaration, whether it is static, and the node after its annotations."""
 
     annotations: Sequence[Node]
     static: bool
@@ -43,19 +43,19 @@ def modifiers(node: Node) -> Modifiers:
         return Modifiers((), static=False, start=first)
     words = first.children
     annotations = [word for word in words if word.type in _ANNOTATIONS]
-    behind = [*words, node.children[1]]
-    while behind[0].type in _ANNOTATIONS:
-        behind.pop(0)
-    return Modifiers(annotations, any(word.type == "static" for word in words), behind[0])
+    rest = [*words, node.children[1]]
+    while rest[0].type in _ANNOTATIONS:
+        rest.pop(0)
+    return Modifiers(annotations, any(word.type == "static" for word in words), rest[0])
 
 
 def start(file: SourceFile, node: Node) -> Span:
-    """A declaration without the annotations in front of it."""
+    """The position of a declaration without its annotations."""
     return file.positions.through(modifiers(node).start, node)
 
 
 def params_of(file: SourceFile, frame: Frame, node: Node | None) -> list[Param]:
-    """The parameters of a method or a lambda with types, declared in its frame."""
+    """The parameters of a method or a typed lambda; declares them in its frame."""
     found: list[Param] = []
     for each in () if node is None else parts(node):
         kind = each.type
@@ -72,20 +72,20 @@ def params_of(file: SourceFile, frame: Frame, node: Node | None) -> list[Param]:
             many = "*"
         else:
             continue
-        declared = None if written == "var" or frame.variable(written) else written
+        declared = None if written == "var" or frame.is_type_parameter(written) else written
         name = frame.declare(file.positions.text(word), declared)
         found.append(Param(name.id, many, None, declared))
     return found
 
 
 class Heading(NamedTuple):
-    """What names a function and says where it stands; without a `body` it is abstract."""
+    """The name, position and declaration of a function."""
 
     name: str
     qualname: str
     span: Span
     head: Span
-    node: Node  # what to complain about
+    node: Node  # for reports
     parameters: Node | None = None
     annotations: Sequence[Node] = ()
     returns: Node | None = None
@@ -99,8 +99,8 @@ def method(
     this: str | None,
     body: Callable[[Lowering], None] | None,
 ) -> Function:
-    """A method whose instance, if it has one, goes by the name `this`."""
-    frame = Frame(owner, file.outside)
+    """Lower a method; `this` is the name of its instance, None for a static method."""
+    frame = Frame(owner, file.imported)
     params = [] if this is None else [Param(frame.declare(this, None).id)]
     return function(file, heading, frame, params, body, binding="static" if this is None else "instance")
 
@@ -114,7 +114,10 @@ def function(
     *,
     binding: str,
 ) -> Function:
-    """Lowers one function; what cannot be lowered is a call of something unknown with all it was given."""
+    """Lower a function; an unreadable body becomes a call of unknown code with all parameters.
+
+    Without a `body` the function is abstract.
+    """
     fn = Lowering(file, frame, heading.qualname, heading.span)
     params = [*params, *params_of(file, frame, heading.parameters)]
     if body is not None:
@@ -139,32 +142,32 @@ def function(
 
 def _result_of(file: SourceFile, frame: Frame, node: Node | None) -> str:
     written = type_name(file.positions, node) if node is not None else ""
-    return "" if frame.variable(written) else written
+    return "" if frame.is_type_parameter(written) else written
 
 
 def _lowered(
     fn: Lowering, heading: Heading, params: Sequence[Param], body: Callable[[Lowering], None]
 ) -> Lowering:
-    left_out = f"`{heading.name}` is not read"
+    skipped = f"`{heading.name}` is not read"
     if heading.node.has_error:
-        complain(fn.file, heading.node, left_out)
+        report_error(fn.file, heading.node, skipped)
     else:
         try:
             body(fn)
         except RecursionError:
-            note(fn.file, heading.node, TOO_DEEP, left_out)
+            report(fn.file, heading.node, TOO_DEEP, skipped)
         except UnknownSyntax as unknown:
-            note(fn.file, heading.node, f"syntax that is not supported yet: {unknown}", left_out)
+            report(fn.file, heading.node, f"syntax that is not yet supported: {unknown}", skipped)
         else:
             return fn
     return _unread(fn, heading, params)
 
 
 def _unread(fn: Lowering, heading: Heading, params: Sequence[Param]) -> Lowering:
-    again = Lowering(fn.file, fn.frame, heading.qualname, heading.span)
-    given: list[Expr] = [Name(param.name) for param in params]
-    again.builder.add(Call(again.builder.temp(), UNREAD, tuple(map(Arg, given))), heading.head)
-    return again
+    replacement = Lowering(fn.file, fn.frame, heading.qualname, heading.span)
+    args = tuple(Arg(Name(param.name)) for param in params)
+    replacement.builder.add(Call(replacement.builder.temp(), UNREADABLE, args), heading.head)
+    return replacement
 
 
 _FIELDS = frozenset("field_declaration constant_declaration".split())
@@ -175,16 +178,16 @@ _LITERALS = frozenset(
 )
 
 
-class Starts(NamedTuple):
-    """The members that run at the start of a class, and of an object, in the order of the source."""
+class Initialisers(NamedTuple):
+    """The initialisers of a class and of its objects, in source order."""
 
     static: list[Node]
     instance: list[Node]
 
 
-def starts_of(file: SourceFile, members: Iterable[Node]) -> Starts:
-    """What runs first; a constant that is written as a literal needs no code."""
-    starts = Starts([], [])
+def initialisers_of(file: SourceFile, members: Iterable[Node]) -> Initialisers:
+    """Collect the initialisers; a static field with a literal needs no code."""
+    initialisers = Initialisers([], [])
     for each in members:
         kind = each.type
         if kind in _FIELDS:
@@ -196,10 +199,10 @@ def starts_of(file: SourceFile, members: Iterable[Node]) -> Starts:
         else:
             continue
         if each.has_error:
-            complain(file, each, "an initialiser is not read")
+            report_error(file, each, "an initialiser is not read")
         else:
-            (starts.static if static else starts.instance).extend(found)
-    return starts
+            (initialisers.static if static else initialisers.instance).extend(found)
+    return initialisers
 
 
 def _has_code(node: Node, *, static: bool) -> bool:
@@ -207,16 +210,16 @@ def _has_code(node: Node, *, static: bool) -> bool:
     return any(value is not None and not (static and value.type in _LITERALS) for value in values)
 
 
-def run_starts(fn: Lowering, owner: Owner, starts: Sequence[Node]) -> None:
-    """Runs them at the start of a constructor, whose parameters they do not see."""
-    if not starts:
+def run_initialisers(fn: Lowering, owner: Owner, initialisers: Sequence[Node]) -> None:
+    """Lower initialisers at the start of a constructor, without its parameters in scope."""
+    if not initialisers:
         return
-    around, bare = fn.frame, Frame(owner, fn.file.outside)
-    if around.here(owner.own) is not None:
-        bare.declare(owner.own, None)
-    bare.types = around.types
+    constructor, bare = fn.frame, Frame(owner, fn.file.imported)
+    if constructor.local(owner.this) is not None:
+        bare.declare(owner.this, None)
+    bare.types = constructor.types
     fn.frame = bare
-    for each in starts:
+    for each in initialisers:
         kind = each.type
         if kind in _FIELDS:
             _fields(fn, each)
@@ -224,8 +227,8 @@ def run_starts(fn: Lowering, owner: Owner, starts: Sequence[Node]) -> None:
             _enum_constant(fn, owner, each)
         else:
             fn.statement(each if kind == "block" else parts(each)[-1])
-    fn.frame = around
-    around.captures |= bare.captures
+    fn.frame = constructor
+    constructor.captures |= bare.captures
 
 
 def _fields(fn: Lowering, node: Node) -> None:

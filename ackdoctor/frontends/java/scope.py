@@ -5,6 +5,7 @@ is the Frame or Owner around it: an anonymous class in a method is an Owner in a
 """
 
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from typing import TypeAlias
 
@@ -15,7 +16,7 @@ from ackdoctor.model.cfg import Attr, Expr, Global, Name
 __all__ = [
     "TYPES",
     "Frame",
-    "Outside",
+    "Imported",
     "Owner",
     "dotted",
     "is_constant",
@@ -34,7 +35,7 @@ TYPES = frozenset(
 
 
 def type_name(positions: Positions, node: Node) -> str:
-    """`Map.Entry` for `java.util.Map.Entry<K, V>[]` written as `Map.Entry<K, V>[]`."""
+    """A type as written without type arguments, annotations and brackets: `Map.Entry` for `Map.Entry<K, V>[]`."""
     while True:
         kind = node.type
         if kind in ("generic_type", "array_type"):
@@ -49,14 +50,14 @@ def type_name(positions: Positions, node: Node) -> str:
 
 
 def dotted(positions: Positions, node: Node) -> str:
-    """The text of a name in a package or import declaration, without white space."""
+    """The name in a package or import declaration, without white space."""
     if node.type == "scoped_identifier":
         return "".join(positions.text(node).split())
     return positions.text(node)
 
 
 def type_of(name: str) -> Expr:
-    """The expression for a type's dotted name."""
+    """The expression for a dotted type name."""
     first, *rest = name.split(".")
     found: Expr = Global(first)
     for word in rest:
@@ -64,11 +65,11 @@ def type_of(name: str) -> Expr:
     return found
 
 
-_KNOWN_ACRONYMS = frozenset({"UUID", "URI", "URL"})
+_ACRONYM_TYPES = frozenset({"UUID", "URI", "URL"})
 
 
-class Outside:
-    """What a file imports by name: single types, and static members."""
+class Imported:
+    """The names that a file imports singly: types and static members."""
 
     __slots__ = ("statics", "types")
 
@@ -78,36 +79,46 @@ class Outside:
 
 
 class Owner:
-    """A class and its members, each with whether it is static; `own` is the name its methods know it by.
+    """A class with its members; each field and method maps to whether it is static.
 
-    `inherits` says that undeclared members are taken for those of its base class; `variables` are its type
-    parameters, each of which an heir may fill as it likes.
+    `this` is the name of the object in its methods.  `inherits`: undeclared members belong to its base class.
+    A subclass may replace each of its `type_parameters` by any type.
     """
 
-    __slots__ = ("fields", "inherits", "methods", "name", "own", "parent", "qualname", "types", "variables")
+    __slots__ = (
+        "fields",
+        "inherits",
+        "methods",
+        "name",
+        "parent",
+        "qualname",
+        "this",
+        "type_parameters",
+        "types",
+    )
 
     def __init__(
-        self, name: str, qualname: str, parent: "Place | None", *, extends: bool, own: str = "this"
+        self, name: str, qualname: str, parent: "Place | None", *, extends: bool, this: str = "this"
     ) -> None:
         self.name = name
         self.qualname = qualname
         self.parent = parent
         self.inherits = extends
-        self.own = own
+        self.this = this
         self.fields: dict[str, bool] = {}
         self.methods: dict[str, bool] = {}
         self.types: set[str] = set()
-        self.variables: frozenset[str] = frozenset()
+        self.type_parameters: frozenset[str] = frozenset()
 
 
 class Frame:
-    """A function: its open blocks, the declared types of its locals, what it captures, and what classes in it capture."""
+    """A function: its open blocks, the types of its locals, its captures, and the captures of its local classes."""
 
-    __slots__ = ("_blocks", "_caught", "captures", "classes", "outside", "parent", "types")
+    __slots__ = ("_blocks", "_caught", "captures", "classes", "imported", "parent", "types")
 
-    def __init__(self, parent: "Place | None", outside: Outside) -> None:
+    def __init__(self, parent: "Place | None", imported: Imported) -> None:
         self.parent = parent
-        self.outside = outside
+        self.imported = imported
         self.types: dict[str, str | None] = {}
         self.captures: set[str] = set()
         self.classes: dict[str, frozenset[str]] = {}
@@ -117,7 +128,7 @@ class Frame:
     # ---- locals ----
 
     def declare(self, word: str, type_name: str | None) -> Name:
-        """A new local in the innermost block; one of another type than an earlier namesake is named apart."""
+        """Declare a local in the innermost block; a second local of a name with another type is `name#2`."""
         name, count = word, 1
         while self.types.get(name, type_name) != type_name:
             count += 1
@@ -127,7 +138,7 @@ class Frame:
         return found
 
     def declare_caught(self, word: str, type_name: str | None) -> Name:
-        """The variable of a catch clause: all of a name are one, of no type where their types differ."""
+        """Declare the variable of a catch clause; those of one name share a local, without type if theirs differ."""
         if word not in self._caught:
             name = self.declare(word, type_name)
             if name.id == word:
@@ -140,7 +151,7 @@ class Frame:
 
     @contextmanager
     def block(self) -> Iterator[None]:
-        """Locals declared inside are gone afterwards."""
+        """Open a block for the locals declared inside."""
         self._blocks.append({})
         try:
             yield
@@ -148,46 +159,42 @@ class Frame:
             self._blocks.pop()
 
     def declared(self) -> Mapping[str, str]:
-        """The locals whose types are written."""
+        """The locals with a written type."""
         return {name: type_name for name, type_name in self.types.items() if type_name}
 
-    def here(self, word: str) -> Name | None:
-        """The local of this function that a word stands for."""
-        for block in reversed(self._blocks):
-            found = block.get(word)
-            if found is not None:
-                return found
-        return None
+    def local(self, word: str) -> Name | None:
+        """The local of this function that a word refers to."""
+        return next((block[word] for block in reversed(self._blocks) if word in block), None)
 
-    def variable(self, type_name: str) -> bool:
-        """Whether a type is a type parameter of a class around."""
-        place: Place | None = self.parent
+    # ---- names ----
+
+    def _places(self) -> Iterator["Place"]:
+        """This function and the functions and classes around it, innermost first."""
+        place: Place | None = self
         while place is not None:
-            if isinstance(place, Owner) and type_name in place.variables:
-                return True
+            yield place
             place = place.parent
-        return False
-
-    # ---- what a word stands for ----
 
     def resolve(self, word: str) -> Expr:
-        """The expression for a word that stands alone."""
-        return self._declared(word) or self._undeclared(word)
+        """The expression for a simple name."""
+        return self._resolve_declared(word) or self._resolve_undeclared(word)
 
-    def known(self, word: str) -> bool:
-        """Whether a word is a variable: a local, or a field declared in this file."""
-        place: Place | None = self
-        while place is not None:
-            if word in place.fields if isinstance(place, Owner) else place.here(word):
-                return True
-            place = place.parent
-        return False
+    def is_variable(self, word: str) -> bool:
+        """Whether a word is a local, or a field declared in this file."""
+        return any(
+            word in place.fields if isinstance(place, Owner) else place.local(word)
+            for place in self._places()
+        )
 
-    def _declared(self, word: str) -> Expr | None:
-        crossed: list[Frame] = []
+    def is_type_parameter(self, type_name: str) -> bool:
+        """Whether a type is a type parameter of an enclosing class."""
+        return any(
+            isinstance(place, Owner) and type_name in place.type_parameters for place in self._places()
+        )
+
+    def _resolve_declared(self, word: str) -> Expr | None:
         nearest: Owner | None = None
-        place: Place | None = self
-        while place is not None:
+        for place in self._places():
             if isinstance(place, Owner):
                 nearest = nearest or place
                 if word in place.fields:
@@ -195,105 +202,85 @@ class Frame:
                 if word in place.types:
                     return Global(word)
             else:
-                found = place.here(word)
+                found = place.local(word)
                 if found is not None:
-                    for frame in crossed:
-                        frame.captures.add(found.id)
+                    self._capture(place, {found.id})
                     return found
-                crossed.append(place)
-            place = place.parent
         return None
 
-    def _undeclared(self, word: str) -> Expr:
-        """An import, a type, or else a field that a base class declares."""
-        if word in self.outside.types or word in self.outside.statics or word in _KNOWN_ACRONYMS:
+    def _resolve_undeclared(self, word: str) -> Expr:
+        """An import, a type, or else an inherited field."""
+        if word in self.imported.types or word in self.imported.statics or word in _ACRONYM_TYPES:
             return Global(word)
-        if looks_like_type(word):
-            return Global(word)
-        heir = self._heir()
+        heir = None if looks_like_type(word) else self._heir()
         return Global(word) if heir is None else self._member(heir, word, heir, is_static=False)
 
     def method(self, word: str) -> Expr:
-        """The expression for the callee of an unqualified call."""
+        """The callee of an unqualified call."""
         nearest: Owner | None = None
-        place: Place | None = self
-        while place is not None:
+        for place in self._places():
             if isinstance(place, Owner):
                 nearest = nearest or place
                 if word in place.methods:
                     return self._member(place, word, nearest, is_static=place.methods[word])
-            place = place.parent
         heir = self._heir()
-        if heir is None or word in self.outside.statics:
+        if heir is None or word in self.imported.statics:
             return Global(word)
         return self._member(heir, word, heir, is_static=False)
 
-    def this(self, own: str = "this", within: "Owner | None" = None) -> Name | None:
-        """The name by which code in here knows an object; None where no code up to the class `within` has it."""
-        crossed: list[Frame] = []
-        place: Place | None = self
-        while place is not None:
+    def this(self, name: str = "this", within: Owner | None = None) -> Name | None:
+        """The local that holds an object; None if no function up to the class `within` has it."""
+        for place in self._places():
             if isinstance(place, Frame):
-                found = place.here(own)
+                found = place.local(name)
                 if found is not None:
-                    for frame in crossed:
-                        frame.captures.add(found.id)
+                    self._capture(place, {found.id})
                     return found
-                crossed.append(place)
             elif place is within:
                 return None
-            place = place.parent
         return None
 
-    def taken_along(self, word: str) -> frozenset[str]:
-        """The locals around it that an object of a local class knows."""
-        crossed: list[Frame] = []
-        place: Place | None = self
-        while place is not None:
-            if isinstance(place, Frame):
-                if word in place.classes:
-                    for frame in crossed:
-                        frame.captures |= place.classes[word]
-                    return place.classes[word]
-                crossed.append(place)
-            place = place.parent
+    def class_captures(self, word: str) -> frozenset[str]:
+        """The locals that an object of a local class captures."""
+        for place in self._places():
+            if isinstance(place, Frame) and word in place.classes:
+                self._capture(place, place.classes[word])
+                return place.classes[word]
         return frozenset()
 
     def owner(self) -> Owner | None:
-        """The innermost class around."""
-        place: Place | None = self
-        while isinstance(place, Frame):
-            place = place.parent
-        return place
+        """The innermost enclosing class."""
+        return next((place for place in self._places() if isinstance(place, Owner)), None)
+
+    def _capture(self, frame: "Frame", names: AbstractSet[str]) -> None:
+        """Add the locals of `frame` to the captures of the functions between it and this code."""
+        for place in self._places():
+            if place is frame:
+                return
+            if isinstance(place, Frame):
+                place.captures |= names
 
     def _member(self, owner: Owner, word: str, nearest: Owner, *, is_static: bool) -> Expr:
         if is_static and owner is not nearest:
             return Attr(Global(owner.name), word)
-        this = self.this(owner.own, owner if owner.own == "this" else None)
+        this = self.this(owner.this, owner if owner.this == "this" else None)
         return Attr(Global(owner.name) if this is None else this, word)
 
     def _heir(self) -> Owner | None:
-        """The class around that an undeclared member comes from: the innermost named one that extends another."""
-        first: Owner | None = None
-        place: Place | None = self
-        while place is not None:
-            if isinstance(place, Owner):
-                if place.inherits:
-                    return place
-                if place.own == "this":
-                    first = first or place
-            place = place.parent
-        return first
+        """The enclosing class that inherits undeclared members: the innermost with a base class, or the innermost."""
+        owners = [place for place in self._places() if isinstance(place, Owner)]
+        named = (owner for owner in owners if owner.this == "this")
+        return next((owner for owner in owners if owner.inherits), None) or next(named, None)
 
 
 Place: TypeAlias = Frame | Owner
 
 
 def is_constant(word: str) -> bool:
-    """Whether a word is in capitals throughout, as constants are."""
+    """Whether a word is spelled like a constant: in capitals."""
     return word.isupper()
 
 
 def looks_like_type(word: str) -> bool:
-    """Whether a word is written as types are: `Tuple`, not `tuple` and not `TUPLE`."""
+    """Whether a word is spelled like a type: `Tuple`, not `tuple` and not `TUPLE`."""
     return word[:1].isupper() and not word.isupper()

@@ -16,7 +16,7 @@ _LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
 def decode(path: str, data: bytes) -> bytes | Unreadable:
-    """The source as UTF-8 without a byte order mark, each line ended by a line feed.
+    """The source as UTF-8 without a byte order mark, with a line feed at each line end.
 
     A Java file does not say in what encoding it is: what is no UTF-8 is taken for Latin-1, in which
     most old sources are.  Control characters make it no text.
@@ -32,7 +32,7 @@ def decode(path: str, data: bytes) -> bytes | Unreadable:
     if junk is not None:
         ends = [end.end() for end in _LINE_END.finditer(data, 0, junk.start())]
         column = junk.start() - (ends[-1] if ends else 0) + 1
-        reason = f"byte 0x{junk[0][0]:02x}: this is no source text"
+        reason = f"byte 0x{junk[0][0]:02x}: not source text"
         return Unreadable(path=path, line=len(ends) + 1, column=column, reason=reason)
     if b"\r" in data:  # an old Mac's line ends; columns stay what they are
         data = re.sub(rb"\r(?!\n)", b"\n", data)
@@ -46,7 +46,7 @@ def decode(path: str, data: bytes) -> bytes | Unreadable:
 
 
 class Positions:
-    """Spans and texts of the nodes of one file; `data` is its UTF-8."""
+    """Positions and texts of the nodes of a file; `data` is its UTF-8."""
 
     __slots__ = ("_data", "_wide", "_words")
 
@@ -59,7 +59,7 @@ class Positions:
             self._wide = {row: line for row, line in lines if not line.isascii()}
 
     def span(self, node: Node) -> Span:
-        """The whole of a node."""
+        """The position of a node."""
         return self.through(node, node)
 
     def through(self, first: Node, last: Node) -> Span:
@@ -72,18 +72,18 @@ class Positions:
         return Span(row + 1, column + 1, end_row + 1, end_column + 1)
 
     def word(self, node: Node, length: int) -> Span:
-        """The first characters of a node: its keyword."""
+        """The first characters of a node, usually its keyword."""
         span = self.span(node)
         return Span(span.line, span.column, span.line, span.column + length)
 
     def whole(self) -> Span:
-        """All of the file."""
+        """The whole file."""
         rows = self._data.count(b"\n")
         last = self._data[self._data.rfind(b"\n") + 1 :]
         return Span(1, 1, rows + 1, len(last.decode()) + 1)
 
     def text(self, node: Node) -> str:
-        """The node as written."""
+        """The source text of a node."""
         data = self._data[node.start_byte : node.end_byte]
         word = self._words.get(data)
         if word is None:
@@ -91,7 +91,7 @@ class Positions:
         return word
 
     def beginning(self, node: Node, size: int) -> str:
-        """At most that many bytes of the node as written; a character cut in two is left out."""
+        """At most `size` bytes of the text of a node, without a partial character at the end."""
         end = min(node.end_byte, node.start_byte + size)
         return self._data[node.start_byte : end].decode("utf-8", "ignore")
 

@@ -8,20 +8,11 @@ from ackdoctor.flow.build import Ends, Fork, Handler
 from ackdoctor.frontends.java.calls import call_statement, constructor_call
 from ackdoctor.frontends.java.expressions import PATTERNS, bind, match, update_statement
 from ackdoctor.frontends.java.grammar import Node, by_type, child, parts
-from ackdoctor.frontends.java.lowering import Lowering
+from ackdoctor.frontends.java.lowering import Lowering, Statements, Values
 from ackdoctor.model.cfg import Attr, Bind, Call, Compare, Expr, Global, Jump, Literal, Mix, Name, Update
 from ackdoctor.model.source import Span
 
-__all__ = [
-    "LOOPS",
-    "PURE_SWITCHES",
-    "STATEMENTS",
-    "SWITCHES",
-    "SWITCH_VALUES",
-    "TRIES",
-    "keyword",
-    "local_type",
-]
+__all__ = ["PURE_SWITCHES", "STATEMENTS", "SWITCH_VALUES"]
 
 
 _CALLS = frozenset({"method_invocation", "object_creation_expression"})
@@ -31,7 +22,7 @@ _BREAKABLE = frozenset(
 
 
 def keyword(fn: Lowering, node: Node) -> Span:
-    """A statement's first word."""
+    """The position of a statement's first word."""
     return fn.span(node.children[0])
 
 
@@ -40,7 +31,7 @@ def _expression(fn: Lowering, node: Node) -> None:
 
 
 def expression_statement(fn: Lowering, node: Node) -> None:
-    """An expression nobody looks at the value of."""
+    """An expression whose value is dropped."""
     kind = node.type
     if kind in _CALLS:
         call_statement(fn, node)
@@ -56,7 +47,7 @@ def expression_statement(fn: Lowering, node: Node) -> None:
 
 
 def _local(fn: Lowering, node: Node) -> None:
-    """`Tuple t = f(), u;`: a variable without a value is declared and nothing happens."""
+    """`Tuple t = f(), u;`: a variable without a value makes no step."""
     written = fn.type_name(child(node, "type"))
     first: Node | None = node
     for declarator in node.children_by_field_name("declarator"):
@@ -72,7 +63,7 @@ def _local(fn: Lowering, node: Node) -> None:
 
 
 def local_type(fn: Lowering, written: str, value: Node) -> str | None:
-    """A variable's type as written; for `var`, that of the constructor or cast on the right."""
+    """The written type of a variable; for `var`, the type of the constructor or cast on the right."""
     if written != "var":
         return written
     if value.type in ("object_creation_expression", "cast_expression"):
@@ -86,7 +77,7 @@ def _block(fn: Lowering, node: Node) -> None:
 
 
 def _if(fn: Lowering, node: Node) -> None:
-    """A chain of `else if` is as long as its author likes, so it is a loop here."""
+    """A loop over the links of an `else if` chain, since chains may be long."""
     after: Ends = []
     link: Node | None = node
     while link is not None and link.type == "if_statement":
@@ -111,7 +102,7 @@ def _labelled(fn: Lowering, node: Node) -> None:
         fn.builder.region(partial(fn.block, statement), label=label)
 
 
-# ---- leaving ----
+# ---- jumps ----
 
 
 def _one(node: Node) -> Node | None:
@@ -162,39 +153,19 @@ def _synchronized(fn: Lowering, node: Node) -> None:
 
 
 def _class(fn: Lowering, node: Node) -> None:
-    made = fn.file.tables.declare(fn.file, node, fn.frame)
-    if made is not None:
-        fn.frame.classes[made.name] = frozenset[str]().union(*(each.captures for each in made.all_methods()))
+    declared = fn.file.tables.declare(fn.file, node, fn.frame)
+    if declared is not None:
+        fn.frame.classes[declared.name] = frozenset[str]().union(
+            *(each.captures for each in declared.all_methods())
+        )
 
 
-def _nothing(_fn: Lowering, _node: Node) -> None:
+def _no_step(_fn: Lowering, _node: Node) -> None:
     return
 
 
-STATEMENTS: dict[str, Callable[[Lowering, Node], None]] = by_type(
-    {
-        "expression_statement": _expression,
-        "local_variable_declaration": _local,
-        "block constructor_body": _block,
-        "if_statement": _if,
-        "labeled_statement": _labelled,
-        "return_statement": _return,
-        "throw_statement": _throw,
-        "assert_statement": _assert,
-        "break_statement": _jump("break"),
-        "continue_statement": _jump("continue"),
-        "synchronized_statement": _synchronized,
-        "explicit_constructor_invocation": constructor_call,
-        "class_declaration interface_declaration enum_declaration record_declaration": _class,
-        "annotation_type_declaration": _nothing,
-        "import_declaration package_declaration module_declaration": _nothing,
-        ";": _nothing,
-    }
-)
-
-
 def _header(fn: Lowering, node: Node) -> Span:
-    """`for (Tuple t : batch)`: up to the bracket before the body."""
+    """`for (Tuple t : batch)`, without the body."""
     last = [each for each in node.children if each.type == ")"][-1]
     return fn.file.positions.through(node, last)
 
@@ -232,7 +203,7 @@ def _for(fn: Lowering, node: Node) -> None:
             else:
                 expression_statement(fn, each)
         body = partial(fn.block, child(node, "body"))
-        fn.builder.loop_while(_header(fn, node), ask, body, label=label, again=again if updates else None)
+        fn.builder.loop_while(_header(fn, node), ask, body, label=label, update=again if updates else None)
 
 
 def _for_each(fn: Lowering, node: Node) -> None:
@@ -243,16 +214,6 @@ def _for_each(fn: Lowering, node: Node) -> None:
         variable = fn.frame.declare(fn.text(child(node, "name")), None if written == "var" else written)
         body = partial(fn.block, child(node, "body"))
         fn.builder.loop_for(_header(fn, node), variable, iterable, body, label=label)
-
-
-LOOPS: dict[str, Callable[[Lowering, Node], None]] = by_type(
-    {
-        "while_statement": _while,
-        "do_statement": _do,
-        "for_statement": _for,
-        "enhanced_for_statement": _for_each,
-    }
-)
 
 
 _EVERYTHING = frozenset({"Throwable", "java.lang.Throwable"})
@@ -297,7 +258,7 @@ def _finally(fn: Lowering, node: Node) -> None:
 
 
 def _with_resources(fn: Lowering, resources: Sequence[Node], body: Callable[[], None]) -> None:
-    """Each resource is closed after what comes behind it, however that ends."""
+    """Close each resource after the code that follows it, however that code ends."""
     if not resources:
         body()
         return
@@ -320,18 +281,13 @@ def _resource(fn: Lowering, node: Node) -> Expr:
 
 
 def _close(fn: Lowering, node: Node, resource: Expr) -> None:
-    """The call that nobody wrote; that it may throw as well is what nobody thinks of."""
+    """The implicit call of `close()`; quiet, since authors do not expect it to throw."""
     close = Call(fn.builder.temp(), Attr(resource, "close"), (), dropped=True)
-    fn.builder.add(close, fn.span(node), quiet=True)
-
-
-TRIES: dict[str, Callable[[Lowering, Node], None]] = by_type(
-    {"try_statement": _try, "try_with_resources_statement": _try}
-)
+    fn.builder.add(close, fn.span(node), no_raise=True)
 
 
 class _Group(NamedTuple):
-    """Labels, and the statements behind them."""
+    """Labels with their statements."""
 
     labels: list[Node]
     body: list[Node]
@@ -347,14 +303,14 @@ def _groups(node: Node) -> Iterator[_Group]:
 
 def _switch(fn: Lowering, node: Node) -> None:
     label = fn.take_label()
-    fn.builder.region(partial(_lower, fn, node, None), label=label, plain=True)
+    fn.builder.region(partial(_lower, fn, node, None), label=label, unlabelled=True)
 
 
 def _value(fn: Lowering, node: Node) -> Expr:
-    """The value arrives in a temporary, whose name is also the label that `yield` leaves for."""
+    """The value is a temporary, whose name is also the target label of `yield`."""
     result = fn.builder.temp()
     with fn.yielding(result):
-        fn.builder.region(partial(_lower, fn, node, result), label=result.id, plain=True)
+        fn.builder.region(partial(_lower, fn, node, result), label=result.id, unlabelled=True)
     return result
 
 
@@ -366,7 +322,7 @@ def _lower(fn: Lowering, node: Node, result: Name | None) -> None:
     after: Ends = []
     with fn.frame.block():
         groups = list(_groups(node))
-        entries, missed = _questions(fn, groups, subject)
+        entries, missed = _test_labels(fn, groups, subject)
         for group, entry in zip(groups, entries, strict=True):
             fn.builder.resume(entry)
             _body(fn, group, result)
@@ -378,20 +334,20 @@ def _lower(fn: Lowering, node: Node, result: Name | None) -> None:
 
 
 def _exhaustive(groups: list[_Group]) -> bool:
-    """Whether some label always fits: the compiler sees to it where one is a pattern or null (JLS 14.11.2)."""
+    """Whether some label always matches: the compiler requires it if a label is a pattern or null (JLS 14.11.2)."""
     cases = (case for group in groups for label in group.labels for case in parts(label))
     return any(case.type in PATTERNS or case.type == "null_literal" for case in cases)
 
 
-def _questions(fn: Lowering, groups: list[_Group], subject: Expr) -> tuple[list[Ends], Ends]:
-    """Where each group is entered, and the ends that no label took."""
+def _test_labels(fn: Lowering, groups: list[_Group], subject: Expr) -> tuple[list[Ends], Ends]:
+    """The entry edges of each group, and the edges that no label matches."""
     entries: list[Ends] = []
     default: Ends | None = None
     for group in groups:
         entry: Ends = []
         for label in group.labels:
-            takes_all = _label(fn, label, subject, entry)
-            if takes_all:
+            is_default = _test_label(fn, label, subject, entry)
+            if is_default:
                 default = entry
         entries.append(entry)
     rest = fn.builder.take()
@@ -401,38 +357,38 @@ def _questions(fn: Lowering, groups: list[_Group], subject: Expr) -> tuple[list[
     return entries, []
 
 
-def _label(fn: Lowering, label: Node, subject: Expr, entry: Ends) -> bool:
-    """Asks what one label asks; returns whether it is, or has, a `default`."""
+def _test_label(fn: Lowering, label: Node, subject: Expr, entry: Ends) -> bool:
+    """Test one label; return whether it is, or contains, `default`."""
     cases = parts(label)
     if not cases:
         return True
     guard = next((case for case in cases if case.type == "guard"), None)
-    takes_all = False
+    is_default = False
     for case in cases:
         if case is guard:
             continue
         if case.type == "identifier" and fn.text(case) == "default":
-            takes_all = True
+            is_default = True
             continue
-        missed = _ask(fn, case, subject)
+        missed = _test(fn, case, subject)
         if guard is not None:
             fork = fn.fork(parts(guard)[0])
             missed = missed + fork.false
             fn.builder.resume(fork.true)
         entry += fn.builder.take()
         fn.builder.resume(missed)
-    return takes_all
+    return is_default
 
 
-def _ask(fn: Lowering, case: Node, subject: Expr) -> Ends:
+def _test(fn: Lowering, case: Node, subject: Expr) -> Ends:
     if case.type in PATTERNS:
         return match(fn, case, subject)
-    if case.type == "identifier" and not fn.frame.known(fn.text(case)):
-        wanted: Expr = Global(fn.text(case))  # a constant of the subject's enum
+    if case.type == "identifier" and not fn.frame.is_variable(fn.text(case)):
+        constant: Expr = Global(fn.text(case))  # a constant of the subject's enum
     else:
-        wanted = fn.value(case)
-    sign = "is" if wanted == Literal(None) else "=="
-    fork = fn.builder.test(Compare(subject, sign, wanted), fn.span(case))
+        constant = fn.value(case)
+    operator = "is" if constant == Literal(None) else "=="
+    fork = fn.builder.test(Compare(subject, operator, constant), fn.span(case))
     fn.builder.resume(fork.true)
     return fork.false
 
@@ -463,10 +419,33 @@ def _pure(fn: Lowering, node: Node) -> Expr:
     return Mix("switch", (fn.value(child(node, "condition")),))
 
 
-SWITCHES: dict[str, Callable[[Lowering, Node], None]] = by_type(
-    {"switch_expression": _switch, "yield_statement": _yield}
+STATEMENTS: Statements = by_type(
+    {
+        "expression_statement": _expression,
+        "local_variable_declaration": _local,
+        "block constructor_body": _block,
+        "if_statement": _if,
+        "labeled_statement": _labelled,
+        "return_statement": _return,
+        "throw_statement": _throw,
+        "assert_statement": _assert,
+        "break_statement": _jump("break"),
+        "continue_statement": _jump("continue"),
+        "synchronized_statement": _synchronized,
+        "explicit_constructor_invocation": constructor_call,
+        "class_declaration interface_declaration enum_declaration record_declaration": _class,
+        "annotation_type_declaration": _no_step,
+        "import_declaration package_declaration module_declaration": _no_step,
+        ";": _no_step,
+        "while_statement": _while,
+        "do_statement": _do,
+        "for_statement": _for,
+        "enhanced_for_statement": _for_each,
+        "try_statement": _try,
+        "try_with_resources_statement": _try,
+        "switch_expression": _switch,
+        "yield_statement": _yield,
+    }
 )
-
-SWITCH_VALUES: dict[str, Callable[[Lowering, Node], Expr]] = by_type({"switch_expression": _value})
-
-PURE_SWITCHES: dict[str, Callable[[Lowering, Node], Expr]] = by_type({"switch_expression": _pure})
+SWITCH_VALUES: Values = {"switch_expression": _value}
+PURE_SWITCHES: Values = {"switch_expression": _pure}

@@ -5,7 +5,6 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from ackdoctor.flow.build import CfgBuilder
-from ackdoctor.frontends.java import expressions, statements
 from ackdoctor.frontends.java.calls import CALLS, PURE_CALLS
 from ackdoctor.frontends.java.classes import (
     CLASSES,
@@ -19,33 +18,37 @@ from ackdoctor.frontends.java.classes import (
     members,
     top_level_function,
 )
-from ackdoctor.frontends.java.expressions import ANNOTATIONS, NAMES, PURE_ASSIGNMENTS, VALUES
+from ackdoctor.frontends.java.expressions import FORKS, PURE_VALUES, VALUES, plain_fork
 from ackdoctor.frontends.java.grammar import Node, parts
 from ackdoctor.frontends.java.lowering import (
     TOO_DEEP,
-    UNREAD,
+    UNREADABLE,
     SourceFile,
     Tables,
-    complain,
-    has_gap,
-    note,
-    sweep,
+    has_error,
+    report,
+    report_error,
+    report_other_errors,
 )
 from ackdoctor.frontends.java.scope import dotted
 from ackdoctor.frontends.java.source import Positions
+from ackdoctor.frontends.java.statements import PURE_SWITCHES, STATEMENTS, SWITCH_VALUES
 from ackdoctor.frontends.lowering import Table, UnknownSyntax
 from ackdoctor.model.component import Function, Unit
 from ackdoctor.model.finding import Unreadable
 
-__all__ = ["Lowered", "fragments", "lower_tree"]
+__all__ = ["Lowered", "lower_tree"]
 
 
-_MOST = 200  # headers in one error; text with more is no Java
+_MOST = 200  # headers in one error; text with more is not Java
 _MEMBERS = CLASSES | frozenset("method_declaration constructor_declaration field_declaration".split())
 
 
-def fragments(file: SourceFile, error: Node) -> Iterator[Shape]:
-    """The classes whose headers stand in an error, if it is one of a program; one behind another is taken to stand in it."""
+def _classes_in_error(file: SourceFile, error: Node) -> Iterator[Shape]:
+    """The classes whose headers are in a syntax error; each one is taken for a member of the one before.
+
+    If a brace is missing, tree-sitter may drop the enclosing class and put its header and members into one error.
+    """
     children = error.children
     heads = [
         place
@@ -54,14 +57,14 @@ def fragments(file: SourceFile, error: Node) -> Iterator[Shape]:
     ]
     if len(heads) > _MOST:
         return
-    around = ""
+    qualname = ""
     for head, end in pairwise([*heads, len(children)]):
         name, own = children[head + 1], children[head + 2 : end]
         word = file.positions.text(name)
-        around = f"{around}.{word}" if around else word
+        qualname = f"{qualname}.{word}" if qualname else word
         yield Shape(
             word,
-            file.qualname(name, around),
+            file.qualname(name, qualname),
             error,
             file.positions.span(name),
             [each for each in members(own) if each.type in _MEMBERS],
@@ -71,39 +74,26 @@ def fragments(file: SourceFile, error: Node) -> Iterator[Shape]:
         )
 
 
-_PLAIN = {**NAMES, **VALUES}
 _TABLES = Tables(
-    values=Table({**_PLAIN, **CALLS, **expressions.VALUE_BRANCHES, **statements.SWITCH_VALUES, **CLOSURES}),
-    pure=Table(
-        {
-            **_PLAIN,
-            **PURE_ASSIGNMENTS,
-            **PURE_CALLS,
-            **expressions.PURE_BRANCHES,
-            **statements.PURE_SWITCHES,
-            **PURE_CLOSURES,
-            **ANNOTATIONS,
-        }
-    ),
-    forks=expressions.FORKS,
-    plain_fork=expressions.plain_fork,
-    statements=Table(
-        {**statements.STATEMENTS, **statements.LOOPS, **statements.TRIES, **statements.SWITCHES}
-    ),
+    values=Table({**VALUES, **CALLS, **SWITCH_VALUES, **CLOSURES}),
+    pure=Table({**PURE_VALUES, **PURE_CALLS, **PURE_SWITCHES, **PURE_CLOSURES}),
+    forks=FORKS,
+    plain_fork=plain_fork,
+    statements=STATEMENTS,
     declare=declare,
     enum_body=enum_body,
 )
 
 
 class Lowered(NamedTuple):
-    """A file's unit, and what had to be read around."""
+    """The unit of a file, and the places that could not be read."""
 
     unit: Unit
     broken: tuple[Unreadable, ...]
 
 
 def lower_tree(root: Node, *, path: str, data: bytes) -> Lowered:
-    """Lowers everything in a file."""
+    """Lower a file."""
     positions = Positions(data)
     tops = parts(root)
     package = next((each for each in tops if each.type == "package_declaration"), None)
@@ -114,7 +104,7 @@ def lower_tree(root: Node, *, path: str, data: bytes) -> Lowered:
     for each in [root] if root.type == "ERROR" else tops:
         _declare(file, each, functions)
     if root.has_error:
-        _doubt(file, root, functions)
+        _add_unknown_bases(file, root, functions)
     builder = CfgBuilder(positions.whole())
     unit = Unit(
         path=path,
@@ -126,43 +116,43 @@ def lower_tree(root: Node, *, path: str, data: bytes) -> Lowered:
         values={},
         body=_no_code(path, builder),
     )
-    return Lowered(unit, tuple(sorted(file.broken, key=lambda told: (told.line, told.column))))
+    return Lowered(unit, tuple(sorted(file.broken, key=lambda place: (place.line, place.column))))
 
 
 def _declare(file: SourceFile, node: Node, functions: dict[str, Function]) -> None:
     kind = node.type
     try:
         if kind == "ERROR":
-            _pick_up(file, node, functions)
+            _declare_in_error(file, node, functions)
         elif kind in CLASSES:
             declare(file, node, None)
         elif kind == "method_declaration":
             found = top_level_function(file, node)
             functions.setdefault(found.name, found)
     except RecursionError:
-        note(file, node, TOO_DEEP, "this class is not read")
+        report(file, node, TOO_DEEP, "this class is not read")
     except UnknownSyntax as unknown:
-        note(file, node, f"syntax that is not supported yet: {unknown}", "this class is not read")
+        report(file, node, f"syntax that is not yet supported: {unknown}", "this class is not read")
 
 
-def _pick_up(file: SourceFile, error: Node, functions: dict[str, Function]) -> None:
-    """What can be read of an error outside all classes."""
-    found = list(fragments(file, error))
+def _declare_in_error(file: SourceFile, error: Node, functions: dict[str, Function]) -> None:
+    """Declare the classes and functions inside an error outside all classes."""
+    found = list(_classes_in_error(file, error))
     for shape in found:
         define_class(file, shape, None)
     if not found:
-        complain(file, error, "this is left out")
+        report_error(file, error, "skipped")
         for inner in parts(error):
             _declare(file, inner, functions)
 
 
-def _doubt(file: SourceFile, root: Node, functions: dict[str, Function]) -> None:
-    """After an error outside all classes nobody knows what belongs to them."""
-    if functions or root.is_error or has_gap(root.children):
+def _add_unknown_bases(file: SourceFile, root: Node, functions: dict[str, Function]) -> None:
+    """Add an unknown base to each class after an error outside all classes: members may be missing."""
+    if functions or root.is_error or has_error(root.children):
         for info in file.classes.values():
-            if UNREAD not in info.bases:
-                info.bases = (*info.bases, UNREAD)
-    sweep(file, root)
+            if UNREADABLE not in info.bases:
+                info.bases = (*info.bases, UNREADABLE)
+    report_other_errors(file, root)
 
 
 def _imports(file: SourceFile, tops: list[Node]) -> tuple[dict[str, tuple[str, ...]], list[str]]:
@@ -180,7 +170,7 @@ def _imports(file: SourceFile, tops: list[Node]) -> tuple[dict[str, tuple[str, .
         known = imports.get(word, ())
         imports[word] = known if name in known else (*known, name)
         static = any(each.type == "static" for each in node.children)
-        (file.outside.statics if static else file.outside.types).add(word)
+        (file.imported.statics if static else file.imported.types).add(word)
     return imports, stars
 
 

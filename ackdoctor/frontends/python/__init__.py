@@ -1,4 +1,4 @@
-"""Python source to a `Unit`, by libcst."""
+"""Python source to a `Unit`, parsed by libcst."""
 
 from ackdoctor.frontends.lowering import UnknownSyntax
 from ackdoctor.frontends.python.parse import TOO_DEEP, parse
@@ -13,10 +13,10 @@ __all__ = ["lower_source"]
 def lower_source(
     *, path: str, module: str, is_package: bool, data: bytes, only: frozenset[str] | None = None
 ) -> Unit | Unreadable:
-    """Lowers one file; never raises for bad input.
+    """Lower one file; never raises for bad input.
 
-    `module` is its dotted name, which relative imports start from.  `only` limits the work to these
-    functions and classes of its top level; the imports inside the others are then not seen.
+    `module` is the dotted name that relative imports start from.  `only` restricts the work to these top-level
+    functions and classes, without the imports inside the others.
     """
     text = decode(path, data)
     if isinstance(text, Unreadable):
@@ -29,4 +29,4 @@ def lower_source(
     except RecursionError:
         return Unreadable(path=path, line=0, column=0, reason=TOO_DEEP)
     except UnknownSyntax as unknown:
-        return Unreadable(path=path, line=0, column=0, reason=f"syntax that is not supported yet: {unknown}")
+        return Unreadable(path=path, line=0, column=0, reason=f"syntax that is not yet supported: {unknown}")

@@ -1,4 +1,4 @@
-"""Comprehensions and generator expressions, as the loops they are.
+"""Comprehensions and generator expressions, lowered to loops.
 
 `[tup.id for tup in batch if tup.ok]` becomes
 
@@ -7,11 +7,11 @@
     Test tup.ok
     Bind %1 = [tup.id]           -> BACK
 
-The variable is local to the comprehension: where the function has one of the same name it is
-written `%tup`, so that the two are never taken for one.
+The variable is local to the comprehension.  If the function has a variable of the same name, the comprehension's
+variable is named `%tup`.
 
-A second comprehension of the function that asks the same of the same batch, or the opposite, is lowered as a test
-of what the first has answered: of `[t for t in tups if ok(t)]` and `[t for t in tups if not ok(t)]` one has the tuple.
+If two comprehensions of a function filter the same batch by the same test or its negation, the second one reuses
+the result of the first: exactly one of `[t for t in tups if ok(t)]` and `[t for t in tups if not ok(t)]` has each tuple.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from typing import Any
 import libcst as cst
 
 from ackdoctor.flow.build import Ends, Fork
-from ackdoctor.frontends.python.lowering import Lowering
+from ackdoctor.frontends.python.lowering import Lowering, Values
 from ackdoctor.frontends.python.scope import Scope, target_names
 from ackdoctor.model.cfg import Bind, Build, Expr, Literal, Mix, Name
 from ackdoctor.model.source import Span
@@ -33,9 +33,7 @@ _KINDS: dict[type, str] = {
     cst.GeneratorExp: "generator",
     cst.DictComp: "dict",
 }
-
-
-_OPPOSITES: dict[type, type] = {
+_NEGATIONS: dict[type, type] = {
     cst.NotEqual: cst.Equal,
     cst.NotIn: cst.In,
     cst.IsNot: cst.Is,
@@ -47,7 +45,7 @@ _OPPOSITES: dict[type, type] = {
 def _comprehension(fn: Lowering, node: cst.BaseComp) -> Expr:
     kind = _KINDS.get(type(node), "dict")
     result = fn.builder.temp()
-    outer = fn.value(node.for_in.iter)  # the first iterable belongs to the scope around
+    outer = fn.value(node.for_in.iter)  # the first iterable belongs to the enclosing scope
     fn.builder.add(Bind(result, Build(kind, ())), fn.span(node))
 
     def element() -> None:
@@ -67,20 +65,19 @@ def _items(fn: Lowering, node: Any) -> tuple[Expr, ...]:
     return (Mix("**", ()), fn.value(node.value))
 
 
-def _element_span(fn: Lowering, node: Any) -> Any:
+def _element_span(fn: Lowering, node: Any) -> Span:
     if isinstance(node, cst.DictComp):
         return fn.file.positions.through(node.key, node.value)
     return fn.span(node.elt if isinstance(node, cst.BaseSimpleComp) else node.value)
 
 
 def _loop(fn: Lowering, clause: cst.CompFor, iterable: Expr, element: Callable[[], None]) -> None:
-    span = fn.span(clause)
     target = clause.target
-    simple = isinstance(target, cst.Name)
-    variable = fn.value(target) if simple else fn.builder.temp()
+    is_name = isinstance(target, cst.Name)
+    variable = fn.value(target) if is_name else fn.builder.temp()
 
     def body() -> None:
-        if not simple:
+        if not is_name:
             fn.bind(target, variable, fn.span(target))
         skipped: Ends = []
         for condition in clause.ifs:
@@ -94,46 +91,46 @@ def _loop(fn: Lowering, clause: cst.CompFor, iterable: Expr, element: Callable[[
             _loop(fn, inner, fn.value(inner.iter), element)
         fn.builder.resume(skipped)
 
-    fn.builder.loop_for(span, variable, iterable, body)
+    fn.builder.loop_for(fn.span(clause), variable, iterable, body)
 
 
 def _filter(fn: Lowering, clause: cst.CompFor, test: cst.BaseExpression) -> Fork:
     text = fn.file.positions.text
-    subject, words, positive = _question(fn, test)
-    question = (text(clause.iter), text(clause.target), *words)
-    if question in fn.answers:
-        answer, same = fn.answers[question]
+    subject, words, positive = _canonical(fn, test)
+    key = (text(clause.iter), text(clause.target), *words)
+    if key in fn.filters:
+        answer, recorded = fn.filters[key]
         fn.value(test)
         fork = fn.builder.test(answer, fn.span(test))
-        return fork if positive == same else fork.swapped()
+        return fork if positive == recorded else fork.swapped()
     if not fn.file.positions.repeated(subject):
         return fn.fork(test)
     span = fn.span(test)
     answer = fn.store(fn.pure(test), span)
-    fn.answers[question] = answer, positive
+    fn.filters[key] = answer, positive
     fork = fn.fork(test)
-    yes, no = Literal(value=True), Literal(value=False)
-    return Fork(_answered(fn, answer, yes, fork.true, span), _answered(fn, answer, no, fork.false, span))
+    true = _record(fn, answer, fork.true, span, result=True)
+    return Fork(true, _record(fn, answer, fork.false, span, result=False))
 
 
-def _question(fn: Lowering, test: cst.BaseExpression) -> tuple[cst.CSTNode, tuple[str, ...], bool]:
-    """What a filter asks about, all that it asks in words, and whether it is the question and not its opposite."""
+def _canonical(fn: Lowering, test: cst.BaseExpression) -> tuple[cst.CSTNode, tuple[str, ...], bool]:
+    """A filter's subject, its text without negation, and whether the filter is that text or its negation."""
     positive = True
     while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
         test, positive = test.expression, not positive
     text = fn.file.positions.text
     if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
-        asked = test.comparisons[0]
-        kind = type(asked.operator)
-        opposite = _OPPOSITES.get(kind)
-        words = (text(test.left), (opposite or kind).__name__, text(asked.comparator))
-        return test.left, words, positive == (opposite is None)
+        target = test.comparisons[0]
+        kind = type(target.operator)
+        negated = _NEGATIONS.get(kind)
+        words = (text(test.left), (negated or kind).__name__, text(target.comparator))
+        return test.left, words, positive == (negated is None)
     return test, (text(test),), positive
 
 
-def _answered(fn: Lowering, answer: Expr, said: Literal, ends: Ends, span: Span) -> Ends:
+def _record(fn: Lowering, answer: Expr, ends: Ends, span: Span, *, result: bool) -> Ends:
     fn.builder.resume(ends)
-    fn.builder.add(Bind(answer, said), span)
+    fn.builder.add(Bind(answer, Literal(result)), span)
     return fn.builder.take()
 
 
@@ -141,8 +138,8 @@ def _scope(fn: Lowering, clause: cst.CompFor | None) -> Scope:
     names: dict[str, Expr] = {}
     while clause is not None:
         for word in target_names(clause.target):
-            taken = fn.scope.knows(word)
-            names[word] = Name(word if taken is None else f"%{taken}")
+            outer = fn.scope.local(word)
+            names[word] = Name(word if outer is None else f"%{outer}")
         clause = clause.inner_for_in
     return Scope(names, fn.scope)
 
@@ -153,5 +150,5 @@ def _pure(fn: Lowering, node: cst.BaseComp) -> Expr:
 
 
 _TYPES = [kind for kind in (*_KINDS, getattr(cst, "StarredDictComp", None)) if kind is not None]
-COMPREHENSIONS: dict[type, Callable[[Lowering, Any], Expr]] = dict.fromkeys(_TYPES, _comprehension)
-PURE_COMPREHENSIONS: dict[type, Callable[[Lowering, Any], Expr]] = dict.fromkeys(_TYPES, _pure)
+COMPREHENSIONS: Values = dict.fromkeys(_TYPES, _comprehension)
+PURE_COMPREHENSIONS: Values = dict.fromkeys(_TYPES, _pure)

@@ -14,8 +14,8 @@ from ackdoctor.frontends.lowering import (
     fork_on,
     junction_fork,
 )
-from ackdoctor.frontends.python.layout import SIGNS
-from ackdoctor.frontends.python.lowering import Lowering
+from ackdoctor.frontends.python.layout import OPERATORS
+from ackdoctor.frontends.python.lowering import Forks, Lowering, Values
 from ackdoctor.model.cfg import (
     Arg,
     Attr,
@@ -34,20 +34,11 @@ from ackdoctor.model.cfg import (
     Yield,
 )
 
-__all__ = [
-    "CALLS",
-    "FORKS",
-    "PURE_BRANCHES",
-    "PURE_CALLS",
-    "VALUES",
-    "VALUE_BRANCHES",
-    "comparison_sign",
-    "number_of",
-    "plain_fork",
-    "string_of",
-]
+__all__ = ["FORKS", "PURE_VALUES", "VALUES", "call_statement", "plain_fork"]
 
+# ---- literals ----
 
+_CONSTANTS = {"True": Literal(value=True), "False": Literal(value=False), "None": Literal(value=None)}
 _LITERAL = re.compile(r"([A-Za-z]*)('''|\"\"\"|'|\")(.*)\2", re.DOTALL)
 _ESCAPE = re.compile(
     r"\\(\r\n|[\r\n\\'\"abfnrtv]|[0-7]{1,3}|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U000[0-9A-Fa-f]{5}|U0010[0-9A-Fa-f]{4})"
@@ -55,8 +46,8 @@ _ESCAPE = re.compile(
 _LETTERS = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 
-def string_of(text: str) -> str | bytes:
-    """The value of a string literal as written; escapes by name and wrong ones stay as they are."""
+def _string_value(text: str) -> str | bytes:
+    """The value of a string literal as written; named and invalid escapes stay unchanged."""
     if "\\" not in text and text[0] in "'\"":
         quotes = 3 if text.startswith(("'''", '"""')) else 1
         return text[quotes:-quotes]
@@ -80,25 +71,17 @@ def _unescape(match: re.Match[str]) -> str:
     return _LETTERS.get(code, code)
 
 
-def number_of(node: cst.Integer | cst.Float) -> int | float:
-    """The value of a number literal."""
+def _number_value(node: cst.Integer | cst.Float) -> int | float:
     text = node.value
     if isinstance(node, cst.Float):
         return float(text)
     return int(text) if text.isdecimal() and text[0] != "0" else int(text, 0)
 
 
-_CONSTANTS = {"True": Literal(value=True), "False": Literal(value=False), "None": Literal(value=None)}
-
-
-def _name(fn: Lowering, node: cst.Name) -> Expr:
-    return _CONSTANTS.get(node.value) or fn.scope.resolve(node.value)
-
-
 def _number(_fn: Lowering, node: cst.Integer | cst.Float) -> Expr:
     try:
-        return Literal(number_of(node))
-    except ValueError:  # more digits than the interpreter is willing to read
+        return Literal(_number_value(node))
+    except ValueError:  # more digits than the interpreter converts
         return Mix("number", ())
 
 
@@ -111,10 +94,10 @@ def _ellipsis(_fn: Lowering, _node: cst.Ellipsis) -> Expr:
 
 
 def _string(_fn: Lowering, node: cst.SimpleString) -> Expr:
-    return Literal(string_of(node.value))
+    return Literal(_string_value(node.value))
 
 
-def _joined(fn: Lowering, node: cst.ConcatenatedString) -> Expr:
+def _concatenated(fn: Lowering, node: cst.ConcatenatedString) -> Expr:
     pieces: list[Expr] = []
     rest: cst.CSTNode = node
     while isinstance(rest, cst.ConcatenatedString):
@@ -146,6 +129,13 @@ def _format_parts(fn: Lowering, nodes: Any, parts: list[Expr]) -> None:
                 _format_parts(fn, node.format_spec, parts)
 
 
+# ---- names, members and operators ----
+
+
+def _name(fn: Lowering, node: cst.Name) -> Expr:
+    return _CONSTANTS.get(node.value) or fn.scope.resolve(node.value)
+
+
 def _attribute(fn: Lowering, node: cst.Attribute) -> Expr:
     inner = node.value
     return Attr(fn.values[type(inner)](fn, inner), node.attr.value)
@@ -168,20 +158,20 @@ def _key(fn: Lowering, node: cst.BaseSlice) -> Expr:
 
 
 def _binary(fn: Lowering, node: cst.BinaryOperation) -> Expr:
-    """A run of the same operator becomes one flat `Mix`, however long it is."""
+    """A run of the same operator becomes one flat `Mix`; a loop, since runs may be long."""
     chain: list[cst.BinaryOperation] = []
     left: cst.CSTNode = node
     while isinstance(left, cst.BinaryOperation):
         chain.append(left)
         left = left.left
-    sign, parts = "", [fn.value(left)]
+    operator, parts = "", [fn.value(left)]
     for link in reversed(chain):
-        link_sign = SIGNS[type(link.operator)]
-        if sign and link_sign != sign:
-            parts = [Mix(sign, tuple(parts))]
-        sign = link_sign
+        link_operator = OPERATORS[type(link.operator)]
+        if operator and link_operator != operator:
+            parts = [Mix(operator, tuple(parts))]
+        operator = link_operator
         parts.append(fn.value(link.right))
-    return Mix(sign, tuple(parts))
+    return Mix(operator, tuple(parts))
 
 
 def _unary(fn: Lowering, node: cst.UnaryOperation) -> Expr:
@@ -191,12 +181,7 @@ def _unary(fn: Lowering, node: cst.UnaryOperation) -> Expr:
         return Not(value)
     if kind is cst.Minus and isinstance(value, Literal) and isinstance(value.value, (int, float)):
         return Literal(-value.value)
-    return Mix(SIGNS[kind], (value,))
-
-
-def comparison_sign(operator: cst.BaseCompOp) -> str:
-    """The operator's text, `!=` also for `<>`."""
-    return SIGNS[type(operator)]
+    return Mix(OPERATORS[kind], (value,))
 
 
 def _sequence(kind: str) -> Callable[[Lowering, Any], Expr]:
@@ -230,20 +215,14 @@ def _walrus(fn: Lowering, node: cst.NamedExpr) -> Expr:
 
 # ---- calls ----
 
-
-def _call(fn: Lowering, node: cst.Call) -> Expr:
-    return _call_step(fn, node)
-
-
-def call_statement(fn: Lowering, node: cst.Call) -> Expr:
-    """A call that is a statement of its own: nobody looks at its result."""
-    return _call_step(fn, node, dropped=True)
+_MATERIALIZERS = frozenset({"list", "tuple", "set", "deque"})  # they exhaust a lazy iterator
+_FUNCTION_AND_ITEMS = 2
 
 
-def _call_step(fn: Lowering, node: cst.Call, *, awaited: bool = False, dropped: bool = False) -> Expr:
+def _call(fn: Lowering, node: cst.Call, *, awaited: bool = False, dropped: bool = False) -> Expr:
     callee = node.func
     func = fn.values[type(callee)](fn, callee)
-    mapped = _mapped(fn, node) if type(func) is Global and func.id in _TAKERS else None
+    mapped = _map_loop(fn, node) if type(func) is Global and func.id in _MATERIALIZERS else None
     if mapped is not None:
         return mapped
     args = []
@@ -254,7 +233,7 @@ def _call_step(fn: Lowering, node: cst.Call, *, awaited: bool = False, dropped: 
             Arg(fn.values[type(inner)](fn, inner), None if keyword is None else keyword.value, arg.star)
         )
     if type(func) is Global and func.id not in fn.file.module_names:
-        pure = _builtin(func.id, args)
+        pure = _pure_builtin(func.id, args)
         if pure is not None:
             return pure
     result = fn.builder.temp()
@@ -262,38 +241,41 @@ def _call_step(fn: Lowering, node: cst.Call, *, awaited: bool = False, dropped: 
     return result
 
 
-_TAKERS = frozenset({"list", "tuple", "set", "deque"})  # they take all that a lazy iterator gives
-_ONE_EACH = 2  # `map(function, items)`
+def call_statement(fn: Lowering, node: cst.Call) -> Expr:
+    """A call whose result is dropped."""
+    return _call(fn, node, dropped=True)
 
 
-def _mapped(fn: Lowering, node: cst.Call) -> Expr | None:
-    """`list(map(self.ack, tups))` as the loop that it is."""
+def _map_loop(fn: Lowering, node: cst.Call) -> Expr | None:
+    """`list(map(self.ack, tups))` as a loop."""
     inner = node.args[0].value if node.args else None
-    if not isinstance(inner, cst.Call) or len(inner.args) != _ONE_EACH or any(arg.star for arg in inner.args):
+    if not isinstance(inner, cst.Call) or len(inner.args) != _FUNCTION_AND_ITEMS:
         return None
-    known = isinstance(inner.func, cst.Name) and fn.scope.resolve(inner.func.value) == Global("map")
-    if not known or not fn.file.module_names.isdisjoint(("map", *_TAKERS - {"deque"})):
+    if any(arg.star for arg in inner.args):
         return None
-    todo, items = (fn.value(arg.value) for arg in inner.args)
+    is_map = isinstance(inner.func, cst.Name) and fn.scope.resolve(inner.func.value) == Global("map")
+    if not is_map or not fn.file.module_names.isdisjoint(("map", *_MATERIALIZERS - {"deque"})):
+        return None
+    function, items = (fn.value(arg.value) for arg in inner.args)
     result, element, span = fn.builder.temp(), fn.builder.temp(), fn.span(inner)
     fn.builder.add(Bind(result, Build("list", ())), span)
 
     def body() -> None:
-        made = fn.builder.temp()
-        fn.builder.add(Call(made, todo, (Arg(element),)), span)
-        fn.builder.add(Bind(result, Build("list", (made,))), span)
+        mapped = fn.builder.temp()
+        fn.builder.add(Call(mapped, function, (Arg(element),)), span)
+        fn.builder.add(Bind(result, Build("list", (mapped,))), span)
 
     fn.builder.loop_for(span, element, items, body)
     return result
 
 
-def _builtin(word: str, args: list[Arg]) -> Expr | None:
-    """The calls that only look at their argument."""
+def _pure_builtin(name: str, args: list[Arg]) -> Expr | None:
+    """Calls of built-in functions that only inspect their argument."""
     if any(arg.name or arg.star for arg in args):
         return None
-    match word, [arg.value for arg in args]:
+    match name, [arg.value for arg in args]:
         case "len" | "bool" | "type" | "id", [value]:
-            return Mix(word, (value,))
+            return Mix(name, (value,))
         case "isinstance", [value, Build(_, types)]:
             return IsType(value, types)
         case "isinstance", [value, kind]:
@@ -304,7 +286,7 @@ def _builtin(word: str, args: list[Arg]) -> Expr | None:
 def _await(fn: Lowering, node: cst.Await) -> Expr:
     inner = node.expression
     if isinstance(inner, cst.Call):
-        return _call_step(fn, inner, awaited=True)
+        return _call(fn, inner, awaited=True)
     result = fn.builder.temp()
     fn.builder.add(Call(result, Mix("await", (fn.value(inner),)), (), awaited=True), fn.span(node))
     return result
@@ -319,7 +301,89 @@ def _yield(fn: Lowering, node: cst.Yield) -> Expr:
     return result
 
 
-# ---- where no step may be made ----
+# ---- conditions ----
+
+
+def plain_fork(fn: Lowering, node: cst.CSTNode) -> Fork:
+    """Test the value of an expression that has no branches of its own."""
+    return fork_on(fn.builder, fn.value(node), fn.span(node))
+
+
+def _not_fork(fn: Lowering, node: cst.UnaryOperation) -> Fork:
+    if type(node.operator) is not cst.Not:
+        return plain_fork(fn, node)
+    return fn.fork(node.expression).swapped()
+
+
+def _boolean_fork(fn: Lowering, node: cst.BooleanOperation) -> Fork:
+    operands, operator = _operands(node)
+    return junction_fork(fn, operator, operands)
+
+
+def _operands(node: cst.BooleanOperation) -> tuple[list[cst.BaseExpression], str]:
+    """The operands of a run of the same operator, and the operator."""
+    kind = type(node.operator)
+    operands: list[cst.BaseExpression] = []
+    left: cst.BaseExpression = node
+    while isinstance(left, cst.BooleanOperation) and type(left.operator) is kind:
+        operands.append(left.right)
+        left = left.left
+    operands.append(left)
+    operands.reverse()
+    return operands, "and" if kind is cst.And else "or"
+
+
+def _comparison_fork(fn: Lowering, node: cst.Comparison) -> Fork:
+    left = fn.value(node.left)
+    start: cst.CSTNode = node
+    failed: Ends = []
+    for place, target in enumerate(node.comparisons, 1):
+        right = fn.value(target.comparator)
+        span = fn.file.positions.through(start, target.comparator)
+        fork = fn.builder.test(Compare(left, OPERATORS[type(target.operator)], right), span)
+        if place == len(node.comparisons):
+            return Fork(fork.true, fork.false + failed)
+        failed += fork.false
+        fn.builder.resume(fork.true)
+        left, start = right, target.comparator
+    raise AssertionError("a comparison has at least one target")
+
+
+def _ternary_fork(fn: Lowering, node: cst.IfExp) -> Fork:
+    return conditional_fork(fn, node.test, node.body, node.orelse)
+
+
+def _ternary(fn: Lowering, node: cst.IfExp) -> Expr:
+    return conditional_value(fn, node.test, node.body, node.orelse)
+
+
+def _boolean(fn: Lowering, node: cst.BooleanOperation) -> Expr:
+    operands, operator = _operands(node)
+    result = fn.builder.temp()
+    after: Ends = []
+    for operand in operands[:-1]:
+        span = fn.span(operand)
+        value = fn.value(operand)
+        fork = fork_on(fn.builder, value, span)
+        undecided, decided = fork if operator == "and" else fork.swapped()
+        fn.builder.resume(decided)
+        fn.builder.add(Bind(result, value), span)
+        after += fn.builder.take()
+        fn.builder.resume(undecided)
+    fn.builder.add(Bind(result, fn.value(operands[-1])), fn.span(operands[-1]))
+    fn.builder.resume(after)
+    return result
+
+
+def _comparison(fn: Lowering, node: cst.Comparison) -> Expr:
+    if len(node.comparisons) == 1:
+        target = node.comparisons[0]
+        left = fn.value(node.left)
+        return Compare(left, OPERATORS[type(target.operator)], fn.value(target.comparator))
+    return condition_value(fn, node)
+
+
+# ---- values without steps ----
 
 
 def _pure_call(fn: Lowering, node: cst.Call) -> Expr:
@@ -333,7 +397,7 @@ def _pure_call(fn: Lowering, node: cst.Call) -> Expr:
             value = Star(value) if arg.star == "*" else Mix("**", (value,))
         parts.append(value)
     if isinstance(func, Global) and func.id not in fn.file.module_names:
-        pure = _builtin(func.id, [Arg(part) for part in parts[1:]])
+        pure = _pure_builtin(func.id, [Arg(part) for part in parts[1:]])
         if pure is not None:
             return pure
     return Mix("call", tuple(parts))
@@ -351,28 +415,40 @@ def _pure_walrus(fn: Lowering, node: cst.NamedExpr) -> Expr:
     return fn.value(node.value)
 
 
-CALLS: dict[type, Callable[[Lowering, Any], Expr]] = {
-    cst.Call: _call,
-    cst.Await: _await,
-    cst.Yield: _yield,
-    cst.NamedExpr: _walrus,
+def _pure_ternary(fn: Lowering, node: cst.IfExp) -> Expr:
+    return Mix("if", (fn.value(node.test), fn.value(node.body), fn.value(node.orelse)))
+
+
+def _pure_boolean(fn: Lowering, node: cst.BooleanOperation) -> Expr:
+    operands, operator = _operands(node)
+    return Mix(operator, tuple(map(fn.value, operands)))
+
+
+def _pure_comparison(fn: Lowering, node: cst.Comparison) -> Expr:
+    links: list[Expr] = []
+    left = fn.value(node.left)
+    for target in node.comparisons:
+        right = fn.value(target.comparator)
+        links.append(Compare(left, OPERATORS[type(target.operator)], right))
+        left = right
+    return links[0] if len(links) == 1 else Mix("and", tuple(links))
+
+
+FORKS: Forks = {
+    cst.UnaryOperation: _not_fork,
+    cst.BooleanOperation: _boolean_fork,
+    cst.Comparison: _comparison_fork,
+    cst.IfExp: _ternary_fork,
 }
 
-PURE_CALLS: dict[type, Callable[[Lowering, Any], Expr]] = {
-    cst.Call: _pure_call,
-    cst.Await: _pure_await,
-    cst.Yield: _pure_yield,
-    cst.NamedExpr: _pure_walrus,
-}
-
-VALUES: dict[type, Callable[[Lowering, Any], Expr]] = {
+_STEPLESS: Values = {
     cst.Name: _name,
     cst.Integer: _number,
     cst.Float: _number,
     cst.Imaginary: _imaginary,
     cst.Ellipsis: _ellipsis,
     cst.SimpleString: _string,
-    cst.ConcatenatedString: _joined,
+    cst.ConcatenatedString: _concatenated,
     cst.FormattedString: _formatted,
     cst.TemplatedString: _formatted,
     cst.Attribute: _attribute,
@@ -386,126 +462,23 @@ VALUES: dict[type, Callable[[Lowering, Any], Expr]] = {
     cst.StarredElement: _star,
 }
 
-
-def plain_fork(fn: Lowering, node: cst.CSTNode) -> Fork:
-    """A condition with nothing to unfold; a constant has one way on."""
-    return fork_on(fn.builder, fn.value(node), fn.span(node))
-
-
-def _not_fork(fn: Lowering, node: cst.UnaryOperation) -> Fork:
-    if type(node.operator) is not cst.Not:
-        return plain_fork(fn, node)
-    return fn.fork(node.expression).swapped()
-
-
-def _boolean_fork(fn: Lowering, node: cst.BooleanOperation) -> Fork:
-    operands, word = _operands(node)
-    return junction_fork(fn, word, operands)
-
-
-def _operands(node: cst.BooleanOperation) -> tuple[list[cst.BaseExpression], str]:
-    """The operands of a run of the same operator, and its word."""
-    kind = type(node.operator)
-    operands: list[cst.BaseExpression] = []
-    left: cst.BaseExpression = node
-    while isinstance(left, cst.BooleanOperation) and type(left.operator) is kind:
-        operands.append(left.right)
-        left = left.left
-    operands.append(left)
-    operands.reverse()
-    return operands, "and" if kind is cst.And else "or"
-
-
-def _comparison_fork(fn: Lowering, node: cst.Comparison) -> Fork:
-    left = fn.value(node.left)
-    short: Ends = []
-    last = len(node.comparisons) - 1
-    for place, target in enumerate(node.comparisons):
-        right = fn.value(target.comparator)
-        start = node if place == 0 else node.comparisons[place - 1].comparator
-        span = fn.file.positions.through(start, target.comparator)
-        fork = fn.builder.test(Compare(left, comparison_sign(target.operator), right), span)
-        if place == last:
-            return Fork(fork.true, fork.false + short)
-        short += fork.false
-        fn.builder.resume(fork.true)
-        left = right
-    raise AssertionError("a comparison has at least one target")
-
-
-def _ternary_fork(fn: Lowering, node: cst.IfExp) -> Fork:
-    return conditional_fork(fn, node.test, node.body, node.orelse)
-
-
-# ---- as values ----
-
-
-def _ternary(fn: Lowering, node: cst.IfExp) -> Expr:
-    return conditional_value(fn, node.test, node.body, node.orelse)
-
-
-def _boolean(fn: Lowering, node: cst.BooleanOperation) -> Expr:
-    operands, word = _operands(node)
-    result = fn.builder.temp()
-    after: Ends = []
-    for operand in operands[:-1]:
-        span = fn.span(operand)
-        value = fn.value(operand)
-        fork = fork_on(fn.builder, value, span)
-        go_on, stop = fork if word == "and" else fork.swapped()
-        fn.builder.resume(stop)
-        fn.builder.add(Bind(result, value), span)
-        after += fn.builder.take()
-        fn.builder.resume(go_on)
-    fn.builder.add(Bind(result, fn.value(operands[-1])), fn.span(operands[-1]))
-    fn.builder.resume(after)
-    return result
-
-
-def _comparison(fn: Lowering, node: cst.Comparison) -> Expr:
-    if len(node.comparisons) == 1:
-        target = node.comparisons[0]
-        left = fn.value(node.left)
-        return Compare(left, comparison_sign(target.operator), fn.value(target.comparator))
-    return condition_value(fn, node)
-
-
-# ---- where no step may be made ----
-
-
-def _pure_ternary(fn: Lowering, node: cst.IfExp) -> Expr:
-    return Mix("if", (fn.value(node.test), fn.value(node.body), fn.value(node.orelse)))
-
-
-def _pure_boolean(fn: Lowering, node: cst.BooleanOperation) -> Expr:
-    operands, word = _operands(node)
-    return Mix(word, tuple(map(fn.value, operands)))
-
-
-def _pure_comparison(fn: Lowering, node: cst.Comparison) -> Expr:
-    links: list[Expr] = []
-    left = fn.value(node.left)
-    for target in node.comparisons:
-        right = fn.value(target.comparator)
-        links.append(Compare(left, comparison_sign(target.operator), right))
-        left = right
-    return links[0] if len(links) == 1 else Mix("and", tuple(links))
-
-
-FORKS: dict[type, Callable[[Lowering, Any], Fork]] = {
-    cst.UnaryOperation: _not_fork,
-    cst.BooleanOperation: _boolean_fork,
-    cst.Comparison: _comparison_fork,
-    cst.IfExp: _ternary_fork,
-}
-
-VALUE_BRANCHES: dict[type, Callable[[Lowering, Any], Expr]] = {
+VALUES: Values = {
+    **_STEPLESS,
+    cst.Call: _call,
+    cst.Await: _await,
+    cst.Yield: _yield,
+    cst.NamedExpr: _walrus,
     cst.IfExp: _ternary,
     cst.BooleanOperation: _boolean,
     cst.Comparison: _comparison,
 }
 
-PURE_BRANCHES: dict[type, Callable[[Lowering, Any], Expr]] = {
+PURE_VALUES: Values = {
+    **_STEPLESS,
+    cst.Call: _pure_call,
+    cst.Await: _pure_await,
+    cst.Yield: _pure_yield,
+    cst.NamedExpr: _pure_walrus,
     cst.IfExp: _pure_ternary,
     cst.BooleanOperation: _pure_boolean,
     cst.Comparison: _pure_comparison,

@@ -1,7 +1,7 @@
 """The state of lowering: one `SourceFile`, and in it one `Lowering` per function.
 
-The functions that know a node type live in the sibling modules, one table per kind of node; they
-reach each other only through the tables, so that none of those modules imports another.
+The functions that lower a node type are in the sibling modules, in tables by node type.  They call each other
+through the tables, so that the modules do not import each other.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,9 +17,9 @@ from ackdoctor.model.cfg import Bind, Expr
 from ackdoctor.model.component import ClassInfo, Function
 from ackdoctor.model.source import Span
 
-__all__ = ["Lowering", "SourceFile", "Tables"]
+__all__ = ["Forks", "Lowering", "SourceFile", "Statements", "Tables", "Values"]
 
-# The node type is known from the table, so the entries may ask for it.
+# The key of an entry is the type of its node argument.
 Values: TypeAlias = Mapping[type, Callable[["Lowering", Any], Expr]]
 Forks: TypeAlias = Mapping[type, Callable[["Lowering", Any], Fork]]
 Statements: TypeAlias = Mapping[type, Callable[["Lowering", Any], None]]
@@ -28,7 +28,7 @@ _BRACKETED = frozenset({cst.Tuple, cst.GeneratorExp})
 
 
 class Tables(NamedTuple):
-    """Who lowers which node: values in code, values where no step may be made, conditions, statements, targets."""
+    """How to lower a node: as a value, as a value without steps, as a condition, as a statement, as a target."""
 
     values: Values
     pure: Values
@@ -39,7 +39,7 @@ class Tables(NamedTuple):
 
 
 class SourceFile:
-    """What all functions of one file share while it is lowered."""
+    """The state that all functions of a file share."""
 
     __slots__ = (
         "_counts",
@@ -64,14 +64,14 @@ class SourceFile:
         self.tables = tables
         self.has_yield = "yield" in text
         self.has_walrus = ":=" in text
-        self.module_names: set[str] = set()  # bound at module level, in whatever way
+        self.module_names: set[str] = set()  # bound at module level
         self.imports = imports
         self.classes: dict[str, ClassInfo] = {}
         self._counts: dict[str, int] = {}
         self._keys: dict[int, str] = {}
 
     def qualname(self, node: cst.CSTNode, wanted: str) -> str:
-        """A name unique in the file for a definition: the second `f` is `f#2`; a node always gets the same one."""
+        """A unique name for a definition: the second `f` of a file is `f#2`."""
         key = self._keys.get(id(node))
         if key is None:
             count = self._counts[wanted] = self._counts.get(wanted, 0) + 1
@@ -80,9 +80,9 @@ class SourceFile:
 
 
 class Lowering:
-    """One function, method, lambda or module body being lowered."""
+    """The lowering of one function, method, lambda or module body."""
 
-    __slots__ = ("answers", "builder", "closures", "file", "qualname", "scope", "values")
+    __slots__ = ("builder", "closures", "file", "filters", "qualname", "scope", "values")
 
     def __init__(self, file: SourceFile, scope: Scope, qualname: str, span: Span) -> None:
         self.file = file
@@ -90,16 +90,16 @@ class Lowering:
         self.qualname = qualname
         self.builder = CfgBuilder(span)
         self.closures: dict[str, Function] = {}
-        # to filters: of batch, variable, question
-        self.answers: dict[tuple[str, ...], tuple[Expr, bool]] = {}
+        # the result of a comprehension's filter by batch, variable and test; False for a negation
+        self.filters: dict[tuple[str, ...], tuple[Expr, bool]] = {}
         self.values = file.tables.values
 
     def value(self, node: cst.CSTNode) -> Expr:
-        """The value of an expression; the calls in it become steps."""
+        """The value of an expression; its calls become steps."""
         return self.values[type(node)](self, node)
 
     def pure(self, node: cst.CSTNode) -> Expr:
-        """The value of an expression that is not executed here: no step is made, a call is a `Mix`."""
+        """The value of an expression that does not run here: a call becomes a `Mix`, not a step."""
         before, self.values = self.values, self.file.tables.pure
         try:
             return self.values[type(node)](self, node)
@@ -107,26 +107,26 @@ class Lowering:
             self.values = before
 
     def fork(self, node: cst.CSTNode) -> Fork:
-        """A condition; the builder's frontier is empty afterwards."""
+        """The edges of a condition; the builder's frontier is empty afterwards."""
         tables = self.file.tables
         return tables.forks.get(type(node), tables.plain_fork)(self, node)
 
     def bind(self, target: cst.CSTNode, value: Expr, span: Span) -> None:
-        """`target = value` for any target."""
+        """`target = value` for a target of any type."""
         self.file.tables.bind(self, target, value, span)
 
     def store(self, value: Expr, span: Span) -> Expr:
-        """The value in a temporary of its own."""
+        """A new temporary that holds a value."""
         result = self.builder.temp()
         self.builder.add(Bind(result, value), span)
         return result
 
     def suite(self, body: cst.BaseSuite) -> None:
-        """The statements of a block."""
+        """Lower the statements of a block."""
         self.run(body.body)
 
     def run(self, statements: Sequence[cst.CSTNode]) -> None:
-        """Statements in order, as far as they can be reached."""
+        """Lower statements in order; stop at the first unreachable one."""
         table = self.file.tables.statements
         for node in statements:
             if not self.builder.alive:
@@ -138,14 +138,14 @@ class Lowering:
                 table[type(node)](self, node)
 
     def span(self, node: Any) -> Span:
-        """Where a node stands; brackets that make it what it is are part of it."""
+        """The position of a node, including the parentheses of a tuple or generator."""
         if type(node) in _BRACKETED and node.lpar:
             return self.file.positions.through(node.lpar[-1], node.rpar[0])
         return self.file.positions.span(node)
 
     @contextmanager
     def inside(self, scope: Scope) -> Iterator[None]:
-        """Names mean what they mean in this scope."""
+        """Resolve names in this scope."""
         before, self.scope = self.scope, scope
         try:
             yield

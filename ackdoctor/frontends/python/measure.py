@@ -1,4 +1,4 @@
-"""Measures a whole libcst tree: the layouts of the table, and the nodes that are no plain sequence of parts."""
+"""The offsets of all nodes of a libcst tree, measured by the table of layouts and by functions for irregular nodes."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -23,14 +23,14 @@ from ackdoctor.frontends.python.layout import (
     layouts,
 )
 
-__all__ = ["Tape", "measured"]
+__all__ = ["Tape", "measure"]
 
 _DEFAULT = cst.MaybeSentinel.DEFAULT
 _Space = cst.SimpleWhitespace
 
 
 class Tape:
-    """What measuring leaves behind: the offsets of the nodes, and of the ends of their headers, by `id`."""
+    """The result of measuring: the offsets of nodes, and of the ends of their headers, by `id`."""
 
     __slots__ = ("extents", "headers", "indent", "module", "newline", "programs")
 
@@ -43,8 +43,8 @@ class Tape:
         self.programs = _programs()
 
 
-def measured(module: cst.Module) -> tuple[Tape, int]:
-    """Where everything stands in a module, and how long it is; `UnknownSyntax` for a node type not known here."""
+def measure(module: cst.Module) -> tuple[Tape, int]:
+    """Measure a module: its tape and its length; raises `UnknownSyntax` for an unknown node type."""
     tape = Tape(module)
     at = 0
     for part in (module.header, module.body, module.footer):
@@ -63,7 +63,7 @@ def _all(nodes: Sequence[cst.CSTNode], at: int, tape: Tape) -> int:
 
 
 def _one(node: Any, at: int, tape: Tape) -> int:
-    """Measures a child, if there is one."""
+    """Measure a child, which may be absent."""
     if node is None or node is _DEFAULT:
         return at
     program = tape.programs[type(node)]
@@ -97,7 +97,7 @@ def _one(node: Any, at: int, tape: Tape) -> int:
 
 
 def _rest(node: Any, part: Part, start: int, at: int, tape: Tape) -> int:
-    """The rarer parts."""
+    """Measure the less frequent parts."""
     if part.duty == INDENT:
         return at + tape.indent
     if part.duty == TEXT:
@@ -113,14 +113,14 @@ def _rest(node: Any, part: Part, start: int, at: int, tape: Tape) -> int:
 
 
 def _end_of(node: cst.CSTNode, fields: str, tape: Tape) -> int:
-    """Where the first child that there is ends."""
+    """The end of the first child that is present."""
     children = (getattr(node, field) for field in fields.split("/"))
     last = next(child for child in children if child)
     return tape.extents[id(last[-1] if isinstance(last, (tuple, list)) else last)][1]
 
 
 def _word(node: Any, at: int, tape: Tape) -> int:
-    """A name or a literal: half of all expressions."""
+    """A name or a literal, which half of all expressions are."""
     if not node.lpar:
         end = at + len(node.value)
         tape.extents[id(node)] = (at, end)
@@ -165,7 +165,7 @@ def _block(node: cst.IndentedBlock, at: int, tape: Tape) -> int:
 
 
 def _if(node: cst.If, at: int, tape: Tape) -> int:
-    """A chain of `elif` is measured in a loop: it may be long."""
+    """Measure a chain of `elif` in a loop, since it may be long."""
     starts: list[tuple[cst.If, int]] = []
     link: cst.If | cst.Else | None = node
     while isinstance(link, cst.If):
@@ -248,7 +248,7 @@ _Program: TypeAlias = tuple[Part, ...] | Callable[[Any, int, Tape], int]
 
 @cache
 def _programs() -> Table[type, _Program]:
-    """How to measure each type of node: by its layout, or by a function of its own."""
+    """How to measure each node type: its layout, or a function."""
     programs: Table[type, _Program] = Table(layouts())
     programs |= dict.fromkeys((cst.Name, cst.Integer, cst.Float, cst.SimpleString), _word)
     programs |= {

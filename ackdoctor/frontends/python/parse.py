@@ -1,4 +1,4 @@
-"""Text to a libcst tree, or one line that says why not."""
+"""Text to a libcst tree, or the reason why it cannot be parsed."""
 
 import ast
 import re
@@ -18,7 +18,7 @@ _WHERE = re.compile(r"error at (\d+):(\d+)")
 
 
 class Parsed(NamedTuple):
-    """A tree, the text it was made from, and the way back to the file where that was Python 2."""
+    """A tree, the parsed text, and the translation if the file is Python 2."""
 
     tree: cst.Module
     text: str
@@ -26,14 +26,14 @@ class Parsed(NamedTuple):
 
 
 def parse(path: str, text: str) -> Parsed | Unreadable:
-    """Parses as Python 3; where that fails, as Python 2."""
+    """Parse as Python 3, or else as Python 2."""
     deep = too_deep(text)
     if deep is not None:
         return Unreadable(path=path, line=deep.line, column=deep.column, reason=TOO_DEEP)
     tree = _tree(text)
     if isinstance(tree, cst.Module):
         return Parsed(tree, text, None)
-    return _parse_python2(text) or _complaint(path, text, tree)
+    return _parse_python2(text) or _unreadable(path, text, tree)
 
 
 def _parse_python2(text: str) -> Parsed | None:
@@ -45,7 +45,7 @@ def _parse_python2(text: str) -> Parsed | None:
 
 
 def _tree(text: str) -> cst.Module | BaseException:
-    """The tree, or what came of trying: libcst refuses some files by an error of another type, or by a panic."""
+    """The tree, or the exception: libcst also raises other errors than its own, and panics."""
     try:
         return cst.parse_module(text)
     except (KeyboardInterrupt, SystemExit, MemoryError, RecursionError):
@@ -54,8 +54,8 @@ def _tree(text: str) -> cst.Module | BaseException:
         return error
 
 
-def _complaint(path: str, text: str, error: BaseException) -> Unreadable:
-    """The interpreter points at syntax errors better than libcst does, if it objects at all."""
+def _unreadable(path: str, text: str, error: BaseException) -> Unreadable:
+    """Locate the syntax error by the interpreter, which is more exact than libcst."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

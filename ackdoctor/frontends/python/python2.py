@@ -1,9 +1,8 @@
-"""Python 2 source, made readable for a Python 3 parser.
+"""Translation of Python 2 syntax to Python 3.
 
-The text is edited token by token and every edit is written down, so that each place in the new
-text leads back to its line and column in the old one.  Only syntax is touched: the statements
-`print`, `exec`, `raise E, v` and `except E, e`, the operator `<>`, backquotes, old numbers and
-string prefixes, tuple parameters (which are flattened), names that became keywords, and tabs.
+The translation edits tokens and records every edit, so that each offset in the new text maps back to the old one.
+It changes syntax only: the statements `print`, `exec`, `raise E, v` and `except E, e`, the operator `<>`,
+backquotes, old numbers and string prefixes, tuple parameters (flattened), names that are keywords now, and tabs.
 """
 
 import re
@@ -42,7 +41,7 @@ class _Edit(NamedTuple):
 
 
 class Translation:
-    """The new text, and the way back."""
+    """The translated text, and the map of its offsets to the old text."""
 
     def __init__(self, old: str, edits: list[_Edit]) -> None:
         pieces: list[str] = []
@@ -72,12 +71,12 @@ class Translation:
 
 
 def is_python2(text: str) -> bool:
-    """Whether a text names what only Python 2 has; it may parse as Python 3 all the same."""
+    """Whether a text uses names that only Python 2 has; it may still parse as Python 3."""
     return any(word in text for word in _OLD_WORDS) and _ONLY_PYTHON2.search(text) is not None
 
 
 def translate(text: str) -> Translation | None:
-    """The text in Python 3's syntax; None where there is nothing to translate."""
+    """The text in Python 3's syntax; None if no edit is needed."""
     edits: list[_Edit] = []
     functional = "print_function" in text
     for statement in _statements(text, edits):
@@ -94,48 +93,48 @@ def translate(text: str) -> Translation | None:
 
 
 def _statements(text: str, edits: list[_Edit]) -> Iterator[list[Token]]:
-    """Statements and block headers without white space and comments; edits single tokens on the way."""
+    """Statements and block headers without white space and comments; adds the edits of single tokens."""
     found: list[Token] = []
     depth = 0
-    fresh = True  # at the start of a line
-    quoted = False  # between backquotes
+    line_start = True
+    in_backquotes = False
     for token in tokens(text):
         kind = token.kind
         if kind == "newline":
-            fresh = True
+            line_start = True
             if depth == 0:
-                yield from _finished(found, edits)
+                yield from _with_edits(found, edits)
                 found = []
             continue
         if kind == "space":
-            if fresh and "\t" in token.text and depth == 0:
+            if line_start and "\t" in token.text and depth == 0:
                 edits.append(_Edit(token.start, token.end, token.text.expandtabs(8)))
             continue
-        fresh = False
+        line_start = False
         if kind == "comment":
             continue
         if token.text == "`":
-            edits.append(_Edit(token.start, token.end, ")" if quoted else "repr("))
-            quoted = not quoted
-        edits += _single(token)
+            edits.append(_Edit(token.start, token.end, ")" if in_backquotes else "repr("))
+            in_backquotes = not in_backquotes
+        edits += _token_edits(token)
         depth = max(0, depth + (kind == "open") - (kind == "close"))
         if depth == 0 and (token.text == ";" or (token.text == ":" and found and found[0].text in _COMPOUND)):
-            yield from _finished(found, edits)
+            yield from _with_edits(found, edits)
             found = []
         else:
             found.append(token)
-    yield from _finished(found, edits)
+    yield from _with_edits(found, edits)
 
 
-def _finished(statement: list[Token], edits: list[_Edit]) -> Iterator[list[Token]]:
+def _with_edits(statement: list[Token], edits: list[_Edit]) -> Iterator[list[Token]]:
     if statement:
-        edits += _keywords(statement)
+        edits += _keyword_edits(statement)
         edits += _tuple_parameters(statement)
         yield statement
 
 
-def _single(token: Token) -> list[_Edit]:
-    """What is wrong with a token whatever stands around it."""
+def _token_edits(token: Token) -> list[_Edit]:
+    """The edits of a token that do not depend on its context."""
     kind, text = token.kind, token.text
     if text == "<>":
         return [_Edit(token.start, token.end, "!=")]
@@ -150,8 +149,8 @@ def _single(token: Token) -> list[_Edit]:
     return []
 
 
-def _keywords(statement: Sequence[Token]) -> Iterator[_Edit]:
-    """`async` and `await` where they are plain names."""
+def _keyword_edits(statement: Sequence[Token]) -> Iterator[_Edit]:
+    """Rename `async` and `await` if they are plain names."""
     for place, token in enumerate(statement):
         if token.text not in ("async", "await"):
             continue
@@ -162,22 +161,22 @@ def _keywords(statement: Sequence[Token]) -> Iterator[_Edit]:
 
 
 def _tuple_parameters(statement: Sequence[Token]) -> Iterator[_Edit]:
-    """`def f(a, (b, c))` and `lambda (k, v): ...`: the inner parentheses go."""
+    """Remove the inner parentheses of `def f(a, (b, c))` and `lambda (k, v): ...`."""
     if statement[0].text == "def" and _opens(statement, 2):
-        yield from _flattened(statement[3 : _closing(statement, 2)])
+        yield from _flatten(statement[3 : _closing(statement, 2)])
     for place, token in enumerate(statement):
         if token.text == "lambda":
             end = place + 1
             while end < len(statement) and statement[end].text != ":":
                 end = (_closing(statement, end) if statement[end].kind == "open" else end) + 1
-            yield from _flattened(statement[place + 1 : end])
+            yield from _flatten(statement[place + 1 : end])
 
 
 def _opens(statement: Sequence[Token], place: int) -> bool:
     return place < len(statement) and statement[place].text == "("
 
 
-def _flattened(params: Sequence[Token]) -> Iterator[_Edit]:
+def _flatten(params: Sequence[Token]) -> Iterator[_Edit]:
     place = 0
     while place < len(params):
         token, before = params[place], params[place - 1] if place else None
@@ -194,7 +193,7 @@ def _flattened(params: Sequence[Token]) -> Iterator[_Edit]:
 
 
 def _closing(statement: Sequence[Token], place: int) -> int:
-    """The place of the bracket that closes the one at `place`."""
+    """The index of the bracket that closes the one at `place`."""
     depth = 0
     for end in range(place, len(statement)):
         depth += (statement[end].kind == "open") - (statement[end].kind == "close")
@@ -207,7 +206,7 @@ def _closing(statement: Sequence[Token], place: int) -> int:
 
 
 def _top_level(statement: Sequence[Token], word: str) -> list[int]:
-    """The places of a token outside all brackets."""
+    """The indices of a token outside all brackets."""
     depth, places = 0, []
     for place, token in enumerate(statement):
         depth += (token.kind == "open") - (token.kind == "close")
@@ -217,7 +216,7 @@ def _top_level(statement: Sequence[Token], word: str) -> list[int]:
 
 
 def _is_call(statement: Sequence[Token]) -> bool:
-    """Whether all that follows the first word stands in one pair of parentheses."""
+    """Whether one pair of parentheses encloses everything after the first word."""
     return _opens(statement, 1) and _closing(statement, 1) == len(statement) - 1
 
 
@@ -256,7 +255,7 @@ def _raise(statement: Sequence[Token]) -> list[_Edit]:
 
 
 def _except(statement: Sequence[Token]) -> list[_Edit]:
-    """A handler that unpacks the exception keeps only the first name."""
+    """`except E, e`; a handler that unpacks the exception keeps only the first name."""
     words = [place for place, token in enumerate(statement) if token.text == "as"]
     marks = words or _top_level(statement, ",")
     if not marks:

@@ -22,11 +22,11 @@ __all__ = [
 
 _NAMES = ("Import", "ImportFrom", "LazyImport", "LazyImportFrom")
 IMPORTS: tuple[type, ...] = tuple(getattr(cst, name) for name in _NAMES if hasattr(cst, name))
-"""The import statements that this libcst knows."""
+"""The types of import statements in the installed libcst."""
 
 
 def dotted(node: cst.CSTNode | None) -> str:
-    """`a.b.c` as a string, or '' for anything that is no dotted name."""
+    """`a.b.c` as a string; '' for any other expression."""
     parts: list[str] = []
     while isinstance(node, cst.Attribute):
         parts.append(node.attr.value)
@@ -38,7 +38,7 @@ def dotted(node: cst.CSTNode | None) -> str:
 
 
 class Imports:
-    """Collects import statements in any order; hands them out in file order."""
+    """The import statements of a file, added in any order and read in file order."""
 
     def __init__(self, module: str, *, is_package: bool) -> None:
         parts = module.split(".") if module else []
@@ -47,17 +47,17 @@ class Imports:
         self._stars: list[tuple[int, str]] = []
 
     def add(self, node: cst.Import | cst.ImportFrom, place: int) -> None:
-        """Takes note of one statement that stands at `place`."""
+        """Add the statement at offset `place`."""
         if isinstance(node.names, cst.ImportStar):
             self._stars.append((place, self._source(node)))
         self._rows.extend((place, name, qualified) for name, qualified in self._pairs(node))
 
     def names(self, node: cst.Import | cst.ImportFrom) -> list[str]:
-        """The names one statement binds."""
+        """The names that a statement binds."""
         return [name for name, _ in self._pairs(node)]
 
     def candidates(self) -> Mapping[str, tuple[str, ...]]:
-        """What each bound name may stand for, first import first."""
+        """What each bound name may refer to, in file order."""
         found: dict[str, tuple[str, ...]] = {}
         for _, name, qualified in sorted(self._rows, key=lambda row: row[0]):
             known = found.get(name, ())
@@ -66,11 +66,11 @@ class Imports:
         return found
 
     def stars(self) -> tuple[str, ...]:
-        """The modules whose public names are all imported, first one first."""
+        """The modules of `from ... import *`, in file order."""
         return tuple(dict.fromkeys(module for _, module in sorted(self._stars)))
 
     def may_be(self, name: str, qualified: str) -> bool:
-        """Whether a bound name stands for something, as far as the statements seen up to now tell."""
+        """Whether a name refers to `qualified` by a statement added so far."""
         return any(row[1] == name and row[2] == qualified for row in self._rows)
 
     def _pairs(self, node: cst.Import | cst.ImportFrom) -> list[tuple[str, str]]:
@@ -103,8 +103,8 @@ class Imports:
         level, module = len(node.relative), dotted(node.module)
         if level == 0:
             return module
-        kept = self._package[: max(0, len(self._package) - (level - 1))]
-        return ".".join([*kept, module] if module else kept)
+        base = self._package[: max(0, len(self._package) - (level - 1))]
+        return ".".join([*base, module] if module else base)
 
 
 _NO_CHILDREN = (
@@ -120,11 +120,11 @@ _NO_CHILDREN = (
     "lbracket",
 )
 _OWN_SCOPE = frozenset({cst.FunctionDef, cst.ClassDef, cst.Lambda})
-_NO_NODE = frozenset({type(None), str, bool, cst.MaybeSentinel})  # asking for CSTNode itself is slow
+_NO_NODE = frozenset({type(None), str, bool, cst.MaybeSentinel})  # isinstance(value, CSTNode) is slow
 
 
 class Scope:
-    """A function, a module or a comprehension: what its names stand for, and what lies around it."""
+    """The names of a function, a module or a comprehension, and the enclosing scope."""
 
     __slots__ = ("captures", "names", "parent")
 
@@ -134,7 +134,7 @@ class Scope:
         self.captures: set[str] = set()
 
     def resolve(self, word: str) -> Expr:
-        """The expression a name stands for; a name of an enclosing function is noted as captured."""
+        """The expression that a name refers to; a name of an enclosing function becomes a capture."""
         found = self.names.get(word)
         if found is not None:
             return found
@@ -151,8 +151,8 @@ class Scope:
             scope = scope.parent
         return Global(word)
 
-    def knows(self, word: str) -> str | None:
-        """The local that a name stands for, without noting it as captured."""
+    def local(self, word: str) -> str | None:
+        """The local variable that a name refers to, without capturing it."""
         scope: Scope | None = self
         while scope is not None:
             found = scope.names.get(word)
@@ -163,7 +163,7 @@ class Scope:
 
 
 class Names:
-    """What one pass over a body found: the names it binds, and its imports."""
+    """The names that a body binds, and its imports."""
 
     __slots__ = ("bound", "declared", "imports", "outer")
 
@@ -174,7 +174,7 @@ class Names:
         self.imports: list[cst.Import | cst.ImportFrom] = []
 
     def meanings(self, params: Iterable[str]) -> dict[str, Expr]:
-        """The names of a function, as a `Scope` wants them."""
+        """The meanings of a function's names, for a `Scope`."""
         local = (self.bound - self.outer - self.declared) | set(params)
         meanings: dict[str, Expr] = {word: Name(word) for word in local}
         meanings.update((word, Global(word)) for word in self.declared)
@@ -182,7 +182,7 @@ class Names:
 
 
 def names_bound(body: Sequence[cst.CSTNode], *, walrus: bool) -> Names:
-    """Scans statements, not entering nested functions and classes; `walrus`: whether the file has any `:=`."""
+    """Scan statements without nested functions and classes; `walrus`: the file contains `:=`."""
     names = Names()
     stack: list[cst.CSTNode] = list(reversed(body))
     while stack:
@@ -204,7 +204,7 @@ def names_bound(body: Sequence[cst.CSTNode], *, walrus: bool) -> Names:
 
 
 def block_parts(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """The blocks, handlers and cases of a compound statement, last one first; none of a function or class."""
+    """The blocks, handlers and cases of a compound statement, last one first; none for a function or class."""
     for field in _INNER.get(type(node), ()):
         value = getattr(node, field)
         if isinstance(value, cst.CSTNode):
@@ -214,7 +214,7 @@ def block_parts(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
 
 
 def target_names(target: cst.CSTNode) -> list[str]:
-    """The plain names an assignment target binds."""
+    """The plain names that an assignment target binds."""
     found: list[str] = []
     stack = [target]
     while stack:
@@ -229,7 +229,7 @@ def target_names(target: cst.CSTNode) -> list[str]:
 
 
 def own_nodes(body: Iterable[cst.CSTNode]) -> Iterator[cst.CSTNode]:
-    """All nodes below, in no promised order, not entering nested functions, classes and lambdas."""
+    """All nodes below, in any order, without the bodies of nested functions, classes and lambdas."""
     stack = list(body)
     while stack:
         node = stack.pop()
@@ -239,7 +239,7 @@ def own_nodes(body: Iterable[cst.CSTNode]) -> Iterator[cst.CSTNode]:
 
 
 def _child_nodes(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """The children that are more than white space and punctuation."""
+    """The children without white space and punctuation."""
     for name in _fields(type(node)):
         value = getattr(node, name)
         for child in value if isinstance(value, (tuple, list)) else (value,):
@@ -252,7 +252,7 @@ def _fields(kind: type[cst.CSTNode]) -> tuple[str, ...]:
     return tuple(name for name in kind.__dataclass_fields__ if not name.startswith(_NO_CHILDREN))
 
 
-# ---- what each statement binds ----
+# ---- the names that each statement binds ----
 
 
 def _assign(names: Names, node: cst.Assign) -> None:

@@ -10,22 +10,23 @@ from ackdoctor.model.finding import Unreadable
 
 __all__ = ["Token", "TooDeep", "decode", "tokens", "too_deep"]
 
+# ---- decoding ----
 
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
 def decode(path: str, data: bytes) -> str | Unreadable:
-    """The text of a source file without its byte order mark."""
+    """The text of a source file without its byte order mark, decoded as Python does."""
     data = data.removeprefix(codecs.BOM_UTF8)
     cookie = cookie_of(data)
     encoding = "utf-8" if cookie is None else codec_of(cookie.name)
     if cookie is not None and encoding is None:
-        reason = f"not an encoding that Python reads source files in: {cookie.name}"
+        reason = f"Python reads no source files in this encoding: {cookie.name}"
         return Unreadable(path=path, line=cookie.line, column=1, reason=reason)
     zero = data.find(b"\0")
     if zero >= 0:
         line, column = _place(data, zero)
-        return Unreadable(path=path, line=line, column=column, reason="a NUL byte: this is no source text")
+        return Unreadable(path=path, line=line, column=column, reason="a NUL byte: not source text")
     try:
         return data.decode(encoding or "utf-8")
     except UnicodeDecodeError as error:
@@ -33,7 +34,7 @@ def decode(path: str, data: bytes) -> str | Unreadable:
         byte = data[error.start]
         reason = f"byte 0x{byte:02x} cannot be decoded as {encoding}: {error.reason}"
         return Unreadable(path=path, line=line, column=column, reason=reason)
-    except ValueError as error:  # not every codec says where
+    except ValueError as error:  # some codecs do not report the position
         reason = f"cannot be decoded as {encoding}: {error}"
         return Unreadable(path=path, line=cookie.line if cookie else 0, column=1, reason=reason)
 
@@ -44,6 +45,10 @@ def _place(data: bytes, offset: int) -> tuple[int, int]:
     return len(ends) + 1, offset - (ends[-1] if ends else 0) + 1
 
 
+# ---- tokens ----
+
+# The tokenizer never fails, keeps every character, and reads Python 2 and 3.  Only the nesting check and the
+# translation of Python 2 use it.
 _TOKEN = re.compile(
     r"""
       (?P<space>   [ \t\f]+ | \\(?:\r\n|\r|\n) )
@@ -74,13 +79,17 @@ class Token(NamedTuple):
 
 
 def tokens(text: str) -> Iterator[Token]:
-    """All tokens of a text, white space included."""
+    """All tokens of a text, including white space."""
     for match in _TOKEN.finditer(text):
         yield Token(match.lastgroup or "op", match[0], match.start(), match.end())
 
 
+# ---- nesting ----
+
+# libcst's parser is recursive: some thousand nested brackets overflow the stack and end the process, and a chain of
+# some thousand operators takes many seconds.  A cheap count of brackets per line selects the texts to tokenize.
 _MOST_BRACKETS = 100
-_LONGEST_CHAIN = 500  # operators, through all brackets that are open
+_LONGEST_CHAIN = 500  # operators in all open brackets
 _LONG_LINE = 500  # characters
 _LONG_STATEMENT = 150  # lines
 _CHAINING = frozenset(("if", "else", "not", "and", "or", "lambda", "await", "in", "is", "for"))
@@ -89,17 +98,17 @@ _NEW_CHAIN = frozenset((",", ";"))
 
 
 class TooDeep(NamedTuple):
-    """Where the nesting passes what can be read; both from 1."""
+    """Where the nesting exceeds the limit; both numbers start at 1."""
 
     line: int
     column: int
 
 
 def too_deep(text: str) -> TooDeep | None:
-    """Where a text is nested too deeply, if anywhere."""
+    """The first place where a text is nested too deeply."""
     if not _suspicious(text):
         return None
-    token = _offender(text)
+    token = _first_too_deep(text)
     if token is None:
         return None
     before = text[: token.start]
@@ -109,6 +118,7 @@ def too_deep(text: str) -> TooDeep | None:
 
 
 def _suspicious(text: str) -> bool:
+    """Whether a text may exceed the limits; brackets in strings count too."""
     depth = lowest = inside = 0
     for line in text.splitlines():
         if len(line) > _LONG_LINE:
@@ -128,8 +138,8 @@ def _suspicious(text: str) -> bool:
     return False
 
 
-def _offender(text: str) -> Token | None:
-    """The token that opens one bracket too many, or that makes a chain too long."""
+def _first_too_deep(text: str) -> Token | None:
+    """The first token that exceeds the limit of brackets or of operators."""
     chains = [0]  # links since the last comma, per open bracket
     total = 0
     for token in tokens(text):
@@ -153,7 +163,7 @@ def _offender(text: str) -> Token | None:
 
 
 def _nested_braces(text: str) -> bool:
-    """Whether an f-string holds more nested brackets than can be read."""
+    """Whether the brackets in an f-string exceed the limit."""
     if "f" not in text[:2].lower():
         return False
     depth = deepest = 0

@@ -8,8 +8,8 @@ import libcst as cst
 
 from ackdoctor.flow.build import Ends, Fork, Handler
 from ackdoctor.frontends.python.expressions import call_statement
-from ackdoctor.frontends.python.layout import SIGNS
-from ackdoctor.frontends.python.lowering import Lowering
+from ackdoctor.frontends.python.layout import OPERATORS
+from ackdoctor.frontends.python.lowering import Lowering, Statements
 from ackdoctor.frontends.python.scope import IMPORTS, dotted
 from ackdoctor.model.cfg import (
     Attr,
@@ -30,11 +30,13 @@ from ackdoctor.model.cfg import (
 )
 from ackdoctor.model.source import Span
 
-__all__ = ["BLOCKS", "MATCH", "SIMPLE", "bind"]
+__all__ = ["STATEMENTS", "bind"]
+
+# ---- simple statements ----
 
 
 def bind(fn: Lowering, target: cst.CSTNode, value: Expr, span: Span) -> None:
-    """`target = value`; nested targets are unpacked one level at a time, through temporaries."""
+    """`target = value`; unpacks nested targets one level at a time, through temporaries."""
     if not isinstance(target, (cst.Tuple, cst.List)):
         fn.builder.add(Bind(fn.value(target), value), span)
         return
@@ -70,7 +72,7 @@ def _annotated(fn: Lowering, node: cst.AnnAssign) -> None:
 def _augmented(fn: Lowering, node: cst.AugAssign) -> None:
     target = fn.value(node.target)
     fn.builder.add(
-        Update(target, SIGNS[type(node.operator)].removesuffix("="), fn.value(node.value)), fn.span(node)
+        Update(target, OPERATORS[type(node.operator)].removesuffix("="), fn.value(node.value)), fn.span(node)
     )
 
 
@@ -130,7 +132,7 @@ def _continue(fn: Lowering, node: cst.Continue) -> None:
 
 
 def _import(fn: Lowering, node: cst.Import | cst.ImportFrom) -> None:
-    """An import binds no local, so that its names stay `Global`; unless other statements bind them as well."""
+    """The names of an import stay `Global`, unless other statements bind them as locals."""
     span = fn.span(node)
     fn.builder.add(Jump("import"), span)
     if isinstance(node.names, cst.ImportStar):
@@ -141,31 +143,15 @@ def _import(fn: Lowering, node: cst.Import | cst.ImportFrom) -> None:
             fn.builder.add(Bind(local, Global(word)), span)
 
 
-def _nothing(_fn: Lowering, _node: cst.CSTNode) -> None:
+def _no_step(_fn: Lowering, _node: cst.CSTNode) -> None:
     return
 
 
-SIMPLE: dict[type, Callable[[Lowering, Any], None]] = {
-    cst.Expr: _expression,
-    cst.Assign: _assign,
-    cst.AnnAssign: _annotated,
-    cst.AugAssign: _augmented,
-    cst.Return: _return,
-    cst.Raise: _raise,
-    cst.Assert: _assert,
-    cst.Del: _del,
-    cst.Pass: _pass,
-    cst.Break: _break,
-    cst.Continue: _continue,
-    **dict.fromkeys(IMPORTS, _import),
-    cst.Global: _nothing,
-    cst.Nonlocal: _nothing,
-    cst.TypeAlias: _nothing,
-}
+# ---- compound statements ----
 
 
 def _if(fn: Lowering, node: cst.If) -> None:
-    """A chain of `elif` is as long as its author likes, so it is a loop here."""
+    """A loop over the links of an `elif` chain, since chains may be long."""
     after: Ends = []
     link: cst.If | cst.Else | None = node
     while isinstance(link, cst.If):
@@ -227,7 +213,7 @@ def _handler(fn: Lowering, node: cst.ExceptHandler | cst.ExceptStarHandler) -> H
 
 
 def _type_names(fn: Lowering, node: cst.BaseExpression) -> tuple[str, ...]:
-    """The dotted names as written; anything else by its text."""
+    """The dotted names as written, and the text of other expressions."""
     nodes = [element.value for element in node.elements] if isinstance(node, cst.Tuple) else [node]
     return tuple(dotted(each) or " ".join(fn.file.positions.text(each).split()) for each in nodes)
 
@@ -252,9 +238,9 @@ def _with_items(fn: Lowering, items: Sequence[cst.WithItem], body: Callable[[], 
         return
     item, *rest = items
     inner = partial(_with_items, fn, rest, body, span)
-    swallowed = _suppressed(fn, item.item)
-    if swallowed is not None:
-        handler = Handler(swallowed, None, fn.span(item.item), _skip)
+    suppressed = _suppressed(fn, item.item)
+    if suppressed is not None:
+        handler = Handler(suppressed, None, fn.span(item.item), _empty_handler)
         fn.builder.attempt(inner, [handler])
         return
     value = fn.value(item.item)
@@ -264,7 +250,7 @@ def _with_items(fn: Lowering, items: Sequence[cst.WithItem], body: Callable[[], 
 
 
 def _suppressed(fn: Lowering, node: cst.BaseExpression) -> tuple[str, ...] | None:
-    """The types that `contextlib.suppress` swallows; None for any other manager."""
+    """The exception types that `contextlib.suppress` swallows; None for other context managers."""
     if not isinstance(node, cst.Call) or not node.args:
         return None
     first, _, member = dotted(node.func).partition(".")
@@ -275,18 +261,11 @@ def _suppressed(fn: Lowering, node: cst.BaseExpression) -> tuple[str, ...] | Non
     return tuple(name for arg in node.args for name in _type_names(fn, arg.value))
 
 
-def _skip() -> None:
+def _empty_handler() -> None:
     return
 
 
-BLOCKS: dict[type, Callable[[Lowering, Any], None]] = {
-    cst.If: _if,
-    cst.While: _while,
-    cst.For: _for,
-    cst.Try: _try,
-    cst.TryStar: _try,
-    cst.With: _with,
-}
+# ---- match ----
 
 
 def _match(fn: Lowering, node: cst.Match) -> None:
@@ -307,31 +286,31 @@ def _match(fn: Lowering, node: cst.Match) -> None:
 
 
 def _pattern(fn: Lowering, node: cst.MatchPattern, subject: Expr) -> Ends:
-    """Goes on where the pattern fits; returns the ends where it does not."""
+    """Continue where the pattern matches; return the edges where it does not."""
     return _PATTERNS[type(node)](fn, node, subject)
 
 
-def _ask(fn: Lowering, condition: Expr, node: cst.CSTNode) -> Ends:
+def _test(fn: Lowering, condition: Expr, node: cst.CSTNode) -> Ends:
     fork: Fork = fn.builder.test(condition, fn.span(node))
     fn.builder.resume(fork.true)
     return fork.false
 
 
 def _value(fn: Lowering, node: cst.MatchValue, subject: Expr) -> Ends:
-    return _ask(fn, Compare(subject, "==", fn.value(node.value)), node)
+    return _test(fn, Compare(subject, "==", fn.value(node.value)), node)
 
 
 def _singleton(fn: Lowering, node: cst.MatchSingleton, subject: Expr) -> Ends:
-    return _ask(fn, Compare(subject, "is", fn.value(node.value)), node)
+    return _test(fn, Compare(subject, "is", fn.value(node.value)), node)
 
 
 def _capture(fn: Lowering, node: cst.MatchAs, subject: Expr) -> Ends:
     missed = [] if node.pattern is None else _pattern(fn, node.pattern, subject)
-    _name(fn, node.name, subject)
+    _capture_name(fn, node.name, subject)
     return missed
 
 
-def _name(fn: Lowering, node: cst.Name | None, value: Expr) -> None:
+def _capture_name(fn: Lowering, node: cst.Name | None, value: Expr) -> None:
     if node is not None:
         fn.builder.add(Bind(fn.value(node), value), fn.span(node))
 
@@ -352,11 +331,11 @@ def _sequence(fn: Lowering, node: cst.MatchList | cst.MatchTuple, subject: Expr)
     elements = node.patterns
     star = next((i for i, element in enumerate(elements) if isinstance(element, cst.MatchStar)), None)
     least = len(elements) - (star is not None)
-    missed = _ask(fn, Mix("match", (subject, Literal(least), Literal(star is None))), node)
+    missed = _test(fn, Mix("match", (subject, Literal(least), Literal(star is None))), node)
     for place, element in enumerate(elements):
         if isinstance(element, cst.MatchStar):
             rest = (Literal(place), Literal(place + 1 - len(elements) or None), Literal(None))
-            _name(fn, element.name, Item(subject, Mix("slice", rest)))
+            _capture_name(fn, element.name, Item(subject, Mix("slice", rest)))
         else:
             index = place if star is None or place < star else place - len(elements)
             missed = missed + _pattern(fn, element.value, Item(subject, Literal(index)))
@@ -365,15 +344,15 @@ def _sequence(fn: Lowering, node: cst.MatchList | cst.MatchTuple, subject: Expr)
 
 def _mapping(fn: Lowering, node: cst.MatchMapping, subject: Expr) -> Ends:
     keys = [fn.value(element.key) for element in node.elements]
-    missed = _ask(fn, Mix("match", (subject, *keys)), node)
+    missed = _test(fn, Mix("match", (subject, *keys)), node)
     for key, element in zip(keys, node.elements, strict=True):
         missed = missed + _pattern(fn, element.pattern, Item(subject, key))
-    _name(fn, node.rest, Mix("match", (subject,)))
+    _capture_name(fn, node.rest, Mix("match", (subject,)))
     return missed
 
 
 def _class(fn: Lowering, node: cst.MatchClass, subject: Expr) -> Ends:
-    missed = _ask(fn, IsType(subject, (fn.value(node.cls),)), node)
+    missed = _test(fn, IsType(subject, (fn.value(node.cls),)), node)
     for place, element in enumerate(node.patterns):
         missed = missed + _pattern(fn, element.value, Mix("match", (subject, Literal(place))))
     for keyword in node.kwds:
@@ -392,4 +371,28 @@ _PATTERNS: dict[type, Callable[[Lowering, Any, Expr], Ends]] = {
     cst.MatchClass: _class,
 }
 
-MATCH: dict[type, Callable[[Lowering, Any], None]] = {cst.Match: _match}
+
+STATEMENTS: Statements = {
+    cst.Expr: _expression,
+    cst.Assign: _assign,
+    cst.AnnAssign: _annotated,
+    cst.AugAssign: _augmented,
+    cst.Return: _return,
+    cst.Raise: _raise,
+    cst.Assert: _assert,
+    cst.Del: _del,
+    cst.Pass: _pass,
+    cst.Break: _break,
+    cst.Continue: _continue,
+    **dict.fromkeys(IMPORTS, _import),
+    cst.Global: _no_step,
+    cst.Nonlocal: _no_step,
+    cst.TypeAlias: _no_step,
+    cst.If: _if,
+    cst.While: _while,
+    cst.For: _for,
+    cst.Try: _try,
+    cst.TryStar: _try,
+    cst.With: _with,
+    cst.Match: _match,
+}

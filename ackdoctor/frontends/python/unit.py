@@ -1,22 +1,13 @@
-"""Functions, classes and modules."""
+"""Functions, classes and modules: a parsed file as a `Unit`."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import libcst as cst
 
 from ackdoctor.frontends.lowering import Table
-from ackdoctor.frontends.python import statements
 from ackdoctor.frontends.python.comprehensions import COMPREHENSIONS, PURE_COMPREHENSIONS
-from ackdoctor.frontends.python.expressions import (
-    CALLS,
-    FORKS,
-    PURE_BRANCHES,
-    PURE_CALLS,
-    VALUE_BRANCHES,
-    VALUES,
-    plain_fork,
-)
+from ackdoctor.frontends.python.expressions import FORKS, PURE_VALUES, VALUES, plain_fork
 from ackdoctor.frontends.python.lowering import Lowering, SourceFile, Tables
 from ackdoctor.frontends.python.parse import Parsed
 from ackdoctor.frontends.python.positions import Positions
@@ -30,25 +21,16 @@ from ackdoctor.frontends.python.scope import (
     names_bound,
     own_nodes,
 )
-from ackdoctor.frontends.python.statements import BLOCKS, MATCH
+from ackdoctor.frontends.python.statements import STATEMENTS, bind
 from ackdoctor.model.cfg import Arg, Bind, Call, Closure, Expr, Literal, Mix
 from ackdoctor.model.component import ClassInfo, Function, Param, Unit
 from ackdoctor.model.source import Span
 
-__all__ = [
-    "DEFINITIONS",
-    "LAMBDAS",
-    "assigned",
-    "declarations",
-    "define_class",
-    "define_function",
-    "lower_module",
-    "scan",
-]
+__all__ = ["lower_module"]
 
 
-def scan(file: SourceFile, body: Sequence[cst.CSTNode]) -> Names:
-    """The names a body binds; its imports are taken note of on the way."""
+def _scan(file: SourceFile, body: Sequence[cst.CSTNode]) -> Names:
+    """The names that a body binds; adds its imports to the file."""
     names = names_bound(body, walrus=file.has_walrus)
     for node in names.imports:
         file.imports.add(node, file.positions.start(node))
@@ -58,11 +40,11 @@ def scan(file: SourceFile, body: Sequence[cst.CSTNode]) -> Names:
 # ---- functions ----
 
 
-def define_function(fn: Lowering, node: cst.FunctionDef, qualname: str, binding: str) -> Function:
-    """Lowers a `def`; `fn` is what it stands in."""
+def _define_function(fn: Lowering, node: cst.FunctionDef, qualname: str, binding: str) -> Function:
+    """Lower a `def`; `fn` lowers the enclosing code."""
     file = fn.file
     params = tuple(_params(fn, node.params))
-    names = scan(file, node.body.body)
+    names = _scan(file, node.body.body)
     scope = Scope(names.meanings(param.name for param in params), fn.scope)
     span = fn.span(node)
     inner = Lowering(file, scope, qualname, span)
@@ -81,7 +63,7 @@ def define_function(fn: Lowering, node: cst.FunctionDef, qualname: str, binding:
         decorators=tuple(fn.pure(decorator.decorator) for decorator in node.decorators),
         closures=inner.closures,
         captures=frozenset(scope.captures),
-        docstring_only=_does_nothing(node.body.body),
+        docstring_only=_is_stub(node.body.body),
     )
 
 
@@ -102,19 +84,19 @@ def _param(fn: Lowering, node: cst.Param, kind: str) -> Param:
     return Param(node.name.value, kind, default, written)
 
 
-def _does_nothing(body: Sequence[cst.CSTNode]) -> bool:
-    """Whether a body is nothing but pass, ..., a docstring or `raise NotImplementedError`."""
+def _is_stub(body: Sequence[cst.CSTNode]) -> bool:
+    """Whether a body is only pass, ..., a docstring or `raise NotImplementedError`."""
     for node in body:
         smalls = node.body if isinstance(node, cst.SimpleStatementLine) else [node]
         for small in smalls:
             if isinstance(small, cst.Expr):
-                idle = isinstance(small.value, (cst.SimpleString, cst.ConcatenatedString, cst.Ellipsis))
+                no_op = isinstance(small.value, (cst.SimpleString, cst.ConcatenatedString, cst.Ellipsis))
             elif isinstance(small, cst.Raise):
                 raised = small.exc.func if isinstance(small.exc, cst.Call) else small.exc
-                idle = dotted(raised) == "NotImplementedError"
+                no_op = dotted(raised) == "NotImplementedError"
             else:
-                idle = isinstance(small, cst.Pass)
-            if not idle:
+                no_op = isinstance(small, cst.Pass)
+            if not no_op:
                 return False
     return True
 
@@ -156,10 +138,10 @@ def _prefix(fn: Lowering) -> str:
 
 def _nested_function(fn: Lowering, node: cst.FunctionDef) -> None:
     if fn.qualname == "<module>":
-        return  # declared in the unit
+        return  # `_declare` adds it to the unit
     wrappers = [fn.value(decorator.decorator) for decorator in node.decorators]
     qualname = fn.file.qualname(node, f"{_prefix(fn)}{node.name.value}")
-    fn.closures[qualname] = define_function(fn, node, qualname, "none")
+    fn.closures[qualname] = _define_function(fn, node, qualname, "none")
     value: Expr = Closure(qualname)
     span = fn.file.positions.through(node, node.name)
     for decorator, wrapper in zip(reversed(node.decorators), reversed(wrappers), strict=True):
@@ -172,8 +154,8 @@ def _nested_function(fn: Lowering, node: cst.FunctionDef) -> None:
 # ---- classes ----
 
 
-def define_class(fn: Lowering, node: cst.ClassDef, qualname: str) -> ClassInfo:
-    """Lowers a class and everything in it into the file's classes."""
+def _define_class(fn: Lowering, node: cst.ClassDef, qualname: str) -> ClassInfo:
+    """Lower a class with its members, and add it to the file's classes."""
     file = fn.file
     info = ClassInfo(
         name=node.name.value,
@@ -189,16 +171,16 @@ def define_class(fn: Lowering, node: cst.ClassDef, qualname: str) -> ClassInfo:
         decorators=tuple(fn.pure(decorator.decorator) for decorator in node.decorators),
     )
     file.classes[qualname] = info
-    scan(file, node.body.body)
-    for each in declarations(node.body.body):
+    _scan(file, node.body.body)
+    for each in _declarations(node.body.body):
         if isinstance(each, cst.FunctionDef):
             name = f"{qualname}.{each.name.value}"
-            method = define_function(fn, each, file.qualname(each, name), _binding(each))
+            method = _define_function(fn, each, file.qualname(each, name), _binding(each))
             info.methods[each.name.value] = method
         elif isinstance(each, cst.ClassDef):
-            define_class(fn, each, file.qualname(each, f"{qualname}.{each.name.value}"))
+            _define_class(fn, each, file.qualname(each, f"{qualname}.{each.name.value}"))
         else:
-            for target, value, span in assigned(fn, each):
+            for target, value, span in _assigned(fn, each):
                 info.attrs[target] = value
                 info.attr_spans[target] = span
     return info
@@ -212,8 +194,8 @@ def _binding(node: cst.FunctionDef) -> str:
     return "instance"
 
 
-def declarations(body: Sequence[cst.CSTNode]) -> Iterator[Any]:
-    """The functions, classes and assignments of a body, those under `if`, `try` and the like included."""
+def _declarations(body: Sequence[cst.CSTNode]) -> Iterator[Any]:
+    """The functions, classes and assignments of a body, including those in `if`, `try` and other blocks."""
     stack = list(reversed(body))
     while stack:
         node: Any = stack.pop()
@@ -226,8 +208,8 @@ def declarations(body: Sequence[cst.CSTNode]) -> Iterator[Any]:
             stack.extend(block_parts(node))
 
 
-def assigned(fn: Lowering, node: cst.Assign | cst.AnnAssign) -> Iterator[tuple[str, Expr, Span]]:
-    """The plain names that an assignment outside any function binds, with their values."""
+def _assigned(fn: Lowering, node: cst.Assign | cst.AnnAssign) -> Iterator[tuple[str, Expr, Span]]:
+    """The plain names that a module or class assignment binds, with their values."""
     if node.value is None:
         return
     targets = [target.target for target in node.targets] if isinstance(node, cst.Assign) else [node.target]
@@ -235,13 +217,13 @@ def assigned(fn: Lowering, node: cst.Assign | cst.AnnAssign) -> Iterator[tuple[s
         if isinstance(target, cst.Name):
             yield target.value, fn.pure(node.value), fn.span(node)
         else:
-            for part, given in _pairs(target, node.value):
+            for part, value in _pairs(target, node.value):
                 if isinstance(part.value, cst.Name):
-                    yield part.value.value, fn.pure(given.value), fn.span(node)
+                    yield part.value.value, fn.pure(value.value), fn.span(node)
 
 
 def _pairs(target: cst.CSTNode, value: cst.CSTNode) -> Iterator[tuple[cst.BaseElement, cst.BaseElement]]:
-    """`a, b = 1, 2`; where there are as many on both sides, a star takes one."""
+    """The pairs of `a, b = 1, 2`; with equal counts on both sides, a starred target takes one value."""
     if not isinstance(target, cst.Tuple) or not isinstance(value, cst.Tuple):
         return
     if len(target.elements) == len(value.elements):
@@ -251,41 +233,33 @@ def _pairs(target: cst.CSTNode, value: cst.CSTNode) -> Iterator[tuple[cst.BaseEl
 def _nested_class(fn: Lowering, node: cst.ClassDef) -> None:
     if fn.qualname == "<module>":
         return
-    info = define_class(fn, node, fn.file.qualname(node, f"{_prefix(fn)}{node.name.value}"))
+    info = _define_class(fn, node, fn.file.qualname(node, f"{_prefix(fn)}{node.name.value}"))
     value = Mix("class", (Literal(info.qualname), *info.bases))
     fn.builder.add(Bind(fn.scope.resolve(info.name), value), fn.file.positions.through(node, node.name))
 
 
 _DECLARES = frozenset({cst.FunctionDef, cst.ClassDef, cst.Assign, cst.AnnAssign})
 
-DEFINITIONS: dict[type, Callable[[Lowering, Any], None]] = {
-    cst.FunctionDef: _nested_function,
-    cst.ClassDef: _nested_class,
-}
-
-LAMBDAS: dict[type, Callable[[Lowering, Any], Expr]] = {cst.Lambda: _lambda}
-
-
 _TABLES = Tables(
-    values=Table({**VALUES, **CALLS, **VALUE_BRANCHES, **COMPREHENSIONS, **LAMBDAS}),
-    pure=Table({**VALUES, **PURE_CALLS, **PURE_BRANCHES, **PURE_COMPREHENSIONS, **LAMBDAS}),
+    values=Table({**VALUES, **COMPREHENSIONS, cst.Lambda: _lambda}),
+    pure=Table({**PURE_VALUES, **PURE_COMPREHENSIONS, cst.Lambda: _lambda}),
     forks=FORKS,
     plain_fork=plain_fork,
-    statements=Table({**statements.SIMPLE, **BLOCKS, **MATCH, **DEFINITIONS}),
-    bind=statements.bind,
+    statements=Table({**STATEMENTS, cst.FunctionDef: _nested_function, cst.ClassDef: _nested_class}),
+    bind=bind,
 )
 
 
 def lower_module(
     parsed: Parsed, *, path: str, module: str, is_package: bool, only: frozenset[str] | None
 ) -> Unit:
-    """Lowers everything in a file, or of its functions and classes only those with the names in `only`."""
+    """Lower a file; `only` restricts the work to these top-level functions and classes."""
     tree, positions = parsed.tree, Positions(parsed.tree, parsed.text, parsed.translation)
     imports = Imports(module, is_package=is_package)
     file = SourceFile(
         path=path, module=module, positions=positions, tables=_TABLES, imports=imports, text=parsed.text
     )
-    names = scan(file, tree.body)
+    names = _scan(file, tree.body)
     file.module_names |= names.bound
     file.module_names.update(name for node in names.imports for name in imports.names(node))
     span = positions.whole()
@@ -310,15 +284,15 @@ def _declare(
 ) -> tuple[dict[str, Function], dict[str, Expr]]:
     functions: dict[str, Function] = {}
     values: dict[str, Expr] = {}
-    for node in declarations(tree.body):
+    for node in _declarations(tree.body):
         if not isinstance(node, (cst.FunctionDef, cst.ClassDef)):
-            values.update((target, value) for target, value, _ in assigned(fn, node))
+            values.update((target, value) for target, value, _ in _assigned(fn, node))
         elif only is None or node.name.value in only:
             qualname = fn.file.qualname(node, node.name.value)
             if isinstance(node, cst.ClassDef):
-                define_class(fn, node, qualname)
+                _define_class(fn, node, qualname)
             else:
-                functions[node.name.value] = define_function(fn, node, qualname, "none")
+                functions[node.name.value] = _define_function(fn, node, qualname, "none")
     return functions, values
 
 

@@ -7,9 +7,8 @@ from itertools import pairwise
 from ackdoctor.heap.judge import heap_finding
 from ackdoctor.heap.python.holders import ACKER, BOLT, SPOUT
 from ackdoctor.heap.python.snapshot import AckerMap, Holding, Snapshot
-from ackdoctor.model.finding import Finding, HeapWitness, Severity, TreeWitness
-from ackdoctor.model.fingerprint import stamp
-from ackdoctor.model.tally import GrowthPoint
+from ackdoctor.model.finding import Finding, HeapWitness, Severity, TreeWitness, stamp
+from ackdoctor.model.verdict import GrowthPoint
 from ackdoctor.tracer.judge.growth import trend
 from ackdoctor.tracer.judge.keeping import Keeper, stays
 from ackdoctor.tracer.judge.place import Places

@@ -15,10 +15,10 @@ from ackdoctor.heap.python.guppy import Census, census, missing
 from ackdoctor.heap.python.holders import ACKER, BOLT, SPOUT, Holder, containers, weigh
 from ackdoctor.model.dialect import Kind
 from ackdoctor.model.verdict import PendingEntry
-from ackdoctor.tracer.ending import at_exit
 from ackdoctor.tracer.instrument.live import LiveBook
 from ackdoctor.tracer.ledger.holding import holders
 from ackdoctor.tracer.ledger.ledger import Ledger
+from ackdoctor.tracer.trace.write import at_exit
 
 __all__ = [
     "LAST",
@@ -42,15 +42,15 @@ def components(ledger: Ledger) -> Iterator[Holder]:
         if not isinstance(book, LiveBook):
             continue
         spout = book.role.kind is Kind.SPOUT
-        suspect = book.accused
+        traced = book.accused
         yield Holder(
             name=type(book.component).__name__,
             kind=SPOUT if spout else BOLT,
             holder=book.component,
             tuples=book.emits if spout else book.entry - book.ticks_seen,
             owed=None if spout else _owed(book),
-            file=suspect.path,
-            line=suspect.line,
+            file=traced.path,
+            line=traced.line,
         )
 
 

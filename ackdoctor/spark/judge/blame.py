@@ -13,8 +13,8 @@ from pyspark.sql import DataFrame, Row
 
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.event import EventKind
-from ackdoctor.model.offence import Offence
 from ackdoctor.model.verdict import Culprit, Residue, TupleTree
+from ackdoctor.model.violation import Violation
 from ackdoctor.spark import roots
 from ackdoctor.spark.deliveries import NO_PROCESS
 from ackdoctor.spark.judge import collecting
@@ -78,15 +78,15 @@ def blamed(
     return tuple(_blamed(tree, known, done, whole=whole) for tree in trees)
 
 
-def traced(trees: Iterable[TupleTree], offences: Iterable[Offence]) -> tuple[TupleTree, ...]:
+def traced(trees: Iterable[TupleTree], violations: Iterable[Violation]) -> tuple[TupleTree, ...]:
     """The trees; where a log's message does not say of which delivery it was, that of its component's double ack.
 
     So that both are one finding: a log has no call sites, so all that a component completed twice went the same way.
     """
     twice: dict[str, str] = {}
-    for offence in offences:
-        if offence.misuse is Misuse.TWICE and offence.delivery:
-            twice.setdefault(offence.suspect.name, offence.delivery)
+    for violation in violations:
+        if violation.misuse is Misuse.TWICE and violation.delivery:
+            twice.setdefault(violation.traced.name, violation.delivery)
     return tuple(
         replace(tree, culprits=tuple(_named(culprit, twice) for culprit in tree.culprits)) for tree in trees
     )

@@ -11,8 +11,7 @@ from typing import Any
 from pyspark.sql import DataFrame, Row
 
 from ackdoctor.model.event import EventKind
-from ackdoctor.model.tally import ComponentTally, GrowthPoint, RunTally
-from ackdoctor.model.verdict import Residue, TupleTree, Verdict
+from ackdoctor.model.verdict import ComponentTally, GrowthPoint, Residue, RunTally, TupleTree, Verdict
 from ackdoctor.spark.tables import (
     AckerLoad,
     Analysis,
@@ -25,8 +24,8 @@ from ackdoctor.spark.tables import (
     Replays,
     TreeCount,
 )
-from ackdoctor.tracer.disk.naming import unobserved
 from ackdoctor.tracer.judge.slowness import asides
+from ackdoctor.tracer.trace.components import unobserved
 
 __all__ = [
     "by_component",
@@ -220,7 +219,7 @@ def components(
         ComponentTally(
             component=name,
             dialect=dialects.get(name, ""),
-            offences=guilt.get(name, 0),
+            violations=guilt.get(name, 0),
             high_water=most.get(name, 0),
             **own,
         )

@@ -5,8 +5,8 @@ from collections.abc import Collection, Iterable, Iterator
 from pyspark.sql import Row
 
 from ackdoctor.model.acker_versions import AckerVersion
-from ackdoctor.model.engine import Engine
 from ackdoctor.model.event import EventKind
+from ackdoctor.model.message import Engine
 
 __all__ = ["doubts", "has"]
 

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from pyspark.sql import Row
 
 from ackdoctor.model.acker_versions import AckerVersion
-from ackdoctor.model.engine import Engine
 from ackdoctor.model.finding import Finding
-from ackdoctor.model.offence import Offence
+from ackdoctor.model.message import Engine
 from ackdoctor.model.source import Site
-from ackdoctor.model.tally import GrowthPoint
-from ackdoctor.model.verdict import Culprit, PendingEntry, Residue, TupleTree, Verdict
+from ackdoctor.model.verdict import Culprit, GrowthPoint, PendingEntry, Residue, TupleTree, Verdict
+from ackdoctor.model.violation import Violation
 from ackdoctor.spark.judge.expiry import Slow
 from ackdoctor.spark.tables import Forecast
 from ackdoctor.tracer.judge.findings import findings, gathered
@@ -64,7 +63,7 @@ def tree(row: Row, end_ns: int) -> TupleTree:
 
 
 def judged(
-    offences: Iterable[Offence],
+    violations: Iterable[Violation],
     trees: Iterable[TupleTree],
     points: Sequence[GrowthPoint],
     *,
@@ -75,7 +74,7 @@ def judged(
     slow: Slow | None = None,
 ) -> tuple[Finding, ...]:
     """All findings, sorted by place."""
-    found = findings(offences, trees, profile=keeper, places=places, nowhere=nowhere)
+    found = findings(violations, trees, profile=keeper, places=places, nowhere=nowhere)
     grown = growth_finding(points, profile=keeper, nowhere=nowhere, heap=heap)
     more = [] if grown is None else [grown]
     if slow is not None:

@@ -1,4 +1,4 @@
-"""From shapes to offences: the first delivery of each shape goes through the ledger that judges a test.
+"""From shapes to violations: the first delivery of each shape goes through the ledger that judges a test.
 
 So the same mistake has the same code, words, price and fingerprint, whether a test, a trace or a cluster showed it.
 """
@@ -11,17 +11,19 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.event import Event, EventKind
-from ackdoctor.model.offence import Offence, Suspect
+from ackdoctor.model.violation import TracedComponent, Violation
 from ackdoctor.spark.deliveries import BOOK, NO_PROCESS
 from ackdoctor.spark.frames import literal_table
 from ackdoctor.spark.judge.shapes import neighbours
-from ackdoctor.tracer.disk.naming import STORM, described
 from ackdoctor.tracer.judge.playback import Playback
+from ackdoctor.tracer.trace.components import STORM, described
 
-__all__ = ["offences"]
+__all__ = ["violations"]
 
 _SAMPLES = "number: int, run: string, worker: string, pid: int, component: string, task: int, test: string, seqs: array<bigint>, back: boolean"
-_OF_LOG = described(Suspect(name="", dialect="storm", role=STORM.name, path="", line=0))  # no process of ours
+_OF_LOG = described(
+    TracedComponent(name="", dialect="storm", role=STORM.name, path="", line=0)
+)  # no process of ours
 
 
 class _Sample(NamedTuple):
@@ -31,9 +33,9 @@ class _Sample(NamedTuple):
     bare: bool
 
 
-def offences(
+def violations(
     session: SparkSession, events: DataFrame, shapes: Iterable[Row], bare: Iterable[Row]
-) -> tuple[Offence, ...]:
+) -> tuple[Violation, ...]:
     """What went wrong with the deliveries whose SHAPES these are, each mistake once, counted."""
     samples = [_Sample(row, bare=False) for row in shapes]
     samples += [_Sample(row, bare=True) for row in bare]
@@ -52,12 +54,14 @@ def offences(
     for row in neighbours(events, literal_table(session, _SAMPLES, seqs)).collect():
         near.setdefault(row["number"], []).append(row)
     return tuple(
-        offence for number, sample in enumerate(samples) for offence in _judged(sample, near.get(number, ()))
+        violation
+        for number, sample in enumerate(samples)
+        for violation in _judged(sample, near.get(number, ()))
     )
 
 
-def _judged(sample: _Sample, near: Sequence[Row]) -> Iterator[Offence]:
-    """The offences of the sample alone: those who stand in between are there for the order."""
+def _judged(sample: _Sample, near: Sequence[Row]) -> Iterator[Violation]:
+    """The violations of the sample alone: those who stand in between are there for the order."""
     shape = sample.shape
     playback = Playback()
     if shape["pid"] <= NO_PROCESS and not any(row["kind"] == EventKind.NAMED for row in near):
@@ -70,10 +74,12 @@ def _judged(sample: _Sample, near: Sequence[Row]) -> Iterator[Offence]:
         _events(shape, near), key=lambda event: (event.kind is not EventKind.NAMED, event.seq)
     ):
         playback.feed(event)
-    for offence in playback.settle().offences:
-        own = offence.misuse is Misuse.UNANCHORED if sample.bare else offence.delivery == shape["delivery"]
+    for violation in playback.settle().violations:
+        own = (
+            violation.misuse is Misuse.UNANCHORED if sample.bare else violation.delivery == shape["delivery"]
+        )
         if own:
-            yield replace(offence, count=shape["deliveries"])
+            yield replace(violation, count=shape["deliveries"])
 
 
 def _events(shape: Row, near: Iterable[Row]) -> Iterator[Event]:

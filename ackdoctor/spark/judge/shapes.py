@@ -2,7 +2,7 @@
 
 A shape is the order of what was done and where: "received, acked at bolts.py:12, acked at bolts.py:12".  There are
 as few of them as there are mistakes in the code, however many tuples suffered one, so a shape is judged
-once, by the ledger that judges a test (`offences`).
+once, by the ledger that judges a test (`violations`).
 """
 
 from collections.abc import Sequence

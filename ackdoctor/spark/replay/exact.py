@@ -15,8 +15,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
 from ackdoctor.model.acker_versions import AckerVersion
-from ackdoctor.model.engine import Engine
 from ackdoctor.model.event import EventKind
+from ackdoctor.model.message import Engine
 from ackdoctor.spark.frames import Persist, literal_table, uncached
 from ackdoctor.spark.replay import proof
 from ackdoctor.spark.replay.messages import (

@@ -24,8 +24,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
 from ackdoctor.model.acker_versions import AckerVersion
-from ackdoctor.model.engine import Engine
 from ackdoctor.model.event import EventKind
+from ackdoctor.model.message import Engine
 from ackdoctor.spark.schema import EXACT, ROOT_KEY
 
 __all__ = ["entries", "proved", "rank", "sums"]

@@ -13,7 +13,7 @@ from types import AsyncGeneratorType, CoroutineType, FrameType, GeneratorType
 from typing import Any, NamedTuple
 
 from ackdoctor.model.dialect import Entry, EntryKind, Misuse, Moment, Switch, TickDuty, VerbKind
-from ackdoctor.model.offence import CallSite, TouchKind
+from ackdoctor.model.violation import AccessKind, CallSite
 from ackdoctor.tracer.instrument.listener import HEARTBEAT, TICKS, Listener, exception
 from ackdoctor.tracer.instrument.live import LiveBook, id_of
 from ackdoctor.tracer.instrument.mocks import look
@@ -150,7 +150,7 @@ class Visits:
             else 0
         )
         for delivery in visit.deliveries or (None,):
-            book.offended(Misuse.NEVER_RUNS, TouchKind.RETURNED, delivery, self._listener.shown(site))
+            book.offended(Misuse.NEVER_RUNS, AccessKind.RETURNED, delivery, self._listener.shown(site))
             if delivery is not None:
                 book.excuse(delivery)
 
@@ -185,7 +185,7 @@ class Visits:
 
 def _raised(book: LiveBook, visit: Visit, *, fails: bool) -> str:
     """What an exception that leaves a handler means for its tuple, once for each kind of exception."""
-    what = f"{type(exception()).__name__} left {book.suspect.name}.{visit.entry.method}"
+    what = f"{type(exception()).__name__} left {book.traced.name}.{visit.entry.method}"
     ticks = visit.entry.kind is EntryKind.TICK or all(one in book.ticks for one in visit.deliveries)
     if ticks:  # they belong to no tree: nothing is failed, nothing times out
         return what

@@ -5,13 +5,14 @@ from collections.abc import Callable, Collection, Container, Hashable, Mapping, 
 from typing import Any
 
 from ackdoctor.model.dialect import Dialect, EntryKind, Role, Verb, VerbKind
-from ackdoctor.model.offence import Suspect
+from ackdoctor.model.violation import TracedComponent
 from ackdoctor.tracer.instrument.given import Given
 from ackdoctor.tracer.instrument.mocks import Mocked
 from ackdoctor.tracer.instrument.patches import is_ours
 from ackdoctor.tracer.ledger.book import Book, Delivery, Owed
 from ackdoctor.tracer.ledger.holding import holders
 from ackdoctor.tracer.ledger.suspects import describe, overrides
+from ackdoctor.tracer.trace.write import Template
 
 __all__ = ["CALM", "CountedBook", "LiveBook", "all_in", "id_of"]
 
@@ -53,8 +54,8 @@ class LiveBook(Book):
 
     def __init__(self, component: object, dialect: Dialect, role: Role, *, cap: int) -> None:
         name = type(component).__qualname__
-        suspect = Suspect(name=name, dialect=dialect.name, role=role.name, path="", line=0)
-        super().__init__(suspect, role, cap=cap)
+        traced = TracedComponent(name=name, dialect=dialect.name, role=role.name, path="", line=0)
+        super().__init__(traced, role, cap=cap)
         self.component = component
         self.owner: object = component
         self.dialect = dialect
@@ -68,11 +69,11 @@ class LiveBook(Book):
         self.hidden: dict[VerbKind, str] = {}
         self.played: Counter[VerbKind] = Counter()
         self.raised = 0  # in which call an exception last left a handler
-        self.row: tuple[int, int] | None = None  # the recorder's codes of component and task
-        self.stamps: dict[Hashable, int] = {}  # its rows so far, by what is the same in many of them
-        self.arrivals: dict[Any, int] = {}  # those of plain receptions, by stream
-        self.emissions: dict[Hashable, int] = {}  # of anchored emits, by site, and by site and stream
-        self.endings: dict[int, int] = {}  # of acks, by site
+        self.row: tuple[str, int] | None = None  # component and task in its rows
+        self.stamps: dict[Hashable, Template] = {}  # its rows so far, by what is the same in many of them
+        self.arrivals: dict[Any, Template] = {}  # those of plain receptions, by stream
+        self.emissions: dict[Hashable, Template] = {}  # of anchored emits, by site, and by site and stream
+        self.endings: dict[int, Template] = {}  # of acks, by site
         # of what a mock was called with
         self.tell: Callable[[LiveBook, VerbKind, list[Hashable]], None] = _nobody
         # told at the end what hid the completions
@@ -81,7 +82,7 @@ class LiveBook(Book):
         self.wait: Callable[[LiveBook, list[Hashable]], None] = _nobody
 
     @property
-    def accused(self) -> Suspect:
+    def accused(self) -> TracedComponent:
         """The component with its switches as they are now."""
         return describe(self.component, self.dialect, self.role)
 

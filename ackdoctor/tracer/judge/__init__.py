@@ -1,1 +1,1 @@
-"""From offences and entries to findings; a stored trace judged; one root's life."""
+"""From violations and entries to findings; a stored trace judged; one root's life."""

@@ -1,48 +1,48 @@
-"""What else is known about an offence: which of the framework's roles it happened in, and who did what."""
+"""What else is known about a violation: which of the framework's roles it happened in, and who did what."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ackdoctor.dialects import known
-from ackdoctor.model import advice
 from ackdoctor.model.dialect import Dialect, Discipline, Misuse, Role, TickDuty, Verb, VerbKind
-from ackdoctor.model.offence import Offence, Touch, TouchKind
-from ackdoctor.tracer.disk.naming import MULTILANG, role_of
+from ackdoctor.model.violation import Access, AccessKind, Violation
+from ackdoctor.rulebook import advice
 from ackdoctor.tracer.judge.charges import Turn
+from ackdoctor.tracer.trace.components import MULTILANG, role_of
 
 __all__ = ["COMPLETIONS", "Circumstances", "by_framework"]
 
-COMPLETIONS: Mapping[TouchKind, str] = {TouchKind.ACKED: "acked", TouchKind.FAILED: "failed"}
-_DOES: Mapping[TouchKind, str] = {
-    TouchKind.ACKED: "acks",
-    TouchKind.FAILED: "fails",
-    TouchKind.ANCHORED: "emits",
-    TouchKind.EMITTED: "emits",
+COMPLETIONS: Mapping[AccessKind, str] = {AccessKind.ACKED: "acked", AccessKind.FAILED: "failed"}
+_DOES: Mapping[AccessKind, str] = {
+    AccessKind.ACKED: "acks",
+    AccessKind.FAILED: "fails",
+    AccessKind.ANCHORED: "emits",
+    AccessKind.EMITTED: "emits",
 }
 _SERIALIZERS = {"json": "JSON", "simplejson": "JSON"}
 
 
-def by_framework(touch: Touch) -> bool:
+def by_framework(touch: Access) -> bool:
     """Whether the framework did it by itself."""
     return touch.site is not None and touch.site.framework
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Circumstances:
-    """An offence seen beside its dialect; a framework that nobody described has no role and no prices."""
+    """A violation seen beside its dialect; a framework that nobody described has no role and no prices."""
 
-    offence: Offence
+    violation: Violation
     dialect: Dialect | None
     role: Role | None
 
     @classmethod
-    def of(cls, offence: Offence) -> "Circumstances":
-        """The circumstances of an offence."""
-        suspect = offence.suspect
-        dialect = next((d for d in known() if d.name == suspect.dialect), None)
-        role = role_of(suspect)
-        named = role is not MULTILANG or suspect.role == MULTILANG.name
-        return cls(offence=offence, dialect=dialect, role=role if named else None)
+    def of(cls, violation: Violation) -> "Circumstances":
+        """The circumstances of a violation."""
+        traced = violation.traced
+        dialect = next((d for d in known() if d.name == traced.dialect), None)
+        role = role_of(traced)
+        named = role is not MULTILANG or traced.role == MULTILANG.name
+        return cls(violation=violation, dialect=dialect, role=role if named else None)
 
     @property
     def discipline(self) -> Discipline | None:
@@ -52,8 +52,8 @@ class Circumstances:
     @property
     def misuse(self) -> Misuse:
         """What is priced: a fail that follows a fail contradicts nothing, but is refused like a mixture."""
-        failed = any(touch.kind is TouchKind.FAILED for _, touch in self._completions())
-        return Misuse.MIXED if self.offence.misuse is Misuse.TWICE and failed else self.offence.misuse
+        failed = any(touch.kind is AccessKind.FAILED for _, touch in self._completions())
+        return Misuse.MIXED if self.violation.misuse is Misuse.TWICE and failed else self.violation.misuse
 
     @property
     def turn(self) -> Turn:
@@ -63,7 +63,7 @@ class Circumstances:
                 return self._repeated()
             case Misuse.NEVER if self._waits_for_batch():
                 return Turn.WAITING
-            case Misuse.NEVER if self.offence.held:
+            case Misuse.NEVER if self.violation.held:
                 return Turn.HELD
             case _:
                 return Turn.PLAIN
@@ -72,25 +72,29 @@ class Circumstances:
     def by_hand(self) -> int:
         """Where in the life the author's own first completion stands; the last touch where there is none."""
         own = (at for at, touch in self._completions() if not by_framework(touch))
-        return next(own, len(self.offence.life) - 1)
+        return next(own, len(self.violation.history) - 1)
 
     @property
     def words(self) -> Mapping[str, str]:
         """What the templates of `charges` may say."""
-        offence, suspect = self.offence, self.offence.suspect
+        violation, traced = self.violation, self.violation.traced
         done = [COMPLETIONS[touch.kind] for _, touch in self._completions()]
-        last = offence.life[-1] if offence.life else None
+        last = violation.history[-1] if violation.history else None
         emit = self._emit()
         serializer = self.discipline.serializer if self.discipline is not None else ""
-        hand = offence.life[self.by_hand] if offence.life else None
+        hand = violation.history[self.by_hand] if violation.history else None
         return {
-            "tup": "the tick" if offence.tick else "a tuple of the batch" if offence.batch else "the tuple",
-            "component": suspect.name,
-            "where": ".".join(filter(None, (suspect.name, offence.handler))),
+            "tup": "the tick"
+            if violation.tick
+            else "a tuple of the batch"
+            if violation.batch
+            else "the tuple",
+            "component": traced.name,
+            "where": ".".join(filter(None, (traced.name, violation.handler))),
             "framework": self.dialect.title
             if self.dialect is not None
-            else suspect.dialect or "the framework",
-            "held": offence.held,
+            else traced.dialect or "the framework",
+            "held": violation.held,
             "anchors": emit.anchors if emit is not None and emit.anchors else "anchors",
             "serializer": _SERIALIZERS.get(serializer, serializer or "the wire"),
             "first": done[0] if done else "completed",
@@ -109,9 +113,9 @@ class Circumstances:
     def _repeated(self) -> Turn:
         done = [touch for _, touch in self._completions()]
         own = [touch for touch in done if by_framework(touch)]
-        if any(touch.kind is TouchKind.FAILED for touch in own):
+        if any(touch.kind is AccessKind.FAILED for touch in own):
             return Turn.RESCUE
-        if own or self.offence.suspect.auto_ack:  # lint, too, tells the first call by hand
+        if own or self.violation.traced.auto_ack:  # lint, too, tells the first call by hand
             return Turn.FRAMEWORK
         before, last = done[-2:] if len(done) > 1 else (None, None)
         if before is None or last is None or last.site is None:
@@ -121,10 +125,10 @@ class Circumstances:
     def _waits_for_batch(self) -> bool:
         """Whether the field that holds it is the framework's own."""
         wire = self.dialect.wire if self.dialect is not None else None
-        return wire is not None and self.offence.held.removeprefix("self.") in wire.buffers
+        return wire is not None and self.violation.held.removeprefix("self.") in wire.buffers
 
-    def _completions(self) -> list[tuple[int, Touch]]:
-        return [(at, touch) for at, touch in enumerate(self.offence.life) if touch.kind in COMPLETIONS]
+    def _completions(self) -> list[tuple[int, Access]]:
+        return [(at, touch) for at, touch in enumerate(self.violation.history) if touch.kind in COMPLETIONS]
 
     def _emit(self) -> Verb | None:
         verbs = self.role.verbs if self.role is not None else ()
@@ -145,7 +149,7 @@ class Circumstances:
         if role is None:
             return "complete the tuple once: either the framework does it, or your code"
         done = [touch for _, touch in self._completions() if not by_framework(touch)]
-        if done and done[0].kind is TouchKind.FAILED:
+        if done and done[0].kind is AccessKind.FAILED:
             return advice.fail_instead(role, raising=False)
         return advice.complete_by_hand(role)
 
@@ -154,10 +158,10 @@ class Circumstances:
         if (
             locked
             and self.role is not None
-            and self.offence.life
-            and self.offence.life[-1].kind not in COMPLETIONS
+            and self.violation.history
+            and self.violation.history[-1].kind not in COMPLETIONS
         ):
-            return advice.emit_off_thread(self.role, auto_ack=bool(self.offence.suspect.auto_ack))
+            return advice.emit_off_thread(self.role, auto_ack=bool(self.violation.traced.auto_ack))
         return "put the result into a queue and complete the tuple at a later tick, on the framework's thread"
 
     def _ticks(self) -> str:

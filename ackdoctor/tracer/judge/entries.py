@@ -8,9 +8,9 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Confidence, Finding, PathStep, Severity, TreeWitness
-from ackdoctor.model.offence import CallSite, Offence, TouchKind
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.model.verdict import Culprit, PendingEntry, Residue, TupleTree, Verdict
+from ackdoctor.model.violation import AccessKind, CallSite, Violation
 from ackdoctor.tracer.judge.keeping import Keeper, stays
 from ackdoctor.tracer.judge.labels import name_of
 from ackdoctor.tracer.judge.place import Places, parsed
@@ -44,7 +44,7 @@ _DROPPED = " (lost between workers or still in a queue, or its receiver's log is
 
 
 class Causes:
-    """Which trees an offence explains: by their root, or by a culprit that is the same delivery or the same calls."""
+    """Which trees a violation explains: by their root, or by a culprit that is the same delivery or the same calls."""
 
     def __init__(self, trees: Iterable[TupleTree]) -> None:
         self._trees = list(trees)
@@ -59,18 +59,18 @@ class Causes:
             for key in keys:
                 self._places.setdefault(key, []).append(place)
 
-    def of(self, offence: Offence) -> list[TupleTree]:
+    def of(self, violation: Violation) -> list[TupleTree]:
         """The trees, in their order."""
         done = tuple(
             str(touch.site)
-            for touch in offence.life
-            if touch.site is not None and touch.kind in (TouchKind.ACKED, TouchKind.FAILED)
+            for touch in violation.history
+            if touch.site is not None and touch.kind in (AccessKind.ACKED, AccessKind.FAILED)
         )
-        keys: list[Hashable] = [offence.root] if offence.root is not None else []
-        who = _bare(offence.suspect.name)
-        keys += [("delivery", who, offence.delivery)] if offence.delivery else []
+        keys: list[Hashable] = [violation.root] if violation.root is not None else []
+        who = _bare(violation.traced.name)
+        keys += [("delivery", who, violation.delivery)] if violation.delivery else []
         keys += [("sites", done)] if done else []
-        keys += [("never", who)] if offence.misuse is Misuse.NEVER else []
+        keys += [("never", who)] if violation.misuse is Misuse.NEVER else []
         found = {place for key in keys for place in self._places.get(key, ())}
         return [self._trees[place] for place in sorted(found)]
 

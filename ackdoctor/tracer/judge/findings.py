@@ -7,12 +7,11 @@ finding is the delivery's, and its witness says what that left in the pending ma
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from ackdoctor.model import price
-from ackdoctor.model.finding import Confidence, Finding, PathStep, Severity, TreeWitness
-from ackdoctor.model.fingerprint import stamp
-from ackdoctor.model.offence import Offence
+from ackdoctor.model.finding import Confidence, Finding, PathStep, Severity, TreeWitness, stamp
 from ackdoctor.model.source import Site
 from ackdoctor.model.verdict import TupleTree
+from ackdoctor.model.violation import Violation
+from ackdoctor.rulebook import advice
 from ackdoctor.tracer.judge.charges import CHARGES, Charge, Mark, Turn
 from ackdoctor.tracer.judge.circumstances import Circumstances
 from ackdoctor.tracer.judge.entries import Causes, left_by, tree_findings
@@ -28,7 +27,7 @@ _MOST_LINES = 6
 
 
 def findings(
-    offences: Iterable[Offence],
+    violations: Iterable[Violation],
     trees: Iterable[TupleTree] = (),
     *,
     profile: Keeper | None = None,
@@ -41,11 +40,11 @@ def findings(
     causes = Causes(kept)
     told: set[int] = set()
     found: list[Finding] = []
-    for offence in offences:
-        finding = _finding_of(offence, places)
+    for violation in violations:
+        finding = _finding_of(violation, places)
         if finding is None:
             continue
-        caused = causes.of(offence)
+        caused = causes.of(violation)
         told.update(tree.root for tree in caused)
         found.append(_with_left(finding, caused, profile))
     rest = [tree for tree in kept if tree.root not in told]
@@ -53,16 +52,16 @@ def findings(
     return gathered(found)
 
 
-def _finding_of(offence: Offence, places: Places) -> Finding | None:
-    """The finding of one offence; None for a misuse that no rule is about: a spout that acks."""
-    facts = Circumstances.of(offence)
+def _finding_of(violation: Violation, places: Places) -> Finding | None:
+    """The finding of one violation; None for a misuse that no rule is about: a spout that acks."""
+    facts = Circumstances.of(violation)
     charge = CHARGES.get((facts.misuse, _turn(facts, places)))
     if charge is None:
         return None
     words = facts.words
     message = charge.message.format_map(words)
-    path = steps(offence, places, charge.last.format_map(words))
-    cost = price.clause(facts.discipline, facts.misuse) if charge.priced and facts.discipline else ""
+    path = steps(violation, places, charge.last.format_map(words))
+    cost = advice.clause(facts.discipline, facts.misuse) if charge.priced and facts.discipline else ""
     return Finding(
         code=charge.code,
         name=name_of(charge.code),
@@ -70,27 +69,27 @@ def _finding_of(offence: Offence, places: Places) -> Finding | None:
         confidence=Confidence.MUST,
         site=_site(charge, facts, path),
         message=f"{message}: {cost}" if cost else message,
-        component=offence.suspect.name,
-        handler=offence.handler,
-        dialect=offence.suspect.dialect,
+        component=violation.traced.name,
+        handler=violation.handler,
+        dialect=violation.traced.dialect,
         evidence=TreeWitness(
             steps=path,
-            delivery=offence.delivery,
-            root=offence.root,
-            left=tuple(_aside(offence)),
-            test=offence.test,
-            seen=offence.count,
+            delivery=violation.delivery,
+            root=violation.root,
+            left=tuple(_aside(violation)),
+            test=violation.test,
+            seen=violation.count,
         ),
-        cause=f"{message}|{_chain(offence)}",
+        cause=f"{message}|{_chain(violation)}",
         help=charge.help.format_map(words),
     )
 
 
 def _turn(facts: Circumstances, places: Places) -> Turn:
     """The turn, unless it is a round and the source has no loop: then a method was called twice."""
-    last = facts.offence.life[-1].site if facts.offence.life else None
+    last = facts.violation.history[-1].site if facts.violation.history else None
     turn = facts.turn
-    if turn is Turn.ROUND and last is not None and not places.may_loop(last, facts.offence.handler):
+    if turn is Turn.ROUND and last is not None and not places.may_loop(last, facts.violation.handler):
         return Turn.PLAIN
     return turn
 
@@ -131,30 +130,30 @@ def _severity(charge: Charge, facts: Circumstances) -> Severity:
         return min(charge.severity, Severity.WARNING) if mild else charge.severity
     if discipline is None:
         return severity_of(charge.code)
-    return max(price.severity(discipline, facts.misuse), Severity.WARNING)
+    return max(advice.severity(discipline, facts.misuse), Severity.WARNING)
 
 
 def _site(charge: Charge, facts: Circumstances, path: Sequence[PathStep]) -> Site:
     return path[{Mark.RECEIPT: 0, Mark.HAND: facts.by_hand, Mark.LAST: -1}[charge.mark]].site
 
 
-def _aside(offence: Offence) -> Iterator[str]:
-    if offence.note:
-        yield offence.note
-    if offence.discarded:
-        yield f"tracer: it happened {offence.discarded:,} more {'time' if offence.discarded == 1 else 'times'} to the same tuples"
+def _aside(violation: Violation) -> Iterator[str]:
+    if violation.note:
+        yield violation.note
+    if violation.discarded:
+        yield f"tracer: it happened {violation.discarded:,} more {'time' if violation.discarded == 1 else 'times'} to the same tuples"
 
 
-def _chain(offence: Offence) -> str:
+def _chain(violation: Violation) -> str:
     """How it came about, without lines, ids and threads."""
     return "/".join(
         f"{touch.kind.value} {touch.site.function if touch.site is not None else ''}".rstrip()
-        for touch in offence.life
+        for touch in violation.history
     )
 
 
 def _with_left(finding: Finding, caused: Sequence[TupleTree], profile: Keeper | None) -> Finding:
-    """The finding with what the delivery's offence did to the pending map."""
+    """The finding with what the delivery's violation did to the pending map."""
     if not caused:
         return finding
     witness = _tree(finding)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ackdoctor.model.finding import Confidence, Finding, Severity, TreeWitness
 from ackdoctor.model.source import NOWHERE, Site
-from ackdoctor.model.tally import GrowthPoint
+from ackdoctor.model.verdict import GrowthPoint
 from ackdoctor.tracer.judge.entries import ACKER
 from ackdoctor.tracer.judge.keeping import Keeper, entry_bytes, stays
 from ackdoctor.tracer.judge.labels import name_of

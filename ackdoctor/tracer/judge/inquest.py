@@ -16,8 +16,7 @@ from ackdoctor.model.event import Event, EventKind
 from ackdoctor.model.finding import Finding
 from ackdoctor.model.message import AnswerKind
 from ackdoctor.model.source import Site
-from ackdoctor.model.tally import GrowthPoint, RunTally
-from ackdoctor.model.verdict import TupleTree, Verdict
+from ackdoctor.model.verdict import GrowthPoint, RunTally, TupleTree, Verdict
 from ackdoctor.tracer.judge.entries import under_way
 from ackdoctor.tracer.judge.expiry import timed_out
 from ackdoctor.tracer.judge.findings import findings, gathered
@@ -67,7 +66,7 @@ def inquest(
     settled = first.playback.settle()
     trees = _explained(acker.trees, events, profile) if any(tree.entry for tree in acker.trees) else ()
     charged = [tree for tree in trees if not under_way(tree, patience_s)]
-    found = list(findings(settled.offences, charged, profile=profile, places=places, nowhere=nowhere))
+    found = list(findings(settled.violations, charged, profile=profile, places=places, nowhere=nowhere))
     growth = tuple(first.loaded(acker.growth)) if first.of_acker else settled.growth
     grown = growth_finding(growth, profile=profile, nowhere=nowhere) if first.of_acker else None
     gone = [tree for tree in trees or acker.trees if tree.verdict is Verdict.EXPIRED]

@@ -6,7 +6,7 @@ Heap bytes were measured in the real ackers, with compressed oops.
 from collections.abc import Mapping
 from typing import Protocol
 
-from ackdoctor.model.engine import Engine
+from ackdoctor.model.message import Engine
 
 __all__ = ["Keeper", "entry_bytes", "stays"]
 

@@ -9,8 +9,8 @@ import linecache
 import os
 from dataclasses import dataclass, field
 
-from ackdoctor.model.offence import CallSite, Suspect
 from ackdoctor.model.source import NOWHERE, Site, Span
+from ackdoctor.model.violation import CallSite, TracedComponent
 from ackdoctor.tracer.judge.rounds import may_loop
 
 __all__ = ["Places", "parsed"]
@@ -41,13 +41,13 @@ class Places:
         start = len(code) - len(code.lstrip()) + 1
         return Site(self._shown(path), Span(number, start, number, max(start + 1, len(code) + 1)))
 
-    def receipt(self, suspect: Suspect, handler: str) -> Site:
+    def receipt(self, traced: TracedComponent, handler: str) -> Site:
         """The line of the handler that is handed the tuple; that of the class where the handler is inherited."""
-        wanted = self._class(suspect)
+        wanted = self._class(traced)
         for node in wanted.body if wanted is not None else ():
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == handler:
-                return self.line(suspect.path, node.lineno)
-        return self.line(suspect.path, suspect.line)
+                return self.line(traced.path, node.lineno)
+        return self.line(traced.path, traced.line)
 
     def may_loop(self, site: CallSite, *handlers: str) -> bool:
         """Whether the call can be made in several rounds while one tuple is handled."""
@@ -59,12 +59,12 @@ class Places:
             self._trees[path] = _parse(path)
         return self._trees[path]
 
-    def _class(self, suspect: Suspect) -> ast.ClassDef | None:
-        tree = self._tree(suspect.path)
+    def _class(self, traced: TracedComponent) -> ast.ClassDef | None:
+        tree = self._tree(traced.path)
         for node in ast.walk(tree) if tree is not None else ():
             if isinstance(node, ast.ClassDef):
                 first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-                if first <= suspect.line <= node.lineno:
+                if first <= traced.line <= node.lineno:
                     return node
         return None
 

@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 from ackdoctor.model.dialect import EntryKind, Kind, Role
 from ackdoctor.model.event import AUTO, BARE, IN_HAND, RELIABLE, TICK, Event, EventKind
-from ackdoctor.model.offence import Suspect
-from ackdoctor.tracer.disk.naming import recalled, role_of, unobserved
+from ackdoctor.model.violation import TracedComponent
 from ackdoctor.tracer.judge.place import parsed
 from ackdoctor.tracer.ledger.book import Book, Delivery, Mark
 from ackdoctor.tracer.ledger.ledger import Ledger, Settlement, merged
 from ackdoctor.tracer.ledger.sites import NOWHERE
 from ackdoctor.tracer.ledger.windows import Windows
+from ackdoctor.tracer.trace.components import recalled, role_of, unobserved
 
 __all__ = ["Playback"]
 
@@ -47,8 +47,8 @@ class _StoredBook(Book):
 
     __slots__ = ("keeps", "reached", "waiting")
 
-    def __init__(self, suspect: Suspect, role: Role) -> None:
-        super().__init__(suspect, role)
+    def __init__(self, traced: TracedComponent, role: Role) -> None:
+        super().__init__(traced, role)
         self.reached = 0
         self.keeps = False
         self.waiting: set[Delivery] = set()
@@ -72,7 +72,7 @@ class _StoredBook(Book):
             flushes = [opened.entry for opened, _ in self.ticks.values() if opened.entry < self.entry]
             ticks = self.role.batch_ticks
             last = flushes[-ticks] if 0 < ticks <= len(flushes) else 0
-        elif self.keeps or not self.suspect.dialect:
+        elif self.keeps or not self.traced.dialect:
             last = self.reached or last
         placed = [(opened.entry, tick) for tick, (opened, closed) in self.ticks.items() if not closed]
         placed += [(entry, delivery) for delivery, (_, entry, _) in self.open.items()]
@@ -96,7 +96,7 @@ class Playback:
         self._ledgers: dict[str, Ledger] = {}
         self._books: dict[_Key, _StoredBook] = {}
         # by key without the test: named once a process
-        self._suspects: dict[tuple[object, ...], Suspect] = {}
+        self._suspects: dict[tuple[object, ...], TracedComponent] = {}
         self._sites: dict[tuple[str, int, str], int] = {}
         self._now_ns = 0
         self._open = self._begun = self._grown_ns = 0
@@ -129,14 +129,14 @@ class Playback:
         if self._begun and self._now_ns != self._grown_ns:
             self._close_window()
         kept = Counter(
-            book.suspect.name for book in self._books.values() for _ in book.open.keys() & book.waiting
+            book.traced.name for book in self._books.values() for _ in book.open.keys() & book.waiting
         )
         self._ends += [
             f"{name}: {count} waited for a batch when the run ended" for name, count in kept.items()
         ]
         settled = [ledger.settle() for ledger in self._ledgers.values()]
         return Settlement(
-            offences=tuple(offence for each in settled for offence in each.offences),
+            violations=tuple(violation for each in settled for violation in each.violations),
             tallies=merged(tally for each in settled for tally in each.tallies),
             growth=tuple(self._windows.points),
             dropped=self.dropped + sum(each.dropped for each in settled),
@@ -199,10 +199,10 @@ class Playback:
 
     def _named(self, event: Event) -> None:
         key = _key(event)
-        suspect = recalled(event.component, event.task, event.site, event.note)
-        self._suspects[key[:5]] = suspect
+        traced = recalled(event.component, event.task, event.site, event.note)
+        self._suspects[key[:5]] = traced
         if key not in self._books:
-            self._begin(key, suspect)
+            self._begin(key, traced)
         if why := unobserved(event.note):
             self._ledger(event.test).unobserved(event.component, why)
             book = self._books[key]
@@ -217,9 +217,9 @@ class Playback:
             self._begin(key, self._suspects.get(key[:5]) or recalled(event.component, event.task))
         return self._books[key]
 
-    def _begin(self, key: _Key, suspect: Suspect) -> None:
-        role = role_of(suspect)
-        book = _StoredBook(suspect, role)
+    def _begin(self, key: _Key, traced: TracedComponent) -> None:
+        role = role_of(traced)
+        book = _StoredBook(traced, role)
         book.handler = _handler(role)
         self._ledger(key.test).keep(id(book), book)
         self._books[key] = book

@@ -14,15 +14,15 @@ from threading import RLock
 from typing import TypeAlias
 
 from ackdoctor.model.dialect import Anchoring, Kind, Misuse, Role, TickDuty
-from ackdoctor.model.offence import Suspect, TouchKind
-from ackdoctor.model.protocol import TABLE, Breach, Op, State
+from ackdoctor.model.protocol import TABLE, Breach, Op, Stage
+from ackdoctor.model.violation import AccessKind, TracedComponent
 from ackdoctor.tracer.ledger.deliveries import Closed, Delivery, Incident, Mark, Opened
 from ackdoctor.tracer.ledger.incidents import Incidents
 
 __all__ = ["ACK", "BREACHES", "CAP", "Book", "Closed", "Delivery", "Incident", "Mark", "Opened", "Owed"]
 
 CAP = 65_536  # deliveries that a book keeps, open ones and completed ones each
-INCIDENTS = 1_000  # different offences that a book keeps
+INCIDENTS = 1_000  # different violations that a book keeps
 
 BREACHES = {
     Breach.MISSING_ACK: Misuse.NEVER,
@@ -33,12 +33,12 @@ BREACHES = {
     Breach.EMIT_AFTER_ACK: Misuse.LATE_EMIT,
     Breach.EMIT_AFTER_FAIL: Misuse.LATE_EMIT,
 }
-_KINDS = {Op.ACK: TouchKind.ACKED, Op.FAIL: TouchKind.FAILED, Op.ANCHOR: TouchKind.ANCHORED}
+_KINDS = {Op.ACK: AccessKind.ACKED, Op.FAIL: AccessKind.FAILED, Op.ANCHOR: AccessKind.ANCHORED}
 
 _OPS = (Op.ACK, Op.FAIL)
 ACK, _FAIL = range(len(_OPS))
-Owed: TypeAlias = tuple[int, int, int | None]
-"""When it came, in which handler call, and the number that a recorder has for it."""
+Owed: TypeAlias = tuple[int, int, str | None]
+"""When it came, in which handler call, and the delivery as JSON if rows are written."""
 _Row: TypeAlias = tuple[Owed, int, int, int, Mark | None] | int
 """A Closed of nothing but numbers: the collector of garbage soon looks away from it.
 
@@ -76,14 +76,14 @@ class Book:
         "reliable",
         "role",
         "strays",
-        "suspect",
         "ticks",
         "ticks_seen",
+        "traced",
         "untracked",
     )
 
-    def __init__(self, suspect: Suspect, role: Role, *, cap: int = CAP) -> None:
-        self.suspect = suspect
+    def __init__(self, traced: TracedComponent, role: Role, *, cap: int = CAP) -> None:
+        self.traced = traced
         self.role = role
         self.open: dict[Delivery, Owed] = {}
         self.done: dict[Delivery, _Row] = {}
@@ -104,8 +104,8 @@ class Book:
 
     # ---- the four verbs ----
 
-    def received(self, delivery: Delivery, time_ns: int = 0, number: int | None = None) -> None:
-        """A tuple was handed in; `number` is what a recorder has for it."""
+    def received(self, delivery: Delivery, time_ns: int = 0, number: str | None = None) -> None:
+        """A tuple was handed in; `number` is the delivery as JSON if rows are written."""
         open_ = self.open
         self.entry = entry = self.entry + 1
         self.current = delivery
@@ -162,7 +162,7 @@ class Book:
     def offended(
         self,
         misuse: Misuse,
-        kind: TouchKind,
+        kind: AccessKind,
         delivery: Delivery = None,
         site: int = 0,
         mark: Mark | None = None,
@@ -188,9 +188,9 @@ class Book:
             self.untracked = (site, self.entry)
 
     @property
-    def accused(self) -> Suspect:
+    def accused(self) -> TracedComponent:
         """The component as a finding names it."""
-        return self.suspect
+        return self.traced
 
     @property
     def buffers(self) -> tuple[str, ...]:
@@ -225,15 +225,15 @@ class Book:
             or delivery in self.ticks
         )
 
-    def state(self, delivery: Delivery) -> State | None:
+    def state(self, delivery: Delivery) -> Stage | None:
         """What a delivery is owed; None if this book does not know it."""
         if delivery in self.open:
-            return State.OWED
+            return Stage.OWED
         closed = self._closed(delivery)
         return None if closed is None else closed.state
 
     def incidents(self) -> Iterable[Incident]:
-        """Every different offence so far, in the order of the first of its kind."""
+        """Every different violation so far, in the order of the first of its kind."""
         self._look_again()
         return self._incidents.all()
 
@@ -343,7 +343,14 @@ class Book:
                 closed, tick = self.ticks[anchor][1], True
             if closed is not None and (breach := TABLE[closed.state, Op.ANCHOR].breach) is not None:
                 self._incident(
-                    BREACHES[breach], TouchKind.ANCHORED, anchor, closed.opened, closed, site, mark, tick=tick
+                    BREACHES[breach],
+                    AccessKind.ANCHORED,
+                    anchor,
+                    closed.opened,
+                    closed,
+                    site,
+                    mark,
+                    tick=tick,
                 )
 
     def _emitted_oddly(self, site: int, mark: Mark) -> None:
@@ -352,9 +359,9 @@ class Book:
         if mark.thread:
             guesses = mark.bare and discipline.anchoring is Anchoring.CURRENT
             if not discipline.thread_safe or guesses:
-                self.offended(Misuse.OFF_THREAD, TouchKind.EMITTED, self.current, site, mark)
+                self.offended(Misuse.OFF_THREAD, AccessKind.EMITTED, self.current, site, mark)
         elif mark.bare and self.current is not None and self._anchors_nothing():
-            self.offended(Misuse.UNANCHORED, TouchKind.EMITTED, self.current, site, mark)
+            self.offended(Misuse.UNANCHORED, AccessKind.EMITTED, self.current, site, mark)
 
     def _anchors_nothing(self) -> bool:
         anchoring = self.role.discipline.anchoring
@@ -365,7 +372,7 @@ class Book:
     def _incident(
         self,
         misuse: Misuse,
-        kind: TouchKind,
+        kind: AccessKind,
         delivery: Delivery,
         opened: Opened | None,
         closed: Closed | None,

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ackdoctor.model.dialect import Misuse
-from ackdoctor.model.offence import TouchKind
-from ackdoctor.model.protocol import TABLE, Op, State
+from ackdoctor.model.protocol import TABLE, Op, Stage
+from ackdoctor.model.violation import AccessKind
 
 __all__ = ["Closed", "Delivery", "Incident", "Mark", "Opened"]
 
@@ -39,9 +39,9 @@ class Closed(NamedTuple):
     mark: Mark | None = None
 
     @property
-    def state(self) -> State:
+    def state(self) -> Stage:
         """What the protocol calls it."""
-        return TABLE[State.OWED, self.op].state
+        return TABLE[Stage.OWED, self.op].state
 
 
 @dataclass(slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class Incident:
 
     misuse: Misuse
     delivery: Delivery
-    kind: TouchKind
+    kind: AccessKind
     opened: Opened | None
     closed: Closed | None
     site: int

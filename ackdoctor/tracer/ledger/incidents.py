@@ -1,4 +1,4 @@
-"""The different offences of one book: what is alike but for the delivery is one incident, and is counted."""
+"""The different violations of one book: what is alike but for the delivery is one incident, and is counted."""
 
 from collections.abc import Hashable
 

@@ -1,7 +1,7 @@
 """The delivery ledger: a book for each component, and what all of them come to.
 
 Example: a bolt that acks in `process` and leaves `auto_ack` on.  Its book has the delivery open, acked
-at the author's line, and acked again by `Bolt._run`; `settle` makes an Offence of that:
+at the author's line, and acked again by `Bolt._run`; `settle` makes an Violation of that:
 TWICE, with a life of three touches.
 """
 
@@ -11,10 +11,10 @@ from threading import RLock
 from time import time_ns
 
 from ackdoctor.model.dialect import Role
-from ackdoctor.model.offence import Offence, Suspect
-from ackdoctor.model.tally import ComponentTally, GrowthPoint
+from ackdoctor.model.verdict import ComponentTally, GrowthPoint
+from ackdoctor.model.violation import TracedComponent, Violation
 from ackdoctor.tracer.ledger.book import CAP, Book
-from ackdoctor.tracer.ledger.settling import offences, tally
+from ackdoctor.tracer.ledger.settling import tally, violations
 from ackdoctor.tracer.ledger.sites import Sites
 from ackdoctor.tracer.ledger.windows import Windows
 from ackdoctor.tracer.levels import Level
@@ -30,10 +30,10 @@ class Settlement:
 
     `growth` is the number of open deliveries over time; `dropped` what did not fit under the caps;
     `unobserved` names the components that a mock hid from us, and why; `notes` is what else to say: a run with notes is
-    not clean although it has no offences.
+    not clean although it has no violations.
     """
 
-    offences: tuple[Offence, ...] = ()
+    violations: tuple[Violation, ...] = ()
     tallies: tuple[ComponentTally, ...] = ()
     growth: tuple[GrowthPoint, ...] = ()
     dropped: int = 0
@@ -44,7 +44,7 @@ class Settlement:
 class Ledger:
     """Keeps the books.  `now` is the clock, in nanoseconds since the epoch or virtual.
 
-    `cap` is how many deliveries a book keeps; `test` goes into the offences of the next settlement.
+    `cap` is how many deliveries a book keeps; `test` goes into the violations of the next settlement.
     """
 
     def __init__(
@@ -62,12 +62,12 @@ class Ledger:
         self._begun = 0
         self._unobserved: dict[str, None] = {}
         self._notes: dict[str, None] = {}
-        self._closed: list[tuple[tuple[Offence, ...], ComponentTally, int]] = []
+        self._closed: list[tuple[tuple[Violation, ...], ComponentTally, int]] = []
         self._lock = RLock()
 
-    def open(self, suspect: Suspect, role: Role) -> Book:
+    def open(self, traced: TracedComponent, role: Role) -> Book:
         """A new book for a component that is known by its rows only."""
-        book = Book(suspect, role, cap=self.cap)
+        book = Book(traced, role, cap=self.cap)
         self.keep(id(book), book)
         return book
 
@@ -110,7 +110,7 @@ class Ledger:
                 self._close(self.books.pop(key))
             rows, self._closed = self._closed, []
             settlement = Settlement(
-                offences=tuple(offence for found, _, _ in rows for offence in found),
+                violations=tuple(violation for found, _, _ in rows for violation in found),
                 tallies=merged(row for _, row, _ in rows),
                 growth=tuple(self.windows.points),
                 dropped=sum(dropped for _, _, dropped in rows),
@@ -127,20 +127,18 @@ class Ledger:
         now = self.now()
         hidden = book.close()
         if hidden:
-            self.unobserved(book.suspect.name, hidden)
+            self.unobserved(book.traced.name, hidden)
         if kept := book.interrupted():
             for delivery in kept:
                 book.excuse(delivery)
             what = "tuple was" if len(kept) == 1 else "tuples were"
-            self.note(f"{book.suspect.name}: {len(kept)} kept {what} open when an exception left a handler")
-        found = tuple(offences(book, self.sites, now, self.test))
+            self.note(f"{book.traced.name}: {len(kept)} kept {what} open when an exception left a handler")
+        found = tuple(violations(book, self.sites, now, self.test))
         self._begun += book.entry - book.ticks_seen
         self._closed.append((found, tally(book, now, found), book.dropped))
         if book.strays:
             many = "completion" if book.strays == 1 else "completions"
-            self.note(
-                f"{book.suspect.name}: {book.strays} {many} of tuples that nobody was seen to hand over"
-            )
+            self.note(f"{book.traced.name}: {book.strays} {many} of tuples that nobody was seen to hand over")
 
 
 def merged(tallies: Iterable[ComponentTally]) -> tuple[ComponentTally, ...]:
@@ -164,5 +162,5 @@ def _sum(one: ComponentTally, other: ComponentTally) -> ComponentTally:
         pending=one.pending + other.pending,
         high_water=max(one.high_water, other.high_water),
         oldest_ms=max(one.oldest_ms, other.oldest_ms),
-        offences=one.offences + other.offences,
+        violations=one.violations + other.violations,
     )

@@ -1,40 +1,40 @@
-"""From a book to offences and a tally: numbers become call sites, open deliveries become NEVER."""
+"""From a book to violations and a tally: numbers become call sites, open deliveries become NEVER."""
 
 from collections.abc import Hashable, Iterable, Iterator
 
 from ackdoctor.model.dialect import EntryKind, Kind, Misuse
-from ackdoctor.model.offence import Offence, Suspect, Touch, TouchKind
-from ackdoctor.model.protocol import TABLE, Op, State
-from ackdoctor.model.tally import ComponentTally
+from ackdoctor.model.protocol import TABLE, Op, Stage
+from ackdoctor.model.verdict import ComponentTally
+from ackdoctor.model.violation import Access, AccessKind, TracedComponent, Violation
 from ackdoctor.tracer.ledger.book import BREACHES, Book, Closed, Delivery, Incident, Mark, Opened
 from ackdoctor.tracer.ledger.sites import Sites
 
-__all__ = ["offences", "tally"]
+__all__ = ["tally", "violations"]
 
-_BREACH = TABLE[State.OWED, Op.END].breach
-_DONE = {Op.ACK: TouchKind.ACKED, Op.FAIL: TouchKind.FAILED}
+_BREACH = TABLE[Stage.OWED, Op.END].breach
+_DONE = {Op.ACK: AccessKind.ACKED, Op.FAIL: AccessKind.FAILED}
 
 
-def offences(book: Book, sites: Sites, now_ns: int, test: str) -> Iterator[Offence]:
+def violations(book: Book, sites: Sites, now_ns: int, test: str) -> Iterator[Violation]:
     """What went wrong with the deliveries of one book, in the order in which it was seen."""
-    suspect = book.accused
+    traced = book.accused
     for incident in book.incidents():
-        yield _offence(book, incident, suspect, sites, test)
-    yield from _untracked(book, suspect, sites, test)
-    yield from _overdue(book, suspect, now_ns, test)
+        yield _offence(book, incident, traced, sites, test)
+    yield from _untracked(book, traced, sites, test)
+    yield from _overdue(book, traced, now_ns, test)
 
 
-def _offence(book: Book, incident: Incident, suspect: Suspect, sites: Sites, test: str) -> Offence:
+def _offence(book: Book, incident: Incident, traced: TracedComponent, sites: Sites, test: str) -> Violation:
     answers = _handler(book)
     handler = answers if _is_batch(book, answers) and not incident.tick else incident.handler or answers
     life = [*_beginning(incident.opened), *_completion(incident.closed, sites)]
     life.append(_touch(incident.kind, incident.site, incident.entry, incident.mark, sites))
-    return Offence(
+    return Violation(
         misuse=incident.misuse,
-        suspect=suspect,
+        traced=traced,
         handler=handler,
         delivery=_shown(incident.delivery),
-        life=tuple(life),
+        history=tuple(life),
         tick=incident.tick,
         batch=_is_batch(book, handler),
         note=incident.note,
@@ -44,23 +44,23 @@ def _offence(book: Book, incident: Incident, suspect: Suspect, sites: Sites, tes
     )
 
 
-def _untracked(book: Book, suspect: Suspect, sites: Sites, test: str) -> Iterator[Offence]:
+def _untracked(book: Book, traced: TracedComponent, sites: Sites, test: str) -> Iterator[Violation]:
     """A spout that waits to be told of its tuples, and emits none with a message id."""
     if book.untracked is None or book.reliable or not book.waits() or not book.prices(Misuse.NO_MESSAGE_ID):
         return
     site, entry = book.untracked
-    yield Offence(
+    yield Violation(
         misuse=Misuse.NO_MESSAGE_ID,
-        suspect=suspect,
+        traced=traced,
         handler=_handler(book),
         delivery="",
-        life=(_touch(TouchKind.EMITTED, site, entry, None, sites),),
+        history=(_touch(AccessKind.EMITTED, site, entry, None, sites),),
         test=test,
         count=book.emits,
     )
 
 
-def _overdue(book: Book, suspect: Suspect, now_ns: int, test: str) -> Iterator[Offence]:
+def _overdue(book: Book, traced: TracedComponent, now_ns: int, test: str) -> Iterator[Violation]:
     owed = book.overdue()
     held = book.held({delivery for delivery, _ in owed}) if owed else {}
     unheld = {delivery for delivery, _ in owed if delivery not in held}
@@ -77,12 +77,15 @@ def _overdue(book: Book, suspect: Suspect, now_ns: int, test: str) -> Iterator[O
         tick = misuse is Misuse.TICK_NEVER
         handler = (_ticked(book) if tick else "") or _handler(book)
         if book.prices(misuse):
-            yield Offence(
+            yield Violation(
                 misuse=misuse,
-                suspect=suspect,
+                traced=traced,
                 handler=handler,
                 delivery=_shown(delivery),
-                life=(*_beginning(opened), Touch(kind=TouchKind.ENDED, time_ns=now_ns, entry=book.entry)),
+                history=(
+                    *_beginning(opened),
+                    Access(kind=AccessKind.ENDED, time_ns=now_ns, entry=book.entry),
+                ),
                 tick=tick,
                 batch=_is_batch(book, handler),
                 held=f"self.{field}" if field else "",
@@ -92,12 +95,12 @@ def _overdue(book: Book, suspect: Suspect, now_ns: int, test: str) -> Iterator[O
             )
 
 
-def tally(book: Book, now_ns: int, found: Iterable[Offence]) -> ComponentTally:
+def tally(book: Book, now_ns: int, found: Iterable[Violation]) -> ComponentTally:
     """What one book counted."""
     oldest = next(iter(book.open.values()), None)
     return ComponentTally(
-        component=book.suspect.name,
-        dialect=book.suspect.dialect,
+        component=book.traced.name,
+        dialect=book.traced.dialect,
         delivered=book.entry - book.ticks_seen,
         emitted=book.emits,
         acked=book.acks,
@@ -106,23 +109,23 @@ def tally(book: Book, now_ns: int, found: Iterable[Offence]) -> ComponentTally:
         pending=len(book.overdue()),
         high_water=book.high_water,
         oldest_ms=max(0, now_ns - oldest[0]) // 1_000_000 if oldest else 0,
-        offences=sum(offence.count for offence in found),
+        violations=sum(violation.count for violation in found),
     )
 
 
-def _beginning(opened: Opened | None) -> Iterator[Touch]:
+def _beginning(opened: Opened | None) -> Iterator[Access]:
     if opened is not None:
-        yield Touch(kind=TouchKind.RECEIVED, time_ns=opened.time_ns, entry=opened.entry)
+        yield Access(kind=AccessKind.RECEIVED, time_ns=opened.time_ns, entry=opened.entry)
 
 
-def _completion(closed: Closed | None, sites: Sites) -> Iterator[Touch]:
+def _completion(closed: Closed | None, sites: Sites) -> Iterator[Access]:
     if closed is not None:
         yield _touch(_DONE[closed.op], closed.site, closed.entry, closed.mark, sites)
 
 
-def _touch(kind: TouchKind, site: int, entry: int, mark: Mark | None, sites: Sites) -> Touch:
+def _touch(kind: AccessKind, site: int, entry: int, mark: Mark | None, sites: Sites) -> Access:
     mark = mark or Mark()
-    return Touch(
+    return Access(
         kind=kind,
         site=sites[site],
         thread=mark.thread,

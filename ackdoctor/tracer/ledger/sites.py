@@ -15,7 +15,7 @@ from threading import Lock
 from types import CodeType, FrameType
 from typing import Any, cast
 
-from ackdoctor.model.offence import CallSite
+from ackdoctor.model.violation import CallSite
 
 __all__ = ["NOWHERE", "Sites", "Way", "stands_in"]
 

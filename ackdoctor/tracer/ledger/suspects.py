@@ -8,7 +8,7 @@ from functools import cache, lru_cache
 
 from ackdoctor import dialects
 from ackdoctor.model.dialect import Dialect, Role, Switch
-from ackdoctor.model.offence import CallSite, Suspect
+from ackdoctor.model.violation import CallSite, TracedComponent
 
 __all__ = ["belongs", "describe", "switched_on"]
 
@@ -49,13 +49,13 @@ def switched_on(component: object, switch: Switch) -> bool:
     return bool(getattr(component, switch.attribute, switch.default))
 
 
-def describe(component: object, dialect: Dialect, role: Role) -> Suspect:
+def describe(component: object, dialect: Dialect, role: Role) -> TracedComponent:
     """The component as a finding names it."""
     cls: type = type(component)
     path, line = _defined(cls)
     discipline = role.discipline
     task = getattr(component, "task_id", 0)
-    return Suspect(
+    return TracedComponent(
         name=cls.__qualname__,
         dialect=dialect.name,
         role=role.name,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ackdoctor.model.tally import GrowthPoint
+from ackdoctor.model.verdict import GrowthPoint
 
 __all__ = ["POINTS", "Windows", "halved"]
 

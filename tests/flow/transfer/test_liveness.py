@@ -5,13 +5,13 @@ from hypothesis import given
 
 from ackdoctor.flow.component import solve_component
 from ackdoctor.flow.context import Context
-from ackdoctor.flow.events import Ended, Trail, backwards, turns_back, turns_onwards
+from ackdoctor.flow.events import Ended, Path, points_back, turns_back, turns_forward
 from ackdoctor.flow.solver import Solver
-from ackdoctor.flow.state import Const, Holding, SelfRef, State, Token, TokenKind, TokenRef, Value
+from ackdoctor.flow.state import Const, SelfRef, State, Token, TokenKind, TokenRef, TokenState, Value
 from ackdoctor.flow.transfer.liveness import needed
 from ackdoctor.flow.transfer.typestate import ways_on
 from ackdoctor.model.cfg import ENTRY, Call
-from ackdoctor.model.protocol import State as Stage
+from ackdoctor.model.protocol import Stage
 from tests.checks.sources import codes, findings, in_bolt
 from tests.flow.programs import link
 from tests.properties.examples import examples, handlers
@@ -24,11 +24,11 @@ def solved(source: str) -> Context:
     """The context after its one component's `process` was solved."""
     program = link({"bolt.py": source})
     (component,) = program.components
-    context = Context(program=program, component=component, subject=TUPLE, held={})
+    context = Context(program=program, component=component, subject=TUPLE, stored_stages={})
     process = component.method("process")
     assert process is not None
     env: dict[str, Value] = {"self": SelfRef(), "tup": TokenRef(TUPLE)}
-    Solver(context).solve(process, State(env=env, tokens={TUPLE: Holding(Stage.OWED)}))
+    Solver(context).solve(process, State(env=env, tokens={TUPLE: TokenState(Stage.OWED)}))
     return context
 
 
@@ -111,20 +111,20 @@ def test_a_list_that_a_loop_adds_to_is_one_list():
 def test_nothing_that_is_not_live_decides_where_a_path_goes(made):
     _, flow = diagnosed(*made)
     program, component = linked(made[0])
-    context = Context(program=program, component=component, subject=TUPLE, held={})
-    for sighting in flow.sightings:
-        for visit, _, _ in backwards(sighting.trail):
+    context = Context(program=program, component=component, subject=TUPLE, stored_stages={})
+    for event in flow.events:
+        for visit, _, _ in points_back(event.path):
             live = needed(visit.function).get(visit.index)
             if live is None or visit.index == ENTRY or isinstance(visit.step.op, Call):
                 continue
             assigned = {step.op.result.id for step in visit.function.cfg.steps if isinstance(step.op, Call)}
             dead = {name: Const(0) for name in assigned | visit.state.env.keys() if name not in live.names}
-            poisoned = visit.knowing(visit.state.but(env={**visit.state.env, **dead}))
+            poisoned = visit.with_state(visit.state.replace(env={**visit.state.env, **dead}))
 
             assert _ways(context, poisoned) == _ways(context, visit)
 
 
-def _ways(context: Context, visit: Trail) -> set[object]:
+def _ways(context: Context, visit: Path) -> set[object]:
     return {(way.kind, way.target, frozenset(way.state.tokens.items())) for way in ways_on(context, visit)}
 
 
@@ -135,7 +135,7 @@ def _ends(source: str) -> list[Ended]:
     program = link({"bolt.py": source})
     (component,) = program.components
     (flow,) = (flow for flow in solve_component(program, component) if flow.entry is not None)
-    return [sighting for sighting in flow.sightings if isinstance(sighting, Ended)]
+    return [event for event in flow.events if isinstance(event, Ended)]
 
 
 @pytest.mark.parametrize("calls", [10, 1000])
@@ -143,10 +143,10 @@ def test_a_straight_path_has_no_more_turns_the_longer_it_is(calls):
     lines = ["def process(self, tup):", *["    work(1)"] * calls, "    self.ack(tup)"]
     (end,) = _ends(in_bolt("\n".join(lines)))
 
-    assert sum(1 for _ in backwards(end.trail)) > calls
-    assert [station.visit.index for station in turns_onwards(end.trail)] == [ENTRY, calls + 3, 1]
-    assert [station.visit for station in turns_back(end.trail)] == [
-        station.visit for station in reversed(list(turns_onwards(end.trail)))
+    assert sum(1 for _ in points_back(end.path)) > calls
+    assert [station.visit.index for station in turns_forward(end.path)] == [ENTRY, calls + 3, 1]
+    assert [station.visit for station in turns_back(end.path)] == [
+        station.visit for station in reversed(list(turns_forward(end.path)))
     ]
 
 

@@ -46,21 +46,21 @@ def unread(lowered):
         ("x = conf;", "x = conf", ["6:9 syntax error: at `x = conf`; `prepare` is not read"], ["prepare"]),
         ("n = 1;", "n = 1; x.", ["14:29 syntax error: at `x.`; `cleanup` is not read"], ["cleanup"]),
         ("(t.ok())", "(t.ok()", ["9:19 syntax error: `)` is missing; `execute` is not read"], ["execute"]),
-        ("int n;", "int = ;", ["4:5 syntax error: at `int =`; `Bolt` may have more than is read of it"], []),
+        ("int n;", "int = ;", ["4:5 syntax error: at `int =`; `Bolt` is read only in part"], []),
         (
             "extends Base",
             "extends",
-            ["3:19 syntax error: at `extends`; `Bolt` may have more than is read of it"],
+            ["3:19 syntax error: at `extends`; `Bolt` is read only in part"],
             [],
         ),
-        ("ack(t);\n    }", "ack(t);\n    } }", ["16:1 syntax error: at `}`; this is left out"], []),
+        ("ack(t);\n    }", "ack(t);\n    } }", ["16:1 syntax error: at `}`; skipped"], []),
         (
             "        ack(t);",
             "<<<<<<< HEAD\n        ack(t);\n=======\n>>>>>>> x",
             ["12:1 syntax error: at `<<<<<<<`; `execute` is not read"],
             ["execute"],
         ),
-        ("package a;", "package ${a};", ["1:10 syntax error: `;` is missing; this is left out"], []),
+        ("package a;", "package ${a};", ["1:10 syntax error: `;` is missing; skipped"], []),
     ],
 )
 def test_a_syntax_error_is_read_around(old, new, expected, methods):
@@ -84,7 +84,7 @@ def test_a_class_with_a_gap_may_have_any_base(gap):
 def test_a_class_that_nothing_closes_is_picked_up_with_the_methods_before_the_error():
     lowered = lower(BOLT.replace("emit(t);", 'emit("t);').encode())
     assert told(lowered) == [
-        "10:19 syntax error: at `t); } ack(t); } void cleanup()`; `Bolt` may have more than is read of it"
+        "10:19 syntax error: at `t); } ack(t); } void cleanup()`; `Bolt` is read only in part"
     ]
     (bolt,) = lowered.unit.classes.values()
     assert [show(base) for base in bolt.bases] == ["@Base", "{unreadable}"]
@@ -108,12 +108,12 @@ def test_a_class_beside_a_syntax_error_in_a_method_is_whole():
 @pytest.mark.parametrize(
     ("data", "line", "column", "reason"),
     [
-        (b"class A {\n\x00}", 2, 1, "byte 0x00: this is no source text"),
-        (b"\xca\xfe\xba\xbe\x00\x00\x00\x34", 1, 5, "byte 0x00: this is no source text"),
-        (b"class A {\r\r\x01}", 3, 1, "byte 0x01: this is no source text"),
+        (b"class A {\n\x00}", 2, 1, "byte 0x00: not source text"),
+        (b"\xca\xfe\xba\xbe\x00\x00\x00\x34", 1, 5, "byte 0x00: not source text"),
+        (b"class A {\r\r\x01}", 3, 1, "byte 0x01: not source text"),
         (b"\xff\xfe\x00", 1, 1, "cannot be decoded as utf-16: truncated data"),
-        (b"hello, world", 1, 6, "syntax error: at `,`; this is left out"),
-        (b"{" * 3, 1, 1, "syntax error: at `{{{`; this is left out"),
+        (b"hello, world", 1, 6, "syntax error: at `,`; skipped"),
+        (b"{" * 3, 1, 1, "syntax error: at `{{{`; skipped"),
     ],
 )
 def test_what_is_no_java_is_unreadable(data, line, column, reason):

@@ -132,5 +132,5 @@ def test_syntax_without_a_meaning_yet_is_a_clear_line(monkeypatch):
     with pytest.raises(UnknownSyntax):
         fewer[cst.While]
     assert lower_source(path="a.py", module="a", is_package=False, data=b"while a: pass\n") == Unreadable(
-        path="a.py", line=0, column=0, reason="syntax that is not supported yet: While"
+        path="a.py", line=0, column=0, reason="syntax that is not yet supported: While"
     )

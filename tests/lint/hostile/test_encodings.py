@@ -25,7 +25,7 @@ def test_a_codec_that_python_does_not_read_sources_in_costs_one_file(tmp_path, n
     write(tmp_path, {"good.py": BOLT, "odd.py": odd})
     report = linted(tmp_path)
     assert lines(report) == ["good.py:9 ACK103"]
-    assert refused(report) == [f"odd.py:1:1 not an encoding that Python reads source files in: {name}"]
+    assert refused(report) == [f"odd.py:1:1 Python reads no source files in this encoding: {name}"]
     assert not any(fault.internal for fault in report.unreadable)
 
 

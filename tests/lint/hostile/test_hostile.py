@@ -10,9 +10,8 @@ import pytest
 
 from ackdoctor import checks
 from ackdoctor.frontends import python
-from ackdoctor.lint.clusters import pool
-from ackdoctor.lint.clusters.examine import Examiner
-from ackdoctor.lint.disk import reading
+from ackdoctor.lint import analysis
+from ackdoctor.model import reading
 from tests.lint.project import BOLT, lines, linted, refused, write
 
 HEAD = (
@@ -118,7 +117,7 @@ def test_a_file_that_disappears_on_the_way_is_named(project, monkeypatch):
             Path(path).unlink(missing_ok=True)
         return original(path, limit)
 
-    monkeypatch.setattr("ackdoctor.lint.clusters.examine.read_file", read_file)
+    monkeypatch.setattr("ackdoctor.lint.analysis.read_file", read_file)
     report = linted(project)
     assert refused(report) == ["gone.py:0:0 it disappeared during the run"]
     assert lines(report) == GOOD
@@ -150,8 +149,8 @@ def test_bytes_that_are_no_text_are_named_with_their_place(project):
     report = linted(project)
     assert refused(report) == [
         "byte.py:8:26 byte 0xff cannot be decoded as utf-8: invalid start byte",
-        "cookie.py:1:1 not an encoding that Python reads source files in: no-such-thing",
-        "nul.py:9:1 a NUL byte: this is no source text",
+        "cookie.py:1:1 Python reads no source files in this encoding: no-such-thing",
+        "nul.py:9:1 a NUL byte: not source text",
     ]
     assert lines(report) == GOOD
 
@@ -274,26 +273,8 @@ def test_a_worker_that_dies_takes_one_file_along(project, monkeypatch):
         return original(path=path, **rest)
 
     monkeypatch.setattr("ackdoctor.frontends.python.lower_source", lower_source)
-    monkeypatch.setattr(pool, "_PAYS", {"fork": 0, "spawn": 0})
-    monkeypatch.setattr(pool, "_method", lambda: "fork")  # other tests may have left threads here
+    monkeypatch.setattr(analysis, "_WORTH_WORKERS", 0)
+    monkeypatch.setattr(analysis, "_start_method", lambda: "fork")  # other tests may have left threads here
     report = linted(project, jobs=2)
     assert refused(report) == ["b3.py:0:0 internal error: the process that analysed it died"]
     assert lines(report) == [f"b{number}.py:9 ACK103" for number in (0, 1, 2, 4, 5)] + GOOD
-
-
-def test_where_no_worker_can_live_the_work_is_done_all_the_same(project, monkeypatch):
-    write(project, {f"b{number}.py": BOLT for number in range(4)})
-    parent = os.getpid()
-    original = Examiner.examine
-
-    def examine(self, cluster):
-        if os.getpid() != parent:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return original(self, cluster)
-
-    monkeypatch.setattr(Examiner, "examine", examine)
-    monkeypatch.setattr(pool, "_PAYS", {"fork": 0, "spawn": 0})
-    monkeypatch.setattr(pool, "_method", lambda: "fork")
-    report = linted(project, jobs=2)
-    assert refused(report) == []
-    assert lines(report) == [f"b{number}.py:9 ACK103" for number in range(4)] + GOOD

@@ -5,9 +5,8 @@ import time
 
 import pytest
 
-from ackdoctor.lint.clusters.examine import Examiner
-from ackdoctor.lint.clusters.outcome import Outcome, Terms
-from ackdoctor.lint.files.index import Cluster, Source
+from ackdoctor.lint.analysis import Analyzer
+from ackdoctor.lint.cluster import Cluster, Inputs, Result, Source
 from tests.lint.hostile.own_values import java_bolts, python_bolts
 from tests.lint.project import lines, linted, refused, write
 
@@ -57,10 +56,10 @@ JAVA_THROWN_AWAY = "waiting.clear();"
 JAVA_DRAINED = "for (Tuple each : waiting) collector.ack(each); waiting.clear();"
 
 
-def examined(language: str, source: str) -> Outcome:
+def examined(language: str, source: str) -> Result:
     file = Source("bolt", "bolt", "bolt", is_package=False)
-    terms = Terms({}, {}, {"bolt": source.encode()}, {})
-    return Examiner(terms, ()).examine(Cluster(language=language, own=(file,), context=()))
+    inputs = Inputs({}, {}, {"bolt": source.encode()}, {})
+    return Analyzer(inputs, ()).analyze(Cluster(language=language, own=(file,), context=()))
 
 
 @pytest.mark.parametrize(("more", "expected"), [("", ["toggle.py:8 ACK401"]), (DRAINED, [])])

@@ -5,14 +5,14 @@ import pytest
 pytest.importorskip("pyspark")
 
 from ackdoctor.model.event import Event, EventKind
-from ackdoctor.model.offence import Suspect
 from ackdoctor.model.verdict import Culprit, PendingEntry, Residue, TupleTree, Verdict
+from ackdoctor.model.violation import TracedComponent
 from ackdoctor.spark.judge.blame import traced
-from ackdoctor.tracer.disk.naming import STORM, described
 from ackdoctor.tracer.judge.findings import findings
 from ackdoctor.tracer.judge.playback import Playback
+from ackdoctor.tracer.trace.components import STORM, described
 
-NOTE = described(Suspect(name="", dialect="storm", role=STORM.name, path="", line=0))
+NOTE = described(TracedComponent(name="", dialect="storm", role=STORM.name, path="", line=0))
 
 
 def left_by(component: str, acks: int) -> TupleTree:
@@ -34,9 +34,9 @@ def test_a_double_ack_in_a_log_and_the_entry_that_it_leaves_are_one_finding():
         delivery = "" if kind is EventKind.NAMED else "5=6"
         note = NOTE if kind is EventKind.NAMED else ""
         playback.feed(Event(kind, seq, seq=seq, component="sql", task=4, delivery=delivery, note=note))
-    offences = playback.settle().offences
+    violations = playback.settle().violations
     codes = [
-        [found.code for found in findings(offences, traced([left_by(component, acks)], offences))]
+        [found.code for found in findings(violations, traced([left_by(component, acks)], violations))]
         for component, acks in (("sql", 2), ("other", 2))
     ]
     assert codes[0] == ["ACK103"]

@@ -1,0 +1,254 @@
+"""Parse and diagnose clusters, in this process or in workers.
+
+A fault in one file or component becomes an `Unreadable` for it, and the rest goes on.  The results do not depend on
+the number of workers: clusters know nothing of each other.
+"""
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+
+from ackdoctor import checks, dialects
+from ackdoctor.flow.program import Program, unknown_bases
+from ackdoctor.flow.symbols import MAX_ANCESTORS
+from ackdoctor.lint.cluster import Cluster, Inputs, Result, Source
+from ackdoctor.lint.discover import LIMIT, reason
+from ackdoctor.lint.files import digest_of
+from ackdoctor.lint.languages import LANGUAGES, Lowered, lower
+from ackdoctor.model.component import ClassInfo, Component
+from ackdoctor.model.finding import Finding, UnknownBase, Unreadable
+from ackdoctor.model.reading import read_file
+
+__all__ = ["Analyzer", "Progress", "analyze"]
+
+Progress = Callable[[int, int], None]
+
+_WORTH_WORKERS = 60_000  # bytes of source from which two processes beat one
+_BATCHES = 4  # per worker: enough to even out, few enough to share parsed files
+
+
+def analyze(
+    clusters: Sequence[Cluster], inputs: Inputs, sizes: Sequence[int], jobs: int, progress: Progress | None
+) -> list[Result]:
+    """Return the result of each cluster, in order; `sizes` are the bytes that each of them reads.
+
+    `jobs` below 1 means as many as there are processors.  A cluster whose worker died is analysed once more, alone.
+    """
+    method = _start_method()
+    wanted = min(jobs if jobs > 0 else _processors(), len(clusters))
+    workers = wanted if method and sum(sizes) >= _WORTH_WORKERS else 1
+    if workers <= 1:
+        return list(_analyze_here(clusters, inputs, progress))
+    if method == "fork":
+        for language in {cluster.language for cluster in clusters}:
+            lower(language, "", "", b"", is_package=False)  # import the parser once, before the fork
+    results: dict[int, Result] = {}
+    batches = _batches(sizes, workers * _BATCHES)
+    for batch, found in _analyze_in_workers(clusters, inputs, batches, workers, method):
+        results.update(zip(batch, found, strict=True))
+        if progress is not None:
+            progress(len(results), len(clusters))
+    for number, cluster in enumerate(clusters):
+        if number not in results:
+            results[number] = _worker_died(cluster)
+            for _, found in _analyze_in_workers(clusters, inputs, [[number]], 1, method):
+                results[number] = found[0]
+    return [results[number] for number in range(len(clusters))]
+
+
+def _processors() -> int:
+    """Return how many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _analyze_here(
+    clusters: Sequence[Cluster], inputs: Inputs, progress: Progress | None = None
+) -> Iterator[Result]:
+    analyzer = Analyzer(inputs, clusters)
+    for number, cluster in enumerate(clusters, start=1):
+        yield analyzer.analyze(cluster)
+        if progress is not None:
+            progress(number, len(clusters))
+
+
+# ---- workers ----
+
+
+def _analyze_in_workers(
+    clusters: Sequence[Cluster], inputs: Inputs, batches: Sequence[list[int]], workers: int, method: str
+) -> Iterator[tuple[list[int], list[Result]]]:
+    """Yield every batch with its results, in any order.  Where a worker dies, the unfinished batches are missing."""
+    from concurrent.futures import ProcessPoolExecutor, as_completed  # 50 ms, which a short run does not need
+    from concurrent.futures.process import BrokenProcessPool
+    from multiprocessing import get_context
+
+    futures = {}
+    with _safe_path(), ProcessPoolExecutor(workers, mp_context=get_context(method)) as pool:
+        with suppress(BrokenProcessPool):
+            for batch in batches:
+                futures[pool.submit(_analyze_batch, [clusters[number] for number in batch], inputs)] = batch
+        for future in as_completed(futures):
+            with suppress(BrokenProcessPool):
+                yield futures[future], future.result()
+
+
+def _analyze_batch(clusters: Sequence[Cluster], inputs: Inputs) -> list[Result]:
+    return list(_analyze_here(clusters, inputs))
+
+
+def _worker_died(cluster: Cluster) -> Result:
+    what = "the process that analysed it died"
+    return Result(
+        unreadable=tuple(Unreadable.crash(source.shown, what) for source in cluster.own), repeatable=False
+    )
+
+
+def _start_method() -> str:
+    """Return how workers start; "" where none may.
+
+    A forked worker has everything imported, but a fork beside other threads is not safe.  A spawned worker is a
+    `python -c`, which before 3.11 always imports modules from the current folder first.
+    """
+    if sys.platform == "linux" and threading.active_count() == 1:
+        return "fork"
+    return "spawn" if sys.version_info >= (3, 11) else ""
+
+
+@contextmanager
+def _safe_path() -> Iterator[None]:
+    """Keep the interpreters that start meanwhile from importing modules out of the current folder."""
+    before = os.environ.get("PYTHONSAFEPATH")
+    os.environ["PYTHONSAFEPATH"] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYTHONSAFEPATH"]
+        else:
+            os.environ["PYTHONSAFEPATH"] = before
+
+
+def _batches(sizes: Sequence[int], count: int) -> list[list[int]]:
+    """Split the clusters into batches of neighbours with about equally many bytes."""
+    share = sum(sizes) / count
+    batches: list[list[int]] = [[]]
+    filled = 0
+    for number, size in enumerate(sizes):
+        if batches[-1] and filled + size / 2 > share * len(batches):
+            batches.append([])
+        batches[-1].append(number)
+        filled += size
+    return batches
+
+
+# ---- one cluster ----
+
+
+class Analyzer:
+    """Analyses clusters one after the other; a file of several clusters is parsed once."""
+
+    def __init__(self, inputs: Inputs, clusters: Sequence[Cluster]) -> None:
+        self._inputs = inputs
+        self._dialects = dialects.load(inputs.versions)
+        self._lowered: dict[str, Lowered] = {}
+        self._changed: set[str] = set()
+        paths = [source.path for cluster in clusters for source in cluster.sources]
+        seen: set[str] = set()
+        self._shared = {path for path in paths if path in seen or seen.add(path)}  # type: ignore[func-returns-value]
+
+    def analyze(self, cluster: Cluster) -> Result:
+        """Return the result of one cluster."""
+        faults: list[Unreadable] = []  # which the files do not cause
+        lowered = [self._lower(source, cluster.language, faults) for source in cluster.sources]
+        units = [item.unit for item in lowered if item.unit is not None]
+        own = {source.shown for source in cluster.own}
+        findings: list[Finding] = []
+        unknown: list[UnknownBase] = []
+        count = 0
+        try:
+            program = Program(units, self._dialects, self._inputs.extra_bases)
+            for component in program.components:
+                if component.cls.path in own:
+                    count += 1
+                    findings += _diagnose(program, component, faults)
+            faults += _too_many_ancestors(program, own)
+            language = LANGUAGES[cluster.language].dialects
+            unknown = [each for each in unknown_bases(program, self._dialects, language) if each.path in own]
+        except Exception as error:  # noqa: BLE001  # the other clusters go on
+            faults += (Unreadable.crash(source.shown, error) for source in cluster.own)
+        return Result(
+            findings=tuple(findings),
+            unreadable=(*(place for item in lowered for place in item.unreadable), *faults),
+            components=count,
+            unknown_bases=tuple(unknown),
+            repeatable=not faults and self._changed.isdisjoint(source.path for source in cluster.sources),
+        )
+
+    def _lower(self, source: Source, language: str, faults: list[Unreadable]) -> Lowered:
+        if source.path in self._lowered:
+            return self._lowered[source.path]
+        try:
+            data = self._inputs.overlay.get(source.path)
+            if data is None:
+                data = read_file(source.path, LIMIT)
+            if self._inputs.digests and digest_of(data) != self._inputs.digests[source.path]:
+                self._changed.add(source.path)
+            lowered = lower(language, source.shown, source.module, data, is_package=source.is_package)
+        except OSError as error:
+            faults.append(Unreadable(path=source.shown, line=0, column=0, reason=reason(error)))
+            return Lowered(None)
+        except Exception as error:  # noqa: BLE001  # the other files go on
+            faults.append(Unreadable.crash(source.shown, error))
+            return Lowered(None)
+        if source.path in self._shared:
+            self._lowered[source.path] = lowered
+        return lowered
+
+
+def _diagnose(program: Program, component: Component, faults: list[Unreadable]) -> list[Finding]:
+    """Return the findings of all rules about a component."""
+
+    def fail(code: str, error: Exception) -> None:
+        if isinstance(error, RecursionError):
+            faults.append(_too_deep(component, code))
+            return
+        where = f"{component.name}, {code}" if code else component.name
+        line = component.cls.head.line
+        faults.append(Unreadable.crash(component.cls.path, error, line=line, where=where, partial=True))
+
+    try:
+        return list(checks.check_component(program, component, fail))
+    except Exception as error:  # noqa: BLE001  # the other components go on
+        fail("", error)
+        return []
+
+
+def _too_deep(component: Component, code: str) -> Unreadable:
+    """Report a component whose calls exceed the interpreter's stack."""
+    by = f" by {code}" if code else ""
+    what = "calls nested too deeply"
+    return Unreadable(
+        path=component.cls.path,
+        line=component.cls.head.line,
+        column=0,
+        reason=f"{what}; `{component.name}` is not judged{by}",
+        partial=True,
+        internal=f"RecursionError: {what}",  # the component is not judged: no finding elsewhere hides that
+    )
+
+
+def _too_many_ancestors(program: Program, own: set[str]) -> Iterator[Unreadable]:
+    """Report the classes with too many ancestors, in one line for each file."""
+    skipped: dict[str, list[ClassInfo]] = {}
+    for cls in program.skipped:
+        if cls.path in own:
+            skipped.setdefault(cls.path, []).append(cls)
+    for path, classes in skipped.items():
+        first = min(classes, key=lambda cls: cls.head.line)
+        more = f" and {len(classes) - 1} more classes are" if len(classes) > 1 else " is"
+        why = f"more than {MAX_ANCESTORS} base classes; `{first.name}`{more} not judged"
+        yield Unreadable(path=path, line=first.head.line, column=0, reason=why, partial=True)

@@ -1,1 +1,0 @@
-"""Clusters of files are lowered and examined, over processes where that pays."""

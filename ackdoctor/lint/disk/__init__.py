@@ -1,1 +1,0 @@
-"""What is on disk, and what a run saw of it."""

@@ -1,1 +1,0 @@
-"""Which files a run looks at, and which of them are worth lowering, with which others."""

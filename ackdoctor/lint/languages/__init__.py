@@ -1,1 +1,0 @@
-"""Each language as its bytes tell it: classes, imports, comments; no parser yet."""

@@ -1,0 +1,237 @@
+"""One lint run: files in, `Report` out.
+
+    discover -> filter bytes (files) -> find clusters (project) -> cache, or analyze -> select
+
+The report depends on the files and the settings: not on the order of paths, the number of jobs, or the cache.
+Each language is filtered and clustered by itself, since no class of one derives from a class of another.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
+
+from ackdoctor import dialects
+from ackdoctor.cache_folder import CacheFolder, NoCacheError
+from ackdoctor.config import Settings
+from ackdoctor.lint.cluster import Inputs, Result
+from ackdoctor.lint.discover import LIMIT, Candidate, discover, refusal, shown
+from ackdoctor.lint.files import Files, framework_names
+from ackdoctor.lint.languages import LANGUAGES, language_of
+from ackdoctor.lint.project import Project
+from ackdoctor.lint.select import select
+from ackdoctor.model.finding import Finding, Report, Unreadable
+from ackdoctor.model.reading import read_file
+
+if TYPE_CHECKING:
+    from ackdoctor.lint.analysis import Progress
+    from ackdoctor.lint.cache import Cache
+
+__all__ = ["lint"]
+
+_NAMED = 3  # files that a note names
+
+
+def lint(
+    paths: Sequence[Path],
+    settings: Settings,
+    *,
+    root: Path,
+    stdin: tuple[str, bytes] | None = None,
+    jobs: int = 1,
+    cache: CacheFolder | None = None,
+    progress: "Progress | None" = None,
+) -> Report:
+    """Lint files, folders, and perhaps one text (`stdin`) as if it were in the file of its name.
+
+    Paths in the report are relative to `root`.  `jobs` below 1 means as many as there are processors; `cache` holds
+    the results of earlier runs; `progress` is called with the number of finished clusters and of all.  Findings have
+    no fingerprint yet.  UsageError for a path that does not exist, ConfigError for a version that no dialect has.
+    """
+    top = os.path.abspath(root)
+    found = discover(paths, settings, root)
+    text = _text_of(stdin, top)
+    overlay = text.overlay
+    files = {file.path: file for file in (*found.files, *text.files)}
+    languages = _by_language((*files.values(), *found.foreign), settings, top, overlay)
+    read = [each for each in languages if each.language.is_read]
+    inputs = Inputs(dict(settings.dialect_version), dict(settings.extra_bases), dict(overlay))
+    results = _results(read, inputs, cache, jobs, progress)
+    unreadable = _unique(
+        (
+            *found.unreadable,
+            *text.refused,
+            *(fault for result in results for fault in result.unreadable),
+            *(fault for each in read for fault in each.unreadable),
+        )
+    )
+    asked = {file.shown for file in files.values()}
+    findings = [finding for result in results for finding in result.findings]
+    choice = select(
+        findings,
+        _sources(read, files, findings, unreadable, overlay, top),
+        asked,
+        settings,
+        top,
+        # Heirs and callers of the code in a named file may be anywhere; a walked folder has them.
+        unsure={item.path for item in unreadable if item.partial}
+        | {file.shown for file in files.values() if file.named},
+    )
+    beside = {file.shown for each in languages for file in each.by_path.values()} | set(found.lists)
+    unknown = [item for result in results for item in result.unknown_bases]
+    return Report(
+        findings=choice.findings,
+        unreadable=_unique([*unreadable, *choice.unread]),
+        files=tuple(sorted(asked)),
+        beside=tuple(sorted(beside - asked)),
+        components=sum(result.components for result in results),
+        suppressed=choice.suppressed,
+        unknown_bases=tuple(sorted(unknown, key=lambda item: (item.path, item.line, item.name))),
+        notes=(*choice.notes, *_unread_languages(languages), *_other_settings(found.other_settings)),
+    )
+
+
+class _Text(NamedTuple):
+    """The text from standard input: its file and its content by path, or why it is refused."""
+
+    files: tuple[Candidate, ...] = ()
+    overlay: Mapping[str, bytes] = MappingProxyType({})
+    refused: tuple[Unreadable, ...] = ()
+
+
+def _text_of(stdin: tuple[str, bytes] | None, root: str) -> _Text:
+    if stdin is None:
+        return _Text()
+    name, data = stdin
+    path = os.path.normpath(os.path.join(root, name))
+    where = shown(path, root)
+    why = refusal(path)
+    if len(data) > LIMIT:
+        why = f"larger than {LIMIT // 1_000_000} MB ({len(data):,} bytes)"
+    if why:
+        return _Text(refused=(Unreadable(path=where, line=0, column=0, reason=why),))
+    return _Text((Candidate(path, where, len(data), named=True),), {path: data})
+
+
+def _by_language(
+    candidates: Iterable[Candidate], settings: Settings, root: str, overlay: Mapping[str, bytes]
+) -> list[Files]:
+    """Return the files of each language."""
+    groups: dict[str, list[Candidate]] = {}
+    for candidate in candidates:
+        groups.setdefault(language_of(candidate.path).name, []).append(candidate)
+    known = dialects.load(settings.dialect_version)
+    found = []
+    for name, group in sorted(groups.items()):
+        names = framework_names(known, settings.extra_bases, LANGUAGES[name])
+        found.append(Files(group, LANGUAGES[name], names, root, overlay))
+    return found
+
+
+def _results(
+    languages: Sequence[Files],
+    inputs: Inputs,
+    folder: CacheFolder | None,
+    jobs: int,
+    progress: "Progress | None",
+) -> list[Result]:
+    """Return the results of all clusters, cached or new."""
+    clusters = [(cluster, files) for files in languages for cluster in Project(files).clusters()]
+    if folder is not None:
+        digests = {
+            source.path: files.digest(source.path) for each, files in clusters for source in each.sources
+        }
+        inputs = inputs._replace(digests=digests)
+    cache = _cache(folder, inputs) if clusters else None
+    results = [cache.get(cluster) if cache else None for cluster, _ in clusters]
+    missing = [number for number, result in enumerate(results) if result is None]
+    if missing:
+        from ackdoctor.lint.analysis import analyze  # flow and checks, which an unchanged run does not need
+
+        work = [clusters[number] for number in missing]
+        sizes = [
+            sum(files.by_path[source.path].size for source in cluster.sources) for cluster, files in work
+        ]
+        new = analyze([cluster for cluster, _ in work], inputs, sizes, jobs, progress)
+        for number, result in zip(missing, new, strict=True):
+            results[number] = result
+            if cache:
+                cache.put(clusters[number][0], result)
+    if cache:
+        cache.close()
+    return [result for result in results if result is not None]
+
+
+def _cache(folder: CacheFolder | None, inputs: Inputs) -> "Cache | None":
+    if folder is None:
+        return None
+    from ackdoctor.lint.cache import Cache  # a run without a cache does not need it
+
+    with suppress(NoCacheError):
+        return Cache(folder, inputs)
+    return None
+
+
+def _sources(
+    languages: Iterable[Files],
+    files: Mapping[str, Candidate],
+    findings: Iterable[Finding],
+    unreadable: Iterable[Unreadable],
+    overlay: Mapping[str, bytes],
+    root: str,
+) -> Mapping[str, bytes]:
+    """Return the contents of the files whose suppression comments count, by shown path.
+
+    They are the files of the run, and others that hold findings of its components.
+    """
+    unread = {item.path for item in unreadable if not item.partial}
+    marked = {path for each in languages for path, facts in each.facts.items() if facts.has_mark}
+    paths = {file.shown: path for path, file in files.items() if path in marked and file.shown not in unread}
+    asked = {file.shown for file in files.values()}
+    for finding in findings:
+        place = finding.site.path
+        if finding.home in asked and place not in asked:
+            paths[place] = os.path.normpath(os.path.join(root, place))
+    found: dict[str, bytes] = {}
+    for where, path in paths.items():
+        with suppress(OSError):  # it was removed during the run
+            found[where] = overlay[path] if path in overlay else read_file(path, LIMIT)
+    return found
+
+
+def _unread_languages(languages: Iterable[Files]) -> Iterator[str]:
+    """Yield one line about the files that name a framework in a language that ackdoctor does not read."""
+    places = [
+        (each.language.title, each.by_path[path].shown)
+        for each in languages
+        if not each.language.is_read
+        for path, facts in each.facts.items()
+        if facts.names_framework
+    ]
+    if places:
+        counts = Counter(title for title, _ in places)
+        kinds = " and ".join(f"{count} {title}" for title, count in sorted(counts.items()))
+        noun = "file that uses" if len(places) == 1 else "files that use"
+        yield f"not read: {kinds} {noun} a Storm framework: {_listed([place for _, place in places])}"
+
+
+def _other_settings(files: Sequence[str]) -> Iterator[str]:
+    """Yield one line about settings files that are nearer to some of the files than those of the run."""
+    if files:
+        verb, those = ("is", "its folder") if len(files) == 1 else ("are", "each of their folders")
+        yield (
+            f"{_listed(files)} {verb} not used, since a run has the settings of the folder that its paths share: "
+            f"lint {those} by itself"
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
+
+
+def _unique(items: Iterable[Unreadable]) -> tuple[Unreadable, ...]:
+    return tuple(sorted(set(items), key=lambda item: (item.path, item.line, item.column, item.reason)))

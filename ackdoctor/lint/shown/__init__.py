@@ -1,1 +1,0 @@
-"""Which of the findings are shown: suppressed, selected, in the baseline."""
