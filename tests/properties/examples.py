@@ -6,8 +6,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from tests.properties.handlers import write
-from tests.properties.settings import SETTINGS, Setting
+from tests.properties.bolt_settings import SETTINGS, Setting
+from tests.properties.generator import write
 
 __all__ = ["SEARCH", "examples", "handlers", "seeds"]
 

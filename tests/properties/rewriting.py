@@ -4,7 +4,7 @@ import ast
 from collections.abc import Callable
 from copy import copy
 
-from tests.properties.settings import Setting
+from tests.properties.bolt_settings import Setting
 
 __all__ = ["REWRITINGS", "Rewriting", "extract_the_body"]
 

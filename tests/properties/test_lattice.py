@@ -13,9 +13,9 @@ from ackdoctor.flow.transfer.escape import worse
 from ackdoctor.flow.transfer.typestate import ways_on
 from ackdoctor.model.cfg import Call, Compare, EdgeKind, Literal, Name
 from ackdoctor.model.protocol import Op, Stage, move
+from tests.properties.bolt_settings import Setting
+from tests.properties.comparison import diagnosed, linked
 from tests.properties.examples import examples, handlers
-from tests.properties.judging import diagnosed, linked
-from tests.properties.settings import Setting
 
 TOKENS = (Token(TokenKind.INPUT, "tup"), Token(TokenKind.STORED, "self.pending[...]", "pending"))
 

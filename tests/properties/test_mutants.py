@@ -4,8 +4,8 @@ import ast
 from collections.abc import Iterator
 
 from ackdoctor.rulebook.cases import Case
-from tests.properties.judging import findings_in
-from tests.properties.worlds import Odd, breaches
+from tests.properties.comparison import findings_in
+from tests.properties.page_runs import Odd, breaches
 from tests.rule_cases import cases_by_code
 
 PAGES = ("ACK101", "ACK103", "ACK104", "ACK105", "ACK106", "ACK202")

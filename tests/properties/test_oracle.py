@@ -12,10 +12,10 @@ from random import Random
 import pytest
 from hypothesis import given, note
 
+from tests.properties.bolt_settings import BATCH, SETTINGS, Setting
+from tests.properties.comparison import disputes
 from tests.properties.examples import examples, handlers, seeds
-from tests.properties.handlers import write
-from tests.properties.judging import disputes
-from tests.properties.settings import BATCH, SETTINGS, Setting
+from tests.properties.generator import write
 
 BATCHES = 10
 PER_BATCH = 10

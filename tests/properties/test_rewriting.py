@@ -7,11 +7,11 @@ from random import Random
 
 import pytest
 
+from tests.properties.bolt_settings import SETTINGS
+from tests.properties.comparison import FAMILIES, findings_about
 from tests.properties.examples import seeds
-from tests.properties.handlers import write
-from tests.properties.judging import FAMILIES, findings_about
+from tests.properties.generator import write
 from tests.properties.rewriting import REWRITINGS, Rewriting, extract_the_body
-from tests.properties.settings import SETTINGS
 
 SOURCES = 50
 

@@ -14,8 +14,8 @@ from ackdoctor.model.cfg import ENTRY, Call
 from ackdoctor.model.protocol import Stage
 from tests.checks.sources import codes, findings, in_bolt
 from tests.flow.programs import link
+from tests.properties.comparison import diagnosed, linked
 from tests.properties.examples import examples, handlers
-from tests.properties.judging import diagnosed, linked
 
 TUPLE = Token(TokenKind.INPUT, "tup")
 

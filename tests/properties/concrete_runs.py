@@ -16,7 +16,7 @@ from types import FrameType, ModuleType, SimpleNamespace
 from typing import Any
 
 from ackdoctor.model.protocol import Breach, Op, Stage, move
-from tests.properties.settings import Setting
+from tests.properties.bolt_settings import Setting
 
 __all__ = ["MOST_ROWS", "PATH", "Event", "Exploration", "Run", "explore", "following"]
 

@@ -17,7 +17,7 @@ from ackdoctor.dialects import load
 from ackdoctor.flow.library import LOGGING
 from ackdoctor.model.dialect import Dialect, EntryKind, Role, VerbKind
 from ackdoctor.model.protocol import Breach, Op, Stage, move
-from tests.properties.runs import following
+from tests.properties.concrete_runs import following
 
 __all__ = ["Odd", "breaches"]
 

@@ -17,8 +17,8 @@ from ackdoctor.frontends.python import lower_source
 from ackdoctor.model.component import Component
 from ackdoctor.model.finding import Confidence, Finding, Unreadable
 from ackdoctor.model.protocol import Breach, Op, Stage
-from tests.properties.runs import MOST_ROWS, PATH, Event, Run, explore
-from tests.properties.settings import Setting
+from tests.properties.bolt_settings import Setting
+from tests.properties.concrete_runs import MOST_ROWS, PATH, Event, Run, explore
 
 __all__ = ["Dispute", "diagnosed", "disputes", "findings_about", "findings_in", "linked", "told"]
 

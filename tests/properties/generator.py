@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
-from tests.properties.settings import Setting
+from tests.properties.bolt_settings import Setting
 
 __all__ = ["Choose", "write"]
 
