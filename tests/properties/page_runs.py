@@ -1,7 +1,7 @@
-"""Runs the bolts of the rule pages for real: a world in which every import exists and nothing is known beforehand.
+"""Run the bolts of the rule pages with every import available and every unknown value chosen by a script.
 
-What the framework offers is made from the dialect's own table.  Everything else is an `Unknown`: it can be called,
-compared, indexed, iterated and asked for its truth, and each answer is one the script has chosen.
+The framework's classes are built from the dialect's data.  Everything else is an `_Unknown`: it can be called, compared,
+indexed, iterated and tested, and the script chooses each answer.
 """
 
 import ast
@@ -17,19 +17,19 @@ from ackdoctor.dialects import load
 from ackdoctor.flow.library import LOGGING
 from ackdoctor.model.dialect import Dialect, EntryKind, Role, VerbKind
 from ackdoctor.model.protocol import Breach, Op, Stage, move
-from tests.properties.concrete_runs import following
+from tests.properties.concrete_runs import next_script
 
-__all__ = ["Odd", "breaches"]
+__all__ = ["UnsupportedSource", "breaches"]
 
-MOST_CHOICES = 14
+MAX_CHOICES = 14
 DEPTH_FIRST = 250
-BY_CHANCE = 150
-MOST_ROUNDS = 1000  # of all `while` loops of a run: a mutant may be without what ends one
+RANDOM_RUNS = 150
+MAX_ITERATIONS = 1000  # of all `while` loops of a run: a mutant may never end
 _REAL = ("collections", "contextlib", "functools", "itertools", "__future__")
 
 
-class Odd(Exception):  # noqa: N818  # the domain's word
-    """The world cannot play this source."""
+class UnsupportedSource(Exception):  # noqa: N818  # not an error of the source
+    """The source cannot be run here."""
 
 
 class _Cut(BaseException):
@@ -37,55 +37,55 @@ class _Cut(BaseException):
 
 
 class _Counted(ast.NodeTransformer):
-    """Each round of a `while` loop asks whether there were too many."""
+    """Makes each iteration of a `while` loop check the limit."""
 
     def visit_While(self, node: ast.While) -> ast.While:
         self.generic_visit(node)
-        node.body.insert(0, ast.parse("next_round()").body[0])
+        node.body.insert(0, ast.parse("next_iteration()").body[0])
         return node
 
 
-class _World:
-    """One run: its script, and what was done to each tuple."""
+class _Execution:
+    """One run: its script, and the stage of each tuple."""
 
-    def __init__(self, given: list[int], chance: Random | None) -> None:
-        self.fields, self.chance = given, chance
-        self.asked: list[tuple[int, int]] = []
+    def __init__(self, answers: list[int], random: Random | None) -> None:
+        self.answers, self.random = answers, random
+        self.choices: list[tuple[int, int]] = []
         self.states: dict[int, Stage] = {}
         self.breaches: list[Breach] = []
         self.tuples: list[_Tuple] = []
-        self.handling = False  # before that, everything goes as well as it can
-        self.rounds = 0
+        self.handling = False  # before that, every call succeeds
+        self.iterations = 0
 
     def choose(self, options: int) -> int:
-        place = len(self.asked)
+        place = len(self.choices)
         if not self.handling:
             return 0
-        if place >= MOST_CHOICES:
+        if place >= MAX_CHOICES:
             raise _Cut
-        if place < len(self.fields):
-            answer = self.fields[place]
+        if place < len(self.answers):
+            answer = self.answers[place]
         else:
-            answer = self.chance.randrange(options) if self.chance else 0
-        self.asked.append((answer, options))
+            answer = self.random.randrange(options) if self.random else 0
+        self.choices.append((answer, options))
         return answer
 
-    def next_round(self) -> None:
-        self.rounds += 1
-        if self.rounds > MOST_ROUNDS:
+    def next_iteration(self) -> None:
+        self.iterations += 1
+        if self.iterations > MAX_ITERATIONS:
             raise _Cut
 
-    def do(self, op: Op, given: object) -> None:
-        tup = given if isinstance(given, _Tuple) else next((t for t in self.tuples if t.id == given), None)
+    def do(self, op: Op, target: object) -> None:
+        tup = target if isinstance(target, _Tuple) else next((t for t in self.tuples if t.id == target), None)
         if tup is not None:
             self.states[id(tup)], breach = move(self.states[id(tup)], op)
             if breach is not None:
                 self.breaches.append(breach)
 
-    def hand_over(self, given: object) -> None:
-        """Whatever is reachable from a value is now held by code that nobody can see."""
+    def escape(self, value: object) -> None:
+        """Mark every tuple reachable from a value as held by unknown code."""
         for tup in self.tuples:
-            if _reaches(given, tup, 4):
+            if _reaches(value, tup, 4):
                 self.do(Op.HOLD, tup)
 
 
@@ -107,50 +107,50 @@ def _reaches(value: Any, tup: object, depth: int) -> bool:
 
 
 class _Unknown:
-    """Anything: every question is answered by the script, the same one always alike."""
+    """An unknown value: the script answers each operation, equal operations alike."""
 
-    _world: _World
-    _quiet: bool
+    _execution: _Execution
+    _is_pure: bool
 
-    def __init__(self, world: _World, name: str = "") -> None:
-        self.__dict__.update(_world=world, _known={}, _quiet=name in LOGGING)
+    def __init__(self, execution: _Execution, name: str = "") -> None:
+        self.__dict__.update(_execution=execution, _known={}, _is_pure=name in LOGGING)
 
-    def _once(self, question: object, options: int) -> int:
+    def _once(self, operation: object, options: int) -> int:
         known = self.__dict__["_known"]
-        if question not in known:
-            known[question] = self._world.choose(options)
-        return int(known[question])
+        if operation not in known:
+            known[operation] = self._execution.choose(options)
+        return int(known[operation])
 
-    def _part(self, question: object) -> "_Unknown":
+    def _part(self, operation: object) -> "_Unknown":
         known = self.__dict__["_known"]
-        if question not in known:
-            known[question] = _Unknown(self._world)
-        part: _Unknown = known[question]
+        if operation not in known:
+            known[operation] = _Unknown(self._execution)
+        part: _Unknown = known[operation]
         return part
 
     def __getattr__(self, name: str) -> "_Unknown":
         if name.startswith("__"):
             raise AttributeError(name)
         known = self.__dict__["_known"]
-        part: _Unknown = known.setdefault(name, _Unknown(self._world, name))
+        part: _Unknown = known.setdefault(name, _Unknown(self._execution, name))
         return part
 
     def __setattr__(self, name: str, value: object) -> None:
-        self._world.hand_over(value)
+        self._execution.escape(value)
 
     def __call__(self, *args: object, **kwargs: object) -> "_Unknown":
-        if not self._quiet and self._world.choose(4) == 3:
+        if not self._is_pure and self._execution.choose(4) == 3:
             raise ValueError
         for value in (*args, *kwargs.values()):
-            if not self._quiet:
-                self._world.hand_over(value)
-        return _Unknown(self._world)
+            if not self._is_pure:
+                self._execution.escape(value)
+        return _Unknown(self._execution)
 
     def __getitem__(self, key: object) -> "_Unknown":
         return self._part(("item", repr(key)[:40]))
 
     def __setitem__(self, key: object, value: object) -> None:
-        self._world.hand_over(value)
+        self._execution.escape(value)
 
     def __bool__(self) -> bool:
         return self._once("truth", 2) == 0
@@ -183,17 +183,17 @@ class _Unknown:
         return self._once("length", 3)
 
     def __iter__(self) -> Iterator["_Unknown"]:
-        wanted = _unpacked(sys._getframe(1))
-        return iter([self._part(("each", n)) for n in range(len(self) if wanted is None else wanted)])
+        expected = _unpacked(sys._getframe(1))
+        return iter([self._part(("each", n)) for n in range(len(self) if expected is None else expected)])
 
-    def __enter__(self) -> "_Unknown":  # noqa: PYI034  # what is entered is not what comes out
+    def __enter__(self) -> "_Unknown":  # noqa: PYI034  # returns another object
         return self._part("with")
 
-    def __exit__(self, *_given: object) -> None:
-        """An exception goes on."""
+    def __exit__(self, *_error: object) -> None:
+        """Do not suppress the exception."""
 
     def _mixed(self, *_others: object) -> "_Unknown":
-        return _Unknown(self._world)
+        return _Unknown(self._execution)
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __floordiv__ = __mod__ = (
         _mixed
@@ -202,7 +202,7 @@ class _Unknown:
 
 
 def _unpacked(frame: FrameType) -> int | None:
-    """How many values an unpacking under way wants."""
+    """The number of values that the current unpacking expects."""
     for step in dis.get_instructions(frame.f_code):
         if step.offset == frame.f_lasti and step.opname == "UNPACK_SEQUENCE":
             return step.arg
@@ -210,73 +210,73 @@ def _unpacked(frame: FrameType) -> int | None:
 
 
 class _Tuple:
-    """One input tuple: a data tuple with values nobody knows."""
+    """One input tuple: a data tuple with unknown values."""
 
-    def __init__(self, world: _World, number: int) -> None:
+    def __init__(self, execution: _Execution, number: int) -> None:
         self.id = f"id-{number}"
-        self.values = _Unknown(world)
+        self.values = _Unknown(execution)
         self.stream, self.component, self.comp, self.task = "default", "source", "source", 1
-        world.tuples.append(self)
-        world.states[id(self)] = Stage.OWED
+        execution.tuples.append(self)
+        execution.states[id(self)] = Stage.OWED
 
 
 class _Framework:
     """A module of the framework, by its dotted path."""
 
-    def __init__(self, world: _World, dialect: Dialect, path: str) -> None:
-        self._world, self._dialect, self._path = world, dialect, path
+    def __init__(self, execution: _Execution, dialect: Dialect, path: str) -> None:
+        self._execution, self._dialect, self._path = execution, dialect, path
 
     def __getattr__(self, name: str) -> object:
         full = f"{self._path}.{name}"
         for role in self._dialect.roles:
             if full in role.classes:
-                return _base(self._world, self._dialect, role)
+                return _base(self._execution, self._dialect, role)
         for verb in (*self._dialect.verbs, *(verb for role in self._dialect.roles for verb in role.verbs)):
             if verb.on == self._path and verb.name == name:
-                return _verb(self._world, verb.kind)
+                return _verb(self._execution, verb.kind)
         known = [path for role in self._dialect.roles for path in role.classes]
         if any(path.startswith(full + ".") for path in known):
-            return _Framework(self._world, self._dialect, full)
-        return _Unknown(self._world)
+            return _Framework(self._execution, self._dialect, full)
+        return _Unknown(self._execution)
 
 
-def _verb(world: _World, kind: VerbKind) -> Callable[..., object]:
-    def done(given: object = None, *_args: object, **named: object) -> object:
+def _verb(execution: _Execution, kind: VerbKind) -> Callable[..., object]:
+    def call(target: object = None, *_args: object, **named: object) -> object:
         if kind in (VerbKind.ACK, VerbKind.FAIL):
-            world.do(Op.ACK if kind is VerbKind.ACK else Op.FAIL, given)
+            execution.do(Op.ACK if kind is VerbKind.ACK else Op.FAIL, target)
         elif kind is VerbKind.EMIT:
             for tup in named.get("anchors") or ():  # type: ignore[attr-defined]
-                world.do(Op.ANCHOR, tup)
+                execution.do(Op.ANCHOR, tup)
         elif kind is VerbKind.TICK_TEST:
             return False
         return None
 
-    return done
+    return call
 
 
-def _base(world: _World, dialect: Dialect, role: Role) -> type:
-    parts: dict[str, Any] = {"_role": role, "__getattr__": lambda self, name: _missing(world, name)}
+def _base(execution: _Execution, dialect: Dialect, role: Role) -> type:
+    parts: dict[str, Any] = {"_role": role, "__getattr__": lambda self, name: _missing(execution, name)}
     switches = (role.discipline.auto_ack, role.discipline.auto_fail)
     parts.update({switch.attribute: switch.default for switch in switches if switch.attribute})
     for verb in (*role.verbs, *dialect.verbs):
         if verb.on == "self":
-            parts[verb.name] = staticmethod(_verb(world, verb.kind))
+            parts[verb.name] = staticmethod(_verb(execution, verb.kind))
     parts["__init__"] = parts["run"] = lambda self, *args, **kwargs: None
     return type("Base", (), parts)
 
 
-def _missing(world: _World, name: str) -> object:
+def _missing(execution: _Execution, name: str) -> object:
     if name.startswith("__"):
         raise AttributeError(name)
-    return _Unknown(world)
+    return _Unknown(execution)
 
 
-def _on(made: object, role: Role, word: str) -> bool:
+def _on(component: object, role: Role, word: str) -> bool:
     switch = getattr(role.discipline, word)
-    return bool(getattr(made, switch.attribute)) if switch.attribute else bool(switch.default)
+    return bool(getattr(component, switch.attribute)) if switch.attribute else bool(switch.default)
 
 
-def _play(code: Any, world: _World, dialect: Dialect) -> None:
+def _run(code: Any, execution: _Execution, dialect: Dialect) -> None:
     roots = {path.partition(".")[0] for role in dialect.roles for path in role.classes}
 
     def importer(
@@ -286,70 +286,70 @@ def _play(code: Any, world: _World, dialect: Dialect) -> None:
         if root in _REAL:
             return __import__(name, None, None, wanted)
         if root in roots:
-            return _Framework(world, dialect, name if wanted else root)
-        return _Unknown(world)
+            return _Framework(execution, dialect, name if wanted else root)
+        return _Unknown(execution)
 
-    known = {**vars(builtins), "__import__": importer, "next_round": world.next_round}
+    known = {**vars(builtins), "__import__": importer, "next_iteration": execution.next_iteration}
     space: dict[str, Any] = {"__name__": "bolt", "__builtins__": known}
-    exec(code, space)  # our own rule pages
-    made_from = [each for each in space.values() if isinstance(each, type) and hasattr(each, "_role")]
-    if not made_from:
-        raise Odd
-    made = made_from[-1]()
-    if callable(getattr(type(made), "initialize", None)):
-        count = made.initialize.__code__.co_argcount - 1
-        made.initialize(*(_Unknown(world) for _ in range(count)))
-    world.handling = True
-    _handle(world, made, made._role)
+    exec(code, space)  # of the rule pages
+    classes = [each for each in space.values() if isinstance(each, type) and hasattr(each, "_role")]
+    if not classes:
+        raise UnsupportedSource
+    component = classes[-1]()
+    if callable(getattr(type(component), "initialize", None)):
+        count = component.initialize.__code__.co_argcount - 1
+        component.initialize(*(_Unknown(execution) for _ in range(count)))
+    execution.handling = True
+    _handle(execution, component, component._role)
 
 
-def _handle(world: _World, made: Any, role: Role) -> None:
+def _handle(execution: _Execution, component: Any, role: Role) -> None:
     for entry in role.entries:
-        method = type(made).__dict__.get(entry.method)
+        method = type(component).__dict__.get(entry.method)
         if method is None or entry.kind not in (EntryKind.DATA, EntryKind.BATCH):
             continue
         batch = entry.kind is EntryKind.BATCH
-        tuples = [_Tuple(world, number) for number in range(2 if batch else 1)]
-        given = [tuples if batch else tuples[0]]
+        tuples = [_Tuple(execution, number) for number in range(2 if batch else 1)]
+        argument = tuples if batch else tuples[0]
         raised = False
         try:
-            method(made, *[_Unknown(world)] * (entry.subject or 0), *given)
+            method(component, *[_Unknown(execution)] * (entry.subject or 0), argument)
         except ValueError:
             raised = True
         for tup in tuples:
-            if _reaches(vars(made), tup, 5):
-                world.do(Op.HOLD, tup)
-            if raised and _on(made, role, "auto_fail"):
-                world.do(Op.AUTO_FAIL, tup)
+            if _reaches(vars(component), tup, 5):
+                execution.do(Op.HOLD, tup)
+            if raised and _on(component, role, "auto_fail"):
+                execution.do(Op.AUTO_FAIL, tup)
             elif not raised:
-                world.do(Op.AUTO_ACK if _on(made, role, "auto_ack") else Op.END, tup)
+                execution.do(Op.AUTO_ACK if _on(component, role, "auto_ack") else Op.END, tup)
         return
-    raise Odd
+    raise UnsupportedSource
 
 
 def breaches(source: str, dialect_name: str) -> set[Breach]:
-    """Every breach that some run of a source shows; raises `Odd` where the world cannot play it."""
+    """Every breach that some run of a source shows; raises `UnsupportedSource` if it cannot be run."""
     (dialect,) = (each for each in load({}) if each.name == dialect_name)
     counted = _Counted().visit(ast.parse(source))
     code = compile(ast.fix_missing_locations(counted), "page.py", "exec")
     found: set[Breach] = set()
-    given: list[int] | None = []
-    played = 0
-    for number in range(DEPTH_FIRST + BY_CHANCE):
-        if given is None:
+    answers: list[int] | None = []
+    finished = 0
+    for number in range(DEPTH_FIRST + RANDOM_RUNS):
+        if answers is None:
             break
-        by_chance = number >= DEPTH_FIRST
-        world = _World([] if by_chance else given, Random(number) if by_chance else None)
+        is_random = number >= DEPTH_FIRST
+        execution = _Execution([] if is_random else answers, Random(number) if is_random else None)
         try:
-            _play(code, world, dialect)
-            played += 1
-            found.update(world.breaches)
+            _run(code, execution, dialect)
+            finished += 1
+            found.update(execution.breaches)
         except _Cut:
             pass
         except (TypeError, AttributeError, NameError, LookupError, RecursionError) as error:
-            raise Odd from error
-        if not by_chance:
-            given = following(world.asked)
-    if not played:
-        raise Odd
+            raise UnsupportedSource from error
+        if not is_random:
+            answers = next_script(execution.choices)
+    if not finished:
+        raise UnsupportedSource
     return found
