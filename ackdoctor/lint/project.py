@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ackdoctor.lint.cluster import Cluster, Source
 from ackdoctor.lint.declarations import Declarations, capital_names, meanings
 from ackdoctor.lint.files import Files
-from ackdoctor.lint.imports import Importer, JavaImporter, PythonImporter, module_name
+from ackdoctor.lint.imports import JavaImporter, PythonImporter, module_name
 
 __all__ = ["Project"]
 
@@ -44,7 +44,7 @@ class Project:
         self._names = files.names
         self._java = files.language.name == "java"
         self._listed = tuple(files.by_path)
-        self._importer: Importer = (
+        self._importer = (
             JavaImporter(self._listed, files.root, self._package_of)
             if self._java
             else PythonImporter(self._listed, files.root)

@@ -152,10 +152,8 @@ def _results(
         from ackdoctor.lint.analysis import analyze  # flow and checks, which an unchanged run does not need
 
         work = [clusters[number] for number in missing]
-        sizes = [
-            sum(files.by_path[source.path].size for source in cluster.sources) for cluster, files in work
-        ]
-        new = analyze([cluster for cluster, _ in work], inputs, sizes, jobs, progress)
+        size = sum(files.by_path[source.path].size for cluster, files in work for source in cluster.sources)
+        new = analyze([cluster for cluster, _ in work], inputs, size, jobs, progress)
         for number, result in zip(missing, new, strict=True):
             results[number] = result
             if cache:
