@@ -102,7 +102,8 @@ def _analyze(cluster: Cluster) -> Result:
 def _worker_died(cluster: Cluster) -> Result:
     what = "the process that analysed it died"
     return Result(
-        unreadable=tuple(Unreadable.crash(source.shown, what) for source in cluster.own), repeatable=False
+        unreadable=tuple(Unreadable.crash(source.display_path, what) for source in cluster.own),
+        repeatable=False,
     )
 
 
@@ -151,7 +152,7 @@ class Analyzer:
         faults: list[Unreadable] = []  # which the files do not cause
         lowered = [self._lower(source, cluster.language, faults) for source in cluster.sources]
         units = [item.unit for item in lowered if item.unit is not None]
-        own = {source.shown for source in cluster.own}
+        own = {source.display_path for source in cluster.own}
         findings: list[Finding] = []
         unknown: list[UnknownBase] = []
         count = 0
@@ -165,7 +166,7 @@ class Analyzer:
             language = LANGUAGES[cluster.language].dialects
             unknown = [each for each in unknown_bases(program, self._dialects, language) if each.path in own]
         except Exception as error:  # noqa: BLE001  # the other clusters go on
-            faults += (Unreadable.crash(source.shown, error) for source in cluster.own)
+            faults += (Unreadable.crash(source.display_path, error) for source in cluster.own)
         return Result(
             findings=tuple(findings),
             unreadable=(*(place for item in lowered for place in item.unreadable), *faults),
@@ -183,12 +184,12 @@ class Analyzer:
                 data = read_file(source.path, LIMIT)
             if self._inputs.digests and digest_of(data) != self._inputs.digests[source.path]:
                 self._changed.add(source.path)
-            lowered = lower(language, source.shown, source.module, data, is_package=source.is_package)
+            lowered = lower(language, source.display_path, source.module, data, is_package=source.is_package)
         except OSError as error:
-            faults.append(Unreadable(path=source.shown, line=0, column=0, reason=reason(error)))
+            faults.append(Unreadable(path=source.display_path, line=0, column=0, reason=reason(error)))
             return Lowered(None)
         except Exception as error:  # noqa: BLE001  # the other files go on
-            faults.append(Unreadable.crash(source.shown, error))
+            faults.append(Unreadable.crash(source.display_path, error))
             return Lowered(None)
         if source.path in self._shared:
             self._lowered[source.path] = lowered

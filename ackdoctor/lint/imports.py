@@ -30,9 +30,9 @@ _HEIGHT = 8  # folders searched above a file that is outside the root
 _PACKAGE = "__init__"
 
 
-def module_name(shown: str) -> tuple[str, bool]:
-    """Return the dotted name of a Python file, as long as its shown path, and whether it is a package's own file."""
-    parts = shown.removesuffix(".py").split("/")
+def module_name(display_path: str) -> tuple[str, bool]:
+    """Return the dotted name of a Python file, as long as its display path, and whether it is a package's own file."""
+    parts = display_path.removesuffix(".py").split("/")
     is_package = parts[-1] == _PACKAGE and len(parts) > 1
     if is_package:
         parts.pop()
