@@ -1,4 +1,4 @@
-"""Runs one case of a rule page that is written as messages to an acker."""
+"""Runs a case that consists of messages to an acker."""
 
 import re
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ _STEP = re.compile(r"(?P<component>\w+)(?: waited (?P<waited>[\d.]+))? held (?P<
 
 
 def findings_by_line(case: Case) -> Iterator[tuple[int, Finding]]:
-    """Each finding with the line it stands on: the last message of its root, or the last window."""
+    """Yield each finding with its line: the last message of its root, or the last window."""
     version = profile(case.dialect)
     (file,) = case.files
     lines = [line.partition("#")[0].strip() for line in file.text.splitlines()]
@@ -47,9 +47,9 @@ def findings_by_line(case: Case) -> Iterator[tuple[int, Finding]]:
 
 
 def timed_out(line: str, root: int = 1) -> TimedOut:
-    """`46 timed out after 19.9, complete after 24.9: parse held 0, batch waited 1 held 24.9`, in seconds."""
+    """Parse `46 timed out after 19.9, complete after 24.9: parse held 0, batch waited 1 held 24.9`, in seconds."""
     words = _TIMED_OUT.fullmatch(line)
-    assert words is not None, f"{line}: no root that timed out"
+    assert words is not None, f"{line}: not a root that timed out"
     steps = [_STEP.fullmatch(step) for step in words["steps"].split(", ")]
     assert None not in steps, f"{line}: steps are `bolt held 3` or `bolt waited 2 held 3`"
     return TimedOut(
@@ -73,7 +73,7 @@ def timed_out(line: str, root: int = 1) -> TimedOut:
 
 
 def _of_roots(lines: list[str]) -> Iterator[tuple[int, Finding]]:
-    """The first line may name the message timeout; a finding stands on the line of its slowest root."""
+    """Yield each finding with the line of its slowest root; the first line may name the message timeout."""
     timeouts = [int(match[1]) for line in lines if (match := _TIMEOUT.fullmatch(line))]
     trees = [
         timed_out(line, number) for number, line in enumerate(lines, start=1) if not _TIMEOUT.fullmatch(line)

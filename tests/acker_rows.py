@@ -1,4 +1,4 @@
-"""Messages to an acker as lines of text, as rows of a trace: `init 66 1`, `ack 66 1 by sql`, `timeout 66`; and whom rows accuse."""
+"""Trace rows from lines of text (`init 66 1`, `ack 66 1 by sql`, `timeout 66`), and the culprits of trees."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -23,11 +23,11 @@ _SECOND = 1_000_000_000
 
 
 def events_of(lines: Sequence[str]) -> list[Event]:
-    """The rows of a trace that those lines stand for, one a second."""
+    """Return the trace rows of these lines, one a second."""
     events = []
     for seq, line in enumerate(lines, start=1):
         words = _LINE.fullmatch(line)
-        assert words is not None, f"line {seq} is no message to an acker: {line}"
+        assert words is not None, f"line {seq} is not a message to an acker: {line}"
         component, value = words["component"] or "", int(words["value"] or 0)
         events.append(
             Event(
@@ -45,7 +45,7 @@ def events_of(lines: Sequence[str]) -> list[Event]:
 
 
 def with_culprits(tally: RunTally, events: Iterable[Event]) -> RunTally:
-    """The tally with the culprits of its trees, from a second reading of the trace."""
+    """Return the tally with the culprits of its trees, from a second pass over the trace."""
     wanted = {tree.root: tree for tree in tally.trees}
     seen = suspicions(events, wanted)
     return replace(tally, trees=tuple(blame(tree, seen[tree.root]) for tree in tally.trees))

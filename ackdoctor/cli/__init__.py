@@ -73,7 +73,7 @@ def _somewhere() -> bool:
 
 def _say(text: str) -> None:
     from ackdoctor.cli.streams import say  # only on the way to an error
-    from ackdoctor.reporters.context import inert, printable
+    from ackdoctor.reporters.context import escape_commands, printable
 
-    line = inert(printable(" ".join(text.splitlines())))
+    line = escape_commands(printable(" ".join(text.splitlines())))
     say(f"ackdoctor: {line}\n".encode("utf-8", "backslashreplace").decode("utf-8"))

@@ -19,14 +19,13 @@ from ackdoctor.cli.streams import chatter, glyphs_for, palette_for, tolerant, un
 from ackdoctor.cli.texts import MOST_OF_HISTOGRAMS, lines_of
 from ackdoctor.heap import growth, judge
 from ackdoctor.heap.dump import HeapDump, read_dump
-from ackdoctor.heap.judge import testimony
+from ackdoctor.heap.judge import run_evidence
 from ackdoctor.heap.jvm.histogram import Histogram, parse, timed, told_most
 from ackdoctor.heap.jvm.hprof import HprofError
 from ackdoctor.model.errors import UsageError
 from ackdoctor.model.finding import Finding, Report, Severity, Unreadable
-from ackdoctor.reporters import Context, heap_dump, heap_hist
-from ackdoctor.reporters.context import PLAIN, Sources
-from ackdoctor.reporters.footer import counted
+from ackdoctor.reporters import Context, heap
+from ackdoctor.reporters.context import PLAIN, Sources, counted
 from ackdoctor.tracer.judge.place import Places
 
 __all__ = ["DumpRequest", "HistRequest", "show_dump", "show_histograms"]
@@ -117,11 +116,11 @@ def show_dump(request: DumpRequest) -> int:
         match request.output_format:
             case "full":
                 context = _context(stream, "full")
-                heap_dump.dump_screen(report, dump, stream, context, width=width_for(stream), top=request.top)
+                heap.dump_screen(report, dump, stream, context, width=width_for(stream), top=request.top)
             case "json":
-                heap_dump.dump_document(report, dump, stream, top=request.top)
+                heap.dump_document(report, dump, stream, top=request.top)
             case form:
-                show_with(heap_dump.dump_verdict(report, dump), report, form, stream, _context(stream, form))
+                show_with(heap.dump_verdict(report, dump), report, form, stream, _context(stream, form))
     return _code(report)
 
 
@@ -130,20 +129,20 @@ def _with_trace(
 ) -> tuple[tuple[Finding, ...], tuple[str, ...], list[Unreadable]]:
     """The findings with the culprits that a trace or a log names, and how many of the roots it knows."""
     wanted = judge.trees(dump)
-    told = testimony(request.traces, wanted)
+    evidence = run_evidence(request.traces, wanted)
     places = Places(folder=str(Path.cwd()), nowhere=dump.path)
-    word = "log" if told.logs else "trace"
+    word = "log" if evidence.logs else "trace"
     notes = [
-        f"of {len(wanted):,} roots read, the {word} knows {len(told.trees):,} and explains {told.named:,}"
+        f"of {len(wanted):,} roots read, the {word} knows {len(evidence.trees):,} and explains {evidence.named:,}"
     ]
-    if told.expected:
+    if evidence.expected:
         notes.append(
-            f"another {told.expected:,} {'is' if told.expected == 1 else 'are'} left by acks after a fail or a timeout, as correct programs leave them, too"
+            f"another {evidence.expected:,} {'is' if evidence.expected == 1 else 'are'} left by acks after a fail or a timeout, as correct programs leave them, too"
         )
-    if told.logs and not told.trees:
+    if evidence.logs and not evidence.trees:
         notes.append("a worker's log tells of tuples only where topology.debug is true")
-    found = judge.joined(told.trees, dump, found, keeper=keeper, places=places)
-    return found, tuple(notes), list(told.unreadable)
+    found = judge.with_culprits(evidence.trees, dump, found, keeper=keeper, places=places)
+    return found, tuple(notes), list(evidence.unreadable)
 
 
 # ---- histograms ----
@@ -177,13 +176,11 @@ def show_histograms(request: HistRequest) -> int:
         match request.output_format:
             case "full":
                 context = _context(stream, "full")
-                heap_hist.growth_screen(
-                    report, grown, stream, context, width=width_for(stream), top=request.top
-                )
+                heap.growth_screen(report, grown, stream, context, width=width_for(stream), top=request.top)
             case "json":
-                heap_hist.growth_document(report, grown, stream, top=request.top)
+                heap.growth_document(report, grown, stream, top=request.top)
             case form:
-                said = heap_hist.growth_verdict(report, grown)
+                said = heap.growth_verdict(report, grown)
                 show_with(said, report, form, stream, _context(stream, form))
     return 2 if unreadable else 1 if report.findings else 0
 

@@ -29,8 +29,7 @@ from ackdoctor.lint.select import compare_report, filter_report
 from ackdoctor.model.errors import UsageError
 from ackdoctor.model.finding import Finding, Report
 from ackdoctor.reporters import Context, reporter
-from ackdoctor.reporters.context import PLAIN, Sources
-from ackdoctor.reporters.footer import counted
+from ackdoctor.reporters.context import PLAIN, Sources, counted
 
 if TYPE_CHECKING:
     from ackdoctor.lint.baseline import Entry
@@ -83,7 +82,7 @@ def run(request: Request) -> int:
     else:
         if not request.quiet:
             _tell(shown, request, settings, why_not)
-        sources = Sources(root=root, given=dict([given]) if given else {})
+        sources = Sources(root=root, in_memory=dict([given]) if given else {})
         _show(shown, request, settings, sources)
     counted_in = replace(shown, findings=()) if request.exit_zero else shown
     return exit_code(counted_in, settings, named=request.paths, root=root)
@@ -224,5 +223,5 @@ def _show(report: Report, request: Request, settings: Settings, sources: Sources
         text = StringIO()
         reporter(form)(report, text, context)
         if people and not request.quiet and not request.show_files:
-            reporter("footer")(report, text, context)
+            reporter("summary")(report, text, context)
         stream.write(shielded(text.getvalue(), form))

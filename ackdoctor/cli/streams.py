@@ -11,7 +11,16 @@ from typing import TextIO
 
 from ackdoctor.model.errors import UsageError
 from ackdoctor.model.writing import replacing
-from ackdoctor.reporters.context import ASCII, COLOURED, PLAIN, UNICODE, Glyphs, Palette, inert, printable
+from ackdoctor.reporters.context import (
+    ASCII,
+    COLOURED,
+    PLAIN,
+    UNICODE,
+    Glyphs,
+    Palette,
+    escape_commands,
+    printable,
+)
 
 __all__ = [
     "COLOURED",
@@ -79,7 +88,7 @@ def say(line: str) -> None:
 
 def chatter(text: str, *, prefix: str = "ackdoctor: ") -> None:
     """One line for people on standard error."""
-    line = f"{inert(f'{prefix}{printable(text)}')}\n"
+    line = f"{escape_commands(f'{prefix}{printable(text)}')}\n"
     tolerant(sys.stderr)
     say(line)
 
@@ -91,7 +100,7 @@ def shielded(text: str, form: str) -> str:
         return text
     if form.startswith(("json", "sarif")) or form.endswith("json"):
         return text.replace("##[", r"#\u0023[") if inside else text
-    return "".join(inert(line, anywhere=inside) for line in text.splitlines(keepends=True))
+    return "".join(escape_commands(line, anywhere=inside) for line in text.splitlines(keepends=True))
 
 
 @contextmanager

@@ -1,7 +1,7 @@
-"""Solves a whole component: every method the framework calls, then what runs later, then the rest.
+"""Solves a whole component: the methods that the framework calls, the code that runs later, and the other methods.
 
-Data handlers come first: what they leave in which field decides what a tick or a callback may still
-complete.  A handler's end is where the framework has its say: auto ack, auto fail, or nothing.
+Data handlers are solved first: the fields in which they store tuples decide what a tick or a callback may complete.
+When a handler ends, the framework acts: it acks, fails or does nothing.
 """
 
 from collections.abc import Iterable, Iterator
@@ -11,7 +11,7 @@ from ackdoctor.flow.context import Context, DeferredCall
 from ackdoctor.flow.events import Ended, Flow, Stored
 from ackdoctor.flow.library import TRANSPARENT_DECORATORS
 from ackdoctor.flow.program import Program
-from ackdoctor.flow.solver import Leaving, Solver
+from ackdoctor.flow.solver import FunctionExit, Solver
 from ackdoctor.flow.state import (
     Batch,
     BoundMethod,
@@ -39,43 +39,49 @@ from ackdoctor.model.protocol import Op, Stage, move
 
 __all__ = ["solve_component"]
 
-FIRST = (EntryKind.DATA, EntryKind.BATCH)
-LATER_LIMIT = 24
+DATA_ENTRIES = (EntryKind.DATA, EntryKind.BATCH)
+MAX_DEFERRED = 24  # callbacks that are solved for one handler
 
 
 def solve_component(program: Program, component: Component) -> tuple[Flow, ...]:
     """The flows of every handler of a component, and of its methods that no handler reaches."""
-    return tuple(_Work(program, component).flows())
+    return tuple(_ComponentSolver(program, component).flows())
 
 
 @dataclass(slots=True, eq=False)
-class _Work:
+class _ComponentSolver:
     program: Program
     component: Component
 
     def flows(self) -> Iterator[Flow]:
-        entries = [(entry, self._entered(entry)) for entry in self.component.role.entries]
-        known = [(entry, method) for entry, method in entries if method is not None]
+        candidates = [(entry, self._entry_method(entry)) for entry in self.component.role.entries]
+        entries = [(entry, method) for entry, method in candidates if method is not None]
         entered: set[int] = set()
         first = {
-            entry: self._solve(entry, method, {}, entered) for entry, method in known if entry.kind in FIRST
+            entry: self._solve(entry, method, {}, entered)
+            for entry, method in entries
+            if entry.kind in DATA_ENTRIES
         }
-        held = self._held(first.values())
-        for entry, method in known:
-            yield first[entry] if entry in first and not held else self._solve(entry, method, held, entered)
-        for method in self._others(known, entered):
-            yield self._solve(None, method, held, entered)
+        stored = self._stored_stages(first.values())
+        for entry, method in entries:
+            if entry in first and not stored:
+                yield first[entry]
+            else:
+                yield self._solve(entry, method, stored, entered)
+        for method in self._other_methods(entries, entered):
+            yield self._solve(None, method, stored, entered)
 
-    def _entered(self, entry: Entry) -> Function | None:
-        """The method that the framework calls: of several of the name, the one that takes what it is given."""
+    def _entry_method(self, entry: Entry) -> Function | None:
+        """The method that the framework calls: among overloads, the one with the entry's parameter types."""
         for function in named(self.component.lineage, entry.method) if entry.takes else ():
             params = [param for param in function.params if param.kind == "positional"][1:]
             if tuple((param.type or "").rpartition(".")[2] for param in params) == entry.takes:
                 return function
         return self.component.method(entry.method)
 
-    def _others(self, known: list[tuple[Entry, Function]], entered: set[int]) -> Iterator[Function]:
-        names = {entry.method for entry, _ in known} | {"<clinit>"}
+    def _other_methods(self, entries: list[tuple[Entry, Function]], entered: set[int]) -> Iterator[Function]:
+        """The methods that are neither entries nor verbs, and that no handler has entered."""
+        names = {entry.method for entry, _ in entries} | {"<clinit>"}
         verbs = {verb.name for verb in self.component.role.verbs if verb.on == "self"}
         seen: set[str] = set()
         for cls in self.component.lineage:
@@ -84,8 +90,8 @@ class _Work:
                     yield method
                 seen.add(name)
 
-    def _held(self, flows: Iterable[Flow]) -> dict[str, Stage]:
-        """The fields that hold tuples, and the stage those are in once their own handler has returned."""
+    def _stored_stages(self, flows: Iterable[Flow]) -> dict[str, Stage]:
+        """The fields that hold tuples, and the stage of those tuples once their own handler has returned."""
         stage = {True: Stage.ACKED, False: Stage.OWED, None: Stage.HELD}[self.component.auto_ack]
         return {
             event.field: stage
@@ -95,7 +101,7 @@ class _Work:
         }
 
     def _solve(
-        self, entry: Entry | None, method: Function, held: dict[str, Stage], entered: set[int]
+        self, entry: Entry | None, method: Function, stored: dict[str, Stage], entered: set[int]
     ) -> Flow:
         subject = _subject(entry, method)
         if entry is not None and (method.is_async or method.is_generator):
@@ -105,14 +111,14 @@ class _Work:
             program=self.program,
             component=self.component,
             subject=subject,
-            stored_stages=held,
+            stored_stages=stored,
         )
         solver = Solver(context)
-        target, wrapped = self._handler(context, method)
-        state = self._received(context, entry, target, subject)
-        for leaving in solver.solve(target.function, state):
-            self._end(context, entry, subject, leaving)
-        self._run_later(context, subject)
+        target, wrapped = self._decorated(context, method)
+        state = self._initial_state(context, entry, target, subject)
+        for function_exit in solver.solve(target.function, state):
+            self._end(context, entry, subject, function_exit)
+        self._run_deferred(context, subject)
         entered.update(context.entered)
         return Flow(
             entry=entry,
@@ -123,10 +129,13 @@ class _Work:
             wrapped=wrapped,
         )
 
-    # ---- the start ----
+    # ---- before the handler ----
 
-    def _handler(self, context: Context, method: Function) -> tuple[FunctionRef, bool]:
-        """The function the framework really calls: the method, or what the project's own decorators make of it."""
+    def _decorated(self, context: Context, method: Function) -> tuple[FunctionRef, bool]:
+        """The function that the framework calls: the method, or what the project's decorators return for it.
+
+        The second value is true if a decorator that cannot be analysed wraps the method.
+        """
         target = FunctionRef(method, bare=True)
         if context.typed:  # annotations, which wrap nothing
             return target, False
@@ -134,49 +143,51 @@ class _Work:
         for decorator in reversed(method.decorators):
             symbol = next(iter(self.program.resolve(unit, decorator)), None)
             if not isinstance(symbol, Function):
-                return FunctionRef(method), not _harmless(symbol)
-            made = self._decorate(symbol, target)
-            if made is None:
+                return FunctionRef(method), not _is_transparent(symbol)
+            wrapper = self._apply_decorator(symbol, target)
+            if wrapper is None:
                 return FunctionRef(method), True
-            target = made
+            target = wrapper
         return target, False
 
-    def _decorate(self, decorator: Function, target: FunctionRef) -> FunctionRef | None:
+    def _apply_decorator(self, decorator: Function, target: FunctionRef) -> FunctionRef | None:
+        """The function that a decorator returns, if it is the same on all paths."""
         if not decorator.params:
             return None
-        quiet = Context(program=self.program, component=self.component, subject=None, stored_stages={})
+        context = Context(program=self.program, component=self.component, subject=None, stored_stages={})
         state = State(env={decorator.params[0].name: target})
-        values = [leaving.value for leaving in Solver(quiet).solve(decorator, state) if not leaving.raised]
-        made = [value for value in values if isinstance(value, FunctionRef)]
-        return made[0] if len(made) == len(values) == 1 else None
+        exits = Solver(context).solve(decorator, state)
+        values = [each.value for each in exits if not each.raised]
+        functions = [value for value in values if isinstance(value, FunctionRef)]
+        return functions[0] if len(functions) == len(values) == 1 else None
 
-    def _received(
+    def _initial_state(
         self, context: Context, entry: Entry | None, target: FunctionRef, subject: Token | None
     ) -> State:
         function = target.function
         env: dict[str, Value] = dict(target.captured)
         tokens: dict[Token, TokenState] = {}
         params = [param.name for param in function.params if param.kind == "positional"]
-        given: list[Value | None] = [SelfRef() if function.binding != "static" else None]
+        args: list[Value | None] = [SelfRef() if function.binding != "static" else None]
         if subject is not None and entry is not None and entry.subject is not None:
             ref = Batch(subject) if entry.kind is EntryKind.BATCH else TokenRef(subject)
-            given += [*[None] * entry.subject, ref]
-            tick = Tick.YES if entry.kind is EntryKind.TICK else self._tick_unless_asked()
-            tokens[subject] = TokenState(Stage.ACKED if self._is_stored() else Stage.OWED, tick)
-        env.update((name, value) for name, value in zip(params, given, strict=False) if value is not None)
-        env.update(packed(context, function, given[len(params) :]))
-        return State(env=env, tokens=tokens, fields=self._seeds(context))
+            args += [*[None] * entry.subject, ref]
+            tick = Tick.YES if entry.kind is EntryKind.TICK else self._untested_tick()
+            tokens[subject] = TokenState(Stage.ACKED if self._acks_on_receipt() else Stage.OWED, tick)
+        env.update((name, value) for name, value in zip(params, args, strict=False) if value is not None)
+        env.update(packed(context, function, args[len(params) :]))
+        return State(env=env, tokens=tokens, fields=self._constant_fields(context))
 
-    def _is_stored(self) -> bool:
-        """Whether the framework has acked the tuple, or will, whatever its handler does."""
+    def _acks_on_receipt(self) -> bool:
+        """Whether the framework acks the tuple independently of what its handler does."""
         return self.component.role.discipline.completion is Moment.STORED
 
-    def _tick_unless_asked(self) -> Tick:
+    def _untested_tick(self) -> Tick:
         return Tick.MAYBE if self.component.role.discipline.ticks_in_data else Tick.NO
 
-    def _seeds(self, context: Context) -> dict[str, Value]:
-        """Fields that are given one value once and for all: bound methods, functions and constants."""
-        given: dict[str, list[tuple[Function, Expr]]] = {}
+    def _constant_fields(self, context: Context) -> dict[str, Value]:
+        """The fields with a single assignment in the whole class, of a bound method or a function."""
+        assignments: dict[str, list[tuple[Function, Expr]]] = {}
         for cls in reversed(self.component.lineage):
             for method in cls.methods.values():
                 if not method.params:
@@ -185,27 +196,30 @@ class _Work:
                 for step in method.cfg.steps:
                     match step.op:
                         case Bind(target=Attr(obj=obj, name=name), value=value) if obj == own:
-                            given.setdefault(name, []).append((method, value))
+                            assignments.setdefault(name, []).append((method, value))
                         case _:
                             pass
-        seeds: dict[str, Value] = {}
-        for name, places in given.items():
+        fields: dict[str, Value] = {}
+        for name, places in assignments.items():
             if len(places) == 1:
-                method, value = places[0]
+                method, expr = places[0]
                 state = State(env={method.params[0].name: SelfRef()})
-                found = evaluate(context, method, state, value)
-                if isinstance(found, (BoundMethod, FunctionRef)):
-                    seeds[name] = found
-        return seeds
+                constant = evaluate(context, method, state, expr)
+                if isinstance(constant, (BoundMethod, FunctionRef)):
+                    fields[name] = constant
+        return fields
 
-    # ---- the end ----
+    # ---- after the handler ----
 
-    def _end(self, context: Context, entry: Entry | None, subject: Token | None, leaving: Leaving) -> None:
-        state, path = leaving.state, leaving.path
+    def _end(
+        self, context: Context, entry: Entry | None, subject: Token | None, function_exit: FunctionExit
+    ) -> None:
+        """Apply the framework's completion to an exit of the handler, and record the event."""
+        state, path = function_exit.state, function_exit.path
         breach = None
         if subject is not None and entry is not None:
             token_state = context.token_state(state, subject)
-            op = None if self._is_stored() else self._last_op(token_state, raised=leaving.raised)
+            op = None if self._acks_on_receipt() else self._final_op(token_state, raised=function_exit.raised)
             if op in (Op.AUTO_ACK, Op.AUTO_FAIL):
                 state = complete(context, path, state, op, subject)
             elif op is Op.END:
@@ -215,15 +229,15 @@ class _Work:
             step=path.step,
             path=path,
             deferral=context.deferral,
-            state=leaving.state,
-            raised=(leaving.state.raising or "") if leaving.raised else None,
+            state=function_exit.state,
+            raised=(function_exit.state.raising or "") if function_exit.raised else None,
             token=subject,
             breach=breach,
         )
-        context.record(ended, leaving.raised, id(path))
+        context.record(ended, function_exit.raised, id(path))
 
-    def _last_op(self, token_state: TokenState, *, raised: bool) -> Op | None:
-        """What the framework does to the tuple when its handler has ended."""
+    def _final_op(self, token_state: TokenState, *, raised: bool) -> Op | None:
+        """The operation that the framework applies to the tuple when its handler ends."""
         component = self.component
         if raised:
             return Op.AUTO_FAIL if component.auto_fail else None
@@ -237,37 +251,39 @@ class _Work:
             TickDuty.OPTIONAL: None,
         }[duty]
 
-    # ---- what runs later ----
+    # ---- deferred code ----
 
-    def _run_later(self, context: Context, subject: Token | None) -> None:
-        done = 0
-        while done < len(context.deferred_calls) and done < LATER_LIMIT:
-            later = context.deferred_calls[done]
-            done += 1
-            self._run_one(context, subject, later)
-        context.limited = context.limited or done < len(context.deferred_calls)
+    def _run_deferred(self, context: Context, subject: Token | None) -> None:
+        solved = 0
+        while solved < len(context.deferred_calls) and solved < MAX_DEFERRED:
+            deferred = context.deferred_calls[solved]
+            solved += 1
+            self._solve_deferred(context, subject, deferred)
+        context.limited = context.limited or solved < len(context.deferred_calls)
 
-    def _run_one(self, context: Context, subject: Token | None, later: DeferredCall) -> None:
-        state = State(tokens=self._tokens_later(later, subject), fields=unsure(later.state.fields))
-        path = later.path.with_state(state)
-        context.deferral = later.deferral
-        call = later.path.step.op
+    def _solve_deferred(self, context: Context, subject: Token | None, deferred: DeferredCall) -> None:
+        tokens = self._tokens_when_deferred(deferred, subject)
+        state = State(tokens=tokens, fields=unsure(deferred.state.fields))
+        path = deferred.path.with_state(state)
+        context.deferral = deferred.deferral
+        call = deferred.path.step.op
         if isinstance(call, Call):
-            outcome = apply_value(context, path, call, later.target, later.args)
+            outcome = apply_value(context, path, call, deferred.target, deferred.args)
             if isinstance(outcome, Enter):
-                for leaving in Solver(context).solve(outcome.function, outcome.state, path):
-                    self._end(context, None, subject, leaving)
+                for function_exit in Solver(context).solve(outcome.function, outcome.state, path):
+                    self._end(context, None, subject, function_exit)
         context.deferral = None
 
-    def _tokens_later(self, later: DeferredCall, subject: Token | None) -> dict[Token, TokenState]:
-        """By the time deferred code runs, an auto-acking framework has acked the tuple."""
-        tokens = dict(later.state.tokens)
-        if self.component.auto_ack and subject in tokens and later.deferral.asynchronous:
+    def _tokens_when_deferred(self, deferred: DeferredCall, subject: Token | None) -> dict[Token, TokenState]:
+        """The token states when deferred code runs: by then an auto-acking framework has acked the tuple."""
+        tokens = dict(deferred.state.tokens)
+        if self.component.auto_ack and subject in tokens and deferred.deferral.asynchronous:
             tokens[subject] = tokens[subject]._replace(stage=Stage.ACKED)
         return tokens
 
 
 def _subject(entry: Entry | None, method: Function) -> Token | None:
+    """The token of the tuple that the framework passes to a handler, under the parameter's name."""
     if entry is None or entry.subject is None:
         return None
     if entry.kind not in (EntryKind.DATA, EntryKind.BATCH, EntryKind.TICK):
@@ -278,5 +294,5 @@ def _subject(entry: Entry | None, method: Function) -> Token | None:
     return Token(TokenKind.ELEMENT if entry.kind is EntryKind.BATCH else TokenKind.INPUT, name)
 
 
-def _harmless(symbol: object) -> bool:
+def _is_transparent(symbol: object) -> bool:
     return isinstance(symbol, str) and symbol.rpartition(".")[2] in TRANSPARENT_DECORATORS

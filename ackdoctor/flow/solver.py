@@ -1,10 +1,12 @@
-"""Drives paths through the graph until nothing new is found.
+"""The solver: drives paths through a function's graph until no new state appears.
 
-A path is a chain of visits (`Trail`).  Two paths that reach a step in the same state, as far as anybody will ask
-for it (`liveness`), are one from there on (property simulation), so the number of visits is bounded by steps x
-states; the states of a step are capped all the same, first by dropping what only prunes, then by giving up on
-further ones, which marks the result as limited.  A helper is solved once per state it is entered with; a
-recursive one is solved again until its exits no longer grow.
+A path is a chain of visits (`Path`).  Two paths that reach a step in equal states, restricted to what is live there
+(`transfer.liveness`), are joined: only the first goes on (property simulation).  So the number of visits is bounded by
+steps x states.  Beyond `MAX_STATES` states at a step, new states are widened; beyond twice that, paths are dropped and
+the result is marked as limited.
+
+Helpers are analysed by summaries: a function is solved once for each state in which it is entered.  A recursive
+function is solved again until its exits stop growing, at most `MAX_PASSES` times.
 """
 
 from collections import deque
@@ -47,16 +49,16 @@ from ackdoctor.flow.transfer.typestate import WayOn, each_element, ways_on
 from ackdoctor.model.cfg import ENTRY, EXIT, RAISED, Call, EdgeKind
 from ackdoctor.model.component import Function
 
-__all__ = ["Leaving", "Solver"]
+__all__ = ["FunctionExit", "Solver"]
 
-STATES_PER_STEP = 32
-HELPER_DEPTH = 10
-WORDS = 4  # a helper's words and numbers that are told apart; of more, no path knows which it was given
-ROUNDS = 3
+MAX_STATES = 32  # at one step before new states are widened
+MAX_DEPTH = 10  # of helper calls
+MAX_LITERALS = 4  # different literals that a helper may return before its result is unknown
+MAX_PASSES = 3  # over a recursive function
 
 
-class Leaving(NamedTuple):
-    """One way a function ends: by return (with its value) or by an exception, and the visit that left."""
+class FunctionExit(NamedTuple):
+    """One way in which a function ends: a return with its value, or an exception; `path` ends there."""
 
     raised: bool
     state: State
@@ -65,233 +67,251 @@ class Leaving(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class _Activation:
-    """A function entered with one state: its exits so far."""
+class _Summary:
+    """The exits of a function that was entered in one state."""
 
-    exits: list[Leaving] = field(default_factory=list)
+    exits: list[FunctionExit] = field(default_factory=list)
     running: bool = True
     recursive: bool = False
 
 
 class Solver:
-    """Solves the functions of one component, remembering helpers by the state they were entered with."""
+    """Solves the functions of one component; keeps a summary for each function and entry state."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
-        self._activations: dict[tuple[int, object], _Activation] = {}
+        self._summaries: dict[tuple[int, object], _Summary] = {}
         self._depth = 0
 
-    def solve(self, function: Function, state: State, call: Path | None = None) -> list[Leaving]:
-        """Every way `function` ends when entered with `state`."""
+    def solve(self, function: Function, state: State, call: Path | None = None) -> list[FunctionExit]:
+        """All exits of `function` entered in `state`; `call` is the visit of the call, if there is one."""
         state = needed(function)[ENTRY].of(state)
         key = (id(function), state.key())
-        known = self._activations.get(key)
+        known = self._summaries.get(key)
         if known is not None:
             known.recursive = known.recursive or known.running
             return list(known.exits)
-        activation = self._activations[key] = _Activation()
+        summary = self._summaries[key] = _Summary()
         self.context.entered[id(function)] = function
         self._depth += 1
-        for _ in range(ROUNDS):
-            before = len(activation.exits)
-            activation.recursive = False
-            self._run(function, state, call, activation)
-            if not activation.recursive or len(activation.exits) == before:
+        for _ in range(MAX_PASSES):
+            before = len(summary.exits)
+            summary.recursive = False
+            self._run(function, state, call, summary)
+            if not summary.recursive or len(summary.exits) == before:
                 break
         self._depth -= 1
-        activation.running = False
-        return list(activation.exits)
+        summary.running = False
+        return list(summary.exits)
 
-    def _run(self, function: Function, state: State, call: Path | None, activation: _Activation) -> None:
+    def _run(self, function: Function, state: State, call: Path | None, summary: _Summary) -> None:
         outermost = self._depth == 1
-        merging = needed(function)
-        if outermost:  # each way to leave the handler is told
-            merging = {index: live for index, live in merging.items() if index not in (EXIT, RAISED)}
+        live = needed(function)
+        if outermost:  # every statement that leaves the handler is an event of its own
+            live = {index: names for index, names in live.items() if index not in (EXIT, RAISED)}
         visited: dict[int, set[object]] = {}
-        seen_exits = {_exit_key(leaving, outermost=outermost) for leaving in activation.exits}
+        exit_keys = {_exit_key(each, outermost=outermost) for each in summary.exits}
         paths = deque([Path(function, ENTRY, state, call, None)])
         context = self.context
         while paths:
             path = paths.popleft()
             if path.index in (EXIT, RAISED):
-                leaving = _leave(path)
-                key = _exit_key(leaving, outermost=outermost)
-                if key not in seen_exits:
-                    seen_exits.add(key)
-                    activation.exits.append(leaving)
+                function_exit = _leave(path)
+                key = _exit_key(function_exit, outermost=outermost)
+                if key not in exit_keys:
+                    exit_keys.add(key)
+                    summary.exits.append(function_exit)
                 continue
             if context.steps_left <= 0:
                 context.limited = True
                 return
             context.steps_left -= 1
-            for way, inner in self._next(path):
+            for way, inner in self._successors(path):
                 for each in each_element(context, path, way) if way.state.loops else (way,):
-                    following = self._follow(path, each, inner, merging, visited)
+                    following = self._extend(path, each, inner, live, visited)
                     if following is not None:
                         paths.append(following)
 
-    def _follow(
+    def _extend(
         self,
         path: Path,
         way: WayOn,
         inner: Path | None,
-        merging: Mapping[int, Needed],
+        live: Mapping[int, Needed],
         visited: dict[int, set[object]],
     ) -> Path | None:
+        """The path extended by one visit, or None if another path has been there in the same state."""
         state = way.state
-        forgot = False
-        live = merging.get(way.target)
-        if live is not None:
-            state = live.of(state)
+        widened = False
+        live_here = live.get(way.target)
+        if live_here is not None:
+            state = live_here.of(state)
             keys = visited.setdefault(way.target, set())
-            if len(keys) >= STATES_PER_STEP:
+            if len(keys) >= MAX_STATES:
                 state = state.widen()
-                forgot = True
-                if len(keys) >= 2 * STATES_PER_STEP:
+                widened = True
+                if len(keys) >= 2 * MAX_STATES:
                     self.context.limited = True
                     return None
             key = state.key()
             if key in keys:
                 return None
             keys.add(key)
-        return Path(path.function, way.target, state, path, way.kind, inner, widened=forgot)
+        return Path(path.function, way.target, state, path, way.kind, inner, widened=widened)
 
-    def _next(self, path: Path) -> Iterator[tuple[WayOn, Path | None]]:
+    # ---- the transfer function of one step ----
+
+    def _successors(self, path: Path) -> Iterator[tuple[WayOn, Path | None]]:
+        """The edges that the path may take next, each with the path through a helper, if one was entered."""
         op = path.step.op
         if not isinstance(op, Call):
             for way in ways_on(self.context, path):
                 yield way, None
             return
         outcome = resolve_call(self.context, path, op)
-        if isinstance(outcome, Enter) and self._depth > HELPER_DEPTH:
+        if isinstance(outcome, Enter) and self._depth > MAX_DEPTH:
             self.context.limited = True
             outcome = Done(path.state, None, may_raise=True)
         if isinstance(outcome, Done):
-            yield from self._past(path, op, outcome)
+            yield from self._step_over(path, op, outcome)
         else:
             for each in (outcome, *outcome.others):
-                yield from self._through(path, op, each)
+                yield from self._step_into(path, op, each)
 
-    def _past(self, path: Path, op: Call, done: Done) -> Iterator[tuple[WayOn, Path | None]]:
-        after = self._changed(path, op, done.state)
+    def _step_over(self, path: Path, op: Call, done: Done) -> Iterator[tuple[WayOn, Path | None]]:
+        """The successors of a call whose effect is known without entering a function."""
+        after = self._havoc(path, op, done.state)
         for kind, target in path.step.edges:
             if kind is not EdgeKind.RAISE:
                 yield WayOn(kind, target, assign(self.context, path, after, op.result, done.value)), None
-            elif done.may_raise and self._worth_raising(path, target):
-                # it may have done half of it
-                raised = after if done.state is path.state else self._changed(path, op, path.state)
-                yield (
-                    WayOn(kind, target, raised if raised.raising is not None else raised.replace(raising="")),
-                    None,
-                )
+            elif done.may_raise and self._follows_exception(path, target):
+                # the call may have had a part of its effect before it raised
+                raised = after if done.state is path.state else self._havoc(path, op, path.state)
+                if raised.raising is None:
+                    raised = raised.replace(raising="")
+                yield WayOn(kind, target, raised), None
 
-    def _changed(self, path: Path, op: Call, after: State) -> State:
-        """What a call out of sight may have changed is open behind it."""
-        if path.state.facts and not self._maybe_verb(op):
-            fields = self._own_fields(callees(self.context, last_name(op.func)) if is_field(op.func) else ())
+    def _havoc(self, path: Path, op: Call, after: State) -> State:
+        """The state after a call that may change whatever its receiver and its arguments reach."""
+        if path.state.facts and not self._may_be_verb(op):
+            fields = self._changed_fields(
+                callees(self.context, last_name(op.func)) if is_field(op.func) else ()
+            )
             after = invalidate_aliases(path.function, path.index, path.state, after, fields)
         after = by_given_code(self.context, path.function, after, op)
         after = behind(self.context, path.function, invalidate_by_call(path.function, after, op), op)
         return bind_aliases(path.function, path.index, after)
 
-    def _own_fields(self, functions: tuple[Function, ...]) -> frozenset[str] | None:
-        """The fields that these methods may change; None where that is open."""
-        known = [changed_fields(self.context, function) for function in functions]
-        return frozenset[str]().union(*known) if known and not any(ANY in each for each in known) else None
+    def _changed_fields(self, methods: tuple[Function, ...]) -> frozenset[str] | None:
+        """The fields that these methods may change; None if that is unknown."""
+        changed = [changed_fields(self.context, method) for method in methods]
+        if not changed or any(ANY in each for each in changed):
+            return None
+        return frozenset[str]().union(*changed)
 
-    def _maybe_verb(self, op: Call) -> bool:
-        """Whether a call may be one of the framework's, by its name; where types are declared those are not made on the component itself."""
+    def _may_be_verb(self, op: Call) -> bool:
+        """Whether a call may be a verb of the framework, by its name.
+
+        If the framework's objects have declared types, the component itself has no verbs.
+        """
         if self.context.typed and is_field(op.func):
             return False
         return last_name(op.func) in self.context.verb_names
 
-    def _worth_raising(self, path: Path, target: int) -> bool:
-        """An exception that escapes the handler itself matters only once something was completed; one in a log line, or as something is closed, until then."""
-        inside = target != RAISED or self._depth > 1
-        works = path.index in taken_to_work(path.function)
-        if inside and not works:
-            return True
-        late = completed(path.state)
-        return inside and not late if works else late
+    def _follows_exception(self, path: Path, target: int) -> bool:
+        """Whether a path follows an exception that a call might raise.
 
-    def _through(self, path: Path, op: Call, enter: Enter) -> Iterator[tuple[WayOn, Path | None]]:
+        An exception that leaves the handler matters only after a completion.  A call that hardly ever raises, such as
+        a log line or a close, is followed into a handler of the exception only before one.
+        """
+        is_caught = target != RAISED or self._depth > 1
+        rarely_raises = path.index in taken_to_work(path.function)
+        if is_caught and not rarely_raises:
+            return True
+        has_completed = completed(path.state)
+        return is_caught and not has_completed if rarely_raises else has_completed
+
+    def _step_into(self, path: Path, op: Call, enter: Enter) -> Iterator[tuple[WayOn, Path | None]]:
+        """The successors of a call that enters a function of the project: one for each exit of the function."""
         before = path.state
         exits = self.solve(enter.function, enter.state, path)
-        words = {leaving.value for leaving in exits if _is_word(leaving.value)}
-        told: set[object] = set()
+        literals = {each.value for each in exits if _is_literal(each.value)}
+        drop_literals = op.dropped or len(literals) > MAX_LITERALS
+        seen: set[object] = set()
         changed = changed_fields(self.context, enter.function) if before.facts else frozenset()
         fields = None if ANY in changed else changed
-        for leaving in exits:
+        for each in exits:
             after = before.replace(
-                tokens=leaving.state.tokens,
-                fields=leaving.state.fields,
+                tokens=each.state.tokens,
+                fields=each.state.fields,
                 facts=about_locals(before.facts, changed),
-                caught=leaving.state.caught,
+                caught=each.state.caught,
             )
             after = invalidate_aliases(path.function, path.index, before, after, fields)
             after = behind_own(path.function, invalidate_by_call(path.function, after, op), op)
             after = beyond_a_call(path.function, after)
             for kind, target in path.step.edges:
-                if leaving.raised and kind is EdgeKind.RAISE:
-                    yield (
-                        WayOn(kind, target, after.replace(raising=leaving.state.raising or "")),
-                        leaving.path,
-                    )
-                elif not leaving.raised and kind is not EdgeKind.RAISE:
-                    value = leaving.value
+                if each.raised and kind is EdgeKind.RAISE:
+                    yield WayOn(kind, target, after.replace(raising=each.state.raising or "")), each.path
+                elif not each.raised and kind is not EdgeKind.RAISE:
+                    value = each.value
                     if value is None:
                         value = declared_result(self.context, enter.function)
                     if isinstance(value, GeneratorResult):
-                        after, value = _given(path.function, op, after, value, enter.function.name)
-                    if value in words and (op.dropped or len(words) > WORDS):
+                        after, value = _generator_value(path.function, op, after, value, enter.function.name)
+                    if drop_literals and value in literals:
                         value = None
                     bound = assign(self.context, path, after, op.result, value)
                     bound = alias_field_result(path.function, bound, op, value)
-                    if _means_something(leaving, exits):
+                    if _is_truthy_by_contrast(each, exits):
                         bound = bound.replace(facts={**bound.facts, op.result: True})
-                    if value is not leaving.value and bound.key() in told:
-                        continue  # the same, in other words
-                    told.add(bound.key())
-                    yield WayOn(kind, target, bound), leaving.path
+                    if value is not each.value and bound.key() in seen:
+                        continue
+                    seen.add(bound.key())
+                    yield WayOn(kind, target, bound), each.path
 
 
-def _given(
-    function: Function, call: Call, after: State, so_far: GeneratorResult, generator: str
+# ---- exits of a function ----
+
+
+def _generator_value(
+    function: Function, call: Call, after: State, result: GeneratorResult, generator: str
 ) -> tuple[State, Value | None]:
-    """What a generator gives to a loop over it; elsewhere it is taken to run to its end at once."""
+    """The value of a generator call: suspended for a loop over it, otherwise a container of what it yields."""
     if call.result in iterated_locals(function):
-        return suspend_generator(after, so_far, generator)
-    return after, Container(so_far.items) if so_far.items else None
+        return suspend_generator(after, result, generator)
+    return after, Container(result.items) if result.items else None
 
 
-def _is_word(value: Value | None) -> bool:
+def _is_literal(value: Value | None) -> bool:
     return isinstance(value, Const) and not isinstance(value.value, (bool, type(None)))
 
 
-def _means_something(leaving: Leaving, exits: list[Leaving]) -> bool:
-    """Whether a helper's result, of which nothing is known, is what it gives instead of the None for a tuple it completed."""
-    return leaving.value is None and any(
-        other.value in (Const(None), Const(value=False)) and other.state.tokens != leaving.state.tokens
+def _is_truthy_by_contrast(function_exit: FunctionExit, exits: list[FunctionExit]) -> bool:
+    """Whether an unknown result is taken as true: another exit returns None or False with other token states."""
+    return function_exit.value is None and any(
+        other.value in (Const(None), Const(value=False)) and other.state.tokens != function_exit.state.tokens
         for other in exits
         if not other.raised
     )
 
 
-def _exit_key(leaving: Leaving, *, outermost: bool) -> object:
-    """What makes two exits one: the state, and in the handler itself also the statement that leaves."""
-    where = leaving.path.before.index if outermost and leaving.path.before is not None else 0
-    return (leaving.raised, leaving.state.key(), leaving.value, where)
+def _exit_key(function_exit: FunctionExit, *, outermost: bool) -> object:
+    """The key by which exits are joined: the state and, in the handler itself, the statement that leaves."""
+    before = function_exit.path.before
+    where = before.index if outermost and before is not None else 0
+    return (function_exit.raised, function_exit.state.key(), function_exit.value, where)
 
 
-def _leave(path: Path) -> Leaving:
+def _leave(path: Path) -> FunctionExit:
     raised = path.index == RAISED
     state = unboxed(path.function, left(path.function, path.state))
     after = State(tokens=state.tokens, fields=state.fields, caught=state.caught, raising=state.raising)
-    return Leaving(raised, after, None if raised else _result(path), path)
+    return FunctionExit(raised, after, None if raised else _return_value(path), path)
 
 
-def _result(path: Path) -> Value | None:
-    """What a function gives: all it yields, or what it returns."""
+def _return_value(path: Path) -> Value | None:
+    """The value of a function: what it returns, or everything that it yields."""
     env = path.state.env
     if path.function.is_generator:
         yielded = env.get("%yield")

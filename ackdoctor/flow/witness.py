@@ -1,4 +1,8 @@
-"""Turns a path into the path a reader follows: received, branch taken, helper entered, acked, acked again."""
+"""Witnesses: turn a path into the steps that a reader follows, and answer the checks' queries about a path.
+
+A witness shows the turns of a path: received, branch taken, helper entered, acked, acked again.  Helpers that leave the
+tuple's state unchanged are left out.
+"""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -39,56 +43,60 @@ __all__ = [
     "witness",
 ]
 
+_MAX_STEPS = 40  # of one witness; the middle of a longer path is left out
+_MAX_DEPTH = 6  # of helper calls that the reader sees as indentation
 
-LONGEST = 40  # steps shown of one path; the first and the last ones are kept
+
+# ---- the steps of a witness ----
 
 
 def witness(
     end: Path, token: Token | None, last: str, at: tuple[Function, Span] | None = None
 ) -> PathWitness:
-    """The path to `end`; `last` says what happens there.
+    """The witness of a path; `last` is the note of its last step.
 
-    Helpers that left the tuple as it was are not told, unless the finding stands `at` a place in one of them.
+    Helpers that do not change the state of `token` are left out, except for one that contains the site `at`.
     """
     inside = at if at is not None and all(at[0] is not visit.function for visit in end.call_stack()) else None
 
-    def quiet(visit: Path) -> bool:
+    def skip(visit: Path) -> bool:
         return (
             visit.via is not EdgeKind.RAISE
             and visit.before is not None
-            and _same(visit.before, visit, token)
-            and not (inside is not None and visit.inner is not None and _passes(visit.inner, *inside))
+            and _is_unchanged(visit.before, visit, token)
+            and not (inside is not None and visit.inner is not None and _visits(visit.inner, *inside))
         )
 
-    closing = list(islice(_told(turns_back(end, quiet), end, token, last), LONGEST + 1))
-    closing.reverse()
-    if len(closing) > LONGEST:
-        half = LONGEST // 2
-        closing[:-half] = islice(_told(turns_forward(end, quiet), end, token, last), half)
-    return PathWitness(steps=tuple(closing))
+    steps = list(islice(_steps(turns_back(end, skip), end, token, last), _MAX_STEPS + 1))
+    steps.reverse()
+    if len(steps) > _MAX_STEPS:
+        half = _MAX_STEPS // 2
+        steps[:-half] = islice(_steps(turns_forward(end, skip), end, token, last), half)
+    return PathWitness(steps=tuple(steps))
 
 
-def _told(path: Iterator[PathPoint], end: Path, token: Token | None, last: str) -> Iterator[PathStep]:
-    """The visits of a path that have something to say."""
-    for station in path:
-        final = station.visit is end
-        note = last if final else _note(station, token)
+def _steps(points: Iterator[PathPoint], end: Path, token: Token | None, last: str) -> Iterator[PathStep]:
+    """The steps of the points that have a note."""
+    for point in points:
+        is_last = point.visit is end
+        note = last if is_last else _note(point, token)
         if note:
-            after = None if final or (station.after is not None and station.after.inner) else station.after
-            state = _stage(after.state if after is not None else station.visit.state, token)
-            if final and not last.startswith("returns"):
-                state = ""  # what happens to the tuple here is what the note says
-            yield PathStep(site=_site(station.visit), note=note, state=state, depth=min(station.depth, 6))
+            after = None if is_last or (point.after is not None and point.after.inner) else point.after
+            state = _stage(after.state if after is not None else point.visit.state, token)
+            if is_last and not last.startswith("returns"):
+                state = ""  # the note names the operation on the tuple
+            yield PathStep(
+                site=_site(point.visit), note=note, state=state, depth=min(point.depth, _MAX_DEPTH)
+            )
 
 
-def _passes(inner: Path, function: Function, span: Span) -> bool:
+def _visits(inner: Path, function: Function, span: Span) -> bool:
     return any(
-        station.visit.function is function and station.visit.step.span == span
-        for station in turns_back(inner)
+        point.visit.function is function and point.visit.step.span == span for point in turns_back(inner)
     )
 
 
-def _same(visit: Path, after: Path, token: Token | None) -> bool:
+def _is_unchanged(visit: Path, after: Path, token: Token | None) -> bool:
     return token is not None and visit.state.tokens.get(token) == after.state.tokens.get(token)
 
 
@@ -106,8 +114,8 @@ def _stage(state: State, token: Token | None) -> str:
     return state.tokens[token].stage.value
 
 
-def _note(station: PathPoint, token: Token | None) -> str:
-    visit, after = station.visit, station.after
+def _note(point: PathPoint, token: Token | None) -> str:
+    visit, after = point.visit, point.after
     via = after.via if after is not None else None
     match visit.step.op:
         case _ if visit.index == ENTRY:
@@ -115,114 +123,107 @@ def _note(station: PathPoint, token: Token | None) -> str:
         case Throw():
             return "raises"
         case Catch():
-            return "caught here" if via is EdgeKind.TRUE else ""
+            return "exception caught" if via is EdgeKind.TRUE else ""
         case Call() as call:
-            return _call_note(station, call, token)
+            return _call_note(point, call, token)
         case _ if via is EdgeKind.RAISE:
-            return "an exception here"
-        case Test(condition=asked):
-            return _outcome(visit, asked, via)
+            return "if this raises"
+        case Test(condition=condition):
+            return _branch_note(visit, condition, via)
         case Next():
-            return {EdgeKind.TRUE: "next round", EdgeKind.FALSE: "no more rounds"}.get(via, "") if via else ""
-        case Return() if station.depth == 0:
-            return "returns" + _rest(visit, after, token)
+            return {EdgeKind.TRUE: "next iteration", EdgeKind.FALSE: "loop ends"}.get(via, "") if via else ""
+        case Return() if point.depth == 0:
+            return "returns" + _batch_note(visit, after, token)
         case Jump(word=word) if word in ("continue", "break"):
-            return word + _rest(visit, after, token)
+            return word + _batch_note(visit, after, token)
         case _:
-            return _change(visit, after, token)
+            return _stage_note(visit, after, token)
 
 
-def _rest(visit: Path, after: Path | None, token: Token | None) -> str:
-    """Of a step that leaves a loop over a batch: which of the other tuples the path goes on with."""
-    if token is None or after is None or _same(visit, after, token):
+def _batch_note(visit: Path, after: Path | None, token: Token | None) -> str:
+    """For a step that leaves a loop over a batch: the state in which the path goes on with its other tuples."""
+    if token is None or after is None or _is_unchanged(visit, after, token):
         return ""
-    return (
-        ", the rest of the batch is left"
-        if _stage(after.state, token) == "owed"
-        else ", as were others before"
-    )
+    if _stage(after.state, token) == "owed":
+        return ", the rest of the batch stays pending"
+    return ", as for earlier tuples of the batch"
 
 
-def _outcome(visit: Path, asked: Expr, via: EdgeKind | None) -> str:
+def _branch_note(visit: Path, condition: Expr, via: EdgeKind | None) -> str:
     word = {EdgeKind.TRUE: "true", EdgeKind.FALSE: "false"}.get(via, "") if via else ""
-    text = condition_text(visit.function, asked) if word else ""
+    text = condition_text(visit.function, condition) if word else ""
     return f"{text} is {word}" if text else word
 
 
-def _call_note(station: PathPoint, call: Call, token: Token | None) -> str:
-    visit, after = station.visit, station.after
-    if after is None:
-        return f"calls {callee_text(call.func)}"
-    if after.inner is not None:
+def _call_note(point: PathPoint, call: Call, token: Token | None) -> str:
+    visit, after = point.visit, point.after
+    if after is None or after.inner is not None:
         return f"calls {callee_text(call.func)}"
     if after.via is EdgeKind.RAISE:
         return f"if {callee_text(call.func)} raises"
-    return _change(visit, after, token)
+    return _stage_note(visit, after, token)
 
 
-def _change(visit: Path, after: Path | None, token: Token | None) -> str:
+def _stage_note(visit: Path, after: Path | None, token: Token | None) -> str:
+    """The new stage of the token, if the step changes it."""
     if token is None or after is None:
         return ""
-    was, now = visit.state.tokens.get(token), after.state.tokens.get(token)
-    if now is None or was == now or (was is not None and was.stage is now.stage):
+    before, now = visit.state.tokens.get(token), after.state.tokens.get(token)
+    if now is None or before == now or (before is not None and before.stage is now.stage):
         return ""
-    return (
-        f"held by {now.holder.replace(' self.', ' and self.')}"
-        if now.stage.value == "held"
-        else now.stage.value
-    )
+    if now.stage.value == "held":
+        return f"held by {now.holder.replace(' self.', ' and self.')}"
+    return now.stage.value
 
 
-# ---- questions a check asks of a path ----
+# ---- queries of the checks ----
 
 
 def line_text(visit: Path, seen_from: Function) -> str:
-    """Where a visit stands, for a sentence about a place in `seen_from`: the file is named only if it is another."""
+    """The line of a visit in a message about a place in `seen_from`; with the file if that is another."""
     line = f"line {visit.step.span.line}"
-    return (
-        line
-        if visit.function.path == seen_from.path
-        else f"{line} of {visit.function.path.rpartition('/')[2]}"
-    )
+    if visit.function.path == seen_from.path:
+        return line
+    return f"{line} of {visit.function.path.rpartition('/')[2]}"
 
 
 def completions(end: Path, token: Token) -> Iterator[Path]:
-    """The visits at which `token` was acked or failed on the way to `end`, the last one first."""
+    """The visits on a path that ack or fail `token`, last first."""
     for visit, after, _ in turns_back(end):
         if after is None or after.inner is not None or not isinstance(visit.step.op, Call):
             continue
-        was, now = visit.state.tokens.get(token), after.state.tokens.get(token)
-        if now is not None and now != was and now.stage.value in ("acked", "failed"):
+        before, now = visit.state.tokens.get(token), after.state.tokens.get(token)
+        if now is not None and now != before and now.stage.value in ("acked", "failed"):
             yield visit
 
 
 def was_widened(end: Path) -> bool:
-    """Whether a cap on the way took knowledge away that might have closed this path."""
+    """Whether the cap on states dropped facts on this path; with them it might be infeasible."""
     return any(visit.widened for visit in end.call_stack())
 
 
 def assumes_raise(end: Path) -> bool:
-    """Whether the path assumes that something raises which does not say so."""
+    """Whether the path assumes an exception that no `raise` statement throws."""
     return any(visit.assumes_raise for visit in end.call_stack())
 
 
 def call_chain(end: Path, visit: Path) -> tuple[int, ...]:
-    """The steps (by id) of the calls that a visit on the path to `end` is inside of, outermost first, its own last."""
-    around = list(end.call_stack())
-    for number, outer in enumerate(around):
+    """The steps (by id) of the calls around a visit on the path, outermost first, and its own step last."""
+    stack = list(end.call_stack())
+    for number, outer in enumerate(stack):
         if outer.entry is visit.entry:
-            return tuple(id(each.step) for each in (*reversed(around[number + 1 :]), visit))
+            return tuple(id(each.step) for each in (*reversed(stack[number + 1 :]), visit))
     chain: list[int] = []
-    outside = -1  # the depth of the call around it
-    for station in points_back(end):
-        if station.depth == outside or (not chain and station.visit is visit):
-            chain.append(id(station.visit.step))
-            outside = station.depth - 1
+    caller_depth = -1
+    for point in points_back(end):
+        if point.depth == caller_depth or (not chain and point.visit is visit):
+            chain.append(id(point.visit.step))
+            caller_depth = point.depth - 1
     return tuple(reversed(chain))
 
 
 def raising_visit(end: Path) -> Path | None:
-    """The visit whose exception leaves the handler: the deepest last one."""
+    """The visit that raises the exception that leaves the handler: the innermost last one."""
     for visit, after, _ in turns_back(end):
         if after is not None and after.via is EdgeKind.RAISE and after.inner is None:
             return visit
@@ -232,9 +233,9 @@ def raising_visit(end: Path) -> Path | None:
 
 
 def leaving_step(end: Path, completing: frozenset[int]) -> tuple[Function, Span]:
-    """Where a path that never completes its tuple is best shown: the statement that leaves, or the last fork that mattered.
+    """The best site to report for a path that never completes its tuple: where it leaves, or the last decisive branch.
 
-    `completing` are the functions (by id) in which the tuple is completed somewhere; a fork elsewhere is none.
+    `completing` are the functions (by id) that complete the tuple somewhere; branches elsewhere are not decisive.
     """
     fallback: tuple[Function, Span] | None = None
     for visit, after, depth in turns_back(end):
@@ -242,8 +243,11 @@ def leaving_step(end: Path, completing: frozenset[int]) -> tuple[Function, Span]
         if depth > 0 and id(function) not in completing:
             continue
         match step.op:
-            case Return(value=value) if step.way in (None, Way.RAISE):  # in a finally it swallows
-                if not _helper_gave(visit, value, completing):
+            case Return(value=value) if step.way in (
+                None,
+                Way.RAISE,
+            ):  # in a finally it discards the exception
+                if not _is_helper_result(visit, value, completing):
                     return function, step.span
                 fallback = fallback or (function, step.span)
             case Jump(word="continue" | "break"):
@@ -257,7 +261,7 @@ def leaving_step(end: Path, completing: frozenset[int]) -> tuple[Function, Span]
             case Test() | Next() | Catch():
                 if isinstance(step.op, Catch) and after is not None and after.via is not EdgeKind.TRUE:
                     continue
-                if after is not None and _mattered(function, visit, after):
+                if after is not None and _is_decisive(function, visit, after):
                     return function, step.span
                 fallback = fallback or (function, step.span)
             case _:
@@ -265,8 +269,8 @@ def leaving_step(end: Path, completing: frozenset[int]) -> tuple[Function, Span]
     return fallback or (end.function, end.function.head)
 
 
-def _helper_gave(visit: Path, value: Expr | None, completing: frozenset[int]) -> bool:
-    """Whether what is returned came out of one of these functions: `return self.store(tup)` leaves where that does."""
+def _is_helper_result(visit: Path, value: Expr | None, completing: frozenset[int]) -> bool:
+    """Whether the returned value is the result of a completing helper: `return self.store(tup)` leaves where the helper does."""
     after, before = visit, visit.before
     while before is not None:
         if isinstance(before.step.op, Call) and before.step.op.result == value:
@@ -275,24 +279,24 @@ def _helper_gave(visit: Path, value: Expr | None, completing: frozenset[int]) ->
     return False
 
 
-def _mattered(function: Function, visit: Path, after: Path) -> bool:
-    """Whether the other way out of a fork reaches a call that the way taken does not."""
+def _is_decisive(function: Function, visit: Path, after: Path) -> bool:
+    """Whether the branch not taken reaches a call that the branch taken does not."""
     taken = _calls_from(function, after.index)
-    fork = _raised_from(visit) if isinstance(visit.step.op, Catch) else visit
+    fork = _raising_step(visit) if isinstance(visit.step.op, Catch) else visit
     others = {edge.target for edge in fork.step.edges if edge.target != after.index}
     return any(_calls_from(function, other) - taken for other in others)
 
 
-def _raised_from(caught: Path) -> Path:
-    """The visit whose exception came to a handler: what it would have gone on with is the other way."""
-    visit = caught
+def _raising_step(handler: Path) -> Path:
+    """The visit whose exception a handler caught; without the exception the path would have gone on from there."""
+    visit = handler
     while visit.before is not None and visit.via is not EdgeKind.RAISE:
         visit = visit.before
-    return visit.before or caught
+    return visit.before or handler
 
 
 def _calls_from(function: Function, start: int) -> frozenset[int]:
-    """The verb-like calls reachable from a step without going round a loop again."""
+    """The calls and updates reachable from a step without back edges and exceptions."""
     steps: list[Step] = function.cfg.steps
     seen = {start}
     stack = [start]
@@ -310,11 +314,11 @@ def _calls_from(function: Function, start: int) -> frozenset[int]:
 
 
 def breach_site(end: Path, token: Token) -> Path:
-    """Where a second completion is best shown: in the handler, the call of a helper that by itself is right."""
+    """The best site to report for a second completion: the handler's call of a helper that is correct by itself."""
     visit = end
     while True:
         entry = visit.entry
-        token_state = entry.state.tokens.get(token)
-        if entry.before is None or token_state is None or token_state.stage.value not in ("acked", "failed"):
+        at_entry = entry.state.tokens.get(token)
+        if entry.before is None or at_entry is None or at_entry.stage.value not in ("acked", "failed"):
             return visit
         visit = entry.before

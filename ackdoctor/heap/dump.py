@@ -17,14 +17,14 @@ from ackdoctor.heap.jvm.walk import AckObjects, Clock, ClojureMaps, Entries, Old
 __all__ = ["ClassRow", "HeapDump", "Timeout", "held_bytes", "read_dump"]
 
 
-_MANY_TUPLES = 1_000  # of fewer nobody asks who holds them
+_MANY_TUPLES = 1_000  # with fewer, the walk over bolts' fields is skipped
 _DEFAULT_TIMEOUT_S = 30  # Storm's
 _TIMEOUT, _TIMEOUTS = "topology.message.timeout.secs", "topology.enable.message.timeouts"
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class ClassRow:
-    """A class of the histogram; `size` is what its instances take together, as modelled."""
+    """A class of the dump; `size` is the modelled size of all instances in bytes."""
 
     name: str
     instances: int
@@ -33,7 +33,7 @@ class ClassRow:
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Timeout:
-    """The message timeout by which entries are old, and where it comes from; `off` where the topology has disabled it."""
+    """The message timeout, which decides when an entry is old, and its source; `off`: the topology disabled timeouts."""
 
     seconds: int
     source: str
@@ -42,7 +42,7 @@ class Timeout:
 
 @dataclass(slots=True, kw_only=True)
 class HeapDump:
-    """What a dump holds.  `faults` says what could not be read; `storm` whether any class is Storm's."""
+    """The content of a dump. `faults` are the parts that could not be read; `storm`: some class is Storm's."""
 
     path: str
     version: str
@@ -51,22 +51,22 @@ class HeapDump:
     file_size: int
     objects: int
     oops: Oops
-    classes: tuple[ClassRow, ...]  # all, the largest first
+    classes: tuple[ClassRow, ...]  # largest first
     ackers: tuple[Acker, ...]
     holders: tuple[Holder, ...]
     storm: bool
     faults: tuple[str, ...] = ()
     timeout: Timeout
-    pending: frozenset[int] = frozenset()  # of the samples' roots those that a spout has pending
+    pending: frozenset[int] = frozenset()  # sampled roots that a spout has pending
 
     @property
     def size(self) -> int:
-        """Bytes on the heap, as modelled."""
+        """Modelled bytes on the heap."""
         return sum(row.size for row in self.classes)
 
     @property
     def tuples(self) -> int:
-        """Tuples that are alive, but for those that a ShellBolt keeps, which are told of it."""
+        """Live tuples without those of ShellBolts, which the report lists separately."""
         alive = sum(row.instances for row in self.classes if row.name in TUPLES)
         return alive - sum(holder.entries for holder in self.holders if holder.role == "shell")
 
@@ -77,18 +77,18 @@ class HeapDump:
 
 
 def held_bytes(acker: Acker, oops: Oops) -> int:
-    """What an acker's entries take."""
+    """Bytes of an acker's entries."""
     return sum(
         amount * entry_bytes(kind, oops, clojure=acker.clojure) for kind, amount in acker.tally.kinds.items()
     )
 
 
 def read_dump(path: Path, *, samples: int = 3, timeout_s: int | None = None) -> HeapDump:
-    """The dump in that file; HprofError if it is none.
+    """Read a dump; HprofError if the file is none.
 
-    An entry is old after twice the message timeout, when its spout should have given it up; in 1.x after the timeout,
-    since from 1.0.6 on its acker may drop an entry then, and has none that is twice as old.  The message timeout is that
-    of the topology's configuration in the dump; `timeout_s` where the dump has none.
+    An entry is old after twice the message timeout, when its spout should have given it up. In 1.x it is old after the
+    timeout: from 1.0.6 on the acker may drop an entry then. The timeout is that of the topology's configuration in the
+    dump; `timeout_s` is for dumps without one.
     """
     with Hprof(path) as dump:
         first = _FirstPass()
@@ -99,11 +99,11 @@ def read_dump(path: Path, *, samples: int = 3, timeout_s: int | None = None) -> 
         timeout = _timeout(first.roles, objects, timeout_s)
         olds: list[Old] = []
         for entries in first.entries:
-            alike = [acker for acker in ackers if acker.clojure == entries.clojure and acker.maps]
-            if alike:
+            same = [acker for acker in ackers if acker.clojure == entries.clojure and acker.maps]
+            if same:
                 age_ms = timeout.seconds * 1000 * (1 if entries.clojure else 2)
                 terms = Terms(samples, Clock(dump.taken_ms, dump.taken_ms - age_ms))
-                olds += walk(alike, entries, dump=dump, census=census, objects=objects, terms=terms)
+                olds += walk(same, entries, dump=dump, census=census, objects=objects, terms=terms)
         others = list(holders.others(first.roles))
         spouts = [holder for holder in others if holder.role == "spout"]
         pending = look_up(olds, spouts, dump=dump, census=census, objects=objects)
@@ -127,20 +127,20 @@ def read_dump(path: Path, *, samples: int = 3, timeout_s: int | None = None) -> 
             faults=tuple(_faults(dump, census, ackers)),
             timeout=timeout,
             pending=pending
-            & {entry.root for acker in ackers for kept in acker.tally.samples.values() for entry in kept},
+            & {entry.root for acker in ackers for sample in acker.tally.samples.values() for entry in sample},
         )
 
 
-def _timeout(found: Roles, objects: Objects, given_s: int | None) -> Timeout:
-    known = settings_of(found.contexts, (_TIMEOUT, _TIMEOUTS), objects)
-    off = set(known[_TIMEOUTS]) == {0}
-    values = [seconds for seconds in known[_TIMEOUT] if seconds > 0]
+def _timeout(found: Roles, objects: Objects, option_s: int | None) -> Timeout:
+    settings = settings_of(found.contexts, (_TIMEOUT, _TIMEOUTS), objects)
+    off = set(settings[_TIMEOUTS]) == {0}
+    values = [seconds for seconds in settings[_TIMEOUT] if seconds > 0]
     if len(values) == 1:
-        beside = f"; --message-timeout {given_s} is not used" if given_s not in {None, values[0]} else ""
-        return Timeout(seconds=values[0], source=f"the dump's topology configuration{beside}", off=off)
+        unused = f"; --message-timeout {option_s} is not used" if option_s not in {None, values[0]} else ""
+        return Timeout(seconds=values[0], source=f"the dump's topology configuration{unused}", off=off)
     why = f"the dump has several: {', '.join(map(str, sorted(values)))}" if values else "none in the dump"
-    if given_s is not None:
-        return Timeout(seconds=given_s, source=f"--message-timeout; {why}", off=off)
+    if option_s is not None:
+        return Timeout(seconds=option_s, source=f"--message-timeout; {why}", off=off)
     return Timeout(
         seconds=_DEFAULT_TIMEOUT_S, source=f"Storm's default; {why}: set --message-timeout", off=off
     )
@@ -159,23 +159,23 @@ def _faults(dump: Hprof, census: Census, ackers: Sequence[Acker]) -> Iterator[st
 
 
 def _bolts(census: Census, found: Roles, objects: Objects) -> Iterator[Holder]:
-    """Those fields of bolts that lead to tuples, the most first."""
+    """Fields of bolts that lead to tuples, largest first."""
     ids = [each for name in TUPLES for each in census.classes.named(name)]
     if sum(census.instances.get(each, 0) for each in ids) < _MANY_TUPLES:
         return iter(())
-    objects.hurry()  # for thousands of objects, each of which may be missed
+    objects.hurry()  # thousands of objects; missing some is acceptable
     return iter(sorted(bolts(found, census.classes, objects), key=lambda holder: -holder.entries))
 
 
 @dataclass(slots=True)
 class _FirstPass:
-    """Chooses what the first pass takes along: holders, and the entries of each generation of ackers."""
+    """Choose what the first pass collects: holders of tuples, and the entries of each generation of ackers."""
 
     roles: Roles = field(default_factory=Roles)
     entries: list[Entries] = field(default_factory=list)
 
     def choose(self, classes: Classes) -> Choice:
-        """Asked once, when the classes are known."""
+        """Called once, when the classes are known."""
         self.roles, noters = roles(classes)
         takers: dict[int, Take | None] = dict(noters)
         if self.roles.ack_objects:
@@ -193,7 +193,7 @@ class _FirstPass:
 
 
 def _rows(census: Census, oops: Oops) -> Iterator[ClassRow]:
-    """By class; classes of one name from several loaders stand apart in the dump, and together here."""
+    """One row for each class name; a dump separates classes of the same name from several loaders."""
     classes = census.classes
     totals: dict[str, tuple[int, int]] = {}
 

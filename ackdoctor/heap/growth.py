@@ -1,4 +1,4 @@
-"""Histograms over time: which of Storm's classes grow, at what rate, what that means, and when the heap is full."""
+"""Class histograms over time: which of Storm's classes grow, how fast, what that means, and when the heap is full."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -17,22 +17,22 @@ from ackdoctor.tracer.judge.labels import name_of
 
 __all__ = ["TOP", "ClassTrend", "Growth", "findings", "growth"]
 
-TOP = 20  # the largest classes that are asked whether they are of acking
+TOP = 20  # the largest classes, among which those of acking are looked for
 _STRAIGHT = 0.9  # R2
 _NOTABLE_BYTES = 64 * 1024  # between the first and the last histogram
 _FEWEST_POINTS = 3
 _TRACKED_1 = 200  # bytes of a tracked entry of 1.x at most
-_COMPANIONS = (0.8, 1.25)  # how much as fast a class grows that grows with another
-_EXPLAINS = 0.7  # how much as fast one grows that leaves too little for anything else
-_SHARE, _SHARE_OF_SHARED = 0.01, 0.1  # of the heap, from which on a class of acking counts
-_FEWEST_ENTRIES, _TIMES_THE_SPOUTS = 1_000, 4  # of ackers, more than this worker's spouts explain
+_COMPANIONS = (0.8, 1.25)  # ratio of rates of two classes that grow together
+_EXPLAINS = 0.7  # ratio of rates above which another class explains the growth
+_SHARE, _SHARE_OF_SHARED = 0.01, 0.1  # of the heap: below it a class of acking does not matter
+_FEWEST_ENTRIES, _TIMES_THE_SPOUTS = 1_000, 4  # below these, the worker's own spouts explain the entries
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class ClassTrend:
-    """One class over time: instances at both ends, bytes at last and gained, the line through them, and whether it only rose.
+    """One class over time: instances at both ends, bytes at the end and gained, the fitted line, and whether it is monotone.
 
-    `growing`: it grows as its `sign` says.  `bounds`: how many of the last are what the sign means, at least and at most.
+    `growing`: it grows as its `sign` describes. `bounds`: least and most of the last instances that the sign means.
     """
 
     name: str
@@ -48,7 +48,7 @@ class ClassTrend:
 
     @property
     def means(self) -> str:
-        """What the instances are, as far as that is known."""
+        """What the instances are; empty if unknown."""
         if self.sign is None:
             return ""
         if self.bounds is None:
@@ -58,15 +58,15 @@ class ClassTrend:
         return (
             f"{least:,} to {most:,} of them are {self.sign.means}"
             if self.growing
-            else (f"at most {most:,} of them are {self.sign.means}; a histogram cannot tell how many")
+            else (f"at most {most:,} of them are {self.sign.means}; a histogram cannot count them")
         )
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Growth:
-    """What histograms show together; `full_in` says when an -Xmx is reached, '' where it is not in sight.
+    """What several histograms show together; `full_in` is when the heap reaches -Xmx, empty if that is not foreseeable.
 
-    Without `dated` there are no times, and a rate is one per histogram.
+    Without `dated` the histograms have no times, and rates are per histogram.
     """
 
     points: int
@@ -76,37 +76,35 @@ class Growth:
     last_size: int
     bytes_per_second: float
     fit: float
-    rows: tuple[
-        ClassTrend, ...
-    ]  # what grows as a sign says first, then the largest gains; of one histogram the largest
+    rows: tuple[ClassTrend, ...]  # growing signs first, then the largest gains; for one histogram the largest
     full_in: str = ""
     limit: int = 0
 
     @property
-    def telling(self) -> bool:
-        """Whether these are enough histograms to tell what grows."""
+    def sufficient(self) -> bool:
+        """Whether there are enough histograms to see growth."""
         return self.points >= _FEWEST_POINTS
 
     @property
     def steady(self) -> bool:
-        """Whether the heap as a whole grows along a line, whatever it is that grows."""
+        """Whether the whole heap grows along a line."""
         gained = self.last_size - self.first_size
-        return self.telling and self.fit >= _STRAIGHT and gained >= _NOTABLE_BYTES
+        return self.sufficient and self.fit >= _STRAIGHT and gained >= _NOTABLE_BYTES
 
     @property
     def most(self) -> ClassTrend:
-        """The class that has gained most bytes."""
+        """The class that gained most bytes."""
         return max(self.rows, key=lambda row: row.gained)
 
     @property
-    def kept(self) -> ClassTrend | None:
-        """The row whose sign explains the growth, in the order of the table."""
+    def cause(self) -> ClassTrend | None:
+        """The row whose sign explains the growth; the first in the order of `SIGNS`."""
         grown = [row for row in self.rows if row.sign is not None and row.growing]
         return min(grown, key=lambda row: _order(row.sign), default=None)
 
     @property
     def acking(self) -> tuple[ClassTrend, ...]:
-        """Of the largest classes those that are of acking, and large enough to matter."""
+        """Those of the largest classes that belong to acking and are large enough to matter."""
         largest = sorted(self.rows, key=lambda row: -row.size)[:TOP]
         return tuple(
             row for row in largest if row.sign is not None and row.sign.acking and self._matters(row)
@@ -118,12 +116,12 @@ class Growth:
         return row.bounds[1] * _TRACKED_1 >= _SHARE_OF_SHARED * self.last_size
 
     def counted(self, pattern: str) -> int:
-        """Instances of these classes in the last histogram."""
+        """Instances of the classes that match the pattern, in the last histogram."""
         return sum(row.last for row in self.rows if re.fullmatch(pattern, row.name))
 
     @property
     def unexplained(self) -> tuple[int, int] | None:
-        """Entries of ackers (2.x) and what the spouts of this worker wait for, where these are far fewer; else None."""
+        """Entries of ackers (2.x) and of this worker's spouts, if the spouts have far fewer; else None."""
         entries, waiting = self.counted(SIGNS[0].pattern), self.counted(SPOUTS)
         few = entries < max(_FEWEST_ENTRIES, _TIMES_THE_SPOUTS * waiting)
         return None if few or not waiting else (entries, waiting)
@@ -134,16 +132,16 @@ def _order(sign: Sign | None) -> int:
 
 
 def growth(found: Sequence[Histogram], *, dated: bool, limit: int = 0) -> Growth:
-    """The trends; `limit` is the -Xmx in bytes, 0 if nobody knows.  One histogram has rows and no trends."""
+    """Return the trends. `limit` is the -Xmx in bytes, 0 if unknown. One histogram gives rows without trends."""
     names = {name for histogram in found for name in histogram.classes}
     rows = [_row(name, found, dated=dated) for name in names]
     growing = {row.name: row for row in rows if _grows(row, len(found))}
-    told = [_signed(row, growing, found) for row in rows]
+    signed = [_with_sign(row, growing, found) for row in rows]
     whole = trend(_points([each.size for each in found], found, dated=dated))
     left = limit - found[-1].size
     full_in = ""
     if limit and left <= 0:
-        full_in = "no time: what is alive is more than that"
+        full_in = "no time: the live objects already exceed it"
     elif limit and dated and len(found) >= _FEWEST_POINTS and whole.per_second > 0 and whole.fit >= _STRAIGHT:
         full_in = filled_in(whole.per_second, left)
     seconds = ((found[-1].time_ms or 0) - (found[0].time_ms or 0)) / 1000 if dated else 0.0
@@ -156,7 +154,7 @@ def growth(found: Sequence[Histogram], *, dated: bool, limit: int = 0) -> Growth
         bytes_per_second=whole.per_second,
         fit=whole.fit,
         rows=tuple(
-            sorted(told, key=lambda row: (not row.growing, -row.gained, -row.size, -row.last, row.name))
+            sorted(signed, key=lambda row: (not row.growing, -row.gained, -row.size, -row.last, row.name))
         ),
         full_in=full_in,
         limit=limit,
@@ -194,11 +192,11 @@ def _grows(row: ClassTrend, points: int) -> bool:
     )
 
 
-def _signed(row: ClassTrend, growing: dict[str, ClassTrend], found: Sequence[Histogram]) -> ClassTrend:
-    """The row with what its growth means; if it does not grow so, with what the class is at all."""
+def _with_sign(row: ClassTrend, growing: dict[str, ClassTrend], found: Sequence[Histogram]) -> ClassTrend:
+    """Return the row with the sign that its growth matches, or else with the sign of its class."""
     signs = [sign for sign in SIGNS if re.fullmatch(sign.pattern, row.name)]
     for sign in signs:
-        if row.name in growing and _grows_so(row, sign, growing):
+        if row.name in growing and _matches(row, sign, growing):
             bounds = _bounds(row, found) if sign.shared else None
             return replace(row, sign=sign, growing=True, bounds=bounds)
     for sign in signs:
@@ -210,13 +208,13 @@ def _signed(row: ClassTrend, growing: dict[str, ClassTrend], found: Sequence[His
 
 
 def _bounds(row: ClassTrend, found: Sequence[Histogram]) -> tuple[int, int]:
-    """Entries of 1.x's ackers: those that came since the first histogram, and with those that may have been there before."""
-    came = row.last - row.first
-    return came, min(came + _most(found[0]), _most(found[-1]))
+    """Bounds of 1.x's acker entries: those since the first histogram, and these plus those that it may have held."""
+    new = row.last - row.first
+    return new, min(new + _most(found[0]), _most(found[-1]))
 
 
 def _most(histogram: Histogram) -> int:
-    """Each entry of 1.x's ackers has a Clojure map, a node and a Long of its own, its root."""
+    """Upper bound of 1.x's acker entries: each has its own Clojure map, hash node and Long (the root)."""
     nodes, longs = (
         sum(amount for name, (amount, _) in histogram.classes.items() if re.fullmatch(pattern, name))
         for pattern in (NODE, LONG)
@@ -224,8 +222,8 @@ def _most(histogram: Histogram) -> int:
     return min(histogram.instances(MAP_1), nodes, longs)
 
 
-def _grows_so(row: ClassTrend, sign: Sign, growing: dict[str, ClassTrend]) -> bool:
-    """Whether what must grow along does: the mark of a map whose entries they make up together; and nothing explains it."""
+def _matches(row: ClassTrend, sign: Sign, growing: dict[str, ClassTrend]) -> bool:
+    """Whether the classes grow that an entry consists of, and no other class explains the growth."""
     least, most = _COMPANIONS
     along = not sign.with_ or any(least <= share <= most for share in _shares(row, sign.with_, growing))
     fast = not sign.not_slower or any(least <= share for share in _shares(row, sign.not_slower, growing))
@@ -233,7 +231,7 @@ def _grows_so(row: ClassTrend, sign: Sign, growing: dict[str, ClassTrend]) -> bo
 
 
 def _shares(row: ClassTrend, pattern: str, growing: dict[str, ClassTrend]) -> list[float]:
-    """How much as fast as the row those grow that are called so."""
+    """Rates of the classes that match the pattern, relative to the row's."""
     return [
         other.line.per_second / row.line.per_second
         for name, other in growing.items()
@@ -242,12 +240,12 @@ def _shares(row: ClassTrend, pattern: str, growing: dict[str, ClassTrend]) -> li
 
 
 def findings(grown: Growth, path: str, keeper: Keeper | None = None) -> tuple[Finding, ...]:
-    """What grows, as findings; a single histogram has none, for it cannot tell a leak from a load."""
+    """Return the growth as findings. A single histogram has none: it cannot tell a leak from load."""
     return stamp(list(_findings(grown, path, keeper)))
 
 
 def _findings(grown: Growth, path: str, keeper: Keeper | None) -> Iterator[Finding]:
-    if not grown.telling:
+    if not grown.sufficient:
         return
     for row in grown.rows:
         sign = row.sign
@@ -271,24 +269,24 @@ def _findings(grown: Growth, path: str, keeper: Keeper | None) -> Iterator[Findi
                 path=row.name,
                 entries=entries,
                 size=entries * sign.each,
-                left=tuple(_course(row, sign, grown)),
+                left=tuple(_growth_lines(row, sign, grown)),
             ),
             cause=f"{row.name}|{message}",
             help=sign.help,
         )
 
 
-def _course(row: ClassTrend, sign: Sign, grown: Growth) -> Iterator[str]:
-    """How it went, and what that comes to at the measured bytes of an entry."""
+def _growth_lines(row: ClassTrend, sign: Sign, grown: Growth) -> Iterator[str]:
+    """Instances and rate; bytes and time to a full heap, if the size of an entry is known."""
     per = "a second" if grown.dated else "a histogram"
     rate = row.line.per_second
     if row.bounds is None:
         yield f"{row.first:,} at first, {row.last:,} at last: {rate:,.1f} {per} (R2 {row.line.fit:.2f})"
     else:
-        came, most = row.bounds
-        rate = came / (grown.seconds if grown.dated else grown.points - 1)
-        yield f"{came:,} came after the first histogram: {rate:,.1f} {per}; before, there were {most - came:,} at most"
-        yield f"the other {row.last - most:,} to {row.last - came:,} are Clojure maps of other uses; a dump counts the acker's"
+        new, most = row.bounds
+        rate = new / (grown.seconds if grown.dated else grown.points - 1)
+        yield f"{new:,} since the first histogram: {rate:,.1f} {per}; at most {most - new:,} before it"
+        yield f"the other {row.last - most:,} to {row.last - new:,} are other Clojure maps; a dump counts the acker's exactly"
     if not sign.each or not grown.dated:
         return
     yield f"at {sign.each} bytes an entry, its share of the table included, {_amount(rate * sign.each)} a second"

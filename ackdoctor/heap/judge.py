@@ -15,14 +15,14 @@ from ackdoctor.model.event import Event, EventKind
 from ackdoctor.model.finding import Confidence, Finding, HeapWitness, Severity, TreeWitness, Unreadable, stamp
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.model.verdict import PendingEntry, Residue, TupleTree, Verdict
-from ackdoctor.tracer.disk.reading import read
-from ackdoctor.tracer.disk.workerlog import WorkerLogs, is_log
 from ackdoctor.tracer.judge.entries import ACKER, tree_findings
 from ackdoctor.tracer.judge.keeping import Keeper, stays
 from ackdoctor.tracer.judge.labels import name_of
 from ackdoctor.tracer.judge.place import Places
+from ackdoctor.tracer.trace.read import read
+from ackdoctor.tracer.trace.worker_log import WorkerLogs, is_log
 
-__all__ = ["Testimony", "findings", "heap_finding", "joined", "testimony", "trees"]
+__all__ = ["RunEvidence", "findings", "heap_finding", "run_evidence", "trees", "with_culprits"]
 
 
 def heap_finding(
@@ -30,12 +30,12 @@ def heap_finding(
     message: str,
     witness: HeapWitness,
     *,
-    help: str,  # noqa: A002  # the word a reader of the finding knows
+    help: str,  # noqa: A002  # the name of the finding's field
     component: str = ACKER,
     site: Site | None = None,
     severity: Severity = Severity.WARNING,
 ) -> Finding:
-    """MAY, since a heap shows what is there and not how it came; without a `site` it stands on the component."""
+    """Return a *may* finding of a heap, since a heap has no history. Without a `site` it names the component."""
     return Finding(
         code=code,
         name=name_of(code),
@@ -52,18 +52,24 @@ def heap_finding(
     )
 
 
-_ANSWERS = {
+_NO_TRACE = "no part of a trace"
+_LOGS = ("*.log", "*.log.*")
+_ORPHANS = (Kind.ORPHAN, Kind.ZERO, Kind.FAILED, Kind.NIL)
+_TIMEOUTS_OF_AN_OLD_MAP = 4  # 2.x drops an entry after three message timeouts, other versions earlier
+_MANY_INPUTS = 1_000
+_TICK = "__tick"
+_MORE_TICKS = 2  # one in work, one in the queue
+_SAMPLE_ROOTS = 3
+_VERDICTS = {
     EventKind.COMPLETED: Verdict.COMPLETE,
     EventKind.GAVE_UP: Verdict.FAILED,
     EventKind.TIMED_OUT: Verdict.EXPIRED,
 }
-_FOREIGN = "no part of a trace"
-_LOGS = ("*.log", "*.log.*")
 
 
 @dataclass(slots=True, kw_only=True)
-class Testimony:
-    """`trees` are the roots that were told of, with their culprits; `logs` whether a worker's log was among the files."""
+class RunEvidence:
+    """Trees of the roots that a trace or log mentions, with their culprits; `logs` is whether the files include a worker's log."""
 
     trees: tuple[TupleTree, ...]
     logs: bool
@@ -71,12 +77,12 @@ class Testimony:
 
     @property
     def named(self) -> int:
-        """Of how many the culprits are known."""
+        """Number of trees with known culprits."""
         return sum(bool(tree.culprits) for tree in self.trees)
 
     @property
     def expected(self) -> int:
-        """How many others are orphans that correct programs leave, too: acks after a fail or a timeout (L4)."""
+        """Number of orphans that correct programs leave too: acks after a fail or a timeout (law L4)."""
         return sum(
             not tree.culprits and tree.verdict in {Verdict.FAILED, Verdict.EXPIRED} and _orphan(tree)
             for tree in self.trees
@@ -87,27 +93,29 @@ def _orphan(tree: TupleTree) -> bool:
     return tree.entry is not None and tree.entry.task is None
 
 
-def testimony(paths: Iterable[Path], wanted: Mapping[int, TupleTree]) -> Testimony:
-    """What those files tell of the wanted trees; a folder is one of logs, if it has any, else one of traces."""
-    traces, logs = _sorted(paths)
-    reading, told = read(traces), WorkerLogs(logs, wanted.keys())
-    heard = _Heard(wanted)
-    seen = suspicions(heard.noted(reading.events, told.events), wanted)
-    trees = (heard.tree(wanted[root]) for root in wanted if seen[root] or root in heard)
-    return Testimony(
+def run_evidence(paths: Iterable[Path], wanted: Mapping[int, TupleTree]) -> RunEvidence:
+    """Read what the files say about the wanted trees. A folder with logs is read as logs, any other as traces."""
+    traces, logs = _split(paths)
+    trace, log = read(traces), WorkerLogs(logs, wanted.keys())
+    history = _RootHistory(wanted)
+    seen = suspicions(history.recorded(trace.events, log.events), wanted)
+    trees = (history.tree(wanted[root]) for root in wanted if seen[root] or root in history)
+    return RunEvidence(
         trees=tuple(blame(tree, seen[tree.root]) for tree in trees),
         logs=bool(logs),
-        unreadable=(*map(_neither, reading.unreadable), *told.unreadable),
+        unreadable=(*map(_neither_trace_nor_log, trace.unreadable), *log.unreadable),
     )
 
 
-def _neither(fault: Unreadable) -> Unreadable:
-    """The reader of traces does not know that a log would do."""
-    return replace(fault, reason=fault.reason + ", nor a worker's log") if fault.reason == _FOREIGN else fault
+def _neither_trace_nor_log(fault: Unreadable) -> Unreadable:
+    """Extend the trace reader's reason: a worker's log would also be accepted here."""
+    return (
+        replace(fault, reason=fault.reason + ", nor a worker's log") if fault.reason == _NO_TRACE else fault
+    )
 
 
-def _sorted(paths: Iterable[Path]) -> tuple[list[Path], list[Path]]:
-    """Traces, and worker logs."""
+def _split(paths: Iterable[Path]) -> tuple[list[Path], list[Path]]:
+    """Split the paths into traces and worker logs."""
     traces: list[Path] = []
     logs: list[Path] = []
     for path in paths:
@@ -119,66 +127,58 @@ def _sorted(paths: Iterable[Path]) -> tuple[list[Path], list[Path]]:
     return traces, logs
 
 
-class _Heard:
-    """What became of each root, as far as it is told: by an answer to its spout, else by the messages themselves."""
+class _RootHistory:
+    """The end of each root: from the acker's answer to its spout, else from the messages to the acker."""
 
     def __init__(self, wanted: Mapping[int, TupleTree]) -> None:
         self._wanted = wanted
         self._answers: dict[int, Verdict] = {}
-        self._sums: dict[int, int] = {}  # the values so far
-        self._asked: set[int] = set()  # an init came
-        self._ends: dict[int, Verdict] = {}  # the sum came to zero, or a fail was there
+        self._values: dict[int, int] = {}  # XOR of the ack values so far
+        self._begun: set[int] = set()  # roots with an init
+        self._ends: dict[int, Verdict] = {}  # the value became zero, or a fail came
 
     def __contains__(self, root: int) -> bool:
-        return root in self._asked or root in self._answers
+        return root in self._begun or root in self._answers
 
-    def noted(self, *readings: Callable[[], Iterator[Event]]) -> Iterator[Event]:
-        """All events, as they are read."""
-        for event in chain.from_iterable(reading() for reading in readings):
+    def recorded(self, *sources: Callable[[], Iterator[Event]]) -> Iterator[Event]:
+        """Pass all events through, and record those of the wanted roots."""
+        for event in chain.from_iterable(source() for source in sources):
             if event.root in self._wanted:
-                self._note(event)
+                self._record(event)
             yield event
 
-    def _note(self, event: Event) -> None:
+    def _record(self, event: Event) -> None:
         root, kind = event.root, event.kind
-        if kind in _ANSWERS:
-            self._answers.setdefault(root, _ANSWERS[kind])
+        if kind in _VERDICTS:
+            self._answers.setdefault(root, _VERDICTS[kind])
         elif kind in {EventKind.INIT, EventKind.ACK}:
-            self._sums[root] = self._sums.get(root, 0) ^ event.value
+            self._values[root] = self._values.get(root, 0) ^ event.value
             if kind is EventKind.INIT:
-                self._asked.add(root)
-            if root in self._asked and not self._sums[root]:
+                self._begun.add(root)
+            if root in self._begun and not self._values[root]:
                 self._ends.setdefault(root, Verdict.COMPLETE)
         elif kind is EventKind.FAIL:
             self._ends.setdefault(root, Verdict.FAILED)
 
     def tree(self, tree: TupleTree) -> TupleTree:
-        """The tree with what its spout has heard; who had asked for an orphan and got no answer has timed out."""
+        """Return the tree with its verdict. An orphan with an init and no answer has timed out."""
         verdict = self._answers.get(tree.root)
         if _orphan(tree):
-            ended = self._ends.get(tree.root, Verdict.EXPIRED) if tree.root in self._asked else None
+            ended = self._ends.get(tree.root, Verdict.EXPIRED) if tree.root in self._begun else None
             verdict = verdict or ended
         elif verdict is not Verdict.EXPIRED:
             return tree
         return replace(tree, verdict=verdict, residue=residue(tree.entry, verdict)) if verdict else tree
 
 
-_ORPHANS = (Kind.ORPHAN, Kind.ZERO, Kind.FAILED, Kind.NIL)
-_TIMEOUTS_OF_AN_OLD_MAP = 4  # 2.x drops an entry after three message timeouts, the others earlier
-_MANY_INPUTS = 1_000
-_TICK = "__tick"
-_MORE_TICKS = 2  # one may be at work, one may wait
-_ROOTS_TOLD = 3
-
-
 def findings(dump: HeapDump, keeper: Keeper | None = None) -> tuple[Finding, ...]:
-    """All that the dump shows, sorted and stamped; `keeper` is whose acker it is, where the user knows."""
+    """Return all findings of a dump, sorted and stamped; `keeper` is the acker's version, if the user names it."""
     found = [*_of_ackers(dump, keeper), *_of_shells(dump)]
     return stamp(sorted(found, key=lambda finding: (finding.code, finding.component, finding.cause)))
 
 
 def _of_ackers(dump: HeapDump, keeper: Keeper | None) -> Iterator[Finding]:
-    """One finding of each kind, over all ackers of the worker."""
+    """At most one finding of each rule, over all ackers of the worker."""
     site, ackers = Site(dump.path, NOWHERE), dump.ackers
     waiting = sum(acker.tally.old.get(Kind.WAITING, 0) for acker in ackers)
     orphans = sum(acker.tally.kinds.get(kind, 0) for acker in ackers for kind in _ORPHANS)
@@ -187,11 +187,11 @@ def _of_ackers(dump: HeapDump, keeper: Keeper | None) -> Iterator[Finding]:
         yield heap_finding(
             "ACK601",
             site=site,
-            message=f"the acker keeps entries that never came to zero, {known}: "
+            message=f"the acker keeps entries that never became zero, {known}: "
             f"a tuple of the tree was never acked, or an even number of times; such an entry {stays(keeper)}",
             severity=Severity.ERROR if certain else Severity.WARNING,
             witness=_witness(ackers, dump, (Kind.WAITING,), amount=waiting, more=lines, old=True),
-            help="name the tuple: give this dump --trace with a trace of the run, or a worker's log with topology.debug; or lint its source",
+            help="to name the tuple, add --trace with a trace of the run or a worker's log with topology.debug; or lint the source",
         )
     if orphans:
         most = max(_ORPHANS, key=lambda kind: sum(acker.tally.kinds.get(kind, 0) for acker in ackers))
@@ -205,23 +205,23 @@ def _of_ackers(dump: HeapDump, keeper: Keeper | None) -> Iterator[Finding]:
             f"such an entry {stays(keeper)}",
             severity=Severity.WARNING if orphans > tracked or old else Severity.INFO,
             witness=_witness(ackers, dump, _ORPHANS, amount=orphans),
-            help="lint the source for a second ack; an orphan alone proves no misuse while trees fail or time out",
+            help="lint the source for a second ack; an orphan alone proves no fault while trees fail or time out",
         )
     limit_ms = _TIMEOUTS_OF_AN_OLD_MAP * dump.timeout.seconds * 1000
-    if still := [acker for acker in ackers if acker.tally.oldest_ms > limit_ms]:
+    if stuck := [acker for acker in ackers if acker.tally.oldest_ms > limit_ms]:
         yield heap_finding(
             "ACK603",
             site=site,
-            message="the acker's map does not rotate: entries are older than rotation would let them become, so it grows "
+            message="the acker's map does not rotate: entries are older than rotation allows, so the map grows "
             "until the worker restarts",
             severity=Severity.ERROR,
-            witness=_witness(still, dump, tuple(Kind), amount=sum(acker.tally.entries for acker in still)),
+            witness=_witness(stuck, dump, tuple(Kind), amount=sum(acker.tally.entries for acker in stuck)),
             help="Storm 0.9 to 1.1.1 never rotates it (STORM-2786): upgrade; in 2.x enable message timeouts",
         )
 
 
 def _given_up(dump: HeapDump) -> tuple[str, Sequence[str], bool]:
-    """What is known of the spouts that had asked for the old tracked entries: in words, in figures, and whether they gave up."""
+    """Look up old tracked entries in the spouts' pending maps: words, lines of figures, and whether spouts gave some up."""
     waits = [acker.tally.waits for acker in dump.ackers]
     given_up, pending, unknown = (
         sum(getattr(each, name) for each in waits) for name in ("given_up", "pending", "unknown")
@@ -229,30 +229,30 @@ def _given_up(dump: HeapDump) -> tuple[str, Sequence[str], bool]:
     oldest_ms = max(acker.tally.oldest_ms for acker in dump.ackers)
     lines = []
     if given_up or pending:
-        lines.append(f"their spouts have given up {given_up:,}, and still have {pending:,} pending")
+        lines.append(f"their spouts have given up {given_up:,}, and {pending:,} are still pending")
     if unknown:
-        lines.append(f"of {unknown:,} the spouts are not in this dump: whether they still wait is not known")
+        lines.append(f"the spouts of {unknown:,} are not in this dump: these may still be pending")
     twice = oldest_ms > 2 * dump.timeout.seconds * 1000
     if unknown and not (given_up or pending):
         age = "older than twice the message timeout" if twice else "older than the message timeout"
-        return f"and are {age}, and whether their spouts still wait for them is not known", lines, twice
+        return f"and are {age}; their spouts are not in this dump and may still wait for them", lines, twice
     if not given_up:
-        return "and their spouts still wait for them, longer than the message timeout", lines, False
+        return "and their spouts have waited for them longer than the message timeout", lines, False
     some = "some of them" if pending or unknown else "them"
     return f"and their spouts have given {some} up", lines, True
 
 
 def _of_shells(dump: HeapDump) -> Iterator[Finding]:
-    """One finding for each component; its executors in the worker have a ShellBolt each."""
+    """One finding for each component; each of its executors has its own ShellBolt."""
     shells: dict[str, list[Holder]] = {}
     for holder in dump.holders:
         if holder.role == "shell" and holder.entries > 0:
             shells.setdefault(holder.owner, []).append(holder)
-    return (_of_shell(alike, dump) for alike in shells.values())
+    return (_of_shell(group, dump) for group in shells.values())
 
 
 def _of_shell(shells: Sequence[Holder], dump: HeapDump) -> Finding:
-    """Inputs under way are as many as the spouts may have pending; ticks are at most one or two."""
+    """Inputs in work are bounded by max spout pending; more than two ticks are never normal."""
     entries, looked_at = sum(each.entries for each in shells), sum(each.looked_at for each in shells)
     groups = sum((Counter(each.groups) for each in shells), Counter[str]())
     ticks = max(each.groups.get(_TICK, 0) for each in shells)
@@ -263,14 +263,14 @@ def _of_shell(shells: Sequence[Holder], dump: HeapDump) -> Finding:
     return heap_finding(
         "ACK401",
         site=Site(dump.path, NOWHERE),
-        message="ShellBolt keeps tuples that its component has neither acked nor failed, ticks among them: nothing "
-        "takes them away but an ack or a fail"
+        message="ShellBolt keeps tuples that its component has neither acked nor failed, ticks among them: only an "
+        "ack or a fail removes them"
         if ticks > _MORE_TICKS
-        else "ShellBolt keeps tuples that its component has neither acked nor failed: nothing takes them away "
-        "but an ack or a fail",
+        else "ShellBolt keeps tuples that its component has neither acked nor failed: only an ack or a fail "
+        "removes them",
         severity=Severity.WARNING if notable else Severity.INFO,
         witness=HeapWitness(path=f"{shells[0].path}{of_all}", entries=entries, left=(f"{of}{streams}",)),
-        help="lint the component: a path without ack, a buffer that is never drained, ticks that are never acked",
+        help="lint the component for a path without ack, a buffer that is never drained, or ticks that are never acked",
         component=shells[0].owner or "ShellBolt",
     )
 
@@ -284,7 +284,7 @@ def _witness(
     more: Sequence[str] = (),
     old: bool = False,
 ) -> HeapWitness:
-    """What all these ackers hold of these kinds; with `old`, the roots are those of old entries."""
+    """What these ackers hold of these kinds; with `old`, the sample roots are those of old entries."""
     least_ms = dump.timeout.seconds * 1000 * (1 if ackers[0].clojure else 2) if old else -1
     lines, samples, whole, size = [], [], 0, 0
     for kind in kinds:
@@ -295,8 +295,8 @@ def _witness(
         lines.append(f"{LABELS[kind]}: {many:,}, {aged:,} of them old")
         whole += many
         size += many * entry_bytes(kind, dump.oops, clojure=ackers[0].clojure)
-        kept = (entry for acker in ackers for entry in acker.tally.samples.get(kind, ()))
-        samples += [entry.root for entry in kept if entry.age_ms > least_ms]
+        entries = (entry for acker in ackers for entry in acker.tally.samples.get(kind, ()))
+        samples += [entry.root for entry in entries if entry.age_ms > least_ms]
     if len(ackers) > 1:
         parts = (
             f"{sum(acker.tally.kinds.get(kind, 0) for kind in kinds):,} in acker {number}"
@@ -308,22 +308,19 @@ def _witness(
         path=_path(ackers),
         entries=amount,
         size=size * amount // whole if whole else 0,
-        roots=tuple(samples[:_ROOTS_TOLD]),
+        roots=tuple(samples[:_SAMPLE_ROOTS]),
         left=(*lines, *more),
     )
 
 
 def _path(ackers: Sequence[Acker]) -> str:
-    """How the maps are reached; the ackers of one worker are of one class."""
+    """The path to the maps; all ackers of a worker have the same class."""
     path = next((acker.path for acker in ackers), "")
     return f"{path} of {len(ackers)} ackers" if len(ackers) > 1 else path
 
 
-# ---- with a trace ----
-
-
 def trees(dump: HeapDump) -> Mapping[int, TupleTree]:
-    """The sampled entries as trees, by their roots: what a trace is asked about."""
+    """Return the sampled entries as trees, by root."""
     return {
         entry.root: TupleTree(
             root=entry.root,
@@ -332,8 +329,8 @@ def trees(dump: HeapDump) -> Mapping[int, TupleTree]:
             residue=_residue(entry),
         )
         for acker in dump.ackers
-        for kept in acker.tally.samples.values()
-        for entry in kept
+        for sample in acker.tally.samples.values()
+        for entry in sample
     }
 
 
@@ -353,7 +350,7 @@ def _verdict(entry: PendingEntry, dump: HeapDump) -> Verdict:
     return Verdict.EXPIRED if entry.age_ms > 2 * dump.timeout.seconds * 1000 else Verdict.OPEN
 
 
-def joined(
+def with_culprits(
     blamed: Sequence[TupleTree],
     dump: HeapDump,
     found: Sequence[Finding],
@@ -361,33 +358,33 @@ def joined(
     keeper: Keeper | None,
     places: Places,
 ) -> tuple[Finding, ...]:
-    """The findings with those whose culprits the trace has named; each cause once, with its roots.
+    """Add the findings whose culprits the trace names: each cause once, with its roots.
 
-    Where the trace explains every entry, that is all there is to say of them.
+    If the trace explains every entry, these findings replace the dump's own ACK601 and ACK602.
     """
     named = [tree for tree in blamed if tree.culprits]
-    told = tree_findings(named, profile=keeper, places=places, nowhere=Site(dump.path, NOWHERE))
+    explained = tree_findings(named, profile=keeper, places=places, nowhere=Site(dump.path, NOWHERE))
     causes: dict[tuple[str, str], list[Finding]] = {}
-    for finding in told:
+    for finding in explained:
         causes.setdefault((finding.component, finding.cause), []).append(finding)
     path, read = _path(dump.ackers), len(trees(dump))
     sample = (read, dump.entries) if read < dump.entries else None
-    more = [_gathered(alike, path, sample) for alike in causes.values()]
+    more = [_merged(group, path, sample) for group in causes.values()]
     if len(named) == dump.entries:
         found = [each for each in found if each.code not in {"ACK601", "ACK602"}]
     return stamp(sorted([*found, *more], key=lambda each: (each.code, each.component, each.cause)))
 
 
-def _gathered(alike: Sequence[Finding], path: str, sample: tuple[int, int] | None) -> Finding:
-    witnesses = [finding.evidence for finding in alike if isinstance(finding.evidence, TreeWitness)]
+def _merged(group: Sequence[Finding], path: str, sample: tuple[int, int] | None) -> Finding:
+    witnesses = [finding.evidence for finding in group if isinstance(finding.evidence, TreeWitness)]
     roots = [witness.root for witness in witnesses if witness.root is not None]
     return replace(
-        alike[0],
+        group[0],
         evidence=HeapWitness(
             path=path,
-            entries=len(alike),
+            entries=len(group),
             sample=sample,
-            roots=tuple(roots[:_ROOTS_TOLD]),
+            roots=tuple(roots[:_SAMPLE_ROOTS]),
             left=witnesses[0].left,
             steps=witnesses[0].steps,
         ),

@@ -1,6 +1,6 @@
-"""A Report as text for people and for machines: each format is one function (Report, stream, Context) -> None.
+"""Reports as text: a format is a function (Report, stream, Context) -> None.
 
-Output is a function of the report and the sources: sorted, without a clock, without a machine's paths.
+The output depends on the report and the sources only: it is sorted, and holds neither times nor absolute paths.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,22 +14,22 @@ __all__ = ["Context", "Reporter", "reporter"]
 
 Reporter: TypeAlias = Callable[[Report, TextIO, Context], None]
 
-_WHERE: Mapping[str, str] = {
+_FUNCTIONS: Mapping[str, str] = {
     "full": "terminal:full",
     "concise": "terminal:concise",
     "json": "as_json:document",
     "json-lines": "as_json:lines",
     "sarif": "sarif:sarif",
     "github": "github:github",
-    "statistics": "statistics:table",
-    "statistics-json": "statistics:document",
+    "statistics": "terminal:statistics",
+    "statistics-json": "as_json:statistics",
     "files": "terminal:files",
-    "footer": "footer:footer",
+    "summary": "terminal:summary",
 }
 
 
 def reporter(name: str) -> Reporter:
-    """The reporter of a format; only the one that is asked for is imported."""
-    module, _, function = _WHERE[name].partition(":")
+    """Import and return the reporter of a format."""
+    module, _, function = _FUNCTIONS[name].partition(":")
     found: Reporter = getattr(import_module(f"ackdoctor.reporters.{module}"), function)
     return found

@@ -1,4 +1,4 @@
-"""For scripts: one document, or one finding a line.  rules/README.md documents every field."""
+"""Findings for scripts: one JSON document, or one finding per line.  docs/json.md documents every field."""
 
 import json
 from typing import TextIO
@@ -7,18 +7,19 @@ from ackdoctor import __version__
 from ackdoctor.model.finding import Finding, HeapWitness, PathStep, PathWitness, Report, TreeWitness
 from ackdoctor.model.source import Site
 from ackdoctor.reporters.context import Context
+from ackdoctor.reporters.terminal import rule_counts
 
-__all__ = ["content", "document", "lines"]
+__all__ = ["content", "document", "evidence_fields", "lines", "statistics"]
 
 
 def document(report: Report, stream: TextIO, _context: Context) -> None:
-    """The whole report as one object; non-ASCII characters are escaped, so any encoding carries it."""
+    """Write the report as one object, in ASCII."""
     json.dump(content(report), stream, indent=2)
     stream.write("\n")
 
 
 def content(report: Report) -> dict[str, object]:
-    """The whole report as plain values."""
+    """Return the report as plain values."""
     return {
         "version": __version__,
         "findings": [_finding(finding) for finding in report.findings],
@@ -59,8 +60,15 @@ def content(report: Report) -> dict[str, object]:
 
 
 def lines(report: Report, stream: TextIO, _context: Context) -> None:
-    """One finding a line, nothing else."""
+    """Write one finding per line."""
     stream.writelines(json.dumps(_finding(finding)) + "\n" for finding in report.findings)
+
+
+def statistics(report: Report, stream: TextIO, _context: Context) -> None:
+    """Write how many findings each rule has."""
+    rows = [{"code": code, "name": name, "count": count} for count, code, name in rule_counts(report)]
+    json.dump({"statistics": rows}, stream, indent=2)
+    stream.write("\n")
 
 
 def _finding(finding: Finding) -> dict[str, object]:
@@ -77,12 +85,15 @@ def _finding(finding: Finding) -> dict[str, object]:
         "dialect": finding.dialect,
         "steps": [_step(step) for step in finding.evidence.steps],
         "fingerprint": finding.fingerprint,
-        **_evidence(finding.evidence),
+        **evidence_fields(finding.evidence),
     }
 
 
-def _evidence(evidence: PathWitness | TreeWitness | HeapWitness) -> dict[str, object]:
-    """Which witness it is, and what it knows beside its steps; a root is text, since many readers cut 64 bits."""
+def evidence_fields(evidence: PathWitness | TreeWitness | HeapWitness) -> dict[str, object]:
+    """Return the kind of evidence and its fields besides the steps.
+
+    Roots are text: many JSON readers cut 64-bit numbers.
+    """
     if isinstance(evidence, PathWitness):
         return {"evidence": "path"}
     if isinstance(evidence, HeapWitness):

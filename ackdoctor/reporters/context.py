@@ -1,4 +1,4 @@
-"""What a reporter may need besides the report: source lines, colours, glyphs, rule pages."""
+"""What reporters use besides the report: source lines, colours, line-drawing characters, rule pages."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,13 +19,16 @@ __all__ = [
     "Page",
     "Palette",
     "Sources",
-    "inert",
+    "counted",
+    "escape_commands",
     "printable",
 ]
 
+_MAX_SOURCE_BYTES = 32 << 20  # a finding may name a heap dump
+
 
 class Glyphs(NamedTuple):
-    """The characters of the path's gutter."""
+    """The characters that draw the path beside the source."""
 
     first: str
     middle: str
@@ -38,17 +41,16 @@ class Glyphs(NamedTuple):
 
 
 UNICODE = Glyphs(first="╭", middle="├", last="╰", only="╶", through="│", into="─", fold="⋮", dot="·")
-_LARGEST_SOURCE = 32 << 20  # a finding may stand on a heap dump
 ASCII = Glyphs(first=",", middle="|", last="`", only="-", through="|", into="-", fold=":", dot="-")
 
 
 class Palette(NamedTuple):
-    """Style names and the terminal codes that start them; no codes means no colours."""
+    """The terminal code of each style; without codes there are no colours."""
 
     codes: Mapping[str, str]
 
     def paint(self, style: str, text: str) -> str:
-        """The text in a style; spaces around it stay bare."""
+        """Return the text in a style; spaces around it are not painted."""
         code = self.codes.get(style)
         bare = text.strip(" ")
         if not code or not bare:
@@ -77,23 +79,23 @@ COLOURED = Palette(
 
 @dataclass(slots=True, kw_only=True)
 class Sources:
-    """Source lines by the path a finding carries; `given` are texts that stand in no file (standard input)."""
+    """Source lines by path; `in_memory` holds texts that are in no file, such as standard input."""
 
     root: Path
-    given: Mapping[str, bytes] = field(default_factory=dict)
+    in_memory: Mapping[str, bytes] = field(default_factory=dict)
     _lines: dict[str, list[str]] = field(default_factory=dict)
 
     def content(self, path: str) -> bytes:
-        """The bytes, or none where the file cannot be read any more, or is too large to be source."""
-        if path in self.given:
-            return self.given[path]
+        """Return the bytes of a file; none for a file that cannot be read or is too large to be source."""
+        if path in self.in_memory:
+            return self.in_memory[path]
         try:
-            return read_file(str(self.root / path), _LARGEST_SOURCE)
+            return read_file(str(self.root / path), _MAX_SOURCE_BYTES)
         except (OSError, ValueError):
             return b""
 
     def line(self, path: str, number: int) -> str:
-        """One line as it stands, without its end; '' where there is none."""
+        """Return a line without its end; '' if there is no such line."""
         if path not in self._lines:
             self._lines[path] = lines_of(
                 decode_leniently(self.content(path), cookie=not path.endswith(".java"))
@@ -103,7 +105,7 @@ class Sources:
 
 
 class Page(NamedTuple):
-    """What a format that carries the manual needs of a rule's page."""
+    """A rule's page, as far as a report needs it."""
 
     code: str
     name: str
@@ -120,9 +122,9 @@ def _no_pages() -> Sequence[Page]:
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Context:
-    """All of it together; `pages` loads the rule pages, which most formats do not need.
+    """Sources and style of a report; `pages` loads the rule pages, which few formats need.
 
-    `workspace` is where GitHub's paths start, if that is known: a step may run in a folder below it.
+    `workspace` is GitHub's workspace, '' outside GitHub: a step may run in a subdirectory of it.
     """
 
     sources: Sources
@@ -132,8 +134,13 @@ class Context:
     pages: Callable[[], Sequence[Page]] = _no_pages
 
 
+def counted(amount: int, noun: str) -> str:
+    """`1 file`, `2 files`."""
+    return f"{amount} {noun}" if amount == 1 else f"{amount:,} {noun}s"
+
+
 def printable(text: str) -> str:
-    """The text on one line and without control characters: what a file holds must not steer a terminal."""
+    """Return the text on one line without control characters, so that no input can steer a terminal."""
     if text.isprintable():
         return text
     return "".join(
@@ -142,10 +149,11 @@ def printable(text: str) -> str:
     )
 
 
-def inert(line: str, *, anywhere: bool = True) -> str:
-    """A line that a GitHub runner takes for no workflow command: a file may be called `::stop-commands::x.py`.
+def escape_commands(line: str, *, anywhere: bool = True) -> str:
+    """Return the line so that a GitHub runner does not read it as a workflow command.
 
-    It takes `::` at a line's start and, `anywhere` in a line, `##[` (ActionCommand.cs of actions/runner).
+    A runner reads `::` at a line's start and, if `anywhere`, `##[` in a line (ActionCommand.cs of actions/runner).
+    A file may be called `::stop-commands::x.py`.
     """
     if line.lstrip().startswith("::"):
         line = f"./{line.lstrip()}"

@@ -1,4 +1,4 @@
-"""A diagnosis of a log, for people and for scripts."""
+"""What `ackdoctor diagnose` shows, for people and as JSON."""
 
 import json
 import textwrap
@@ -9,32 +9,32 @@ from typing import TextIO
 from ackdoctor.diagnose.deaths import Places, deaths_of
 from ackdoctor.diagnose.exceptions import Thrown
 from ackdoctor.diagnose.findings import Diagnosis, Sign
-from ackdoctor.reporters.context import Palette, printable
-from ackdoctor.reporters.footer import counted
+from ackdoctor.dialects import known
+from ackdoctor.reporters.context import Palette, counted, printable
 
 __all__ = ["document", "screen"]
 
-_MOST_CAUSES = 5
+_MAX_CAUSES = 5
 _WIDTH = 80
-_PYTHON_ONLY = ("ackdoctor lint ", "pytest ")  # commands that read Python and Java, or run Python
-_FROZEN = "if the topology hangs all the same: jstack PID > dump.txt; ackdoctor diagnose dump.txt"
+_PYTHON_ONLY = ("ackdoctor lint ", "pytest ")  # commands for components in Python or Java
+_FROZEN = "if the topology hangs nevertheless: jstack PID > dump.txt; ackdoctor diagnose dump.txt"
 
 
 def screen(
     found: Diagnosis, stream: TextIO, palette: Palette, names: Mapping[str, str], places: Places
 ) -> None:
-    """The innermost cause and its frames first, then each symptom with its causes in order and what to run next."""
+    """Write the innermost cause with its frames, then each symptom with its causes and the next commands."""
     first = found.first if found.innermost else None
     explained = not found.signs or any(first is cause for sign in found.signs for cause in sign.causes)
     if first is not None and explained:
         stream.writelines(f"{line}\n" for line in _innermost(first, "", palette, places))
     if not found.signs:
-        said = (
-            "an exception that is not about acking, as far as is known here"
+        result = (
+            "no known symptom: an exception that is not about acking"
             if found.innermost
-            else "nothing that is known here"
+            else "no known symptom"
         )
-        stream.write(f"{said} ({counted(found.lines, 'line')})\n")
+        stream.write(f"{result} ({counted(found.lines, 'line')})\n")
         if found.note:
             stream.writelines(f"{line}\n" for line in _wrapped(found.note, "", "  "))
         elif places.files and found.lines:
@@ -44,7 +44,7 @@ def screen(
         between = ("",) if number or (first is not None and explained) else ()
         stream.writelines(f"{line}\n" for line in (*between, *_lines(sign, found, palette, names, places)))
     if first is not None and not explained:
-        stream.write("\nan exception that is not known here; as far as the log tells it ended nothing\n")
+        stream.write("\nan unknown exception; the log does not show that it ended anything\n")
         stream.writelines(f"{line}\n" for line in _innermost(first, "  ", palette, places))
 
 
@@ -65,39 +65,39 @@ def _lines(
     symptom = sign.symptom
     whose = f", in {printable(', '.join(sign.components))}" if sign.components else ""
     where = _place(places, "  ", sign.line)
-    yield f"{palette.paint('error' if sign.fatal else 'warning', symptom.name)}{where}{_often(sign)}{whose}"
+    yield f"{palette.paint('error' if sign.fatal else 'warning', symptom.name)}{where}{_times(sign)}{whose}"
     if when := _when(sign):
         yield f"  {when}"
     if sign.command:
         yield f"  {palette.paint('label', 'command')}: {printable(sign.command)}"
     yield from _wrapped(symptom.says, "  ", "  ")
     if not sign.causes:
-        yield f"  {palette.paint('label', 'said')}: {printable(sign.text)}"
+        yield f"  {palette.paint('label', 'text')}: {printable(sign.text)}"
     others = [cause for cause in sign.causes if cause is not found.first]
-    for thrown in others[:_MOST_CAUSES]:
+    for thrown in others[:_MAX_CAUSES]:
         yield from _innermost(
             thrown, "  ", palette, places, sign.causes[0] if thrown is not sign.causes[0] else None
         )
-    if len(others) > _MOST_CAUSES:
-        yield f"  and {len(others) - _MOST_CAUSES} more; --output-format json has them"
+    if len(others) > _MAX_CAUSES:
+        yield f"  and {len(others) - _MAX_CAUSES} more; --output-format json has them"
     yield f"  {palette.paint('label', 'likely causes, in order')}"
     for place, cause in enumerate(symptom.causes, start=1):
         law = f" (law {cause.law})" if cause.law else ""
         yield from _wrapped(f"{cause.text}{law}", f"    {place}. ", "       ")
         for code in cause.rules:
             yield f"       {palette.paint('code', code)} {names.get(code, '')}: ackdoctor explain {code}"
-    for place, command in enumerate(_next(sign)):
+    for place, command in enumerate(_next_commands(sign)):
         first, *more = _wrapped(command, " " * 8, " " * 10)
         yield f"  {palette.paint('label', 'next:')}{first[7:]}" if not place else first
         yield from more
 
 
-def _often(sign: Sign) -> str:
+def _times(sign: Sign) -> str:
     return f", {sign.count:,} times" if sign.count > 1 else ""
 
 
 def _when(sign: Sign) -> str:
-    """`2026-01-01 12:00:00 to 12:10:00, every 100 s`, of what occurred several times."""
+    """`2026-01-01 12:00:00 to 12:10:00, about every 100 s`; '' for a single occurrence."""
     moments = sign.moments
     if sign.count < 2 or len(moments) < 2:  # noqa: PLR2004
         return ""
@@ -111,8 +111,8 @@ def _when(sign: Sign) -> str:
     return f"{first.text} to {until}{every}"
 
 
-def _next(sign: Sign) -> Sequence[str]:
-    """What comes next; for a component in another language than Python, what makes sense there."""
+def _next_commands(sign: Sign) -> Sequence[str]:
+    """Return the next commands, in the language of the component."""
     command = sign.command
     if not command or _is_python(command):
         return sign.symptom.next
@@ -120,22 +120,24 @@ def _next(sign: Sign) -> Sequence[str]:
         each for each in sign.symptom.next if not each.startswith((*_PYTHON_ONLY, "ackdoctor trace proxy"))
     ]
     return [
-        f"read each ack, fail and emit of `{printable(command)}`: ackdoctor lint reads Python and Java only",
+        f"check each ack, fail and emit of `{printable(command)}`: ackdoctor lint reads only Python and Java",
         f"ackdoctor trace proxy -- {printable(command)}   shows each of them with its tuple, in any language",
         *kept,
     ]
 
 
 def _is_python(command: str) -> bool:
+    program = command.split(maxsplit=1)[0].rpartition("/")[2]
+    runners = {"pypy", "pypy3", *(runner for dialect in known() for runner in dialect.runners)}
     return (
         "python" in command
         or any(word.endswith((".py", ".pyc", ".pex")) for word in command.split())
-        or (command.split(maxsplit=1)[0].rpartition("/")[2] in {"streamparse_run", "pyleus", "pypy", "pypy3"})
+        or program in runners
     )
 
 
 def _place(places: Places, before: str, line: int) -> str:
-    """`line 7` behind some words, with its file if there are several; nothing of words that are in no file."""
+    """Return `line 7` after `before`, with its file if there are several; '' for pasted text."""
     file, there = places.of(line)
     if not file:
         return ""
@@ -154,7 +156,7 @@ def _wrapped(text: str, first: str, then: str) -> list[str]:
 
 
 def document(found: Diagnosis, stream: TextIO, places: Places) -> None:
-    """The same as one JSON object; a line is that of its file, which is null where no file was read."""
+    """Write the diagnosis as one JSON object; the file is null for pasted text."""
 
     def at(line: int) -> dict[str, object]:
         file, there = places.of(line)
@@ -186,7 +188,7 @@ def document(found: Diagnosis, stream: TextIO, places: Places) -> None:
                     {"text": each.text, "law": each.law, "rules": list(each.rules)}
                     for each in sign.symptom.causes
                 ],
-                "next": list(_next(sign)),
+                "next": list(_next_commands(sign)),
             }
             for sign in found.signs
         ],

@@ -1,7 +1,7 @@
-"""Workflow commands, which GitHub shows beside the changed lines.
+"""Workflow commands: GitHub shows them as annotations beside the code.
 
-A step may annotate ten times per level, so the worst come first and the rest follow as plain lines.  A relative path starts
-at the workspace, whatever folder the step runs in (ActionCommandManager.cs of actions/runner takes the workspace off, and looks no further).
+GitHub shows ten annotations per step and level, so the worst findings come first and the rest follow as plain lines.
+Relative paths start at the workspace, in whatever directory the step runs (ActionCommandManager.cs of actions/runner).
 """
 
 import os.path
@@ -11,22 +11,22 @@ from typing import TextIO
 
 from ackdoctor.model.encoding import lines_of
 from ackdoctor.model.finding import Finding, Report, Severity
-from ackdoctor.reporters.context import Context, inert, printable
-from ackdoctor.reporters.terminal import one_line, told
+from ackdoctor.reporters.context import Context, escape_commands, printable
+from ackdoctor.reporters.terminal import evidence_notes, one_line
 
 __all__ = ["github"]
 
-_MOST = 10  # annotations per step and level
+_MAX_ANNOTATIONS = 10  # annotations per step and level
 _LEVEL = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 _IN_MESSAGE = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 _IN_PROPERTY = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"})
 
 
 def github(report: Report, stream: TextIO, context: Context) -> None:
-    """Errors first; a file that could not be read is an error of its own, but leaves half of the room to findings."""
-    room = Counter(dict.fromkeys(_LEVEL.values(), _MOST))
+    """Write annotations, errors first; files that could not be read take at most half of the room for errors."""
+    room = Counter(dict.fromkeys(_LEVEL.values(), _MAX_ANNOTATIONS))
     errors = sum(finding.severity is Severity.ERROR for finding in report.findings)
-    for unreadable in report.unreadable[: max(_MOST - errors, _MOST // 2)]:
+    for unreadable in report.unreadable[: max(_MAX_ANNOTATIONS - errors, _MAX_ANNOTATIONS // 2)]:
         properties = {
             "file": _file(unreadable.path, context),
             "line": str(unreadable.line or 1),
@@ -43,12 +43,12 @@ def github(report: Report, stream: TextIO, context: Context) -> None:
         room[level] -= 1
         stream.write(_command(level, _properties(finding, context), _message(finding)))
     if left:
-        stream.write(f"and {len(left)} more, for which GitHub has no room beside the code:\n")
-        stream.writelines(f"{inert(one_line(finding, context))}\n" for finding in left)
+        stream.write(f"and {len(left)} more findings that GitHub does not show beside the code:\n")
+        stream.writelines(f"{escape_commands(one_line(finding, context))}\n" for finding in left)
 
 
 def _file(path: str, context: Context) -> str:
-    """The path from the workspace, if it lies there."""
+    """Return the path relative to the workspace, for a file inside it."""
     place = Path(os.path.normpath((context.sources.root / path).absolute()))
     if not context.workspace or not place.is_relative_to(context.workspace):
         return path
@@ -57,12 +57,12 @@ def _file(path: str, context: Context) -> str:
 
 def _properties(finding: Finding, context: Context) -> dict[str, str]:
     span = finding.site.span
-    one_line_only = {"endColumn": str(span.end_column)} if span.end_line == span.line else {}
+    end = {"endColumn": str(span.end_column)} if span.end_line == span.line else {}
     return {
         "file": _file(finding.site.path, context),
         "line": str(span.line),
         "col": str(span.column),
-        **one_line_only,
+        **end,
         "title": f"{finding.code} {finding.name}",
     }
 
@@ -72,17 +72,15 @@ def _message(finding: Finding) -> str:
         f"  {step.site.span.line}: {step.note}" + (f" ({step.state})" if step.state else "")
         for step in finding.evidence.steps
     ]
-    run = [f"  {label}: {text}" for label, text in told(finding.evidence)]
-    return "\n".join([finding.message, *path, *run, *filter(None, [finding.help])])
+    notes = [f"  {label}: {text}" for label, text in evidence_notes(finding.evidence)]
+    return "\n".join([finding.message, *path, *notes, *filter(None, [finding.help])])
 
 
 def _command(level: str, properties: dict[str, str], message: str) -> str:
-    written = ",".join(
-        f"{name}={_clean(value).translate(_IN_PROPERTY)}" for name, value in properties.items()
-    )
-    return f"::{level} {written}::{_clean(message).translate(_IN_MESSAGE)}\n".replace("##[", "## [")
+    pairs = ",".join(f"{name}={_clean(value).translate(_IN_PROPERTY)}" for name, value in properties.items())
+    return f"::{level} {pairs}::{_clean(message).translate(_IN_MESSAGE)}\n".replace("##[", "## [")
 
 
 def _clean(text: str) -> str:
-    """The text without control characters, line ends kept."""
+    """Return the text without control characters other than line ends."""
     return "\n".join(map(printable, lines_of(text)))

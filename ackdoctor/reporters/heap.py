@@ -1,30 +1,50 @@
-"""What a dump and histograms of a heap have in common on a screen: the verdict, and what comes with it."""
+"""What `ackdoctor heap` shows: the verdict, the findings, and the tables of a dump or of histograms."""
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from datetime import datetime, timezone
+from shlex import quote
 from typing import TextIO
 
+from ackdoctor.heap.dump import ClassRow, HeapDump, held_bytes
+from ackdoctor.heap.growth import TOP, ClassTrend, Growth
+from ackdoctor.heap.jvm.entries import Acker, Kind
+from ackdoctor.heap.jvm.holders import Holder
+from ackdoctor.heap.signs import CAUSES, LABELS, TUPLES, Cause
 from ackdoctor.model.finding import Finding, HeapWitness, Report
-from ackdoctor.reporters.context import Context, printable
-from ackdoctor.reporters.footer import counted
-from ackdoctor.reporters.terminal import full
+from ackdoctor.model.verdict import PendingEntry
+from ackdoctor.reporters.as_json import content
+from ackdoctor.reporters.context import Context, counted, printable
+from ackdoctor.reporters.tables import bytes_in_words, render, span, table
+from ackdoctor.reporters.terminal import full, headline
 
-__all__ = ["opening", "verdict"]
+__all__ = [
+    "dump_document",
+    "dump_screen",
+    "dump_verdict",
+    "growth_document",
+    "growth_screen",
+    "growth_verdict",
+]
 
-_STYLES = {"BROKEN": "error", "GROWING": "warning", "INCOMPLETE": "warning", "EMPTY": "warning"}
+_MAX_NOTES = 5
+_MAX_FAULTS = 5
+_MAX_CAUSES = 3
+_MANY_TUPLES = 10_000  # more than the queues of a worker that keeps up hold
 
 
-def opening(report: Report, said: str, about: Iterable[str], stream: TextIO, context: Context) -> None:
-    """The verdict, its first word in the colour of what it says; what was looked at; and the findings."""
-    word, colon, rest = said.partition(":")
-    stream.write(f"{context.palette.paint(_STYLES.get(word, 'label'), word)}{colon}{rest}\n")
+def _opening(report: Report, verdict: str, about: Iterable[str], stream: TextIO, context: Context) -> None:
+    """Write the verdict, what was read, and the findings."""
+    stream.write(headline(verdict, context))
     stream.writelines(f"  {printable(line)}\n" for line in about)
     if report.findings:
         stream.write("\n")
         full(report, stream, context)
 
 
-def verdict(report: Report, volume: str) -> str:
-    """What is worst of what was found, or that nothing is wrong in `volume`, "3 histograms"; no more than that."""
+def _verdict(report: Report, volume: str) -> str:
+    """Return the worst finding, or that nothing is wrong in `volume`, such as "3 histograms"."""
     if report.findings:
         worst = max(
             report.findings, key=lambda finding: (finding.severity, finding.confidence, _entries(finding))
@@ -32,9 +52,11 @@ def verdict(report: Report, volume: str) -> str:
         others = len(report.findings) - 1
         more = f", and {counted(others, 'more finding')}" if others else ""
         what = worst.message.partition("; ")[0]
-        return f"BROKEN: {printable(what)} ({worst.code}, {_amount(worst)}){more}"
-    unseen = report.hidden + report.suppressed
-    nothing = "nothing is wrong" + (f" but for {counted(unseen, 'finding')} not shown" if unseen else "")
+        sample = worst.evidence.sample if isinstance(worst.evidence, HeapWitness) else None
+        part = "" if sample is None else f" in a sample of {sample[0]:,}"
+        return f"BROKEN: {printable(what)} ({worst.code}, {_entries(worst):,} entries{part}){more}"
+    hidden = report.hidden + report.suppressed
+    nothing = "nothing is wrong" + (f" except {counted(hidden, 'hidden finding')}" if hidden else "")
     if report.unreadable:
         return f"INCOMPLETE: {nothing} in what could be read ({volume})"
     return f"OK: {volume}, {nothing}"
@@ -44,7 +66,421 @@ def _entries(finding: Finding) -> int:
     return finding.evidence.entries if isinstance(finding.evidence, HeapWitness) else 0
 
 
-def _amount(finding: Finding) -> str:
-    sample = finding.evidence.sample if isinstance(finding.evidence, HeapWitness) else None
-    read = "" if sample is None else f" in a sample of {sample[0]:,}"
-    return f"{_entries(finding):,} entries{read}"
+# ---- a dump ----
+
+
+def dump_screen(
+    report: Report, dump: HeapDump, stream: TextIO, context: Context, *, width: int, top: int
+) -> None:
+    """Write the verdict, the findings and the tables of a dump."""
+    _opening(report, dump_verdict(report, dump), _about_dump(report, dump), stream, context)
+    blocks = [
+        *(_acker(number, acker, dump, context, width) for number, acker in enumerate(dump.ackers, start=1)),
+        _kinds(dump, context, width),
+        _holders(dump, context, width),
+        _classes(dump.classes[:top], dump.size, context, width),
+        _next_commands(report, dump),
+    ]
+    shown = [block for block in blocks if block]
+    if shown and not report.findings:
+        stream.write("\n")
+    stream.write("\n".join(shown))
+
+
+def dump_document(report: Report, dump: HeapDump, stream: TextIO, *, top: int) -> None:
+    """Write the report as one JSON object, with the dump under `heap`; roots and values are text."""
+    heap = {
+        "format": dump.version,
+        "id_size": dump.id_size,
+        "taken_ms": dump.taken_ms,
+        "file_bytes": dump.file_size,
+        "objects": dump.objects,
+        "bytes": dump.size,
+        "tuples": dump.tuples,
+        "message_timeout": asdict(dump.timeout),
+        "compressed_oops": dump.oops.reference < dump.id_size,
+        "incomplete": list(dump.faults),
+        "classes": [asdict(row) for row in dump.classes[:top]],
+        "ackers": [_plain_acker(acker, dump) for acker in dump.ackers],
+        "holders": [_plain_holder(holder) for holder in dump.holders],
+    }
+    json.dump({**content(report), "verdict": dump_verdict(report, dump), "heap": heap}, stream, indent=2)
+    stream.write("\n")
+
+
+def _plain_holder(holder: Holder) -> dict[str, object]:
+    return {
+        "role": holder.role,
+        "owner": holder.owner,
+        "path": holder.path,
+        "entries": holder.entries,
+        "groups": holder.groups,
+        "looked_at": holder.looked_at,
+        "roots": [str(root) for root in holder.roots],
+        "more": holder.more,
+        "tasks": sorted(holder.tasks),
+    }
+
+
+def _plain_acker(acker: Acker, dump: HeapDump) -> dict[str, object]:
+    tally = acker.tally
+    return {
+        "class": acker.class_name,
+        "path": acker.path,
+        "task": acker.task,
+        "trouble": acker.trouble,
+        "entries": tally.entries,
+        "lost": tally.lost,
+        "bytes": held_bytes(acker, dump.oops),
+        "oldest_ms": tally.oldest_ms,
+        "old_tracked": asdict(tally.waits),
+        "buckets": [
+            {
+                "size": bucket.size,
+                "lost": bucket.lost,
+                "kinds": {kind.name.lower(): amount for kind, amount in bucket.kinds.items() if amount},
+                "old": {kind.name.lower(): amount for kind, amount in bucket.old.items() if amount},
+            }
+            for bucket in tally.buckets
+        ],
+        "samples": [
+            {
+                "root": str(entry.root),
+                "kind": kind.name.lower(),
+                "value": None if entry.value is None else str(entry.value),
+                "task": entry.task,
+                "failed": entry.failed,
+                "age_ms": entry.age_ms,
+                "bucket": entry.bucket,
+            }
+            for kind, kept in tally.samples.items()
+            for entry in kept
+        ],
+    }
+
+
+def dump_verdict(report: Report, dump: HeapDump) -> str:
+    """Return the verdict; EMPTY for a dump without an acker, which may be of another process."""
+    if not (report.findings or report.unreadable or report.hidden or dump.ackers):
+        return f"EMPTY: {_no_acker(dump)}"
+    lost = sum(acker.tally.lost for acker in dump.ackers)
+    read = f"{dump.entries - lost:,} of {dump.entries:,}" if lost else f"{dump.entries:,}"
+    text = _verdict(report, f"{read} entries in {counted(len(dump.ackers), 'acker')}")
+    if not text.startswith("OK") or dump.tuples < _MANY_TUPLES:
+        return text
+    where = f": {field}" if (field := _largest_field(dump)) else ""
+    return f"{text} with them, but {dump.tuples:,} tuples are alive elsewhere{where}"
+
+
+def _largest_field(dump: HeapDump) -> str:
+    """Return the field of a bolt that leads to most live tuples, as far as the search has come."""
+    kept = (holder for holder in dump.holders if holder.role == "bolt")
+    return next((f"{printable(most.path)} leads to {_amount(most)} of them" for most in kept), "")
+
+
+def _amount(holder: Holder) -> str:
+    return f"{holder.entries:,}{' or more' if holder.more else ''}"
+
+
+def _about_dump(report: Report, dump: HeapDump) -> Iterator[str]:
+    taken = datetime.fromtimestamp(dump.taken_ms / 1000, tz=timezone.utc)
+    when = f"{taken:%Y-%m-%d %H:%M:%S} UTC" if dump.taken_ms else "at an unknown time"
+    yield (
+        f"{dump.path}: {bytes_in_words(dump.file_size)}, {dump.objects:,} objects, {bytes_in_words(dump.size)} of heap as modelled, "
+        f"taken {when}"
+    )
+    oops = {8: "off"}.get(dump.oops.reference, "on") if dump.id_size > 4 else "none: a JVM of 32 bits"  # noqa: PLR2004
+    yield f"HPROF {dump.version}, ids of {dump.id_size} bytes; compressed oops {oops}"
+    if dump.entries:
+        off = ", but message timeouts are disabled" if dump.timeout.off else ""
+        yield f"message timeout {dump.timeout.seconds:,} s ({dump.timeout.source}){off}"
+    for fault in dump.faults[:_MAX_FAULTS]:
+        yield f"incomplete: {fault}"
+    if len(dump.faults) > _MAX_FAULTS:
+        yield f"incomplete: {len(dump.faults) - _MAX_FAULTS:,} more faults"
+    if not dump.ackers and dump.faults:
+        yield _no_acker(dump)
+    if dump.tuples >= _MANY_TUPLES:
+        field = _largest_field(dump)
+        where = (
+            f"{field}, acked or not"
+            if field
+            else "a bolt keeps them, acked or not, or they wait in a queue before a slow one"
+        )
+        yield f"{dump.tuples:,} tuples (TupleImpl) are alive: {where}; ackdoctor heap hist shows whether they grow"
+    if report.hidden:
+        yield f"{counted(report.hidden, 'finding')} below --min-severity not shown"
+    yield from report.notes[:_MAX_NOTES]
+
+
+def _no_acker(dump: HeapDump) -> str:
+    if dump.faults:
+        return "no acker in what could be read"
+    if dump.storm:
+        return "no acker: this worker runs none; take the dump of a worker that runs one (__acker in the UI)"
+    return "no acker: no class of Storm is loaded; this is not the dump of a worker"
+
+
+def _acker(number: int, acker: Acker, dump: HeapDump, context: Context, width: int) -> str:
+    tally = acker.tally
+    task = f", task {acker.task}" if acker.task is not None else ""
+    title = f"acker {number}: {acker.path}{task}"
+    if acker.trouble:
+        return f"{printable(title)}\n  {acker.trouble}\n"
+    weight = held_bytes(acker, dump.oops)
+    oldest = f", the oldest {span(tally.oldest_ms / 1000)}" if tally.oldest_ms else ""
+    title += f": {tally.entries:,} entries, about {bytes_in_words(weight)}{oldest}"
+    present = [kind for kind in Kind if tally.kinds.get(kind)]
+    heads = [
+        "bucket",
+        "entries",
+        *(LABELS[kind] for kind in present),
+        *(["old"] if any(tally.old.values()) else []),
+    ]
+    heads += ["lost"] if tally.lost else []
+    rows = table(context, *heads, numbers=range(len(heads)))
+    for bucket in tally.buckets:
+        cells = [str(bucket.number), f"{bucket.size:,}", *(f"{bucket.kinds[kind]:,}" for kind in present)]
+        cells += [f"{sum(bucket.old.values()):,}"] if any(tally.old.values()) else []
+        cells += [f"{bucket.lost:,}"] if tally.lost else []
+        rows.add_row(*cells)
+    return f"{printable(title)}\n{render(rows, width, context)}"
+
+
+def _kinds(dump: HeapDump, context: Context, width: int) -> str:
+    """Return what each kind of entry means, with its causes, most likely first."""
+    present = [kind for kind in Kind if any(acker.tally.kinds.get(kind) for acker in dump.ackers)]
+    if not present:
+        return ""
+    rows = table(context, "entries", "example", "likely causes, in order", unfolded=[0, 1])
+    for kind in present:
+        amount = sum(acker.tally.kinds.get(kind, 0) for acker in dump.ackers)
+        samples = [entry for acker in dump.ackers for entry in acker.tally.samples.get(kind, ())]
+        causes = CAUSES[kind].causes[:_MAX_CAUSES]
+        lines = [f"{place}. {_cause(cause)}" for place, cause in enumerate(causes, start=1)]
+        rows.add_row(
+            f"{amount:,} {LABELS[kind]}",
+            _example(samples[0]) if samples else "",
+            "\n".join([f"{CAUSES[kind].says}:", *lines] if lines else [CAUSES[kind].says]),
+        )
+    return f"what they mean\n{render(rows, width, context)}"
+
+
+def _cause(cause: Cause) -> str:
+    law = f"law {cause.law}" if cause.law else ""
+    beside = ", ".join(filter(None, (law, " ".join(cause.rules))))
+    return f"{cause.text} ({beside})" if beside else cause.text
+
+
+def _example(entry: PendingEntry) -> str:
+    value = "none" if entry.value is None else str(entry.value)
+    task = "" if entry.task is None else f"\ntask {entry.task}"
+    age = f"\nage {span(entry.age_ms / 1000)}" if entry.age_ms else ""
+    return f"root {entry.root}\nvalue {value}{task}{age}"
+
+
+def _holders(dump: HeapDump, context: Context, width: int) -> str:
+    if not dump.holders:
+        return ""
+    rows = table(context, "where", "of", "entries", "content", numbers=[2])
+    for holder in dump.holders:
+        groups = ", ".join(f"{amount:,} {stream}" for stream, amount in sorted(holder.groups.items()))
+        sample = f" (of {holder.looked_at:,} looked at)" if 0 < holder.looked_at < holder.entries else ""
+        what = "messages that the spout waits for" if holder.role == "spout" else f"{groups}{sample}"
+        rows.add_row(printable(holder.path), printable(holder.owner), _amount(holder), printable(what))
+    return f"what else holds tuples\n{render(rows, width, context)}"
+
+
+def _classes(rows: Sequence[ClassRow], total: int, context: Context, width: int) -> str:
+    if not rows:
+        return ""
+    made = table(context, "instances", "bytes", "%", "class", numbers=[0, 1, 2])
+    for row in rows:
+        share = 100 * row.size / total if total else 0
+        made.add_row(f"{row.instances:,}", f"{row.size:,}", f"{share:.1f}", printable(row.name))
+    return f"largest classes\n{render(made, width, context)}"
+
+
+def _next_commands(report: Report, dump: HeapDump) -> str:
+    """Return the commands to run next, for the most frequent kind of entry; none if a trace names the lines."""
+    if any(finding.evidence.steps for finding in report.findings):
+        return ""
+    tracked = sum(acker.tally.kinds.get(Kind.WAITING, 0) for acker in dump.ackers)
+    if not dump.entries:
+        return ""
+    most = Kind.WAITING if 2 * tracked > dump.entries else Kind.ORPHAN
+    rules = ",".join(dict.fromkeys(rule for cause in CAUSES[most].causes for rule in cause.rules))
+    lines = [f"ackdoctor lint --select {rules} SOURCES"] if rules else []
+    if not report.notes:  # else --trace was given
+        lines.append(
+            f"ackdoctor heap dump {printable(quote(dump.path))} --trace TRACE   "
+            "names the tuple, if the run was traced or logged with topology.debug"
+        )
+    return "next\n" + "".join(f"  {line}\n" for line in lines)
+
+
+# ---- histograms ----
+
+
+def growth_screen(
+    report: Report, grown: Growth, stream: TextIO, context: Context, *, width: int, top: int
+) -> None:
+    """Write the verdict, the findings and the classes of histograms."""
+    _opening(report, growth_verdict(report, grown), _about_growth(report, grown), stream, context)
+    shown = [row for row in grown.rows[:top] if row.last or row.first]
+    if not shown:
+        return
+    if not report.findings:
+        stream.write("\n")
+    stream.write(
+        _largest(shown, grown, context, width) if grown.points == 1 else _trends(shown, grown, context, width)
+    )
+    explained = [row for row in grown.rows if row.growing or row in shown or row in grown.acking]
+    signs = list(dict.fromkeys(line for row in explained for line in _meaning(row)))
+    if signs:
+        stream.write("\nwhat they mean\n" + "".join(f"{line}\n" for line in signs))
+
+
+def _trends(shown: Sequence[ClassTrend], grown: Growth, context: Context, width: int) -> str:
+    per = "a second" if grown.dated else "each time"
+    rows = table(context, "class", "first", "last", per, "R2", "bytes gained", numbers=[1, 2, 3, 4, 5])
+    for row in shown:
+        rows.add_row(*_growth_cells(row))
+    return f"classes\n{render(rows, width, context)}"
+
+
+def _largest(shown: Sequence[ClassTrend], grown: Growth, context: Context, width: int) -> str:
+    rows = table(context, "class", "instances", "bytes", "%", numbers=[1, 2, 3])
+    for row in shown:
+        share = 100 * row.size / max(1, grown.last_size)
+        rows.add_row(printable(row.name), f"{row.last:,}", f"{row.size:,}", f"{share:.1f}")
+    return f"largest classes\n{render(rows, width, context)}"
+
+
+def _meaning(row: ClassTrend) -> Iterator[str]:
+    """Yield what a class is, and what to do if it grows and no finding covers it."""
+    if row.sign is None:
+        return
+    yield f"  {printable(row.name)}: {row.means}"
+    if row.growing and row.sign.help and not row.sign.code:
+        yield f"    next: {row.sign.help}"
+
+
+def growth_document(report: Report, grown: Growth, stream: TextIO, *, top: int) -> None:
+    """Write the report as one JSON object, with the trends under `growth`."""
+    about = {
+        "histograms": grown.points,
+        "seconds": grown.seconds,
+        "dated": grown.dated,
+        "first_bytes": grown.first_size,
+        "last_bytes": grown.last_size,
+        "bytes_per_second": grown.bytes_per_second,
+        "fit": grown.fit,
+        "limit_bytes": grown.limit,
+        "full_in": grown.full_in,
+        "acking": _acking(grown) if grown.points == 1 else "",
+        "unexplained": _unexplained(grown),
+        "classes": [
+            {
+                "name": row.name,
+                "first": row.first,
+                "last": row.last,
+                "bytes_gained": row.gained,
+                "per_second": row.line.per_second,
+                "fit": row.line.fit,
+                "monotone": row.monotone,
+                "bytes": row.size,
+                "growing": row.growing,
+                "at_least": None if row.bounds is None else row.bounds[0],
+                "at_most": None if row.bounds is None else row.bounds[1],
+                "means": row.means,
+                "next": row.sign.help if row.sign and row.growing else "",
+            }
+            for row in grown.rows[:top]
+        ],
+    }
+    json.dump(
+        {**content(report), "verdict": growth_verdict(report, grown), "growth": about}, stream, indent=2
+    )
+    stream.write("\n")
+
+
+def growth_verdict(report: Report, grown: Growth) -> str:
+    """Return the verdict; INCOMPLETE for too few histograms, GROWING for a heap that grows without a finding."""
+    volume = counted(grown.points, "histogram")
+    if not (report.findings or report.hidden):
+        if not grown.sufficient:
+            return f"INCOMPLETE: {volume} cannot show growth: take three or more, some seconds apart"
+        kept = grown.cause
+        if grown.steady and kept is not None:
+            return (
+                f"GROWING: the heap grows linearly together with {kept.name} ({kept.first:,} to {kept.last:,}): "
+                f"{kept.means}"
+            )
+        if grown.steady:
+            most = grown.most
+            return (
+                f"GROWING: the heap grows linearly, but no known class of Storm does; the fastest is "
+                f"{printable(most.name)} ({most.gained:+,} of {grown.last_size - grown.first_size:+,} bytes)"
+            )
+    text = _verdict(report, volume)
+    unexplained = _unexplained(grown)
+    return f"{text}, but {unexplained}" if unexplained and text.startswith("OK") else text
+
+
+def _acking(grown: Growth) -> str:
+    """Return which of the largest classes belong to acking: all that one histogram can show."""
+    if grown.acking:
+        parts = (_part(row, grown) for row in grown.acking)
+        return f"acking has among the {TOP} largest classes: {'; '.join(parts)}"
+    tuples = grown.counted(TUPLES)
+    unless = f", unless the content of its {tuples:,} tuples does" if tuples else ""
+    return f"no class of acking is among the {TOP} largest: acking does not fill this heap{unless}"
+
+
+def _part(row: ClassTrend, grown: Growth) -> str:
+    if row.bounds is not None:
+        return f"{printable(row.name)}, at most {row.bounds[1]:,} of its {row.last:,}"
+    return (
+        f"{printable(row.name)}, {bytes_in_words(row.size)}, {100 * row.size / max(1, grown.last_size):.1f} %"
+    )
+
+
+def _unexplained(grown: Growth) -> str:
+    """Return that ackers of 2.x hold more entries than the worker's spouts have pending messages; '' if not."""
+    if grown.unexplained is None:
+        return ""
+    entries, waiting = grown.unexplained
+    return (
+        f"the ackers hold {entries:,} entries, and this worker's spouts wait for {waiting:,} messages: the other entries are "
+        "orphans, or belong to spouts in other workers; ackdoctor heap dump distinguishes them"
+    )
+
+
+def _about_growth(report: Report, grown: Growth) -> Iterator[str]:
+    over = f" over {span(grown.seconds)}" if grown.dated and grown.points > 1 else ""
+    growth = f" at first, {bytes_in_words(grown.last_size)} at last" if grown.points > 1 else ""
+    yield f"{counted(grown.points, 'histogram')}{over}: {bytes_in_words(grown.first_size)}{growth}"
+    if grown.unexplained and report.findings:
+        yield _unexplained(grown)
+    if grown.points > 1 and not grown.dated:
+        yield "the files have no times: give the interval with --every SECONDS"
+    if 0 < grown.limit <= grown.last_size:
+        yield f"{grown.limit >> 20:,} MB: the last histogram holds more than that"
+    elif grown.limit and grown.full_in:
+        yield f"{grown.limit >> 20:,} MB are full in {grown.full_in}, at {bytes_in_words(round(grown.bytes_per_second))} a second (R2 {grown.fit:.2f})"
+    elif grown.limit and grown.sufficient and grown.dated:
+        yield f"{grown.limit >> 20:,} MB: no forecast, the heap does not grow linearly"
+    if grown.points == 1:
+        yield _acking(grown)
+    if report.hidden:
+        yield f"{counted(report.hidden, 'finding')} below --min-severity not shown"
+
+
+def _growth_cells(row: ClassTrend) -> Iterator[str]:
+    yield printable(row.name)
+    yield f"{row.first:,}"
+    yield f"{row.last:,}"
+    yield f"{row.line.per_second:+,.1f}"
+    yield f"{row.line.fit:.2f}"
+    yield f"{row.gained:+,}"

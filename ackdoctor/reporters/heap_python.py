@@ -1,4 +1,4 @@
-"""What a Python process holds, on a screen: who holds what, and what has grown."""
+"""The heap of a Python process on a screen: which components hold what, and what has grown."""
 
 from collections.abc import Iterator, Sequence
 from typing import TextIO
@@ -6,17 +6,17 @@ from typing import TextIO
 from ackdoctor.heap.python.judge import HoldingRow, TypeRow, holding_rows, type_rows
 from ackdoctor.heap.python.snapshot import Snapshot
 from ackdoctor.reporters.context import Context, printable
-from ackdoctor.reporters.figures import drawn, table
+from ackdoctor.reporters.tables import render, table
 
 __all__ = ["snapshots_screen"]
 
-_MOST_STEPS = 4  # of a course: its beginning and its end
+_MAX_STEPS = 4  # of a course: its first number and its last ones
 
 
 def snapshots_screen(
     snapshots: Sequence[Snapshot], stream: TextIO, context: Context, *, width: int, top: int = 20
 ) -> None:
-    """The whole screen; nothing without a snapshot."""
+    """Write the holders and the types; nothing without a snapshot."""
     if not snapshots:
         return
     stream.writelines(f"{line}\n" for line in _about(snapshots))
@@ -24,7 +24,7 @@ def snapshots_screen(
     if holders:
         stream.write(f"\nwho holds what\n{_holders(holders, context, width)}")
     else:
-        stream.write("\nno acker, spout or bolt holds anything to speak of\n")
+        stream.write("\nno acker, spout or bolt holds much\n")
     types = type_rows(snapshots, top)
     if types:
         counts = sum(snapshot.census is not None for snapshot in snapshots)
@@ -50,7 +50,7 @@ def _about(snapshots: Sequence[Snapshot]) -> Iterator[str]:
 
 
 def _since(snapshots: Sequence[Snapshot], size: int) -> str:
-    """How much more that is than at the first count of another snapshot."""
+    """Return how much the heap has grown since the first snapshot with a census."""
     first = next((each for each in snapshots[:-1] if each.census is not None), None)
     if first is None or first.census is None:
         return ""
@@ -81,21 +81,21 @@ def _holders(found: Sequence[HoldingRow], context: Context, width: int) -> str:
             "" if row.per_thousand is None else f"{row.per_thousand:+,.0f}",
             printable(held.what),
         )
-    return drawn(rows, width, context)
+    return render(rows, width, context)
 
 
 def _course(course: Sequence[int]) -> str:
     if len(course) < 2:  # noqa: PLR2004
         return ""
     steps = [f"{entries:,}" for entries in course]
-    if len(steps) > _MOST_STEPS:
-        steps = [*steps[:1], "..", *steps[1 - _MOST_STEPS :]]
+    if len(steps) > _MAX_STEPS:
+        steps = [*steps[:1], "..", *steps[1 - _MAX_STEPS :]]
     return " > ".join(steps)
 
 
 def _types(found: Sequence[TypeRow], snapshots: int, context: Context, width: int) -> str:
     heads = ["count", "gained", "lately", "bytes", "bytes gained", "type"]
-    dropped = {1: {1, 2, 4}, 2: {2}}.get(snapshots, set())  # columns that would say nothing
+    dropped = {1: {1, 2, 4}, 2: {2}}.get(snapshots, set())  # columns without content
     kept = [place for place in range(len(heads)) if place not in dropped]
     rows = table(context, *(heads[place] for place in kept), numbers=range(len(kept) - 1))
     for row in found:
@@ -108,7 +108,7 @@ def _types(found: Sequence[TypeRow], snapshots: int, context: Context, width: in
             printable(row.name),
         )
         rows.add_row(*(cells[place] for place in kept))
-    return drawn(rows, width, context)
+    return render(rows, width, context)
 
 
 def _entries(amount: int) -> str:

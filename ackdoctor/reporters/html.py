@@ -13,14 +13,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from ackdoctor import __version__
 from ackdoctor.model.finding import Finding, PathWitness, Report
-from ackdoctor.model.source import NOWHERE
 from ackdoctor.model.verdict import GrowthPoint
-from ackdoctor.reporters.analysis import about, asides, books, forecast, verdict
-from ackdoctor.reporters.context import printable
-from ackdoctor.reporters.figures import span
-from ackdoctor.reporters.footer import counted
-from ackdoctor.reporters.roots import named, tells
-from ackdoctor.reporters.run import worst_first
+from ackdoctor.reporters.analysis import about, asides, books, culprits_of, forecast, meaning, verdict
+from ackdoctor.reporters.context import counted, printable
+from ackdoctor.reporters.tables import span
+from ackdoctor.reporters.trace import finding_place, worst_first
 from ackdoctor.spark.tables import Analysis, Completions, Forecast, Latency, Life, LifeRow
 
 __all__ = ["page"]
@@ -78,7 +75,7 @@ def page(report: Report, analysis: Analysis, stream: TextIO) -> None:
         forecast=forecast(analysis),
         max_rows=_MAX_ROWS,
         latencies=_latencies(analysis),
-        trees=[(f"{t.roots:,}", t.verdict, f"{t.left:,}", tells(t, analysis)) for t in analysis.trees],
+        trees=[(f"{t.roots:,}", t.verdict, f"{t.left:,}", meaning(t, analysis)) for t in analysis.trees],
         asides=list(asides(analysis)),
         lives=[_life(life) for life in analysis.lives],
         acked_roots=sum(row.roots for row in analysis.ackers) or 1,
@@ -107,12 +104,11 @@ def _tiles(analysis: Analysis) -> Iterator[tuple[int, str]]:
 
 
 def _finding(finding: Finding) -> dict[str, object]:
-    site = finding.site
     left = () if isinstance(finding.evidence, PathWitness) else finding.evidence.left[:_MAX_LEFT]
     return {
         "severity": finding.severity.word,
         "rule": f"{finding.code} {finding.name}",
-        "place": f"{site.path}:{site.span.line}" if site.span != NOWHERE else site.path,
+        "place": finding_place(finding),
         "who": ".".join(filter(None, (finding.component, finding.handler))),
         "seen": finding.seen,
         "message": finding.message,
@@ -124,7 +120,7 @@ def _finding(finding: Finding) -> dict[str, object]:
 
 
 def _curve(points: Sequence[GrowthPoint], trend: Forecast | None) -> dict[str, object] | None:
-    """The paths, ticks and labels of the growth curve; None for too few points."""
+    """Return the paths, ticks and labels of the growth curve; None for too few points."""
     if len(points) < _MIN_POINTS:
         return None
     begin = points[0].time_ms
@@ -149,14 +145,14 @@ def _curve(points: Sequence[GrowthPoint], trend: Forecast | None) -> dict[str, o
 
 
 def _steps(xs: Sequence[float], sizes: Sequence[int], top: int) -> str:
-    """The path of a step curve."""
+    """Return the SVG path of a step curve."""
     steps = [f"M{xs[0]:.1f},{_y(sizes[0], top):.2f}"]
     steps += [f"H{x:.1f}V{_y(size, top):.2f}" for x, size in zip(xs[1:], sizes[1:], strict=True)]
     return "".join(steps)
 
 
 def _trend(points: Sequence[GrowthPoint], trend: Forecast | None, top: int) -> tuple[float, float] | None:
-    """Where the fitted line begins and ends; None without a line that fits."""
+    """Return the heights at which the fitted line begins and ends; None if no line fits."""
     if trend is None or trend.fit < _MIN_FIT:
         return None
     mean_s = sum(point.time_ms for point in points) / len(points) / 1000
@@ -172,7 +168,7 @@ def _y(size: float, top: int) -> float:
 
 
 def _axis_top(size: int) -> int:
-    """The next number that four lines divide well."""
+    """Return the next number that four grid lines divide well."""
     tenth = int(f"1{'0' * max(0, len(str(size)) - 2)}")
     return next(top for n in _TOPS if (top := n * tenth) >= size)
 
@@ -185,7 +181,7 @@ def _tick(number: float) -> str:
 
 
 def _latencies(analysis: Analysis) -> dict[str, object] | None:
-    """A row per spout and per component, with the place of each time on one logarithmic axis."""
+    """Return a row per spout and per component, with each time placed on one logarithmic axis."""
     rows: list[tuple[str, str, Latency | Completions]] = [
         (f"{row.spout}, complete", counted(row.roots, "root"), row) for row in analysis.latencies
     ]
@@ -229,7 +225,7 @@ def _life(life: Life) -> dict[str, object]:
         "entry": "" if entry is None else "orphan" if entry.task is None else "tracked",
         "value": "" if entry is None or entry.value is None else str(entry.value),
         "age": span(entry.age_ms / 1000) if entry is not None else "",
-        "who": named(tree),
+        "who": culprits_of(tree),
         "lanes": [
             (f"{component}[{task}]", list(_marks(life.rows, component, task)))
             for component, task in dict.fromkeys((row.component, row.task) for row in life.rows)
@@ -241,7 +237,7 @@ def _life(life: Life) -> dict[str, object]:
 
 
 def _marks(rows: Sequence[LifeRow], component: str, task: int) -> Iterator[tuple[str, float, str]]:
-    """CSS class, place and tooltip of each mark in a lane; a repeated ack of a delivery is marked."""
+    """Yield CSS class, place and tooltip of each mark in a lane; repeated acks of a delivery are marked."""
     acked: set[str] = set()
     for number, row in enumerate(rows):
         if (row.component, row.task) != (component, task):
@@ -255,7 +251,7 @@ def _marks(rows: Sequence[LifeRow], component: str, task: int) -> Iterator[tuple
 
 
 def _time_labels(rows: Sequence[LifeRow]) -> Iterator[tuple[float, str]]:
-    """Labels where the time changes, with room for their width between them."""
+    """Yield a label where the time changes, unless it would overlap the one before."""
     last = -1.0
     for number, row in enumerate(rows):
         place = _place(number, rows)
@@ -266,7 +262,7 @@ def _time_labels(rows: Sequence[LifeRow]) -> Iterator[tuple[float, str]]:
 
 
 def _steps_of_root(rows: Sequence[LifeRow]) -> Iterator[tuple[str, LifeRow, str]]:
-    """Each row with its time, and the XOR of all values up to it."""
+    """Yield each row with its time, and the XOR of all values up to it."""
     xor = 0
     for row in rows:
         held = ""

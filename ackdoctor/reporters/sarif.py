@@ -1,9 +1,9 @@
-"""SARIF 2.1.0, made for code scanning: paths as code flows, the manual as rule help, fingerprints that last.
+"""SARIF 2.1.0 for code scanning: paths as code flows, rule pages as help, fingerprints.
 
-The caps are GitHub's: what goes beyond them would be refused or cut there, so it is left out here, worst
-findings first, and a notification says so.  `automationDetails` is left to who uploads: where a file has one,
-upload-sarif takes no `category` (populateRunAutomationDetails in upload-lib.ts of github/codeql-action), and of two folders
-that are uploaded under one category the second closes the alerts of the first.
+GitHub refuses or cuts a file beyond its limits.  The least severe findings beyond them are left out, and a notification
+says so.  `automationDetails` is left to the upload: where a file has it, upload-sarif ignores `category`
+(populateRunAutomationDetails in upload-lib.ts of github/codeql-action), and of two directories uploaded under one category
+the second closes the alerts of the first.
 """
 
 import json
@@ -26,15 +26,16 @@ from ackdoctor.model.finding import (
     Unreadable,
 )
 from ackdoctor.model.source import Site
+from ackdoctor.reporters.as_json import evidence_fields
 from ackdoctor.reporters.context import Context, Page, Sources
 
 __all__ = ["sarif"]
 
 Json: TypeAlias = dict[str, object]
 
-_MOST_RESULTS = 25_000  # per run
-_MOST_STEPS = 1_000  # per thread flow
-_LONGEST = 1_024  # characters of a message or description
+_MAX_RESULTS = 25_000  # per run
+_MAX_STEPS = 1_000  # per thread flow
+_MAX_TEXT = 1_024  # characters of a message or description
 _LEVEL = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 _PROBLEM = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "recommendation"}
 _PRECISION = {Confidence.MUST: "very-high", Confidence.MAY: "high"}
@@ -42,9 +43,9 @@ _ROOT = "%SRCROOT%"
 
 
 def sarif(report: Report, stream: TextIO, context: Context) -> None:
-    """One log with one run; non-ASCII characters are escaped, so any encoding carries it."""
+    """Write one log with one run, in ASCII."""
     pages = sorted(context.pages(), key=lambda page: page.code)
-    numbers = {page.code: number for number, page in enumerate(pages)}
+    indexes = {page.code: index for index, page in enumerate(pages)}
     kept = _worst(report.findings)
     cut = len(report.findings) - len(kept)
     log = {
@@ -67,7 +68,9 @@ def sarif(report: Report, stream: TextIO, context: Context) -> None:
                     }
                 },
                 "columnKind": "unicodeCodePoints",
-                "originalUriBaseIds": {_ROOT: {"description": {"text": "where ackdoctor was started"}}},
+                "originalUriBaseIds": {
+                    _ROOT: {"description": {"text": "the directory in which ackdoctor was started"}}
+                },
                 "invocations": [
                     {
                         "executionSuccessful": not any(unread.internal for unread in report.unreadable),
@@ -79,7 +82,7 @@ def sarif(report: Report, stream: TextIO, context: Context) -> None:
                         ],
                     }
                 ],
-                "results": [_result(finding, numbers, context.sources) for finding in kept],
+                "results": [_result(finding, indexes, context.sources) for finding in kept],
             }
         ],
     }
@@ -88,9 +91,9 @@ def sarif(report: Report, stream: TextIO, context: Context) -> None:
 
 
 def _worst(findings: Sequence[Finding]) -> Sequence[Finding]:
-    if len(findings) <= _MOST_RESULTS:
+    if len(findings) <= _MAX_RESULTS:
         return findings
-    return sorted(findings, key=lambda finding: -finding.severity)[:_MOST_RESULTS]
+    return sorted(findings, key=lambda finding: -finding.severity)[:_MAX_RESULTS]
 
 
 def _rule(page: Page) -> Json:
@@ -110,7 +113,7 @@ def _rule(page: Page) -> Json:
     }
 
 
-def _result(finding: Finding, numbers: Mapping[str, int], sources: Sources) -> Json:
+def _result(finding: Finding, indexes: Mapping[str, int], sources: Sources) -> Json:
     result: Json = {
         "ruleId": finding.code,
         "level": _LEVEL[finding.severity],
@@ -121,41 +124,25 @@ def _result(finding: Finding, numbers: Mapping[str, int], sources: Sources) -> J
             "confidence": finding.confidence.word,
             "precision": _PRECISION[finding.confidence],
             "dialect": finding.dialect,
-            **_run(finding.evidence),
+            **_evidence(finding.evidence),
         },
     }
-    if finding.code in numbers:
-        result["ruleIndex"] = numbers[finding.code]
+    if finding.code in indexes:
+        result["ruleIndex"] = indexes[finding.code]
     if finding.evidence.steps:
         result["codeFlows"] = [{"threadFlows": [{"locations": _flow(finding.evidence.steps, sources.root)}]}]
     return result
 
 
-def _run(evidence: PathWitness | TreeWitness | HeapWitness) -> Json:
-    """What a run or a heap knows beside its steps; a root is text, since JSON readers cut 64-bit numbers."""
+def _evidence(evidence: PathWitness | TreeWitness | HeapWitness) -> Json:
     if isinstance(evidence, PathWitness):
         return {}
-    if isinstance(evidence, HeapWitness):
-        return {
-            "evidence": "heap",
-            "held": evidence.path,
-            "entries": evidence.entries,
-            "bytes": evidence.size,
-            **({"roots": [str(root) for root in evidence.roots]} if evidence.roots else {}),
-            **({"left": list(evidence.left)} if evidence.left else {}),
-        }
-    return {
-        "evidence": "tree",
-        "seen": evidence.seen,
-        **({"delivery": evidence.delivery} if evidence.delivery else {}),
-        **({"root": str(evidence.root)} if evidence.root is not None else {}),
-        **({"left": list(evidence.left)} if evidence.left else {}),
-        **({"test": evidence.test} if evidence.test else {}),
-    }
+    fields = evidence_fields(evidence)
+    return {key: value for key, value in fields.items() if key != "sample" and value not in ("", [], None)}
 
 
 def _primary(finding: Finding, sources: Sources) -> Json:
-    """The finding's first line only: GitHub shows a finding on a pull request if all of its lines changed."""
+    """Return the finding's first line: GitHub shows a finding on a pull request if all of its lines changed."""
     span = finding.site.span
     if span.end_line > span.line:
         end = max(span.column + 1, len(sources.line(finding.site.path, span.line)) + 1)
@@ -169,7 +156,7 @@ def _primary(finding: Finding, sources: Sources) -> Json:
 
 def _flow(steps: Iterable[PathStep], root: Path) -> list[Json]:
     flow = []
-    for order, step in enumerate(list(steps)[:_MOST_STEPS], start=1):
+    for order, step in enumerate(list(steps)[:_MAX_STEPS], start=1):
         location = _place(step.site, root)
         location["message"] = {"text": _short(step.note)}
         entry: Json = {"location": location, "executionOrder": order, "nestingLevel": step.depth}
@@ -191,7 +178,7 @@ def _place(site: Site, root: Path) -> Json:
 
 
 def _artifact(path: str, root: Path) -> Json:
-    """Relative to where we were started, or a file address for a path that does not lie below: it may hold no `..`."""
+    """Return a relative address, or a file address for a path outside the current directory: `..` is not allowed."""
     if path.startswith("../") or Path(path).is_absolute():
         return {"uri": Path(os.path.normpath((root / path).absolute())).as_uri()}
     return {"uri": quote(path.encode("utf-8", "surrogateescape")), "uriBaseId": _ROOT}
@@ -214,7 +201,7 @@ def _unreadable(unreadable: Unreadable, root: Path) -> Json:
 def _cut(amount: int) -> list[Json]:
     if amount == 0:
         return []
-    text = f"{amount} findings of the lowest severity are left out: a run holds {_MOST_RESULTS}"
+    text = f"{amount} findings of the lowest severity are left out: a run holds {_MAX_RESULTS}"
     return [{"level": "warning", "descriptor": {"id": "cut"}, "message": {"text": text}}]
 
 
@@ -223,4 +210,4 @@ def _note(text: str) -> Json:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    return text if len(text) <= _MAX_TEXT else text[: _MAX_TEXT - 1] + "…"

@@ -62,7 +62,7 @@ def shell(shell: Shell, monkeypatch) -> Shell:
         (["--fail-on", "eror"], "--fail-on: neither a severity nor a rule: 'eror'; did you mean `error`?"),
         (["--fail-on", ""], "--fail-on names neither info, warning, error, incomplete, never nor a rule"),
         (["--fail-on", " ,"], "--fail-on names neither info, warning, error, incomplete, never nor a rule"),
-        (["--acker-version", "1.1"], "acker version '1.1' stands for several"),
+        (["--acker-version", "1.1"], "acker version '1.1' is ambiguous"),
     ],
 )
 def test_what_cannot_be_meant_is_said_before_spark_starts(shell, arguments, said):
@@ -157,12 +157,12 @@ def test_sizes_and_times_have_units():
         (
             Books(files=1, rows=9, used=0, foreign=9),
             2,
-            "EMPTY: of 9 rows none tells of acking: a worker writes",
+            "EMPTY: none of 9 rows is about acking: a worker logs",
         ),
         (
             Books(files=1, rows=9, used=0, quarantined=9),
             2,
-            "INCOMPLETE: of 9 rows none tells of acking: 9 in",
+            "INCOMPLETE: none of 9 rows is about acking: 9 in",
         ),
         (
             Books(files=1, rows=9, used=8, quarantined=1),
@@ -170,7 +170,7 @@ def test_sizes_and_times_have_units():
             "INCOMPLETE: nothing is wrong in what could be used",
         ),
         (Books(files=1, rows=9, used=8, foreign=1), 0, "OK: 9 rows, nothing is wrong"),
-        (Books(files=1, rows=9, used=8, foreign=1, silent=8), 2, "EMPTY: of 9 rows none tells of acking"),
+        (Books(files=1, rows=9, used=8, foreign=1, silent=8), 2, "EMPTY: none of 9 rows is about acking"),
         (Books(files=1, rows=0, used=0), 2, "EMPTY: the trace has no rows"),
     ],
     ids=["no debug", "quarantine", "partly", "used", "ticks", "no rows"],
@@ -285,7 +285,7 @@ class TestOnSpark:
         log.write_text("".join(said.format(at, text) for at, text in enumerate([*life, *life, *again])))
         outcome = shell("analyze", str(log), "--isolated", "-q")
         verdict, _, _, _, _, note, *_ = outcome.out.splitlines()
-        assert (outcome.code, verdict.endswith("; workers that were started anew took more along")) == (
+        assert (outcome.code, verdict.endswith("; restarted workers lost tuples that cannot be judged")) == (
             0,
             True,
         )

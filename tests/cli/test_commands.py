@@ -34,7 +34,6 @@ def test_what_may_not_be_looked_at_is_no_error_of_ours(shell, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [
-        (["trace", "recover", ""], "DIR"),
         (["trace", "cat", ""], "TRACE"),
         (["trace", "run", "--trace", "", "--", "true"], "--trace"),
         (["trace", "proxy", "--trace", "", "--", "true"], "--trace"),
@@ -155,7 +154,7 @@ def test_where_nothing_can_be_said_the_exit_code_is_what_it_would_be(tmp_path, t
         ("lint bolt.py >&-", 1, ""),
         ("explain ACK101 >&-", 0, ""),
         ("lint - <&-", 0, "no findings in 1 file, 0 components\n"),
-        ("diagnose - <&-", 0, "nothing that is known here (0 lines)\n"),
+        ("diagnose - <&-", 0, "no known symptom (0 lines)\n"),
         ("lint bolt.py 2>&- >&-", 1, ""),
     ],
 )

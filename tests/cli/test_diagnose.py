@@ -148,12 +148,12 @@ def test_the_component_is_named(shell):
     assert symptom["components"] == ["count"]
 
 
-HANGS = "if the topology hangs all the same: jstack PID > dump.txt; ackdoctor diagnose dump.txt"
+HANGS = "if the topology hangs nevertheless: jstack PID > dump.txt; ackdoctor diagnose dump.txt"
 
 
 def test_a_log_without_symptoms_is_clean(shell):
     Path("worker.log").write_text("all is well\n")
-    assert shell("diagnose", "worker.log") == (0, f"nothing that is known here (1 line)\n{HANGS}\n", "")
+    assert shell("diagnose", "worker.log") == (0, f"no known symptom (1 line)\n{HANGS}\n", "")
 
 
 @pytest.mark.parametrize(

@@ -121,8 +121,8 @@ def test_a_worker_without_an_acker_is_told_from_no_worker(shell):
     other, worker = shell("heap", "dump", "other.hprof"), shell("heap", "dump", "worker.hprof")
     assert (other.code, worker.code) == (0, 0)
     assert [each.out.partition("\n")[0] for each in (other, worker)] == [
-        "EMPTY: no acker: no class of Storm's is loaded: this is not the dump of a worker",
-        "EMPTY: no acker: this worker runs none; take the dump of a worker that does (__acker in the UI)",
+        "EMPTY: no acker: no class of Storm is loaded; this is not the dump of a worker",
+        "EMPTY: no acker: this worker runs none; take the dump of a worker that runs one (__acker in the UI)",
     ]
     told = json.loads(shell("heap", "dump", "other.hprof", "--output-format", "json").out)
     assert told["verdict"] == other.out.partition("\n")[0]
@@ -147,8 +147,8 @@ def test_tuples_that_nobody_is_known_to_keep_are_told(shell):
 @pytest.mark.parametrize(
     ("timeout_s", "told"),
     [
-        ("60", "error ACK601 never-zero-entry (may)  the acker keeps entries that never came to zero, and are older than twice the message timeout, and whether their spouts still wait for them is not known: "),
-        ("100", "warning ACK601 never-zero-entry (may)  the acker keeps entries that never came to zero, and are older than the message timeout, and whether their spouts still wait for them is not known: "),
+        ("60", "error ACK601 never-zero-entry (may)  the acker keeps entries that never became zero, and are older than twice the message timeout; their spouts are not in this dump and may still wait for them: "),
+        ("100", "warning ACK601 never-zero-entry (may)  the acker keeps entries that never became zero, and are older than the message timeout; their spouts are not in this dump and may still wait for them: "),
         ("126", ""),
     ],
 )  # fmt: skip

@@ -26,7 +26,7 @@ def test_one_histogram_says_what_is_there(shell):
     outcome = shell("heap", "hist", "one.txt")
     assert outcome.code == 0
     assert outcome.out.splitlines()[:2] == [
-        "INCOMPLETE: 1 histogram cannot tell what grows: take three or more, some seconds apart",
+        "INCOMPLETE: 1 histogram cannot show growth: take three or more, some seconds apart",
         "  1 histogram: 10.0 MB",
     ]
     assert "Acker$AckObject: entries of the acker's pending map (2.x)" in outcome.out
@@ -44,8 +44,8 @@ def histograms(**amounts):
 @pytest.mark.parametrize(
     ("amounts", "first"),
     [
-        ([5_000, 6_000], "INCOMPLETE: 2 histograms cannot tell what grows: take three or more, some seconds apart"),
-        ([5_000, 6_000, 7_000], "GROWING: the heap grows along a line, and no class of Storm's that is known here with it; most grows Session (+200,000 of +200,000 bytes)"),
+        ([5_000, 6_000], "INCOMPLETE: 2 histograms cannot show growth: take three or more, some seconds apart"),
+        ([5_000, 6_000, 7_000], "GROWING: the heap grows linearly, but no known class of Storm does; the fastest is Session (+200,000 of +200,000 bytes)"),
         ([5_000, 6_000, 5_500], "OK: 3 histograms, nothing is wrong"),
         ([5_000, 5_001, 5_002], "OK: 3 histograms, nothing is wrong"),
     ],
@@ -71,21 +71,21 @@ def test_a_histogram_that_is_cut_off_hides_no_growth(shell):
 
 
 @pytest.mark.parametrize(
-    ("cut", "said"), [("2026", "  no times: say how far"), ("22:03", "  64 MB: not in sight")]
+    ("cut", "said"), [("2026", "  the files have no times"), ("22:03", "  64 MB: no forecast")]
 )
 def test_that_a_heap_does_not_fill_is_said_where_it_can_be_known(cut, said, shell):
     told = "".join(histograms(Session=[5_000, 6_000, 5_500])).splitlines(keepends=True)
     Path("a.txt").write_text("".join(line for line in told if not line.startswith(cut)))
     outcome = shell("heap", "hist", "a.txt", "--xmx", "64m")
     assert outcome.out.splitlines()[2].startswith(said)
-    assert ("not in sight" in outcome.out) == (cut == "22:03")
+    assert ("no forecast" in outcome.out) == (cut == "22:03")
 
 
 @pytest.mark.parametrize("count", [1, 3])
 def test_more_than_the_jvm_may_have_is_said(count, shell):
     Path("a.txt").write_text("".join(histograms(Session=[15_000, 16_000, 17_000][:count])))
     outcome = shell("heap", "hist", "a.txt", "--xmx", "1m")
-    assert outcome.out.splitlines()[2] == "  1 MB: what was counted last is more than that"
+    assert outcome.out.splitlines()[2] == "  1 MB: the last histogram holds more than that"
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
@@ -162,7 +162,7 @@ def test_what_a_bolt_may_keep_is_named_where_the_heap_fills(shell):
     outcome = shell("heap", "hist", "a.txt")
     assert (outcome.code, outcome.out.partition("\n")[0]) == (
         0,
-        f"GROWING: the heap grows along a line, and with it {kept} (5,000 to 7,000): tuples that a bolt keeps, or that "
+        f"GROWING: the heap grows linearly together with {kept} (5,000 to 7,000): tuples that a bolt keeps, or that "
         "wait in a queue before a slow one",
     )
 

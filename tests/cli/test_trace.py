@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ackdoctor.model.event import Event, EventKind
-from ackdoctor.tracer.disk import jsonlines
+from ackdoctor.tracer.trace import files
 from tests.acker_rows import events_of
 from tests.slow_trace import slow_trace
 
@@ -20,7 +20,7 @@ def stored(lines: Sequence[str | Event], folder: str = "trace") -> Path:
     part = Path(folder) / "v1" / "run=r" / "worker=w" / "part-1-000000000000.jsonl"
     part.parent.mkdir(parents=True)
     rows = events_of([line for line in lines if isinstance(line, str)])
-    jsonlines.write(rows, part)
+    files.write_lines(rows, part)
     return part
 
 
@@ -57,7 +57,7 @@ def test_a_trace_with_roots_that_timed_out_is_never_ok(rows, first, shell):
 
 
 def test_a_bolt_that_holds_tuples_for_longer_than_the_timeout_is_named(shell):
-    jsonlines.write(slow_trace(flush_s=35, ticks=True), stored([]))
+    files.write_lines(slow_trace(flush_s=35, ticks=True), stored([]))
     outcome = shell("trace", "report", "trace", "--message-timeout", "10")
     assert outcome.code == 1
     assert outcome.out.startswith("BROKEN: batch: it holds tuples for up to 34.7 s (")
@@ -96,7 +96,7 @@ def test_what_is_less_bad_is_hidden_and_counted(shell):
     stored(["init 66 3", "fail 66", "ack 66 2 by right"])
     outcome = shell("trace", "report", "trace")
     assert outcome.code == 0
-    assert outcome.out.startswith("OK: 1 root, nothing is wrong but for 1 finding not shown\n")
+    assert outcome.out.startswith("OK: 1 root, nothing is wrong except 1 hidden finding\n")
     assert outcome.out.splitlines()[2] == "  1 finding below --min-severity not shown"
     assert shell("trace", "report", "trace", "--min-severity", "info").code == 1
 
@@ -124,13 +124,13 @@ def test_a_torn_line_is_told_and_everything_before_it_is_read(shell):
         ([], "EMPTY: the trace has no rows"),
         (
             [Event(EventKind.NAMED, 0, component="sql", note="storm IRichBolt")],
-            "EMPTY: of 1 row none tells of acking",
+            "EMPTY: none of 1 row is about acking",
         ),
     ],
 )
 def test_where_no_row_tells_of_acking_it_is_not_ok_in_any_format(shell, rows, said):
     part = stored(HEALTHY)
-    jsonlines.write(rows, part)
+    files.write_lines(rows, part)
     outcome = shell("trace", "report", "trace")
     assert (outcome.code, outcome.out.splitlines()[0], outcome.err) == (2, said, "")
     assert shell("trace", "report", "trace", "--output-format", "json-lines") == (
@@ -151,9 +151,9 @@ def test_a_trace_that_is_not_there_exits_2(shell):
     [
         (
             ["--acker-version", "1.1"],
-            "acker profile '1.1' is ambiguous",
+            "acker version '1.1' is ambiguous",
         ),
-        (["--acker-version", "9"], "unknown acker profile '9'"),
+        (["--acker-version", "9"], "unknown acker version '9'"),
         (["--output-format", "xml"], "--output-format must be one of full, concise, json"),
         (["--min-severity", "bad"], "--min-severity must be one of info, warning, error"),
     ],
@@ -215,13 +215,6 @@ def test_cat_prints_every_row_as_a_line_of_json(shell):
     assert (outcome.code, outcome.err) == (0, "")
 
 
-def test_recover_says_what_it_did(shell):
-    stored(HEALTHY)
-    assert shell("trace", "recover", "trace") == (0, "", "ackdoctor: 0 rows recovered in 0 parts\n")
-    gone = shell("trace", "recover", "nowhere")
-    assert (gone.code, gone.err.splitlines()[0]) == (2, "nowhere: no such folder")
-
-
 def test_explain_tells_one_roots_life(shell):
     stored(SICK)
     outcome = shell("explain", "66", "--trace", "trace", "--acker-version", "1.1.0")
@@ -256,7 +249,7 @@ def test_a_root_without_a_trace_exits_2(shell):
     assert shell("explain", "-66") == (
         2,
         "",
-        "ackdoctor: `-66` is no rule; for a root or a delivery, name its trace with --trace\n",
+        "ackdoctor: `-66` is not a rule; to explain a root or a tuple, name its trace with --trace\n",
     )
 
 

@@ -37,7 +37,7 @@ def test_an_incident_is_shown_in_80_columns_but_for_its_evidence(incident):
         "innermost cause",
         "    at ",
         "    File ",
-        "  said: ",
+        "  text: ",
         "  command: ",
         "      at ",
         "      File ",

@@ -57,10 +57,10 @@ def test_the_path_says_that_the_rest_is_left():
 
     assert [step.note for step in finding.evidence.steps] == [
         "received",
-        "next round",
+        "next iteration",
         "acked",
         "`ready()` is true",
-        "returns, the rest of the batch is left",
+        "returns, the rest of the batch stays pending",
         "returns to the framework",
     ]
 

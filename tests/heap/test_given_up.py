@@ -3,7 +3,7 @@
 import pytest
 
 from ackdoctor.heap.dump import read_dump
-from ackdoctor.heap.judge import findings, joined, trees
+from ackdoctor.heap.judge import findings, trees, with_culprits
 from ackdoctor.model.finding import Severity
 from ackdoctor.model.verdict import Culprit, Verdict
 from ackdoctor.tracer.judge.place import Places
@@ -103,14 +103,14 @@ def test_an_entry_that_its_spout_has_pending_is_not_given_up(tmp_path):
     [finding, _] = findings(dump)
     assert (finding.code, finding.severity) == ("ACK601", Severity.ERROR)
     assert "and their spouts have given some of them up" in finding.message
-    assert "their spouts have given up 5, and still have 2 pending" in finding.evidence.left
+    assert "their spouts have given up 5, and 2 are still pending" in finding.evidence.left
 
 
 def test_entries_that_all_are_pending_are_a_warning(tmp_path):
     dump = read(worker(entries(5), pending=range(100, 105)), tmp_path, timeout_s=1)
     [finding, *_] = findings(dump)
     assert finding.severity == Severity.WARNING
-    assert "and their spouts still wait for them, longer than the message timeout" in finding.message
+    assert "and their spouts have waited for them longer than the message timeout" in finding.message
 
 
 def test_of_a_spout_in_another_worker_nothing_is_known(tmp_path):
@@ -118,7 +118,7 @@ def test_of_a_spout_in_another_worker_nothing_is_known(tmp_path):
     waits = dump.ackers[0].tally.waits
     assert (waits.given_up, waits.pending, waits.unknown) == (0, 0, 7)
     [finding, _] = findings(dump)
-    assert "whether their spouts still wait for them is not known" in finding.message
+    assert "their spouts are not in this dump" in finding.message
     assert "have given" not in finding.message
 
 
@@ -177,7 +177,7 @@ def blamed(tree):
 def test_what_a_trace_names_among_samples_is_called_a_sample(tmp_path):
     dump = read(worker(entries(10)), tmp_path, samples=2, timeout_s=1)
     wanted = trees(dump)
-    told = joined(
+    told = with_culprits(
         [blamed(tree) for tree in wanted.values()],
         dump,
         findings(dump),

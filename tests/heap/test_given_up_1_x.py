@@ -111,7 +111,7 @@ def test_old_entries_are_looked_up_in_the_closure_s_map(tmp_path):
     [finding] = [each for each in findings(dump) if each.code == "ACK601"]
     assert finding.evidence.left == (
         "tracked: 10, 7 of them old",
-        "their spouts have given up 5, and still have 1 pending",
-        "of 1 the spouts are not in this dump: whether they still wait is not known",
+        "their spouts have given up 5, and 1 are still pending",
+        "the spouts of 1 are not in this dump: these may still be pending",
     )
     assert set(finding.evidence.roots) <= set(range(103, 110))

@@ -163,7 +163,7 @@ def test_most_histograms_tell_whose_they_are(jvms, most):
         ([0, 1000, 2000, 3000], 150_000, "1 s"),
         ([0, 1000, 2000, 3000], 120_000 + 40_000 * 100, "100 s"),
         ([0, 1000, 2000, 3000], 120_000 + 40_000 * 180, "3 minutes"),
-        ([0, 1000, 2000, 3000], 119_000, "no time: what is alive is more than that"),
+        ([0, 1000, 2000, 3000], 119_000, "no time: the live objects already exceed it"),
     ],
 )
 def test_a_heap_that_is_soon_full_is_so_in_seconds(amounts, limit, full_in):

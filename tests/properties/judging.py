@@ -175,7 +175,7 @@ _SHOWN: dict[str, Callable[[Event], bool]] = {
 
 def _within_reach(finding: Finding) -> bool:
     """Whether the evidence goes round no loop more often than `rows()` has rows."""
-    rounds = Counter(step.site.span.line for step in finding.evidence.steps if step.note == "next round")
+    rounds = Counter(step.site.span.line for step in finding.evidence.steps if step.note == "next iteration")
     return max(rounds.values(), default=0) <= MOST_ROWS
 
 

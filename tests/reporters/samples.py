@@ -162,4 +162,4 @@ REPORT = Report(
 
 
 def context() -> Context:
-    return Context(sources=Sources(root=Path("nowhere"), given=GIVEN))
+    return Context(sources=Sources(root=Path("nowhere"), in_memory=GIVEN))

@@ -199,7 +199,7 @@ def test_the_page_of_nothing_is_a_page():
 def test_books_that_do_not_balance_are_said_aloud():
     assert books(ANALYSIS) == "1,000 rows of 2 files: 980 used, 15 continuations, 5 quarantined"
     lost = replace(ANALYSIS, books=Books(files=1, rows=10, used=9))
-    assert books(lost) == "10 rows of 1 file: 9 used, 0 quarantined; THE BOOKS DO NOT BALANCE"
+    assert books(lost) == "10 rows of 1 file: 9 used, 0 quarantined; THE COUNTS DO NOT ADD UP"
 
 
 @pytest.mark.parametrize(
@@ -207,18 +207,18 @@ def test_books_that_do_not_balance_are_said_aloud():
     [
         (
             Books(files=1, rows=79, used=0, continued=44, foreign=35),
-            "EMPTY: of 79 rows none tells of acking: a worker writes what acking needs only with topology.debug=true",
+            "EMPTY: none of 79 rows is about acking: a worker logs tuples only with topology.debug=true",
         ),
         (
             Books(files=1, rows=9, used=0, foreign=7, quarantined=2),
-            "INCOMPLETE: of 9 rows none tells of acking: 2 in quarantine",
+            "INCOMPLETE: none of 9 rows is about acking: 2 in quarantine",
         ),
         (
             Books(files=1, rows=9, used=8, quarantined=1),
             "INCOMPLETE: nothing is wrong in what could be used (120 roots)",
         ),
         (Books(files=1, rows=9, used=8, foreign=1), "OK: 120 roots, nothing is wrong"),
-        (Books(files=1, rows=9, used=8, foreign=1, silent=8), "EMPTY: of 9 rows none tells of acking"),
+        (Books(files=1, rows=9, used=8, foreign=1, silent=8), "EMPTY: none of 9 rows is about acking"),
     ],
     ids=["no debug", "quarantine", "partly", "used", "ticks"],
 )

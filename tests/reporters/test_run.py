@@ -18,8 +18,7 @@ from ackdoctor.model.verdict import (
     Verdict,
 )
 from ackdoctor.reporters.context import ASCII, COLOURED, Context
-from ackdoctor.reporters.life import life
-from ackdoctor.reporters.run import About, document, run, verdict
+from ackdoctor.reporters.trace import About, document, life, screen, verdict
 from ackdoctor.tracer.judge.life import Life, Moment
 from tests.reporters.samples import LEAK, RUN, SEEN, context
 
@@ -67,7 +66,7 @@ ABOUT = About(tally=TALLY, acker="storm-1.1.0", rows=9_600, roots=1_200, seconds
 
 def shown(report: Report, about: About = ABOUT, surroundings: Context | None = None) -> list[str]:
     stream = io.StringIO()
-    run(report, stream, surroundings or context(), about)
+    screen(report, stream, surroundings or context(), about)
     return stream.getvalue().splitlines()
 
 
@@ -77,8 +76,8 @@ def test_the_figures_follow_the_findings():
         "OK: 1,200 roots, 2,400 deliveries, nothing is wrong",
         "  9,600 rows over 8.0 s, judged as storm-1.1.0 would have acked",
         "",
-        "3 entries that no ack took out, 1,500 at most at once",
-        "  entries   one of them            value left   the spout          what the value tells",
+        "3 entries left in the acker, 1,500 at most at once",
+        "  entries   example                value left   state              meaning",
         "  ──────────────────────────────────────────────────────────────────────────────────────────────────",
         "        2   70                     70           expired            a tuple was acked an even number",
         "                                                                   of times, or never",
@@ -109,16 +108,16 @@ def test_the_figures_follow_the_findings():
             "BROKEN: acker: the pending map grows in every window although the load does not (ACK603)",
         ),
         (Report(), replace(ABOUT, rows=0), "EMPTY: the trace has no rows"),
-        (Report(), replace(ABOUT, rows=2, telling=False), "EMPTY: of 2 rows none tells of acking"),
+        (Report(), replace(ABOUT, rows=2, telling=False), "EMPTY: none of 2 rows is about acking"),
         (
             Report(),
             replace(ABOUT, rows=2, telling=False, tally=replace(TALLY, dropped=7)),
-            "INCOMPLETE: of 2 rows none tells of acking",
+            "INCOMPLETE: none of 2 rows is about acking",
         ),
         (
             Report(hidden=2, suppressed=1),
             ABOUT,
-            "OK: 1,200 roots, 2,400 deliveries, nothing is wrong but for 3 findings not shown",
+            "OK: 1,200 roots, 2,400 deliveries, nothing is wrong except 3 hidden findings",
         ),
         (
             Report(),
@@ -140,8 +139,8 @@ def test_the_figures_follow_the_findings():
         (
             Report(),
             replace(ABOUT, taken=True),
-            "INCOMPLETE: nothing is wrong in what could be judged (1,200 roots, 2,400 deliveries); workers that were "
-            "started anew took more along",
+            "INCOMPLETE: nothing is wrong in what could be judged (1,200 roots, 2,400 deliveries); restarted workers lost tuples "
+            "that cannot be judged",
         ),
     ],
     ids=[
@@ -170,7 +169,7 @@ def test_what_makes_it_less_than_the_whole_truth_follows_the_verdict():
         "  2 findings below --min-severity not shown",
         "  1 finding suppressed by comments",
         *(f"  sql[{n}] ended: killed by SIGKILL" for n in range(5)),
-        "  and 2 more such lines; --output-format json has all",
+        "  and 2 more notes; --output-format json has all",
         "  not observed: Quiet: ack is a mock",
     ]
 
@@ -178,7 +177,7 @@ def test_what_makes_it_less_than_the_whole_truth_follows_the_verdict():
 def test_findings_stand_between_the_verdict_and_the_figures():
     lines = shown(RUN)
     assert lines[3] == "bolts/enrich.py:19:25  error ACK103 double-ack  `tup` is acked twice"
-    assert lines.index("3 entries that no ack took out, 1,500 at most at once") > 10
+    assert lines.index("3 entries left in the acker, 1,500 at most at once") > 10
 
 
 def test_an_old_terminal_gets_ascii_and_a_narrow_one_fewer_columns():
@@ -239,7 +238,7 @@ def test_the_same_again_is_told_once_with_its_number():
         "",
         "  after       what   component  the acker holds",
         "  0.000000 s  ack 1  sql[4]     {66 {- 1}}       x 3",
-        "  and 2 rows more",
+        "  and 2 more rows",
         "",
         "verdict: v",
         "why: l",

@@ -48,7 +48,7 @@ def check_golden(request: pytest.FixtureRequest, file: str, text: str) -> None:
         ("findings.sarif", "sarif", replace(context(), pages=lambda: [PAGE])),
         ("github.txt", "github", context()),
         ("files.txt", "files", context()),
-        ("footer.txt", "footer", context()),
+        ("summary.txt", "summary", context()),
     ],
 )
 def test_a_report_looks_as_recorded(request, file, form, surroundings):
@@ -73,7 +73,7 @@ def test_what_a_run_has_shown_looks_as_recorded(request, file, form):
 def test_nothing_found_says_so():
     report = Report(files=("a.py",), components=2)
     assert shown("full", report) == ""
-    assert shown("footer", report) == "no findings in 1 file, 2 components\n"
+    assert shown("summary", report) == "no findings in 1 file, 2 components\n"
 
 
 def test_the_path_is_shown_in_its_own_order():
@@ -117,7 +117,7 @@ def test_a_finding_that_no_step_stands_on_shows_its_own_line_first():
 
 def test_a_line_that_is_too_long_is_cut():
     long = context()
-    long.sources.given = {"bolts/enrich.py": b"x = " + b"y" * 200}
+    long.sources.in_memory = {"bolts/enrich.py": b"x = " + b"y" * 200}
     finding = replace(IDLE, site=site("bolts/enrich.py", 1, 1, 204))
     assert shown("full", Report(findings=(finding,)), long).splitlines()[1:3] == [
         "    1 | x = " + "y" * 63 + "…",
@@ -127,7 +127,7 @@ def test_a_line_that_is_too_long_is_cut():
 
 def test_a_source_that_is_gone_leaves_the_path():
     gone = context()
-    gone.sources.given = {}
+    gone.sources.in_memory = {}
     assert shown("full", Report(findings=(MISSING,)), gone).splitlines()[1:4] == [
         "    9 |   ╭ received  owed",
         "   11 |   ├ true",
@@ -138,7 +138,7 @@ def test_a_source_that_is_gone_leaves_the_path():
 @pytest.mark.parametrize("form", ["full", "concise", "github"])
 def test_a_source_cannot_steer_the_terminal(form):
     evil = context()
-    evil.sources.given = {"bolts/enrich.py": b"x = '\x1b[2J\x07'\n" * 20}
+    evil.sources.in_memory = {"bolts/enrich.py": b"x = '\x1b[2J\x07'\n" * 20}
     finding = replace(MISSING, message="a\x1b]0;b\nc", site=site("bolts/\x1benrich.py", 1, 1, 2))
     assert "\x1b" not in shown(form, Report(findings=(finding,)), evil)
 
@@ -149,7 +149,7 @@ def test_github_annotates_ten_of_a_kind_and_prints_the_rest():
     assert lines[0].startswith("::error file=bolts/enrich.py,line=12,")
     assert [line.partition(" ")[0] for line in lines[1:11]] == ["::warning"] * 10
     assert lines[11:] == [
-        "and 2 more, for which GitHub has no room beside the code:",
+        "and 2 more findings that GitHub does not show beside the code:",
         "a.py:11:1: ACK103 double-ack (may) `tup` is acked twice",
         "a.py:12:1: ACK103 double-ack (may) `tup` is acked twice",
     ]

@@ -11,7 +11,7 @@ from ackdoctor.acker.versions import profile
 from ackdoctor.dialects import known
 from ackdoctor.rulebook import load_metadata
 from ackdoctor.rulebook.page import RulePage, load_rules
-from tests.rule_cases import cases_by_code
+from tests.rule_cases import CASE_PAGES, cases_by_code
 
 RULES = Path(__file__).parents[2] / "rules"
 PAGES = load_rules()
@@ -19,6 +19,7 @@ PAGE = pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
 CODE = pytest.mark.parametrize("code", PAGES)
 LONGEST = 150  # lines
 WIDEST = 76  # columns of code that `explain` shows without a break
+MARKER = re.compile(r"expect(-[a-z]+)?: ")
 UNWANTED = re.compile(
     r"\b(told|stands?|stood|nobody|somebody|whoever|anew|heed\w*|offences?|suspects?|charges?|circumstances"
     r"|surroundings|inquest|album|behoves|whatever|wherever|thereof|forgoes|is heard)\b",
@@ -28,6 +29,42 @@ UNWANTED = re.compile(
 
 def test_heads_and_pages_name_the_same_rules() -> None:
     assert list(load_metadata()) == list(PAGES)
+
+
+@PAGE
+def test_a_page_is_short(page: RulePage) -> None:
+    assert len(page.text.splitlines()) <= LONGEST
+
+
+@pytest.mark.parametrize(
+    "path",
+    [*sorted(RULES.glob("*.md")), *CASE_PAGES, CASE_PAGES[0].parents[1] / "README.md"],
+    ids=lambda path: f"{path.parent.name}/{path.stem}",
+)
+def test_a_page_has_no_unwanted_word(path: Path) -> None:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert [f"{number}: {line}" for number, line in enumerate(lines, 1) if UNWANTED.search(line)] == []
+
+
+@PAGE
+def test_a_page_shows_one_fault_and_its_repair(page: RulePage) -> None:
+    examples = [case for case in page.cases if case.section == "Example"]
+    fixes = [case for case in page.cases if case.section == "How to fix"]
+    assert page.code in {mark.code for case in examples for mark in case.expected}
+    assert {case.dialect for case in fixes} >= {case.dialect for case in examples}
+    assert [mark for case in fixes for mark in case.expected] == []
+
+
+@PAGE
+def test_the_code_of_a_page_fits_a_terminal(page: RulePage) -> None:
+    code = [MARKER.sub("", file.text) for case in page.cases for file in case.files]
+    assert [line for text in code for line in text.splitlines() if len(line) > WIDEST] == []
+
+
+@CODE
+def test_a_rule_has_cases_that_it_reports_and_cases_that_it_does_not(code: str) -> None:
+    sections = {case.section for case in cases_by_code()[code]}
+    assert sections == {"Example", "How to fix", "Reports", "Stays silent"}
 
 
 @CODE

@@ -203,7 +203,7 @@ def _for(fn: Lowering, node: Node) -> None:
             else:
                 expression_statement(fn, each)
         body = partial(fn.block, child(node, "body"))
-        fn.builder.loop_while(_header(fn, node), ask, body, label=label, again=again if updates else None)
+        fn.builder.loop_while(_header(fn, node), ask, body, label=label, update=again if updates else None)
 
 
 def _for_each(fn: Lowering, node: Node) -> None:
@@ -283,7 +283,7 @@ def _resource(fn: Lowering, node: Node) -> Expr:
 def _close(fn: Lowering, node: Node, resource: Expr) -> None:
     """The implicit call of `close()`; quiet, since authors do not expect it to throw."""
     close = Call(fn.builder.temp(), Attr(resource, "close"), (), dropped=True)
-    fn.builder.add(close, fn.span(node), quiet=True)
+    fn.builder.add(close, fn.span(node), no_raise=True)
 
 
 class _Group(NamedTuple):
@@ -303,14 +303,14 @@ def _groups(node: Node) -> Iterator[_Group]:
 
 def _switch(fn: Lowering, node: Node) -> None:
     label = fn.take_label()
-    fn.builder.region(partial(_lower, fn, node, None), label=label, plain=True)
+    fn.builder.region(partial(_lower, fn, node, None), label=label, unlabelled=True)
 
 
 def _value(fn: Lowering, node: Node) -> Expr:
     """The value is a temporary, whose name is also the target label of `yield`."""
     result = fn.builder.temp()
     with fn.yielding(result):
-        fn.builder.region(partial(_lower, fn, node, result), label=result.id, plain=True)
+        fn.builder.region(partial(_lower, fn, node, result), label=result.id, unlabelled=True)
     return result
 
 

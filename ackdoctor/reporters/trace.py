@@ -1,0 +1,363 @@
+"""What `ackdoctor trace report` shows: the verdict, the findings, the figures.  `explain --trace`: the timeline of a root."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import groupby
+from typing import TextIO
+
+from ackdoctor.model.finding import Finding, Report
+from ackdoctor.model.source import NOWHERE
+from ackdoctor.model.verdict import ComponentTally, RunTally, TupleTree
+from ackdoctor.reporters.as_json import content
+from ackdoctor.reporters.context import Context, counted, printable
+from ackdoctor.reporters.tables import grid, render, span, sparkline, table
+from ackdoctor.reporters.terminal import full, headline
+from ackdoctor.tracer.judge.life import Life, Moment
+
+__all__ = [
+    "About",
+    "document",
+    "finding_place",
+    "growth",
+    "incomplete",
+    "life",
+    "plain_component",
+    "plain_culprits",
+    "screen",
+    "truncated",
+    "verdict",
+    "worst_first",
+]
+
+_MAX_KINDS = 10  # of entries
+_MAX_NOTES = 5
+_NARROW = 72  # a table on fewer columns drops the columns that matter least
+_MIN_POINTS = 3  # of a curve
+_HEADS = ("after", "what", "component", "delivery", "the acker holds", "answer", "where", "test")
+_NS = 1_000_000_000
+
+
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
+class About:
+    """What the screen shows besides the report: counts, the acker's version, what could not be judged.
+
+    `telling`: some row is about acking.  `unjudged`: components whose rows cannot be judged.  `taken`: restarted workers
+    lost tuples.  `left_out`: lines of logs that contradict each other.  `expired`: timed-out roots by cause.  `partial`: logs
+    are missing.
+    """
+
+    tally: RunTally
+    acker: str
+    rows: int = 0
+    roots: int = 0
+    seconds: float = 0.0
+    width: int = 100
+    quarantined: int = 0
+    telling: bool = True
+    unjudged: int = 0
+    taken: bool = False
+    left_out: int = 0
+    expired: tuple[tuple[str, int], ...] = ()
+    deaths: int = 0
+    partial: bool = False
+
+
+def screen(report: Report, stream: TextIO, context: Context, about: About) -> None:
+    """Write the verdict, the findings and the tables."""
+    stream.write(headline(verdict(report, about), context))
+    stream.writelines(f"  {line}\n" for line in _about(report, about))
+    if report.findings:
+        stream.write("\n")
+        full(report, stream, context)
+    elif about.rows:
+        stream.write("\n")
+    blocks = [
+        _entries(about, context),
+        growth(about.tally, context, roots=bool(about.roots)),
+        _components(about, context),
+    ]
+    stream.write("\n".join(block for block in blocks if block))
+
+
+def document(report: Report, stream: TextIO, about: About) -> None:
+    """Write the report as one JSON object, with the figures under `run`; roots and values are text."""
+    tally = about.tally
+    run = {
+        "acker": about.acker,
+        "rows": about.rows,
+        "seconds": about.seconds,
+        "roots": about.roots,
+        "completed": tally.completed,
+        "pending": tally.pending,
+        "high_water": tally.high_water,
+        "dropped": tally.dropped,
+        "unobserved": list(tally.unobserved),
+        "components": [plain_component(component) for component in tally.components],
+        "growth": [asdict(point) for point in tally.growth],
+        "entries": [_plain_entry(tree) for tree in tally.trees if tree.entry is not None],
+    }
+    json.dump({**content(report), "verdict": verdict(report, about), "run": run}, stream, indent=2)
+    stream.write("\n")
+
+
+def plain_component(tally: ComponentTally) -> dict[str, object]:
+    """Return a component's row; the key "violations" is older than the field's name."""
+    row = asdict(tally)
+    row["violations"] = row.pop("violations")
+    return row
+
+
+def _plain_entry(tree: TupleTree) -> dict[str, object]:
+    entry = tree.entry
+    assert entry is not None  # the caller filters
+    return {
+        "root": str(tree.root),
+        "value": None if entry.value is None else str(entry.value),
+        "task": entry.task,
+        "failed": entry.failed,
+        "age_ms": entry.age_ms,
+        "verdict": tree.verdict.value,
+        "residue": tree.residue.name.lower(),
+        **plain_culprits(tree),
+    }
+
+
+def plain_culprits(tree: TupleTree) -> dict[str, object]:
+    """Return the culprits of a tree for JSON."""
+    return {
+        "culprits": [{**asdict(culprit), "value": str(culprit.value)} for culprit in tree.culprits],
+        "ambiguous": tree.ambiguous,
+    }
+
+
+# ---- the verdict ----
+
+
+def verdict(report: Report, about: About) -> str:
+    """Return `BROKEN: ...`, `INCOMPLETE: ...`, `EMPTY: ...` or `OK: ...`, in one sentence."""
+    if report.findings:
+        worst = worst_first(report.findings)[0]
+        others = len(report.findings) - 1
+        more = f", and {counted(others, 'more finding')}" if others else ""
+        return f"BROKEN: {_gist(worst)}{more}"
+    if not about.rows:
+        return "INCOMPLETE: no row could be read" if report.unreadable else "EMPTY: the trace has no rows"
+    word = "INCOMPLETE" if incomplete(report, about) else "OK"
+    if not about.telling:
+        quarantined = f": {about.quarantined:,} in quarantine" if about.quarantined else ""
+        none = f"none of {counted(about.rows, 'row')} is about acking{quarantined}"
+        return f"{'EMPTY' if word == 'OK' else word}: {none}"
+    hidden = report.hidden + report.suppressed
+    nothing = "nothing is wrong" + (f" except {counted(hidden, 'hidden finding')}" if hidden else "")
+    if word == "OK":
+        return f"OK: {_volume(about)}, {nothing}"
+    unused = about.quarantined or about.left_out
+    what = "read" if _unread(report, about) else "used" if unused else "judged"
+    more = "; logs are missing" if about.partial else ""
+    more += "; restarted workers lost tuples that cannot be judged" if about.taken else ""
+    if about.expired and not (_unread(report, about) or unused or about.taken or about.partial):
+        return f"INCOMPLETE: {_expired(about.expired)} ({_volume(about)}); {nothing} in what could be judged"
+    return f"INCOMPLETE: {nothing} in what could be {what} ({_volume(about)}){more}"
+
+
+def incomplete(report: Report, about: About) -> bool:
+    """Return whether something could not be read, used or judged, with or without findings in the rest."""
+    unused = about.quarantined or about.left_out
+    timed_out = about.expired and not report.findings  # findings explain timeouts
+    unjudged = about.unjudged or about.taken or about.partial
+    return bool(_unread(report, about) or unused or unjudged or about.deaths or timed_out)
+
+
+def _expired(expired: Sequence[tuple[str, int]]) -> str:
+    """`46 roots expired: a worker ended 40, cause not known 6`."""
+    total = sum(roots for _, roots in expired)
+    causes = ", ".join(f"{cause} {roots:,}" for cause, roots in expired)
+    return f"{counted(total, 'root')} expired: {expired[0][0] if len(expired) == 1 else causes}"
+
+
+def _unread(report: Report, about: About) -> bool:
+    return bool(report.unreadable or about.tally.dropped)
+
+
+def worst_first(findings: Iterable[Finding]) -> list[Finding]:
+    """Sort findings by severity, then by how often the run shows them."""
+    return sorted(findings, key=lambda finding: (-finding.severity, -finding.seen))
+
+
+def _gist(finding: Finding) -> str:
+    """Return the component, the fault and how often it occurs."""
+    who = f"{printable(finding.component)}: " if finding.component else ""
+    what = finding.message.partition(": ")[0] if finding.code < "ACK6" else finding.message
+    times = f", {finding.seen:,} times" if finding.seen > 1 else ""
+    place = f", {finding_place(finding)}" if finding.site.span != NOWHERE else ""
+    return f"{who}{printable(f'{what}{place}')} ({finding.code}{times})"
+
+
+def finding_place(finding: Finding) -> str:
+    """Return `path:line`, or the path of a finding outside source code."""
+    site = finding.site
+    return f"{site.path}:{site.span.line}" if site.span != NOWHERE else site.path
+
+
+def _volume(about: About) -> str:
+    deliveries = sum(component.delivered for component in about.tally.components)
+    parts = [counted(about.roots, "root")] if about.roots else []
+    parts += ["1 delivery" if deliveries == 1 else f"{deliveries:,} deliveries"] if deliveries else []
+    return ", ".join(parts) or counted(about.rows, "row")
+
+
+def _about(report: Report, about: About) -> Iterator[str]:
+    """Yield the size of the trace, and what weakens the verdict."""
+    acker = f", judged as {about.acker} would have acked" if about.roots else ""
+    yield f"{about.rows:,} rows over {span(about.seconds)}{acker}"
+    if about.tally.dropped:
+        yield f"{about.tally.dropped:,} rows are missing: the tracer had no room for them, or fell behind"
+    if report.unreadable:
+        yield f"{counted(len(report.unreadable), 'file')} of the trace could not be read to the end"
+    if report.hidden:
+        yield f"{counted(report.hidden, 'finding')} below --min-severity not shown"
+    if report.suppressed:
+        yield f"{counted(report.suppressed, 'finding')} suppressed by comments"
+    yield from truncated(report.notes, _MAX_NOTES)
+    for line in about.tally.unobserved:
+        yield f"not observed: {printable(line)}"
+
+
+def truncated(notes: Sequence[str], limit: int) -> Iterator[str]:
+    """Yield at most `limit` notes, and how many more there are."""
+    yield from map(printable, notes[:limit])
+    if len(notes) > limit:
+        yield f"and {len(notes) - limit:,} more notes; --output-format json has all"
+
+
+# ---- the tables ----
+
+
+def _entries(about: About, context: Context) -> str:
+    """Return the entries left in the acker, one row for each explanation."""
+    groups: dict[tuple[str, str], list[TupleTree]] = {}
+    for tree in about.tally.trees:
+        if tree.entry is not None:
+            groups.setdefault((_state(tree), _explanation(tree)), []).append(tree)
+    if not groups:
+        return ""
+    largest = sorted(groups.items(), key=lambda group: -len(group[1]))
+    narrow = about.width < _NARROW
+    heads = ["entries", "example", "value left", "state", "meaning"]
+    rows = table(context, *([*heads[:2], heads[-1]] if narrow else heads), numbers=[0], unfolded=[1])
+    for (state, explanation), trees in largest[:_MAX_KINDS]:
+        first = trees[0].entry
+        assert first is not None  # groups hold trees with an entry
+        value = "none" if first.value is None else str(first.value)
+        more = [] if narrow else [value, state]
+        rows.add_row(f"{len(trees):,}", str(first.root), *more, explanation)
+    more_kinds = len(largest) - _MAX_KINDS
+    rest = f"  and {more_kinds:,} more kinds\n" if more_kinds > 0 else ""
+    total = sum(map(len, groups.values()))
+    title = "1 entry left" if total == 1 else f"{total:,} entries left"
+    peak = f"{about.tally.high_water:,} at most at once"
+    return f"{title} in the acker, {peak}\n{render(rows, about.width, context)}{rest}"
+
+
+def _state(tree: TupleTree) -> str:
+    orphan = "orphan, " if tree.entry is not None and tree.entry.task is None else ""
+    return f"{orphan}{tree.verdict.value}"
+
+
+def _explanation(tree: TupleTree) -> str:
+    if not tree.culprits:
+        return tree.residue.value
+    acks = Counter(f"{printable(c.component)} acked it {c.acks}x" for c in tree.culprits)
+    named = ", ".join(f"{text} ({count} tuples)" if count > 1 else text for text, count in acks.items())
+    return f"{named} (or others)" if tree.ambiguous else named
+
+
+def growth(tally: RunTally, context: Context, *, roots: bool, note: str = "") -> str:
+    """Return the curve of pending roots, or of open deliveries in a trace without roots."""
+    if len(tally.growth) < _MIN_POINTS:
+        return ""
+    if not roots:
+        peak = f"{tally.high_water:,} in one task"
+        return f"open deliveries\n  {sparkline(tally.growth, context, peak)}\n"
+    lines = [sparkline(tally.growth, context), *filter(None, [note])]
+    return "pending roots\n" + "".join(f"  {line}\n" for line in lines)
+
+
+def _components(about: About, context: Context) -> str:
+    tallies = sorted(about.tally.components, key=lambda t: (-t.violations, -t.pending, t.component))
+    if not tallies:
+        return ""
+    heads = [
+        "component",
+        "delivered",
+        "emitted",
+        "acked",
+        "failed",
+        "open",
+        "at most",
+        "oldest",
+        "violations",
+    ]
+    if about.width < _NARROW:
+        heads = [head for head in heads if head not in {"emitted", "at most", "oldest"}]
+    rows = table(context, *heads, numbers=range(1, len(heads)))
+    for tally in tallies:
+        cells = _component_cells(tally)
+        rows.add_row(*(cells[head] for head in heads))
+    return f"components\n{render(rows, about.width, context)}"
+
+
+def _component_cells(tally: ComponentTally) -> dict[str, str]:
+    return {
+        "component": printable(tally.component),
+        "delivered": f"{tally.delivered:,}",
+        "emitted": f"{tally.emitted:,}",
+        "acked": f"{tally.acked:,}",
+        "failed": f"{tally.failed:,}",
+        "open": f"{tally.pending:,}",
+        "at most": f"{tally.high_water:,}",
+        "oldest": span(tally.oldest_ms / 1000) if tally.pending else "",
+        "violations": f"{tally.violations:,}" if tally.violations else "",
+    }
+
+
+# ---- the timeline of a root or a delivery ----
+
+
+def life(found: Life, stream: TextIO, context: Context) -> None:
+    """Write a row for each event, then the verdict and the law; empty columns are left out."""
+    paint = context.palette.paint
+    root = f"{context.sources.root.as_posix()}/"
+    events = [_event_cells(moment, found.moments[0].time_ns, root) for moment in found.moments]
+    columns = [n for n in range(len(_HEADS)) if any(event[n] for event in events)]
+    rows = []
+    for event, repeats in groupby(events):  # a loop repeats the same events
+        count = len(list(repeats))
+        rows.append([*(event[n] for n in columns), f"x {count}" if count > 1 else ""])
+    stream.write(f"{paint('code', found.subject)}\n\n")
+    lines = grid(rows, context, heads=[_HEADS[n] for n in columns]).splitlines()
+    stream.writelines(f"  {line}\n" for line in lines)
+    if found.more:
+        stream.write(f"  and {found.more:,} more rows\n")
+    stream.write(f"\n{paint('label', 'verdict:')} {printable(found.verdict)}\n")
+    if found.law:
+        stream.write(f"{paint('label', 'why:')} {printable(found.law)}\n")
+
+
+def _event_cells(moment: Moment, begin_ns: int, root: str) -> tuple[str, ...]:
+    note = f" ({moment.note})" if moment.note else ""
+    return tuple(
+        printable(cell)
+        for cell in (
+            f"{(moment.time_ns - begin_ns) / _NS:.6f} s",
+            f"{moment.what}{note}",
+            moment.component,
+            moment.delivery,
+            moment.state,
+            moment.answer,
+            moment.site.removeprefix(root),
+            moment.test,
+        )
+    )
