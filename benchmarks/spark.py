@@ -23,6 +23,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from ackdoctor.spark.frames import Persist
+    from ackdoctor.spark.replay.exact import Replay
+
 HERE = Path(__file__).resolve()
 RATE = 20_000  # messages a second
 FEW_DEFECTS = "case when hash(id, 2) % 100 = 0 then 1 + hash(id, 3) % 7 else 0 end"
@@ -111,48 +114,51 @@ def analysis(folder: Path) -> dict[str, object]:
     """All that `ackdoctor analyze` does, but for the page."""
     from ackdoctor.spark.analysis import Terms, analyze
     from ackdoctor.spark.read.inputs import listed
-    from ackdoctor.spark.replay.versions import version
+    from ackdoctor.spark.replay.messages import acker_version
 
     spark = spark_session("1g", folder, "local[1]")
     return {
         "roots": analyze(
-            listed([str(folder / "v1")]), session=spark, terms=Terms(version=version("2.8"))
+            listed([str(folder / "v1")]), session=spark, terms=Terms(version=acker_version("2.8"))
         ).roots
     }
 
 
-def ours(folder: Path, heap: str, plan: str, master: str = "local[2]") -> dict[str, object]:
-    """Verdicts of all roots, each column looked at; and the lives, in short, for comparison."""
-    from ackdoctor.spark.keeping import Kept
-    from ackdoctor.spark.replay.messages import messages
-    from ackdoctor.spark.replay.trees import Plan, replayed
+def verdicts_of(folder: Path, heap: str, master: str = "local[2]") -> dict[str, object]:
+    """Compute the verdicts of all roots, and a hash over every column; on one core, only their number."""
+    from ackdoctor.spark.frames import Cache
     from ackdoctor.spark.replay.verdicts import verdicts
-    from ackdoctor.spark.replay.versions import version
 
-    spark = spark_session(heap, folder, master)
-    events = events_of(spark, folder)
-    keep = Kept()
-    sent = messages(keep(events.coalesce(1)) if master == "local[1]" else events)
-    replay = replayed(sent, version("2.8"), plan=Plan[plan], keep=keep)
-    table = verdicts(replay, *([keep] if plan == "PROVE_FIRST" else []))
+    cache = Cache()
+    replayed = replay_of(spark_session(heap, folder, master), folder, cache)
+    table = verdicts(replayed, cache)
     if master == "local[1]":
         return {"roots": sum(row["count"] for row in table.groupBy("verdict").count().collect())}
     query = (
         f"select {VERDICT_SUMMARY.format(size='size')}, bit_xor(xxhash64(*)) as {LOOKED_AT} from {{table}}"
     )
-    return spark.sql(query, table=table).collect()[0].asDict()
+    return table.sparkSession.sql(query, table=table).collect()[0].asDict()
 
 
-def lives(folder: Path, heap: str, plan: str) -> dict[str, object]:
-    """The lives alone, in short."""
-    from ackdoctor.spark.keeping import Kept
-    from ackdoctor.spark.replay.messages import messages
-    from ackdoctor.spark.replay.trees import Plan, entries
-    from ackdoctor.spark.replay.versions import version
+def lives(folder: Path, heap: str) -> dict[str, object]:
+    """Compute the lives alone, summarized."""
+    from ackdoctor.spark.frames import Cache
 
-    spark = spark_session(heap, folder)
-    table = entries(messages(events_of(spark, folder)), version("2.8"), plan=Plan[plan], keep=Kept())
-    return spark.sql(f"select {SUMMARY} from {{table}}", table=table).collect()[0].asDict()
+    table = replay_of(spark_session(heap, folder), folder, Cache()).entries
+    return table.sparkSession.sql(f"select {SUMMARY} from {{table}}", table=table).collect()[0].asDict()
+
+
+def replay_of(spark: "SparkSession", folder: Path, persist: "Persist") -> "Replay":
+    """Replay the trace as `ackdoctor analyze` does."""
+    from ackdoctor.spark.read.sorts import Sort
+    from ackdoctor.spark.read.traces import constant_columns
+    from ackdoctor.spark.replay.exact import replay
+    from ackdoctor.spark.replay.messages import acker_version, messages
+
+    parts = sorted(map(str, (folder / "v1").rglob("part-*.parquet")))
+    constants = constant_columns({Sort.PARQUET: parts, Sort.LOG: []})
+    sent = messages(events_of(spark, folder))
+    return replay(sent, acker_version("2.8"), constants=constants, persist=persist)
 
 
 def bare_xor(folder: Path, heap: str) -> dict[str, object]:
@@ -207,7 +213,7 @@ def duckdb_lives(folder: Path, heap: str) -> dict[str, object]:
 
 
 def duckdb_verdicts(folder: Path, heap: str) -> dict[str, object]:
-    """Verdicts of all roots by windows in DuckDB, each column looked at as `ours` looks at it."""
+    """Verdicts of all roots by windows in DuckDB, each column hashed as `verdicts_of` does."""
     looked_at = f"bit_xor(hash(verdicts)) as {LOOKED_AT}"
     return in_duckdb(folder, heap, f"select {VERDICT_SUMMARY.format(size='len')}, {looked_at} from verdicts")
 
@@ -227,17 +233,15 @@ def in_duckdb(folder: Path, heap: str, query: str) -> dict[str, object]:
 
 
 JOBS = {
-    "verdicts, windows": lambda folder, heap: ours(folder, heap, "WINDOWS"),
-    "verdicts, proof first": lambda folder, heap: ours(folder, heap, "PROVE_FIRST"),
-    "lives, windows": lambda folder, heap: lives(folder, heap, "WINDOWS"),
-    "lives, proof first": lambda folder, heap: lives(folder, heap, "PROVE_FIRST"),
+    "verdicts": verdicts_of,
+    "lives": lives,
     "bare xor": bare_xor,
     "bare xor, Spark's defaults": defaults_xor,
     "duckdb lives": duckdb_lives,
     "duckdb verdicts": duckdb_verdicts,
     "start": bare_start,
     "start, our settings": our_start,
-    "first result": lambda folder, heap: ours(folder, heap, "REPLAY", "local[1]"),
+    "first result": lambda folder, heap: verdicts_of(folder, heap, "local[1]"),
     "whole analysis": lambda folder, _: analysis(folder),
     "text scan": text_scan,
     "log ingested": log_ingested,

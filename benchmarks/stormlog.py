@@ -16,7 +16,7 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-from ackdoctor.spark.keeping import Kept
+from ackdoctor.spark.frames import Cache
 from ackdoctor.spark.read.quarantine import books
 from ackdoctor.spark.read.stormlog import events, kept, lines
 from ackdoctor.spark.session import session
@@ -48,7 +48,7 @@ def main() -> None:
 
 def ingested(spark: SparkSession, path: str) -> int:
     """What `analyze` does before it looks at a row: the text parsed and kept, its books, and EVENTS read once.  How many lines."""
-    with Kept() as keep:
+    with Cache() as keep:
         told, surveyed = kept(lines(spark, [path]), {}, keep)
         ledger = books(surveyed)
         assert ledger.balanced

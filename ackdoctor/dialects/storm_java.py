@@ -35,12 +35,25 @@ from ackdoctor.model.dialect import (
     VerbKind,
 )
 
-__all__ = ["DIALECTS", "STORM", "UNTIL_RESTART", "objects", "roles", "verbs"]
+__all__ = ["DIALECTS", "LOSSES", "STORM", "UNTIL_RESTART", "UNTRACKED", "objects", "roles", "verbs"]
 
 _ROOT = "org.apache.storm"
 UNTIL_RESTART = "until its worker restarts"
 
 # ---- what mistakes cost ----
+
+LOSSES = {  # in every framework
+    Misuse.UNANCHORED: Cost(
+        prices=(Price.LOSS,), note="the tree ends here: a failure downstream is never replayed"
+    ),
+    Misuse.SWALLOWED: Cost(
+        prices=(Price.LOSS,), note="the spout sees an ack for a tuple whose work was not done"
+    ),
+    Misuse.EARLY: Cost(prices=(Price.LOSS,), note="a failure after the ack is never replayed"),
+}
+UNTRACKED = Cost(
+    prices=(Price.LOSS,), note="Storm does not track the tuple and will never call ack or fail for it"
+)
 
 
 def _bolt(kept: str) -> Discipline:
@@ -51,6 +64,7 @@ def _bolt(kept: str) -> Discipline:
         serializer="kryo",
         thread_safe=True,
         costs={
+            **LOSSES,
             Misuse.TWICE: Cost(
                 prices=(Price.ZOMBIE, Price.TIMEOUT),
                 note="while its tree is open the acker's entry can never become zero again, and its tree times out; "
@@ -58,25 +72,18 @@ def _bolt(kept: str) -> Discipline:
             ),
             Misuse.MIXED: Cost(
                 prices=(Price.ZOMBIE, Price.LOSS),
-                note="the spout hears one of the two, perhaps an ack for work that failed, and the other makes an orphan "
+                note="the spout gets one of the two, perhaps an ack for work that failed, and the other makes an orphan "
                 f"entry in the acker, kept {kept}",
             ),
             Misuse.NEVER: Cost(
                 prices=(Price.TIMEOUT,),
                 note="its tree times out, and is replayed if its spout emitted it with a message id",
             ),
-            Misuse.UNANCHORED: Cost(
-                prices=(Price.LOSS,), note="the tree ends here: whatever fails downstream is never replayed"
-            ),
             Misuse.LATE_EMIT: Cost(
                 prices=(Price.LOSS, Price.ZOMBIE, Price.TIMEOUT),
-                note="its tree may be complete already, and what fails downstream is lost in silence, or it can never "
+                note="its tree may be complete already, and a failure downstream is lost silently, or it can never "
                 f"become zero and times out; the late acks make an orphan entry, kept {kept}",
             ),
-            Misuse.SWALLOWED: Cost(
-                prices=(Price.LOSS,), note="the spout sees an ack for a tuple whose work was not done"
-            ),
-            Misuse.EARLY: Cost(prices=(Price.LOSS,), note="what fails after the ack is never replayed"),
         },
     )
 
@@ -91,8 +98,8 @@ def _basic(kept: str) -> Discipline:
         costs={
             Misuse.OFF_THREAD: Cost(
                 prices=(Price.LOSS,),
-                note="the emit is anchored to the tuple that the executor is at by then, or to its last one, which is "
-                "acked: what fails downstream replays another tuple, or none",
+                note="the emit is anchored to the executor's current tuple, or to its last one, which is "
+                "acked: a failure downstream replays another tuple, or none",
             )
         },
     )
@@ -110,7 +117,7 @@ def _windowed(kept: str) -> Discipline:
         costs={
             Misuse.OFF_THREAD: Cost(
                 prices=(Price.LOSS,),
-                note="the emit is anchored to the window that the executor is at by then: what fails downstream replays "
+                note="the emit is anchored to the executor's current window: a failure downstream replays "
                 "other tuples, or none",
             )
         },
@@ -135,10 +142,10 @@ def _persistent(kept: str) -> Discipline:
         anchoring=Anchoring.NONE,
         completion=Moment.STORED,
         costs={
-            Misuse.TWICE: Cost(note="nothing comes of it, the collector of a persistent window ignores acks"),
+            Misuse.TWICE: Cost(note="no effect: the collector of a persistent window ignores acks"),
             Misuse.MIXED: Cost(
                 prices=(Price.ZOMBIE,),
-                note="the spout hears a fail although the stored window has it, and the checkpoint acks it all the same: "
+                note="the spout gets a fail although the stored window has the tuple, and the checkpoint still acks it: "
                 f"an orphan entry in the acker, kept {kept}",
             ),
             Misuse.SWALLOWED: Cost(
@@ -159,17 +166,14 @@ def _stateful(kept: str) -> Discipline:
 _SPOUT = Discipline(  # its collector belongs to the thread that calls nextTuple
     serializer="kryo",
     costs={
-        Misuse.NO_MESSAGE_ID: Cost(
-            prices=(Price.LOSS,),
-            note="Storm does not track the tuple and will never call ack or fail for it",
-        ),
+        Misuse.NO_MESSAGE_ID: UNTRACKED,
         Misuse.OFF_THREAD: Cost(
             prices=(Price.LOSS,),
-            note="a SpoutOutputCollector is not thread-safe: tuples and their entries among the pending ones get lost",
+            note="a SpoutOutputCollector is not thread-safe: tuples and their pending entries get lost",
         ),
         Misuse.NEVER_RETURNS: Cost(
             prices=(Price.TIMEOUT,),
-            note="ack, fail and timeouts are the same thread's work and never come, so its pending map only grows",
+            note="the same thread handles ack, fail and timeouts, which never come, so its pending map only grows",
         ),
     },
 )
