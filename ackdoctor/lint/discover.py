@@ -22,7 +22,7 @@ from ackdoctor.model.finding import Unreadable
 from ackdoctor.model.globs import Patterns
 from ackdoctor.model.reading import read_file
 
-__all__ = ["LIMIT", "Candidate", "Discovery", "discover", "reason", "refusal", "shown"]
+__all__ = ["LIMIT", "Candidate", "Discovery", "discover", "display_path", "reason", "refusal"]
 
 LIMIT = 10_000_000  # bytes; larger files are generated, and none of them holds a component
 
@@ -48,17 +48,17 @@ class Candidate(NamedTuple):
     """A file to read: its path, its path in reports, its size, and whether the user named it."""
 
     path: str
-    shown: str
+    display_path: str
     size: int
     named: bool
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Discovery:
-    """The files of a run in the order of their shown paths, and what could not be reached.
+    """The files of a run in the order of their display paths, and what could not be reached.
 
     `foreign` are files in languages that ackdoctor does not read.  `other_settings` are settings files that are nearer
-    to some file than those of the run, `lists` the .gitignore files, both as shown paths.
+    to some file than those of the run, `lists` the .gitignore files, both as display paths.
     """
 
     files: tuple[Candidate, ...]
@@ -74,17 +74,17 @@ def discover(paths: Sequence[Path], settings: Settings, root: Path) -> Discovery
     for path in paths:
         walk.take(str(path))
     walk.drop_links()
-    files = sorted(walk.files.values(), key=attrgetter("shown"))
+    files = sorted(walk.files.values(), key=attrgetter("display_path"))
     return Discovery(
         files=tuple(file for file in files if language_of(file.path).is_read),
         foreign=tuple(file for file in files if not language_of(file.path).is_read),
         unreadable=tuple(sorted(walk.unreadable.values(), key=lambda item: item.path)),
-        other_settings=tuple(sorted(shown(path, walk.root) for path in walk.other_settings)),
-        lists=tuple(sorted(shown(path, walk.root) for path in walk.lists)),
+        other_settings=tuple(sorted(display_path(path, walk.root) for path in walk.other_settings)),
+        lists=tuple(sorted(display_path(path, walk.root) for path in walk.lists)),
     )
 
 
-def shown(path: str, root: str) -> str:
+def display_path(path: str, root: str) -> str:
     """Return the path for reports: relative to the root, with forward slashes, printable."""
     if path.startswith(root + os.sep):
         text = path[len(root) + 1 :]
@@ -163,7 +163,7 @@ class _Walk:
         if stat.S_ISDIR(status.st_mode):
             self._walk(path, _Ignores.above(path, self))
         else:
-            self._file(path, shown(path, self.root), status, named=True, link=os.path.islink(path))
+            self._file(path, display_path(path, self.root), status, named=True, link=os.path.islink(path))
 
     def drop_links(self) -> None:
         """Drop a link to a file that the run reads anyway, unless the user named the link."""
@@ -174,7 +174,7 @@ class _Walk:
 
     def refuse(self, path: str, why: str) -> None:
         """Report a path that is not read."""
-        self.unreadable[path] = Unreadable(path=shown(path, self.root), line=0, column=0, reason=why)
+        self.unreadable[path] = Unreadable(path=display_path(path, self.root), line=0, column=0, reason=why)
 
     def _look_for_settings_above(self, path: str) -> None:
         """Look for settings between a named path and the settings of the run."""
@@ -203,7 +203,7 @@ class _Walk:
             self.files[path] = Candidate(path, where, status.st_size, named)
 
     def _walk(self, top: str, ignores: "_Ignores") -> None:
-        waiting = [(top, "" if top == self.root else shown(top, self.root).rstrip("/") + "/", ignores)]
+        waiting = [(top, "" if top == self.root else display_path(top, self.root).rstrip("/") + "/", ignores)]
         while waiting:
             folder, where, ignores = waiting.pop()
             try:
@@ -224,7 +224,7 @@ class _Walk:
             ]
 
     def _look_at(self, entry: "os.DirEntry[str]", top: str, where: str, ignores: "_Ignores") -> bool:
-        """Add a file, whose shown path starts with `where`; True for a folder to walk."""
+        """Add a file, whose display path starts with `where`; True for a folder to walk."""
         wanted = entry.name.endswith(SUFFIXES)
         if entry.name in FILES:
             self._note_settings(entry.path)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ackdoctor.lint.cluster import Cluster, Source
 from ackdoctor.lint.declarations import Declarations, capital_names, meanings
 from ackdoctor.lint.files import Files
-from ackdoctor.lint.imports import Importer, JavaImporter, PythonImporter, module_name
+from ackdoctor.lint.imports import JavaImporter, PythonImporter, module_name
 
 __all__ = ["Project"]
 
@@ -44,7 +44,7 @@ class Project:
         self._names = files.names
         self._java = files.language.name == "java"
         self._listed = tuple(files.by_path)
-        self._importer: Importer = (
+        self._importer = (
             JavaImporter(self._listed, files.root, self._package_of)
             if self._java
             else PythonImporter(self._listed, files.root)
@@ -79,7 +79,7 @@ class Project:
         handlers = (path for path in self._listed if path in facts and facts[path].has_handler)
         others = {*doubtful, *(path for path in handlers if not self._is_framework(path))}
         found += [self._cluster([path], components) for path in sorted(others - components - users)]
-        return tuple(sorted(found, key=lambda cluster: cluster.own[0].shown))
+        return tuple(sorted(found, key=lambda cluster: cluster.own[0].display_path))
 
     def _is_user(self, path: str) -> bool:
         found = self._files.declarations(path)
@@ -94,7 +94,11 @@ class Project:
         return any(f"{tail}.{name}" in self._names.own_classes for tail in tails for name in classes)
 
     def _module(self, path: str) -> tuple[str, bool]:
-        return (self._package_of(path), False) if self._java else module_name(self._files.by_path[path].shown)
+        return (
+            (self._package_of(path), False)
+            if self._java
+            else module_name(self._files.by_path[path].display_path)
+        )
 
     def _package_of(self, path: str) -> str:
         return self._files.declarations(path).package
@@ -214,8 +218,8 @@ class Project:
         context = sorted((bases | helpers) - set(group))
         return Cluster(
             language=self._files.language.name,
-            own=tuple(sorted(map(self._source, group), key=lambda source: source.shown)),
-            context=tuple(sorted(map(self._source, context), key=lambda source: source.shown)),
+            own=tuple(sorted(map(self._source, group), key=lambda source: source.display_path)),
+            context=tuple(sorted(map(self._source, context), key=lambda source: source.display_path)),
         )
 
     def _base_files(self, paths: Iterable[str]) -> set[str]:
@@ -268,4 +272,4 @@ class Project:
                 yield from (there for there, rest in self._importer.locate(path, name) if not rest)
 
     def _source(self, path: str) -> Source:
-        return Source(path, self._files.by_path[path].shown, *self._module(path))
+        return Source(path, self._files.by_path[path].display_path, *self._module(path))

@@ -18,7 +18,7 @@ from ackdoctor import dialects
 from ackdoctor.cache_folder import CacheFolder, NoCacheError
 from ackdoctor.config import Settings
 from ackdoctor.lint.cluster import Inputs, Result
-from ackdoctor.lint.discover import LIMIT, Candidate, discover, refusal, shown
+from ackdoctor.lint.discover import LIMIT, Candidate, discover, display_path, refusal
 from ackdoctor.lint.files import Files, framework_names
 from ackdoctor.lint.languages import LANGUAGES, language_of
 from ackdoctor.lint.project import Project
@@ -68,7 +68,7 @@ def lint(
             *(fault for each in read for fault in each.unreadable),
         )
     )
-    asked = {file.shown for file in files.values()}
+    asked = {file.display_path for file in files.values()}
     findings = [finding for result in results for finding in result.findings]
     choice = select(
         findings,
@@ -78,9 +78,9 @@ def lint(
         top,
         # Heirs and callers of the code in a named file may be anywhere; a walked folder has them.
         unsure={item.path for item in unreadable if item.partial}
-        | {file.shown for file in files.values() if file.named},
+        | {file.display_path for file in files.values() if file.named},
     )
-    beside = {file.shown for each in languages for file in each.by_path.values()} | set(found.lists)
+    beside = {file.display_path for each in languages for file in each.by_path.values()} | set(found.lists)
     unknown = [item for result in results for item in result.unknown_bases]
     return Report(
         findings=choice.findings,
@@ -107,7 +107,7 @@ def _text_of(stdin: tuple[str, bytes] | None, root: str) -> _Text:
         return _Text()
     name, data = stdin
     path = os.path.normpath(os.path.join(root, name))
-    where = shown(path, root)
+    where = display_path(path, root)
     why = refusal(path)
     if len(data) > LIMIT:
         why = f"larger than {LIMIT // 1_000_000} MB ({len(data):,} bytes)"
@@ -152,10 +152,8 @@ def _results(
         from ackdoctor.lint.analysis import analyze  # flow and checks, which an unchanged run does not need
 
         work = [clusters[number] for number in missing]
-        sizes = [
-            sum(files.by_path[source.path].size for source in cluster.sources) for cluster, files in work
-        ]
-        new = analyze([cluster for cluster, _ in work], inputs, sizes, jobs, progress)
+        size = sum(files.by_path[source.path].size for cluster, files in work for source in cluster.sources)
+        new = analyze([cluster for cluster, _ in work], inputs, size, jobs, progress)
         for number, result in zip(missing, new, strict=True):
             results[number] = result
             if cache:
@@ -183,14 +181,18 @@ def _sources(
     overlay: Mapping[str, bytes],
     root: str,
 ) -> Mapping[str, bytes]:
-    """Return the contents of the files whose suppression comments count, by shown path.
+    """Return the contents of the files whose suppression comments count, by display path.
 
     They are the files of the run, and others that hold findings of its components.
     """
     unread = {item.path for item in unreadable if not item.partial}
     marked = {path for each in languages for path, facts in each.facts.items() if facts.has_mark}
-    paths = {file.shown: path for path, file in files.items() if path in marked and file.shown not in unread}
-    asked = {file.shown for file in files.values()}
+    paths = {
+        file.display_path: path
+        for path, file in files.items()
+        if path in marked and file.display_path not in unread
+    }
+    asked = {file.display_path for file in files.values()}
     for finding in findings:
         place = finding.site.path
         if finding.home in asked and place not in asked:
@@ -205,7 +207,7 @@ def _sources(
 def _unread_languages(languages: Iterable[Files]) -> Iterator[str]:
     """Yield one line about the files that name a framework in a language that ackdoctor does not read."""
     places = [
-        (each.language.title, each.by_path[path].shown)
+        (each.language.title, each.by_path[path].display_path)
         for each in languages
         if not each.language.is_read
         for path, facts in each.facts.items()

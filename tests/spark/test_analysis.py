@@ -16,7 +16,6 @@ from ackdoctor.spark.growth import growth
 from ackdoctor.spark.judge.findings import Keeper
 from ackdoctor.spark.read.inputs import listed
 from ackdoctor.spark.read.quarantine import quarantined
-from ackdoctor.spark.replay import versions
 from ackdoctor.spark.replay.messages import acker_version
 from ackdoctor.spark.roots import holders, replays
 from ackdoctor.spark.schema import ENTRIES, EVENTS, QUARANTINE
@@ -411,5 +410,5 @@ def test_a_message_that_comes_again_is_a_replay(spark):
 
 @pytest.mark.parametrize("name", ["1.1.0", "1.2.4", "2.8.8", "2.8-no-timeouts", "jstorm-2.4.0", "heron"])
 def test_what_an_entry_costs_depends_on_the_version_as_in_the_model(name):
-    keeper, model = Keeper.of(versions.acker_version(name)), profile(name)
+    keeper, model = Keeper.of(acker_version(name)), profile(name)
     assert (keeper.name, keeper.engine, keeper.forgets) == (model.name, model.engine, model.forgets)
