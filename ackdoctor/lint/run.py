@@ -11,8 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ackdoctor import dialects
 from ackdoctor.cache_folder import CacheFolder, NoCacheError
@@ -53,17 +52,23 @@ def lint(
     """
     top = os.path.abspath(root)
     found = discover(paths, settings, root)
-    text = _text_of(stdin, top)
-    overlay = text.overlay
-    files = {file.path: file for file in (*found.files, *text.files)}
+    files = {file.path: file for file in found.files}
+    refused = list(found.unreadable)
+    overlay: dict[str, bytes] = {}
+    if stdin is not None:
+        path, data = os.path.normpath(os.path.join(top, stdin[0])), stdin[1]
+        if why := _refusal_of_text(path, data):
+            refused.append(Unreadable(path=display_path(path, top), line=0, column=0, reason=why))
+        else:
+            overlay = {path: data}
+            files[path] = Candidate(path, display_path(path, top), len(data), named=True)
     languages = _by_language((*files.values(), *found.foreign), settings, top, overlay)
     read = [each for each in languages if each.language.is_read]
-    inputs = Inputs(dict(settings.dialect_version), dict(settings.extra_bases), dict(overlay))
+    inputs = Inputs(dict(settings.dialect_version), dict(settings.extra_bases), overlay)
     results = _results(read, inputs, cache, jobs, progress)
     unreadable = _unique(
         (
-            *found.unreadable,
-            *text.refused,
+            *refused,
             *(fault for result in results for fault in result.unreadable),
             *(fault for each in read for fault in each.unreadable),
         )
@@ -94,26 +99,11 @@ def lint(
     )
 
 
-class _Text(NamedTuple):
-    """The text from standard input: its file and its content by path, or why it is refused."""
-
-    files: tuple[Candidate, ...] = ()
-    overlay: Mapping[str, bytes] = MappingProxyType({})
-    refused: tuple[Unreadable, ...] = ()
-
-
-def _text_of(stdin: tuple[str, bytes] | None, root: str) -> _Text:
-    if stdin is None:
-        return _Text()
-    name, data = stdin
-    path = os.path.normpath(os.path.join(root, name))
-    where = display_path(path, root)
-    why = refusal(path)
+def _refusal_of_text(path: str, data: bytes) -> str:
+    """Return why the text from standard input is not linted, or ""."""
     if len(data) > LIMIT:
-        why = f"larger than {LIMIT // 1_000_000} MB ({len(data):,} bytes)"
-    if why:
-        return _Text(refused=(Unreadable(path=where, line=0, column=0, reason=why),))
-    return _Text((Candidate(path, where, len(data), named=True),), {path: data})
+        return f"larger than {LIMIT // 1_000_000} MB ({len(data):,} bytes)"
+    return refusal(path)
 
 
 def _by_language(
