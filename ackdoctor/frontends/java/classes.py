@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ackdoctor.frontends.java.grammar import Node, by_type, child, parts
+from ackdoctor.frontends.java.grammar import ANNOTATIONS, Node, by_type, child, parts
 from ackdoctor.frontends.java.lowering import (
     UNREADABLE,
     Lowering,
@@ -43,7 +43,6 @@ __all__ = [
 ]
 
 
-_ANNOTATIONS = frozenset("annotation marker_annotation".split())
 _FIELDS = frozenset("field_declaration constant_declaration".split())
 _BASES = frozenset("superclass super_interfaces extends_interfaces".split())
 _NO_INITIALISERS = Initialisers([], [])
@@ -147,7 +146,7 @@ def _type_parameters(file: SourceFile, node: Node) -> Iterator[str]:
     """`S` and `T` of `class Base<S, @Nonnull T extends Event>`."""
     written = node.child_by_field_name("type_parameters")
     for each in () if written is None else parts(written):
-        yield file.positions.text(next(part for part in parts(each) if part.type not in _ANNOTATIONS))
+        yield file.positions.text(next(part for part in parts(each) if part.type not in ANNOTATIONS))
 
 
 def _members(

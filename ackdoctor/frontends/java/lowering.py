@@ -52,20 +52,6 @@ class Tables(NamedTuple):
 class SourceFile:
     """The state that all functions of a file share."""
 
-    __slots__ = (
-        "_counts",
-        "_keys",
-        "broken",
-        "classes",
-        "imported",
-        "module",
-        "path",
-        "positions",
-        "quiet",
-        "tables",
-        "unread",
-    )
-
     def __init__(self, *, path: str, module: str, positions: Positions, tables: Tables) -> None:
         self.path = path
         self.module = module

@@ -41,20 +41,6 @@ class Tables(NamedTuple):
 class SourceFile:
     """The state that all functions of a file share."""
 
-    __slots__ = (
-        "_counts",
-        "_keys",
-        "classes",
-        "has_walrus",
-        "has_yield",
-        "imports",
-        "module",
-        "module_names",
-        "path",
-        "positions",
-        "tables",
-    )
-
     def __init__(
         self, *, path: str, module: str, positions: Positions, tables: Tables, imports: Imports, text: str
     ) -> None:
