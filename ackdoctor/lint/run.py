@@ -54,14 +54,7 @@ def lint(
     found = discover(paths, settings, root)
     files = {file.path: file for file in found.files}
     refused = list(found.unreadable)
-    overlay: dict[str, bytes] = {}
-    if stdin is not None:
-        path, data = os.path.normpath(os.path.join(top, stdin[0])), stdin[1]
-        if why := _refusal_of_text(path, data):
-            refused.append(Unreadable(path=display_path(path, top), line=0, column=0, reason=why))
-        else:
-            overlay = {path: data}
-            files[path] = Candidate(path, display_path(path, top), len(data), named=True)
+    overlay = _take_text(stdin, top, files, refused) if stdin else {}
     languages = _by_language((*files.values(), *found.foreign), settings, top, overlay)
     read = [each for each in languages if each.language.is_read]
     inputs = Inputs(dict(settings.dialect_version), dict(settings.extra_bases), overlay)
@@ -99,11 +92,19 @@ def lint(
     )
 
 
-def _refusal_of_text(path: str, data: bytes) -> str:
-    """Return why the text from standard input is not linted, or ""."""
-    if len(data) > LIMIT:
-        return f"larger than {LIMIT // 1_000_000} MB ({len(data):,} bytes)"
-    return refusal(path)
+def _take_text(
+    stdin: tuple[str, bytes], root: str, files: dict[str, Candidate], refused: list[Unreadable]
+) -> Mapping[str, bytes]:
+    """Add the text from standard input to the files, or to the refused ones; return its content by path."""
+    path, data = os.path.normpath(os.path.join(root, stdin[0])), stdin[1]
+    where = display_path(path, root)
+    large = len(data) > LIMIT
+    why = f"larger than {LIMIT // 1_000_000} MB ({len(data):,} bytes)" if large else refusal(path)
+    if why:
+        refused.append(Unreadable(path=where, line=0, column=0, reason=why))
+        return {}
+    files[path] = Candidate(path, where, len(data), named=True)
+    return {path: data}
 
 
 def _by_language(
