@@ -19,7 +19,7 @@ from ackdoctor.flow.context import Context
 from ackdoctor.flow.events import Path
 from ackdoctor.flow.expressions import last_name
 from ackdoctor.flow.invalidation import invalidate_aliases, invalidate_by_call
-from ackdoctor.flow.predicates import is_field
+from ackdoctor.flow.pure_calls import is_field
 from ackdoctor.flow.state import (
     EMPTY_GENERATOR,
     Const,
