@@ -198,34 +198,26 @@ class Analyzer:
 
 def _diagnose(program: Program, component: Component, faults: list[Unreadable]) -> list[Finding]:
     """Return the findings of all rules about a component."""
+    path, line = component.cls.path, component.cls.head.line
 
     def fail(code: str, error: Exception) -> None:
         if isinstance(error, RecursionError):
-            faults.append(_too_deep(component, code))
-            return
-        where = f"{component.name}, {code}" if code else component.name
-        line = component.cls.head.line
-        faults.append(Unreadable.crash(component.cls.path, error, line=line, where=where, partial=True))
+            what, by = "calls nested too deeply", f" by {code}" if code else ""
+            why = f"{what}; `{component.name}` is not judged{by}"
+            internal = (
+                f"RecursionError: {what}"  # an exit code of 2: no other finding hides an unjudged component
+            )
+            fault = Unreadable(path=path, line=line, column=0, reason=why, partial=True, internal=internal)
+        else:
+            where = f"{component.name}, {code}" if code else component.name
+            fault = Unreadable.crash(path, error, line=line, where=where, partial=True)
+        faults.append(fault)
 
     try:
         return list(checks.check_component(program, component, fail))
     except Exception as error:  # noqa: BLE001  # the other components go on
         fail("", error)
         return []
-
-
-def _too_deep(component: Component, code: str) -> Unreadable:
-    """Report a component whose calls exceed the interpreter's stack."""
-    by = f" by {code}" if code else ""
-    what = "calls nested too deeply"
-    return Unreadable(
-        path=component.cls.path,
-        line=component.cls.head.line,
-        column=0,
-        reason=f"{what}; `{component.name}` is not judged{by}",
-        partial=True,
-        internal=f"RecursionError: {what}",  # the component is not judged: no finding elsewhere hides that
-    )
 
 
 def _too_many_ancestors(program: Program, own: set[str]) -> Iterator[Unreadable]:

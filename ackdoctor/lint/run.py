@@ -11,8 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ackdoctor import dialects
 from ackdoctor.cache_folder import CacheFolder, NoCacheError
@@ -53,17 +52,16 @@ def lint(
     """
     top = os.path.abspath(root)
     found = discover(paths, settings, root)
-    text = _text_of(stdin, top)
-    overlay = text.overlay
-    files = {file.path: file for file in (*found.files, *text.files)}
+    files = {file.path: file for file in found.files}
+    refused = list(found.unreadable)
+    overlay = _take_text(stdin, top, files, refused) if stdin else {}
     languages = _by_language((*files.values(), *found.foreign), settings, top, overlay)
     read = [each for each in languages if each.language.is_read]
-    inputs = Inputs(dict(settings.dialect_version), dict(settings.extra_bases), dict(overlay))
+    inputs = Inputs(dict(settings.dialect_version), dict(settings.extra_bases), overlay)
     results = _results(read, inputs, cache, jobs, progress)
     unreadable = _unique(
         (
-            *found.unreadable,
-            *text.refused,
+            *refused,
             *(fault for result in results for fault in result.unreadable),
             *(fault for each in read for fault in each.unreadable),
         )
@@ -94,26 +92,19 @@ def lint(
     )
 
 
-class _Text(NamedTuple):
-    """The text from standard input: its file and its content by path, or why it is refused."""
-
-    files: tuple[Candidate, ...] = ()
-    overlay: Mapping[str, bytes] = MappingProxyType({})
-    refused: tuple[Unreadable, ...] = ()
-
-
-def _text_of(stdin: tuple[str, bytes] | None, root: str) -> _Text:
-    if stdin is None:
-        return _Text()
-    name, data = stdin
-    path = os.path.normpath(os.path.join(root, name))
+def _take_text(
+    stdin: tuple[str, bytes], root: str, files: dict[str, Candidate], refused: list[Unreadable]
+) -> Mapping[str, bytes]:
+    """Add the text from standard input to the files, or to the refused ones; return its content by path."""
+    path, data = os.path.normpath(os.path.join(root, stdin[0])), stdin[1]
     where = display_path(path, root)
-    why = refusal(path)
-    if len(data) > LIMIT:
-        why = f"larger than {LIMIT // 1_000_000} MB ({len(data):,} bytes)"
+    large = len(data) > LIMIT
+    why = f"larger than {LIMIT // 1_000_000} MB ({len(data):,} bytes)" if large else refusal(path)
     if why:
-        return _Text(refused=(Unreadable(path=where, line=0, column=0, reason=why),))
-    return _Text((Candidate(path, where, len(data), named=True),), {path: data})
+        refused.append(Unreadable(path=where, line=0, column=0, reason=why))
+        return {}
+    files[path] = Candidate(path, where, len(data), named=True)
+    return {path: data}
 
 
 def _by_language(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ackdoctor.config import Settings
-from ackdoctor.lint.baseline import Baseline, Entry, compare, read, write
+from ackdoctor.lint.baseline import Baseline, Entry, compare, entries_of, read, write
 from ackdoctor.lint.select import compare_report, filter_report
 from ackdoctor.model.errors import BaselineError
 from ackdoctor.model.finding import Confidence, Finding, PathWitness, Report, Severity, Unreadable, stamp
@@ -34,7 +34,7 @@ def finding(line: int = 1, path: str = "bolt.py", handler: str = "process", code
 
 def baseline_of(folder: Path, *findings: Finding) -> Baseline:
     path = folder / "known.json"
-    write(path, stamp(findings), root=folder)
+    write(path, entries_of(stamp(findings), path, root=folder))
     return read(path)
 
 
@@ -136,7 +136,7 @@ def test_an_entry_that_no_longer_occurs_is_fixed(tmp_path):
 def test_paths_are_relative_to_the_baseline_file(tmp_path):
     (tmp_path / "ci").mkdir()
     path = tmp_path / "ci" / "known.json"
-    write(path, stamp([finding(3, "src/bolt.py")]), root=tmp_path)
+    write(path, entries_of(stamp([finding(3, "src/bolt.py")]), path, root=tmp_path))
     assert [entry.path for entry in read(path).entries] == ["../src/bolt.py"]
     (tmp_path / "src").mkdir()
     found = stamp([finding(3, "bolt.py")])
@@ -208,7 +208,7 @@ def test_a_missing_baseline_is_named(tmp_path):
 
 def test_a_baseline_that_cannot_be_written_is_named(tmp_path):
     with pytest.raises(BaselineError, match=r"known\.json: the baseline cannot be written: No such file"):
-        write(tmp_path / "none" / "known.json", [], root=tmp_path)
+        write(tmp_path / "none" / "known.json", [])
 
 
 # ---- filtering: fingerprints, baseline, thresholds ----
