@@ -37,10 +37,10 @@ _SPOUT = "spout"  # the component of a finding about some spout
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Sign:
-    """A row: what instances are, and, if they grow, `because`.  `each` are the bytes of an entry that an instance stands for, 0 for unknown.
+    """A row: what instances are and, if they grow, `because`. `each` is the size in bytes of an entry per instance, 0 if unknown.
 
     `grows` is what a finding says of it, whose component is `of`; without a `code` there is none.  `exact`: every
-    instance is such a thing, whatever else grows.  `shared`: others use the class, too, so only bounds are known.
+    instance is such a thing, independent of other growth.  `shared`: others use the class, too, so only bounds are known.
     """
 
     pattern: str
@@ -151,7 +151,7 @@ SIGNS = (
         means="tuples kept with the nodes of a ConcurrentHashMap: ShellBolt's inputs, which only an ack or a fail empties",
         code="ACK401",
         of="ShellBolt",
-        grows="the inputs of a ShellBolt grow in every histogram: nothing takes them away but an ack or a fail",
+        grows="the inputs of a ShellBolt grow in every histogram: only an ack or a fail removes them",
         with_=r"java\.util\.concurrent\.ConcurrentHashMap\$Node",
         without=_MESSAGE,
         help="ackdoctor lint on the components: a path without ack, a buffer that is never drained, ticks",

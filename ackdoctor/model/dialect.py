@@ -387,6 +387,7 @@ class Dialect(_Derivable):
     heartbeats: str = (
         ""  # the first version that answers heartbeats itself; older ones pass them to the component
     )
+    runners: tuple[str, ...] = ()  # programs that run its components
     acker: str = ""  # the version of the acker that the bench uses; "" for Storm's newest
     own: str = "self"
     objects: Mapping[str, str] = field(default_factory=dict)

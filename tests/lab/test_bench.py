@@ -121,7 +121,7 @@ def test_a_forgotten_tuple_stays_with_the_acker_as_long_as_the_version_says(vers
 
 
 def test_an_unknown_version_is_refused():
-    with pytest.raises(ConfigError, match="unknown acker profile 'storm-9'"):
+    with pytest.raises(ConfigError, match="unknown acker version 'storm-9'"):
         Bench(Echo, profile="storm-9")
     with Bench(Echo) as bench:
         assert bench.profile is NEWEST

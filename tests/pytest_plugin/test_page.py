@@ -27,7 +27,9 @@ def test_every_option_is_there():
 
 def test_every_keyword_of_the_mark_is_there():
     keywords = re.findall(r"(\w+)=", MARK)
-    assert "A mark takes `" + "`, `".join(keywords[:-1]) + f"` and `{keywords[-1]}`." in PAGE.replace("\n", " ")
+    assert "A mark takes `" + "`, `".join(keywords[:-1]) + f"` and `{keywords[-1]}`." in PAGE.replace(
+        "\n", " "
+    )
 
 
 def test_everything_that_the_fixture_offers_is_there():

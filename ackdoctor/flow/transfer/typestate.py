@@ -18,7 +18,7 @@ from ackdoctor.flow.induction import (
 )
 from ackdoctor.flow.invalidation import invalidate_aliases, invalidate_contents, invalidate_target
 from ackdoctor.flow.library import EXCEPTIONS
-from ackdoctor.flow.predicates import nonempty_facts, split_results
+from ackdoctor.flow.pure_calls import nonempty_facts, split_results
 from ackdoctor.flow.state import (
     EMPTY_GENERATOR,
     Batch,

@@ -5,7 +5,7 @@ from typing import Any
 
 import libcst as cst
 
-from ackdoctor.frontends.lowering import Table
+from ackdoctor.frontends.lowering import Table, module_body
 from ackdoctor.frontends.python.comprehensions import COMPREHENSIONS, PURE_COMPREHENSIONS
 from ackdoctor.frontends.python.expressions import FORKS, PURE_VALUES, VALUES, plain_fork
 from ackdoctor.frontends.python.lowering import Lowering, SourceFile, Tables
@@ -274,7 +274,7 @@ def lower_module(
         classes=file.classes,
         functions=functions,
         values=values,
-        body=_module_body(fn),
+        body=module_body(path, fn.builder, fn.closures),
         python2=parsed.translation is not None or is_python2(parsed.text),
     )
 
@@ -294,19 +294,3 @@ def _declare(
             else:
                 functions[node.name.value] = _define_function(fn, node, qualname, "none")
     return functions, values
-
-
-def _module_body(fn: Lowering) -> Function:
-    cfg = fn.builder.finish()
-    span = cfg.steps[0].span
-    return Function(
-        name="<module>",
-        qualname="<module>",
-        path=fn.file.path,
-        params=(),
-        cfg=cfg,
-        span=span,
-        head=span,
-        binding="none",
-        closures=fn.closures,
-    )

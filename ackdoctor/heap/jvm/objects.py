@@ -153,7 +153,7 @@ class Objects:
         return found
 
     def _leapt_to(self, data: bytes, wanted: int) -> Found | None:
-        """An instance, by its id: what stands around it can only be a head if class and length belong together."""
+        """An instance, by its id: bytes are a record's head only if class and length fit."""
         id_ = wanted.to_bytes(self.id_size, "big")
         head = self._heads.read
         at = data.find(id_, 1)

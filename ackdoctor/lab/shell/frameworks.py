@@ -87,16 +87,16 @@ class _ModuleChild(_ClassChild):
 
 
 class StormPyChild(_ModuleChild):
-    """A Bolt, BasicBolt or Spout of Storm's storm.py, whatever package it was copied to."""
+    """A Bolt, BasicBolt or Spout of Storm's storm.py, in any package that it was copied to."""
 
     def __init__(self, component_class: type, answer: Callable[[], None]) -> None:
         super().__init__(component_class, answer, _module_of(component_class, "sendMsgToParent"))
 
 
 class PetrelChild(_ModuleChild):
-    """A Petrel component: its script is told to its constructor, standard output goes to a log.
+    """A Petrel component: its constructor gets the script, standard output goes to a log.
 
-    Before it ends of an exception Petrel sleeps five seconds, so that Storm can read; here nobody waits.
+    Petrel sleeps five seconds after an exception, so that Storm can read; the bench skips the sleep.
     """
 
     def __init__(self, component_class: type, answer: Callable[[], None]) -> None:
@@ -122,7 +122,7 @@ class PyleusChild(_ClassChild):
 
     def __init__(self, component_class: type, answer: Callable[[], None]) -> None:
         super().__init__(component_class, answer)
-        self.surroundings.own["argv"] = list(_PYLEUS)
+        self.process_state.own["argv"] = list(_PYLEUS)
 
 
 def _module_of(component_class: type, name: str) -> ModuleType:
