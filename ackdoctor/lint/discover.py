@@ -1,6 +1,6 @@
 """Which files a run reads: named files as they are, folders by walking them for the languages' suffixes.
 
-A walk skips the names that the settings exclude and those that .gitignore files leave out; a file or folder that the
+A walk skips the names that the settings exclude and those that .gitignore files exclude; a file or folder that the
 user names is read whatever its name.  A folder or file behind a symbolic link is read once, unless the walk meets it
 anyway.  What the system refuses becomes an `Unreadable`.  The walk opens only folders and .gitignore files, so it
 cannot hang.
@@ -230,22 +230,22 @@ class _Walk:
             self._note_settings(entry.path)
         try:
             if entry.is_dir():
-                if self._is_left_out(entry, ignores, folder=True):
+                if self._is_excluded(entry, ignores, folder=True):
                     return False
                 return not entry.is_symlink() or self._leads_elsewhere(entry, top)
-            if wanted and not self._is_left_out(entry, ignores, folder=False):
+            if wanted and not self._is_excluded(entry, ignores, folder=False):
                 name, link = where + _printable(entry.name), entry.is_symlink()
                 self._file(entry.path, name, entry.stat(), named=False, link=link)
         except OSError as error:
-            if wanted and not self._is_left_out(entry, ignores, folder=False):
+            if wanted and not self._is_excluded(entry, ignores, folder=False):
                 broken = error.errno == errno.ENOENT and os.path.islink(entry.path)
                 self.refuse(entry.path, "a broken symbolic link" if broken else reason(error))
         return False
 
-    def _is_left_out(self, entry: "os.DirEntry[str]", ignores: "_Ignores", *, folder: bool) -> bool:
+    def _is_excluded(self, entry: "os.DirEntry[str]", ignores: "_Ignores", *, folder: bool) -> bool:
         inside = entry.path.startswith(self._prefix)
         relative = _below(entry.path, len(self._prefix)) if inside else entry.name
-        return bool(self._excludes.verdict(relative, folder=folder)) or ignores.leave_out(
+        return bool(self._excludes.verdict(relative, folder=folder)) or ignores.exclude(
             entry.path, folder=folder
         )
 
@@ -288,8 +288,8 @@ class _Ignores:
                 return _Ignores((found, *self._lists))
         return self
 
-    def leave_out(self, path: str, *, folder: bool) -> bool:
-        """Whether the nearest list with a pattern that fits leaves the path out."""
+    def exclude(self, path: str, *, folder: bool) -> bool:
+        """Whether the nearest list with a pattern that fits excludes the path."""
         verdicts = (patterns.verdict(_below(path, start), folder=folder) for start, patterns in self._lists)
         return bool(next((verdict for verdict in verdicts if verdict is not None), False))
 

@@ -32,7 +32,7 @@ _GROUP = "switch_block_statement_group"
 class Annotation(NamedTuple):
     """One string of a @SuppressWarnings; `first` to `last` are the lines of the declaration.
 
-    `beside` is the comment behind it on its line.
+    `beside` is the comment after it on its line.
     """
 
     span: Span
