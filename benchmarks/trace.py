@@ -1,8 +1,8 @@
-"""What the trace on disk costs, and what it survives.
+"""Measure the trace on disk: writing, converting to Parquet, reading, the proxy, and what `kill -9` loses.
 
     python benchmarks/trace.py [--rounds 15] [--kills 100] [--writers 6]
 
-Figures are CPU time of this process, medians over rounds.  See README.md beside this file.
+Figures are CPU time of this process, medians over rounds; a round trip is wall time.
 """
 
 import argparse
@@ -20,88 +20,66 @@ from contextlib import contextmanager
 from functools import partial
 from mmap import mmap
 from pathlib import Path
+from unittest.mock import patch
 
 from ackdoctor.model.event import RELIABLE, EventKind
-from ackdoctor.tracer.disk import storing
-from ackdoctor.tracer.disk.codec import PRESSED, RECORD, WHOLE, number_of
-from ackdoctor.tracer.disk.reading import read
-from ackdoctor.tracer.disk.recorder import Recorder
-from ackdoctor.tracer.disk.recover import recover
+from ackdoctor.tracer.trace.files import ROWS_PER_PART, quoted
+from ackdoctor.tracer.trace.read import read
+from ackdoctor.tracer.trace.write import BATCH, Recorder, finish_killed
 
 K = EventKind
-PART = 65_536
-TUPLES = PART // 5 * 5
+TUPLES = ROWS_PER_PART // 5 * 5
 
 
 def ids(count: int) -> list[str]:
-    """Delivery ids as ShellBolt makes them: 64 random bits as decimal text."""
+    """Return delivery ids as ShellBolt makes them: 64 random bits as decimal text."""
     dice = random.Random(1)
     return [str(dice.getrandbits(64) - (1 << 63)) for _ in range(count)]
 
 
 def bolt(recorder: Recorder, deliveries: list[str]) -> None:
-    """Each tuple is received, makes three anchored emits, and is acked; rows by their stamps, as `Rows` has them."""
-    code = recorder.code
-    component, stream = code("count"), code("default")
-    received = recorder.stamp(K.RECEIVED, component, 4, stream)
-    site = code("/src/bolts.py:12 Count.process")
-    emitted = recorder.stamp(K.EMITTED, component, 4, stream, site=site, flags=RELIABLE)
-    acked = recorder.stamp(K.ACKED, component, 4, 0, site=code("/src/bolts.py:15 Count.process"))
-    for delivery in deliveries:
-        number = number_of(delivery)
-        assert number is not None
-        recorder.press(received, number)
-        recorder.press(emitted, number)
-        recorder.press(emitted, number)
-        recorder.press(emitted, number)
-        recorder.press(acked, number)
+    """Record a bolt that receives each tuple, makes three anchored emits, and acks it."""
+    received = recorder.template(K.RECEIVED, "count", 4, "default")
+    emitted = recorder.template(K.EMITTED, "count", 4, "default", "/src/bolts.py:12 Count.process", RELIABLE)
+    acked = recorder.template(K.ACKED, "count", 4, "", "/src/bolts.py:15 Count.process")
+    for delivery in map(quoted, deliveries):
+        recorder.put(received, delivery)
+        recorder.put(emitted, delivery)
+        recorder.put(emitted, delivery)
+        recorder.put(emitted, delivery)
+        recorder.put(acked, delivery)
+    recorder.flush()
 
 
 def acker(recorder: Recorder, roots: list[int]) -> None:
-    """An init and four acks of each root: rows of which every field is another each time."""
-    write, name = recorder.write, recorder.code("__acker")
+    """Record an init and four acks of each root; no two rows are equal."""
     for root in roots:
-        write(K.INIT, name, 4, 0, "", root, root)
+        recorder.write(K.INIT, "__acker", 4, root=root, value=root)
         for edge in range(4):
-            write(K.ACK, name, 0, 0, "", root, edge)
+            recorder.write(K.ACK, "__acker", root=root, value=edge)
+    recorder.flush()
 
 
 def cpu(work: Callable[[], object]) -> float:
-    """Nanoseconds of CPU."""
+    """Return the CPU time of some work in nanoseconds."""
     start = time.process_time_ns()
     work()
     return time.process_time_ns() - start
 
 
-def yardstick() -> float:
-    """`pack_into` of one record and a look at the clock: what no recorder in Python goes below."""
-    view, pack_into, clock = mmap(-1, PART * RECORD.size), PRESSED.pack_into, time.time_ns
-    number = -6955786537413359385
-
-    def work() -> None:
-        for place in range(0, PART * RECORD.size, RECORD.size):
-            pack_into(view, place, clock(), number, 1, 0, WHOLE << 16)
-
-    return cpu(work) / PART
-
-
 @contextmanager
 def without_pyarrow() -> Iterator[None]:
-    """As a process writes in which pyarrow is not installed."""
-    door, storing.columnar = storing.columnar, lambda: None
-    try:
+    """Write as in a process without pyarrow."""
+    with patch("ackdoctor.tracer.trace.write.parquet_module", lambda: None):
         yield
-    finally:
-        storing.columnar = door
 
 
 def cost(rounds: int) -> dict[str, list[float]]:
-    """Per event: writing, turning a full segment into a part, both; bytes; reading."""
+    """Return the costs per event: write, convert a full file to Parquet, both, bytes on disk, read."""
     figures: dict[str, list[float]] = {
-        "yardstick": [],
         "write": [],
         "acker": [],
-        "roll": [],
+        "convert": [],
         "both": [],
         "bytes": [],
         "read": [],
@@ -109,14 +87,12 @@ def cost(rounds: int) -> dict[str, list[float]]:
     for _ in range(rounds):
         with tempfile.TemporaryDirectory() as directory:
             recorder = Recorder(Path(directory), run="r", seconds=3600)
-            recorder.write(K.RECEIVED, 0, 0, 0, "")
-            recorder.roll()
-            recorder.write(K.RECEIVED, 0, 0, 0, "")
+            recorder.write(K.RECEIVED)
+            recorder.roll()  # imports pyarrow
             deliveries = ids(TUPLES // 5)
-            figures["yardstick"].append(yardstick())
             figures["write"].append(cpu(partial(bolt, recorder, deliveries)) / TUPLES)
-            figures["roll"].append(cpu(recorder.roll) / TUPLES)
-            figures["both"].append(figures["write"][-1] + figures["roll"][-1])
+            figures["convert"].append(cpu(recorder.roll) / TUPLES)
+            figures["both"].append(figures["write"][-1] + figures["convert"][-1])
             largest = max(path.stat().st_size for path in recorder.folder.glob("part-*"))
             figures["bytes"].append(largest / TUPLES)
             figures["read"].append(cpu(partial(count, directory)) / TUPLES)
@@ -127,13 +103,13 @@ def cost(rounds: int) -> dict[str, list[float]]:
 
 
 def count(directory: str) -> int:
-    """The rows of a trace, read one by one."""
+    """Read the rows of a trace one by one and count them."""
     return sum(1 for _ in read([directory]).events())
 
 
-def killed(directory: Path, writers: int, seed: int) -> tuple[int, int, int]:
-    """Writers that are killed at a random moment: events they knew as written, missing ones, parts recovered."""
-    told = mmap(-1, 8 * writers)
+def killed(directory: Path, writers: int, seed: int) -> tuple[int, int]:
+    """Kill all writers at a random moment; return how many events they had written and how many are lost."""
+    counts = mmap(-1, 8 * writers)
     pids = []
     for writer in range(writers):
         pid = os.fork()
@@ -141,30 +117,31 @@ def killed(directory: Path, writers: int, seed: int) -> tuple[int, int, int]:
             recorder = Recorder(directory, run="r", worker="w", events=4096)
             for number in range(1 << 40):
                 delivery = f"text {number}" if number % 10 == 0 else str(number)
-                recorder.write(K.ACKED, 0, writer, 0, delivery)
-                struct.pack_into("<q", told, 8 * writer, number + 1)
+                recorder.write(K.ACKED, task=writer, delivery=delivery)
+                struct.pack_into("<q", counts, 8 * writer, number + 1)
         pids.append(pid)
     time.sleep(random.Random(seed).uniform(0.02, 0.3))
     for pid in pids:
         os.kill(pid, signal.SIGKILL)
     for pid in pids:
         os.waitpid(pid, 0)
-    recovery = recover(directory)
-    assert not recovery.live
-    assert not recovery.unreadable
+    assert not finish_killed(directory)
     found: dict[int, list[str]] = {writer: [] for writer in range(writers)}
     for row in read([directory]).events():
-        found[row.task].append(row.delivery.removeprefix("text "))
-    known = struct.unpack(f"<{writers}q", told)
+        if row.kind is K.ACKED:
+            found[row.task].append(row.delivery.removeprefix("text "))
+    written = struct.unpack(f"<{writers}q", counts)
     lost = 0
-    for writer, count in enumerate(known):
-        lost += len({str(number) for number in range(count)} - set(found[writer]))
-        assert len(set(found[writer])) == len(found[writer])
-    return sum(known), lost, len(recovery.parts)
+    for writer, count in enumerate(written):
+        read_back = len(found[writer])
+        assert found[writer] == [str(number) for number in range(read_back)]
+        assert read_back >= count - BATCH
+        lost += max(0, count - read_back)
+    return sum(written), lost
 
 
 def round_trips(argv: list[str], count: int) -> float:
-    """Wall time of a message to a component that answers, in microseconds."""
+    """Return the wall time of a message to a component and its answer, in microseconds."""
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -182,29 +159,28 @@ def round_trips(argv: list[str], count: int) -> float:
 
 
 def show(name: str, values: list[float], unit: str) -> None:
-    """One row: the median, and how far the rounds were apart."""
+    """Print the median of the rounds, the least and the most."""
     print(
         f"{name:44} {statistics.median(values):8.1f} {unit:9} (least {min(values):.1f}, most {max(values):.1f})"
     )
 
 
 def main() -> None:
-    """All of it."""
+    """Run all measurements."""
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     options.add_argument("--rounds", type=int, default=15)
     options.add_argument("--kills", type=int, default=100)
     options.add_argument("--writers", type=int, default=6)
-    asked = options.parse_args()
-    figures = cost(asked.rounds)
-    show("one pack_into and a look at the clock", figures["yardstick"], "ns")
-    show("an event: written, safe from kill -9", figures["write"], "ns")
+    arguments = options.parse_args()
+    figures = cost(arguments.rounds)
+    show("an event: written", figures["write"], "ns")
     show("an acker's event: written", figures["acker"], "ns")
-    show("an event: turned into Parquet", figures["roll"], "ns")
+    show("an event: converted to Parquet", figures["convert"], "ns")
     show("an event: both", figures["both"], "ns")
     show("an event on disk, Parquet", figures["bytes"], "bytes")
     show("an event read back as an Event", figures["read"], "ns")
     with without_pyarrow():
-        lines = cost(max(asked.rounds // 3, 1))
+        lines = cost(max(arguments.rounds // 3, 1))
     show("an event: both, JSON lines", lines["both"], "ns")
     show("an event on disk, JSON lines", lines["bytes"], "bytes")
     echo = [sys.executable, "-uc", "import os\nwhile d := os.read(0, 65536): os.write(1, d)"]
@@ -213,14 +189,14 @@ def main() -> None:
         argv = [sys.executable, "-c", proxy, directory, *echo]
         show("a round trip without the proxy", [round_trips(echo, 5000) for _ in range(3)], "us wall")
         show("a round trip through the proxy", [round_trips(argv, 5000) for _ in range(3)], "us wall")
-    events = lost = parts = 0
-    for seed in range(asked.kills):
+    events = lost = 0
+    for seed in range(arguments.kills):
         with tempfile.TemporaryDirectory() as directory:
-            known, missing, made = killed(Path(directory), asked.writers, seed)
-            events, lost, parts = events + known, lost + missing, parts + made
+            written, missing = killed(Path(directory), arguments.writers, seed)
+            events, lost = events + written, lost + missing
     print(
-        f"kill -9 of {asked.writers} writers, {asked.kills} rounds: {events:,} events known as written, "
-        f"{parts} segments recovered, {lost} events lost"
+        f"kill -9 of {arguments.writers} writers, {arguments.kills} rounds: {events:,} events written, "
+        f"{lost} of them lost (at most {BATCH} a writer)"
     )
 
 

@@ -25,6 +25,7 @@ from ackdoctor.cli.streams import (
     width_for,
 )
 from ackdoctor.config import nearest
+from ackdoctor.model.acker_versions import NEWEST
 from ackdoctor.model.errors import UsageError
 from ackdoctor.model.finding import Finding, Report, Severity
 from ackdoctor.reporters import Context, reporter
@@ -183,10 +184,10 @@ def _fails(said: str | None) -> _Fails:
 
 def _terms(request: Request) -> "Terms":
     from ackdoctor.spark.analysis import Terms
-    from ackdoctor.spark.replay.versions import NEWEST, version
+    from ackdoctor.spark.replay.messages import acker_version
 
     return Terms(
-        version=NEWEST if request.acker_version is None else version(request.acker_version),
+        version=NEWEST if request.acker_version is None else acker_version(request.acker_version),
         message_timeout_s=request.message_timeout_s,
         patience_s=request.message_timeout_s or _PATIENCE_S,
         window_ms=request.window_ms,

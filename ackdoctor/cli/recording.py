@@ -24,15 +24,15 @@ from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.reporters import Context
 from ackdoctor.reporters.context import PLAIN, Sources, counted
 from ackdoctor.reporters.trace import About, document, life, screen, verdict
-from ackdoctor.tracer.disk import jsonlines
-from ackdoctor.tracer.disk.reading import Reading, read
-from ackdoctor.tracer.disk.recover import recover
 from ackdoctor.tracer.judge.inquest import Inquest, inquest
 from ackdoctor.tracer.judge.life import life_of_delivery, life_of_root
 from ackdoctor.tracer.judge.place import Places
 from ackdoctor.tracer.levels import Level
 from ackdoctor.tracer.process.launch import name_of_run, run
 from ackdoctor.tracer.process.proxy import proxy
+from ackdoctor.tracer.trace import files
+from ackdoctor.tracer.trace.read import Reading, read
+from ackdoctor.tracer.trace.write import finish_killed
 
 __all__ = [
     "Question",
@@ -40,7 +40,6 @@ __all__ = [
     "run_command",
     "run_with_heaps",
     "show_life",
-    "show_recovery",
     "show_report",
     "stand_between",
 ]
@@ -149,6 +148,9 @@ def show_report(question: Question) -> int:
     )
     report = _report(found, trace, settings, here)
     trace.complain()
+    for path in question.traces:
+        if path.is_dir():
+            finish_killed(path)
     if not trace.first.sources and question.output_format in _PEOPLE:
         return 2  # what is wrong with the paths has been said
     with until_reader_leaves():
@@ -176,24 +178,11 @@ def show_life(subject: str, traces: Sequence[Path], acker_version: str | None) -
     return 2 if trace.first.unreadable else 0
 
 
-def show_recovery(directory: Path) -> int:
-    """What was recovered, on standard output."""
-    done = recover(directory)
-    with until_reader_leaves():
-        stream = tolerant(sys.stdout)
-        stream.writelines(f"{path}\n" for path in done.parts)
-    _complain(done.unreadable, done.torn)
-    chatter(f"{counted(done.rows, 'row')} recovered in {counted(len(done.parts), 'part')}")
-    if done.live:
-        chatter(f"{counted(len(done.live), 'segment')} still being written")
-    return 2 if done.unreadable else 0
-
-
 def print_rows(traces: Sequence[Path]) -> int:
     """Every row as a line of JSON."""
     trace = _Trace(traces)
     with until_reader_leaves():
-        sys.stdout.writelines(f"{jsonlines.line(event)}\n" for event in trace.events())
+        sys.stdout.writelines(f"{files.line(event)}\n" for event in trace.events())
     trace.complain()
     return 2 if trace.first.unreadable else 0
 

@@ -14,7 +14,7 @@ from typing import BinaryIO, TextIO
 
 from ackdoctor.cli.given import STDIN
 from ackdoctor.heap.jvm.hprof import open_file
-from ackdoctor.tracer.disk.workerlog import log_text
+from ackdoctor.tracer.trace.worker_log import log_text
 
 __all__ = ["MOST_OF_HISTOGRAMS", "lines_of", "standard_input"]
 

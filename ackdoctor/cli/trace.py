@@ -111,16 +111,6 @@ def report(
 
 
 @trace.command()
-def recover(
-    directory: Annotated[Path, typer.Argument(parser=path_called("DIR"), metavar="DIR", help="A trace.")],
-) -> None:
-    """Make readable what killed processes have left."""
-    from ackdoctor.cli.recording import show_recovery
-
-    raise typer.Exit(show_recovery(directory))
-
-
-@trace.command()
 def cat(traces: Traces) -> None:
     """Print every row as a line of JSON, in order."""
     from ackdoctor.cli.recording import print_rows

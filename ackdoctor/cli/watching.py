@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ackdoctor.cli.given import known_word, spark_settings
 from ackdoctor.cli.streams import chatter, tolerant
 from ackdoctor.cli.watch import FORMS
+from ackdoctor.model.acker_versions import NEWEST
 from ackdoctor.model.errors import UsageError
 from ackdoctor.reporters.context import counted, printable
 
@@ -28,7 +29,7 @@ __all__ = ["Request", "run", "sentences"]
 _NEEDS_SPARK = "watch needs Spark, which is not installed: pip install 'ackdoctor[spark]'"
 _WAITING = (
     "{count} file{s} of processes that write, or were killed, will be read once they are parts "
-    "(of killed ones `ackdoctor trace recover {folder}` makes them)"
+    "(of killed ones `ackdoctor trace report {folder}` makes them)"
 )
 _NO_PARTS = "no part of a trace is in {folder}: a tracer writes them (`ackdoctor trace run`); `ackdoctor analyze` reads logs"
 _SETTINGS = {
@@ -122,10 +123,10 @@ def run(request: Request) -> int:
 
 def _terms(request: Request) -> "LiveTerms":
     from ackdoctor.spark.live.roots import LiveTerms
-    from ackdoctor.spark.replay.versions import NEWEST, version
+    from ackdoctor.spark.replay.messages import acker_version
 
     return LiveTerms(
-        version=NEWEST if request.acker_version is None else version(request.acker_version),
+        version=NEWEST if request.acker_version is None else acker_version(request.acker_version),
         message_timeout_s=request.message_timeout_s,
         remember_s=request.remember_s,
     )

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ackdoctor.diagnose.log_lines import component_of, is_logged
+from ackdoctor.dialects import known
 
 __all__ = ["TRACEBACK", "Exceptions", "Frame", "Part", "Thrown", "is_own", "shown"]
 
@@ -23,8 +24,19 @@ _JAR = re.compile(r"\s+~?\[[^\]]*\]\s*$")  # the jar that log4j and logback put 
 _STARTERS = re.compile(
     r"^storm\.starter\.|^(?:org\.apache|backtype)\.storm\.starter\."
 )  # examples are users' code
+_FRAMEWORKS = "|".join(
+    sorted(
+        {
+            module
+            for dialect in known()
+            if dialect.wire and not dialect.vendored
+            for module in dialect.wire.modules
+            if "." not in module
+        }
+    )
+)
 _PYTHON_LIBRARIES = re.compile(
-    r"(?:site|dist)-packages/|/lib(?:64)?/python\d|^<|(?:^|/)(?:pystorm|streamparse|petrel|pyleus|heronpy)/|(?:^|/)storm\.py$"
+    rf"(?:site|dist)-packages/|/lib(?:64)?/python\d|^<|(?:^|/)(?:{_FRAMEWORKS})/|(?:^|/)storm\.py$"
 )
 
 
@@ -49,7 +61,7 @@ def is_own(frame: str) -> bool:
 def shown(stack: Sequence[str], around: Sequence[str] = ()) -> tuple[Frame, ...]:
     """The frames that a reader needs: the user's own nearest to the exception, then the nearest ones in their order.
 
-    Python's innermost frame is its last.  Where a traceback stands in a Java stack its frames are the cause's.  `around` are
+    Python's innermost frame is its last.  If a traceback is inside a Java stack, its frames are the cause's.  `around` are
     those of what wraps the exception, the nearest first: Java leaves out of the cause's frames what both have.
     """
     python = [each for each in stack if _PYTHON.match(each)]
@@ -140,7 +152,7 @@ class Exceptions:
         self._files: list[str] = []  # frames of the traceback that is being read
         self._python = False  # a traceback is being read,
         self._later = False  # which came of the one before
-        self._chained = False  # and it is said that the next one does
+        self._chained = False  # set by a line that announces the next one
 
     def read(self, number: int, line: str) -> None:
         """One line."""

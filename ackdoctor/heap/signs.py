@@ -49,10 +49,10 @@ _SPOUT = "spout"  # the component of a finding about some spout
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Sign:
-    """A row: what instances are, and, if they grow, `because`.  `each` are the bytes of an entry that an instance stands for, 0 for unknown.
+    """A row: what instances are and, if they grow, `because`. `each` is the size in bytes of an entry per instance, 0 if unknown.
 
     `grows` is what a finding says of it, whose component is `of`; without a `code` there is none.  `exact`: every
-    instance is such a thing, whatever else grows.  `shared`: others use the class, too, so only bounds are known.
+    instance is such a thing, independent of other growth.  `shared`: others use the class, too, so only bounds are known.
     """
 
     pattern: str

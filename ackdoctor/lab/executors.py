@@ -10,8 +10,7 @@ from ackdoctor.acker.versions import Engine
 from ackdoctor.lab.component import Bolt, BoltInfo, Spout, SpoutInfo, Tup, WorkerDiedError
 from ackdoctor.lab.recording import introduced
 from ackdoctor.lab.topology import ACKER, DEFAULT_STREAM
-from ackdoctor.lab.traffic import Inbox, Parcel, pace
-from ackdoctor.lab.worker import Place, Worker
+from ackdoctor.lab.worker import Inbox, Parcel, Place, Worker, pace
 from ackdoctor.model.event import RELIABLE, TICK, EventKind
 from ackdoctor.model.message import AckAck, AckFail, AckInit, Answer, AnswerKind, Message, ResetTimeout, Tick
 
@@ -106,7 +105,7 @@ class BoltThread:
         self._places: dict[int, Place] = {}
 
     def start(self) -> None:
-        """Make the components anew and prepare them."""
+        """Create the components and prepare them."""
         worker = self._worker
         collector = make_collector(
             worker.profile,
@@ -236,7 +235,7 @@ class SpoutThread:
         self._eagerness = worker.random.random()
 
     def start(self) -> None:
-        """Make the components anew and open them; the pending map is new, too."""
+        """Create the components and the pending map, and open the components."""
         worker, settings = self._worker, self._worker.topology.settings
         self.executor = SpoutExecutor(
             worker.profile,

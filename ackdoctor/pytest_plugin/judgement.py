@@ -111,12 +111,12 @@ class Judge:
         What open tuples leave on the heap is accepted where they are.  Without `trees` nobody is charged with what an
         acker holds: it waits for a framework's batch, or its worker is dead.
         """
-        from ackdoctor.heap.python.judge import OF_OPEN_TUPLES, OF_THE_ACKER, linked
+        from ackdoctor.heap.python.judge import OF_OPEN_TUPLES, OF_THE_ACKER, with_heap_evidence
 
         held = [finding for finding in held if trees or finding.code not in OF_THE_ACKER]
         held = [finding for finding in held if not _waits(finding, sentence.waiting)]
-        counted, rest = linked(sentence.counted, held)
-        accepted, rest = linked(sentence.accepted, rest)
+        counted, rest = with_heap_evidence(sentence.counted, held)
+        accepted, rest = with_heap_evidence(sentence.accepted, rest)
         tolerated = 0 < pending <= options.max_pending
         for finding in self._heard(rest):
             spared = self._spares(finding, options) or (tolerated and finding.code in OF_OPEN_TUPLES)

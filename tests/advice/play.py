@@ -1,7 +1,7 @@
-"""Runs components on a bench with good and bad records, and says what they cost.
+"""Runs components on a bench with good and bad records, and returns their prices.
 
-Whatever a component imports exists and answers something (`tests.agreement.make_believe`).  In some runs one call
-fails for each tuple: the first, the second or the third.
+`tests.agreement.fake_imports` stubs every module that a component imports.  In some runs one call fails for each
+tuple: the first, the second or the third.
 """
 
 import io
@@ -18,14 +18,14 @@ from typing import Any
 from unittest import mock
 
 from ackdoctor.lab.bench import Bench, SpoutBench
+from ackdoctor.lab.shell.child import ShellError
 from ackdoctor.lab.shell.frameworks import descent
-from ackdoctor.lab.shell.pipe import ShellError
 from ackdoctor.model.dialect import EntryKind, Kind
 from ackdoctor.model.verdict import Verdict
 from ackdoctor.tracer.ledger.suspects import belongs
-from tests.agreement.make_believe import Answers, FailedError, World, make_believe, wants
-from tests.agreement.rest import wait_for_rest
-from tests.agreement.stage import stage
+from tests.agreement.fake_imports import Answers, FailedError, Outcome, fake_imports, input_values
+from tests.agreement.fixture_modules import import_fixture
+from tests.agreement.idle_threads import wait_until_idle
 from tests.frameworks import framework
 
 __all__ = ["Cost", "Played", "play"]
@@ -49,7 +49,7 @@ _TIDY = frozenset("close rollback unlock release shutdown stop end_transaction".
 
 @unique
 class Cost(Enum):
-    """What a component does that a user does not want, in the words of a page."""
+    """A fault that a component shows on the bench, in the words of a page."""
 
     EXITS = "an exception ends the worker"
     LEAKS = "a tuple may stay open"
@@ -59,12 +59,12 @@ class Cost(Enum):
 
 @dataclass(slots=True, kw_only=True)
 class Played:
-    """`costs` with the run that showed each first; `classes` are the components that were run."""
+    """`costs` maps each price to the first run that showed it; `classes` are the components that ran."""
 
     costs: dict[Cost, str] = field(default_factory=dict)
     classes: list[str] = field(default_factory=list)
     reason: str = ""  # why nothing was run
-    late: bool = False  # it goes on until the make-believe world says something else
+    late: bool = False  # it runs until a stub returns another value
 
     def note(self, cost: Cost, how: str) -> None:
         self.costs.setdefault(cost, how)
@@ -75,25 +75,25 @@ class _LateError(BaseException):
 
 
 class _Trouble(Answers):
-    """Fails the call number `at` of each tuple, once; remembers whether work has failed and was not done later.
+    """Fails the call number `at` of each tuple, once; records whether work failed and was not repeated.
 
-    `expected`: with an error that the code names in an `except`, whose author has judged what it means.
+    `expected`: raise an error that the code names in an `except`; its author has decided what it means.
     """
 
-    def __init__(self, world: World, at: int | None, *, expected: bool) -> None:
+    def __init__(self, world: Outcome, at: int | None, *, expected: bool) -> None:
         super().__init__(world)
         self.at = at
         self.expected = expected
         self.turn()
 
     def turn(self) -> None:
-        """A new tuple."""
+        """Begin a new tuple."""
         self.calls = 0
         self.failed = False
 
     def __call__(self, *given: object) -> Any:
         tidy = self.called in _TIDY
-        if self.at_work and not tidy:
+        if self.running and not tidy:
             self.calls += 1
             self.failed = self.at == self.calls - 1
             if self.failed:
@@ -103,24 +103,24 @@ class _Trouble(Answers):
 
 
 def play(dialect: str, files: Mapping[str, str], folder: Path) -> Played:
-    """Every component of these files, with every record and every failure."""
+    """Run every component of these files with every record and every failure."""
     played = Played()
     for name, text in files.items():
         place = folder / name
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text, encoding="utf-8")
     try:
-        values, keys = wants(list(files.values()))
+        values, keys = input_values(list(files.values()))
     except SyntaxError:
         played.reason = "SyntaxError"  # Python 2
         return played
     good, bad = _records(values, keys)
     ticks = _TICKS if any(word in text for text in files.values() for word in ("tick", "__system")) else 0
-    plans: list[tuple[World, int | None, bool, list[Any]]] = [
-        (World.YES, None, False, [*good, *bad]),
-        (World.NO, None, False, good),
+    plans: list[tuple[Outcome, int | None, bool, list[Any]]] = [
+        (Outcome.YES, None, False, [*good, *bad]),
+        (Outcome.NO, None, False, good),
     ]
-    plans += [(World.YES, at, expected, good) for at in range(3) for expected in (False, True)]
+    plans += [(Outcome.YES, at, expected, good) for at in range(3) for expected in (False, True)]
     for world, at, expected, records in plans:
         trouble = _Trouble(world, at, expected=expected)
         try:
@@ -136,7 +136,7 @@ def play(dialect: str, files: Mapping[str, str], folder: Path) -> Played:
         except _ImportError as error:
             played.reason = str(error)
             return played
-        if not trouble.asked and world is World.YES:
+        if not trouble.asked and world is Outcome.YES:
             break
     if not played.classes:
         played.reason = "no component"
@@ -144,7 +144,7 @@ def play(dialect: str, files: Mapping[str, str], folder: Path) -> Played:
 
 
 def _records(values: Sequence[Sequence[Any]], keys: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
-    """Records that code can work with, and records of the wrong type, without a key, empty."""
+    """Return good records, and records of the wrong type, without a key, or empty."""
     size = max(map(len, values))
     good = [["a b"] * size, [1_000_000] * size, [dict(keys)] * size, [json.dumps(dict(keys))] * size]
     good.append([dict.fromkeys(keys, 1)] * size)
@@ -159,8 +159,8 @@ class _ImportError(Exception):
 @contextmanager
 def _opened(dialect: str, folder: Path, answers: Answers, sources: list[str]) -> Iterator[list[type]]:
     scripts = _scripts(dialect)
-    with make_believe(answers, sources), _own_streams():
-        opened = stage(folder, {}, scripts)
+    with fake_imports(answers, sources), _own_streams():
+        opened = import_fixture(folder, {}, scripts)
         try:
             modules = opened.__enter__()
         except Exception as error:
@@ -173,14 +173,14 @@ def _opened(dialect: str, folder: Path, answers: Answers, sources: list[str]) ->
 
 @contextmanager
 def _own_streams() -> Iterator[None]:
-    """A script makes its component as it is imported: that must not get our streams, and close them."""
+    """Give components their own streams: a script creates its component on import, and would close ours."""
     component: Any = framework("pystorm.component").Component
     with mock.patch.object(component.__init__, "__defaults__", (io.BytesIO(), io.BytesIO(), None, "json")):
         yield
 
 
 def _scripts(dialect: str) -> list[type]:
-    """The classes whose `run` a script calls at its end."""
+    """Return the classes whose `run` a script calls at its end."""
     match dialect:
         case "storm_py":
             module: Any = framework("storm")
@@ -217,7 +217,7 @@ def _run(
 ) -> None:
     trouble.begin()
     how = f"{cls.__name__}, {record!r}"
-    if trouble.world is World.NO:
+    if trouble.outcome is Outcome.NO:
         how += ", answers are empty"
     if trouble.at is not None:
         how += f", call {trouble.at + 1} fails{' as expected' * trouble.expected}"
@@ -235,7 +235,7 @@ def _run(
 
 def _ask(cls: type, trouble: _Trouble, conf: Mapping[str, Any], played: Played, how: str) -> None:
     with suppress(ShellError), SpoutBench(cls, conf=conf) as bench:
-        trouble.at_work = True
+        trouble.running = True
         for act in ("next", "next", "ack", "fail", "next", "fail", "next", "ack"):
             trouble.turn()
             if act == "next":
@@ -259,8 +259,8 @@ def _feed(
     batches = any(entry.kind is EntryKind.BATCH for entry in descent(cls)[1].entries)
     with suppress(ShellError), Bench(cls, conf=conf) as bench:
         if bench.died:
-            return  # its constructor or `initialize`: no record is concerned
-        trouble.at_work = True
+            return  # in its constructor or `initialize`, before any record
+        trouble.running = True
         before = set(threading.enumerate())  # the loop of a framework is one of them
         lost: list[str] = []
         for _ in range(2):
@@ -279,11 +279,11 @@ def _feed(
             if bench.died:
                 _dead(bench.died, played, how)
                 return
-        wait_for_rest(set(threading.enumerate()) - before, _THREADS_S)
+        wait_until_idle(set(threading.enumerate()) - before, _THREADS_S)
         still: Collection[str] = bench.inputs
         if bench.dialect.name == "heronpy":
             still = [each for each in bench.roots if bench.verdict(each) is Verdict.OPEN]
-        if still and not trouble.handed:
+        if still and not trouble.escaped:
             played.note(Cost.LEAKS, how)
         if any(bench.verdict(delivery) is Verdict.COMPLETE for delivery in lost):
             played.note(Cost.LOSES, how)

@@ -62,7 +62,7 @@ def shell(shell: Shell, monkeypatch) -> Shell:
         (["--fail-on", "eror"], "--fail-on: neither a severity nor a rule: 'eror'; did you mean `error`?"),
         (["--fail-on", ""], "--fail-on names neither info, warning, error, incomplete, never nor a rule"),
         (["--fail-on", " ,"], "--fail-on names neither info, warning, error, incomplete, never nor a rule"),
-        (["--acker-version", "1.1"], "acker version '1.1' stands for several"),
+        (["--acker-version", "1.1"], "acker version '1.1' is ambiguous"),
     ],
 )
 def test_what_cannot_be_meant_is_said_before_spark_starts(shell, arguments, said):

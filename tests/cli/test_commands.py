@@ -34,7 +34,6 @@ def test_what_may_not_be_looked_at_is_no_error_of_ours(shell, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [
-        (["trace", "recover", ""], "DIR"),
         (["trace", "cat", ""], "TRACE"),
         (["trace", "run", "--trace", "", "--", "true"], "--trace"),
         (["trace", "proxy", "--trace", "", "--", "true"], "--trace"),

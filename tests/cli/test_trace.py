@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ackdoctor.model.event import Event, EventKind
-from ackdoctor.tracer.disk import jsonlines
+from ackdoctor.tracer.trace import files
 from tests.acker_rows import events_of
 from tests.slow_trace import slow_trace
 
@@ -20,7 +20,7 @@ def stored(lines: Sequence[str | Event], folder: str = "trace") -> Path:
     part = Path(folder) / "v1" / "run=r" / "worker=w" / "part-1-000000000000.jsonl"
     part.parent.mkdir(parents=True)
     rows = events_of([line for line in lines if isinstance(line, str)])
-    jsonlines.write(rows, part)
+    files.write_lines(rows, part)
     return part
 
 
@@ -57,7 +57,7 @@ def test_a_trace_with_roots_that_timed_out_is_never_ok(rows, first, shell):
 
 
 def test_a_bolt_that_holds_tuples_for_longer_than_the_timeout_is_named(shell):
-    jsonlines.write(slow_trace(flush_s=35, ticks=True), stored([]))
+    files.write_lines(slow_trace(flush_s=35, ticks=True), stored([]))
     outcome = shell("trace", "report", "trace", "--message-timeout", "10")
     assert outcome.code == 1
     assert outcome.out.startswith("BROKEN: batch: it holds tuples for up to 34.7 s (")
@@ -130,7 +130,7 @@ def test_a_torn_line_is_told_and_everything_before_it_is_read(shell):
 )
 def test_where_no_row_tells_of_acking_it_is_not_ok_in_any_format(shell, rows, said):
     part = stored(HEALTHY)
-    jsonlines.write(rows, part)
+    files.write_lines(rows, part)
     outcome = shell("trace", "report", "trace")
     assert (outcome.code, outcome.out.splitlines()[0], outcome.err) == (2, said, "")
     assert shell("trace", "report", "trace", "--output-format", "json-lines") == (
@@ -151,9 +151,9 @@ def test_a_trace_that_is_not_there_exits_2(shell):
     [
         (
             ["--acker-version", "1.1"],
-            "acker profile '1.1' is ambiguous",
+            "acker version '1.1' is ambiguous",
         ),
-        (["--acker-version", "9"], "unknown acker profile '9'"),
+        (["--acker-version", "9"], "unknown acker version '9'"),
         (["--output-format", "xml"], "--output-format must be one of full, concise, json"),
         (["--min-severity", "bad"], "--min-severity must be one of info, warning, error"),
     ],
@@ -213,13 +213,6 @@ def test_cat_prints_every_row_as_a_line_of_json(shell):
     outcome = shell("trace", "cat", "trace")
     assert [json.loads(line)["root"] for line in outcome.out.splitlines()] == [66, 66, 66]
     assert (outcome.code, outcome.err) == (0, "")
-
-
-def test_recover_says_what_it_did(shell):
-    stored(HEALTHY)
-    assert shell("trace", "recover", "trace") == (0, "", "ackdoctor: 0 rows recovered in 0 parts\n")
-    gone = shell("trace", "recover", "nowhere")
-    assert (gone.code, gone.err.splitlines()[0]) == (2, "nowhere: no such folder")
 
 
 def test_explain_tells_one_roots_life(shell):

@@ -91,7 +91,7 @@ def test_a_parameter_set_carries_its_own_mark(pytester):
         ("allow=['ACK999']", "allow: no rule is called `ACK999`"),
         ("level='loud'", "level: must be one of off, counts, sites, trace, not 'loud'"),
         ("level=None", "level: must be one of off, counts, sites, trace, not None"),
-        ("profile='storm-7'", "profile: unknown acker profile 'storm-7'"),
+        ("profile='storm-7'", "profile: unknown acker version 'storm-7'"),
         ("profile=2.1", "profile: must be the name of a version, such as storm-1.1.0, not 2.1"),
         ("complete_within='soon'", "complete_within: must be a number from 0, not 'soon'"),
         ("warn=True", "unknown keyword `warn`"),

@@ -104,7 +104,7 @@ def test_the_command_line_wins_over_the_ini_file_and_that_over_our_table(pyteste
         ("ackdoctor_complete_within = -1", "ackdoctor_complete_within: must be a number from 0, not '-1'"),
         ("ackdoctor_complete_within = nan", "ackdoctor_complete_within: must be a number from 0, not 'nan'"),
         ("ackdoctor_trace_keep = some", "ackdoctor_trace_keep: must be failing or all, not 'some'"),
-        ("ackdoctor_profile = storm-7", "ackdoctor_profile: unknown acker profile 'storm-7'; known are"),
+        ("ackdoctor_profile = storm-7", "ackdoctor_profile: unknown acker version 'storm-7'; known are"),
     ],
 )
 def test_a_value_that_makes_no_sense_ends_the_run_in_one_line(pytester, ini, complaint):

@@ -67,7 +67,7 @@ def _said(violation: Violation) -> str:
     times = f" x{violation.count}" if violation.count > 1 else ""
     held = f" in {violation.held}" if violation.held else ""
     return f"{violation.misuse.value}{times}: {violation.delivery}{held}: " + "; ".join(
-        map(_touch, violation.life)
+        map(_touch, violation.history)
     )
 
 

@@ -62,7 +62,7 @@ def told(level, plan, cap):
     with traced(level, cap=cap, now=lambda: 0) as run:
         drive(cls, *frames(plan))
     violations = [
-        replace(one, life=tuple(replace(touch, site=None) for touch in one.life))
+        replace(one, history=tuple(replace(touch, site=None) for touch in one.history))
         for one in run.settlement.violations
     ]
     return violations, run.settlement.tallies, run.settlement.dropped, run.settlement.notes
@@ -201,7 +201,7 @@ def test_a_component_is_at_home_in_the_thread_that_runs_it_now(level, value, thr
             bolt._run()
         in_thread("moved", bolt._run)
     (mixed,) = run.settlement.violations
-    assert (mixed.misuse, mixed.delivery, mixed.life[-1].thread) == (Misuse.MIXED, "99", thread)
+    assert (mixed.misuse, mixed.delivery, mixed.history[-1].thread) == (Misuse.MIXED, "99", thread)
 
 
 def test_a_handler_may_be_called_with_nothing_at_all():

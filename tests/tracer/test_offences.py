@@ -132,7 +132,7 @@ def test_an_ack_too_many_names_both_lines():
         "completed twice: 17: received; acked at `self.ack(tup)`; acked at `self.ack(tup)`"
     ]
     (twice,) = violations(AckTwice, frame("17"))
-    assert [touch.site.line for touch in twice.life[1:]] == [28, 29]
+    assert [touch.site.line for touch in twice.history[1:]] == [28, 29]
     assert (twice.handler, twice.traced.name, twice.traced.dialect, twice.traced.line) == (
         "process", "AckTwice", "pystorm", 26,
     )  # fmt: skip
@@ -183,7 +183,7 @@ def test_anchors_that_are_an_id_or_a_tuple():
         'anchors is an id: 10: received; emitted at `self.emit(["a"], anchors=tup.id)`'
     ]
     assert said(violations(AnchorsTuple, frame("10", [1, 2]))) == [
-        'anchors is no list of tuples: 10: received; emitted at `self.emit(["a"], anchors=tup)`'
+        'anchors is not a list of tuples: 10: received; emitted at `self.emit(["a"], anchors=tup)`'
     ]
 
 
@@ -224,7 +224,7 @@ def test_a_file_that_has_changed_since_and_does_not_parse_is_named_all_the_same(
 
 def test_an_ack_in_an_except_block_is_marked():
     (twice,) = violations(Bad, frame("1"))
-    assert [touch.in_except for touch in twice.life] == [False, True, False]
+    assert [touch.in_except for touch in twice.history] == [False, True, False]
 
 
 def test_an_exception_that_escapes_is_no_forgotten_tuple():

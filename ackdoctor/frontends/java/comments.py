@@ -32,7 +32,7 @@ _GROUP = "switch_block_statement_group"
 class Annotation(NamedTuple):
     """One string of a @SuppressWarnings; `first` to `last` are the lines of the declaration.
 
-    `beside` is the comment behind it on its line.
+    `beside` is the comment after it on its line.
     """
 
     span: Span
@@ -179,6 +179,8 @@ def _continuation(block: Node) -> _Header | None:
 
 def _headers(statement: Node) -> list[_Header]:
     """Return the headers of a statement; one without a block of its own is its only header."""
+    if statement.type in _BLOCKS and statement.type != _GROUP and statement.children:
+        return [_header(statement.children[0], statement.children[0])]
     found: list[_Header] = []
     first: Node | None = None
     last: Node | None = None

@@ -8,11 +8,12 @@ from tree_sitter import Language, Node, Parser
 
 from ackdoctor.frontends.lowering import Table, UnknownSyntax
 
-__all__ = ["COMMENTS", "Node", "by_type", "child", "new_parser", "parts"]
+__all__ = ["ANNOTATIONS", "COMMENTS", "Node", "by_type", "child", "new_parser", "parts"]
 
 _LANGUAGE = Language(tree_sitter_java.language())
 _V = TypeVar("_V")
 
+ANNOTATIONS = frozenset({"annotation", "marker_annotation"})
 COMMENTS = frozenset({"line_comment", "block_comment"})
 
 

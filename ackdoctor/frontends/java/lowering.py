@@ -52,20 +52,6 @@ class Tables(NamedTuple):
 class SourceFile:
     """The state that all functions of a file share."""
 
-    __slots__ = (
-        "_counts",
-        "_keys",
-        "broken",
-        "classes",
-        "imported",
-        "module",
-        "path",
-        "positions",
-        "quiet",
-        "tables",
-        "unread",
-    )
-
     def __init__(self, *, path: str, module: str, positions: Positions, tables: Tables) -> None:
         self.path = path
         self.module = module
@@ -79,12 +65,12 @@ class SourceFile:
         self._counts: dict[str, int] = {}
         self._keys: dict[tuple[int, str], str] = {}
 
-    def qualname(self, node: Node, wanted: str) -> str:
+    def qualname(self, node: Node, name: str) -> str:
         """A unique name for a definition: the second `f` of a file is `f#2`."""
-        key = self._keys.get((node.id, wanted))
+        key = self._keys.get((node.id, name))
         if key is None:
-            count = self._counts[wanted] = self._counts.get(wanted, 0) + 1
-            key = self._keys[node.id, wanted] = wanted if count == 1 else f"{wanted}#{count}"
+            count = self._counts[name] = self._counts.get(name, 0) + 1
+            key = self._keys[node.id, name] = name if count == 1 else f"{name}#{count}"
         return key
 
     def anonymous_name(self, node: Node, within: str) -> str:

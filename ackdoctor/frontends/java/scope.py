@@ -9,7 +9,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from typing import TypeAlias
 
-from ackdoctor.frontends.java.grammar import Node, parts
+from ackdoctor.frontends.java.grammar import ANNOTATIONS, Node, parts
 from ackdoctor.frontends.java.source import Positions
 from ackdoctor.model.cfg import Attr, Expr, Global, Name
 
@@ -26,8 +26,6 @@ __all__ = [
 ]
 
 
-_ANNOTATIONS = frozenset({"annotation", "marker_annotation"})
-
 TYPES = frozenset(
     """void_type integral_type floating_point_type boolean_type type_identifier
     scoped_type_identifier generic_type array_type annotated_type""".split()
@@ -43,7 +41,7 @@ def type_name(positions: Positions, node: Node) -> str:
         elif kind == "annotated_type":
             node = node.named_children[-1]
         elif kind == "scoped_type_identifier":
-            inner = [part for part in parts(node) if part.type not in _ANNOTATIONS]
+            inner = [part for part in parts(node) if part.type not in ANNOTATIONS]
             return ".".join(type_name(positions, part) for part in inner)
         else:
             return positions.text(node)

@@ -18,8 +18,8 @@ _LINE_END = re.compile(rb"\r\n|\r|\n")
 def decode(path: str, data: bytes) -> bytes | Unreadable:
     """The source as UTF-8 without a byte order mark, with a line feed at each line end.
 
-    A Java file does not say in what encoding it is: what is no UTF-8 is taken for Latin-1, in which
-    most old sources are.  Control characters make it no text.
+    A Java file does not state its encoding: text that is not UTF-8 is read as Latin-1, as most old sources are.
+    A file with control characters is not text.
     """
     if data.startswith(_WIDE):
         try:

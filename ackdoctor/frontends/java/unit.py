@@ -33,7 +33,7 @@ from ackdoctor.frontends.java.lowering import (
 from ackdoctor.frontends.java.scope import dotted
 from ackdoctor.frontends.java.source import Positions
 from ackdoctor.frontends.java.statements import PURE_SWITCHES, STATEMENTS, SWITCH_VALUES
-from ackdoctor.frontends.lowering import Table, UnknownSyntax
+from ackdoctor.frontends.lowering import Table, UnknownSyntax, module_body
 from ackdoctor.model.component import Function, Unit
 from ackdoctor.model.finding import Unreadable
 
@@ -105,7 +105,6 @@ def lower_tree(root: Node, *, path: str, data: bytes) -> Lowered:
         _declare(file, each, functions)
     if root.has_error:
         _add_unknown_bases(file, root, functions)
-    builder = CfgBuilder(positions.whole())
     unit = Unit(
         path=path,
         module=module,
@@ -114,7 +113,7 @@ def lower_tree(root: Node, *, path: str, data: bytes) -> Lowered:
         classes=file.classes,
         functions=functions,
         values={},
-        body=_no_code(path, builder),
+        body=module_body(path, CfgBuilder(positions.whole())),
     )
     return Lowered(unit, tuple(sorted(file.broken, key=lambda place: (place.line, place.column))))
 
@@ -172,18 +171,3 @@ def _imports(file: SourceFile, tops: list[Node]) -> tuple[dict[str, tuple[str, .
         static = any(each.type == "static" for each in node.children)
         (file.imported.statics if static else file.imported.types).add(word)
     return imports, stars
-
-
-def _no_code(path: str, builder: CfgBuilder) -> Function:
-    cfg = builder.finish()
-    span = cfg.steps[0].span
-    return Function(
-        name="<module>",
-        qualname="<module>",
-        path=path,
-        params=(),
-        cfg=cfg,
-        span=span,
-        head=span,
-        binding="none",
-    )

@@ -28,13 +28,13 @@ __all__ = [
     "TypeRow",
     "findings",
     "holding_rows",
-    "linked",
     "per_thousand",
     "type_rows",
+    "with_heap_evidence",
 ]
 
 
-_FEW = 10  # entries; a container with fewer is shown only where tuples are known to be in it
+_FEW = 10  # entries; a container with fewer is of_heap only where tuples are known to be in it
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
@@ -248,17 +248,17 @@ def _steady(points: Sequence[tuple[int, int]]) -> str | None:
     return f"{rate:,.0f} entries more per 1,000 tuples over {len(points)} snapshots (R2 {line.fit:.2f})"
 
 
-def linked(
-    told: Sequence[Finding], shown: Sequence[Finding]
+def with_heap_evidence(
+    of_run: Sequence[Finding], of_heap: Sequence[Finding]
 ) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
-    """What the run told with what the heap shows of it, and what only the heap shows.
+    """Add the heap's evidence to the findings of the run; return these and the findings of the heap alone.
 
     The entries of an acker belong to the findings whose roots they are, a field to the component's finding of the
-    same code.  The growth of a map is told besides.
+    same code.  The growth of a map is a separate finding.
     """
-    mine = list(told)
+    mine = list(of_run)
     rest = []
-    for finding in shown:
+    for finding in of_heap:
         places = [place for place, each in enumerate(mine) if _explains(each, finding)]
         for place in places:
             mine[place] = _with(mine[place], finding)
@@ -267,19 +267,19 @@ def linked(
     return tuple(mine), tuple(rest)
 
 
-def _explains(told: Finding, shown: Finding) -> bool:
-    if not isinstance(told.evidence, TreeWitness):
+def _explains(of_run: Finding, of_heap: Finding) -> bool:
+    if not isinstance(of_run.evidence, TreeWitness):
         return False
-    if shown.code == NEVER_ZERO_ENTRY:
-        return told.code in OF_THE_ACKER or any(
-            line.startswith(f"{ACKER}: root ") for line in told.evidence.left
+    if of_heap.code == NEVER_ZERO_ENTRY:
+        return of_run.code in OF_THE_ACKER or any(
+            line.startswith(f"{ACKER}: root ") for line in of_run.evidence.left
         )
-    return told.code == shown.code and told.component.rpartition(".")[2] == shown.component
+    return of_run.code == of_heap.code and of_run.component.rpartition(".")[2] == of_heap.component
 
 
-def _with(told: Finding, shown: Finding) -> Finding:
-    assert isinstance(told.evidence, TreeWitness)
-    assert isinstance(shown.evidence, HeapWitness)
-    held = shown.evidence
+def _with(of_run: Finding, of_heap: Finding) -> Finding:
+    assert isinstance(of_run.evidence, TreeWitness)
+    assert isinstance(of_heap.evidence, HeapWitness)
+    held = of_heap.evidence
     line = f"heap: {held.path}: {held.entries:,} entries, {held.size:,} bytes; {held.left[0]}"
-    return replace(told, evidence=replace(told.evidence, left=(*told.evidence.left, line)))
+    return replace(of_run, evidence=replace(of_run.evidence, left=(*of_run.evidence.left, line)))

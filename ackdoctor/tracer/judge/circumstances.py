@@ -8,8 +8,8 @@ from ackdoctor.model.dialect import Dialect, Discipline, Misuse, Role, TickDuty,
 from ackdoctor.model.violation import Access, AccessKind, Violation
 from ackdoctor.rulebook import advice
 from ackdoctor.rulebook.messages import BATCH_WITHOUT_TIMER, DOUBLE_ACK, TICK_COMPLETION, phrase
-from ackdoctor.tracer.disk.naming import MULTILANG, role_of
 from ackdoctor.tracer.judge.charges import Turn
+from ackdoctor.tracer.trace.components import MULTILANG, role_of
 
 __all__ = ["COMPLETIONS", "Circumstances", "by_framework"]
 
@@ -73,17 +73,17 @@ class Circumstances:
     def by_hand(self) -> int:
         """Where in the life the author's own first completion stands; the last touch where there is none."""
         own = (at for at, touch in self._completions() if not by_framework(touch))
-        return next(own, len(self.violation.life) - 1)
+        return next(own, len(self.violation.history) - 1)
 
     @property
     def words(self) -> Mapping[str, str]:
         """What the templates of `charges` may say."""
         violation, traced = self.violation, self.violation.traced
         done = [COMPLETIONS[touch.kind] for _, touch in self._completions()]
-        last = violation.life[-1] if violation.life else None
+        last = violation.history[-1] if violation.history else None
         emit = self._emit()
         serializer = self.discipline.serializer if self.discipline is not None else ""
-        hand = violation.life[self.by_hand] if violation.life else None
+        hand = violation.history[self.by_hand] if violation.history else None
         return {
             "tup": "the tick"
             if violation.tick
@@ -130,7 +130,7 @@ class Circumstances:
         return wire is not None and self.violation.held.removeprefix("self.") in wire.buffers
 
     def _completions(self) -> list[tuple[int, Access]]:
-        return [(at, touch) for at, touch in enumerate(self.violation.life) if touch.kind in COMPLETIONS]
+        return [(at, touch) for at, touch in enumerate(self.violation.history) if touch.kind in COMPLETIONS]
 
     def _emit(self) -> Verb | None:
         verbs = self.role.verbs if self.role is not None else ()
@@ -161,8 +161,8 @@ class Circumstances:
         if (
             locked
             and self.role is not None
-            and self.violation.life
-            and self.violation.life[-1].kind not in COMPLETIONS
+            and self.violation.history
+            and self.violation.history[-1].kind not in COMPLETIONS
         ):
             return advice.emit_off_thread(self.role, auto_ack=bool(self.violation.traced.auto_ack))
         return advice.complete_on_framework_thread()

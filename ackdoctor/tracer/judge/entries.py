@@ -64,7 +64,7 @@ class Causes:
         """The trees, in their order."""
         done = tuple(
             str(touch.site)
-            for touch in violation.life
+            for touch in violation.history
             if touch.site is not None and touch.kind in (AccessKind.ACKED, AccessKind.FAILED)
         )
         keys: list[Hashable] = [violation.root] if violation.root is not None else []

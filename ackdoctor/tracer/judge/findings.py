@@ -86,7 +86,7 @@ def _finding_of(violation: Violation, places: Places) -> Finding | None:
 
 def _turn(facts: Circumstances, places: Places) -> Turn:
     """The turn, unless it is a round and the source has no loop: then a method was called twice."""
-    last = facts.violation.life[-1].site if facts.violation.life else None
+    last = facts.violation.history[-1].site if facts.violation.history else None
     turn = facts.turn
     if turn is Turn.ROUND and last is not None and not places.may_loop(last, facts.violation.handler):
         return Turn.PLAIN
@@ -147,7 +147,7 @@ def _chain(violation: Violation) -> str:
     """How it came about, without lines, ids and threads."""
     return "/".join(
         f"{touch.kind.value} {touch.site.function if touch.site is not None else ''}".rstrip()
-        for touch in violation.life
+        for touch in violation.history
     )
 
 

@@ -8,7 +8,7 @@ from pystorm import ReliableSpout, Spout
 
 from ackdoctor.acker.spout import Reason
 from ackdoctor.lab.bench import Emitted, SpoutBench
-from ackdoctor.lab.shell.pipe import ShellError
+from ackdoctor.lab.shell.child import ShellError
 from tests.lab.shell.wire import NO_JSON, raw, wire
 
 
@@ -63,7 +63,7 @@ def test_what_is_emitted_without_an_id_is_never_heard_of():
     with SpoutBench(asked(lambda spout: spout.emit(["a"]))) as bench:
         assert bench.next_tuple() == [Emitted(["a"])]
         assert (bench.waiting, bench.pending) == ([], ())
-        with pytest.raises(KeyError, match="nothing with message id None waits downstream"):
+        with pytest.raises(KeyError, match="no tuple with message id None is pending downstream"):
             bench.ack(None)
 
 

@@ -33,12 +33,11 @@ from ackdoctor.spark.live.stream import Watch
 from ackdoctor.spark.read.inputs import listed
 from ackdoctor.spark.read.sorts import Sort
 from ackdoctor.spark.read.traces import traces
-from ackdoctor.spark.replay.messages import messages
-from ackdoctor.spark.replay.trees import Plan, entries
-from ackdoctor.spark.replay.versions import version
+from ackdoctor.spark.replay.exact import replay
+from ackdoctor.spark.replay.messages import acker_version, messages
 from ackdoctor.spark.schema import EVENTS
-from ackdoctor.tracer.disk import jsonlines
-from ackdoctor.tracer.disk.segments import Stem, home
+from ackdoctor.tracer.trace import files
+from ackdoctor.tracer.trace.files import Stem, worker_folder
 from tests.spark.lives import KINDS, stream
 
 MS = 1_000_000
@@ -48,11 +47,11 @@ TOLD = ("never-zero", "over-acked", "acked-twice")
 
 def write(rows: Sequence[Event], folder: Path, mtime: int | None = None) -> Path:
     """One more part of the trace; `mtime` is its place among the parts that are read."""
-    place = home(folder, rows[0].run, rows[0].worker)
+    place = worker_folder(folder, rows[0].run, rows[0].worker)
     place.mkdir(parents=True, exist_ok=True)
     path = Stem(rows[0].pid, rows[0].seq).part(place, ".jsonl")
     draft = place / f".{path.name}"
-    jsonlines.write((row._replace(run="", worker="") for row in rows), draft)
+    files.write_lines((row._replace(run="", worker="") for row in rows), draft)
     if mtime is not None:
         os.utime(draft, (mtime, mtime))
     return draft.rename(path)
@@ -187,7 +186,7 @@ def key(line: Mapping[str, Any]) -> tuple[Any, ...]:
 )
 def test_a_trace_told_in_batches_is_the_trace_that_analyze_reads_whole(spark, watched, name, timeout_s):
     terms = LiveTerms(
-        version=version(name), message_timeout_s=timeout_s, remember_s=FOREVER, patience_s=FOREVER
+        version=acker_version(name), message_timeout_s=timeout_s, remember_s=FOREVER, patience_s=FOREVER
     )
     watch = watched(terms, parts_at_once=12)
     rows = [row for seed in range(8) for row in traced(seed, name, ticks=timeout_s is None)]
@@ -210,7 +209,7 @@ def test_a_trace_told_in_batches_is_the_trace_that_analyze_reads_whole(spark, wa
             timed.setdefault((row.run, row.root), []).append(row.time_ns)
     frontier = {run: state.frontier_ns for run, state in watch.watch.clock.runs.items()}
     read = traces(spark, Sort.JSON_LINES, listed([watch.folder]).files[Sort.JSON_LINES]).persist()
-    lives = entries(messages(read), version(name), message_timeout_s=timeout_s, plan=Plan.WINDOWS)
+    lives = replay(messages(read), acker_version(name), message_timeout_s=timeout_s).entries
     whole = expected(lives, deliveries(read), timed, frontier)
     read.unpersist()
     assert set(keys) == whole
@@ -219,10 +218,10 @@ def test_a_trace_told_in_batches_is_the_trace_that_analyze_reads_whole(spark, wa
 
 @pytest.mark.minutes
 def test_what_is_told_of_a_run_are_the_findings_of_analyze(spark, watched):
-    watch = watched(LiveTerms(version=version("1.1.0")), parts_at_once=1)
+    watch = watched(LiveTerms(version=acker_version("1.1.0")), parts_at_once=1)
     parts_of_statements(watch.folder, 100)
     lines = watch()
-    terms = Terms(version=version("1.1.0"), nowhere="trace", folder=str(ROOT))
+    terms = Terms(version=acker_version("1.1.0"), nowhere="trace", folder=str(ROOT))
     analysis = analyze(listed([str(STATEMENTS)]), session=spark, terms=terms)
     seen = {finding.code: finding.evidence.seen for finding in analysis.findings if finding.code != "ACK603"}
     told = Counter(line["what"] for line in lines)
@@ -260,7 +259,7 @@ def test_what_cannot_be_read_is_told_once_and_the_rest_is_read(watched):
     watch = watched()
     part = write(TWICE[:2], watch.folder)
     part.write_text(part.read_text(encoding="utf-8") + "{cut off\n", encoding="utf-8")
-    place = home(watch.folder, "r/1", "w")
+    place = worker_folder(watch.folder, "r/1", "w")
     damaged = place / "part-2-000000000000.parquet"
     damaged.write_bytes(b"PAR1" + bytes(200) + b"\x10\x00\x00\x00PAR1")
     (place / "part-3-000000000000.parquet").write_bytes(b"PAR1" + bytes(200))
@@ -268,8 +267,8 @@ def test_what_cannot_be_read_is_told_once_and_the_rest_is_read(watched):
     (place / "part-6-000000000000.jsonl.gz").write_text("{}\n")
     zipped = gzip.compress(part.read_bytes())
     (place / f"{part.name}.gz").write_bytes(zipped)
-    (place / ".wal-5-000000000000").write_bytes(b"rows of a process that lives")
-    copy = home(watch.folder / "copy", "r/1", "w")
+    (place / ".live-5-000000000000.jsonl").write_bytes(b"rows of a process that lives")
+    copy = worker_folder(watch.folder / "copy", "r/1", "w")
     copy.mkdir(parents=True)
     (copy / part.name).write_bytes(part.read_bytes())
     told = {Path(line["file"]).name: line for line in watch()}
