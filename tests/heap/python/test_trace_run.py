@@ -78,8 +78,8 @@ def test_a_spouts_buffer_with_more_than_half_of_what_it_has_emitted_is_reported(
     assert outcome.code == 0
     lines = outcome.err.splitlines()
     found = lines.index(
-        "bolts.py:15:1  warning ACK303 spout-buffer-leak (may)  the spout keeps what it has emitted, and acks do not take "
-        "it away"
+        "bolts.py:15:1  warning ACK303 spout-buffer-leak (may)  the spout keeps the messages it emitted, and acks do not "
+        "remove them"
     )
     assert lines[found + 1].startswith("      = held: KeepsSpout.buffer: 1,000 entries, about ")
     assert lines[found + 3] == "      = left: 1,000 emitted"
