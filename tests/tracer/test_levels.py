@@ -172,7 +172,7 @@ def test_a_component_is_at_home_in_the_thread_that_runs_it_now(level, value, thr
             bolt._run()
         in_thread("moved", bolt._run)
     (mixed,) = run.settlement.violations
-    assert (mixed.misuse, mixed.delivery, mixed.accesses[-1].thread) == (Misuse.MIXED, "99", thread)
+    assert (mixed.misuse, mixed.delivery, mixed.history[-1].thread) == (Misuse.MIXED, "99", thread)
 
 
 def test_a_handler_may_be_called_with_nothing_at_all():
